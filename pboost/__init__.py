@@ -1,0 +1,48 @@
+"""Boosting with probabilities: a classifier is a decision graph, boosting grows its open exits."""
+
+from pboost import observation, weak
+from pboost._version import __version__
+from pboost.adaboost import fit_adaboost
+from pboost.boosted_tree import fit_boosted_tree
+from pboost.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
+from pboost.describe import Explanation, describe, explain
+from pboost.errors import ModelFileError
+from pboost.evaluate import (
+    certificate,
+    decision_function,
+    evaluation_cost,
+    predict,
+    predict_proba,
+    staged_decision_function,
+)
+from pboost.graph import DecisionGraph, TrainingRecord
+from pboost.io import load, save
+from pboost.validation import CrossValidation, cross_validate
+
+__all__ = [
+    "BinnedColumns",
+    "CrossValidation",
+    "DecisionGraph",
+    "Explanation",
+    "ModelFileError",
+    "SortedColumns",
+    "TrainingRecord",
+    "__version__",
+    "bin_columns",
+    "certificate",
+    "cross_validate",
+    "decision_function",
+    "describe",
+    "evaluation_cost",
+    "explain",
+    "fit_adaboost",
+    "fit_boosted_tree",
+    "load",
+    "observation",
+    "predict",
+    "predict_proba",
+    "save",
+    "sort_columns",
+    "staged_decision_function",
+    "weak",
+]

@@ -1,0 +1,76 @@
+"""``python -m pboost``: see ``python -m pboost --help``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+
+from pboost.cli.commands import run_evaluate, run_fit, run_predict, run_show
+from pboost.cli.demo import run_demo
+from pboost.cli.errors import CommandError, UsageError
+from pboost.cli.parser import build_parser
+
+COMMANDS: dict[str, Callable[[Namespace], None]] = {
+    "demo": run_demo,
+    "fit": run_fit,
+    "evaluate": run_evaluate,
+    "predict": run_predict,
+    "show": run_show,
+}
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; those of the process if left out.
+
+    Returns
+    -------
+    int
+        Exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted. Errors are one line on
+        standard error.
+    """
+    try:
+        return _run(argv)
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # Nobody reads on; keep the interpreter from complaining when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except UsageError as error:
+        return _fail(str(error), USAGE)
+    except OSError as error:
+        named = error.filename is not None and error.strerror is not None
+        return _fail(f"{error.filename}: {error.strerror}" if named else str(error), FAILED)
+    except MemoryError as error:
+        return _fail(str(error) or "out of memory", FAILED)
+    except (CommandError, ValueError, TypeError) as error:
+        return _fail(str(error), FAILED)
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    try:
+        options = build_parser().parse_args(argv)
+    except SystemExit as stop:  # after --help, --version or a usage error
+        sys.stdout.flush()
+        return stop.code if isinstance(stop.code, int) else 0
+    COMMANDS[options.command](options)
+    sys.stdout.flush()
+    return 0
+
+
+def _fail(message: str, code: int) -> int:
+    """Say what went wrong in one line."""
+    sys.stderr.write(f"pboost: error: {' '.join(message.split())}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Compiled kernels. They know nothing of the modules above them."""

@@ -1,0 +1,61 @@
+# Cuts of sorted rows: which are legal, how good they are, and the scan that tries them one by one.
+from pboost._core._math cimport score
+from pboost._core.types cimport int32_t, int64_t, is_tied, row_of
+
+cdef extern from *:
+    """
+    /* Bounds are lowered by more than their rounding error before they are compared. */
+    #define PBOOST_BOUND_SLACK (1.0 - 1e-13)
+    """
+    const double BOUND_SLACK "PBOOST_BOUND_SLACK"
+
+cdef struct Limits:
+    int criterion
+    Py_ssize_t n
+    Py_ssize_t n_negative
+    int64_t negative      # mass of each class
+    int64_t positive
+    int64_t min_weight    # least mass and least number of rows on each side
+    Py_ssize_t min_count
+
+
+cdef inline bint is_legal(
+    const Limits* at, int64_t ln, int64_t lp, Py_ssize_t count
+) noexcept nogil:
+    """Whether a cut with left masses ln, lp and `count` rows below may be made."""
+    cdef int64_t left = ln + lp
+    cdef int64_t right = at.negative + at.positive - left
+    return (left > 0 and right > 0 and left >= at.min_weight and right >= at.min_weight
+            and count >= at.min_count and at.n - count >= at.min_count)
+
+
+cdef inline double cut_score(const Limits* at, int64_t ln, int64_t lp) noexcept nogil:
+    return score(at.criterion, <double>lp, <double>ln,
+                 <double>(at.positive - lp), <double>(at.negative - ln))
+
+
+cdef inline Py_ssize_t rescan(
+    const Limits* at, const int32_t* order, const int64_t* weight, Py_ssize_t start,
+    Py_ssize_t stop, int64_t ln, int64_t lp, double limit, double* best,
+) noexcept nogil:
+    """Try the cuts between the sorted rows start..stop-1. Lowers `best`; returns the first position within `limit`, or -1.
+
+    ln, lp: masses left of position `start`. Position p cuts between the sorted rows p-1 and p.
+    """
+    cdef Py_ssize_t i
+    cdef int32_t row
+    cdef int64_t positive
+    cdef double here
+    for i in range(start, stop - 1):
+        row = row_of(order[i])
+        positive = -<int64_t>(row >= at.n_negative) & weight[row]
+        lp += positive
+        ln += weight[row] - positive
+        if is_tied(order[i + 1]):
+            continue
+        here = cut_score(at, ln, lp)
+        if here < best[0] and is_legal(at, ln, lp, i + 1):
+            best[0] = here
+        if here <= limit and is_legal(at, ln, lp, i + 1):
+            return i + 1
+    return -1

@@ -1,0 +1,100 @@
+# Class histograms over rank bins: the inner loop of every search on bins.
+#
+# Rows are numbered class by class (class -1 first), so that one pass adds one weight per row and
+# cell instead of two. Weights are 64-bit fixed point: sums are exact, hence independent of order,
+# of the number of threads and of the path by which a mass was reached.
+from libc.string cimport memset
+
+from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t, uint64_t
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    /* Eight codes in one load; compilers turn this into a plain load on little-endian machines. */
+    static inline uint64_t pboost_load8(const uint8_t *p) {
+        return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24
+             | (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48
+             | (uint64_t)p[7] << 56;
+    }
+    """
+    uint64_t load8 "pboost_load8"(const uint8_t* p) noexcept nogil
+
+cdef enum:
+    GROUP = 4  # features whose histograms are made in one pass over the weights
+
+
+cdef inline void add_histogram(
+    const uint8_t* codes, const int64_t* weight, Py_ssize_t start, Py_ssize_t stop, int64_t* mass
+) noexcept nogil:
+    """Add to mass[b] the weight of the rows start..stop-1 whose code is b."""
+    cdef Py_ssize_t i
+    for i in range(start, stop):
+        mass[codes[i]] += weight[i]
+
+
+cdef inline void add_group_histograms(
+    const uint8_t* codes, Py_ssize_t stride, const int64_t* weight, Py_ssize_t start,
+    Py_ssize_t stop, int64_t* mass,
+) noexcept nogil:
+    """The same for GROUP features whose codes lie `stride` apart; mass has MAX_BINS per feature.
+
+    Two tables per feature, for even and odd rows, hide the latency of adding to a cell just written.
+    """
+    cdef int64_t[GROUP][2][MAX_BINS] table
+    cdef Py_ssize_t i = start, b
+    cdef uint64_t a, c, d, e
+    cdef int64_t w
+    cdef int k, f
+    memset(table, 0, sizeof(table))
+    while i + 8 <= stop:
+        a = load8(codes + i)
+        c = load8(codes + stride + i)
+        d = load8(codes + 2 * stride + i)
+        e = load8(codes + 3 * stride + i)
+        for k in range(8):
+            w = weight[i + k]
+            table[0][k & 1][(a >> (8 * k)) & 255] += w
+            table[1][k & 1][(c >> (8 * k)) & 255] += w
+            table[2][k & 1][(d >> (8 * k)) & 255] += w
+            table[3][k & 1][(e >> (8 * k)) & 255] += w
+        i += 8
+    for f in range(GROUP):
+        for b in range(MAX_BINS):
+            mass[f * MAX_BINS + b] += table[f][0][b] + table[f][1][b]
+        add_histogram(codes + f * stride, weight, i, stop, mass + f * MAX_BINS)
+
+
+cdef inline void class_histograms(
+    const uint8_t* codes, Py_ssize_t stride, int n_features, const int64_t* weight,
+    Py_ssize_t n_negative, Py_ssize_t n, int64_t* negative, int64_t* positive,
+) noexcept nogil:
+    """Class masses per bin of up to GROUP features; each output has MAX_BINS per feature."""
+    cdef int f
+    memset(negative, 0, <size_t>n_features * MAX_BINS * sizeof(int64_t))
+    memset(positive, 0, <size_t>n_features * MAX_BINS * sizeof(int64_t))
+    if n_features == GROUP and n >= 4 * MAX_BINS:
+        add_group_histograms(codes, stride, weight, 0, n_negative, negative)
+        add_group_histograms(codes, stride, weight, n_negative, n, positive)
+        return
+    for f in range(n_features):
+        add_histogram(codes + f * stride, weight, 0, n_negative, negative + f * MAX_BINS)
+        add_histogram(codes + f * stride, weight, n_negative, n, positive + f * MAX_BINS)
+
+
+cdef inline void add_histogram_of_rows(
+    const uint8_t* codes, const int64_t* weight, const int32_t* rows, Py_ssize_t n_rows,
+    int64_t* mass,
+) noexcept nogil:
+    """Add to mass[b] the weight of the listed rows whose code is b."""
+    cdef Py_ssize_t i
+    for i in range(n_rows):
+        mass[codes[rows[i]]] += weight[rows[i]]
+
+
+cdef inline void count_rows(
+    const uint8_t* codes, const int32_t* rows, Py_ssize_t n_rows, int32_t* count
+) noexcept nogil:
+    """Add to count[b] the number of the listed rows whose code is b."""
+    cdef Py_ssize_t i
+    for i in range(n_rows):
+        count[codes[rows[i]]] += 1

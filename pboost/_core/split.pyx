@@ -1,0 +1,177 @@
+"""Exact and binned search for the best stump, coarse to fine.
+
+Coarse: histograms of the two class masses over each feature's rank bins; every bin edge is a
+candidate cut. Fine: within a bin the pair of left masses lies in a box whose corners are the masses
+at the bin's two edges, and each criterion is concave in that pair, so that it is least at one of
+the corners where only one class has moved. Only bins whose bound reaches the best cut found are
+rescanned in sorted order. The binned search is the coarse half.
+
+Splits within 1e-12 of the total mass count as equally good; the lowest feature, then the lowest
+threshold, is taken. All masses are 64-bit fixed-point sums, hence exact.
+
+Arrays: `order` (d, n), `bin_start` (d, 257), `n_bins` (d,), `codes` (d, n) as made by sort.pyx;
+`weight` (n,) int64; rows 0..n_negative-1 are class -1. Work arrays, one row per feature: `edge`
+(d, 2, 257) int64, the class masses left of each bin edge; `bound` (d, 256), the least score
+possible inside each bin; `best` (d,), the least score found.
+"""
+from libc.math cimport INFINITY
+
+from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal, rescan
+from pboost._core._histogram cimport GROUP, class_histograms
+from pboost._core._math cimport score_limit, score_many
+from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t
+
+cdef void edge_masses(
+    const int64_t* mass, int n_bins, int64_t* edge, double* as_double
+) noexcept nogil:
+    """Running sums of the bin masses, as integers and as doubles."""
+    cdef int b
+    edge[0] = 0
+    as_double[0] = 0.0
+    for b in range(n_bins):
+        edge[b + 1] = edge[b] + mass[b]
+        as_double[b + 1] = <double>edge[b + 1]
+
+
+cdef double coarse(
+    const Limits* at, const int64_t* negative, const int64_t* positive, const int32_t* starts,
+    int n_bins, int64_t* edge_negative, int64_t* edge_positive, double* bound,
+) noexcept nogil:
+    """Masses at the bin edges of one feature and the bound inside each bin; the best edge."""
+    cdef double[MAX_BINS + 1] ln
+    cdef double[MAX_BINS + 1] lp
+    cdef double[MAX_BINS + 1] here
+    cdef double best = INFINITY
+    cdef int b
+    edge_masses(negative, n_bins, edge_negative, ln)
+    edge_masses(positive, n_bins, edge_positive, lp)
+    # A bin's two corners: one class has moved to the next edge, the other has not.
+    score_many(at.criterion, lp + 1, ln, lp[n_bins], ln[n_bins], n_bins, bound)
+    score_many(at.criterion, lp, ln + 1, lp[n_bins], ln[n_bins], n_bins, here)
+    for b in range(n_bins):
+        bound[b] = min(bound[b], here[b]) * BOUND_SLACK
+    score_many(at.criterion, lp, ln, lp[n_bins], ln[n_bins], n_bins, here)
+    for b in range(1, n_bins):
+        if here[b] < best and is_legal(at, edge_negative[b], edge_positive[b], starts[b]):
+            best = here[b]
+    return best
+
+
+cdef double refine_bin(
+    const Limits* at, const int32_t* order, const int64_t* weight, const int32_t* starts,
+    int b, const int64_t* edge_negative, const int64_t* edge_positive, double best,
+) noexcept nogil:
+    rescan(at, order, weight, starts[b], starts[b + 1], edge_negative[b], edge_positive[b],
+           -1.0, &best)
+    return best
+
+
+def search(
+    const uint8_t[:, ::1] codes, const int32_t[:, ::1] order, const int32_t[:, ::1] bin_start,
+    const int32_t[::1] n_bins, const int64_t[::1] weight, limits, Py_ssize_t first,
+    Py_ssize_t last, int64_t[:, :, ::1] edge, double[:, ::1] bound, double[::1] best,
+):
+    """Search features first..last-1; fills their rows of `edge`, `bound` and `best`.
+
+    IN codes, order (0 columns for the binned search), bin_start, n_bins, weight, limits: see
+    `make_limits`; OUT edge, bound, best.
+    """
+    cdef Limits at = read_limits(limits)
+    cdef Py_ssize_t f, k, lead = first
+    cdef bint exact = order.shape[1] > 0
+    cdef double total = <double>at.negative + <double>at.positive, found = INFINITY, limit
+    cdef double least = INFINITY
+    cdef int b, lead_bin = -1
+    cdef int64_t[GROUP * MAX_BINS] negative
+    cdef int64_t[GROUP * MAX_BINS] positive
+    if not (0 <= first <= last <= codes.shape[0]) or codes.shape[1] != weight.shape[0]:
+        raise ValueError("search: arrays of different sizes")
+    with nogil:
+        for f in range(first, last):
+            k = (f - first) % GROUP
+            if k == 0:
+                class_histograms(&codes[f, 0], at.n, <int>min(GROUP, last - f), &weight[0],
+                                 at.n_negative, at.n, negative, positive)
+            best[f] = coarse(&at, negative + k * MAX_BINS, positive + k * MAX_BINS,
+                             &bin_start[f, 0], n_bins[f], &edge[f, 0, 0], &edge[f, 1, 0],
+                             &bound[f, 0])
+            found = min(found, best[f])
+            if exact:
+                for b in range(n_bins[f]):
+                    if bound[f, b] < least and bin_start[f, b + 1] - bin_start[f, b] > 1:
+                        least = bound[f, b]
+                        lead = f
+                        lead_bin = b
+        if lead_bin >= 0:
+            # The most promising bin first: it lowers the bar for all others.
+            best[lead] = refine_bin(&at, &order[lead, 0], &weight[0], &bin_start[lead, 0],
+                                    lead_bin, &edge[lead, 0, 0], &edge[lead, 1, 0], best[lead])
+            found = min(found, best[lead])
+        if exact:
+            limit = score_limit(at.criterion, found, total) if found < INFINITY else INFINITY
+            for f in range(first, last):
+                for b in range(n_bins[f]):
+                    if bound[f, b] > limit or bin_start[f, b + 1] - bin_start[f, b] < 2:
+                        continue
+                    best[f] = refine_bin(&at, &order[f, 0], &weight[0], &bin_start[f, 0], b,
+                                         &edge[f, 0, 0], &edge[f, 1, 0], best[f])
+                    if best[f] < found:
+                        found = best[f]
+                        limit = score_limit(at.criterion, found, total)
+
+
+def locate(
+    const int32_t[:, ::1] order, const int32_t[:, ::1] bin_start, const int32_t[::1] n_bins,
+    const int64_t[::1] weight, limits, const int64_t[:, :, ::1] edge, const double[:, ::1] bound,
+    const double[::1] best,
+):
+    """The first cut, by feature and threshold, as good as the best found by `search`.
+
+    Returns (feature, bin, position, ln, lp): the cut lies in or at the end of `bin`, between the
+    sorted rows position-1 and position, and leaves the class masses ln and lp below; None where no
+    cut is legal.
+    """
+    cdef Limits at = read_limits(limits)
+    cdef Py_ssize_t f, i, position = -1, d = best.shape[0], n_features = 0
+    cdef double found = INFINITY, limit, ignored = -1.0
+    cdef int b = 0
+    cdef int32_t row
+    cdef int64_t ln = 0, lp = 0
+    cdef bint exact = order.shape[1] > 0
+    for f in range(d):
+        found = min(found, best[f])
+    if found == INFINITY:
+        return None
+    limit = score_limit(at.criterion, found, <double>at.negative + <double>at.positive)
+    f = 0
+    while best[f] > limit:
+        f += 1
+    with nogil:
+        for b in range(n_bins[f]):
+            ln = edge[f, 0, b]
+            lp = edge[f, 1, b]
+            if exact and bound[f, b] <= limit and bin_start[f, b + 1] - bin_start[f, b] > 1:
+                position = rescan(&at, &order[f, 0], &weight[0], bin_start[f, b],
+                                  bin_start[f, b + 1], ln, lp, limit, &ignored)
+                if position >= 0:
+                    for i in range(bin_start[f, b], position):
+                        row = row_of(order[f, i])
+                        if row >= at.n_negative:
+                            lp += weight[row]
+                        else:
+                            ln += weight[row]
+                    break
+            ln = edge[f, 0, b + 1]
+            lp = edge[f, 1, b + 1]
+            if (b + 1 < n_bins[f] and cut_score(&at, ln, lp) <= limit
+                    and is_legal(&at, ln, lp, bin_start[f, b + 1])):
+                position = bin_start[f, b + 1]
+                break
+    return f, b, position, ln, lp
+
+
+cdef Limits read_limits(limits):
+    cdef Limits at
+    (at.criterion, at.n, at.n_negative, at.negative, at.positive, at.min_weight,
+     at.min_count) = limits
+    return at

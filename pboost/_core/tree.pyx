@@ -1,0 +1,427 @@
+"""Growth of a deterministic boosted tree: search, split step and partition in one compiled loop.
+
+An open exit owns a segment of every sorted column (exact search) or of one list of rows (binned
+search). Splitting it partitions its segment in place, so that a level of the tree costs
+O(rows x features) whatever the number of its nodes.
+
+In a tree one path leads to each exit, so all rows at an exit have gathered the same votes: their
+boosted weights are the starting weights times one factor per class, exp(+-H). The kernel therefore
+keeps the starting weights, in fixed point, and for each exit H. Criteria are taken on the starting
+weights (the reach mass), as in CART; Kearns-Mansour is the same on both up to a factor.
+
+The caller's arrays (see `TreeArrays` in boosted_tree.py) are borrowed for one call. Weights of an
+exit are fixed * 2**-shift in units of the root's; they are made anew, with a larger shift, when
+little of the root's mass is left, so that small masses keep their precision.
+"""
+from libc.math cimport INFINITY, ceil, exp, frexp, ldexp
+from libc.stdint cimport uintptr_t
+from libc.string cimport memcpy
+
+from pboost._core._bins cimport partition_rows, search_bins
+from pboost._core._cut cimport Limits
+from pboost._core._math cimport half_log_odds, score_limit
+from pboost._core._segment cimport (
+    Scratch, locate_in_segment, partition_segment, search_segment,
+)
+from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
+
+# Columns of exit_int, exit_mass and counter.
+cdef enum:
+    START, STOP, PARENT, SIDE, DEPTH, SHIFT
+cdef enum:
+    NODES, EXITS, HEAP, PENDING
+# What `grow` returns.
+cdef enum:
+    DONE, ALL_NODES, PAUSED, LARGE
+
+STATUS = {"done": DONE, "all nodes": ALL_NODES, "paused": PAUSED, "large": LARGE}
+
+# Below this fixed-point mass an exit's weights are made anew.
+cdef enum:
+    LEAST_MASS_BITS = 40
+cdef enum:
+    FULL_MASS_BITS = 60
+
+cdef struct Tree:
+    int32_t* order
+    const uint8_t* codes
+    int32_t* rows
+    const int32_t* n_bins
+    const double* weight
+    int64_t* fixed
+    uint8_t* side
+    int32_t* spare
+    double* best
+    int32_t* exit_int
+    int64_t* exit_mass
+    double* exit_real
+    int32_t* heap
+    int32_t* node_int
+    double* node_real
+    int64_t* counter
+    double* certificate
+    Scratch work
+    Py_ssize_t n, d, n_negative, max_nodes, min_count
+    int criterion, max_depth
+    bint exact, breadth_first
+    double scale, root_mass, min_weight, smoothing, learning_rate
+
+
+cdef void* address(array):
+    """Where an array's data begin; its owner outlives the call."""
+    return <void*><uintptr_t>array.ctypes.data
+
+
+cdef Tree read_tree(arrays):
+    cdef Tree t
+    t.order = <int32_t*>address(arrays.order)
+    t.codes = <const uint8_t*>address(arrays.codes)
+    t.rows = <int32_t*>address(arrays.rows)
+    t.n_bins = <const int32_t*>address(arrays.n_bins)
+    t.weight = <const double*>address(arrays.weight)
+    t.fixed = <int64_t*>address(arrays.fixed)
+    t.side = <uint8_t*>address(arrays.side)
+    t.spare = <int32_t*>address(arrays.spare)
+    t.best = <double*>address(arrays.best)
+    t.exit_int = <int32_t*>address(arrays.exit_int)
+    t.exit_mass = <int64_t*>address(arrays.exit_mass)
+    t.exit_real = <double*>address(arrays.exit_real)
+    t.heap = <int32_t*>address(arrays.heap)
+    t.node_int = <int32_t*>address(arrays.node_int)
+    t.node_real = <double*>address(arrays.node_real)
+    t.counter = <int64_t*>address(arrays.counter)
+    t.certificate = <double*>address(arrays.certificate)
+    (t.n, t.d, t.n_negative, t.max_nodes, t.min_count, t.criterion, t.max_depth, t.exact,
+     t.breadth_first) = arrays.sizes
+    (t.scale, t.root_mass, t.min_weight, t.smoothing, t.learning_rate) = arrays.reals
+    set_scratch(&t.work, arrays.scratch)
+    return t
+
+
+cdef void set_scratch(Scratch* work, scratch):
+    """Lay the six work arrays of a segment search into one array (6, blocks + 2)."""
+    cdef char* first = <char*>address(scratch)
+    cdef Py_ssize_t size = scratch.shape[1] * 8
+    work.ln = <int64_t*>first
+    work.lp = <int64_t*>(first + size)
+    work.ln_real = <double*>(first + 2 * size)
+    work.lp_real = <double*>(first + 3 * size)
+    work.bound = <double*>(first + 4 * size)
+    work.other = <double*>(first + 5 * size)
+
+
+# ---------------------------------------------------------------------------------------------
+# The heap of open exits: largest key first, the exit opened first among equals.
+
+cdef inline bint comes_before(const Tree* t, int32_t a, int32_t b) noexcept nogil:
+    if t.exit_real[2 * a + 1] != t.exit_real[2 * b + 1]:
+        return t.exit_real[2 * a + 1] > t.exit_real[2 * b + 1]
+    return a < b
+
+
+cdef void push(Tree* t, int32_t exit_) noexcept nogil:
+    cdef Py_ssize_t at = t.counter[HEAP], parent
+    t.counter[HEAP] += 1
+    while at > 0:
+        parent = (at - 1) // 2
+        if not comes_before(t, exit_, t.heap[parent]):
+            break
+        t.heap[at] = t.heap[parent]
+        at = parent
+    t.heap[at] = exit_
+
+
+cdef int32_t pop(Tree* t) noexcept nogil:
+    cdef int32_t first = t.heap[0], last
+    cdef Py_ssize_t at = 0, child, size
+    t.counter[HEAP] -= 1
+    size = t.counter[HEAP]
+    last = t.heap[size]
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and comes_before(t, t.heap[child + 1], t.heap[child]):
+            child += 1
+        if not comes_before(t, t.heap[child], last):
+            break
+        t.heap[at] = t.heap[child]
+        at = child
+    t.heap[at] = last
+    return first
+
+
+cdef inline double rounded(double key) noexcept nogil:
+    """The key with its last 16 bits cut off: bounds equal but for rounding are equal."""
+    cdef uint64_t bits
+    memcpy(&bits, &key, 8)
+    bits = (bits + 0x8000) & ~<uint64_t>0xFFFF
+    memcpy(&key, &bits, 8)
+    return key
+
+
+# ---------------------------------------------------------------------------------------------
+# Search, split and partition of one exit. Each works on a range of features.
+
+cdef Limits limits_of(const Tree* t, int32_t e) noexcept nogil:
+    cdef Limits at
+    at.criterion = t.criterion
+    at.n = t.exit_int[6 * e + STOP] - t.exit_int[6 * e + START]
+    at.n_negative = t.n_negative
+    at.negative = t.exit_mass[2 * e]
+    at.positive = t.exit_mass[2 * e + 1]
+    at.min_weight = <int64_t>ceil(t.min_weight * (<double>at.negative + <double>at.positive))
+    at.min_count = t.min_count
+    return at
+
+
+cdef void search_features(
+    const Tree* t, int32_t e, Py_ssize_t first, Py_ssize_t last, Scratch* work
+) noexcept nogil:
+    cdef Limits at = limits_of(t, e)
+    cdef Py_ssize_t f, start = t.exit_int[6 * e + START]
+    cdef double found = INFINITY
+    cdef int ignored_bin = 0
+    cdef int64_t ignored = 0
+    for f in range(first, last):
+        if t.exact:
+            t.best[f] = search_segment(&at, t.order + f * t.n + start, t.fixed, found, work)
+        else:
+            t.best[f] = search_bins(&at, t.codes + f * t.n, t.n_bins[f], t.rows + start, t.fixed,
+                                    -1.0, &ignored_bin, &ignored, &ignored)
+        found = min(found, t.best[f])
+
+
+cdef int split_exact(
+    Tree* t, int32_t e, const Limits* at, Py_ssize_t f, double limit, int64_t* below
+) noexcept nogil:
+    """Locate the cut, mark the side of each row; returns the number of rows below."""
+    cdef Py_ssize_t i, start = t.exit_int[6 * e + START]
+    cdef const int32_t* order = t.order + f * t.n + start
+    cdef Py_ssize_t position = locate_in_segment(at, order, t.fixed, limit)
+    cdef int32_t row, node = <int32_t>t.counter[NODES]
+    below[0] = below[1] = 0
+    for i in range(at.n):
+        row = row_of(order[i])
+        t.side[row] = i >= position
+        if i < position:
+            below[row >= t.n_negative] += t.fixed[row]
+    t.node_int[5 * node + 3] = row_of(order[position - 1])
+    t.node_int[5 * node + 4] = row_of(order[position])
+    return <int>position
+
+
+cdef int split_binned(
+    Tree* t, int32_t e, const Limits* at, Py_ssize_t f, double limit, int64_t* below
+) noexcept nogil:
+    cdef Py_ssize_t start = t.exit_int[6 * e + START]
+    cdef int32_t node = <int32_t>t.counter[NODES]
+    cdef int cut_bin = 0
+    search_bins(at, t.codes + f * t.n, t.n_bins[f], t.rows + start, t.fixed, limit, &cut_bin,
+                &below[0], &below[1])
+    t.node_int[5 * node + 3] = cut_bin
+    t.node_int[5 * node + 4] = cut_bin + 1
+    return <int>partition_rows(t.rows + start, at.n, t.codes + f * t.n, cut_bin, t.spare)
+
+
+cdef bint can_split(const Tree* t, int32_t e) noexcept nogil:
+    return (t.exit_mass[2 * e] > 0 and t.exit_mass[2 * e + 1] > 0
+            and t.exit_int[6 * e + DEPTH] < t.max_depth
+            and t.exit_int[6 * e + STOP] - t.exit_int[6 * e + START] >= 2 * t.min_count)
+
+
+cdef void refine_weights(Tree* t, int32_t e) noexcept nogil:
+    """Make the fixed-point weights of an exit anew if little of the root's mass is left."""
+    cdef Py_ssize_t i, start = t.exit_int[6 * e + START], stop = t.exit_int[6 * e + STOP]
+    cdef const int32_t* rows = t.order if t.exact else t.rows
+    cdef double total = 0.0
+    cdef int exponent = 0
+    cdef int32_t row
+    if t.exit_mass[2 * e] + t.exit_mass[2 * e + 1] >= <int64_t>1 << LEAST_MASS_BITS:
+        return
+    for i in range(start, stop):
+        total += t.weight[row_of(rows[i])] * t.scale
+    frexp(total, &exponent)
+    t.exit_int[6 * e + SHIFT] = FULL_MASS_BITS - exponent
+    t.exit_mass[2 * e] = t.exit_mass[2 * e + 1] = 0
+    for i in range(start, stop):
+        row = row_of(rows[i])
+        t.fixed[row] = <int64_t>(ldexp(t.weight[row] * t.scale, FULL_MASS_BITS - exponent) + 0.5)
+        t.exit_mass[2 * e + (row >= t.n_negative)] += t.fixed[row]
+
+
+cdef double boosted_mass(const Tree* t, int32_t e) noexcept nogil:
+    """Sum of the boosted weights of an exit, as a share of the root's: its part of C."""
+    cdef double votes = t.exit_real[2 * e]
+    cdef double unit = ldexp(1.0, -t.exit_int[6 * e + SHIFT]) / t.root_mass
+    return (<double>t.exit_mass[2 * e] * exp(votes)
+            + <double>t.exit_mass[2 * e + 1] * exp(-votes)) * unit
+
+
+cdef int32_t add_exit(
+    Tree* t, int32_t parent_exit, int side, Py_ssize_t start, Py_ssize_t stop,
+    const int64_t* mass, double vote,
+) noexcept nogil:
+    cdef int32_t e = <int32_t>t.counter[EXITS]
+    t.counter[EXITS] += 1
+    t.exit_int[6 * e + START] = <int32_t>start
+    t.exit_int[6 * e + STOP] = <int32_t>stop
+    t.exit_int[6 * e + PARENT] = <int32_t>t.counter[NODES]
+    t.exit_int[6 * e + SIDE] = side
+    t.exit_int[6 * e + DEPTH] = t.exit_int[6 * parent_exit + DEPTH] + 1
+    t.exit_int[6 * e + SHIFT] = t.exit_int[6 * parent_exit + SHIFT]
+    t.exit_mass[2 * e] = mass[0]
+    t.exit_mass[2 * e + 1] = mass[1]
+    t.exit_real[2 * e] = t.exit_real[2 * parent_exit] + vote
+    return e
+
+
+cdef void count_certificate(Tree* t, double change) noexcept nogil:
+    """Add to the certificate; Neumaier's compensation keeps small sums of large changes right."""
+    cdef double total = t.certificate[0] + change
+    if abs(t.certificate[0]) >= abs(change):
+        t.certificate[1] += (t.certificate[0] - total) + change
+    else:
+        t.certificate[1] += (change - total) + t.certificate[0]
+    t.certificate[0] = total
+
+
+cdef bint split_exit(Tree* t, int32_t e) noexcept nogil:
+    """The split step at an exit whose features have been searched; False where none can be cut."""
+    cdef Limits at = limits_of(t, e)
+    cdef Py_ssize_t f, start = t.exit_int[6 * e + START], middle
+    cdef int32_t node = <int32_t>t.counter[NODES], parent = t.exit_int[6 * e + PARENT]
+    cdef int64_t[2][2] mass
+    cdef double found = INFINITY, limit, share, delta, vote, before = boosted_mass(t, e)
+    cdef double up = exp(t.exit_real[2 * e])
+    cdef int side
+    for f in range(t.d):
+        found = min(found, t.best[f])
+    if found == INFINITY:
+        return False
+    limit = score_limit(t.criterion, found, <double>at.negative + <double>at.positive)
+    f = 0
+    while t.best[f] > limit:
+        f += 1
+    middle = start + (split_exact(t, e, &at, f, limit, mass[0]) if t.exact
+                      else split_binned(t, e, &at, f, limit, mass[0]))
+    mass[1][0] = at.negative - mass[0][0]
+    mass[1][1] = at.positive - mass[0][1]
+    share = <double>at.negative + <double>at.positive
+    delta = t.smoothing * (<double>at.negative * up + <double>at.positive / up)
+    t.node_int[5 * node] = <int32_t>f
+    t.node_int[5 * node + 1] = t.node_int[5 * node + 2] = -1
+    if parent >= 0:
+        t.node_int[5 * parent + 1 + t.exit_int[6 * e + SIDE]] = node
+    count_certificate(t, -before)
+    for side in range(2):
+        vote = t.learning_rate * half_log_odds(
+            <double>mass[side][1] / up, <double>mass[side][0] * up, delta)
+        t.node_real[5 * node + side] = vote
+        count_certificate(t, boosted_mass(t, add_exit(
+            t, e, side, start if side == 0 else middle,
+            middle if side == 0 else t.exit_int[6 * e + STOP], mass[side], vote)))
+    t.node_real[5 * node + 2] = share * ldexp(1.0, -t.exit_int[6 * e + SHIFT]) / t.root_mass
+    t.node_real[5 * node + 3] = before
+    t.node_real[5 * node + 4] = max(t.certificate[0] + t.certificate[1], 0.0)
+    t.counter[NODES] += 1
+    return True
+
+
+cdef void partition_features(
+    Tree* t, int32_t e, Py_ssize_t first, Py_ssize_t last, int32_t* spare
+) noexcept nogil:
+    """Partition the segment of exit `e`, just split, in a range of features."""
+    cdef Py_ssize_t f, start = t.exit_int[6 * e + START]
+    cdef Py_ssize_t n = t.exit_int[6 * e + STOP] - start
+    cdef int32_t cut = t.node_int[5 * (t.counter[NODES] - 1)]
+    for f in range(first, last):
+        if f != cut:
+            partition_segment(t.order + f * t.n + start, n, t.side, spare)
+
+
+cdef bint children_can_split(const Tree* t) noexcept nogil:
+    cdef int32_t e = <int32_t>t.counter[EXITS]
+    return can_split(t, e - 2) or can_split(t, e - 1)
+
+
+cdef void open_children(Tree* t) noexcept nogil:
+    """Put the two newest exits on the heap, those that can be split."""
+    cdef int32_t e, newest = <int32_t>t.counter[EXITS]
+    for e in range(newest - 2, newest):
+        if can_split(t, e):
+            refine_weights(t, e)
+            t.exit_real[2 * e + 1] = (
+                -<double>e if t.breadth_first else rounded(boosted_mass(t, e)))
+            push(t, e)
+
+
+# ---------------------------------------------------------------------------------------------
+# What Python calls.
+
+def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
+    """Open exits until about `cells` cells are done; an exit of more than `large` cells is left.
+
+    Returns one of STATUS. After "large", the exit in counter[PENDING] waits for
+    `search_pending`, `split_pending` and `partition_pending`.
+    """
+    cdef Tree t = read_tree(arrays)
+    cdef int32_t e
+    cdef Py_ssize_t done = 0, size
+    cdef int status = DONE
+    with nogil:
+        while t.counter[HEAP] > 0:
+            if t.counter[NODES] >= t.max_nodes:
+                status = ALL_NODES
+                break
+            if done >= cells:
+                status = PAUSED
+                break
+            e = pop(&t)
+            size = (t.exit_int[6 * e + STOP] - t.exit_int[6 * e + START]) * t.d
+            if size > large:
+                t.counter[PENDING] = e
+                status = LARGE
+                break
+            done += size
+            search_features(&t, e, 0, t.d, &t.work)
+            if split_exit(&t, e):
+                if t.exact and children_can_split(&t):
+                    partition_features(&t, e, 0, t.d, t.spare)
+                open_children(&t)
+    return status
+
+
+def search_pending(arrays, Py_ssize_t first, Py_ssize_t last, scratch):
+    """Search a range of features at the pending exit; WORK scratch (6, blocks + 2) float64."""
+    cdef Tree t = read_tree(arrays)
+    cdef Scratch work
+    set_scratch(&work, scratch)
+    with nogil:
+        search_features(&t, <int32_t>t.counter[PENDING], first, last, &work)
+
+
+def split_pending(arrays):
+    """Split the pending exit. Returns whether its segment must now be partitioned."""
+    cdef Tree t = read_tree(arrays)
+    cdef bint split
+    with nogil:
+        split = split_exit(&t, <int32_t>t.counter[PENDING])
+        if split and not (t.exact and children_can_split(&t)):
+            open_children(&t)
+            split = False
+    return split
+
+
+def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] spare):
+    """Partition a range of features at the pending exit; WORK spare (n,)."""
+    cdef Tree t = read_tree(arrays)
+    with nogil:
+        partition_features(&t, <int32_t>t.counter[PENDING], first, last, &spare[0])
+
+
+def open_pending(arrays):
+    """Open the children of the exit just partitioned."""
+    cdef Tree t = read_tree(arrays)
+    with nogil:
+        open_children(&t)

@@ -1,0 +1,16 @@
+# The scalar types of the kernels. No NumPy headers: kernels see typed memoryviews only.
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+# A sorted order is stored as row indices whose sign bit says "same value as the row before".
+cdef enum:
+    ROW_MASK = 0x7FFFFFFF
+cdef enum:
+    MAX_BINS = 256
+
+
+cdef inline int32_t row_of(int32_t entry) noexcept nogil:
+    return entry & ROW_MASK
+
+
+cdef inline bint is_tied(int32_t entry) noexcept nogil:
+    return entry < 0

@@ -1,0 +1,217 @@
+"""Hard evaluation of a decision graph: scores and numbers of weak classifiers evaluated.
+
+Rows are copied in tiles of 64, transposed, converted to float64 and checked to be finite on the
+way, so that float32 and float64 rows of equal value take the same exits whatever the layout of X.
+A row starts at node 0 with the bias and adds the vote of each exit it takes; exit 1 is taken where
+x > threshold.
+
+Arrays: feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote (n_nodes, 2) as in
+`DecisionGraph`; score (n,) OUT; count (n,) OUT or empty.
+"""
+from libc.string cimport memset
+
+from pboost._core.types cimport int32_t
+
+cdef extern from "walk_simd.h":
+    enum: TILE "PBOOST_TILE"
+    ctypedef void (*ChainKernel "pboost_chain_kernel")(
+        const double*, const int32_t*, const double*, const double*, Py_ssize_t, double*
+    ) noexcept nogil
+    ChainKernel choose_chain "pboost_choose_chain"(int level) noexcept nogil
+    bint tile_is_bad "pboost_tile_is_bad"(const double* tile, Py_ssize_t d) noexcept nogil
+
+# Fewer rows than this are read in place, one by one.
+cdef enum:
+    MANY_ROWS = 9
+
+cdef ChainKernel chain_kernel = choose_chain(2)
+
+TILE_ROWS = TILE
+MANY = MANY_ROWS
+
+
+def use_simd_level(int level):
+    """Choose the variant of the chain kernel: 0 baseline, 1 AVX2, 2 AVX-512 if supported."""
+    global chain_kernel
+    chain_kernel = choose_chain(level)
+
+
+cdef struct Graph:
+    const int32_t* feature
+    const double* threshold
+    const int32_t* next
+    const double* vote
+    Py_ssize_t n_nodes
+    bint is_chain
+    double bias
+
+
+cdef struct Rows:
+    const char* data
+    Py_ssize_t d
+    Py_ssize_t row_stride
+    Py_ssize_t column_stride
+    bint is_float
+
+
+cdef int load_tile(const Rows* X, Py_ssize_t start, Py_ssize_t rows, double* tile) noexcept nogil:
+    """Transpose rows into a tile as float64. Returns 1 if a value is not finite."""
+    cdef Py_ssize_t r, j
+    cdef const char* row
+    cdef double bad = 0.0
+    if rows < TILE:
+        memset(tile, 0, <size_t>(X.d * TILE) * sizeof(double))
+    for r in range(rows):
+        row = X.data + (start + r) * X.row_stride
+        if X.is_float:
+            for j in range(X.d):
+                tile[j * TILE + r] = (<const float*>(row + j * X.column_stride))[0]
+        else:
+            for j in range(X.d):
+                tile[j * TILE + r] = (<const double*>(row + j * X.column_stride))[0]
+    return tile_is_bad(tile, X.d)
+
+
+cdef double walk_row(const Graph* graph, const Rows* X, Py_ssize_t i) noexcept nogil:
+    """Score of a single row, read in place; NaN if one of its values is not finite."""
+    cdef const char* row = X.data + i * X.row_stride
+    cdef double score = graph.bias, value, bad = 0.0
+    cdef Py_ssize_t j, node = 0 if graph.n_nodes else -1, taken
+    for j in range(X.d):
+        value = read(X, row, j)
+        bad += value - value
+    if bad != 0.0:
+        return bad
+    while node >= 0:
+        taken = read(X, row, graph.feature[node]) > graph.threshold[node]
+        score += graph.vote[2 * node + taken]
+        node = graph.next[2 * node + taken]
+    return score
+
+
+cdef inline double read(const Rows* X, const char* row, Py_ssize_t j) noexcept nogil:
+    if X.is_float:
+        return (<const float*>(row + j * X.column_stride))[0]
+    return (<const double*>(row + j * X.column_stride))[0]
+
+
+cdef void walk_chain(
+    const Graph* graph, const double* tile, Py_ssize_t rows, double* score
+) noexcept nogil:
+    cdef double[TILE] scores
+    cdef Py_ssize_t r
+    for r in range(TILE):
+        scores[r] = graph.bias
+    chain_kernel(tile, graph.feature, graph.threshold, graph.vote, graph.n_nodes, scores)
+    for r in range(rows):
+        score[r] = scores[r]
+
+
+cdef void walk_graph(
+    const Graph* graph, const double* tile, Py_ssize_t rows, double* score, double* count
+) noexcept nogil:
+    cdef double value
+    cdef Py_ssize_t r, node, taken, steps
+    for r in range(rows):
+        value = graph.bias
+        node = 0 if graph.n_nodes else -1
+        steps = 0
+        while node >= 0:
+            taken = tile[graph.feature[node] * TILE + r] > graph.threshold[node]
+            value += graph.vote[2 * node + taken]
+            node = graph.next[2 * node + taken]
+            steps += 1
+        score[r] = value
+        if count != NULL:
+            count[r] = <double>steps
+
+
+cdef int walk_rows(
+    const Graph* graph, const Rows* X, Py_ssize_t start, Py_ssize_t stop, double* tile,
+    double* score, double* count,
+) noexcept nogil:
+    cdef Py_ssize_t i = start, rows
+    if stop - start < MANY_ROWS and count == NULL:
+        for i in range(start, stop):
+            score[i] = walk_row(graph, X, i)
+            if score[i] - score[i] != 0.0:
+                return 1
+        return 0
+    while i < stop:
+        rows = min(TILE, stop - i)
+        if load_tile(X, i, rows, tile):
+            return 1
+        if graph.is_chain and count == NULL:
+            walk_chain(graph, tile, rows, score + i)
+        else:
+            walk_graph(graph, tile, rows, score + i, NULL if count == NULL else count + i)
+        i += rows
+    return 0
+
+
+def walk(
+    X, const int32_t[::1] feature, const double[::1] threshold, const int32_t[:, ::1] next_,
+    const double[:, ::1] vote, bint is_chain, double bias, Py_ssize_t n_features,
+    Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[::1] score, double[::1] count,
+):
+    """Evaluate rows start..stop-1 of X (n, n_features), float64 or float32, any strides.
+
+    OUT score (n,), count (n,) or empty; WORK tile (n_features * 64,), empty below `MANY` rows
+    without count. Returns 1, with the outputs unfinished, if a value is not finite, else 0.
+    """
+    cdef const double[:, :] as_double
+    cdef const float[:, :] as_float
+    cdef Rows rows
+    cdef Graph graph
+    cdef Py_ssize_t n
+    cdef int bad
+    rows.is_float = X.dtype.itemsize == 4
+    if rows.is_float:
+        as_float = X
+        n, rows.d = as_float.shape[0], as_float.shape[1]
+        rows.row_stride, rows.column_stride = as_float.strides[0], as_float.strides[1]
+        rows.data = <const char*>&as_float[0, 0] if n and rows.d else NULL
+    else:
+        as_double = X
+        n, rows.d = as_double.shape[0], as_double.shape[1]
+        rows.row_stride, rows.column_stride = as_double.strides[0], as_double.strides[1]
+        rows.data = <const char*>&as_double[0, 0] if n and rows.d else NULL
+    if (rows.d != n_features or score.shape[0] != n or not 0 <= start <= stop <= n
+            or (count.shape[0] and count.shape[0] != n)
+            or (tile.shape[0] < rows.d * TILE and (count.shape[0] or stop - start >= MANY_ROWS))):
+        raise ValueError("walk: arrays of different sizes")
+    graph.n_nodes = feature.shape[0]
+    graph.feature = &feature[0] if graph.n_nodes else NULL
+    graph.threshold = &threshold[0] if graph.n_nodes else NULL
+    graph.next = &next_[0, 0] if graph.n_nodes else NULL
+    graph.vote = &vote[0, 0] if graph.n_nodes else NULL
+    graph.is_chain = is_chain
+    graph.bias = bias
+    if stop <= start:
+        return 0
+    with nogil:
+        bad = walk_rows(&graph, &rows, start, stop, &tile[0] if tile.shape[0] else NULL, &score[0],
+                        &count[0] if count.shape[0] else NULL)
+    return bad
+
+
+def count_features(
+    X, const int32_t[::1] feature, const double[::1] threshold, const int32_t[:, ::1] next_,
+    int32_t[::1] last_row, double[::1] count,
+):
+    """Number of distinct features that each row of X (n, d), float64, reads.
+
+    WORK last_row (d,), filled with -1: the last row that read a feature; OUT count (n,).
+    """
+    cdef const double[:, :] rows = X
+    cdef Py_ssize_t i, node, n_nodes = feature.shape[0]
+    cdef int32_t f
+    with nogil:
+        for i in range(rows.shape[0]):
+            count[i] = 0.0
+            node = 0 if n_nodes else -1
+            while node >= 0:
+                f = feature[node]
+                count[i] += last_row[f] != i
+                last_row[f] = <int32_t>i
+                node = next_[node, rows[i, f] > threshold[node]]

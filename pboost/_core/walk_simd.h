@@ -1,0 +1,101 @@
+/* Chains of stumps on a tile of rows: one comparison and one addition per row and stump.
+ *
+ * Written for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512; the variant is
+ * chosen when the module is imported. Each row's votes are added in node order in
+ * every variant and nothing is fused (-ffp-contract=off), so that all give the same bits.
+ */
+#ifndef PBOOST_WALK_SIMD_H
+#define PBOOST_WALK_SIMD_H
+#include <stddef.h>
+#include <stdint.h>
+
+#define PBOOST_TILE 64 /* rows per tile: one column of a tile is a page of 8 cache lines */
+
+#define PBOOST_CHAIN_ARGS                                                                        \
+    const double *restrict tile, const int32_t *restrict feature,                                \
+    const double *restrict threshold, const double *restrict vote, ptrdiff_t n_nodes,            \
+    double *restrict score
+
+static void pboost_chain_baseline(PBOOST_CHAIN_ARGS)
+{
+    for (ptrdiff_t k = 0; k < n_nodes; k++) {
+        const double *x = tile + (ptrdiff_t)feature[k] * PBOOST_TILE;
+        const double cut = threshold[k], below = vote[2 * k], above = vote[2 * k + 1];
+        for (int r = 0; r < PBOOST_TILE; r++) score[r] += x[r] > cut ? above : below;
+    }
+}
+
+/* 0 where every value of a full tile is finite. */
+static int pboost_tile_is_bad(const double *restrict tile, ptrdiff_t d)
+{
+    double sum[PBOOST_TILE] = {0.0};
+    double bad = 0.0;
+    for (ptrdiff_t j = 0; j < d; j++)
+        for (int r = 0; r < PBOOST_TILE; r++) {
+            const double x = tile[j * PBOOST_TILE + r];
+            sum[r] += x - x; /* 0, or NaN where x is NaN or infinite */
+        }
+    for (int r = 0; r < PBOOST_TILE; r++) bad += sum[r];
+    return bad != 0.0;
+}
+
+typedef void (*pboost_chain_kernel)(PBOOST_CHAIN_ARGS);
+
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+#include <immintrin.h>
+
+/* The sums of 32 rows stay in eight registers while all nodes are added. */
+__attribute__((target("avx2"))) static void pboost_chain_avx2(PBOOST_CHAIN_ARGS)
+{
+    for (int part = 0; part < PBOOST_TILE; part += 32) {
+        __m256d sum[8];
+        for (int q = 0; q < 8; q++) sum[q] = _mm256_loadu_pd(score + part + 4 * q);
+        for (ptrdiff_t k = 0; k < n_nodes; k++) {
+            const double *x = tile + (ptrdiff_t)feature[k] * PBOOST_TILE + part;
+            const __m256d cut = _mm256_set1_pd(threshold[k]);
+            const __m256d below = _mm256_set1_pd(vote[2 * k]);
+            const __m256d above = _mm256_set1_pd(vote[2 * k + 1]);
+            for (int q = 0; q < 8; q++) {
+                const __m256d is_above =
+                    _mm256_cmp_pd(_mm256_loadu_pd(x + 4 * q), cut, _CMP_GT_OQ);
+                sum[q] = _mm256_add_pd(sum[q], _mm256_blendv_pd(below, above, is_above));
+            }
+        }
+        for (int q = 0; q < 8; q++) _mm256_storeu_pd(score + part + 4 * q, sum[q]);
+    }
+}
+
+__attribute__((target("avx512f"))) static void pboost_chain_avx512(PBOOST_CHAIN_ARGS)
+{
+    __m512d sum[8];
+    for (int q = 0; q < 8; q++) sum[q] = _mm512_loadu_pd(score + 8 * q);
+    for (ptrdiff_t k = 0; k < n_nodes; k++) {
+        const double *x = tile + (ptrdiff_t)feature[k] * PBOOST_TILE;
+        const __m512d cut = _mm512_set1_pd(threshold[k]);
+        const __m512d below = _mm512_set1_pd(vote[2 * k]);
+        const __m512d above = _mm512_set1_pd(vote[2 * k + 1]);
+        for (int q = 0; q < 8; q++) {
+            const __mmask8 is_above =
+                _mm512_cmp_pd_mask(_mm512_loadu_pd(x + 8 * q), cut, _CMP_GT_OQ);
+            sum[q] = _mm512_add_pd(sum[q], _mm512_mask_blend_pd(is_above, below, above));
+        }
+    }
+    for (int q = 0; q < 8; q++) _mm512_storeu_pd(score + 8 * q, sum[q]);
+}
+
+/* level: 0 baseline, 1 AVX2, 2 AVX-512; the best supported one not above it. */
+static pboost_chain_kernel pboost_choose_chain(int level)
+{
+    __builtin_cpu_init();
+    if (level >= 2 && __builtin_cpu_supports("avx512f")) return pboost_chain_avx512;
+    if (level >= 1 && __builtin_cpu_supports("avx2")) return pboost_chain_avx2;
+    return pboost_chain_baseline;
+}
+#else
+static pboost_chain_kernel pboost_choose_chain(int level)
+{
+    (void)level;
+    return pboost_chain_baseline;
+}
+#endif
+#endif

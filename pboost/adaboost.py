@@ -1,0 +1,182 @@
+"""AdaBoost: a chain of weak classifiers whose exits all join."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pboost.checks import check_choice
+from pboost.data import prepare
+from pboost.graph import OUT, DecisionGraph, TrainingRecord
+from pboost.grow import (
+    NO_VOTE,
+    Callback,
+    StepRecord,
+    VoteRule,
+    check_callback,
+    check_size,
+    check_weak,
+    constant_vote,
+    cost_after,
+    vote_rule,
+)
+from pboost.rng import as_generator
+from pboost.stump_search import StumpSearch
+from pboost.threads import Workers, resolve_threads
+from pboost.weak import Stump
+
+VOTES = ("domain", "symmetric")
+_DEFAULT_WEAK = Stump()
+
+
+def fit_adaboost(
+    X: Any,
+    y: ArrayLike,
+    *,
+    rounds: int,
+    weak: Stump = _DEFAULT_WEAK,
+    votes: str = "domain",
+    smoothing: float = 1e-4,
+    learning_rate: float = 1.0,
+    sample_weight: ArrayLike | None = None,
+    rng: int | np.random.Generator | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+) -> DecisionGraph:
+    """Fit AdaBoost: a chain of weak classifiers, each trained on the rows the others get wrong.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
+        Features, finite numbers.
+    y : array_like of shape (n,)
+        Labels, any two values.
+    rounds : int
+        Greatest number of weak classifiers.
+    weak : Stump
+        The weak learner, from `pboost.weak`.
+    votes : {"domain", "symmetric"}
+        "domain": each side of a stump votes with half the log odds of its own class masses
+        (real-valued votes). "symmetric": both sides vote with the same size, each for its
+        majority (discrete AdaBoost).
+    smoothing : float
+        Share of the mass, 0 to 1, that is added to each class mass before the log odds are
+        taken. 0 gives the textbook formula; infinite votes are then clipped.
+    learning_rate : float
+        Factor in (0, 1] of every vote.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+    rng : None, int or numpy.random.Generator
+        Source of randomness for weak learners that draw; stumps draw nothing.
+    n_threads : int or None
+        Threads; None: as many as the work is worth. The model does not depend on it.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each round with the number of rounds so far
+        and a `pboost.grow.StepRecord`; returning True stops.
+
+    Returns
+    -------
+    DecisionGraph
+        Its ``record.stop_reason`` says why boosting stopped: all rounds done, certificate 0, or
+        no split left that changes the weights.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described; the message names the argument.
+
+    References
+    ----------
+    .. [1] Y. Freund and R. E. Schapire, "A decision-theoretic generalization of on-line learning
+       and an application to boosting", J. Comput. Syst. Sci. 55 (1997).
+    .. [2] R. E. Schapire and Y. Singer, "Improved boosting algorithms using confidence-rated
+       predictions", Machine Learning 37 (1999), sections 4.1 and 4.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> y = np.array(["a", "b", "b", "a", "a", "a"])
+    >>> model = pb.fit_adaboost(X, y, rounds=3)
+    >>> pb.predict(model, X).tolist()
+    ['a', 'b', 'b', 'a', 'a', 'a']
+    """
+    rounds = check_size("rounds", rounds)
+    weak = check_weak(weak)
+    rule = vote_rule(check_choice("votes", votes, VOTES), smoothing, learning_rate)
+    callback = check_callback(callback)
+    as_generator(rng)
+    data = prepare(X, y, sample_weight, weak, n_threads)
+    settings = {
+        "builder": "fit_adaboost",
+        "rounds": rounds,
+        "votes": votes,
+        "smoothing": rule.smoothing,
+        "learning_rate": rule.learning_rate,
+        "weak": weak.settings(),
+    }
+    with Workers(resolve_threads(n_threads, data.columns.codes.size)) as workers:
+        chain = _Chain()
+        stop_reason = chain.grow(StumpSearch(data, weak, workers), rule, rounds, callback)
+    bias = 0.0
+    if not chain.feature:
+        bias, chain.certificate[0] = constant_vote(data, rule)
+    n_nodes = len(chain.feature)
+    after = np.arange(1, n_nodes + 1, dtype=np.int32)
+    after[-1:] = OUT
+    return DecisionGraph(
+        feature=chain.feature,
+        threshold=chain.threshold,
+        next=np.column_stack([after, after]),
+        vote=np.array(chain.votes).reshape(n_nodes, 2),
+        labels=data.labels,
+        n_features=data.columns.n_features,
+        feature_names=data.columns.names,
+        bias=bias,
+        settings=settings,
+        record=TrainingRecord(
+            np.array(chain.certificate), cost_after(np.ones(n_nodes)), stop_reason
+        ),
+    )
+
+
+class _Chain:
+    """The nodes so far."""
+
+    def __init__(self) -> None:
+        self.feature: list[int] = []
+        self.threshold: list[float] = []
+        self.votes: list[tuple[float, float]] = []
+        self.certificate = [1.0]
+
+    def grow(
+        self, search: StumpSearch, rule: VoteRule, rounds: int, callback: Callback | None
+    ) -> str:
+        """Add up to `rounds` nodes; returns why it stopped."""
+        for node in range(rounds):
+            cut = search.best()
+            if cut is None:
+                return "no split is left"
+            step = rule.step(cut.masses)
+            if max(map(abs, step.votes)) < NO_VOTE:
+                return "no split is left that changes the weights"
+            self.feature.append(cut.feature)
+            self.threshold.append(cut.threshold)
+            self.votes.append(step.votes)
+            bound = self.certificate[-1]
+            self.certificate.append(bound * step.shrink)
+            if callback is not None and callback(
+                node + 1,
+                StepRecord(
+                    node, cut.feature, cut.threshold, step.votes, bound, self.certificate[-1]
+                ),
+            ):
+                return "stopped by the callback"
+            if step.perfect or self.certificate[-1] == 0.0:
+                return "the certificate is 0 but for the clipping and smoothing of votes"
+            if node + 1 < rounds:
+                search.reweight(cut, step.factors())
+        return "all rounds are done"

@@ -1,0 +1,257 @@
+"""Checks of what users pass: features, labels, weights, options. Inputs are never modified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+INT32_MAX = np.iinfo(np.int32).max
+#: Rows examined at a time, so that checks need little memory.
+BLOCK = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """A feature matrix: `values` (n, d), float32 or float64, and column names or None."""
+
+    values: Array
+    names: tuple[str, ...] | None
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    """Return `value` if it is one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}")
+    return value
+
+
+def check_integer(name: str, value: Any, *, least: int, most: int = INT32_MAX) -> int:
+    """Return `value` as an int in [least, most]."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name}: expected an integer, got {value!r}")
+    if not least <= value <= most:
+        raise ValueError(f"{name}: expected an integer from {least} to {most}, got {value}")
+    return int(value)
+
+
+def check_number(
+    name: str, value: Any, *, least: float, most: float = math.inf, open_least: bool = False
+) -> float:
+    """Return `value` as a finite float in [least, most], or (least, most] if `open_least`."""
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | np.integer | np.floating
+    ):
+        raise TypeError(f"{name}: expected a number, got {value!r}")
+    number = float(value)
+    inside = (least < number if open_least else least <= number) and number <= most
+    if not (inside and math.isfinite(number)):
+        left = "(" if open_least else "["
+        raise ValueError(f"{name}: expected a number in {left}{least}, {most}], got {value!r}")
+    return number
+
+
+def is_frame(X: Any) -> bool:
+    """Whether `X` is a data frame: it has named columns."""
+    return hasattr(X, "columns") and not isinstance(X, np.ndarray)
+
+
+def as_features(X: Any) -> Features:
+    """Return `X` as a float matrix with its column names.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), or data frame
+        NumPy array, anything with ``__array__``, nested sequences, a pandas data frame, or any
+        other frame that narwhals knows.
+
+    Returns
+    -------
+    Features
+        float32 stays float32; everything else becomes float64. No copy where none is needed.
+
+    Raises
+    ------
+    ValueError
+        If `X` is not two-dimensional, has no columns, or exceeds int32 in rows or columns.
+    TypeError
+        If a column is not numeric; it is named.
+    """
+    if is_frame(X):
+        return _frame_features(X)
+    values = X if type(X) is np.ndarray else np.asarray(X)
+    if values.ndim != 2:
+        raise ValueError(
+            f"X: expected two dimensions (rows, columns), got {values.ndim} "
+            f"(shape {values.shape}); one row is X.reshape(1, -1)"
+        )
+    if values.dtype != np.float64 and values.dtype != np.float32:
+        values = _to_float(values)
+    _check_size(values.shape)
+    return Features(values, None)
+
+
+def _check_size(shape: tuple[int, ...]) -> None:
+    if shape[1] == 0:
+        raise ValueError(f"X: expected at least one column, got shape {shape}")
+    if max(shape) > INT32_MAX:
+        raise ValueError(f"X: expected at most {INT32_MAX} rows and columns, got shape {shape}")
+
+
+def _to_float(values: Array) -> Array:
+    if values.dtype.kind in "biu" or values.dtype == np.float16:
+        return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+    if values.dtype.kind == "f":
+        return values.astype(np.float64)
+    if values.dtype.kind == "O":
+        columns = [_object_column(values[:, j], f"column {j}") for j in range(values.shape[1])]
+        return np.column_stack(columns) if columns else np.empty(values.shape)
+    raise TypeError(f"X: expected numbers, got dtype {values.dtype}")
+
+
+def _object_column(column: Array, label: str) -> Array:
+    if any(isinstance(v, str | bytes | complex) for v in column):
+        raise TypeError(f"X: {label} is not numeric")
+    try:
+        return column.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"X: {label} is not numeric") from None
+
+
+def _frame_features(X: Any) -> Features:
+    names = tuple(map(str, X.columns))
+    if len(set(names)) != len(names):
+        twice = next(n for i, n in enumerate(names) if n in names[:i])
+        raise ValueError(f"X: two columns are named {twice!r}")
+    _check_size((len(X), len(names)))
+    if hasattr(X, "iloc"):
+        columns = [X.iloc[:, j].to_numpy() for j in range(len(names))]
+    else:
+        columns = _foreign_columns(X)
+    matrix = np.empty((len(X), len(names)), dtype=np.float64)
+    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
+        matrix[:, j] = _numeric_column(np.asarray(column), f"column {name!r}")
+    return Features(matrix, names)
+
+
+def _foreign_columns(X: Any) -> list[Array]:
+    try:
+        import narwhals
+    except ImportError:
+        raise TypeError(
+            f"X: reading a {type(X).__name__} needs narwhals: pip install 'pboost[frames]'"
+        ) from None
+    frame = narwhals.from_native(X, eager_only=True)
+    return [frame[name].to_numpy() for name in frame.columns]
+
+
+def _numeric_column(column: Array, label: str) -> Array:
+    if column.dtype.kind in "biuf":
+        return column
+    if column.dtype.kind == "O":
+        return _object_column(column, label)
+    raise TypeError(f"X: {label} is not numeric (dtype {column.dtype})")
+
+
+def check_finite(features: Features) -> None:
+    """Raise ValueError naming the first column, and in it the first row, that is not finite."""
+    values = features.values
+    for start in range(0, len(values), BLOCK):
+        if not np.isfinite(values[start : start + BLOCK]).all():
+            break
+    else:
+        return
+    for j in range(values.shape[1]):
+        wrong = np.flatnonzero(~np.isfinite(values[:, j]))
+        if len(wrong):
+            label = f"column {j}" if features.names is None else f"column {features.names[j]!r}"
+            row = int(wrong[0])
+            raise ValueError(
+                f"X: expected finite numbers, got {values[row, j]} in {label}, row {row}"
+                + (f" (and {len(wrong) - 1} more in that column)" if len(wrong) > 1 else "")
+            )
+
+
+def as_labels(y: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the two sorted label values, and for each row whether it has the second.
+
+    Parameters
+    ----------
+    y : array_like of shape (n,)
+        Labels: any two numbers, booleans or strings.
+    n : int
+        Number of rows of X.
+
+    Raises
+    ------
+    ValueError
+        If `y` is not one-dimensional, has another length, is empty, holds NaN, or does not hold
+        exactly two values.
+    """
+    labels = _plain_labels(np.asarray(y))
+    if labels.ndim != 1:
+        raise ValueError(f"y: expected one dimension, got shape {labels.shape}")
+    if len(labels) != n:
+        raise ValueError(f"y: expected {n} labels, one per row of X, got {len(labels)}")
+    if n == 0:
+        raise ValueError("y: expected at least one row of each class, got no rows")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y: expected labels, got NaN or infinity")
+    # A sort of all labels, as in numpy.unique, would cost more than a round of boosting.
+    values = np.array([labels.min(), labels.max()]) if labels.dtype.kind != "U" else None
+    if values is None or not ((labels == values[0]) | (labels == values[1])).all():
+        values = np.unique(labels)
+    if len(values) > 2:
+        raise ValueError(
+            f"y: expected two label values, got {len(values)}: this builder is for two classes"
+        )
+    if len(values) < 2 or values[0] == values[-1]:
+        raise ValueError(f"y: expected two label values, got only {values[0]!r}")
+    return values, labels == values[1]
+
+
+def _plain_labels(labels: Array) -> Array:
+    if labels.dtype.kind in "biufU":
+        return labels
+    if labels.dtype.kind == "O":
+        if all(isinstance(v, str) for v in labels.ravel()):
+            return labels.astype(np.str_)
+        if all(isinstance(v, bool | np.bool_) for v in labels.ravel()):
+            return labels.astype(np.bool_)
+        if all(isinstance(v, int | np.integer) for v in labels.ravel()):
+            return labels.astype(np.int64)
+    if labels.dtype.kind == "T":
+        return labels.astype(np.str_)
+    raise TypeError(f"y: expected labels that are all numbers or all strings, got {labels.dtype}")
+
+
+def as_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
+    """Return `sample_weight` as float64 (n,), or None if it is None.
+
+    Raises
+    ------
+    ValueError
+        If the length differs, or a weight is negative, NaN or infinite, or all are 0.
+    """
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight)
+    if weights.dtype.kind not in "biuf":
+        raise TypeError(f"sample_weight: expected numbers, got dtype {weights.dtype}")
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight: expected shape ({n},), got {weights.shape}")
+    weights = weights.astype(np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(wrong):
+        row = int(wrong[0])
+        raise ValueError(
+            f"sample_weight: expected finite numbers >= 0, got {weights[row]} in row {row}"
+        )
+    if not weights.any():
+        raise ValueError("sample_weight: expected at least one weight > 0, all are 0")
+    return weights

@@ -1,0 +1,98 @@
+"""The commands on the user's own files: fit, evaluate, predict, show."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from pboost.adaboost import fit_adaboost
+from pboost.boosted_tree import fit_boosted_tree
+from pboost.cli.errors import require
+from pboost.cli.parser import DEFAULT_SIZE, OWN_OPTIONS, check_model_options
+from pboost.cli.progress import progress
+from pboost.cli.table import (
+    check_output,
+    pick_columns,
+    read_table,
+    split_table,
+    write_table,
+    write_text,
+)
+from pboost.describe import describe
+from pboost.evaluate import predict, predict_proba
+from pboost.graph import DecisionGraph
+from pboost.io import load, save
+from pboost.validation import cross_validate
+from pboost.weak import stump
+
+BUILDERS: dict[str, Callable[..., DecisionGraph]] = {
+    "adaboost": fit_adaboost,
+    "tree": fit_boosted_tree,
+}
+
+
+def run_fit(options: Namespace) -> None:
+    """``pboost fit``: train on a whole file, save, and say what came out."""
+    check_model_options(options)
+    check_output(options.output, options.train)
+    X, y, weight = split_table(read_table(options.train), options.target, options.weight)
+    fit, size = _builder(options)
+    with progress(size, "nodes") as callback:
+        model = fit(X, y, sample_weight=weight, callback=callback)
+    save(model, options.output)
+    write_text(
+        f"{options.output}: {model.n_nodes} nodes, certificate "
+        f"{model.record.certificate[-1]:.4g}; {model.record.stop_reason}\n"
+    )
+
+
+def run_evaluate(options: Namespace) -> None:
+    """``pboost evaluate``: cross-validate."""
+    check_model_options(options)
+    X, y, weight = split_table(read_table(options.train), options.target, options.weight)
+    fit, _ = _builder(options)
+    with progress(options.folds, "folds") as callback:
+        result = cross_validate(
+            fit,
+            X,
+            y,
+            folds=options.folds,
+            rng=options.seed,
+            sample_weight=weight,
+            callback=callback,
+        )
+    write_text(f"{result.summary()}\n")
+
+
+def run_predict(options: Namespace) -> None:
+    """``pboost predict``: label and probability of each row."""
+    if options.output is not None:
+        check_output(options.output, options.model, options.data)
+    pandas = require("pandas", "cli")
+    model = load(options.model)
+    X = pick_columns(read_table(options.data), model.feature_names)
+    probability = predict_proba(model, X)[:, 1]
+    result = pandas.DataFrame({"label": predict(model, X), "probability": probability})
+    write_table(result, options.output)
+
+
+def run_show(options: Namespace) -> None:
+    """``pboost show``: the model as text."""
+    write_text(describe(load(options.model)).rstrip("\n") + "\n")
+
+
+def _builder(options: Namespace) -> tuple[Callable[..., DecisionGraph], int]:
+    """The builder with the settings given on the command line, and the size asked for."""
+    given = vars(options)
+    weak = stump(**{name: given[name] for name in ("criterion", "search") if name in given})
+    settings: dict[str, Any] = {"weak": weak, "rng": options.seed}
+    for name in ("smoothing", "learning_rate", *OWN_OPTIONS[options.model]):
+        if name in given:
+            settings[name] = given[name]
+    if "threads" in given:
+        settings["n_threads"] = options.threads
+    size = OWN_OPTIONS[options.model][0]
+    settings.setdefault(size, DEFAULT_SIZE[options.model])
+    return partial(BUILDERS[options.model], **settings), settings[size]

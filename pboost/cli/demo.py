@@ -1,0 +1,101 @@
+"""``pboost demo``: what boosted chains and trees cost, and how often they err, on real data."""
+
+from __future__ import annotations
+
+import io
+from argparse import Namespace
+from functools import partial
+from typing import Any
+
+from pboost._files import replace_file
+from pboost.adaboost import fit_adaboost
+from pboost.boosted_tree import fit_boosted_tree
+from pboost.cli.errors import UsageError, require
+from pboost.cli.progress import progress
+from pboost.cli.table import check_output, write_text
+from pboost.validation import CrossValidation, cross_validate
+
+ROUNDS = (5, 20, 100, 400)
+NODES = (3, 7, 15, 31)
+
+
+def run_demo(options: Namespace) -> None:
+    """Cross-validate models of several sizes and print one table."""
+    datasets = require("sklearn.datasets", "demo")
+    figure = None if options.plot is None else _empty_figure(options.plot)
+    X, y = datasets.load_breast_cancer(return_X_y=True, as_frame=False)
+    fits = [
+        *(("AdaBoost", f"{n} rounds", partial(fit_adaboost, rounds=n)) for n in ROUNDS),
+        *(("boosted tree", f"{n} nodes", partial(fit_boosted_tree, nodes=n)) for n in NODES),
+    ]
+    results = []
+    with progress(len(fits) * options.folds, "fits") as callback:
+        for family, size, fit in fits:
+            done = cross_validate(
+                fit, X, y, folds=options.folds, rng=options.seed, callback=callback
+            )
+            results.append((family, size, done))
+    write_text(
+        f"Breast-cancer data of scikit-learn: {X.shape[0]} rows, {X.shape[1]} features, "
+        f"{options.folds}-fold cross-validation\n\n{_table(results)}\n"
+    )
+    if figure is not None:
+        _draw(figure, results, options.plot)
+
+
+def _table(results: list[tuple[str, str, CrossValidation]]) -> str:
+    """One line per model, columns aligned."""
+    rows = [("model", "test error ± sd", "comparisons per row", "certificate", "fit time")]
+    rows += [
+        (
+            f"{family}, {size}",
+            f"{100 * result.error.mean():.1f} ± {result.error_sd * 100:.1f} %",
+            f"{result.cost.mean():.1f}",
+            f"{result.certificate.mean():.2g}",
+            f"{1e3 * result.fit_seconds.mean():.1f} ms",
+        )
+        for family, size, result in results
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for name, *values in rows:
+        cells = [value.rjust(w) for value, w in zip(values, widths[1:], strict=True)]
+        lines.append("   ".join([name.ljust(widths[0]), *cells]))
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+
+
+def _empty_figure(path: str) -> Any:
+    """A figure, once it is sure that it can be written."""
+    figure = require("matplotlib.figure", "demo").Figure(figsize=(6, 4), layout="constrained")
+    known = figure.canvas.get_supported_filetypes()
+    if _suffix(path) not in known:
+        raise UsageError(f"--plot: expected a file name that ends in one of {', '.join(known)}")
+    check_output(path)
+    return figure
+
+
+def _suffix(path: str) -> str:
+    return path.rpartition(".")[2].lower()
+
+
+def _draw(figure: Any, results: list[tuple[str, str, CrossValidation]], path: str) -> None:
+    """Test error against cost, one line per family of models."""
+    axes = figure.subplots()
+    for family, marker in (("AdaBoost", "o"), ("boosted tree", "s")):
+        mine = [result for name, _, result in results if name == family]
+        axes.errorbar(
+            [result.cost.mean() for result in mine],
+            [100 * result.error.mean() for result in mine],
+            yerr=[100 * result.error_sd for result in mine],
+            marker=marker,
+            capsize=3,
+            label=family,
+        )
+    axes.set_xscale("log")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("comparisons per row")
+    axes.set_ylabel("test error (%), mean ± sd over folds")
+    axes.legend()
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=_suffix(path), dpi=150)
+    replace_file(path, buffer.getvalue())

@@ -1,0 +1,156 @@
+"""What can be typed, and which options belong to which model."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn
+
+from pboost._version import __version__
+from pboost.cli.errors import UsageError
+
+#: Options that only one kind of model has, as `dest` names.
+OWN_OPTIONS = {
+    "adaboost": ("rounds", "votes"),
+    "tree": ("nodes", "growth", "max_depth"),
+}
+#: Sizes used where none is given.
+DEFAULT_SIZE = {"adaboost": 100, "tree": 31}
+#: Seed used where none is given, so that a command gives the same result twice.
+DEFAULT_SEED = 0
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """A parser whose errors take one line and whose options cannot be abbreviated."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        options["allow_abbrev"] = False
+        super().__init__(*args, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with exit code 2."""
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = OneLineParser(prog="pboost", description="Boosted classifiers from CSV files.")
+    parser.add_argument("--version", action="version", version=f"pboost {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="compare models of several sizes on real data")
+    demo.add_argument("--plot", metavar="FILE", help="also draw test error against cost")
+    _add_folds(demo)
+    _add_seed(demo)
+
+    fit = commands.add_parser("fit", help="fit a model to a CSV file and save it")
+    _add_training(fit)
+    fit.add_argument("-o", dest="output", metavar="MODEL.npz", required=True)
+
+    evaluate = commands.add_parser("evaluate", help="cross-validate a model on a CSV file")
+    _add_training(evaluate)
+    _add_folds(evaluate)
+
+    predict = commands.add_parser(
+        "predict",
+        help="apply a model to a CSV file",
+        description="Writes a CSV file with one line per row: the predicted label, and the "
+        "probability that the row has the second of the model's two labels in sorted order.",
+    )
+    predict.add_argument("model", metavar="MODEL.npz")
+    predict.add_argument("data", metavar="DATA.csv", help="other columns may be there, too")
+    predict.add_argument("-o", dest="output", metavar="OUT.csv", help="default: standard output")
+
+    show = commands.add_parser("show", help="print a model as text")
+    show.add_argument("model", metavar="MODEL.npz")
+    return parser
+
+
+def check_model_options(options: argparse.Namespace) -> None:
+    """Raise UsageError for an option that the chosen model does not have."""
+    for model, names in OWN_OPTIONS.items():
+        for name in names:
+            if model != options.model and hasattr(options, name):
+                flag = "--" + name.replace("_", "-")
+                raise UsageError(f"{flag} belongs to --model {model}, not {options.model}")
+
+
+def _add_folds(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--folds", type=_folds, default=10, metavar="N", help="default: 10")
+
+
+def _add_seed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--seed", type=_seed, default=DEFAULT_SEED, metavar="N", help=f"default: {DEFAULT_SEED}"
+    )
+
+
+def _add_training(parser: argparse.ArgumentParser) -> None:
+    """Add data and model options; those left out are absent from the namespace."""
+    parser.add_argument("train", metavar="TRAIN.csv", help="with a header line; may be gzipped")
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="column of the labels")
+    parser.add_argument("--weight", metavar="COLUMN", help="column of the sample weights")
+    parser.add_argument("--model", choices=tuple(OWN_OPTIONS), default="adaboost")
+
+    def option(group: Any, flag: str, **details: Any) -> None:
+        group.add_argument(flag, default=argparse.SUPPRESS, **details)
+
+    both = parser.add_argument_group("both models")
+    criteria = ("kearns-mansour", "gini", "entropy", "error")
+    option(both, "--criterion", choices=criteria)
+    option(both, "--search", choices=("auto", "exact", "binned"))
+    option(both, "--smoothing", type=_not_negative, metavar="X")
+    option(both, "--learning-rate", type=_rate, metavar="X", help="above 0, at most 1")
+    option(both, "--threads", type=_count, metavar="N")
+    _add_seed(parser)
+    adaboost = parser.add_argument_group("--model adaboost")
+    size = DEFAULT_SIZE["adaboost"]
+    option(adaboost, "--rounds", type=_count, metavar="N", help=f"default: {size}")
+    option(adaboost, "--votes", choices=("domain", "symmetric"))
+    tree = parser.add_argument_group("--model tree")
+    size = DEFAULT_SIZE["tree"]
+    option(tree, "--nodes", type=_count, metavar="N", help=f"default: {size}")
+    option(tree, "--growth", choices=("largest-bound", "breadth-first"))
+    option(tree, "--max-depth", type=_count, metavar="N")
+
+
+def _integer(text: str, least: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"expected an integer of at least {least}, got {text!r}")
+    return value
+
+
+def _count(text: str) -> int:
+    return _integer(text, 1)
+
+
+def _folds(text: str) -> int:
+    return _integer(text, 2)
+
+
+def _seed(text: str) -> int:
+    return _integer(text, 0)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def _not_negative(text: str) -> float:
+    value = _number(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text!r}")
+    return value
+
+
+def _rate(text: str) -> float:
+    value = _number(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, at most 1, got {text!r}")
+    return value

@@ -1,0 +1,342 @@
+"""Columns as the searches read them: sorted once, or binned once, and shared by many fits.
+
+Both kinds can be passed to a builder in place of X, so that several models, or the same builder
+with other settings, need not sort again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import sort
+from pboost.checks import Features, as_features, as_weights, check_finite, check_integer
+from pboost.threads import Workers, resolve_threads
+
+Array = NDArray[Any]
+MAX_BINS = 256
+#: Bytes of scratch per thread while sorting; more columns at a time read X with fewer misses.
+SCRATCH_BYTES = 32_000_000
+ROW_MASK = np.int32(0x7FFFFFFF)
+NO_WEIGHT = np.empty(0, dtype=np.int64)
+
+
+def midpoint(below: Any, above: Any) -> Any:
+    """Return thresholds t with below <= t < above, midway where that is representable."""
+    middle = below / 2 + above / 2
+    return np.where((below <= middle) & (middle < above), middle, below)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SortedColumns:
+    """Columns sorted once: orders, ties and rank bins. Made by `sort_columns`.
+
+    Attributes
+    ----------
+    source : ndarray, shape (n_source, d)
+        The values; sorted values are read from it through `rows` and `order`.
+    rows : ndarray of int32, shape (n,)
+        Row of `source` that each row stands for.
+    packed_order : ndarray of int32, shape (d, n)
+        Rows of each column in increasing order of value, ties by row; the sign bit is set where
+        the value equals the one before.
+    bin_start : ndarray of int32, shape (d, 257)
+        First position of each rank bin in the sorted order, closed by n.
+    n_bins : ndarray of int32, shape (d,)
+        Number of bins of each column.
+    codes : ndarray of uint8, shape (d, n)
+        Rank bin of each row.
+    names : tuple of str or None
+        Column names.
+    """
+
+    source: Array
+    rows: NDArray[np.int32]
+    packed_order: NDArray[np.int32]
+    bin_start: NDArray[np.int32]
+    n_bins: NDArray[np.int32]
+    codes: NDArray[np.uint8]
+    names: tuple[str, ...] | None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.packed_order.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.packed_order.shape[0]
+
+    def order(self, feature: int) -> NDArray[np.int32]:
+        """Return the rows of a column in increasing order of value."""
+        return self.packed_order[feature] & ROW_MASK
+
+    def tied(self, feature: int) -> NDArray[np.bool_]:
+        """Return, along the sorted order, whether a value equals the one before."""
+        return self.packed_order[feature] < 0
+
+    def sorted_values(self, feature: int) -> NDArray[np.float64]:
+        """Return the values of a column in increasing order."""
+        return self.source[self.rows[self.order(feature)], feature].astype(np.float64)
+
+    def values(self, feature: Any, row: Any) -> NDArray[np.float64]:
+        """Return the values of rows in columns, elementwise."""
+        found: NDArray[np.float64] = self.source[self.rows[row], feature].astype(np.float64)
+        return found
+
+    def threshold(self, feature: Any, cut_bin: Any, position: Any) -> Any:
+        """Return the threshold between the sorted rows ``position - 1`` and ``position``."""
+        below, above = (self.packed_order[feature, position + k] & ROW_MASK for k in (-1, 0))
+        return midpoint(self.values(feature, below), self.values(feature, above))
+
+    def select(
+        self, rows: NDArray[np.int32], max_bins: int, n_threads: int | None = None
+    ) -> SortedColumns:
+        """Return the columns of the listed rows, in the order listed, without sorting again."""
+        renumber = np.full(self.n_rows, -1, dtype=np.int32)
+        renumber[rows] = np.arange(len(rows), dtype=np.int32)
+        order = np.empty((self.n_features, len(rows)), dtype=np.int32)
+
+        def work(first: int, last: int) -> None:
+            sort.select_rows(self.packed_order[first:last], renumber, order[first:last])
+
+        with Workers(resolve_threads(n_threads, self.packed_order.size)) as workers:
+            workers.run(work, self.n_features)
+            return _with_bins(self.source, self.rows[rows], order, max_bins, self.names, workers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BinnedColumns:
+    """Columns as bin codes only, a fifth of the memory of sorted ones. Made by `bin_columns`.
+
+    Attributes
+    ----------
+    codes : ndarray of uint8, shape (d, n)
+        Bin of each row.
+    n_bins : ndarray of int32, shape (d,)
+        Number of bins of each column.
+    lower, upper : ndarray of float64, shape (d, 256)
+        Least and largest value in each bin.
+    names : tuple of str or None
+        Column names.
+    """
+
+    codes: NDArray[np.uint8]
+    n_bins: NDArray[np.int32]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    names: tuple[str, ...] | None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.codes.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.codes.shape[0]
+
+    def threshold(self, feature: Any, cut_bin: Any, position: Any) -> Any:
+        """Return the threshold at the upper edge of a bin."""
+        return midpoint(self.upper[feature, cut_bin], self.lower[feature, cut_bin + 1])
+
+    def select(self, rows: NDArray[np.int32]) -> BinnedColumns:
+        """Return the columns of the listed rows, in the order listed, with the same bins."""
+        codes = np.empty((self.n_features, len(rows)), dtype=np.uint8)
+        for feature in range(self.n_features):
+            np.take(self.codes[feature], rows, out=codes[feature])
+        return BinnedColumns(codes, self.n_bins, self.lower, self.upper, self.names)
+
+
+def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> SortedColumns:
+    """Sort the columns of X once, for use by several fits.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), or data frame
+        Finite numbers.
+    copy : bool
+        False keeps a reference to `X`, which must then not be changed while the columns are used.
+    n_threads : int or None
+        Threads; None: as many as the work is worth.
+
+    Returns
+    -------
+    SortedColumns
+        To be passed to a builder in place of `X`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `X` is not a matrix of finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> columns = pb.sort_columns(np.array([[3.0], [1.0], [2.0]]))
+    >>> columns.order(0).tolist()
+    [1, 2, 0]
+    """
+    features = as_features(X)
+    check_finite(features)
+    if copy and np.shares_memory(features.values, X):
+        features = Features(features.values.copy(), features.names)
+    rows = np.arange(len(features.values), dtype=np.int32)
+    return sorted_columns(features, rows, MAX_BINS, n_threads)
+
+
+def bin_columns(
+    X: Any,
+    *,
+    max_bins: int = MAX_BINS,
+    sample_weight: Any = None,
+    n_threads: int | None = None,
+) -> BinnedColumns:
+    """Bin the columns of X once, for binned searches on large data.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), or data frame
+        Finite numbers.
+    max_bins : int
+        Bins per column, 2 to 256, of about equal weight; equal values share a bin.
+    sample_weight : array_like of shape (n,), optional
+        Weights of the rows; a row of weight 0 has a bin but no part in placing the edges.
+    n_threads : int or None
+        Threads; None: as many as the work is worth.
+
+    Returns
+    -------
+    BinnedColumns
+        To be passed to a builder in place of `X`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `X` is not a matrix of finite numbers, or an option is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> pb.bin_columns(np.arange(6.0).reshape(6, 1), max_bins=2).codes.tolist()
+    [[0, 0, 0, 1, 1, 1]]
+    """
+    features = as_features(X)
+    check_finite(features)
+    max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+    weights = as_weights(sample_weight, len(features.values))
+    fixed = NO_WEIGHT if weights is None else to_fixed_point(weights)[1]
+    rows = np.arange(len(features.values), dtype=np.int32)
+    return binned_columns(features, rows, max_bins, fixed, n_threads)
+
+
+def to_fixed_point(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.int64]]:
+    """Return a power of two and the weights times it, rounded; their sum stays below 2**61.
+
+    A power of two makes the image exact for integer weights, whatever their scale.
+    """
+    from pboost._core import reweight
+
+    _, exponent = np.frexp(weights.sum())
+    scale = float(np.ldexp(1.0, 61 - int(exponent)))
+    fixed = np.empty(len(weights), dtype=np.int64)
+    reweight.to_fixed(weights, scale, fixed)
+    return scale, fixed
+
+
+def sorted_columns(
+    features: Features, rows: NDArray[np.int32], max_bins: int, n_threads: int | None
+) -> SortedColumns:
+    """Sort the listed rows of checked features."""
+    order = np.empty((features.values.shape[1], len(rows)), dtype=np.int32)
+
+    def keep(first: int, block: NDArray[np.int32]) -> None:
+        order[first : first + len(block)] = block
+
+    with Workers(resolve_threads(n_threads, order.size)) as workers:
+        _sort_blocks(features.values, rows, keep, workers)
+        return _with_bins(features.values, rows, order, max_bins, features.names, workers)
+
+
+def binned_columns(
+    features: Features,
+    rows: NDArray[np.int32],
+    max_bins: int,
+    fixed: NDArray[np.int64],
+    n_threads: int | None,
+) -> BinnedColumns:
+    """Bin the listed rows of checked features; `fixed` are their weights, or empty."""
+    d, n = features.values.shape[1], len(rows)
+    codes = np.empty((d, n), dtype=np.uint8)
+    n_bins = np.empty(d, dtype=np.int32)
+    lower = np.zeros((d, MAX_BINS))
+    upper = np.zeros((d, MAX_BINS))
+
+    def keep(first: int, order: NDArray[np.int32]) -> None:
+        starts = np.zeros((len(order), MAX_BINS + 1), dtype=np.int32)
+        here = slice(first, first + len(order))
+        sort.bin_columns(order, max_bins, fixed, starts, n_bins[here], codes[here])
+        for j, start in enumerate(starts, first):
+            edges = start[: n_bins[j] + 1]
+            sorted_rows = rows[order[j - first] & ROW_MASK]
+            lower[j, : n_bins[j]] = features.values[sorted_rows[edges[:-1]], j]
+            upper[j, : n_bins[j]] = features.values[sorted_rows[edges[1:] - 1], j]
+
+    with Workers(resolve_threads(n_threads, codes.size)) as workers:
+        _sort_blocks(features.values, rows, keep, workers)
+    return BinnedColumns(codes, n_bins, lower, upper, features.names)
+
+
+def _sort_blocks(
+    values: Array,
+    rows: NDArray[np.int32],
+    keep: Callable[[int, NDArray[np.int32]], None],
+    workers: Workers,
+) -> None:
+    """Sort the columns a block at a time; `keep` takes the first column and the orders."""
+    n = len(rows)
+    gather = sort.gather_columns_float32 if values.dtype == np.float32 else sort.gather_columns
+    width = min(16, max(1, SCRATCH_BYTES // (8 * max(n, 1) * workers.n_threads)))
+
+    def work(first: int, last: int) -> None:
+        items, spare = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
+        columns = np.empty((min(width, last - first), n))
+        for start in range(first, last, width):
+            block = columns[: min(width, last - start)]
+            order = np.empty(block.shape, dtype=np.int32)
+            gather(values, rows, start, block)
+            sort.sort_columns(block, order, items, spare)
+            keep(start, order)
+
+    workers.run(work, values.shape[1])
+
+
+def _with_bins(
+    source: Array,
+    rows: NDArray[np.int32],
+    order: NDArray[np.int32],
+    max_bins: int,
+    names: tuple[str, ...] | None,
+    workers: Workers,
+) -> SortedColumns:
+    d, n = order.shape
+    bin_start = np.zeros((d, MAX_BINS + 1), dtype=np.int32)
+    n_bins = np.empty(d, dtype=np.int32)
+    codes = np.empty((d, n), dtype=np.uint8)
+
+    def work(first: int, last: int) -> None:
+        here = slice(first, last)
+        sort.bin_columns(
+            order[here], max_bins, NO_WEIGHT, bin_start[here], n_bins[here], codes[here]
+        )
+
+    workers.run(work, d)
+    return SortedColumns(source, rows, order, bin_start, n_bins, codes, names)

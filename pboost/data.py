@@ -1,0 +1,154 @@
+"""Training data as the builders read it: rows class by class, columns, weights in fixed point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.checks import as_features, as_labels, as_weights, check_finite
+from pboost.columns import (
+    NO_WEIGHT,
+    BinnedColumns,
+    SortedColumns,
+    binned_columns,
+    sorted_columns,
+    to_fixed_point,
+)
+from pboost.weak import Stump
+
+#: Default of `BinnedColumns`' and the exact search's bins.
+MAX_BINS = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingData:
+    """What a builder works on.
+
+    Rows of weight 0 are left out; the others are renumbered class by class, class -1 first, each
+    class in the order given. So the class of a row is a comparison, and a histogram adds one
+    weight per cell.
+
+    Attributes
+    ----------
+    columns : SortedColumns or BinnedColumns
+        Of the renumbered rows.
+    exact : bool
+        Whether the search is exact.
+    n_negative : int
+        Number of rows of class -1.
+    weight : ndarray of float64, shape (n,)
+        Weights in a scale in which their sum is of the order of 1 per row.
+    fixed : ndarray of int64, shape (n,)
+        ``weight * scale``, rounded.
+    scale : float
+        A power of two.
+    labels : ndarray, shape (2,)
+        The two label values.
+    """
+
+    columns: SortedColumns | BinnedColumns
+    exact: bool
+    n_negative: int
+    weight: NDArray[np.float64]
+    fixed: NDArray[np.int64]
+    scale: float
+    labels: NDArray[Any]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of positive weight."""
+        return len(self.weight)
+
+    def class_masses(self) -> tuple[int, int]:
+        """Return the fixed-point mass of class -1 and of class +1."""
+        return int(self.fixed[: self.n_negative].sum()), int(self.fixed[self.n_negative :].sum())
+
+
+def prepare(
+    X: Any, y: Any, sample_weight: Any, weak: Stump, n_threads: int | None
+) -> TrainingData:
+    """Check the arguments of a builder and arrange them for training.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
+        Features.
+    y : array_like of shape (n,)
+        Labels, two values.
+    sample_weight : array_like of shape (n,) or None
+        Weights >= 0; weight k stands for k copies of a row.
+    weak : Stump
+        Decides whether columns are sorted or binned.
+    n_threads : int or None
+        Threads for sorting.
+
+    Returns
+    -------
+    TrainingData
+    """
+    is_columns = isinstance(X, SortedColumns | BinnedColumns)
+    features = None if is_columns else as_features(X)
+    n = X.n_rows if is_columns else len(features.values)  # type: ignore[union-attr]
+    labels, is_positive = as_labels(y, n)
+    weights = as_weights(sample_weight, n)
+    if features is not None:
+        check_finite(features)
+    rows, n_negative = _rows_by_class(is_positive, weights)
+    weight = np.ones(len(rows)) if weights is None else _scaled(weights[rows])
+    scale, fixed = to_fixed_point(weight)
+    exact = _is_exact(X, weak, n)
+    columns: SortedColumns | BinnedColumns
+    if isinstance(X, BinnedColumns):
+        columns = X.select(rows)
+    elif isinstance(X, SortedColumns):
+        columns = X.select(rows, weak.max_bins, n_threads)
+        if not exact and weights is not None:
+            source = as_features(X.source[X.rows])
+            columns = binned_columns(source, rows, weak.max_bins, fixed, n_threads)
+    elif exact:
+        columns = sorted_columns(features, rows, weak.max_bins, n_threads)  # type: ignore[arg-type]
+    else:
+        bin_weight = NO_WEIGHT if weights is None else fixed
+        columns = binned_columns(features, rows, weak.max_bins, bin_weight, n_threads)  # type: ignore[arg-type]
+    return TrainingData(columns, exact, n_negative, weight, fixed, scale, labels)
+
+
+def _rows_by_class(
+    is_positive: NDArray[np.bool_], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int32], int]:
+    """Return the rows of positive weight, class -1 first, and the number of that class."""
+    negative, positive = ~is_positive, is_positive
+    if weights is not None:
+        negative, positive = negative & (weights > 0), positive & (weights > 0)
+    below = np.flatnonzero(negative).astype(np.int32)
+    above = np.flatnonzero(positive).astype(np.int32)
+    if not len(below) or not len(above):
+        raise ValueError("sample_weight: expected both classes to have positive weight")
+    return np.concatenate([below, above]), len(below)
+
+
+def _scaled(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weights times the power of two that brings the largest into [1/2, 1)."""
+    _, exponent = np.frexp(weights.max())
+    scaled = np.ldexp(weights, -int(exponent))
+    if not (scaled > 0).all():
+        raise ValueError("sample_weight: the weights differ by more than floating point can hold")
+    return scaled
+
+
+def _is_exact(X: Any, weak: Stump, n: int) -> bool:
+    if isinstance(X, BinnedColumns):
+        if weak.search == "exact":
+            raise ValueError('weak: search="exact" needs SortedColumns or X, got BinnedColumns')
+        if int(X.n_bins.max(initial=0)) > weak.max_bins:
+            raise ValueError(
+                f"weak: max_bins={weak.max_bins}, but the BinnedColumns have up to "
+                f"{int(X.n_bins.max())} bins"
+            )
+        return False
+    if isinstance(X, SortedColumns) and weak.search == "auto":
+        return True
+    return weak.resolve_search(n) == "exact"

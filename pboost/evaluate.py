@@ -1,0 +1,311 @@
+"""Functions of a model: predictions, decision values, evaluation cost, certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost._core import walk
+from pboost.checks import (
+    Features,
+    as_features,
+    as_weights,
+    check_choice,
+    check_finite,
+)
+from pboost.graph import DecisionGraph, FloatArray
+from pboost.threads import MIN_CELLS, Workers, resolve_threads
+
+NO_ARRAY = np.empty(0)
+PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+UNITS = ("nodes", "features")
+
+
+def decision_function(model: DecisionGraph, X: Any) -> FloatArray:
+    """Return the decision value of each row: the sum of the votes of the exits it takes.
+
+    Parameters
+    ----------
+    model : DecisionGraph
+        A fitted model.
+    X : array_like of shape (n, d), or data frame
+        Finite numbers. A frame whose columns are named as in training, in any order, is put in
+        the training order.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        Half log odds of ``model.labels[1]`` under the exponential loss; the second label is
+        predicted where positive.
+
+    Raises
+    ------
+    ValueError
+        If X has other columns than the training data, or a value that is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> model = pb.fit_boosted_tree(X, [0, 0, 1, 1], nodes=1)
+    >>> (pb.decision_function(model, X) > 0).tolist()
+    [False, False, True, True]
+    """
+    return _walk(model, X, False)[0]
+
+
+def predict(model: DecisionGraph, X: Any) -> NDArray[Any]:
+    """Return the predicted label of each row.
+
+    Parameters
+    ----------
+    model : DecisionGraph
+        A fitted model.
+    X : array_like of shape (n, d), or data frame
+        See `decision_function`.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        ``model.labels[1]`` where the decision value is positive, else ``model.labels[0]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> model = pb.fit_boosted_tree(X, ["no", "no", "yes", "yes"], nodes=1)
+    >>> pb.predict(model, [[0.5], [2.5]]).tolist()
+    ['no', 'yes']
+    """
+    labels: NDArray[Any] = model.labels[(decision_function(model, X) > 0).astype(np.intp)]
+    return labels
+
+
+def predict_proba(model: DecisionGraph, X: Any) -> FloatArray:
+    """Return the probability of each label for each row.
+
+    Parameters
+    ----------
+    model : DecisionGraph
+        A fitted model.
+    X : array_like of shape (n, d), or data frame
+        See `decision_function`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, 2)
+        Columns in the order of ``model.labels``; with decision value H the second is
+        ``1 / (1 + exp(-2 H))``, the population minimiser of the exponential loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> model = pb.fit_boosted_tree(X, [0, 1, 1, 1], nodes=1, smoothing=0.1)
+    >>> pb.predict_proba(model, X).round(2).tolist()
+    [[0.78, 0.22], [0.12, 0.88], [0.12, 0.88], [0.12, 0.88]]
+    """
+    # tanh does not overflow, and gives the two columns without cancellation.
+    half = 0.5 * np.tanh(decision_function(model, X))
+    return np.column_stack([0.5 - half, 0.5 + half])
+
+
+def staged_decision_function(model: DecisionGraph, X: Any) -> Iterator[FloatArray]:
+    """Yield the decision values of the model with its first 1, 2, … nodes.
+
+    Parameters
+    ----------
+    model : DecisionGraph
+        A fitted model.
+    X : array_like of shape (n, d), or data frame
+        See `decision_function`.
+
+    Yields
+    ------
+    ndarray of float64, shape (n,)
+        After each node in the order in which they were opened; the last equals
+        `decision_function`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> model = pb.fit_boosted_tree(X, [0, 1, 0, 1], nodes=3)
+    >>> [int((values > 0).sum()) for values in pb.staged_decision_function(model, X)]
+    [3, 1, 2]
+    """
+    features = match_columns(model, X)
+    check_finite(features)
+    return _stages(model, features.values)
+
+
+def _stages(model: DecisionGraph, values: NDArray[Any]) -> Iterator[FloatArray]:
+    score = np.full(len(values), model.bias)
+    at = np.zeros(len(values), dtype=np.int32)
+    for node in range(model.n_nodes):
+        here = np.flatnonzero(at == node)
+        column = values[here, model.feature[node]].astype(np.float64)
+        taken = (column > model.threshold[node]).astype(np.intp)
+        score[here] += model.vote[node, taken]
+        at[here] = model.next[node, taken]
+        yield score.copy()
+
+
+def evaluation_cost(model: DecisionGraph, X: Any, unit: str = "nodes") -> FloatArray:
+    """Return what evaluating each row costs.
+
+    Parameters
+    ----------
+    model : DecisionGraph
+        A fitted model.
+    X : array_like of shape (n, d), or data frame
+        See `decision_function`.
+    unit : {"nodes", "features"}
+        Count the weak classifiers evaluated (comparisons), or the distinct features read.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> model = pb.fit_boosted_tree(X, [0, 1, 1, 1], nodes=2)
+    >>> pb.evaluation_cost(model, X).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    if check_choice("unit", unit, UNITS) == "nodes":
+        return _walk(model, X, True)[1]
+    features = match_columns(model, X)
+    check_finite(features)
+    values = np.ascontiguousarray(features.values, dtype=np.float64)
+    last_row = np.full(model.n_features, -1, dtype=np.int32)
+    count = np.empty(len(values))
+    walk.count_features(values, model.feature, model.threshold, model.next, last_row, count)
+    return count
+
+
+def certificate(
+    model: DecisionGraph,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the model's bound on its training error, or recompute it from data.
+
+    Parameters
+    ----------
+    model : DecisionGraph
+        A fitted model.
+    X : array_like of shape (n, d), or data frame, optional
+        With `y`: recompute the certificate on these data. On the training data, with their
+        weights, it equals the stored one.
+    y : array_like of shape (n,), optional
+        Labels, of the values in ``model.labels``.
+    sample_weight : array_like of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        The weighted mean of exp(-H y), with y as -1 or +1. It is at least the weighted share of
+        rows on which the model errs.
+
+    Raises
+    ------
+    ValueError
+        If only one of X and y is given, or y holds other labels than the model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
+    >>> model = pb.fit_boosted_tree(X, y, nodes=1)
+    >>> bool(abs(pb.certificate(model) - pb.certificate(model, X, y)) < 1e-12)
+    True
+    """
+    if X is None and y is None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight: given without X and y")
+        return float(model.record.certificate[-1])
+    if X is None or y is None:
+        raise ValueError("certificate: X and y must be given together")
+    score = decision_function(model, X)
+    weights = as_weights(sample_weight, len(score))
+    margin = np.where(_is_second(model, y, len(score)), score, -score)
+    return float(np.average(np.exp(-margin), weights=weights))
+
+
+def _is_second(model: DecisionGraph, y: ArrayLike, n: int) -> NDArray[np.bool_]:
+    """Return whether each label is the model's second one."""
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise ValueError(f"y: expected {n} labels, one per row of X, got shape {labels.shape}")
+    second = np.asarray(labels == model.labels[1], dtype=bool)
+    if not (second | np.asarray(labels == model.labels[0], dtype=bool)).all():
+        raise ValueError(f"y: expected labels of the model, {model.labels.tolist()}")
+    return second
+
+
+def match_columns(model: DecisionGraph, X: Any) -> Features:
+    """Return X as features with the model's columns in the model's order."""
+    features = as_features(X)
+    names, found = model.feature_names, features.names
+    if names is not None and found is not None and names != found:
+        missing = [name for name in names if name not in found]
+        unknown = [name for name in found if name not in names]
+        if missing or unknown:
+            raise ValueError(
+                "X: other columns than in training"
+                + (f"; missing: {', '.join(missing)}" if missing else "")
+                + (f"; unknown: {', '.join(unknown)}" if unknown else "")
+            )
+        features = Features(features.values[:, [found.index(name) for name in names]], names)
+    if features.values.shape[1] != model.n_features:
+        raise ValueError(
+            f"X: expected {model.n_features} columns, got {features.values.shape[1]}"
+        )
+    return features
+
+
+def _plain(model: DecisionGraph, X: Any) -> NDArray[Any]:
+    """Return X as a matrix with the model's columns; quickly, where it is one already."""
+    if type(X) is np.ndarray and X.dtype in PLAIN and X.shape[1:] == (model.n_features,):
+        return X
+    return match_columns(model, X).values
+
+
+def _walk(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray, FloatArray]:
+    """Return the decision values and, if counting, the numbers of nodes evaluated."""
+    values = _plain(model, X)
+    n, d = values.shape
+    score = np.empty(n)
+    count = np.empty(n) if counting else NO_ARRAY
+
+    def work(start: int, stop: int) -> int:
+        tile = NO_ARRAY if n < walk.MANY and not counting else np.empty(d * walk.TILE_ROWS)
+        bad: int = walk.walk(
+            values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
+            model.bias, d, start, stop, tile, score, count,
+        )  # fmt: skip
+        return bad
+
+    if n * d < MIN_CELLS:
+        bad = work(0, n)
+    else:
+        with Workers(resolve_threads(None, n * d)) as workers:
+            bad = any(workers.run(work, n, walk.TILE_ROWS))
+    if bad:
+        check_finite(match_columns(model, X))
+    return score, count

@@ -1,0 +1,197 @@
+"""The model: a decision graph, a rooted directed acyclic graph of weak classifiers.
+
+Every exit of a weak classifier carries a vote and leads to another node or out of the graph
+(theory page, section 1). A chain whose exits join is AdaBoost; a graph whose exits never join is a
+boosted decision tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int32]
+
+#: The two exits of a stump: ``x <= threshold`` and ``x > threshold``.
+BELOW, ABOVE = 0, 1
+#: ``next`` of an exit that leads out of the graph.
+OUT = -1
+
+
+def freeze(array: Any, dtype: DTypeLike = None) -> NDArray[Any]:
+    """Return a C-contiguous copy of `array` that can never be made writeable again."""
+    source = np.ascontiguousarray(array, dtype=dtype)
+    # A view of immutable bytes, unlike an owning array, refuses setflags(write=True).
+    return np.frombuffer(source.tobytes(), dtype=source.dtype).reshape(source.shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingRecord:
+    """What happened while a model was grown.
+
+    Attributes
+    ----------
+    certificate : ndarray of float64, shape (n_nodes + 1,)
+        The certificate before the first and after each node.
+    cost : ndarray of float64, shape (n_nodes + 1,)
+        Mean number of weak classifiers evaluated per training row (weighted), likewise.
+    stop_reason : str
+        Why growing ended, as a sentence.
+    """
+
+    certificate: FloatArray
+    cost: FloatArray
+    stop_reason: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "certificate", freeze(self.certificate, np.float64))
+        object.__setattr__(self, "cost", freeze(self.cost, np.float64))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.certificate, self.cost, self.stop_reason)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecisionGraph:
+    """A boosted two-class model: weak classifiers, their votes, and where their exits lead.
+
+    Nodes stand in the order in which they were opened, parents before children; node 0 is the
+    root. Exit 0 of node ``i`` is taken by rows with ``x[feature[i]] <= threshold[i]``, exit 1 by
+    the others. The decision value of a row is `bias` plus the votes of the exits it takes;
+    ``labels[1]`` is predicted where it is positive.
+
+    Attributes
+    ----------
+    feature : ndarray of int32, shape (n_nodes,)
+        Column that the weak classifier reads.
+    threshold : ndarray of float64, shape (n_nodes,)
+        In the units of that column.
+    next : ndarray of int32, shape (n_nodes, 2)
+        Node to which each exit leads, -1 where it leads out of the graph.
+    vote : ndarray of float64, shape (n_nodes, 2)
+        Signed vote of each exit, in units of half log odds.
+    labels : ndarray, shape (2,)
+        The two label values, sorted; the first is class -1, the second class +1.
+    n_features : int
+        Number of columns the model was trained on.
+    feature_names : tuple of str or None
+        Their names, where the training data had names.
+    bias : float
+        Vote that every row gets at the entrance; not 0 only where nothing could be split.
+    settings : mapping
+        The options the model was fitted with.
+    record : TrainingRecord
+        Certificate and cost after each node, and why growing stopped.
+    """
+
+    feature: IntArray
+    threshold: FloatArray
+    next: IntArray
+    vote: FloatArray
+    labels: NDArray[Any]
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    bias: float
+    settings: Mapping[str, Any]
+    record: TrainingRecord
+    #: Whether both exits of every node lead to the node after it; found when the model is made.
+    is_chain: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name, dtype in COLUMNS.items():
+            object.__setattr__(self, name, freeze(getattr(self, name), dtype))
+        object.__setattr__(self, "labels", freeze(self.labels))
+        object.__setattr__(self, "settings", dict(self.settings))
+        self.validate()
+        after = np.append(np.arange(1, self.n_nodes), OUT)[: self.n_nodes]
+        is_chain = bool((self.next == after[:, None]).all())
+        object.__setattr__(self, "is_chain", is_chain)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
+
+    def __repr__(self) -> str:
+        kind = self.settings.get("builder", "DecisionGraph")
+        return (
+            f"<{kind}: {self.n_nodes} nodes, {self.n_features} features, "
+            f"certificate {self.record.certificate[-1]:.4g}>"
+        )
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of weak classifiers."""
+        return len(self.feature)
+
+    def validate(self) -> None:
+        """Check shapes, ranges and topology.
+
+        Raises
+        ------
+        ValueError
+            Naming the array that is wrong. A graph that passes can be evaluated without reading
+            out of bounds and without an endless loop.
+        """
+        n = self.n_nodes
+        _check_shapes(self, n)
+        if not 1 <= self.n_features <= np.iinfo(np.int32).max:
+            raise ValueError(f"n_features must be at least 1, got {self.n_features}")
+        if n and not (0 <= self.feature.min() and self.feature.max() < self.n_features):
+            raise ValueError(f"feature: expected values in [0, {self.n_features})")
+        for name in ("threshold", "vote"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"{name}: expected finite numbers")
+        if not np.isfinite(self.bias):
+            raise ValueError(f"bias: expected a finite number, got {self.bias}")
+        _check_topology(self.next, n)
+        _check_record(self.record, n)
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ValueError(
+                f"feature_names: expected {self.n_features} names, got {len(self.feature_names)}"
+            )
+
+
+#: The arrays with one entry per node, and the dtype in which they are kept.
+COLUMNS: dict[str, type[np.generic]] = {
+    "feature": np.int32,
+    "threshold": np.float64,
+    "next": np.int32,
+    "vote": np.float64,
+}
+
+
+def _check_shapes(graph: DecisionGraph, n: int) -> None:
+    shapes = {"feature": (n,), "threshold": (n,), "next": (n, 2), "vote": (n, 2), "labels": (2,)}
+    for name, shape in shapes.items():
+        found = getattr(graph, name).shape
+        if found != shape:
+            raise ValueError(f"{name}: expected shape {shape}, got {found}")
+    if not graph.labels[0] < graph.labels[1]:
+        raise ValueError(f"labels: expected two sorted values, got {graph.labels.tolist()}")
+
+
+def _check_topology(next_: IntArray, n: int) -> None:
+    if not n:
+        return
+    # Parents first: every exit leads to a later node or out, so no walk can return.
+    here = np.arange(n)[:, None]
+    if not ((next_ == OUT) | ((next_ > here) & (next_ < n))).all():
+        raise ValueError("next: every exit must lead to a later node or be -1")
+    reached = np.zeros(n, dtype=bool)
+    reached[0] = True
+    reached[next_[next_ != OUT]] = True
+    if not reached.all():
+        raise ValueError(f"next: no exit leads to node {int(np.argmin(reached))}")
+
+
+def _check_record(record: TrainingRecord, n: int) -> None:
+    for name in ("certificate", "cost"):
+        values = getattr(record, name)
+        if values.shape != (n + 1,):
+            raise ValueError(f"record.{name}: expected shape ({n + 1},), got {values.shape}")
+        if not (np.isfinite(values).all() and (values >= 0).all()):
+            raise ValueError(f"record.{name}: expected finite numbers, none negative")

@@ -1,0 +1,159 @@
+"""The split step, and what every builder shares around it.
+
+A split step (theory page, section 1) takes the class masses that a weak classifier sends to each
+of its exits and gives the exits their votes; the votes reweight the rows, and the sum of the new
+weights over all open exits is the certificate. Votes are computed by one kernel function, which
+the compiled tree grower uses too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core.votes import half_log_odds
+from pboost.checks import check_integer, check_number
+from pboost.data import TrainingData
+from pboost.graph import FloatArray
+from pboost.weak import Stump
+
+#: Votes below this change no weight.
+NO_VOTE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One opened node, as passed to ``callback(step, record)``.
+
+    Attributes
+    ----------
+    node : int
+        Index of the node.
+    feature : int
+        Column that it reads.
+    threshold : float
+        In the units of that column.
+    votes : tuple of float
+        Votes of its two exits.
+    bound : float
+        Share of the certificate that the exit had which was split.
+    certificate : float
+        Certificate after the step.
+    """
+
+    node: int
+    feature: int
+    threshold: float
+    votes: tuple[float, float]
+    bound: float
+    certificate: float
+
+
+Callback = Callable[[int, StepRecord], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SplitStep:
+    """Votes of the two exits of a weak classifier, and what they do to the weights.
+
+    Attributes
+    ----------
+    votes : tuple of float
+        Votes of exit 0 and exit 1.
+    shrink : float
+        Sum of the weights after the step over their sum before it; Z of AdaBoost.
+    perfect : bool
+        Whether each exit holds one class only.
+    """
+
+    votes: tuple[float, float]
+    shrink: float
+    perfect: bool
+
+    def factors(self) -> FloatArray:
+        """Return what each weight is multiplied by, (exit, class), for a sum that stays."""
+        votes = np.array(self.votes)
+        return np.exp(np.stack([votes, -votes], axis=1)) / self.shrink
+
+
+@dataclass(frozen=True, slots=True)
+class VoteRule:
+    """How masses become votes.
+
+    Attributes
+    ----------
+    kind : {"domain", "symmetric"}
+        A vote for each exit by its own masses, or one vote with the sign of each exit's majority.
+    smoothing : float
+        Added to each mass, as a share of the mass that is split.
+    learning_rate : float
+        Factor of every vote.
+    """
+
+    kind: str
+    smoothing: float
+    learning_rate: float
+
+    def step(self, masses: FloatArray) -> SplitStep:
+        """Return the split step for class masses (exit, class); Schapire & Singer (1999), 4."""
+        total = float(masses.sum())
+        delta = self.smoothing * total
+        if self.kind == "domain":
+            raw = [half_log_odds(positive, negative, delta) for negative, positive in masses]
+        else:
+            signs = [1.0 if positive > negative else -1.0 for negative, positive in masses]
+            wrong = float(masses.min(axis=1).sum())
+            size = half_log_odds(total - wrong, wrong, delta)
+            raw = [sign * size for sign in signs]
+        votes = (self.learning_rate * raw[0], self.learning_rate * raw[1])
+        after = sum(
+            negative * math.exp(vote) + positive * math.exp(-vote)
+            for vote, (negative, positive) in zip(votes, masses, strict=True)
+        )
+        return SplitStep(votes, float(after) / total, bool((masses.min(axis=1) == 0).all()))
+
+
+def vote_rule(kind: str, smoothing: Any, learning_rate: Any) -> VoteRule:
+    """Return a `VoteRule` from a builder's options, checked."""
+    return VoteRule(
+        kind,
+        check_number("smoothing", smoothing, least=0.0, most=1.0),
+        check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True),
+    )
+
+
+def constant_vote(data: TrainingData, rule: VoteRule) -> tuple[float, float]:
+    """Return the vote of a model without nodes, and its certificate."""
+    negative, positive = data.class_masses()
+    total = negative + positive
+    vote = rule.learning_rate * half_log_odds(positive, negative, rule.smoothing * total)
+    return vote, (negative * math.exp(vote) + positive * math.exp(-vote)) / total
+
+
+def check_weak(weak: Any) -> Stump:
+    """Return `weak` if it is a weak learner that the builders know."""
+    if not isinstance(weak, Stump):
+        raise TypeError(f"weak: expected pboost.weak.stump(...), got {weak!r}")
+    return weak
+
+
+def check_callback(callback: Any) -> Callback | None:
+    """Return `callback` if it is None or can be called."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback: expected a function or None, got {callback!r}")
+    return callback  # type: ignore[no-any-return]
+
+
+def check_size(name: str, value: Any) -> int:
+    """Return a number of nodes or rounds, checked."""
+    return check_integer(name, value, least=1)
+
+
+def cost_after(reach: NDArray[np.float64]) -> FloatArray:
+    """Return the mean number of nodes evaluated before and after each node was opened."""
+    return np.concatenate([[0.0], np.cumsum(reach)])

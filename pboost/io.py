@@ -1,0 +1,376 @@
+"""Saving and loading models: ``.npz`` files with a JSON header and no pickles.
+
+The format is described on the page *File format* of the development documentation.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import json
+import math
+import os
+import zipfile
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from pboost._files import replace_file
+from pboost._version import __version__
+from pboost.errors import ModelFileError
+from pboost.graph import COLUMNS, DecisionGraph, TrainingRecord
+
+__all__ = ["load", "save"]
+
+FORMAT = "pboost-model"
+VERSION = (1, 0)
+KIND = "decision-graph"
+
+#: Array members of a file, and the dtype each must have; the labels choose theirs.
+_MEMBERS: dict[str, np.dtype[Any] | None] = {
+    **{name: np.dtype(dtype).newbyteorder("<") for name, dtype in COLUMNS.items()},
+    "labels": None,
+    "certificate": np.dtype("<f8"),
+    "cost": np.dtype("<f8"),
+}
+#: Kinds of label that have the same bytes on every machine: no long double, no objects.
+_LABEL_KINDS = "biufU"
+_MAX_NUMBER_BYTES = 8
+
+
+def save(model: DecisionGraph, path: str | os.PathLike[str]) -> None:
+    """Write a model to a file.
+
+    The file is written beside `path` under a temporary name, flushed to disk and renamed, so that
+    `path` holds at every moment either what it held before or the whole new model. Saving the same
+    model twice gives the same bytes.
+
+    Parameters
+    ----------
+    model : DecisionGraph
+        Any model of this package.
+    path : str or path-like
+        Used as it stands: no suffix is appended. A symbolic link is followed.
+
+    Raises
+    ------
+    TypeError
+        If `model` is not a model, or its labels or settings cannot be stored without pickling.
+    OSError
+        If the file cannot be written. What `path` held before is then unchanged, unless it was
+        only the directory that could not be flushed after the renaming.
+
+    See Also
+    --------
+    load : the inverse.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import pboost as pb
+    >>> model = pb.fit_adaboost([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"], rounds=5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "model.npz")
+    ...     pb.save(model, file)
+    ...     pb.predict(pb.load(file), [[0.2], [2.5]]).tolist()
+    ['no', 'yes']
+    """
+    if not isinstance(model, DecisionGraph):
+        raise TypeError(f"model: expected a model such as fit_adaboost returns, got {model!r}")
+    replace_file(path, _pack(model))
+
+
+def load(path: str | os.PathLike[str]) -> DecisionGraph:
+    """Read a model from a file that `save` wrote.
+
+    Nothing in the file is executed, and everything that is read is checked: digests, shapes,
+    ranges and topology.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    DecisionGraph
+        Equal to the model that was saved, to the last bit. Tuples in `settings` come back as
+        lists.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model, is damaged or changed, or is of a version that this version of
+        the package does not read.
+    OSError
+        If the file cannot be read (FileNotFoundError, IsADirectoryError, PermissionError ...).
+
+    See Also
+    --------
+    save : the inverse, with an example.
+    """
+    where = os.fsdecode(path)
+    with open(where, "rb") as file:
+        try:
+            return _unpack(file)
+        except ModelFileError as error:
+            raise ModelFileError(f"{where}: {error}") from error.__cause__
+        except OSError as error:
+            # A damaged offset makes zipfile seek before the start of the file; any other OSError
+            # is the disk's and not the file's.
+            if error.errno != errno.EINVAL:
+                raise
+            raise ModelFileError(f"{where}: damaged zip archive: {error}") from error
+
+
+# Writing
+
+
+def _pack(model: DecisionGraph) -> bytes:
+    """The bytes of a model file; the same for the same model."""
+    members: dict[str, bytes] = {}
+    columns: dict[str, dict[str, Any]] = {}
+    for name, array in _arrays(model).items():
+        members[name] = _to_npy(array)
+        columns[name] = {
+            "dtype": array.dtype.str,
+            "shape": list(array.shape),
+            "sha256": hashlib.sha256(members[name]).hexdigest(),
+        }
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "version": list(VERSION),
+        "kind": KIND,
+        "pboost": __version__,
+        "settings": _plain(model.settings, "settings"),
+        "n_features": int(model.n_features),
+        "feature_names": _plain(model.feature_names, "feature_names"),
+        "bias": float(model.bias),
+        "stop_reason": str(model.record.stop_reason),
+        "columns": columns,
+    }
+    header["digest"] = _digest(header)
+    text = _to_json(header)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in {"header": _to_npy(np.frombuffer(text, np.uint8)), **members}.items():
+            # A ZipInfo made from a name alone carries a constant date, hence equal bytes.
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content)
+    return buffer.getvalue()
+
+
+def _arrays(model: DecisionGraph) -> dict[str, NDArray[Any]]:
+    """The arrays of a model under their names in the file, little-endian."""
+    if not _storable_labels(model.labels.dtype):
+        raise TypeError(
+            f"model.labels: only integer, float, boolean and string labels can be stored, "
+            f"got dtype {model.labels.dtype}"
+        )
+    arrays = {name: getattr(model, name) for name in COLUMNS}
+    arrays["labels"] = model.labels
+    arrays["certificate"] = model.record.certificate
+    arrays["cost"] = model.record.cost
+    return {name: a.astype(a.dtype.newbyteorder("<"), copy=False) for name, a in arrays.items()}
+
+
+def _storable_labels(dtype: np.dtype[Any]) -> bool:
+    small = dtype.kind == "U" or dtype.itemsize <= _MAX_NUMBER_BYTES
+    return dtype.kind in _LABEL_KINDS and dtype.itemsize > 0 and small
+
+
+def _plain(value: Any, where: str) -> Any:
+    """`value` in JSON's own types; TypeError naming the place of what has none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: _plain(item, f"{where}[{key!r}]") for key, item in value.items()}
+    raise TypeError(f"model.{where}: cannot be stored: {value!r}")
+
+
+def _to_npy(array: NDArray[Any]) -> bytes:
+    buffer = io.BytesIO()
+    npy.write_array(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _to_json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _digest(header: Mapping[str, Any]) -> str:
+    """SHA-256 of the header without its digest; through it, of all columns."""
+    rest = {key: value for key, value in header.items() if key != "digest"}
+    return hashlib.sha256(_to_json(rest)).hexdigest()
+
+
+# Reading
+
+
+def _unpack(file: BinaryIO) -> DecisionGraph:
+    try:
+        archive = zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
+        raise ModelFileError(f"not a zip archive, or truncated: {error}") from error
+    with archive:
+        members = _members(archive, size=os.fstat(file.fileno()).st_size)
+        header = _read_header(archive, members)
+        arrays = _read_columns(archive, members, header)
+    return _build(header, arrays)
+
+
+def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """Members by name, none larger than the file itself."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        if name in members:
+            raise ModelFileError(f"member {info.filename!r} occurs twice")
+        # Uncompressed members cannot unfold into more memory than the file takes on disk.
+        if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+            raise ModelFileError(f"member {info.filename!r}: expected to be uncompressed")
+        if info.header_offset + info.file_size > size:
+            raise ModelFileError(f"member {info.filename!r}: goes beyond the end of the file")
+        members[name] = info
+    return members
+
+
+def _read_member(
+    archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str
+) -> bytes:
+    if name not in members:
+        raise ModelFileError(f"member '{name}.npy' is missing")
+    try:
+        return archive.read(members[name])  # checks the CRC
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
+        raise ModelFileError(f"member '{name}.npy' is damaged: {error}") from error
+
+
+def _from_npy(content: bytes, name: str) -> NDArray[Any]:
+    """An array whose declared size is the size that is there; never objects."""
+    stream = io.BytesIO(content)
+    try:
+        version = npy.read_magic(stream)
+        if version != (1, 0):
+            raise ValueError(f"expected .npy version 1.0, got {version}")
+        shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
+    except Exception as error:  # what a crafted header can raise is not a closed list
+        raise ModelFileError(f"member '{name}.npy': bad array header: {error}") from error
+    start = stream.tell()
+    count = 1
+    for length in shape:
+        count *= length
+    if dtype.hasobject or fortran_order or dtype.itemsize == 0 or min(shape, default=0) < 0:
+        raise ModelFileError(
+            f"member '{name}.npy': expected plain values in C order, got dtype {dtype}, "
+            f"shape {shape}"
+        )
+    if count * dtype.itemsize != len(content) - start:
+        raise ModelFileError(
+            f"member '{name}.npy': shape {shape} of {dtype} needs {count * dtype.itemsize} bytes, "
+            f"but there are {len(content) - start}"
+        )
+    return np.frombuffer(content, dtype, offset=start).reshape(shape)
+
+
+def _read_header(
+    archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]
+) -> dict[str, Any]:
+    if "header" not in members:
+        raise ModelFileError("member 'header.npy' is missing: not a model of this package")
+    text = _from_npy(_read_member(archive, members, "header"), "header")
+    if text.dtype != np.uint8:
+        raise ModelFileError(f"header: expected the bytes of a JSON text, got dtype {text.dtype}")
+    try:
+        header = json.loads(text.tobytes())
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"header: not JSON: {error}") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ModelFileError(f"header: expected format {FORMAT!r}: not a model of this package")
+    version = header.get("version")
+    if not (isinstance(version, list) and len(version) == 2 and all(map(_is_int, version))):
+        raise ModelFileError(f"header: expected version [major, minor], got {version!r}")
+    if version[0] != VERSION[0]:
+        raise ModelFileError(
+            f"header: format version {version[0]}.{version[1]}, written by pboost "
+            f"{header.get('pboost')}; pboost {__version__} reads versions {VERSION[0]}.x"
+        )
+    try:
+        intact = header.get("digest") == _digest(header)
+    except (ValueError, RecursionError):  # NaN is no JSON
+        intact = False
+    if not intact:
+        raise ModelFileError("header: was changed after it was written (digest differs)")
+    if header.get("kind") != KIND:
+        raise ModelFileError(f"header: expected kind {KIND!r}, got {header.get('kind')!r}")
+    return header
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _read_columns(
+    archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], header: Mapping[str, Any]
+) -> dict[str, NDArray[Any]]:
+    """Arrays that this version knows, each checked against what the header says of it."""
+    columns = header.get("columns")
+    if not isinstance(columns, dict) or not all(isinstance(c, dict) for c in columns.values()):
+        raise ModelFileError("header: 'columns' is missing or not a table")
+    for name in columns.keys() - _MEMBERS.keys():
+        newer = tuple(header["version"]) > VERSION
+        if not (newer and columns[name].get("optional") is True):
+            raise ModelFileError(f"column {name!r} is unknown to pboost {__version__}")
+    for name in members.keys() - columns.keys() - {"header"}:
+        raise ModelFileError(f"member {members[name].filename!r} is not listed in the header")
+    arrays = {}
+    for name, dtype in _MEMBERS.items():
+        if name not in columns:
+            raise ModelFileError(f"column {name!r} is missing")
+        content = _read_member(archive, members, name)
+        if hashlib.sha256(content).hexdigest() != columns[name].get("sha256"):
+            raise ModelFileError(f"column {name!r} was changed after it was written")
+        array = _from_npy(content, name)
+        expected = _storable_labels(array.dtype) if dtype is None else array.dtype == dtype
+        if not expected:
+            raise ModelFileError(f"column {name!r}: unexpected dtype {array.dtype}")
+        arrays[name] = array.astype(array.dtype.newbyteorder("="))
+    return arrays
+
+
+def _build(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> DecisionGraph:
+    """The model; every field of the header must have the type it was written with."""
+    names = header.get("feature_names")
+    typed = {
+        "settings": isinstance(header.get("settings"), dict),
+        "n_features": _is_int(header.get("n_features")),
+        "feature_names": names is None
+        or (isinstance(names, list) and all(isinstance(name, str) for name in names)),
+        "bias": isinstance(header.get("bias"), float),
+        "stop_reason": isinstance(header.get("stop_reason"), str),
+    }
+    for field, right in typed.items():
+        if not right:
+            raise ModelFileError(f"header: bad value of {field!r}: {header.get(field)!r}")
+    try:
+        record = TrainingRecord(arrays["certificate"], arrays["cost"], header["stop_reason"])
+        return DecisionGraph(
+            **{name: arrays[name] for name in COLUMNS},
+            labels=arrays["labels"],
+            n_features=header["n_features"],
+            feature_names=None if names is None else tuple(names),
+            bias=header["bias"],
+            settings=header["settings"],
+            record=record,
+        )
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ModelFileError(f"not a valid model: {error}") from error

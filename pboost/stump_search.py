@@ -1,0 +1,125 @@
+"""The best stump for rows that all go on together, and the weight update after it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pboost._core import reweight, split
+from pboost.columns import SortedColumns
+from pboost.data import MAX_BINS, TrainingData
+from pboost.graph import FloatArray
+from pboost.threads import Workers
+from pboost.weak import CRITERIA, Stump
+
+#: Features per histogram pass: ranges given to threads are multiples of it.
+GROUP = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A stump found by a search: where it cuts, and the class masses (exit, class) it makes."""
+
+    feature: int
+    cut_bin: int
+    position: int
+    threshold: float
+    masses: FloatArray
+
+
+class StumpSearch:
+    """Search and weight update over one set of columns; holds the work arrays.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Its weights are the starting weights; they are copied.
+    weak : Stump
+        Criterion and limits.
+    workers : Workers
+        Threads.
+    """
+
+    def __init__(self, data: TrainingData, weak: Stump, workers: Workers) -> None:
+        d = data.columns.n_features
+        self._data, self._weak, self._workers = data, weak, workers
+        self._weight, self._fixed = data.weight.copy(), data.fixed.copy()
+        self._masses = data.class_masses()
+        columns = data.columns
+        self._order = (
+            columns.packed_order
+            if data.exact and isinstance(columns, SortedColumns)
+            else np.empty((d, 0), dtype=np.int32)
+        )
+        self._bin_start = (
+            columns.bin_start
+            if isinstance(columns, SortedColumns)
+            else _bin_starts(columns.codes, columns.n_bins)
+        )
+        self._edge = np.empty((d, 2, MAX_BINS + 1), dtype=np.int64)
+        self._bound = np.empty((d, MAX_BINS))
+        self._best = np.empty(d)
+
+    def best(self) -> Cut | None:
+        """Return the best stump for the current weights, None where no cut is legal."""
+        columns, weak = self._data.columns, self._weak
+        total = sum(self._masses)
+        limits = (
+            CRITERIA.index(weak.criterion),
+            self._data.n_rows,
+            self._data.n_negative,
+            *self._masses,
+            math.ceil(weak.min_weight * total),
+            weak.min_count,
+        )
+
+        def work(first: int, last: int) -> None:
+            split.search(
+                columns.codes, self._order, self._bin_start, columns.n_bins, self._fixed, limits,
+                first, last, self._edge, self._bound, self._best,
+            )  # fmt: skip
+
+        self._workers.run(work, columns.n_features, GROUP)
+        found = split.locate(
+            self._order, self._bin_start, columns.n_bins, self._fixed, limits, self._edge,
+            self._bound, self._best,
+        )  # fmt: skip
+        if found is None:
+            return None
+        feature, cut_bin, position, negative, positive = found
+        masses = np.array(
+            [[negative, positive], [self._masses[0] - negative, self._masses[1] - positive]],
+            dtype=np.float64,
+        )
+        threshold = float(columns.threshold(feature, cut_bin, position))
+        return Cut(feature, cut_bin, position, threshold, masses)
+
+    def reweight(self, cut: Cut, factors: FloatArray) -> None:
+        """Multiply the weight of each row by the factor (exit, class) of the exit it takes."""
+        data, codes = self._data, self._data.columns.codes[cut.feature]
+        inside = cut.position < self._bin_start[cut.feature, cut.cut_bin + 1]
+        if inside:
+            reweight.reweight_cut_bin(
+                self._order[cut.feature], self._bin_start[cut.feature], cut.cut_bin,
+                cut.position, data.n_negative, factors, self._weight,
+            )  # fmt: skip
+
+        def work(start: int, stop: int) -> tuple[int, int]:
+            masses: tuple[int, int] = reweight.reweight(
+                codes, cut.cut_bin, inside, data.n_negative, factors, data.scale, start, stop,
+                self._weight, self._fixed,
+            )  # fmt: skip
+            return masses
+
+        parts = self._workers.run(work, data.n_rows)
+        self._masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
+
+
+def _bin_starts(codes: np.ndarray, n_bins: np.ndarray) -> np.ndarray:
+    """Return the number of rows below each bin edge, (d, 257), from the codes alone."""
+    starts = np.zeros((len(codes), MAX_BINS + 1), dtype=np.int32)
+    for feature, code in enumerate(codes):
+        np.cumsum(np.bincount(code, minlength=MAX_BINS), out=starts[feature, 1:])
+    return starts

@@ -1,0 +1,165 @@
+"""The arrays of the compiled tree grower, and the loop that drives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pboost._core import tree
+from pboost.columns import SortedColumns, midpoint
+from pboost.data import TrainingData
+from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
+from pboost.grow import Callback, StepRecord, VoteRule, constant_vote, cost_after
+from pboost.threads import MIN_CELLS, Workers
+from pboost.weak import CRITERIA, Stump
+
+#: Cells that the compiled loop works on between looks at signals: a tenth of a second.
+CELLS_PER_CALL = 20_000_000
+#: Rows per block of the coarse pass over a segment.
+STRIDE = 32
+#: Columns of `TreeArrays.counter`.
+NODES, EXITS, HEAP, PENDING = range(4)
+
+
+class TreeArrays:
+    """What the kernel reads and writes while one tree grows; see `pboost._core.tree`.
+
+    Exits are rows of `exit_int` (start, stop, parent node, side, depth, shift), `exit_mass` (class
+    masses, fixed point) and `exit_real` (votes gathered, key). Nodes are rows of `node_int`
+    (feature, next of either exit, and where it cuts: two rows or two bins) and `node_real` (votes,
+    reach, bound, certificate).
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        weak: Stump,
+        rule: VoteRule,
+        max_nodes: int,
+        max_depth: int,
+        breadth_first: bool,
+    ) -> None:
+        n, d = data.n_rows, data.columns.n_features
+        columns = data.columns
+        exact = data.exact and isinstance(columns, SortedColumns)
+        self.data, self.rule = data, rule
+        # Growing partitions the orders in place; those of prepared data belong to this fit.
+        self.order = columns.packed_order if exact else np.empty((d, 0), dtype=np.int32)
+        self.codes, self.n_bins = columns.codes, columns.n_bins
+        self.rows = np.arange(0 if exact else n, dtype=np.int32)
+        self.weight, self.fixed = data.weight, data.fixed.copy()
+        self.side = np.empty(n, dtype=np.uint8)
+        self.spare = np.empty(n, dtype=np.int32)
+        self.best = np.empty(d)
+        self.scratch = self.new_scratch()
+        # Pages of these that are never written are never taken from the system.
+        capacity = min(max_nodes, max(n - 1, 1))
+        self.exit_int = np.empty((2 * capacity + 1, 6), dtype=np.int32)
+        self.exit_mass = np.empty((2 * capacity + 1, 2), dtype=np.int64)
+        self.exit_real = np.empty((2 * capacity + 1, 2))
+        self.heap = np.zeros(capacity + 1, dtype=np.int32)
+        self.node_int = np.empty((capacity, 5), dtype=np.int32)
+        self.node_real = np.empty((capacity, 5))
+        # The root's entrance is the first open exit, and all of the certificate.
+        self.exit_int[0] = 0, n, OUT, 0, 0, 0
+        self.exit_mass[0] = data.class_masses()
+        self.exit_real[0] = 0.0, 0.0
+        self.counter = np.array([0, 1, 1, 0], dtype=np.int64)
+        self.certificate = np.array([1.0, 0.0])
+        self.sizes = (
+            n, d, data.n_negative, capacity, weak.min_count, CRITERIA.index(weak.criterion),
+            max_depth, exact, breadth_first,
+        )  # fmt: skip
+        self.reals = (
+            data.scale, float(self.exit_mass[0].sum()), weak.min_weight, rule.smoothing,
+            rule.learning_rate,
+        )  # fmt: skip
+
+    def new_scratch(self) -> np.ndarray:
+        """Return work arrays for one thread's search."""
+        return np.empty((6, self.data.n_rows // STRIDE + 3))
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes opened so far."""
+        return int(self.counter[NODES])
+
+    def thresholds(self, first: int, last: int) -> FloatArray:
+        """Return the thresholds of a range of nodes."""
+        feature, _, _, below, above = self.node_int[first:last].T
+        columns = self.data.columns
+        if not isinstance(columns, SortedColumns):
+            return np.asarray(columns.threshold(feature, below, None))
+        if not self.data.exact:
+            return np.asarray(
+                columns.threshold(feature, below, columns.bin_start[feature, above])
+            )
+        # The kernel names the two rows between which it cut: positions have moved since.
+        return np.asarray(
+            midpoint(columns.values(feature, below), columns.values(feature, above))
+        )
+
+    def step_record(self, node: int) -> StepRecord:
+        """Return the record of one opened node."""
+        below, above, _, bound, after = self.node_real[node].tolist()
+        feature = int(self.node_int[node, 0])
+        threshold = float(self.thresholds(node, node + 1)[0])
+        return StepRecord(node, feature, threshold, (below, above), bound, after)
+
+    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
+        """Return the tree grown so far."""
+        n = self.n_nodes
+        nodes, reals = self.node_int[:n], self.node_real[:n]
+        bias, start = (0.0, 1.0) if n else constant_vote(self.data, self.rule)
+        return DecisionGraph(
+            feature=nodes[:, 0],
+            threshold=self.thresholds(0, n),
+            next=nodes[:, 1:3],
+            vote=reals[:, :2],
+            labels=self.data.labels,
+            n_features=self.data.columns.n_features,
+            feature_names=self.data.columns.names,
+            bias=bias,
+            settings=settings,
+            record=TrainingRecord(
+                np.concatenate([[start], reals[:, 4]]), cost_after(reals[:, 2]), stop_reason
+            ),
+        )
+
+
+def grow_tree(arrays: TreeArrays, workers: Workers, callback: Callback | None) -> str:
+    """Open exits until done; returns why growing stopped."""
+    large = MIN_CELLS if workers.n_threads > 1 else np.iinfo(np.int64).max
+    cells = CELLS_PER_CALL if callback is None else 1
+    told = 0
+    while True:
+        status = tree.grow(arrays, cells, large)
+        if status == tree.STATUS["large"]:
+            _split_with_threads(arrays, workers)
+        if callback is not None and arrays.n_nodes > told:
+            told = arrays.n_nodes
+            if callback(told, arrays.step_record(told - 1)):
+                return "stopped by the callback"
+        if status == tree.STATUS["all nodes"]:
+            return "all nodes are opened"
+        if status == tree.STATUS["done"]:
+            return "no exit can be split"
+
+
+def _split_with_threads(arrays: TreeArrays, workers: Workers) -> None:
+    """Split one large exit, its features shared out among threads."""
+    d = arrays.data.columns.n_features
+
+    def search(first: int, last: int) -> None:
+        tree.search_pending(arrays, first, last, arrays.new_scratch())
+
+    def partition(first: int, last: int) -> None:
+        spare = np.empty(arrays.data.n_rows, dtype=np.int32)
+        tree.partition_pending(arrays, first, last, spare)
+
+    workers.run(search, d)
+    if tree.split_pending(arrays):
+        workers.run(partition, d)
+        tree.open_pending(arrays)

@@ -1,0 +1,224 @@
+"""Cross-validation: error, cost and certificate of models on rows they were not fitted to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost.checks import as_features, as_labels, as_weights, check_integer, is_frame
+from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
+from pboost.evaluate import evaluation_cost, predict
+from pboost.graph import DecisionGraph, FloatArray, IntArray, freeze
+from pboost.rng import as_generator
+
+Select: TypeAlias = Callable[[NDArray[np.intp]], Any]
+
+__all__ = ["CrossValidation", "cross_validate"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossValidation:
+    """Result of a cross-validation; ``print`` shows it.
+
+    Attributes
+    ----------
+    error : ndarray of float64, shape (folds,)
+        Share of each fold's test rows that were misclassified (of their weight, where sample
+        weights were given).
+    cost : ndarray of float64, shape (folds,)
+        Mean number of weak classifiers evaluated per test row (weighted likewise).
+    certificate : ndarray of float64, shape (folds,)
+        The bound on the training error that each model carries.
+    n_nodes : ndarray of int32, shape (folds,)
+        Size of each model.
+    fit_seconds, predict_seconds : ndarray of float64, shape (folds,)
+        Wall-clock time of each fit, and of predicting all test rows of each fold.
+    test_fold : ndarray of int32, shape (n,)
+        The fold in which each row was tested.
+    """
+
+    error: FloatArray
+    cost: FloatArray
+    certificate: FloatArray
+    n_nodes: IntArray
+    fit_seconds: FloatArray
+    predict_seconds: FloatArray
+    test_fold: IntArray
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            dtype = np.int32 if name in ("n_nodes", "test_fold") else np.float64
+            object.__setattr__(self, name, freeze(getattr(self, name), dtype))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, name) for name in self.__slots__)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    @property
+    def error_sd(self) -> float:
+        """Standard deviation of the error between folds (``ddof=1``)."""
+        return float(np.std(self.error, ddof=1)) if len(self.error) > 1 else 0.0
+
+    def summary(self) -> str:
+        """Return the means over the folds as readable text.
+
+        Returns
+        -------
+        str
+            One line per quantity.
+        """
+        rows = [
+            ("test error", f"{self.error.mean():.2%} ± {self.error_sd:.2%} (sd)"),
+            ("comparisons per row", f"{self.cost.mean():.2f}"),
+            ("certificate", f"{self.certificate.mean():.4g}"),
+            ("nodes", f"{self.n_nodes.mean():.1f}"),
+            ("fit time", f"{self.fit_seconds.mean():.4g} s"),
+            ("predict time", f"{self.predict_seconds.mean():.4g} s"),
+        ]
+        title = f"{len(self.error)}-fold cross-validation of {len(self.test_fold)} rows, means:"
+        return "\n".join([title, *(f"  {name:<20} {value}" for name, value in rows)])
+
+
+def cross_validate(
+    fit: Callable[..., DecisionGraph],
+    X: Any,
+    y: ArrayLike,
+    *,
+    folds: int = 10,
+    rng: int | np.random.Generator | None = None,
+    sample_weight: ArrayLike | None = None,
+    callback: Callable[[int, float], object] | None = None,
+) -> CrossValidation:
+    """Fit and test a model once per fold, each row being tested exactly once.
+
+    The folds are stratified: their sizes, and their numbers of rows of either class, differ by
+    one at most.
+
+    Parameters
+    ----------
+    fit : callable
+        ``fit(X, y)`` returning a model, for example
+        ``functools.partial(pb.fit_adaboost, rounds=100)``. Called with ``sample_weight=`` of the
+        training rows in addition if sample weights are given.
+    X : array_like of shape (n, d), data frame or SortedColumns
+        `fit` gets rows of it in the same type: arrays as arrays, data frames as data frames.
+        Sorted columns are not sorted again for each fold.
+    y : array_like of shape (n,)
+        Labels, of two different values.
+    folds : int, default 10
+        Number of folds, at least 2 and at most the number of rows of the rarer class.
+    rng : None, int or numpy.random.Generator, optional
+        Shuffles the rows. `fit` has an `rng` of its own.
+    sample_weight : array_like of shape (n,), optional
+        Weight of each row, in training and in the test error.
+    callback : callable, optional
+        Called as ``callback(fold, error)`` after each fold, `fold` counting from 1; returning
+        True stops, and the result then holds the folds done so far.
+
+    Returns
+    -------
+    CrossValidation
+        Errors, costs, certificates and times per fold.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, there are not two classes, or there are too many folds for the classes
+        to be present in every training part.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.arange(40.0).reshape(-1, 1)
+    >>> y = np.where(X[:, 0] < 20, "low", "high")
+    >>> result = pb.cross_validate(partial(pb.fit_adaboost, rounds=3), X, y, folds=5, rng=0)
+    >>> result.error.shape
+    (5,)
+    >>> bool(result.error.mean() <= 0.05)
+    True
+    """
+    folds = check_integer("folds", folds, least=2)
+    for_fit, for_predict, n = _row_selectors(X)
+    values, positive = as_labels(y, n)
+    labels = values[positive.astype(np.intp)]
+    weight = as_weights(sample_weight, n)
+    test_fold = _assign(labels, weight, folds, as_generator(rng))
+    results = []
+    for fold in range(folds):
+        train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
+        options = {} if weight is None else {"sample_weight": weight[train]}
+        train_rows, test_rows = for_fit(train), for_predict(test)
+        start = time.perf_counter()
+        model = fit(train_rows, labels[train], **options)
+        fitted = time.perf_counter()
+        wrong = predict(model, test_rows) != labels[test]
+        predicted = time.perf_counter()
+        # Scaled, since the sum of the weights need not be a finite number.
+        importance = None if weight is None else weight[test] / weight[test].max()
+        wrong_share = float(np.average(wrong, weights=importance))
+        results.append(
+            (
+                wrong_share,
+                float(np.average(evaluation_cost(model, test_rows), weights=importance)),
+                float(model.record.certificate[-1]),
+                model.n_nodes,
+                fitted - start,
+                predicted - fitted,
+            )
+        )
+        if callback is not None and callback(fold + 1, wrong_share):
+            break
+    error, cost, bound, n_nodes, fit_time, predict_time = map(np.array, zip(*results, strict=True))
+    return CrossValidation(error, cost, bound, n_nodes, fit_time, predict_time, test_fold)
+
+
+def _row_selectors(X: Any) -> tuple[Select, Select, int]:
+    """Functions that take rows of `X` to fit and to predict, and the number of rows."""
+    if isinstance(X, SortedColumns):
+        columns = X
+        return (
+            lambda rows: columns.select(rows.astype(np.int32), MAX_BINS),
+            lambda rows: columns.source[columns.rows[rows]],
+            columns.n_rows,
+        )
+    if isinstance(X, BinnedColumns):
+        raise TypeError("X: BinnedColumns hold no values to predict from; pass X or SortedColumns")
+    if hasattr(X, "iloc"):  # pandas and its like
+        select: Select = X.iloc.__getitem__
+    elif is_frame(X) and hasattr(X, "take"):  # pyarrow
+        select = X.take
+    elif is_frame(X):  # polars, narwhals
+        select = X.__getitem__
+    else:
+        select = as_features(X).values.__getitem__
+    return select, select, len(X)
+
+
+def _assign(
+    labels: NDArray[Any], weight: FloatArray | None, folds: int, rng: np.random.Generator
+) -> IntArray:
+    """The fold that tests each row: classes dealt out in turn, each in random order."""
+    values, code = np.unique(labels, return_inverse=True)
+    # A row of weight 0 trains and tests nothing, so it must not stand for its class.
+    idle = np.zeros(len(labels), bool) if weight is None else weight == 0
+    strata = [np.flatnonzero((code == k) & (idle == i)) for i in (False, True) for k in (0, 1)]
+    smaller = min(len(rows) for rows in strata[:2])
+    if folds > smaller:
+        rarer = values[int(len(strata[1]) < len(strata[0]))]
+        raise ValueError(
+            f"folds: expected at most {smaller}, the number of rows with label {rarer!s}"
+            f"{'' if weight is None else ' and positive weight'}, got {folds}"
+        )
+    order = np.concatenate([rng.permutation(rows) for rows in strata])
+    test_fold = np.empty(len(labels), np.int32)
+    test_fold[order] = np.arange(len(labels)) % folds
+    return test_fold

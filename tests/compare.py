@@ -1,0 +1,84 @@
+"""Helpers of the tests: build what the twins describe, and compare models."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import pboost as pb
+
+ARRAYS = ("feature", "threshold", "next", "vote")
+
+
+def stump(criterion="kearns-mansour", max_bins=None, min_weight=0.0, min_count=1):
+    """Return the weak learner of the twins' options; `max_bins` None: exact search."""
+    bins = {"search": "exact"} if max_bins is None else {"search": "binned", "max_bins": max_bins}
+    return pb.weak.stump(criterion=criterion, min_weight=min_weight, min_count=min_count, **bins)
+
+
+def fit_like_adaboost(problem, *, rounds, criterion="kearns-mansour", max_bins=None,
+                      min_weight=0.0, min_count=1, **options):  # fmt: skip
+    weak = stump(criterion, max_bins, min_weight, min_count)
+    return pb.fit_adaboost(
+        problem.X, problem.y, rounds=rounds, weak=weak, sample_weight=problem.weight, **options
+    )
+
+
+def fit_like_tree(problem, *, nodes=None, criterion="kearns-mansour", max_bins=None,
+                  min_weight=0.0, min_count=1, **options):  # fmt: skip
+    weak = stump(criterion, max_bins, min_weight, min_count)
+    return pb.fit_boosted_tree(
+        problem.X, problem.y, nodes=nodes, weak=weak, sample_weight=problem.weight, **options
+    )
+
+
+def assert_equals_twin(model, twin, case=""):
+    """Compare a model with a twin, node by node."""
+    case = f"case {case}"
+    np.testing.assert_array_equal(model.feature, twin.feature, case)
+    np.testing.assert_array_equal(model.threshold, twin.threshold, case)
+    if hasattr(twin, "next"):
+        np.testing.assert_array_equal(model.next, twin.next, case)
+    np.testing.assert_allclose(model.vote, twin.vote, rtol=0, atol=1e-9, err_msg=case)
+    np.testing.assert_allclose(model.bias, twin.bias, rtol=0, atol=1e-9, err_msg=case)
+    np.testing.assert_allclose(
+        model.record.certificate, twin.certificate, rtol=1e-9, atol=0, err_msg=case
+    )
+
+
+def assert_same_model(one, other, votes=1e-10):
+    """Same splits, votes and certificates to `votes`."""
+    for name in ("feature", "threshold", "next"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+    np.testing.assert_allclose(one.vote, other.vote, rtol=0, atol=votes)
+    np.testing.assert_allclose(one.bias, other.bias, rtol=0, atol=votes)
+    np.testing.assert_allclose(one.record.certificate, other.record.certificate, rtol=1e-9)
+
+
+def assert_identical(one, other):
+    """Same bits in everything a model carries."""
+    for name in ARRAYS:
+        a, b = getattr(one, name), getattr(other, name)
+        assert a.dtype == b.dtype, name
+        assert a.shape == b.shape, name
+        assert a.tobytes() == b.tobytes(), name
+    assert one.bias == other.bias
+    assert one.labels.tolist() == other.labels.tolist()
+    assert one.n_features == other.n_features
+    assert one.record.certificate.tobytes() == other.record.certificate.tobytes()
+    assert one.record.cost.tobytes() == other.record.cost.tobytes()
+    assert one.record.stop_reason == other.record.stop_reason
+
+
+def truncated(model, n_nodes):
+    """Return the graph of the first `n_nodes` nodes."""
+    next_ = model.next[:n_nodes].copy()
+    next_[next_ >= n_nodes] = -1
+    record = pb.graph.TrainingRecord(
+        model.record.certificate[: n_nodes + 1], model.record.cost[: n_nodes + 1], "truncated"
+    )
+    return pb.DecisionGraph(
+        feature=model.feature[:n_nodes], threshold=model.threshold[:n_nodes], next=next_,
+        vote=model.vote[:n_nodes], labels=model.labels, n_features=model.n_features,
+        feature_names=model.feature_names, bias=model.bias, settings=model.settings,
+        record=record,
+    )  # fmt: skip

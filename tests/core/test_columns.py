@@ -1,0 +1,90 @@
+"""Sorted and binned columns against the twin."""
+
+import numpy as np
+import pytest
+from reference.problems import SIZES, random_matrix, random_weight
+from reference.sort import rank_bins, sort_columns
+
+import pboost as pb
+
+
+def check_order(X):
+    columns = pb.sort_columns(X)
+    order, values, tied = sort_columns(X)
+    assert (columns.n_rows, columns.n_features) == X.shape
+    for j in range(X.shape[1]):
+        np.testing.assert_array_equal(columns.order(j), order[j])
+        np.testing.assert_array_equal(columns.sorted_values(j), values[j])
+        np.testing.assert_array_equal(columns.tied(j), tied[j])
+        np.testing.assert_array_equal(columns.codes[j], rank_bins(X[:, j])[0])
+
+
+def check_bins(X, max_bins, weight):
+    columns = pb.bin_columns(X, max_bins=max_bins, sample_weight=weight)
+    for j, x in enumerate(X.T):
+        codes, edges = rank_bins(x, weight, max_bins)
+        np.testing.assert_array_equal(columns.codes[j], codes)
+        assert columns.n_bins[j] == len(edges) + 1 <= max_bins
+        thresholds = [columns.threshold(j, b, 0) for b in range(len(edges))]
+        np.testing.assert_array_equal(thresholds, edges)
+        # The bins are those that the thresholds make.
+        np.testing.assert_array_equal(np.searchsorted(edges, x, side="left"), codes)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_order(n):
+    rng = np.random.default_rng([41, n])
+    for _ in range(5):
+        check_order(random_matrix(rng, n, 4))
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("max_bins", [2, 3, 16, 255, 256])
+def test_bins(n, max_bins):
+    rng = np.random.default_rng([42, n, max_bins])
+    for _ in range(4):
+        X = random_matrix(rng, n, 4)
+        check_bins(X, max_bins, None)
+        weight = random_weight(rng, n)
+        if weight is None or not weight.any():
+            weight = rng.uniform(0.5, 1, n)
+        check_bins(X, max_bins, weight + (weight == 0) * 0.125)
+
+
+def test_order_of_special_values():
+    tiny, huge = 5e-324, np.finfo(float).max
+    x = [0.0, -0.0, tiny, -tiny, huge, -huge, 1.0, np.nextafter(1, 2), -1.0, 0.0, -0.0, 1e-310]
+    rng = np.random.default_rng(43)
+    for _ in range(10):
+        check_order(rng.permutation(x * 3)[:, None])
+
+
+@pytest.mark.parametrize("shape", ["sorted", "reversed", "constant", "saw", "one outlier"])
+@pytest.mark.parametrize("n", [255, 4097, 70_000])
+def test_order_of_patterns(shape, n):
+    i = np.arange(n, dtype=float)
+    x = {
+        "sorted": i, "reversed": -i, "constant": 0 * i, "saw": i % 7,
+        "one outlier": np.where(i == n // 2, 1e300, i % 3 * 1e-300),
+    }[shape]  # fmt: skip
+    check_order(x[:, None])
+
+
+def test_float32_columns():
+    rng = np.random.default_rng(44)
+    X = rng.normal(size=(3000, 2)).astype(np.float32)
+    X[::3] = np.round(X[::3])
+    check_order(X)
+    check_bins(X.astype(np.float64), 100, None)
+    narrow, wide = pb.bin_columns(X), pb.bin_columns(X.astype(np.float64))
+    np.testing.assert_array_equal(narrow.codes, wide.codes)
+    np.testing.assert_array_equal(narrow.lower, wide.lower)
+    np.testing.assert_array_equal(narrow.upper, wide.upper)
+
+
+def test_heavy_values_fill_a_bin():
+    """One value holds most of the weight; the other bins share the rest fairly."""
+    x = np.concatenate([np.zeros(10_000), np.arange(1.0, 1001)])
+    codes, _ = rank_bins(x, None, 11)
+    assert np.bincount(codes).tolist() == [10_000] + [100] * 10
+    check_bins(x[:, None], 11, None)

@@ -1,0 +1,1 @@
+"""Slow, readable twins of the compiled kernels. Nothing here imports pboost."""
