@@ -23,7 +23,7 @@ from pboost.grow import (
     vote_rule,
 )
 from pboost.rng import as_generator
-from pboost.stump_search import StumpSearch
+from pboost.stump_search import Cut, StumpSearch
 from pboost.threads import Workers, resolve_threads
 from pboost.weak import Stump
 
@@ -119,17 +119,17 @@ def fit_adaboost(
         "weak": weak.settings(),
     }
     with Workers(resolve_threads(n_threads, data.columns.codes.size)) as workers:
-        chain = _Chain()
-        stop_reason = chain.grow(StumpSearch(data, weak, workers), rule, rounds, callback)
+        chain = _Chain(StumpSearch(data, weak, workers), rule)
+        stop_reason = chain.grow(rounds, callback)
+    n_nodes = len(chain.cuts)
     bias = 0.0
-    if not chain.feature:
+    if not n_nodes:
         bias, chain.certificate[0] = constant_vote(data, rule)
-    n_nodes = len(chain.feature)
     after = np.arange(1, n_nodes + 1, dtype=np.int32)
     after[-1:] = OUT
     return DecisionGraph(
-        feature=chain.feature,
-        threshold=chain.threshold,
+        feature=np.array([cut.feature for cut in chain.cuts], dtype=np.int32),
+        threshold=chain.search.thresholds(chain.cuts),
         next=np.column_stack([after, after]),
         vote=np.array(chain.votes).reshape(n_nodes, 2),
         labels=data.labels,
@@ -146,37 +146,37 @@ def fit_adaboost(
 class _Chain:
     """The nodes so far."""
 
-    def __init__(self) -> None:
-        self.feature: list[int] = []
-        self.threshold: list[float] = []
+    def __init__(self, search: StumpSearch, rule: VoteRule) -> None:
+        self.search, self.rule = search, rule
+        self.cuts: list[Cut] = []
         self.votes: list[tuple[float, float]] = []
         self.certificate = [1.0]
 
-    def grow(
-        self, search: StumpSearch, rule: VoteRule, rounds: int, callback: Callback | None
-    ) -> str:
+    def grow(self, rounds: int, callback: Callback | None) -> str:
         """Add up to `rounds` nodes; returns why it stopped."""
         for node in range(rounds):
-            cut = search.best()
+            cut = self.search.best()
             if cut is None:
                 return "no split is left"
-            step = rule.step(cut.masses)
+            step = self.rule.step(cut.masses)
             if max(map(abs, step.votes)) < NO_VOTE:
                 return "no split is left that changes the weights"
-            self.feature.append(cut.feature)
-            self.threshold.append(cut.threshold)
+            self.cuts.append(cut)
             self.votes.append(step.votes)
-            bound = self.certificate[-1]
-            self.certificate.append(bound * step.shrink)
-            if callback is not None and callback(
-                node + 1,
-                StepRecord(
-                    node, cut.feature, cut.threshold, step.votes, bound, self.certificate[-1]
-                ),
-            ):
+            self.certificate.append(self.certificate[-1] * step.shrink)
+            if callback is not None and callback(node + 1, self.newest()):
                 return "stopped by the callback"
             if step.perfect or self.certificate[-1] == 0.0:
                 return "the certificate is 0 but for the clipping and smoothing of votes"
             if node + 1 < rounds:
-                search.reweight(cut, step.factors())
+                self.search.reweight(cut, step.factors())
         return "all rounds are done"
+
+    def newest(self) -> StepRecord:
+        """Return the record of the node added last."""
+        cut = self.cuts[-1]
+        threshold = float(self.search.thresholds([cut])[0])
+        bound, after = self.certificate[-2:]
+        return StepRecord(
+            len(self.cuts) - 1, cut.feature, threshold, self.votes[-1], bound, after
+        )

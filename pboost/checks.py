@@ -84,7 +84,10 @@ def as_features(X: Any) -> Features:
     """
     if is_frame(X):
         return _frame_features(X)
-    values = X if type(X) is np.ndarray else np.asarray(X)
+    try:
+        values = X if type(X) is np.ndarray else np.asarray(X)
+    except ValueError as error:
+        raise ValueError(f"X: expected a matrix of numbers: {error}") from None
     if values.ndim != 2:
         raise ValueError(
             f"X: expected two dimensions (rows, columns), got {values.ndim} "
@@ -156,6 +159,12 @@ def _numeric_column(column: Array, label: str) -> Array:
     if column.dtype.kind == "O":
         return _object_column(column, label)
     raise TypeError(f"X: {label} is not numeric (dtype {column.dtype})")
+
+
+def check_has_rows(features: Features) -> None:
+    """Raise ValueError if there are no rows."""
+    if not len(features.values):
+        raise ValueError(f"X: expected at least one row, got shape {features.values.shape}")
 
 
 def check_finite(features: Features) -> None:

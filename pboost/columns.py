@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import sort
-from pboost.checks import Features, as_features, as_weights, check_finite, check_integer
+from pboost.checks import (
+    Features,
+    as_features,
+    as_weights,
+    check_finite,
+    check_has_rows,
+    check_integer,
+)
 from pboost.threads import Workers, resolve_threads
 
 Array = NDArray[Any]
@@ -185,6 +192,7 @@ def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> 
     [1, 2, 0]
     """
     features = as_features(X)
+    check_has_rows(features)
     check_finite(features)
     if copy and np.shares_memory(features.values, X):
         features = Features(features.values.copy(), features.names)
@@ -230,6 +238,7 @@ def bin_columns(
     [[0, 0, 0, 1, 1, 1]]
     """
     features = as_features(X)
+    check_has_rows(features)
     check_finite(features)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
     weights = as_weights(sample_weight, len(features.values))

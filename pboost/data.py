@@ -62,6 +62,12 @@ class TrainingData:
         """Number of rows of positive weight."""
         return len(self.weight)
 
+    def searched_order(self) -> NDArray[np.int32]:
+        """Return the sorted orders (d, n) of an exact search; without columns of a binned one."""
+        if self.exact and isinstance(self.columns, SortedColumns):
+            return self.columns.packed_order
+        return np.empty((self.columns.n_features, 0), dtype=np.int32)
+
     def class_masses(self) -> tuple[int, int]:
         """Return the fixed-point mass of class -1 and of class +1."""
         return int(self.fixed[: self.n_negative].sum()), int(self.fixed[self.n_negative :].sum())

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 
 from pboost._core import walk
 from pboost.checks import (
@@ -111,9 +112,8 @@ def predict_proba(model: DecisionGraph, X: Any) -> FloatArray:
     >>> pb.predict_proba(model, X).round(2).tolist()
     [[0.78, 0.22], [0.12, 0.88], [0.12, 0.88], [0.12, 0.88]]
     """
-    # tanh does not overflow, and gives the two columns without cancellation.
-    half = 0.5 * np.tanh(decision_function(model, X))
-    return np.column_stack([0.5 - half, 0.5 + half])
+    log_odds = 2 * decision_function(model, X)
+    return np.column_stack([expit(-log_odds), expit(log_odds)])
 
 
 def staged_decision_function(model: DecisionGraph, X: Any) -> Iterator[FloatArray]:

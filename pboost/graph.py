@@ -23,7 +23,7 @@ BELOW, ABOVE = 0, 1
 OUT = -1
 
 
-def freeze(array: Any, dtype: DTypeLike = None) -> NDArray[Any]:
+def freeze(array: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
     """Return a C-contiguous copy of `array` that can never be made writeable again."""
     source = np.ascontiguousarray(array, dtype=dtype)
     # A view of immutable bytes, unlike an owning array, refuses setflags(write=True).
@@ -140,7 +140,7 @@ class DecisionGraph:
         _check_shapes(self, n)
         if not 1 <= self.n_features <= np.iinfo(np.int32).max:
             raise ValueError(f"n_features must be at least 1, got {self.n_features}")
-        if n and not (0 <= self.feature.min() and self.feature.max() < self.n_features):
+        if n and not (self.feature.min() >= 0 and self.feature.max() < self.n_features):
             raise ValueError(f"feature: expected values in [0, {self.n_features})")
         for name in ("threshold", "vote"):
             if not np.isfinite(getattr(self, name)).all():

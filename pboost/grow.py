@@ -55,6 +55,8 @@ class StepRecord:
 
 
 Callback = Callable[[int, StepRecord], Any]
+#: For each exit, the mass of class -1 and that of class +1.
+Masses = tuple[tuple[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,7 @@ class SplitStep:
 
     def factors(self) -> FloatArray:
         """Return what each weight is multiplied by, (exit, class), for a sum that stays."""
-        votes = np.array(self.votes)
-        return np.exp(np.stack([votes, -votes], axis=1)) / self.shrink
+        return np.array([(math.exp(v), math.exp(-v)) for v in self.votes]) / self.shrink
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +100,24 @@ class VoteRule:
     smoothing: float
     learning_rate: float
 
-    def step(self, masses: FloatArray) -> SplitStep:
-        """Return the split step for class masses (exit, class); Schapire & Singer (1999), 4."""
-        total = float(masses.sum())
+    def step(self, masses: Masses) -> SplitStep:
+        """Return the split step for the class masses of each exit; Schapire & Singer (1999), 4."""
+        (n0, p0), (n1, p1) = masses
+        total = n0 + p0 + n1 + p1
         delta = self.smoothing * total
         if self.kind == "domain":
-            raw = [half_log_odds(positive, negative, delta) for negative, positive in masses]
+            below, above = half_log_odds(p0, n0, delta), half_log_odds(p1, n1, delta)
         else:
-            signs = [1.0 if positive > negative else -1.0 for negative, positive in masses]
-            wrong = float(masses.min(axis=1).sum())
+            wrong = min(n0, p0) + min(n1, p1)
             size = half_log_odds(total - wrong, wrong, delta)
-            raw = [sign * size for sign in signs]
-        votes = (self.learning_rate * raw[0], self.learning_rate * raw[1])
-        after = sum(
-            negative * math.exp(vote) + positive * math.exp(-vote)
-            for vote, (negative, positive) in zip(votes, masses, strict=True)
-        )
-        return SplitStep(votes, float(after) / total, bool((masses.min(axis=1) == 0).all()))
+            below, above = (size if p0 > n0 else -size), (size if p1 > n1 else -size)
+        below, above = self.learning_rate * below, self.learning_rate * above
+        after = (
+            n0 * math.exp(below) + p0 * math.exp(-below)
+            + n1 * math.exp(above) + p1 * math.exp(-above)
+        )  # fmt: skip
+        perfect = not min(n0, p0) and not min(n1, p1)
+        return SplitStep((below, above), after / total, perfect)
 
 
 def vote_rule(kind: str, smoothing: Any, learning_rate: Any) -> VoteRule:
@@ -146,7 +148,7 @@ def check_callback(callback: Any) -> Callback | None:
     """Return `callback` if it is None or can be called."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback: expected a function or None, got {callback!r}")
-    return callback  # type: ignore[no-any-return]
+    return callback
 
 
 def check_size(name: str, value: Any) -> int:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
+Seed: TypeAlias = int | np.integer | np.random.SeedSequence | np.random.Generator | None
 
-def as_generator(rng: int | np.random.Generator | np.random.SeedSequence | None) -> np.random.Generator:
+
+def as_generator(rng: Seed) -> np.random.Generator:
     """Return a generator from `rng`, after SPEC 7 of the Scientific Python project.
 
     Parameters

@@ -11,6 +11,7 @@ from pboost._core import reweight, split
 from pboost.columns import SortedColumns
 from pboost.data import MAX_BINS, TrainingData
 from pboost.graph import FloatArray
+from pboost.grow import Masses
 from pboost.threads import Workers
 from pboost.weak import CRITERIA, Stump
 
@@ -20,13 +21,12 @@ GROUP = 4
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A stump found by a search: where it cuts, and the class masses (exit, class) it makes."""
+    """A stump found by a search: where it cuts, and the class masses that it sends to each exit."""
 
     feature: int
     cut_bin: int
     position: int
-    threshold: float
-    masses: FloatArray
+    masses: Masses
 
 
 class StumpSearch:
@@ -44,15 +44,13 @@ class StumpSearch:
 
     def __init__(self, data: TrainingData, weak: Stump, workers: Workers) -> None:
         d = data.columns.n_features
-        self._data, self._weak, self._workers = data, weak, workers
+        self._data, self._workers = data, workers
+        self._criterion = CRITERIA.index(weak.criterion)
+        self._min_weight, self._min_count = weak.min_weight, weak.min_count
         self._weight, self._fixed = data.weight.copy(), data.fixed.copy()
         self._masses = data.class_masses()
         columns = data.columns
-        self._order = (
-            columns.packed_order
-            if data.exact and isinstance(columns, SortedColumns)
-            else np.empty((d, 0), dtype=np.int32)
-        )
+        self._order = data.searched_order()
         self._bin_start = (
             columns.bin_start
             if isinstance(columns, SortedColumns)
@@ -64,54 +62,52 @@ class StumpSearch:
 
     def best(self) -> Cut | None:
         """Return the best stump for the current weights, None where no cut is legal."""
-        columns, weak = self._data.columns, self._weak
-        total = sum(self._masses)
+        negative, positive = self._masses
         limits = (
-            CRITERIA.index(weak.criterion),
-            self._data.n_rows,
-            self._data.n_negative,
-            *self._masses,
-            math.ceil(weak.min_weight * total),
-            weak.min_count,
-        )
+            self._criterion, self._data.n_rows, self._data.n_negative, negative, positive,
+            math.ceil(self._min_weight * (negative + positive)), self._min_count,
+        )  # fmt: skip
+        n_bins = self._data.columns.n_bins
 
         def work(first: int, last: int) -> None:
             split.search(
-                columns.codes, self._order, self._bin_start, columns.n_bins, self._fixed, limits,
-                first, last, self._edge, self._bound, self._best,
+                self._data.columns.codes, self._order, self._bin_start, n_bins, self._fixed,
+                limits, first, last, self._edge, self._bound, self._best,
             )  # fmt: skip
 
-        self._workers.run(work, columns.n_features, GROUP)
+        self._workers.run(work, len(n_bins), GROUP)
         found = split.locate(
-            self._order, self._bin_start, columns.n_bins, self._fixed, limits, self._edge,
-            self._bound, self._best,
+            self._order, self._bin_start, n_bins, self._fixed, limits, self._edge, self._bound,
+            self._best,
         )  # fmt: skip
         if found is None:
             return None
-        feature, cut_bin, position, negative, positive = found
-        masses = np.array(
-            [[negative, positive], [self._masses[0] - negative, self._masses[1] - positive]],
-            dtype=np.float64,
-        )
-        threshold = float(columns.threshold(feature, cut_bin, position))
-        return Cut(feature, cut_bin, position, threshold, masses)
+        feature, cut_bin, position, n0, p0 = found
+        masses = (float(n0), float(p0)), (float(negative - n0), float(positive - p0))
+        return Cut(feature, cut_bin, position, masses)
+
+    def thresholds(self, cuts: list[Cut]) -> FloatArray:
+        """Return the thresholds of cuts."""
+        places = np.array([(c.feature, c.cut_bin, c.position) for c in cuts], dtype=np.intp)
+        feature, cut_bin, position = places.reshape(-1, 3).T
+        return np.asarray(self._data.columns.threshold(feature, cut_bin, position))
 
     def reweight(self, cut: Cut, factors: FloatArray) -> None:
         """Multiply the weight of each row by the factor (exit, class) of the exit it takes."""
         data, codes = self._data, self._data.columns.codes[cut.feature]
-        inside = cut.position < self._bin_start[cut.feature, cut.cut_bin + 1]
+        starts = self._bin_start[cut.feature]
+        inside = cut.position < int(starts[cut.cut_bin + 1])
         if inside:
             reweight.reweight_cut_bin(
-                self._order[cut.feature], self._bin_start[cut.feature], cut.cut_bin,
-                cut.position, data.n_negative, factors, self._weight,
+                self._order[cut.feature], starts, cut.cut_bin, cut.position, data.n_negative,
+                factors, self._weight,
             )  # fmt: skip
 
         def work(start: int, stop: int) -> tuple[int, int]:
-            masses: tuple[int, int] = reweight.reweight(
+            return reweight.reweight(
                 codes, cut.cut_bin, inside, data.n_negative, factors, data.scale, start, stop,
                 self._weight, self._fixed,
             )  # fmt: skip
-            return masses
 
         parts = self._workers.run(work, data.n_rows)
         self._masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))

@@ -13,6 +13,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -124,7 +125,7 @@ class Workers:
         borders = [*range(0, n, step), n]
         others = [
             self._pool.submit(work, a, b)
-            for a, b in zip(borders[1:-1], borders[2:], strict=True)
+            for a, b in pairwise(borders[1:])
         ]
         first = work(borders[0], borders[1])
         return [first, *(future.result() for future in others)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,8 +18,6 @@ from pboost.weak import CRITERIA, Stump
 
 #: Cells that the compiled loop works on between looks at signals: a tenth of a second.
 CELLS_PER_CALL = 20_000_000
-#: Rows per block of the coarse pass over a segment.
-STRIDE = 32
 #: Columns of `TreeArrays.counter`.
 NODES, EXITS, HEAP, PENDING = range(4)
 
@@ -43,17 +42,16 @@ class TreeArrays:
     ) -> None:
         n, d = data.n_rows, data.columns.n_features
         columns = data.columns
-        exact = data.exact and isinstance(columns, SortedColumns)
+        exact = data.exact
         self.data, self.rule = data, rule
         # Growing partitions the orders in place; those of prepared data belong to this fit.
-        self.order = columns.packed_order if exact else np.empty((d, 0), dtype=np.int32)
+        self.order = data.searched_order()
         self.codes, self.n_bins = columns.codes, columns.n_bins
         self.rows = np.arange(0 if exact else n, dtype=np.int32)
         self.weight, self.fixed = data.weight, data.fixed.copy()
         self.side = np.empty(n, dtype=np.uint8)
         self.spare = np.empty(n, dtype=np.int32)
         self.best = np.empty(d)
-        self.scratch = self.new_scratch()
         # Pages of these that are never written are never taken from the system.
         capacity = min(max_nodes, max(n - 1, 1))
         self.exit_int = np.empty((2 * capacity + 1, 6), dtype=np.int32)
@@ -76,10 +74,6 @@ class TreeArrays:
             data.scale, float(self.exit_mass[0].sum()), weak.min_weight, rule.smoothing,
             rule.learning_rate,
         )  # fmt: skip
-
-    def new_scratch(self) -> np.ndarray:
-        """Return work arrays for one thread's search."""
-        return np.empty((6, self.data.n_rows // STRIDE + 3))
 
     @property
     def n_nodes(self) -> int:
@@ -108,11 +102,25 @@ class TreeArrays:
         threshold = float(self.thresholds(node, node + 1)[0])
         return StepRecord(node, feature, threshold, (below, above), bound, after)
 
+    def open_mass(self) -> float:
+        """Return the sum of the boosted weights of all open exits: the certificate."""
+        exits = slice(1, int(self.counter[EXITS]))
+        _, _, parent, side, _, shift = self.exit_int[exits].T
+        is_open = self.node_int[parent, 1 + side] == OUT
+        mass = np.ldexp(self.exit_mass[exits].astype(np.float64), -shift[:, None])
+        votes = self.exit_real[exits, 0]
+        terms = mass[:, 0] * np.exp(votes) + mass[:, 1] * np.exp(-votes)
+        return math.fsum(terms[is_open]) / self.reals[1]
+
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
         n = self.n_nodes
         nodes, reals = self.node_int[:n], self.node_real[:n]
         bias, start = (0.0, 1.0) if n else constant_vote(self.data, self.rule)
+        certificate = np.concatenate([[start], reals[:, 4]])
+        if n:
+            # A small certificate is the difference of large masses: here it is a plain sum.
+            certificate[-1] = self.open_mass()
         return DecisionGraph(
             feature=nodes[:, 0],
             threshold=self.thresholds(0, n),
@@ -124,7 +132,7 @@ class TreeArrays:
             bias=bias,
             settings=settings,
             record=TrainingRecord(
-                np.concatenate([[start], reals[:, 4]]), cost_after(reals[:, 2]), stop_reason
+                certificate, cost_after(reals[:, 2]), stop_reason
             ),
         )
 
@@ -153,7 +161,7 @@ def _split_with_threads(arrays: TreeArrays, workers: Workers) -> None:
     d = arrays.data.columns.n_features
 
     def search(first: int, last: int) -> None:
-        tree.search_pending(arrays, first, last, arrays.new_scratch())
+        tree.search_pending(arrays, first, last)
 
     def partition(first: int, last: int) -> None:
         spare = np.empty(arrays.data.n_rows, dtype=np.int32)

@@ -66,24 +66,39 @@ cdef inline double score(
     return 2.0 * min(lp, ln) + 2.0 * min(rp, rn)
 
 
+# Left and right masses of cuts, as doubles. The right ones come from integer differences: near
+# purity a rounding error of the whole mass would be magnified by the root.
+cdef struct Masses:
+    double* lp
+    double* ln
+    double* rp
+    double* rn
+
+
 cdef inline void score_many(
-    int criterion, const double* lp, const double* ln, double positive, double negative,
-    Py_ssize_t n, double* out,
+    int criterion, const Masses* m, Py_ssize_t shift_p, Py_ssize_t shift_n, Py_ssize_t n, double* out
 ) noexcept nogil:
-    """Scores of `n` cuts with left masses lp, ln; the branch stands outside so that loops are SIMD."""
+    """Scores of `n` cuts; the branch stands outside so that loops are SIMD.
+
+    Cut i takes the masses of class +1 from place i + shift_p, those of class -1 from i + shift_n.
+    """
+    cdef const double* lp = m.lp + shift_p
+    cdef const double* rp = m.rp + shift_p
+    cdef const double* ln = m.ln + shift_n
+    cdef const double* rn = m.rn + shift_n
     cdef Py_ssize_t i
     if criterion == KEARNS_MANSOUR:
         for i in range(n):
-            out[i] = score(KEARNS_MANSOUR, lp[i], ln[i], positive - lp[i], negative - ln[i])
+            out[i] = score(KEARNS_MANSOUR, lp[i], ln[i], rp[i], rn[i])
     elif criterion == GINI:
         for i in range(n):
-            out[i] = score(GINI, lp[i], ln[i], positive - lp[i], negative - ln[i])
+            out[i] = score(GINI, lp[i], ln[i], rp[i], rn[i])
     elif criterion == ENTROPY:
         for i in range(n):
-            out[i] = score(ENTROPY, lp[i], ln[i], positive - lp[i], negative - ln[i])
+            out[i] = score(ENTROPY, lp[i], ln[i], rp[i], rn[i])
     else:
         for i in range(n):
-            out[i] = score(ERROR, lp[i], ln[i], positive - lp[i], negative - ln[i])
+            out[i] = score(ERROR, lp[i], ln[i], rp[i], rn[i])
 
 
 cdef inline double score_limit(int criterion, double best, double total) noexcept nogil:

@@ -1,96 +1,176 @@
-# One exit's segment of the sorted columns: search, coarse to fine, and partition.
+# Rows of one column in sorted order: search, coarse to fine, and partition.
 from libc.math cimport INFINITY
 
 from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal, rescan
-from pboost._core._math cimport score_limit, score_many
+from pboost._core._math cimport Masses, score_limit, score_many
 from pboost._core.types cimport ROW_MASK, int32_t, int64_t, is_tied, row_of, uint8_t
 
 cdef enum:
     STRIDE = 32  # rows per block of the coarse pass
 cdef enum:
-    FEW_ROWS = 96  # below this, every cut is tried at once
+    BLOCKS = 128  # blocks worked on at a time
+cdef enum:
+    FEW_ROWS = 96  # up to here, every cut is tried at once
 
-cdef struct Scratch:
-    int64_t* ln   # class masses left of each block edge, as integers and as doubles
-    int64_t* lp
-    double* ln_real
-    double* lp_real
-    double* bound
-    double* other
+# Up to BLOCKS consecutive blocks of sorted rows. Block b begins at row start + b * STRIDE, with the
+# class masses ln[b], lp[b] left of it; a cut there scores at[b], one inside scores bound[b] or more.
+cdef struct Blocks:
+    Py_ssize_t start, stop, n
+    int64_t[BLOCKS + 1] ln
+    int64_t[BLOCKS + 1] lp
+    double[BLOCKS + 1] at
+    double[BLOCKS + 1] bound
 
 
-cdef inline Py_ssize_t block_masses(
-    const Limits* at, const int32_t* order, const int64_t* weight, Scratch* work
+cdef inline void block_masses(
+    const Limits* limits, const int32_t* order, const int64_t* weight, Blocks* blocks
 ) noexcept nogil:
-    """Masses left of every STRIDE-th row of the segment; returns the number of blocks."""
-    cdef Py_ssize_t block = 0, i, start = 0, stop
-    cdef int64_t all_ = 0, positive = 0, w
+    """Masses left of each block of the rows start..stop-1, from those left of the first."""
+    cdef Py_ssize_t i, start = blocks.start, stop
+    cdef int64_t positive = blocks.lp[0], both = blocks.ln[0] + blocks.lp[0], w
     cdef int32_t row
-    work.ln[0] = work.lp[0] = 0
-    work.ln_real[0] = work.lp_real[0] = 0.0
-    while start < at.n:
-        stop = min(start + STRIDE, at.n)
+    blocks.n = 0
+    while start < blocks.stop:
+        stop = min(start + STRIDE, blocks.stop)
         for i in range(start, stop):
             row = row_of(order[i])
             w = weight[row]
-            all_ += w
-            positive += -<int64_t>(row >= at.n_negative) & w
-        block += 1
-        work.lp[block] = positive
-        work.ln[block] = all_ - positive
-        work.lp_real[block] = <double>positive
-        work.ln_real[block] = <double>(all_ - positive)
+            both += w
+            positive += -<int64_t>(row >= limits.n_negative) & w
+        blocks.n += 1
+        blocks.lp[blocks.n] = positive
+        blocks.ln[blocks.n] = both - positive
         start = stop
-    return block
 
 
-cdef inline double search_segment(
-    const Limits* at, const int32_t* order, const int64_t* weight, double found, Scratch* work
+cdef inline void score_blocks(const Limits* limits, Blocks* blocks) noexcept nogil:
+    """Scores of the cuts at the blocks' beginnings, and bounds of those inside."""
+    cdef double[4][BLOCKS + 1] mass
+    cdef double[BLOCKS + 1] other
+    cdef Masses m
+    cdef Py_ssize_t b
+    m.lp, m.ln, m.rp, m.rn = mass[0], mass[1], mass[2], mass[3]
+    for b in range(blocks.n + 1):
+        m.lp[b] = <double>blocks.lp[b]
+        m.ln[b] = <double>blocks.ln[b]
+        m.rp[b] = <double>(limits.positive - blocks.lp[b])
+        m.rn[b] = <double>(limits.negative - blocks.ln[b])
+    score_many(limits.criterion, &m, 0, 0, blocks.n, blocks.at)
+    # The corners of a block's box: one class has moved to its end, the other has not.
+    score_many(limits.criterion, &m, 1, 0, blocks.n, blocks.bound)
+    score_many(limits.criterion, &m, 0, 1, blocks.n, other)
+    for b in range(blocks.n):
+        blocks.bound[b] = min(blocks.bound[b], other[b]) * BOUND_SLACK
+
+
+cdef inline bint may_cut_before(
+    const Limits* limits, const int32_t* order, const Blocks* blocks, Py_ssize_t b
 ) noexcept nogil:
-    """Least score of a cut of the segment, if it can compete with `found`."""
-    cdef double best = INFINITY, limit, total, least = INFINITY
-    cdef Py_ssize_t blocks, b, lead = 0, turn
-    if at.n <= FEW_ROWS:
-        rescan(at, order, weight, 0, at.n, 0, 0, -1.0, &best)
-        return best
-    total = <double>at.negative + <double>at.positive
-    blocks = block_masses(at, order, weight, work)
-    score_many(at.criterion, work.lp_real, work.ln_real, <double>at.positive,
-               <double>at.negative, blocks, work.bound)
-    for b in range(1, blocks):
-        if (work.bound[b] < best and not is_tied(order[b * STRIDE])
-                and is_legal(at, work.ln[b], work.lp[b], b * STRIDE)):
-            best = work.bound[b]
-    score_many(at.criterion, work.lp_real + 1, work.ln_real, <double>at.positive,
-               <double>at.negative, blocks, work.bound)
-    score_many(at.criterion, work.lp_real, work.ln_real + 1, <double>at.positive,
-               <double>at.negative, blocks, work.other)
-    for b in range(blocks):
-        work.bound[b] = min(work.bound[b], work.other[b]) * BOUND_SLACK
-        if work.bound[b] < least:
-            least = work.bound[b]
+    """Whether a cut at the beginning of block b is legal."""
+    cdef Py_ssize_t position = blocks.start + b * STRIDE
+    return (position > 0 and not is_tied(order[position])
+            and is_legal(limits, blocks.ln[b], blocks.lp[b], position))
+
+
+cdef inline double pruning_limit(const Limits* limits, double best) noexcept nogil:
+    if best == INFINITY:
+        return INFINITY
+    return score_limit(limits.criterion, best,
+                       <double>limits.negative + <double>limits.positive)
+
+
+cdef inline double search_blocks(
+    const Limits* limits, const int32_t* order, const int64_t* weight, const Blocks* blocks,
+    double best, double found,
+) noexcept nogil:
+    """Rescan the blocks whose bound can compete with `best` and `found`; lowers `best`."""
+    cdef double limit, least = INFINITY
+    cdef Py_ssize_t b, lead = 0, turn, start
+    for b in range(blocks.n):
+        if blocks.at[b] < best and may_cut_before(limits, order, blocks, b):
+            best = blocks.at[b]
+        if blocks.bound[b] < least:
+            least = blocks.bound[b]
             lead = b
+    limit = pruning_limit(limits, min(best, found))
     # The most promising block first: it lowers the bar for all others.
-    limit = pruning_limit(at, min(best, found), total)
-    for turn in range(-1, blocks):
+    for turn in range(-1, blocks.n):
         b = lead if turn < 0 else turn
-        if work.bound[b] <= limit and turn != lead:
-            rescan(at, order, weight, b * STRIDE, min((b + 1) * STRIDE, at.n), work.ln[b],
-                   work.lp[b], -1.0, &best)
-            limit = pruning_limit(at, min(best, found), total)
+        if blocks.bound[b] <= limit and turn != lead:
+            start = blocks.start + b * STRIDE
+            rescan(limits, order, weight, start, min(start + STRIDE, blocks.stop), blocks.ln[b],
+                   blocks.lp[b], -1.0, &best)
+            limit = pruning_limit(limits, min(best, found))
     return best
 
 
-cdef inline double pruning_limit(const Limits* at, double best, double total) noexcept nogil:
-    return score_limit(at.criterion, best, total) if best < INFINITY else INFINITY
-
-
-cdef inline Py_ssize_t locate_in_segment(
-    const Limits* at, const int32_t* order, const int64_t* weight, double limit
+cdef inline double search_rows(
+    const Limits* limits, const int32_t* order, const int64_t* weight, Py_ssize_t start,
+    Py_ssize_t stop, int64_t ln, int64_t lp, double best, double found,
 ) noexcept nogil:
-    """First position of the segment whose cut scores within `limit`, or -1."""
+    """Least score of a cut between the sorted rows start..stop-1, or `best` if that is lower.
+
+    ln, lp: masses left of `start`. Cuts that score above `found` may be missed.
+    """
+    cdef Blocks blocks
+    if stop - start <= FEW_ROWS:
+        rescan(limits, order, weight, start, stop, ln, lp, -1.0, &best)
+        return best
+    blocks.stop = start
+    blocks.ln[0] = ln
+    blocks.lp[0] = lp
+    while blocks.stop < stop:
+        blocks.start = blocks.stop
+        blocks.stop = min(blocks.start + BLOCKS * STRIDE, stop)
+        block_masses(limits, order, weight, &blocks)
+        score_blocks(limits, &blocks)
+        best = search_blocks(limits, order, weight, &blocks, best, found)
+        blocks.ln[0] = blocks.ln[blocks.n]
+        blocks.lp[0] = blocks.lp[blocks.n]
+    return best
+
+
+cdef inline Py_ssize_t first_cut(
+    const Limits* limits, const int32_t* order, const int64_t* weight, Py_ssize_t start,
+    Py_ssize_t stop, int64_t* ln, int64_t* lp, double limit,
+) noexcept nogil:
+    """First position whose cut scores within `limit`, or -1.
+
+    INOUT ln, lp: masses left of `start`; then, those left of the position.
+    """
+    cdef Blocks blocks
+    cdef Py_ssize_t b, i, first, position = -1
     cdef double ignored = -1.0
-    return rescan(at, order, weight, 0, at.n, 0, 0, limit, &ignored)
+    cdef int32_t row
+    blocks.stop = start
+    blocks.ln[0] = ln[0]
+    blocks.lp[0] = lp[0]
+    while blocks.stop < stop and position < 0:
+        blocks.start = blocks.stop
+        blocks.stop = min(blocks.start + BLOCKS * STRIDE, stop)
+        block_masses(limits, order, weight, &blocks)
+        score_blocks(limits, &blocks)
+        for b in range(blocks.n):
+            first = blocks.start + b * STRIDE
+            if (blocks.at[b] <= limit and first > start
+                    and may_cut_before(limits, order, &blocks, b)):
+                position = first
+            elif blocks.bound[b] <= limit:
+                position = rescan(limits, order, weight, first, min(first + STRIDE, blocks.stop),
+                                  blocks.ln[b], blocks.lp[b], limit, &ignored)
+            if position >= 0:
+                ln[0] = blocks.ln[b]
+                lp[0] = blocks.lp[b]
+                for i in range(first, position):
+                    row = row_of(order[i])
+                    if row >= limits.n_negative:
+                        lp[0] += weight[row]
+                    else:
+                        ln[0] += weight[row]
+                break
+        blocks.ln[0] = blocks.ln[blocks.n]
+        blocks.lp[0] = blocks.lp[blocks.n]
+    return position
 
 
 cdef inline void partition_segment(

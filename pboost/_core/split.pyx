@@ -16,21 +16,24 @@ possible inside each bin; `best` (d,), the least score found.
 """
 from libc.math cimport INFINITY
 
-from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal, rescan
+from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal
 from pboost._core._histogram cimport GROUP, class_histograms
-from pboost._core._math cimport score_limit, score_many
-from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t
+from pboost._core._math cimport Masses, score_limit, score_many
+from pboost._core._segment cimport first_cut, search_rows
+from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t
 
 cdef void edge_masses(
-    const int64_t* mass, int n_bins, int64_t* edge, double* as_double
+    const int64_t* mass, int64_t total, int n_bins, int64_t* edge, double* left, double* right
 ) noexcept nogil:
-    """Running sums of the bin masses, as integers and as doubles."""
+    """Masses left of each bin edge, as integers, and left and right of it as doubles."""
+    cdef int64_t sum_ = 0
     cdef int b
-    edge[0] = 0
-    as_double[0] = 0.0
-    for b in range(n_bins):
-        edge[b + 1] = edge[b] + mass[b]
-        as_double[b + 1] = <double>edge[b + 1]
+    for b in range(n_bins + 1):
+        edge[b] = sum_
+        left[b] = <double>sum_
+        right[b] = <double>(total - sum_)
+        if b < n_bins:
+            sum_ += mass[b]
 
 
 cdef double coarse(
@@ -38,19 +41,20 @@ cdef double coarse(
     int n_bins, int64_t* edge_negative, int64_t* edge_positive, double* bound,
 ) noexcept nogil:
     """Masses at the bin edges of one feature and the bound inside each bin; the best edge."""
-    cdef double[MAX_BINS + 1] ln
-    cdef double[MAX_BINS + 1] lp
+    cdef double[4][MAX_BINS + 1] mass
     cdef double[MAX_BINS + 1] here
     cdef double best = INFINITY
+    cdef Masses m
     cdef int b
-    edge_masses(negative, n_bins, edge_negative, ln)
-    edge_masses(positive, n_bins, edge_positive, lp)
+    m.lp, m.ln, m.rp, m.rn = mass[0], mass[1], mass[2], mass[3]
+    edge_masses(negative, at.negative, n_bins, edge_negative, m.ln, m.rn)
+    edge_masses(positive, at.positive, n_bins, edge_positive, m.lp, m.rp)
     # A bin's two corners: one class has moved to the next edge, the other has not.
-    score_many(at.criterion, lp + 1, ln, lp[n_bins], ln[n_bins], n_bins, bound)
-    score_many(at.criterion, lp, ln + 1, lp[n_bins], ln[n_bins], n_bins, here)
+    score_many(at.criterion, &m, 1, 0, n_bins, bound)
+    score_many(at.criterion, &m, 0, 1, n_bins, here)
     for b in range(n_bins):
         bound[b] = min(bound[b], here[b]) * BOUND_SLACK
-    score_many(at.criterion, lp, ln, lp[n_bins], ln[n_bins], n_bins, here)
+    score_many(at.criterion, &m, 0, 0, n_bins, here)
     for b in range(1, n_bins):
         if here[b] < best and is_legal(at, edge_negative[b], edge_positive[b], starts[b]):
             best = here[b]
@@ -59,11 +63,10 @@ cdef double coarse(
 
 cdef double refine_bin(
     const Limits* at, const int32_t* order, const int64_t* weight, const int32_t* starts,
-    int b, const int64_t* edge_negative, const int64_t* edge_positive, double best,
+    int b, const int64_t* edge_negative, const int64_t* edge_positive, double best, double found,
 ) noexcept nogil:
-    rescan(at, order, weight, starts[b], starts[b + 1], edge_negative[b], edge_positive[b],
-           -1.0, &best)
-    return best
+    return search_rows(at, order, weight, starts[b], starts[b + 1], edge_negative[b],
+                       edge_positive[b], best, found)
 
 
 def search(
@@ -105,7 +108,8 @@ def search(
         if lead_bin >= 0:
             # The most promising bin first: it lowers the bar for all others.
             best[lead] = refine_bin(&at, &order[lead, 0], &weight[0], &bin_start[lead, 0],
-                                    lead_bin, &edge[lead, 0, 0], &edge[lead, 1, 0], best[lead])
+                                    lead_bin, &edge[lead, 0, 0], &edge[lead, 1, 0], best[lead],
+                                    found)
             found = min(found, best[lead])
         if exact:
             limit = score_limit(at.criterion, found, total) if found < INFINITY else INFINITY
@@ -114,7 +118,7 @@ def search(
                     if bound[f, b] > limit or bin_start[f, b + 1] - bin_start[f, b] < 2:
                         continue
                     best[f] = refine_bin(&at, &order[f, 0], &weight[0], &bin_start[f, 0], b,
-                                         &edge[f, 0, 0], &edge[f, 1, 0], best[f])
+                                         &edge[f, 0, 0], &edge[f, 1, 0], best[f], found)
                     if best[f] < found:
                         found = best[f]
                         limit = score_limit(at.criterion, found, total)
@@ -132,10 +136,9 @@ def locate(
     cut is legal.
     """
     cdef Limits at = read_limits(limits)
-    cdef Py_ssize_t f, i, position = -1, d = best.shape[0], n_features = 0
-    cdef double found = INFINITY, limit, ignored = -1.0
+    cdef Py_ssize_t f, position = -1, d = best.shape[0]
+    cdef double found = INFINITY, limit
     cdef int b = 0
-    cdef int32_t row
     cdef int64_t ln = 0, lp = 0
     cdef bint exact = order.shape[1] > 0
     for f in range(d):
@@ -151,15 +154,9 @@ def locate(
             ln = edge[f, 0, b]
             lp = edge[f, 1, b]
             if exact and bound[f, b] <= limit and bin_start[f, b + 1] - bin_start[f, b] > 1:
-                position = rescan(&at, &order[f, 0], &weight[0], bin_start[f, b],
-                                  bin_start[f, b + 1], ln, lp, limit, &ignored)
+                position = first_cut(&at, &order[f, 0], &weight[0], bin_start[f, b],
+                                     bin_start[f, b + 1], &ln, &lp, limit)
                 if position >= 0:
-                    for i in range(bin_start[f, b], position):
-                        row = row_of(order[f, i])
-                        if row >= at.n_negative:
-                            lp += weight[row]
-                        else:
-                            ln += weight[row]
                     break
             ln = edge[f, 0, b + 1]
             lp = edge[f, 1, b + 1]
@@ -167,6 +164,8 @@ def locate(
                     and is_legal(&at, ln, lp, bin_start[f, b + 1])):
                 position = bin_start[f, b + 1]
                 break
+    if position < 0:
+        raise RuntimeError(f"locate: the best cut of feature {f} was not found again")
     return f, b, position, ln, lp
 
 

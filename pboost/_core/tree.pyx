@@ -15,56 +15,18 @@ little of the root's mass is left, so that small masses keep their precision.
 """
 from libc.math cimport INFINITY, ceil, exp, frexp, ldexp
 from libc.stdint cimport uintptr_t
-from libc.string cimport memcpy
 
 from pboost._core._bins cimport partition_rows, search_bins
 from pboost._core._cut cimport Limits
 from pboost._core._math cimport half_log_odds, score_limit
-from pboost._core._segment cimport (
-    Scratch, locate_in_segment, partition_segment, search_segment,
+from pboost._core._segment cimport first_cut, partition_segment, search_rows
+from pboost._core._tree cimport (
+    ALL_NODES, DEPTH, DONE, EXITS, FULL_MASS_BITS, HEAP, LARGE, LEAST_MASS_BITS, NODES, PARENT,
+    PAUSED, PENDING, SHIFT, SIDE, START, STOP, Tree, pop, push, rounded,
 )
-from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
-
-# Columns of exit_int, exit_mass and counter.
-cdef enum:
-    START, STOP, PARENT, SIDE, DEPTH, SHIFT
-cdef enum:
-    NODES, EXITS, HEAP, PENDING
-# What `grow` returns.
-cdef enum:
-    DONE, ALL_NODES, PAUSED, LARGE
+from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t
 
 STATUS = {"done": DONE, "all nodes": ALL_NODES, "paused": PAUSED, "large": LARGE}
-
-# Below this fixed-point mass an exit's weights are made anew.
-cdef enum:
-    LEAST_MASS_BITS = 40
-cdef enum:
-    FULL_MASS_BITS = 60
-
-cdef struct Tree:
-    int32_t* order
-    const uint8_t* codes
-    int32_t* rows
-    const int32_t* n_bins
-    const double* weight
-    int64_t* fixed
-    uint8_t* side
-    int32_t* spare
-    double* best
-    int32_t* exit_int
-    int64_t* exit_mass
-    double* exit_real
-    int32_t* heap
-    int32_t* node_int
-    double* node_real
-    int64_t* counter
-    double* certificate
-    Scratch work
-    Py_ssize_t n, d, n_negative, max_nodes, min_count
-    int criterion, max_depth
-    bint exact, breadth_first
-    double scale, root_mass, min_weight, smoothing, learning_rate
 
 
 cdef void* address(array):
@@ -94,70 +56,7 @@ cdef Tree read_tree(arrays):
     (t.n, t.d, t.n_negative, t.max_nodes, t.min_count, t.criterion, t.max_depth, t.exact,
      t.breadth_first) = arrays.sizes
     (t.scale, t.root_mass, t.min_weight, t.smoothing, t.learning_rate) = arrays.reals
-    set_scratch(&t.work, arrays.scratch)
     return t
-
-
-cdef void set_scratch(Scratch* work, scratch):
-    """Lay the six work arrays of a segment search into one array (6, blocks + 2)."""
-    cdef char* first = <char*>address(scratch)
-    cdef Py_ssize_t size = scratch.shape[1] * 8
-    work.ln = <int64_t*>first
-    work.lp = <int64_t*>(first + size)
-    work.ln_real = <double*>(first + 2 * size)
-    work.lp_real = <double*>(first + 3 * size)
-    work.bound = <double*>(first + 4 * size)
-    work.other = <double*>(first + 5 * size)
-
-
-# ---------------------------------------------------------------------------------------------
-# The heap of open exits: largest key first, the exit opened first among equals.
-
-cdef inline bint comes_before(const Tree* t, int32_t a, int32_t b) noexcept nogil:
-    if t.exit_real[2 * a + 1] != t.exit_real[2 * b + 1]:
-        return t.exit_real[2 * a + 1] > t.exit_real[2 * b + 1]
-    return a < b
-
-
-cdef void push(Tree* t, int32_t exit_) noexcept nogil:
-    cdef Py_ssize_t at = t.counter[HEAP], parent
-    t.counter[HEAP] += 1
-    while at > 0:
-        parent = (at - 1) // 2
-        if not comes_before(t, exit_, t.heap[parent]):
-            break
-        t.heap[at] = t.heap[parent]
-        at = parent
-    t.heap[at] = exit_
-
-
-cdef int32_t pop(Tree* t) noexcept nogil:
-    cdef int32_t first = t.heap[0], last
-    cdef Py_ssize_t at = 0, child, size
-    t.counter[HEAP] -= 1
-    size = t.counter[HEAP]
-    last = t.heap[size]
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and comes_before(t, t.heap[child + 1], t.heap[child]):
-            child += 1
-        if not comes_before(t, t.heap[child], last):
-            break
-        t.heap[at] = t.heap[child]
-        at = child
-    t.heap[at] = last
-    return first
-
-
-cdef inline double rounded(double key) noexcept nogil:
-    """The key with its last 16 bits cut off: bounds equal but for rounding are equal."""
-    cdef uint64_t bits
-    memcpy(&bits, &key, 8)
-    bits = (bits + 0x8000) & ~<uint64_t>0xFFFF
-    memcpy(&key, &bits, 8)
-    return key
 
 
 # ---------------------------------------------------------------------------------------------
@@ -176,7 +75,7 @@ cdef Limits limits_of(const Tree* t, int32_t e) noexcept nogil:
 
 
 cdef void search_features(
-    const Tree* t, int32_t e, Py_ssize_t first, Py_ssize_t last, Scratch* work
+    const Tree* t, int32_t e, Py_ssize_t first, Py_ssize_t last
 ) noexcept nogil:
     cdef Limits at = limits_of(t, e)
     cdef Py_ssize_t f, start = t.exit_int[6 * e + START]
@@ -185,7 +84,8 @@ cdef void search_features(
     cdef int64_t ignored = 0
     for f in range(first, last):
         if t.exact:
-            t.best[f] = search_segment(&at, t.order + f * t.n + start, t.fixed, found, work)
+            t.best[f] = search_rows(&at, t.order + f * t.n + start, t.fixed, 0, at.n, 0, 0,
+                                    INFINITY, found)
         else:
             t.best[f] = search_bins(&at, t.codes + f * t.n, t.n_bins[f], t.rows + start, t.fixed,
                                     -1.0, &ignored_bin, &ignored, &ignored)
@@ -198,14 +98,14 @@ cdef int split_exact(
     """Locate the cut, mark the side of each row; returns the number of rows below."""
     cdef Py_ssize_t i, start = t.exit_int[6 * e + START]
     cdef const int32_t* order = t.order + f * t.n + start
-    cdef Py_ssize_t position = locate_in_segment(at, order, t.fixed, limit)
-    cdef int32_t row, node = <int32_t>t.counter[NODES]
+    cdef Py_ssize_t position
+    cdef int32_t node = <int32_t>t.counter[NODES]
     below[0] = below[1] = 0
+    position = first_cut(at, order, t.fixed, 0, at.n, &below[0], &below[1], limit)
+    if position < 0:
+        return -1
     for i in range(at.n):
-        row = row_of(order[i])
-        t.side[row] = i >= position
-        if i < position:
-            below[row >= t.n_negative] += t.fixed[row]
+        t.side[row_of(order[i])] = i >= position
     t.node_int[5 * node + 3] = row_of(order[position - 1])
     t.node_int[5 * node + 4] = row_of(order[position])
     return <int>position
@@ -305,6 +205,8 @@ cdef bint split_exit(Tree* t, int32_t e) noexcept nogil:
         f += 1
     middle = start + (split_exact(t, e, &at, f, limit, mass[0]) if t.exact
                       else split_binned(t, e, &at, f, limit, mass[0]))
+    if not start < middle < t.exit_int[6 * e + STOP]:
+        return False
     mass[1][0] = at.negative - mass[0][0]
     mass[1][1] = at.positive - mass[0][1]
     share = <double>at.negative + <double>at.positive
@@ -384,7 +286,7 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
                 status = LARGE
                 break
             done += size
-            search_features(&t, e, 0, t.d, &t.work)
+            search_features(&t, e, 0, t.d)
             if split_exit(&t, e):
                 if t.exact and children_can_split(&t):
                     partition_features(&t, e, 0, t.d, t.spare)
@@ -392,13 +294,11 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
     return status
 
 
-def search_pending(arrays, Py_ssize_t first, Py_ssize_t last, scratch):
-    """Search a range of features at the pending exit; WORK scratch (6, blocks + 2) float64."""
+def search_pending(arrays, Py_ssize_t first, Py_ssize_t last):
+    """Search a range of features at the pending exit."""
     cdef Tree t = read_tree(arrays)
-    cdef Scratch work
-    set_scratch(&work, scratch)
     with nogil:
-        search_features(&t, <int32_t>t.counter[PENDING], first, last, &work)
+        search_features(&t, <int32_t>t.counter[PENDING], first, last)
 
 
 def split_pending(arrays):

@@ -16,7 +16,7 @@ from pboost.cli.table import check_output, write_text
 from pboost.validation import CrossValidation, cross_validate
 
 ROUNDS = (5, 20, 100, 400)
-NODES = (3, 7, 15, 31)
+NODES = (1, 3, 7, 15)
 
 
 def run_demo(options: Namespace) -> None:

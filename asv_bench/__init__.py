@@ -1,0 +1,1 @@
+"""Benchmarks: an airspeed velocity suite (`benchmarks`) and a comparison with peers (`peers`)."""

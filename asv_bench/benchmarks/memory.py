@@ -1,0 +1,41 @@
+"""Peak memory of sorting, binning and fitting, imports and data included."""
+
+import pboost as pb
+
+from .common import problems
+
+N_ROWS = [10_000, 100_000]
+N_FEATURES = 20
+
+
+class ColumnsMemory:
+    params = (N_ROWS,)
+    param_names = ("n_rows",)
+
+    def setup_cache(self):
+        return problems(N_ROWS, [N_FEATURES])
+
+    def setup(self, data, n_rows):
+        self.X, _ = data[n_rows, N_FEATURES]
+
+    def peakmem_sort_columns(self, data, n_rows):
+        pb.sort_columns(self.X, n_threads=1)
+
+    def peakmem_bin_columns(self, data, n_rows):
+        pb.bin_columns(self.X, n_threads=1)
+
+
+class FitMemory:
+    params = (N_ROWS, ["exact", "binned"])
+    param_names = ("n_rows", "search")
+    setup_cache = ColumnsMemory.setup_cache
+
+    def setup(self, data, n_rows, search):
+        self.X, self.y = data[n_rows, N_FEATURES]
+        self.options = {"weak": pb.weak.stump(search=search), "n_threads": 1}
+
+    def peakmem_fit_adaboost(self, data, n_rows, search):
+        pb.fit_adaboost(self.X, self.y, rounds=10, **self.options)
+
+    def peakmem_fit_boosted_tree(self, data, n_rows, search):
+        pb.fit_boosted_tree(self.X, self.y, nodes=None, **self.options)

@@ -1,0 +1,69 @@
+"""Evaluation of models, of many rows and of one."""
+
+import pboost as pb
+
+from .common import additive, median_cpu
+
+N_FEATURES = 20
+MODELS = ["100 stumps", "tree of depth 6", "full tree"]
+DTYPES = ["float32", "float64"]
+
+
+def fitted(kind, X, y):
+    if kind == "100 stumps":
+        return pb.fit_adaboost(X, y, rounds=100)
+    return pb.fit_boosted_tree(X, y, nodes=None, max_depth=6 if "depth" in kind else None)
+
+
+class Predictions:
+    params = (MODELS, [1_000, 100_000])
+    param_names = ("model", "n_rows")
+
+    def setup_cache(self):
+        return additive(10_000, N_FEATURES), additive(100_000, N_FEATURES, seed=1)[0]
+
+    def setup(self, data, model, n_rows):
+        (X, y), rows = data
+        self.rows = rows[:n_rows]
+        self.model = fitted(model, X, y)
+
+    def time_decision_function(self, data, model, n_rows):
+        pb.decision_function(self.model, self.rows)
+
+    def time_evaluation_cost(self, data, model, n_rows):
+        pb.evaluation_cost(self.model, self.rows)
+
+    def peakmem_decision_function(self, data, model, n_rows):
+        pb.decision_function(self.model, self.rows)
+
+
+class PredictionRate:
+    """CPU time, so that the number of threads does not matter."""
+
+    params = (MODELS, DTYPES)
+    param_names = ("model", "dtype")
+    setup_cache = Predictions.setup_cache
+
+    def setup(self, data, model, dtype):
+        (X, y), rows = data
+        self.rows = rows.astype(dtype)
+        self.model = fitted(model, X, y)
+
+    def track_decision_function(self, data, model, dtype):
+        return len(self.rows) / median_cpu(pb.decision_function, self.model, self.rows) / 1e6
+
+    track_decision_function.unit = "million rows per second of CPU time"
+
+
+class OneRow:
+    params = (MODELS, DTYPES)
+    param_names = ("model", "dtype")
+    setup_cache = Predictions.setup_cache
+
+    def setup(self, data, model, dtype):
+        (X, y), rows = data
+        self.row = rows[:1].astype(dtype)
+        self.model = fitted(model, X, y)
+
+    def time_decision_function(self, data, model, dtype):
+        pb.decision_function(self.model, self.row)

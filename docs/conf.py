@@ -1,0 +1,30 @@
+"""Configuration of the documentation: ``python -m sphinx -W -b html docs docs/_build/html``."""
+
+import pboost
+
+project = "pboost"
+author = "The pboost developers"
+project_copyright = author
+version = release = pboost.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.doctest",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "numpydoc",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+html_theme = "alabaster"
+html_theme_options = {"description": "Decision graphs with a training-error certificate"}
+html_show_sourcelink = False
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings state types and shapes
+autosummary_generate = True
+# The attribute sections of the docstrings say more than lists made from the classes.
+numpydoc_show_class_members = False
+# Examples import what they need, so that each can be copied as it stands.
+doctest_test_doctest_blocks = "default"

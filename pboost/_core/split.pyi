@@ -1,0 +1,30 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Limits = tuple[int, int, int, int, int, int, int]
+
+def search(
+    codes: Array,
+    order: Array,
+    bin_start: Array,
+    n_bins: Array,
+    weight: Array,
+    limits: Limits,
+    first: int,
+    last: int,
+    edge: Array,
+    bound: Array,
+    best: Array,
+) -> None: ...
+def locate(
+    order: Array,
+    bin_start: Array,
+    n_bins: Array,
+    weight: Array,
+    limits: Limits,
+    edge: Array,
+    bound: Array,
+    best: Array,
+) -> tuple[int, int, int, int, int] | None: ...

@@ -1,0 +1,27 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+TILE_ROWS: int
+MANY: int
+
+def use_simd_level(level: int) -> None: ...
+def walk(
+    X: Array,
+    feature: Array,
+    threshold: Array,
+    next_: Array,
+    vote: Array,
+    is_chain: bool,
+    bias: float,
+    n_features: int,
+    start: int,
+    stop: int,
+    tile: Array,
+    score: Array,
+    count: Array,
+) -> int: ...
+def count_features(
+    X: Array, feature: Array, threshold: Array, next_: Array, last_row: Array, count: Array
+) -> None: ...

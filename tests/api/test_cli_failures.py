@@ -1,0 +1,183 @@
+"""The command line where it fails: one line on standard error, and an exit code."""
+
+from __future__ import annotations
+
+import gzip
+import os
+
+import pytest
+from command_line import assert_one_line, frame
+
+pytest.importorskip("pandas")
+
+
+# Wrong usage: exit code 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        ("", ["COMMAND"]),
+        ("train", ["invalid choice", "train"]),
+        ("fit", ["TRAIN.csv", "--target", "-o"]),
+        ("fit t.csv --target y", ["-o"]),
+        ("fit t.csv -o m", ["--target"]),
+        ("fit t.csv --target y -o m --model forest", ["--model", "forest"]),
+        ("fit t.csv --target y -o m --nodes 3", ["--nodes belongs to --model tree"]),
+        ("fit t.csv --target y -o m --growth breadth-first", ["--growth belongs to"]),
+        ("fit t.csv --target y -o m --max-depth 3", ["--max-depth belongs to"]),
+        ("fit t.csv --target y -o m --model tree --rounds 3", ["--rounds belongs to"]),
+        ("evaluate t.csv --target y --model tree --votes domain", ["--votes belongs to"]),
+        ("fit t.csv --target y -o m --rounds 0", ["--rounds", "at least 1", "'0'"]),
+        ("fit t.csv --target y -o m --rounds x", ["--rounds", "'x'"]),
+        ("fit t.csv --target y -o m --round 3", ["--round"]),
+        ("fit t.csv --target y -o m --smoothing -1", ["--smoothing"]),
+        ("fit t.csv --target y -o m --smoothing nan", ["--smoothing"]),
+        ("fit t.csv --target y -o m --learning-rate 0", ["--learning-rate"]),
+        ("fit t.csv --target y -o m --criterion chaos", ["--criterion", "kearns-mansour"]),
+        ("fit t.csv --target y -o m --threads 0", ["--threads"]),
+        ("fit t.csv --target y -o m --folds 3", ["--folds"]),
+        ("evaluate t.csv --target y --folds 1", ["--folds", "at least 2"]),
+        ("evaluate t.csv --target y --seed -1", ["--seed"]),
+        ("evaluate t.csv --target y --weight y", ["same column"]),
+        ("fit t.csv --target y -o t.csv", ["overwrite", "t.csv"]),
+        ("predict t.csv t.csv -o t.csv", ["overwrite"]),
+        ("predict m.npz", ["DATA.csv"]),
+        ("demo --plot picture.doc", ["--plot", "png"]),
+        ("demo --plot picture", ["--plot"]),
+    ],
+)
+def test_wrong_usage(tmp_path, monkeypatch, pboost_main, arguments, parts):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("x,y\n1,0\n2,1\n")
+    code, out, err = pboost_main(*arguments.split())
+    assert (code, out) == (2, "")
+    assert_one_line(err, *parts)
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+@pytest.mark.parametrize("arguments", ["--help", "fit --help", "predict --help", "--version"])
+def test_help_and_version(pboost_main, arguments):
+    code, out, err = pboost_main(*arguments.split())
+    assert (code, err) == (0, "")
+    assert out
+
+
+# Failures: exit code 1
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", ["t.csv"]),
+        ("x,y\n", ["t.csv", "no rows"]),
+        ("x,y\n1,0\nred,1\n", ["'x'", "not numeric", "row 2", "'red'"]),
+        ("x,y\n1,0\n,1\n", ["'x'", "missing", "row 2"]),
+        ("x,y\n1,0\n2\n", ["'y'", "missing", "row 2"]),
+        ("x,y\n1,0\n2,1,3\n", ["t.csv"]),
+        ("x,y\n1,0,5\n2,1,6\n", ["t.csv"]),
+        ("x,y\n1,\n2,1\n", ["'y'", "missing", "row 1"]),
+        ("x,y\n1,0\ninf,1\n", ["'x'", "infinite", "row 2"]),
+        ("x,y\n1,0\n2,0\n", ["y", "two"]),
+        ("x,y\n1,0\n2,1\n3,2\n", ["y", "two"]),
+        ("x,z\n1,0\n2,1\n", ["no column 'y'", "x, z"]),
+        ("y\n0\n1\n", ["no column besides 'y'"]),
+        (b"\xff\xfe\x00\x01,y\n1,0\n", ["t.csv"]),
+        (b"\x1f\x8bnot really", ["t.csv"]),
+        (gzip.compress(b"x,y\n1,0\n2,1\n" * 99)[:-20], ["t.csv"]),
+        ("x,x,y\n1,a,0\n2,3,1\n", ["'x.1'", "'a'"]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("command", ["fit", "evaluate"])
+def test_bad_table(tmp_path, monkeypatch, pboost_main, command, text, parts):
+    monkeypatch.chdir(tmp_path)
+    content = text if isinstance(text, bytes) else text.encode()
+    (tmp_path / "t.csv").write_bytes(content)
+    output = ["-o", "m.npz"] if command == "fit" else []
+    code, out, err = pboost_main(command, "t.csv", "--target", "y", *output)
+    assert (code, out) == (1, "")
+    assert_one_line(err, *parts)
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "parts"),
+    [
+        ("1,-1", ["sample_weight", "-1"]),
+        ("0,0", ["sample_weight", "0"]),
+        ("1,", ["'w'", "missing"]),
+        ("1,x", ["'w'", "not numeric", "'x'"]),
+    ],
+)
+def test_bad_weights(tmp_path, pboost_main, weights, parts):
+    first, second = weights.split(",")
+    (tmp_path / "t.csv").write_text(f"x,y,w\n1,0,{first}\n2,1,{second}\n")
+    code, _, err = pboost_main(
+        "fit", tmp_path / "t.csv", "--target", "y", "--weight", "w", "-o", tmp_path / "m"
+    )
+    assert code == 1
+    assert_one_line(err, *parts)
+
+
+def test_files_that_are_not_there_or_not_models(csv_file, model_file, pboost_main):
+    folder = csv_file.parent
+    for arguments, parts in [
+        (("show", folder / "none.npz"), ["none.npz", "No such file"]),
+        (("show", folder), [str(folder), "directory"]),
+        (("show", csv_file), ["train.csv", "zip"]),
+        (("predict", folder / "none.npz", csv_file), ["none.npz"]),
+        (("predict", model_file, folder / "none.csv"), ["none.csv"]),
+        (("predict", model_file, model_file), ["model.npz", "CSV"]),
+        (("evaluate", folder / "none.csv", "--target", "y"), ["none.csv"]),
+        (("predict", model_file, csv_file, "-o", folder / "no" / "o.csv"), ["o.csv", "directory"]),
+        (("predict", model_file, csv_file, "-o", folder), [str(folder), "directory"]),
+        (("demo", "--plot", folder / "no" / "plot.png"), ["plot.png", "directory"]),
+    ]:
+        code, out, err = pboost_main(*arguments)
+        assert (code, out) == (1, ""), arguments
+        assert_one_line(err, *parts)
+
+
+def test_unusable_output_is_noticed_before_the_work(csv_file, pboost_main, monkeypatch):
+    import pboost.cli.commands as commands
+
+    monkeypatch.setattr(commands, "read_table", lambda path: pytest.fail("read the data"))
+    output = csv_file.parent / "missing" / "model.npz"
+    code, _, err = pboost_main("fit", csv_file, "--target", "state", "-o", output)
+    assert code == 1
+    assert_one_line(err, "missing")
+
+
+def test_predict_names_the_column_that_is_missing(csv_file, model_file, pboost_main):
+    frame().drop(columns="größe").to_csv(csv_file, index=False)
+    code, out, err = pboost_main("predict", model_file, csv_file)
+    assert (code, out) == (1, "")
+    assert_one_line(err, "'größe'")
+
+
+def test_failed_predict_leaves_the_old_output(csv_file, model_file, pboost_main, monkeypatch):
+    output = csv_file.parent / "out.csv"
+    output.write_text("old")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        code, _, err = pboost_main("predict", model_file, csv_file, "-o", output)
+    assert code == 1
+    assert_one_line(err, "out.csv", "No space left on device")
+    assert output.read_text() == "old"
+    assert sorted(os.listdir(csv_file.parent)) == ["model.npz", "out.csv", "train.csv"]
+
+
+def test_message_of_several_lines_takes_one(pboost_main, model_file, monkeypatch):
+    import pboost.cli.commands as commands
+
+    def fail(_):
+        raise ValueError("first\n  second")
+
+    monkeypatch.setattr(commands, "load", fail)
+    code, _, err = pboost_main("show", model_file)
+    assert (code, err) == (1, "pboost: error: first second\n")
