@@ -27,7 +27,7 @@ from pboost.threads import Workers, resolve_threads
 Array = NDArray[Any]
 MAX_BINS = 256
 #: Bytes of scratch per thread while sorting; more columns at a time read X with fewer misses.
-SCRATCH_BYTES = 32_000_000
+SCRATCH_BYTES = 24_000_000
 ROW_MASK = np.int32(0x7FFFFFFF)
 NO_WEIGHT = np.empty(0, dtype=np.int64)
 
@@ -266,12 +266,8 @@ def sorted_columns(
 ) -> SortedColumns:
     """Sort the listed rows of checked features."""
     order = np.empty((features.values.shape[1], len(rows)), dtype=np.int32)
-
-    def keep(first: int, block: NDArray[np.int32]) -> None:
-        order[first : first + len(block)] = block
-
     with Workers(resolve_threads(n_threads, order.size)) as workers:
-        _sort_blocks(features.values, rows, keep, workers)
+        _sort_blocks(features.values, rows, order, None, workers)
         return _with_bins(features.values, rows, order, max_bins, features.names, workers)
 
 
@@ -300,17 +296,18 @@ def binned_columns(
             upper[j, : n_bins[j]] = features.values[sorted_rows[edges[1:] - 1], j]
 
     with Workers(resolve_threads(n_threads, codes.size)) as workers:
-        _sort_blocks(features.values, rows, keep, workers)
+        _sort_blocks(features.values, rows, None, keep, workers)
     return BinnedColumns(codes, n_bins, lower, upper, features.names)
 
 
 def _sort_blocks(
     values: Array,
     rows: NDArray[np.int32],
-    keep: Callable[[int, NDArray[np.int32]], None],
+    orders: NDArray[np.int32] | None,
+    keep: Callable[[int, NDArray[np.int32]], None] | None,
     workers: Workers,
 ) -> None:
-    """Sort the columns a block at a time; `keep` takes the first column and the orders."""
+    """Sort the columns a block at a time, into `orders`, or to be taken by ``keep(first, order)``."""
     n = len(rows)
     gather = sort.gather_columns_float32 if values.dtype == np.float32 else sort.gather_columns
     width = min(16, max(1, SCRATCH_BYTES // (8 * max(n, 1) * workers.n_threads)))
@@ -320,10 +317,14 @@ def _sort_blocks(
         columns = np.empty((min(width, last - first), n))
         for start in range(first, last, width):
             block = columns[: min(width, last - start)]
-            order = np.empty(block.shape, dtype=np.int32)
+            if orders is None:
+                order = np.empty(block.shape, dtype=np.int32)
+            else:
+                order = orders[start : start + len(block)]
             gather(values, rows, start, block)
             sort.sort_columns(block, order, items, spare)
-            keep(start, order)
+            if keep is not None:
+                keep(start, order)
 
     workers.run(work, values.shape[1])
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.checks import as_features, as_labels, as_weights, check_finite
+from pboost.checks import Features, as_features, as_labels, as_weights, check_finite
 from pboost.columns import (
     NO_WEIGHT,
     BinnedColumns,
@@ -25,7 +25,7 @@ MAX_BINS = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingData:
-    """What a builder works on.
+    """What one fit works on, and may change in place.
 
     Rows of weight 0 are left out; the others are renumbered class by class, class -1 first, each
     class in the order given. So the class of a row is a comparison, and a histogram adds one
@@ -103,23 +103,33 @@ def prepare(
     if features is not None:
         check_finite(features)
     rows, n_negative = _rows_by_class(is_positive, weights)
-    weight = np.ones(len(rows)) if weights is None else _scaled(weights[rows])
-    scale, fixed = to_fixed_point(weight)
     exact = _is_exact(X, weak, n)
     columns: SortedColumns | BinnedColumns
     if isinstance(X, BinnedColumns):
         columns = X.select(rows)
-    elif isinstance(X, SortedColumns):
+    elif isinstance(X, SortedColumns) and (exact or weights is None):
         columns = X.select(rows, weak.max_bins, n_threads)
-        if not exact and weights is not None:
-            source = as_features(X.source[X.rows])
-            columns = binned_columns(source, rows, weak.max_bins, fixed, n_threads)
     elif exact:
-        columns = sorted_columns(features, rows, weak.max_bins, n_threads)  # type: ignore[arg-type]
+        assert features is not None
+        columns = sorted_columns(features, rows, weak.max_bins, n_threads)
     else:
-        bin_weight = NO_WEIGHT if weights is None else fixed
-        columns = binned_columns(features, rows, weak.max_bins, bin_weight, n_threads)  # type: ignore[arg-type]
+        source, at = _source(X, features, rows)
+        # Bins of equal weight, so that weight k gives the bins of k copies.
+        bin_weight = NO_WEIGHT if weights is None else to_fixed_point(_scaled(weights[rows]))[1]
+        columns = binned_columns(source, at, weak.max_bins, bin_weight, n_threads)
+    # Made after the columns: sorting needs the most memory.
+    weight = np.ones(len(rows)) if weights is None else _scaled(weights[rows])
+    scale, fixed = to_fixed_point(weight)
     return TrainingData(columns, exact, n_negative, weight, fixed, scale, labels)
+
+
+def _source(
+    X: Any, features: Features | None, rows: NDArray[np.int32]
+) -> tuple[Features, NDArray[np.int32]]:
+    """Return the values to be binned, and which of their rows."""
+    if features is not None:
+        return features, rows
+    return Features(X.source, X.names), X.rows[rows]
 
 
 def _rows_by_class(

@@ -18,7 +18,7 @@ from pboost.checks import (
     check_finite,
 )
 from pboost.graph import DecisionGraph, FloatArray
-from pboost.threads import MIN_CELLS, Workers, resolve_threads
+from pboost.threads import Workers, is_worth_threads, resolve_threads
 
 NO_ARRAY = np.empty(0)
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -301,7 +301,7 @@ def _walk(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray, Flo
         )  # fmt: skip
         return bad
 
-    if n * d < MIN_CELLS:
+    if not is_worth_threads(n * d):
         bad = work(0, n)
     else:
         with Workers(resolve_threads(None, n * d)) as workers:

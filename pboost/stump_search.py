@@ -35,7 +35,7 @@ class StumpSearch:
     Parameters
     ----------
     data : TrainingData
-        Its weights are the starting weights; they are copied.
+        Its weights are the starting weights; they are changed in place.
     weak : Stump
         Criterion and limits.
     workers : Workers
@@ -47,7 +47,7 @@ class StumpSearch:
         self._data, self._workers = data, workers
         self._criterion = CRITERIA.index(weak.criterion)
         self._min_weight, self._min_count = weak.min_weight, weak.min_count
-        self._weight, self._fixed = data.weight.copy(), data.fixed.copy()
+        self._weight, self._fixed = data.weight, data.fixed
         self._masses = data.class_masses()
         columns = data.columns
         self._order = data.searched_order()

@@ -60,6 +60,11 @@ def _container_quota() -> int | None:
     return None if quota == "max" else max(1, math.ceil(int(quota) / int(period)))
 
 
+def is_worth_threads(cells: int) -> bool:
+    """Return whether work on `cells` cells may gain from a second thread."""
+    return cells >= 2 * MIN_CELLS
+
+
 def resolve_threads(n_threads: int | None, cells: int) -> int:
     """Return the number of threads for work on `cells` cells.
 

@@ -13,7 +13,7 @@ from pboost.columns import SortedColumns, midpoint
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
 from pboost.grow import Callback, StepRecord, VoteRule, constant_vote, cost_after
-from pboost.threads import MIN_CELLS, Workers
+from pboost import threads
 from pboost.weak import CRITERIA, Stump
 
 #: Cells that the compiled loop works on between looks at signals: a tenth of a second.
@@ -44,11 +44,11 @@ class TreeArrays:
         columns = data.columns
         exact = data.exact
         self.data, self.rule = data, rule
-        # Growing partitions the orders in place; those of prepared data belong to this fit.
+        # Growing partitions the orders in place: prepared data belong to one fit.
         self.order = data.searched_order()
         self.codes, self.n_bins = columns.codes, columns.n_bins
         self.rows = np.arange(0 if exact else n, dtype=np.int32)
-        self.weight, self.fixed = data.weight, data.fixed.copy()
+        self.weight, self.fixed = data.weight, data.fixed
         self.side = np.empty(n, dtype=np.uint8)
         self.spare = np.empty(n, dtype=np.int32)
         self.best = np.empty(d)
@@ -137,9 +137,9 @@ class TreeArrays:
         )
 
 
-def grow_tree(arrays: TreeArrays, workers: Workers, callback: Callback | None) -> str:
+def grow_tree(arrays: TreeArrays, workers: threads.Workers, callback: Callback | None) -> str:
     """Open exits until done; returns why growing stopped."""
-    large = MIN_CELLS if workers.n_threads > 1 else np.iinfo(np.int64).max
+    large = threads.MIN_CELLS if workers.n_threads > 1 else np.iinfo(np.int64).max
     cells = CELLS_PER_CALL if callback is None else 1
     told = 0
     while True:
@@ -156,7 +156,7 @@ def grow_tree(arrays: TreeArrays, workers: Workers, callback: Callback | None) -
             return "no exit can be split"
 
 
-def _split_with_threads(arrays: TreeArrays, workers: Workers) -> None:
+def _split_with_threads(arrays: TreeArrays, workers: threads.Workers) -> None:
     """Split one large exit, its features shared out among threads."""
     d = arrays.data.columns.n_features
 

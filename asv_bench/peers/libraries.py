@@ -202,9 +202,7 @@ FULL_TREE = {
 }
 DEPTH_TREE = {
     **FULL_TREE,
-    "pboost-binned": Library(
-        "pboost", "binned", "pboost", pboost_tree("kearns-mansour", "binned")
-    ),
+    "pboost-binned": Library("pboost", "binned", "pboost", pboost_tree("kearns-mansour", "binned")),
     "xgboost-exact": Library("xgboost", "exact", "xgboost", xgboost("exact", None)),
     "xgboost-hist": Library("xgboost", "binned", "xgboost", xgboost("hist", None)),
     "lightgbm": Library("lightgbm", "binned", "lightgbm", lightgbm(None)),

@@ -1,0 +1,224 @@
+"""The shape of the code: what may import what, what importing does, and sizes."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import pboost
+
+PACKAGE = Path(pboost.__file__).parent
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "pboost"
+
+#: Where scikit-learn may be imported.
+SKLEARN_HOMES = ("pboost.sklearn", "pboost.cli.demo", "pboost.datasets")
+OPTIONAL = ("pandas", "matplotlib", "tqdm", "narwhals", "sklearn", "polars", "joblib")
+FILE_LINES, FUNCTION_LINES, KERNEL_LINES = 400, 60, 80
+
+needs_source = pytest.mark.skipif(
+    not (SOURCE / "_core" / "split.pyx").exists(), reason="no source tree beside tests/"
+)
+
+
+def module_name(path):
+    parts = ("pboost", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imports(path):
+    """Return the modules that a file imports anywhere, by name or by a call with their name."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
+            ("require", "import_module", "__import__")
+        ):
+            found |= {
+                arg.value
+                for arg in node.args
+                if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
+            }
+    return found
+
+
+def own_imports(path):
+    """Return the modules of the package that a file imports."""
+    names = {n if n in MODULES else n.rpartition(".")[0] for n in imports(path)}
+    return names & set(MODULES) - {"pboost"}
+
+
+def run(code):
+    """Run code in a fresh interpreter that finds the package where this one does."""
+    path = os.pathsep.join([str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+
+
+# Imports
+
+
+def test_modules_are_found():
+    assert {"pboost", "pboost.graph", "pboost.cli.demo", "pboost._core"} <= set(MODULES)
+    assert "pboost.graph" in own_imports(MODULES["pboost.grow"])
+
+
+def test_imports_have_no_cycles():
+    graph = {name: own_imports(path) for name, path in MODULES.items() if name != "pboost"}
+    TopologicalSorter(graph).prepare()  # raises CycleError, naming the cycle
+
+
+@pytest.mark.parametrize("name", [n for n in MODULES if n not in ("pboost", "pboost.__main__")])
+def test_only_the_command_line_imports_the_command_line(name):
+    if name.startswith("pboost.cli"):
+        pytest.skip("part of it")
+    assert not [n for n in own_imports(MODULES[name]) if n.startswith("pboost.cli")]
+
+
+def test_only_some_modules_import_sklearn():
+    users = {
+        name
+        for name, path in MODULES.items()
+        if any(imported.split(".")[0] == "sklearn" for imported in imports(path))
+    }
+    assert users, "the demonstration uses it"
+    assert all(name.startswith(SKLEARN_HOMES) for name in users)
+
+
+@needs_source
+def test_core_imports_no_sibling():
+    pattern = re.compile(r"^\s*(?:from|import|cimport)\s+pboost(?!\._core\b)", re.MULTILINE)
+    files = [p for e in ("pyx", "pxd", "pyi", "py") for p in (SOURCE / "_core").glob(f"*.{e}")]
+    assert len(files) > 10
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        assert not pattern.search(text), file.name
+        # Relative imports that leave the folder.
+        assert not re.search(r"^\s*from\s+\.\.", text, re.MULTILINE), file.name
+
+
+@needs_source
+def test_core_does_without_numpy_headers():
+    for file in [*(SOURCE / "_core").glob("*.p[yx]*"), *(SOURCE / "_core").glob("*.h")]:
+        text = file.read_text(encoding="utf-8")
+        assert not re.search(r"cimport\s+numpy|from\s+numpy\S*\s+cimport|arrayobject", text), file
+
+
+# What importing does
+
+
+def test_import_leaves_optional_packages_alone():
+    code = "import sys, pboost; print([m for m in {} if m in sys.modules])"
+    assert run(code.format(OPTIONAL)).stdout.strip() == "[]"
+
+
+def test_no_module_imports_optional_packages():
+    code = """
+import importlib, pkgutil, sys, pboost
+for info in pkgutil.walk_packages(pboost.__path__, "pboost."):
+    if not info.name.startswith({homes}):
+        importlib.import_module(info.name)
+print([m for m in {optional} if m in sys.modules])
+"""
+    homes = tuple(home for home in SKLEARN_HOMES if home != "pboost.cli.demo")
+    assert run(code.format(homes=homes, optional=OPTIONAL)).stdout.strip() == "[]"
+
+
+def test_import_is_silent():
+    done = run("import pboost")
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_import_starts_no_thread():
+    # NumPy's linear algebra starts threads of its own.
+    code = """
+import os, threading, numpy
+tasks = "/proc/self/task"
+count = lambda: len(os.listdir(tasks)) if os.path.isdir(tasks) else threading.active_count()
+before = count(), threading.active_count()
+import pboost
+print(before == (count(), threading.active_count()))
+"""
+    assert run(code).stdout.strip() == "True"
+
+
+def test_import_does_not_load_test_packages():
+    code = "import sys, pboost; print([m for m in ('pytest', 'hypothesis') if m in sys.modules])"
+    assert run(code).stdout.strip() == "[]"
+
+
+# Sizes
+
+
+def source_files():
+    if not SOURCE.is_dir():
+        return []
+    folders = [SOURCE, ROOT / "tests", ROOT / "asv_bench"]
+    return sorted(
+        path
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.suffix in (".py", ".pyx", ".pxd", ".h") and not path.name.startswith(".")
+    )
+
+
+def python_functions(path):
+    """Yield name and number of lines, docstrings left out, of each function of a Python file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = node.end_lineno - node.lineno + 1
+            if ast.get_docstring(node) is not None:
+                lines -= node.body[0].end_lineno - node.body[0].lineno + 1
+            yield node.name, lines
+
+
+def cython_functions(path):
+    """Yield name and number of lines, docstrings left out, of each function of a Cython file."""
+    text = re.sub(r'"""(?:.|\n)*?"""', "", path.read_text(encoding="utf-8"))
+    lines = text.splitlines()
+    heads = [i for i, line in enumerate(lines) if re.match(r"(?:cdef|cpdef|def)\b.*\(", line)]
+    for i in heads:
+        # A body ends before the next line at the margin that closes no signature.
+        ends = (k for k in range(i + 1, len(lines)) if re.match(r"[^\s)]", lines[k]))
+        body = "\n".join(lines[i : next(ends, len(lines))]).rstrip()
+        yield re.search(r"(\w+)\(", lines[i]).group(1), body.count("\n") + 1
+
+
+@needs_source
+def test_functions_are_measured():
+    kernels = dict(cython_functions(SOURCE / "_core" / "split.pyx"))
+    assert kernels["search"] > 20
+    assert dict(python_functions(SOURCE / "adaboost.py"))["fit_adaboost"] > 20
+
+
+@needs_source
+@pytest.mark.parametrize("path", source_files(), ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_sizes(path):
+    n_lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert n_lines <= FILE_LINES
+    if path.suffix == ".py":
+        long = [f for f in python_functions(path) if f[1] > FUNCTION_LINES]
+    elif path.suffix in (".pyx", ".pxd"):
+        long = [f for f in cython_functions(path) if f[1] > KERNEL_LINES]
+    else:
+        long = []
+    assert long == []

@@ -1,0 +1,147 @@
+"""Documentation: its examples run, and every public name says what there is to know of it."""
+
+from __future__ import annotations
+
+import doctest
+import functools
+import importlib
+import importlib.machinery
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import pboost
+
+DOCS = Path(__file__).parents[2] / "docs"
+COMPILED = tuple(importlib.machinery.EXTENSION_SUFFIXES)
+#: Public names that are not at the top level.
+SUBMODULE_NAMES = ["weak.stump", "weak.Stump", "observation.exact", "observation.Exact"]
+SUBMODULE_NAMES += ["grow.StepRecord"]
+
+
+def module_names():
+    return [info.name for info in pkgutil.walk_packages(pboost.__path__, "pboost.")]
+
+
+def pages():
+    return sorted(p for p in DOCS.rglob("*.rst") if not {"generated", "_build"} & set(p.parts))
+
+
+def public_objects():
+    names = [name for name in pboost.__all__ if name != "__version__"] + SUBMODULE_NAMES
+    found = [(name, functools.reduce(getattr, name.split("."), pboost)) for name in names]
+    return [pytest.param(f, id=name) for name, f in found if not inspect.ismodule(f)]
+
+
+def public_functions():
+    return [p for p in public_objects() if inspect.isfunction(p.values[0])]
+
+
+def public_classes():
+    return [p for p in public_objects() if inspect.isclass(p.values[0])]
+
+
+def sections(found):
+    """Return the text of each numpydoc section of an object, by its title."""
+    text = inspect.getdoc(found) or ""
+    parts = re.split(r"^(\w[\w ]*)\n-{3,}\n", text, flags=re.MULTILINE)
+    return {"Summary": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
+
+
+def described(section):
+    """Return the names that a section of parameters or attributes describes."""
+    lines = re.findall(r"^(\w+(?:, \w+)*) :", section, flags=re.MULTILINE)
+    return {name for line in lines for name in line.split(", ")}
+
+
+@pytest.mark.parametrize("name", ["pboost", *module_names()])
+def test_examples_of_module(name):
+    module = importlib.import_module(name)
+    if module.__file__.endswith(COMPILED) and ">>>" not in (module.__doc__ or ""):
+        pytest.skip("compiled, without examples")
+    result = doctest.testmod(module)
+    assert result.failed == 0
+
+
+def test_examples_are_found():
+    """An empty run would pass, too."""
+    finder = doctest.DocTestFinder()
+    examples = [t for t in finder.find(importlib.import_module("pboost.adaboost")) if t.examples]
+    assert [t.name for t in examples] == ["pboost.adaboost.fit_adaboost"]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda p: p.relative_to(DOCS).as_posix())
+def test_examples_of_page(page):
+    if "import pandas" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("pandas")
+    result = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert result.failed == 0
+
+
+def test_pages_are_there():
+    if not DOCS.is_dir():
+        pytest.skip("no docs/ beside tests/: the examples of the documentation were not run")
+    names = {p.relative_to(DOCS).as_posix() for p in pages()}
+    assert {"index.rst", "user/guide.rst", "theory/errata.rst", "api/index.rst"} <= names
+
+
+def test_every_public_name_is_in_the_reference():
+    reference = DOCS / "api" / "index.rst"
+    if not reference.exists():
+        pytest.skip("no docs/ beside tests/")
+    listed = set(re.findall(r"^   ([\w.]+)$", reference.read_text("utf-8"), flags=re.MULTILINE))
+    assert {*pboost.__all__, *SUBMODULE_NAMES} - listed == {"__version__"}
+
+
+@pytest.mark.parametrize("name", ["pboost", *module_names()])
+def test_module_has_docstring(name):
+    assert importlib.import_module(name).__doc__
+
+
+@pytest.mark.parametrize("found", public_objects())
+def test_summary_is_one_line(found):
+    summary = sections(found)["Summary"].strip().split("\n\n")[0]
+    assert summary
+    assert "\n" not in summary
+    assert summary.endswith(".")
+
+
+@pytest.mark.parametrize("function", public_functions())
+def test_function_describes_its_parameters(function):
+    parameters = set(inspect.signature(function).parameters)
+    assert described(sections(function).get("Parameters", "")) == parameters
+
+
+@pytest.mark.parametrize("function", public_functions())
+def test_function_describes_what_it_returns(function):
+    returns = str(inspect.signature(function).return_annotation)
+    found = {"Returns", "Yields"} & set(sections(function))
+    expected = "Yields" if "Iterator" in returns else "Returns"
+    assert found == (set() if returns == "None" else {expected})
+
+
+@pytest.mark.parametrize("function", public_functions())
+def test_function_has_example(function):
+    parts = sections(function)
+    # A pair of functions may share the example of one.
+    assert ">>>" in parts.get("Examples", "") or "with an example" in parts.get("See Also", "")
+
+
+@pytest.mark.parametrize("cls", public_classes())
+def test_class_describes_its_attributes(cls):
+    fields = getattr(cls, "__dataclass_fields__", {})
+    if issubclass(cls, BaseException) or cls in (pboost.weak.Stump, pboost.observation.Exact):
+        pytest.skip("documented where it is raised, or at the function that makes it")
+    expected = {name for name, field in fields.items() if field.init}
+    assert expected
+    assert expected <= described(sections(cls).get("Attributes", ""))
+
+
+@pytest.mark.parametrize("cls", public_classes())
+def test_public_methods_have_docstrings(cls):
+    own = [v for k, v in vars(cls).items() if not k.startswith("_")]
+    members = [v for v in own if inspect.isfunction(v) or isinstance(v, property)]
+    assert all(inspect.getdoc(member) for member in members)
