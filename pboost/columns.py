@@ -307,7 +307,7 @@ def _sort_blocks(
     keep: Callable[[int, NDArray[np.int32]], None] | None,
     workers: Workers,
 ) -> None:
-    """Sort the columns a block at a time, into `orders`, or to be taken by ``keep(first, order)``."""
+    """Sort blocks of columns, into `orders` or to be taken by ``keep(first, order)``."""
     n = len(rows)
     gather = sort.gather_columns_float32 if values.dtype == np.float32 else sort.gather_columns
     width = min(16, max(1, SCRATCH_BYTES // (8 * max(n, 1) * workers.n_threads)))

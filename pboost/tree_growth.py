@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from pboost import threads
 from pboost._core import tree
 from pboost.columns import SortedColumns, midpoint
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
 from pboost.grow import Callback, StepRecord, VoteRule, constant_vote, cost_after
-from pboost import threads
 from pboost.weak import CRITERIA, Stump
 
 #: Cells that the compiled loop works on between looks at signals: a tenth of a second.

@@ -31,13 +31,8 @@ def read_table(path: str) -> DataFrame:
         zipped = raw.peek(2)[:2] == _GZIP_MAGIC
         file: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
         try:
-            table = pandas.read_csv(
-                file,
-                index_col=False,
-                low_memory=False,
-                encoding="utf-8-sig",
-                **exact_numbers(pandas.__version__),
-            )
+            exact = exact_numbers(pandas.__version__)
+            table = pandas.read_csv(file, index_col=False, low_memory=False, **exact)
         except (*_UNREADABLE, pandas.errors.ParserWarning) as error:
             raise CommandError(f"{path}: not a readable CSV file: {error}") from error
     if table.empty:

@@ -199,6 +199,11 @@ def test_real_data(tmp_path, pboost_main, name, options, most):
     assert (pandas.read_csv(output)["label"] != truth).mean() < most
 
 
+def test_byte_order_mark_is_no_part_of_a_name(tmp_path):
+    (tmp_path / "a.csv").write_text("größe,y\n1,0\n", encoding="utf-8-sig")
+    assert list(read_table(str(tmp_path / "a.csv")).columns) == ["größe", "y"]
+
+
 def test_numbers_are_read_as_python_reads_them(tmp_path):
     rng = np.random.default_rng(0)
     values = np.concatenate([rng.normal(size=5000), 10.0 ** rng.uniform(-300, 300, 5000)])

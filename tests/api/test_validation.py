@@ -23,11 +23,12 @@ def problem(n=90, d=3, seed=0, share=0.4):
 class Recorder:
     """A fit that keeps what it was given."""
 
-    def __init__(self):
+    def __init__(self, fit=STUMPS):
+        self.fit = fit
         self.calls = []
 
     def __call__(self, X, y, **options):
-        model = STUMPS(X, y, **options)
+        model = self.fit(X, y, **options)
         self.calls.append((X, y, options, model))
         return model
 
@@ -83,15 +84,19 @@ def test_folds_are_stratified(n, folds):
 
 def test_weighted_error_and_cost():
     X, y = problem()
-    weight = np.random.default_rng(0).random(len(y)) * 1e300
-    fit = Recorder()
+    weight = np.random.default_rng(0).random(len(y)) * 5e307
+    fit = Recorder(partial(pb.fit_boosted_tree, nodes=5))
     result = pb.cross_validate(fit, X, y, folds=4, rng=1, sample_weight=weight)
     for fold, (_, _, options, model) in enumerate(fit.calls):
         test = result.test_fold == fold
         np.testing.assert_array_equal(options["sample_weight"], weight[~test])
         wrong = pb.predict(model, X[test]) != y[test]
-        expected = np.sum(wrong * (weight[test] / 1e300)) / np.sum(weight[test] / 1e300)
+        expected = np.sum(wrong * (weight[test] / 5e307)) / np.sum(weight[test] / 5e307)
         assert result.error[fold] == pytest.approx(expected, rel=1e-12)
+        cost = np.sum(pb.evaluation_cost(model, X[test]) * (weight[test] / 5e307))
+        expected = cost / np.sum(weight[test] / 5e307)
+        assert result.cost[fold] == pytest.approx(expected, rel=1e-12)
+        assert result.cost[fold] != pb.evaluation_cost(model, X[test]).mean()
     plain = pb.cross_validate(STUMPS, X, y, folds=4, rng=1)
     np.testing.assert_array_equal(plain.test_fold, result.test_fold)
     assert (plain.error != result.error).any()

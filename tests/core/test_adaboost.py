@@ -87,6 +87,18 @@ def test_symmetric_votes_run_dry():
     assert "no split is left" in model.record.stop_reason
 
 
+@pytest.mark.parametrize("factor", [1.0, 3.7, 0.1, 1 / 3, 1e-200])
+@pytest.mark.parametrize("parts", [(1.25, 2.0), (0.1, 0.2), (0.4, 0.3), (0.7, 0.1)])
+def test_rounding_does_not_decide_a_tied_majority(parts, factor):
+    """From round 2 on one side holds w·e^-v of each class, once as one row and once as two."""
+    X = np.array([[0, 1], [1, 1], [1, 1], [0, 0]], dtype=float)
+    weight = np.array([sum(parts), *parts, 0.6 * sum(parts)]) * factor
+    problem = Problem(X, np.array([1, -1, -1, -1]), weight)
+    options = {"votes": "symmetric", "criterion": "error", "smoothing": 0.01}
+    model, _ = check(problem, 12, options, "tie")
+    assert model.vote[1, 1] == model.vote[1, 0]  # the tied side answers - as well
+
+
 def test_rounds_reached():
     rng = np.random.default_rng(13)
     problem = random_problem(rng, 80, 3)

@@ -90,6 +90,22 @@ def test_equally_good_pure_splits(criterion):
         assert fit_like_tree(problem, nodes=1, criterion=criterion).feature.tolist() == [1]
 
 
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("max_bins", [None, 256])
+def test_nearly_perfect_cut(criterion, max_bins):
+    """The best value is all but 0: rounding in a lower bound must not discard the cut."""
+    for case in range(60):
+        rng = np.random.default_rng([8, case])
+        x = np.where(np.arange(600) < 2, 1.0, 0.0)
+        y = np.where(np.isin(np.arange(600), [0, 2]), 1, -1)
+        weight = rng.uniform(1, 2, 600)
+        weight[0] = rng.uniform(1, 100)
+        weight[1:3] = 10.0 ** -rng.uniform(3, 8, 2)
+        X = np.column_stack([rng.normal(size=600), x])
+        options = {"criterion": criterion, "max_bins": max_bins}
+        check_stump(Problem(X, y, weight), options, case)
+
+
 NEIGHBOURS = [
     (1.0, np.nextafter(1.0, 2.0)),
     (np.nextafter(1.0, 0.0), 1.0),

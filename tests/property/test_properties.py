@@ -14,7 +14,7 @@ from reference.walk import path
 import pboost as pb
 
 #: The same examples in every run, so that a change and not chance makes a test fail.
-bounded = settings(deadline=None, max_examples=30, derandomize=True, database=None)
+bounded = settings(deadline=None, max_examples=20, derandomize=True, database=None)
 
 FITS = {
     "adaboost": lambda weak, X, y, **k: pb.fit_adaboost(X, y, rounds=6, weak=weak, **k),
