@@ -15,7 +15,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "numpydoc",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "user/performance_table.rst"]  # the second is included
 templates_path = ["_templates"]
 html_theme = "alabaster"
 html_theme_options = {"description": "Decision graphs with a training-error certificate"}
@@ -24,6 +24,11 @@ html_show_sourcelink = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings state types and shapes
 autosummary_generate = True
+# On some systems file names that differ in case alone are one file.
+autosummary_filename_map = {
+    "pboost.weak.Stump": "pboost.weak.Stump-class",
+    "pboost.observation.Exact": "pboost.observation.Exact-class",
+}
 # The attribute sections of the docstrings say more than lists made from the classes.
 numpydoc_show_class_members = False
 # Examples import what they need, so that each can be copied as it stands.

@@ -46,7 +46,7 @@ class BoostedTree:
 
 
 class ShallowTree:
-    params = (N_ROWS, SEARCHES)
+    params = ([100_000], SEARCHES)
     param_names = ("n_rows", "search")
     setup_cache = AdaBoost.setup_cache
 
@@ -62,13 +62,13 @@ class TestError:
     """Held-out error; the Bayes error is about 0.20."""
 
     __test__ = False
-    params = (N_ROWS, SEARCHES)
+    params = ([10_000], SEARCHES)
     param_names = ("n_rows", "search")
     n_features = 20
 
     def setup_cache(self):
         return {
-            "train": problems(N_ROWS, [self.n_features]),
+            "train": problems([10_000], [self.n_features]),
             "test": additive(TEST_ROWS, self.n_features, seed=1),
         }
 

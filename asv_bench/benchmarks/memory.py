@@ -1,10 +1,10 @@
-"""Peak memory of sorting, binning and fitting, imports and data included."""
+"""Peak memory of sorting, binning, fitting and predicting, imports and data included."""
 
 import pboost as pb
 
-from .common import problems
+from .common import additive, problems
 
-N_ROWS = [10_000, 100_000]
+N_ROWS = [100_000]
 N_FEATURES = 20
 
 
@@ -39,3 +39,19 @@ class FitMemory:
 
     def peakmem_fit_boosted_tree(self, data, n_rows, search):
         pb.fit_boosted_tree(self.X, self.y, nodes=None, **self.options)
+
+
+class PredictionMemory:
+    params = (["float32", "float64"],)
+    param_names = ("dtype",)
+
+    def setup_cache(self):
+        return additive(100_000, N_FEATURES)
+
+    def setup(self, data, dtype):
+        X, y = data
+        self.rows = X.astype(dtype)
+        self.model = pb.fit_adaboost(X[:1000], y[:1000], rounds=100)
+
+    def peakmem_decision_function(self, data, dtype):
+        pb.decision_function(self.model, self.rows)

@@ -33,9 +33,6 @@ class Predictions:
     def time_evaluation_cost(self, data, model, n_rows):
         pb.evaluation_cost(self.model, self.rows)
 
-    def peakmem_decision_function(self, data, model, n_rows):
-        pb.decision_function(self.model, self.rows)
-
 
 class PredictionRate:
     """CPU time, so that the number of threads does not matter."""

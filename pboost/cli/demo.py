@@ -24,10 +24,10 @@ def run_demo(options: Namespace) -> None:
     datasets = require("sklearn.datasets", "demo")
     figure = None if options.plot is None else _empty_figure(options.plot)
     X, y = datasets.load_breast_cancer(return_X_y=True, as_frame=False)
-    fits = [
-        *(("AdaBoost", f"{n} rounds", partial(fit_adaboost, rounds=n)) for n in ROUNDS),
-        *(("boosted tree", f"{n} nodes", partial(fit_boosted_tree, nodes=n)) for n in NODES),
-    ]
+    fits = [("AdaBoost", f"{n} rounds", partial(fit_adaboost, rounds=n)) for n in ROUNDS]
+    for n in NODES:
+        size = "1 node" if n == 1 else f"{n} nodes"
+        fits.append(("boosted tree", size, partial(fit_boosted_tree, nodes=n)))
     results = []
     with progress(len(fits) * options.folds, "fits") as callback:
         for family, size, fit in fits:

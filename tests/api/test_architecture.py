@@ -149,9 +149,9 @@ def test_import_is_silent():
 
 
 def test_import_starts_no_thread():
-    # NumPy's linear algebra starts threads of its own.
+    # The linear algebra of NumPy and SciPy starts threads of its own.
     code = """
-import os, threading, numpy
+import os, threading, numpy, scipy.special
 tasks = "/proc/self/task"
 count = lambda: len(os.listdir(tasks)) if os.path.isdir(tasks) else threading.active_count()
 before = count(), threading.active_count()

@@ -23,7 +23,9 @@ SUBMODULE_NAMES += ["grow.StepRecord"]
 
 
 def module_names():
-    return [info.name for info in pkgutil.walk_packages(pboost.__path__, "pboost.")]
+    """Return the modules of the package, without the one that Cython adds."""
+    names = [info.name for info in pkgutil.walk_packages(pboost.__path__, "pboost.")]
+    return [name for name in names if not name.endswith("._cyutility")]
 
 
 def pages():
