@@ -5,7 +5,7 @@ from pboost._version import __version__
 from pboost.adaboost import fit_adaboost
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
-from pboost.describe import Explanation, describe, explain
+from pboost.explanation import Explanation, describe, explain
 from pboost.errors import ModelFileError
 from pboost.evaluate import (
     certificate,

@@ -23,7 +23,7 @@ from pboost.grow import (
     vote_rule,
 )
 from pboost.rng import as_generator
-from pboost.stump_search import Cut, StumpSearch
+from pboost.stump_search import Cut, StumpSearch, Weights
 from pboost.threads import Workers, resolve_threads
 from pboost.weak import Stump
 
@@ -119,7 +119,8 @@ def fit_adaboost(
         "weak": weak.settings(),
     }
     with Workers(resolve_threads(n_threads, data.columns.codes.size)) as workers:
-        chain = _Chain(StumpSearch(data, weak, workers), rule)
+        weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
+        chain = _Chain(StumpSearch(data, weak, workers), weights, rule)
         stop_reason = chain.grow(rounds, callback)
     n_nodes = len(chain.cuts)
     bias = 0.0
@@ -146,8 +147,8 @@ def fit_adaboost(
 class _Chain:
     """The nodes so far."""
 
-    def __init__(self, search: StumpSearch, rule: VoteRule) -> None:
-        self.search, self.rule = search, rule
+    def __init__(self, search: StumpSearch, weights: Weights, rule: VoteRule) -> None:
+        self.search, self.weights, self.rule = search, weights, rule
         self.cuts: list[Cut] = []
         self.votes: list[tuple[float, float]] = []
         self.certificate = [1.0]
@@ -155,7 +156,7 @@ class _Chain:
     def grow(self, rounds: int, callback: Callback | None) -> str:
         """Add up to `rounds` nodes; returns why it stopped."""
         for node in range(rounds):
-            cut = self.search.best()
+            cut = self.search.best(self.weights)
             if cut is None:
                 return "no split is left"
             step = self.rule.step(cut.masses)
@@ -169,7 +170,7 @@ class _Chain:
             if step.perfect or self.certificate[-1] == 0.0:
                 return "the certificate is 0 but for the clipping and smoothing of votes"
             if node + 1 < rounds:
-                self.search.reweight(cut, step.factors())
+                self.search.reweight(cut, step.factors(), self.weights.real, self.weights)
         return "all rounds are done"
 
     def newest(self) -> StepRecord:

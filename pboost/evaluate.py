@@ -110,7 +110,7 @@ def predict_proba(model: DecisionGraph, X: Any) -> FloatArray:
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> model = pb.fit_boosted_tree(X, [0, 1, 1, 1], nodes=1, smoothing=0.1)
     >>> pb.predict_proba(model, X).round(2).tolist()
-    [[0.78, 0.22], [0.12, 0.88], [0.12, 0.88], [0.12, 0.88]]
+    [[0.78, 0.22], [0.11, 0.89], [0.11, 0.89], [0.11, 0.89]]
     """
     log_odds = 2 * decision_function(model, X)
     return np.column_stack([expit(-log_odds), expit(log_odds)])
@@ -139,7 +139,7 @@ def staged_decision_function(model: DecisionGraph, X: Any) -> Iterator[FloatArra
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> model = pb.fit_boosted_tree(X, [0, 1, 0, 1], nodes=3)
     >>> [int((values > 0).sum()) for values in pb.staged_decision_function(model, X)]
-    [3, 1, 2]
+    [3, 3, 2]
     """
     features = match_columns(model, X)
     check_finite(features)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pboost._core import reweight, split
 from pboost.columns import SortedColumns
@@ -29,13 +30,35 @@ class Cut:
     masses: Masses
 
 
+@dataclass(slots=True, eq=False)
+class Weights:
+    """Weights of all rows at one open exit.
+
+    Attributes
+    ----------
+    real : ndarray of float64, shape (n,)
+        The weights.
+    fixed : ndarray of int64, shape (n,)
+        ``real * scale``, rounded.
+    scale : float
+        A power of two.
+    masses : tuple of int
+        Fixed-point mass of class -1 and of class +1.
+    """
+
+    real: FloatArray
+    fixed: NDArray[np.int64]
+    scale: float
+    masses: tuple[int, int]
+
+
 class StumpSearch:
     """Search and weight update over one set of columns; holds the work arrays.
 
     Parameters
     ----------
     data : TrainingData
-        Its weights are the starting weights; they are changed in place.
+        Columns and classes.
     weak : Stump
         Criterion and limits.
     workers : Workers
@@ -47,8 +70,6 @@ class StumpSearch:
         self._data, self._workers = data, workers
         self._criterion = CRITERIA.index(weak.criterion)
         self._min_weight, self._min_count = weak.min_weight, weak.min_count
-        self._weight, self._fixed = data.weight, data.fixed
-        self._masses = data.class_masses()
         columns = data.columns
         self._order = data.searched_order()
         self._bin_start = (
@@ -60,9 +81,9 @@ class StumpSearch:
         self._bound = np.empty((d, MAX_BINS))
         self._best = np.empty(d)
 
-    def best(self) -> Cut | None:
-        """Return the best stump for the current weights, None where no cut is legal."""
-        negative, positive = self._masses
+    def best(self, weights: Weights) -> Cut | None:
+        """Return the best stump for rows of these weights, None where no cut is legal."""
+        negative, positive = weights.masses
         limits = (
             self._criterion, self._data.n_rows, self._data.n_negative, negative, positive,
             math.ceil(self._min_weight * (negative + positive)), self._min_count,
@@ -71,14 +92,14 @@ class StumpSearch:
 
         def work(first: int, last: int) -> None:
             split.search(
-                self._data.columns.codes, self._order, self._bin_start, n_bins, self._fixed,
+                self._data.columns.codes, self._order, self._bin_start, n_bins, weights.fixed,
                 limits, first, last, self._edge, self._bound, self._best,
             )  # fmt: skip
 
         self._workers.run(work, len(n_bins), GROUP)
         found = split.locate(
-            self._order, self._bin_start, n_bins, self._fixed, limits, self._edge, self._bound,
-            self._best,
+            self._order, self._bin_start, n_bins, weights.fixed, limits, self._edge,
+            self._bound, self._best,
         )  # fmt: skip
         if found is None:
             return None
@@ -92,25 +113,33 @@ class StumpSearch:
         feature, cut_bin, position = places.reshape(-1, 3).T
         return np.asarray(self._data.columns.threshold(feature, cut_bin, position))
 
-    def reweight(self, cut: Cut, factors: FloatArray) -> None:
-        """Multiply the weight of each row by the factor (exit, class) of the exit it takes."""
+    def reweight(
+        self, cut: Cut, factors: FloatArray, source: FloatArray, target: Weights
+    ) -> None:
+        """Multiply the source weight of each row by the factor (side, class) of its side.
+
+        The products, their fixed-point images in the target's scale and their masses are written
+        to `target`, whose weights may be the source.
+        """
         data, codes = self._data, self._data.columns.codes[cut.feature]
         starts = self._bin_start[cut.feature]
         inside = cut.position < int(starts[cut.cut_bin + 1])
-        if inside:
-            reweight.reweight_cut_bin(
-                self._order[cut.feature], starts, cut.cut_bin, cut.position, data.n_negative,
-                factors, self._weight,
-            )  # fmt: skip
 
         def work(start: int, stop: int) -> tuple[int, int]:
             return reweight.reweight(
-                codes, cut.cut_bin, inside, data.n_negative, factors, data.scale, start, stop,
-                self._weight, self._fixed,
+                codes, cut.cut_bin, inside, data.n_negative, factors, target.scale, start, stop,
+                source, target.real, target.fixed,
             )  # fmt: skip
 
         parts = self._workers.run(work, data.n_rows)
-        self._masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
+        if inside:
+            change = reweight.reweight_bin(
+                self._order[cut.feature], starts[cut.cut_bin], cut.position,
+                starts[cut.cut_bin + 1], data.n_negative, factors, target.scale, target.real,
+                target.fixed,
+            )  # fmt: skip
+            parts.append(change)
+        target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
 
 
 def _bin_starts(codes: np.ndarray, n_bins: np.ndarray) -> np.ndarray:

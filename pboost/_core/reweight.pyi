@@ -4,24 +4,27 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-def reweight_cut_bin(
-    order: Array,
-    bin_start: Array,
-    cut_bin: int,
-    position: int,
-    n_negative: int,
-    factor: Array,
-    weight: Array,
-) -> None: ...
 def reweight(
     codes: Array,
     cut_bin: int,
-    bin_is_done: bool,
+    leave_bin: bool,
     n_negative: int,
     factor: Array,
     scale: float,
     start: int,
     stop: int,
+    source: Array,
+    weight: Array,
+    fixed: Array,
+) -> tuple[int, int]: ...
+def reweight_bin(
+    order: Array,
+    start: int,
+    position: int,
+    stop: int,
+    n_negative: int,
+    factor: Array,
+    scale: float,
     weight: Array,
     fixed: Array,
 ) -> tuple[int, int]: ...

@@ -20,7 +20,7 @@ from pboost.cli.table import (
     write_table,
     write_text,
 )
-from pboost.describe import describe
+from pboost.explanation import describe
 from pboost.evaluate import predict, predict_proba
 from pboost.graph import DecisionGraph
 from pboost.io import load, save

@@ -103,8 +103,8 @@ def explain(model: DecisionGraph, x: Any) -> Explanation:
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> model = pb.fit_boosted_tree(X, ["no", "no", "yes", "yes"], nodes=1)
     >>> print(pb.explain(model, [2.5]))
-    node 0: x[0] = 2.5 >  1.5, vote +4.2588, total +4.2588
-    decision value +4.2588: yes
+    node 0: x[0] = 2.5 >  1.5, vote +4.2587, total +4.2587
+    decision value +4.2587: yes
     """
     if not is_frame(x):
         x = np.atleast_2d(np.asarray(x))
@@ -148,8 +148,8 @@ def describe(model: DecisionGraph) -> str:
     >>> print(pb.describe(model))
     fit_boosted_tree: 1 node, 1 feature, labels 'no' (-) and 'yes' (+)
     certificate 0.01414, mean cost 1 comparisons per training row
-    stopped: all nodes are opened
-    node 0: x[0] <= 1.5: vote -4.2588, out; else vote +4.2588, out
+    stopped: no exit can be split
+    node 0: x[0] <= 1.5: vote -4.2587, out; else vote +4.2587, out
     """
     names = column_names(model)
     record = model.record
