@@ -27,7 +27,11 @@ DIRECTIVES = {
 # -ffp-contract=off a SIMD variant of a loop fuses multiply-adds and its bits differ.
 GNU_FLAGS = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-g0"]
 GNU_DEBUG_FLAGS = [
-    "-O1", "-g", "-ffp-contract=off", "-fno-omit-frame-pointer", "-fsanitize=address,undefined",
+    "-O1",
+    "-g",
+    "-ffp-contract=off",
+    "-fno-omit-frame-pointer",
+    "-fsanitize=address,undefined",
 ]
 MSVC_FLAGS = ["/O2", "/fp:precise"]
 

@@ -1,11 +1,10 @@
 """Boosting with probabilities: a classifier is a decision graph, boosting grows its open exits."""
 
-from pboost import observation, weak
+from pboost import bounds, datasets, observation, weak
 from pboost._version import __version__
 from pboost.adaboost import fit_adaboost
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
-from pboost.explanation import Explanation, describe, explain
 from pboost.errors import ModelFileError
 from pboost.evaluate import (
     certificate,
@@ -15,6 +14,7 @@ from pboost.evaluate import (
     predict_proba,
     staged_decision_function,
 )
+from pboost.explanation import Explanation, describe, explain
 from pboost.graph import DecisionGraph, TrainingRecord
 from pboost.io import load, save
 from pboost.validation import CrossValidation, cross_validate
@@ -29,8 +29,10 @@ __all__ = [
     "TrainingRecord",
     "__version__",
     "bin_columns",
+    "bounds",
     "certificate",
     "cross_validate",
+    "datasets",
     "decision_function",
     "describe",
     "evaluation_cost",

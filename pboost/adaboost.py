@@ -178,6 +178,4 @@ class _Chain:
         cut = self.cuts[-1]
         threshold = float(self.search.thresholds([cut])[0])
         bound, after = self.certificate[-2:]
-        return StepRecord(
-            len(self.cuts) - 1, cut.feature, threshold, self.votes[-1], bound, after
-        )
+        return StepRecord(len(self.cuts) - 1, cut.feature, threshold, self.votes[-1], bound, after)

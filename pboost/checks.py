@@ -84,6 +84,11 @@ def as_features(X: Any) -> Features:
     """
     if is_frame(X):
         return _frame_features(X)
+    if hasattr(X, "n_bins"):
+        raise TypeError(
+            f"X: expected a matrix or a data frame, got {type(X).__name__}, "
+            "which only builders take"
+        )
     try:
         values = X if type(X) is np.ndarray else np.asarray(X)
     except ValueError as error:
@@ -127,7 +132,7 @@ def _object_column(column: Array, label: str) -> Array:
 
 
 def _frame_features(X: Any) -> Features:
-    names = tuple(map(str, X.columns))
+    names = tuple(map(str, getattr(X, "column_names", X.columns)))  # pyarrow's, or the others'
     if len(set(names)) != len(names):
         twice = next(n for i, n in enumerate(names) if n in names[:i])
         raise ValueError(f"X: two columns are named {twice!r}")

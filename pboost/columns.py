@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import sort
+from pboost._core import reweight, sort
 from pboost.checks import (
     Features,
     as_features,
@@ -252,8 +252,6 @@ def to_fixed_point(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.int6
 
     A power of two makes the image exact for integer weights, whatever their scale.
     """
-    from pboost._core import reweight
-
     _, exponent = np.frexp(weights.sum())
     scale = float(np.ldexp(1.0, 61 - int(exponent)))
     fixed = np.empty(len(weights), dtype=np.int64)

@@ -19,9 +19,6 @@ from pboost.columns import (
 )
 from pboost.weak import Stump
 
-#: Default of `BinnedColumns`' and the exact search's bins.
-MAX_BINS = 256
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingData:
@@ -73,9 +70,7 @@ class TrainingData:
         return int(self.fixed[: self.n_negative].sum()), int(self.fixed[self.n_negative :].sum())
 
 
-def prepare(
-    X: Any, y: Any, sample_weight: Any, weak: Stump, n_threads: int | None
-) -> TrainingData:
+def prepare(X: Any, y: Any, sample_weight: Any, weak: Stump, n_threads: int | None) -> TrainingData:
     """Check the arguments of a builder and arrange them for training.
 
     Parameters

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 
 from pboost._core import walk
 from pboost.checks import (
@@ -112,8 +111,12 @@ def predict_proba(model: DecisionGraph, X: Any) -> FloatArray:
     >>> pb.predict_proba(model, X).round(2).tolist()
     [[0.78, 0.22], [0.11, 0.89], [0.11, 0.89], [0.11, 0.89]]
     """
-    log_odds = 2 * decision_function(model, X)
-    return np.column_stack([expit(-log_odds), expit(log_odds)])
+    score = decision_function(model, X)
+    # Of the two forms of the logistic function, the one that neither overflows nor cancels.
+    smaller = np.exp(-2 * np.abs(score))
+    likely, unlikely = 1 / (1 + smaller), smaller / (1 + smaller)
+    second = np.where(score > 0, likely, unlikely)
+    return np.column_stack([np.where(score > 0, unlikely, likely), second])
 
 
 def staged_decision_function(model: DecisionGraph, X: Any) -> Iterator[FloatArray]:
@@ -273,9 +276,7 @@ def match_columns(model: DecisionGraph, X: Any) -> Features:
             )
         features = Features(features.values[:, [found.index(name) for name in names]], names)
     if features.values.shape[1] != model.n_features:
-        raise ValueError(
-            f"X: expected {model.n_features} columns, got {features.values.shape[1]}"
-        )
+        raise ValueError(f"X: expected {model.n_features} columns, got {features.values.shape[1]}")
     return features
 
 

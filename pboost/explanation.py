@@ -13,7 +13,7 @@ from pboost.graph import ABOVE, BELOW, OUT, DecisionGraph
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class PathTest:
     """One test on the path of a row.
 
     Attributes
@@ -56,7 +56,7 @@ class Explanation:
 
     Attributes
     ----------
-    tests : tuple of Test
+    tests : tuple of PathTest
         In the order in which they are evaluated.
     bias : float
         Decision value before the first test.
@@ -66,7 +66,7 @@ class Explanation:
         Predicted label.
     """
 
-    tests: tuple[Test, ...]
+    tests: tuple[PathTest, ...]
     bias: float
     score: float
     label: Any
@@ -121,7 +121,7 @@ def explain(model: DecisionGraph, x: Any) -> Explanation:
         vote = float(model.vote[node, answer])
         total += vote
         value = float(row[feature])
-        tests.append(Test(node, names[feature], value, threshold, answer, vote, total))
+        tests.append(PathTest(node, names[feature], value, threshold, answer, vote, total))
         node = int(model.next[node, answer])
     return Explanation(tuple(tests), model.bias, total, model.labels[int(total > 0)].item())
 
@@ -169,9 +169,7 @@ def describe(model: DecisionGraph) -> str:
             for exit_ in (BELOW, ABOVE)
         )
         name = names[model.feature[node]]
-        lines.append(
-            f"node {node}: {name} <= {model.threshold[node]:.6g}: {below}; else {above}"
-        )
+        lines.append(f"node {node}: {name} <= {model.threshold[node]:.6g}: {below}; else {above}")
     return "\n".join(lines)
 
 

@@ -22,6 +22,8 @@ from pboost.data import TrainingData
 from pboost.graph import FloatArray
 from pboost.weak import Stump
 
+#: Share of the mass by which two classes may differ and count as equal.
+TIE = 1e-12
 #: Votes below this change no weight.
 NO_VOTE = 1e-12
 
@@ -41,7 +43,7 @@ class StepRecord:
     votes : tuple of float
         Votes of its two exits.
     bound : float
-        Share of the certificate that the exit had which was split.
+        Part of the certificate that the exit carried which was split.
     certificate : float
         Certificate after the step.
     """
@@ -110,7 +112,8 @@ class VoteRule:
         else:
             wrong = min(n0, p0) + min(n1, p1)
             size = half_log_odds(total - wrong, wrong, delta)
-            below, above = (size if p0 > n0 else -size), (size if p1 > n1 else -size)
+            tie = TIE * total
+            below, above = (size if p - n > tie else -size for n, p in masses)
         below, above = self.learning_rate * below, self.learning_rate * above
         after = (
             n0 * math.exp(below) + p0 * math.exp(-below)

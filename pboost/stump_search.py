@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight, split
-from pboost.columns import SortedColumns
-from pboost.data import MAX_BINS, TrainingData
+from pboost.columns import MAX_BINS, SortedColumns
+from pboost.data import TrainingData
 from pboost.graph import FloatArray
 from pboost.grow import Masses
 from pboost.threads import Workers
@@ -113,9 +113,7 @@ class StumpSearch:
         feature, cut_bin, position = places.reshape(-1, 3).T
         return np.asarray(self._data.columns.threshold(feature, cut_bin, position))
 
-    def reweight(
-        self, cut: Cut, factors: FloatArray, source: FloatArray, target: Weights
-    ) -> None:
+    def reweight(self, cut: Cut, factors: FloatArray, source: FloatArray, target: Weights) -> None:
         """Multiply the source weight of each row by the factor (side, class) of its side.
 
         The products, their fixed-point images in the target's scale and their masses are written

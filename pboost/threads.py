@@ -128,9 +128,6 @@ class Workers:
             return [work(0, n)]
         step = -(-n // (self.n_threads * multiple)) * multiple
         borders = [*range(0, n, step), n]
-        others = [
-            self._pool.submit(work, a, b)
-            for a, b in pairwise(borders[1:])
-        ]
+        others = [self._pool.submit(work, a, b) for a, b in pairwise(borders[1:])]
         first = work(borders[0], borders[1])
         return [first, *(future.result() for future in others)]

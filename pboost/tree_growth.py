@@ -87,13 +87,9 @@ class TreeArrays:
         if not isinstance(columns, SortedColumns):
             return np.asarray(columns.threshold(feature, below, None))
         if not self.data.exact:
-            return np.asarray(
-                columns.threshold(feature, below, columns.bin_start[feature, above])
-            )
+            return np.asarray(columns.threshold(feature, below, columns.bin_start[feature, above]))
         # The kernel names the two rows between which it cut: positions have moved since.
-        return np.asarray(
-            midpoint(columns.values(feature, below), columns.values(feature, above))
-        )
+        return np.asarray(midpoint(columns.values(feature, below), columns.values(feature, above)))
 
     def step_record(self, node: int) -> StepRecord:
         """Return the record of one opened node."""
@@ -131,9 +127,7 @@ class TreeArrays:
             feature_names=self.data.columns.names,
             bias=bias,
             settings=settings,
-            record=TrainingRecord(
-                certificate, cost_after(reals[:, 2]), stop_reason
-            ),
+            record=TrainingRecord(certificate, cost_after(reals[:, 2]), stop_reason),
         )
 
 

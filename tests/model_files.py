@@ -35,8 +35,12 @@ def tree(labels=(0, 1), *, n_nodes=3, **changes):
         "n_features": 4,
         "feature_names": ("a", "b", "größe", "d \ud800 \x00"),
         "bias": 0.0,
-        "settings": {"builder": "fit_boosted_tree", "nodes": n_nodes, "max_depth": None,
-                     "weak": {"criterion": "gini", "min_weight": 0.1}},
+        "settings": {
+            "builder": "fit_boosted_tree",
+            "nodes": n_nodes,
+            "max_depth": None,
+            "weak": {"criterion": "gini", "min_weight": 0.1},
+        },
         "record": TrainingRecord(
             np.linspace(1, 0.1, n_nodes + 1), np.linspace(0, 2, n_nodes + 1), "3 nodes were grown"
         ),

@@ -12,6 +12,7 @@ LIBRARIES = {"stumps": STUMPS, "full tree": FULL_TREE, "tree": DEPTH_TREE, "pred
 JOBS = ("stumps", "setup", "threads", "memory", "tree", "predict", "row")
 Size = tuple[int, int]
 
+NOT_INSTALLED = "not installed"
 ROUNDS = 100  # of a whole fit, and of the models that predict
 DEPTH = 6
 PREDICTED: Size = (100_000, 20)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from asv_bench.peers.floor import KERNELS
-from asv_bench.peers.jobs import DEPTH, LIBRARIES, PREDICTED, ROUNDS, Case
+from asv_bench.peers.jobs import DEPTH, LIBRARIES, NOT_INSTALLED, PREDICTED, ROUNDS, Case
 
 #: What was measured of each case, or ``{"skipped": reason}``.
 Results = dict[Case, dict[str, Any]]
 NOTHING = "–"
+#: Rows times features below which pboost does not use a second thread.
+CELLS_FOR_TWO_THREADS = 400_000
 EXACT, BINNED = "pboost-exact", "pboost-binned"
 
 
@@ -132,7 +134,8 @@ def threads(results: Results) -> Table:
     """Return what a second thread gives."""
     rows = []
     for case in results:
-        if case.kind == "stumps" and case.threads == 2 and "wall_ns" in results[case]:
+        wanted = case.kind == "stumps" and case.n * case.d >= CELLS_FOR_TWO_THREADS
+        if wanted and case.threads == 2 and "wall_ns" in results[case]:
             for value, label in (("wall_ns", "rounds, ns"), ("wall_all", "whole fit, s")):
                 one, two = _of(results, case, case.library, value), results[case][value]
                 cells = [label, number(one), number(two), ratio(one, two)]
@@ -209,10 +212,11 @@ TABLES: dict[str, Callable[[Results], Table]] = {
 
 
 def notes(results: Results) -> list[str]:
-    """Return one line per competitor that was left out or failed."""
+    """Return why competitors were left out, each reason once."""
     lines = []
     for case, of in results.items():
-        if "skipped" in of:
-            label = case.library if case.kind == "floor" else _name(case)[0]
-            lines.append(f"{label} ({case.kind}): {of['skipped']}")
+        if of.get("skipped") == NOT_INSTALLED:
+            lines.append(f"{LIBRARIES[case.kind][case.library].module}: {NOT_INSTALLED}")
+        elif "skipped" in of:
+            lines.append(f"{case}: {of['skipped']}")
     return list(dict.fromkeys(lines))

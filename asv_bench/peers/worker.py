@@ -14,7 +14,7 @@ import numpy as np
 
 from asv_bench.benchmarks.common import TEST_ROWS, additive, row_weights, test_error
 from asv_bench.peers import floor
-from asv_bench.peers.jobs import LIBRARIES, ROUNDS, Case
+from asv_bench.peers.jobs import LIBRARIES, NOT_INSTALLED, ROUNDS, Case
 from asv_bench.peers.libraries import Library
 from asv_bench.peers.measure import run
 
@@ -125,7 +125,7 @@ def missing(case: Case) -> str | None:
     if case.kind == "floor":
         return None if floor.compiler() else "no C compiler"
     module = LIBRARIES[case.kind][case.library].module
-    return None if importlib.util.find_spec(module) else "not installed"
+    return None if importlib.util.find_spec(module) else NOT_INSTALLED
 
 
 def main(arguments: list[str]) -> int:

@@ -77,7 +77,7 @@ def search(
     """Search features first..last-1; fills their rows of `edge`, `bound` and `best`.
 
     IN codes, order (0 columns for the binned search), bin_start, n_bins, weight, limits: see
-    `make_limits`; OUT edge, bound, best.
+    `Limits`; OUT edge, bound, best.
     """
     cdef Limits at = read_limits(limits)
     cdef Py_ssize_t f, k, lead = first

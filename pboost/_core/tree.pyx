@@ -9,7 +9,7 @@ boosted weights are the starting weights times one factor per class, exp(+-H). T
 keeps the starting weights, in fixed point, and for each exit H. Criteria are taken on the starting
 weights (the reach mass), as in CART; Kearns-Mansour is the same on both up to a factor.
 
-The caller's arrays (see `TreeArrays` in boosted_tree.py) are borrowed for one call. Weights of an
+The caller's arrays (see `TreeArrays` in tree_growth.py) are borrowed for one call. Weights of an
 exit are fixed * 2**-shift in units of the root's; they are made anew, with a larger shift, when
 little of the root's mass is left, so that small masses keep their precision.
 """

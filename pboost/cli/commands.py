@@ -20,8 +20,8 @@ from pboost.cli.table import (
     write_table,
     write_text,
 )
-from pboost.explanation import describe
 from pboost.evaluate import predict, predict_proba
+from pboost.explanation import describe
 from pboost.graph import DecisionGraph
 from pboost.io import load, save
 from pboost.validation import cross_validate

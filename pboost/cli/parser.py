@@ -98,7 +98,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     criteria = ("kearns-mansour", "gini", "entropy", "error")
     option(both, "--criterion", choices=criteria)
     option(both, "--search", choices=("auto", "exact", "binned"))
-    option(both, "--smoothing", type=_not_negative, metavar="X")
+    option(both, "--smoothing", type=_share, metavar="X", help="0 to 1")
     option(both, "--learning-rate", type=_rate, metavar="X", help="above 0, at most 1")
     option(both, "--threads", type=_count, metavar="N")
     _add_seed(parser)
@@ -142,10 +142,10 @@ def _number(text: str) -> float:
         return float("nan")
 
 
-def _not_negative(text: str) -> float:
+def _share(text: str) -> float:
     value = _number(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text!r}")
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 1, got {text!r}")
     return value
 
 

@@ -43,16 +43,26 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
             "--model adaboost --rounds 6 --criterion gini --search binned --votes symmetric "
             "--smoothing 0.01 --learning-rate 0.5 --threads 2 --seed 3",
             lambda X, y: pb.fit_adaboost(
-                X, y, rounds=6, weak=pb.weak.stump("gini", "binned"), votes="symmetric",
-                smoothing=0.01, learning_rate=0.5,
+                X,
+                y,
+                rounds=6,
+                weak=pb.weak.stump("gini", "binned"),
+                votes="symmetric",
+                smoothing=0.01,
+                learning_rate=0.5,
             ),
         ),
         (
             "--model tree --nodes 9 --criterion entropy --search exact --growth breadth-first "
             "--max-depth 3 --smoothing 0 --threads 1",
             lambda X, y: pb.fit_boosted_tree(
-                X, y, nodes=9, weak=pb.weak.stump("entropy", "exact"), growth="breadth-first",
-                max_depth=3, smoothing=0,
+                X,
+                y,
+                nodes=9,
+                weak=pb.weak.stump("entropy", "exact"),
+                growth="breadth-first",
+                max_depth=3,
+                smoothing=0,
             ),
         ),
     ],

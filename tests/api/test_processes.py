@@ -106,7 +106,8 @@ def test_fork_after_a_fit_with_threads(builder):
 
 @needs_fork
 def test_fork_while_another_thread_fits():
-    assert run("""
+    assert (
+        run("""
     X, y = data(60_000, 8)
     fit = lambda rounds: pb.fit_adaboost(X, y, rounds=rounds, n_threads=2)
     stop = threading.Event()
@@ -123,7 +124,9 @@ def test_fork_while_another_thread_fits():
     stop.set()
     other.join()
     print(json.dumps(good))
-    """) == 5
+    """)
+        == 5
+    )
 
 
 @needs_fork
@@ -177,14 +180,17 @@ def test_workers_do_not_oversubscribe():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs affinities")
 def test_threads_stay_within_the_affinity():
-    assert run("""
+    assert (
+        run("""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     X, y = data(200_000, 8)
     before, seen = threading.active_count(), []
     pb.fit_adaboost(X, y, rounds=5,
                     callback=lambda step, record: seen.append(threading.active_count()))
     print(json.dumps(max(seen) - before))
-    """) == 0
+    """)
+        == 0
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")

@@ -203,9 +203,7 @@ def test_callback_sees_each_fold_and_can_stop():
         STUMPS, X, y, folds=4, rng=0, callback=lambda fold, error: seen.append((fold, error))
     )
     assert seen == list(enumerate(full.error, 1))
-    part = pb.cross_validate(
-        STUMPS, X, y, folds=4, rng=0, callback=lambda fold, error: fold == 2
-    )
+    part = pb.cross_validate(STUMPS, X, y, folds=4, rng=0, callback=lambda fold, error: fold == 2)
     np.testing.assert_array_equal(part.error, full.error[:2])
     np.testing.assert_array_equal(part.test_fold, full.test_fold)
 

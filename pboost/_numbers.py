@@ -1,0 +1,63 @@
+"""Numbers and arrays of numbers as arguments: range checks, broadcasting, plain results."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pboost.graph import FloatArray
+
+
+def as_numbers(
+    name: str, value: Any, least: float, most: float = math.inf, *, positive: bool = False
+) -> FloatArray:
+    """Return `value` as finite float64 numbers in [least, most], not 0 if `positive`.
+
+    Raises
+    ------
+    TypeError
+        If `value` does not hold numbers.
+    ValueError
+        If one is outside the range; the first is named.
+    """
+    given = np.asarray(value)
+    try:
+        if given.dtype.kind not in "iufO":
+            raise TypeError
+        numbers = given.astype(np.float64)  # an object may be a large int or a fraction
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name}: expected numbers, got {value!r}") from None
+    inside = (numbers >= least) & (numbers <= most) & np.isfinite(numbers)
+    if positive:
+        inside &= numbers > 0
+    if not inside.all():
+        if most < math.inf:
+            expected = f"numbers in [{least:g}, {most:g}]"
+        else:
+            expected = f"finite numbers {'> 0' if positive else f'>= {least:g}'}"
+        raise ValueError(f"{name}: expected {expected}, got {numbers[~inside].flat[0]}")
+    return numbers
+
+
+def align(names: str, *arrays: FloatArray) -> list[FloatArray]:
+    """Return the arrays broadcast to one shape.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    """
+    try:
+        return list(np.broadcast_arrays(*arrays))
+    except ValueError:
+        shapes = ", ".join(str(shape) for shape in dict.fromkeys(a.shape for a in arrays))
+        raise ValueError(
+            f"{names}: expected shapes that broadcast together, got {shapes}"
+        ) from None
+
+
+def plain(result: FloatArray) -> float | FloatArray:
+    """Return a float where the result is one number, else the array."""
+    return float(result) if np.ndim(result) == 0 else result

@@ -1,0 +1,110 @@
+"""The bound F(T, rho) of a boosted tree to full precision, its derivatives, and the best nesting.
+
+F is a ratio of Gamma functions at two points less than 1 apart. Their logarithms grow without limit
+while agreeing in ever more digits, so that a difference of library functions would lose them all;
+here each term of Stirling's series is differenced by itself. Everywhere `rho` lies in [0, 1], and
+``rest = 1 - rho`` is passed beside it: nested bounds need it where `rho` is near 1, and there the
+double of `rho` does not determine it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.polynomial import polynomial
+from numpy.typing import NDArray
+from scipy.special import zetac
+
+from pboost.graph import FloatArray
+
+#: The series is applied this far out, where its first seven terms give all digits.
+SHIFT = 10
+#: B(2k) / (2k (2k-1)) and B(2k) / (2k), with the Bernoulli numbers B.
+LOG_GAMMA_TERMS = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+DIGAMMA_TERMS = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+#: zeta(k) - 1 give the derivatives of log-gamma at 2. They fall like 2**-k.
+ORDERS = np.arange(2, 60)
+ZETA_TAILS = zetac(ORDERS)
+#: Coefficients of -ln Gamma(2 - z) and of psi(2 - z) - psi(2) in powers of z.
+LOG_GAMMA_AT_2 = np.concatenate([[0.0, 1 - np.euler_gamma], -ZETA_TAILS / ORDERS])
+DIGAMMA_AT_2 = np.concatenate([[0.0], -ZETA_TAILS])
+
+
+def log_ratio(T: FloatArray, rho: FloatArray, rest: FloatArray) -> FloatArray:
+    """Return the logarithm of F(T, rho) (T + rho) / (rho (T + 1)), which has no pole at T >= 0."""
+    far = T + (1 + SHIFT)
+    shrink = np.log1p(-rest / far)
+    total = (far - 0.5) * shrink + rest - rest * np.log(T + rho + SHIFT)
+    for j, term in enumerate(LOG_GAMMA_TERMS):
+        power = -1.0 - 2 * j
+        total += term * far**power * np.expm1(power * shrink)
+    for k in range(1, SHIFT):
+        total -= np.log1p(-rest / (T + (1 + k)))
+    return total + polynomial.polyval(rest, LOG_GAMMA_AT_2)
+
+
+def tree(T: FloatArray, rho: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return F(T, rho) and 1 - F(T, rho), the second with a small relative error if T >= 1."""
+    tail = log_ratio(T, rho, rest)
+    empty = T + rho == 0
+    total = np.where(empty, 1.0, T + rho)
+    bound = np.where(T == 0, 1.0, rho * (T + 1) / total * np.exp(tail))
+    bound = np.minimum(bound, 1.0)
+    # rho (T + 1) / (T + rho) = 1 - rest T / (T + rho)
+    near_1 = -np.expm1(np.log1p(-np.minimum(rest, 0.5) * T / total) + tail)
+    return bound, np.where(rest <= 0.5, np.maximum(near_1, 0.0), 1 - bound)
+
+
+def log_bound(bound: FloatArray, rest: FloatArray) -> FloatArray:
+    """Return the logarithm of a bound, given what it lacks to 1, too."""
+    low = bound < 0.5
+    with np.errstate(divide="ignore"):
+        return np.where(low, np.log(bound), np.log1p(-np.where(low, 0.0, rest)))
+
+
+def digamma_difference(T: FloatArray, rho: FloatArray, rest: FloatArray) -> FloatArray:
+    """Return psi(T + rho) - psi(T + 1) for T > 0."""
+    far = T + (1 + SHIFT)
+    shrink = np.log1p(-rest / far)
+    total = shrink - 0.5 * rest / (far * (T + rho + SHIFT))
+    for j, term in enumerate(DIGAMMA_TERMS):
+        power = -2.0 - 2 * j
+        total -= term * far**power * np.expm1(power * shrink)
+    for k in range(SHIFT):
+        total -= rest / (T + (1 + k)) / (T + rho + k)
+    return total
+
+
+def digamma_at_2(rest: FloatArray) -> FloatArray:
+    """Return psi(2 - rest) - psi(2) for `rest` in [0, 1]: all terms of the sum have one sign."""
+    return polynomial.polyval(rest, DIGAMMA_AT_2)
+
+
+def best_sizes(T: int, rho: float) -> tuple[int, ...]:
+    """Return the sizes of least nested bound whose product is at most T, innermost first.
+
+    F increases with rho, so that around an outermost tree of c nodes the best that T // c weak
+    classifiers can do is best; and it falls with T, so that of all c with one quotient the largest
+    is best. Every quotient of a quotient of T is a quotient of T.
+    """
+    budgets = _quotients(T)
+    bound, rest = np.full(len(budgets), rho), np.full(len(budgets), 1.0 - rho)
+    outer, inner = np.ones(len(budgets), np.int64), np.zeros(len(budgets), np.int64)
+    for i, n in enumerate(budgets[1:].tolist(), start=1):
+        parts = _quotients(n)[:-1]  # without n itself, ascending: the largest outermost tree first
+        at = np.searchsorted(budgets, parts)
+        bounds, rests = tree((n // parts).astype(np.float64), bound[at], rest[at])
+        best = int(np.argmin(log_bound(bounds, rests)))
+        bound[i], rest[i], outer[i], inner[i] = bounds[best], rests[best], n // parts[best], at[best]
+    sizes, i = [int(outer[-1])], int(inner[-1])
+    while i > 0:
+        sizes.append(int(outer[i]))
+        i = int(inner[i])
+    return tuple(reversed(sizes))
+
+
+def _quotients(n: int) -> NDArray[np.int64]:
+    """Return the distinct values of n // c over c = 1 ... n, ascending."""
+    few = np.arange(1, math.isqrt(n) + 1)
+    return np.unique(np.concatenate([few, n // few]))

