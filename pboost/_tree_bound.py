@@ -49,11 +49,12 @@ def tree(T: FloatArray, rho: FloatArray, rest: FloatArray) -> tuple[FloatArray, 
     tail = log_ratio(T, rho, rest)
     empty = T + rho == 0
     total = np.where(empty, 1.0, T + rho)
-    bound = np.where(T == 0, 1.0, rho * (T + 1) / total * np.exp(tail))
-    bound = np.minimum(bound, 1.0)
+    bound = np.minimum(np.where(T == 0, 1.0, rho * (T + 1) / total * np.exp(tail)), 1.0)
     # rho (T + 1) / (T + rho) = 1 - rest T / (T + rho)
     near_1 = -np.expm1(np.log1p(-np.minimum(rest, 0.5) * T / total) + tail)
-    return bound, np.where(rest <= 0.5, np.maximum(near_1, 0.0), 1 - bound)
+    lack = np.where(rest <= 0.5, np.maximum(near_1, 0.0), 1 - bound)
+    one = T == 1  # exactly a weak classifier by itself
+    return np.where(one, rho, bound), np.where(one, rest, lack)
 
 
 def log_bound(bound: FloatArray, rest: FloatArray) -> FloatArray:
@@ -96,7 +97,8 @@ def best_sizes(T: int, rho: float) -> tuple[int, ...]:
         at = np.searchsorted(budgets, parts)
         bounds, rests = tree((n // parts).astype(np.float64), bound[at], rest[at])
         best = int(np.argmin(log_bound(bounds, rests)))
-        bound[i], rest[i], outer[i], inner[i] = bounds[best], rests[best], n // parts[best], at[best]
+        bound[i], rest[i] = bounds[best], rests[best]
+        outer[i], inner[i] = n // parts[best], at[best]
     sizes, i = [int(outer[-1])], int(inner[-1])
     while i > 0:
         sizes.append(int(outer[i]))

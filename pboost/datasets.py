@@ -21,8 +21,8 @@ NINE_CIRCLES_RADIUS = 1 / 9
 def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, NDArray[np.int64]]:
     """Draw the nine-circles problem: one class in nine circles, the other in what remains.
 
-    The circles stand in a 3 by 3 grid in the unit square. Rows of class +1 are uniform in them, rows
-    of class -1 uniform in the rest of the square, so that the classes do not overlap.
+    The circles stand in a 3 by 3 grid in the unit square. Rows of class +1 are uniform in them,
+    rows of class -1 uniform in the rest of the square, so that the classes do not overlap.
 
     Parameters
     ----------

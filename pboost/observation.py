@@ -1,23 +1,129 @@
 """Observation models: how sure the answer of a weak classifier is.
 
-An observation model gives ``q(a, n)``, the probability that row ``n`` takes exit ``a`` of a weak
-classifier. With `exact` answers, q is 0 or 1.
+An observation model gives the probability that a row takes either exit of a weak classifier. The
+models here give it as a table over the side on which the row lies (0: below the threshold, 1: above)
+and the row's class (0: the first label, 1: the second), so that a soft node costs as much as a
+weighted stump.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pboost.checks import check_number
+from pboost.graph import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class Exact:
-    """Answers that are always what the weak classifier says."""
+class Observation:
+    """Base of the observation models: a table of answers for each node.
 
-    name: str = "exact"
+    Attributes
+    ----------
+    kind : str
+        Name of the model.
+    is_exact : bool
+        Whether every answer is certain.
+    needs_class : bool
+        Whether the table depends on the row's class, which is unknown at prediction.
+    """
+
+    kind: ClassVar[str]
+    is_exact: ClassVar[bool] = False
+    needs_class: ClassVar[bool] = False
+
+    def table(self, reach: FloatArray) -> FloatArray:
+        """Return the probability of exit 1, (side, class), at one node.
+
+        Parameters
+        ----------
+        reach : ndarray of float64, shape (2, 2)
+            Reach mass at the node, by side and class: starting weight times the probability of
+            arriving there.
+        """
+        raise NotImplementedError
+
+    def settings(self) -> dict[str, Any]:
+        """Return the model as plain values, for the record of how a classifier was made."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Exact(Observation):
+    """Answers without error; made by `exact`."""
+
+    kind: ClassVar[str] = "exact"
+    is_exact: ClassVar[bool] = True
+
+    def table(self, reach: FloatArray) -> FloatArray:
+        """Return certain answers."""
+        return np.array([[0.0, 0.0], [1.0, 1.0]])
+
+
+@dataclass(frozen=True, slots=True)
+class Flip(Observation):
+    """Answers that are wrong at a known rate; made by `flip`."""
+
+    rate: float
+    kind: ClassVar[str] = "flip"
+
+    def table(self, reach: FloatArray) -> FloatArray:
+        """Return the same table for every node."""
+        return np.array([[self.rate, self.rate], [1 - self.rate, 1 - self.rate]])
+
+
+@dataclass(frozen=True, slots=True)
+class Half(Observation):
+    """Answers that say nothing; made by `half`."""
+
+    kind: ClassVar[str] = "half"
+
+    def table(self, reach: FloatArray) -> FloatArray:
+        """Return one half everywhere."""
+        return np.full((2, 2), 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform(Observation):
+    """Rows of one class spread over the exits alike; made by `uniform`."""
+
+    kind: ClassVar[str] = "uniform"
+    needs_class: ClassVar[bool] = True
+
+    def table(self, reach: FloatArray) -> FloatArray:
+        """Return the share of each class above the threshold, for either side."""
+        above = side_shares(reach)[1]
+        return np.stack([above, above])
+
+
+@dataclass(frozen=True, slots=True)
+class AdaTree2(Observation):
+    """The rule of AdaTree 2; made by `adatree2`."""
+
+    kind: ClassVar[str] = "adatree2"
+    needs_class: ClassVar[bool] = True
+
+    def table(self, reach: FloatArray) -> FloatArray:
+        """Return more certain answers on the side that holds more of a row's class."""
+        below, above = (1 + np.sqrt(side_shares(reach))) / 2
+        return np.stack([1 - below, above])
+
+
+def side_shares(reach: FloatArray) -> FloatArray:
+    """Return V(side, class): the share of each class's reach mass on either side.
+
+    One half where no mass of a class arrives.
+    """
+    total = reach.sum(axis=0)
+    return np.where(total > 0, reach / np.where(total > 0, total, 1.0), 0.5)
 
 
 def exact() -> Exact:
-    """Answers without error: every row takes the exit that the weak classifier names.
+    """Answers without error: every row takes the exit on whose side it lies.
 
     Returns
     -------
@@ -28,6 +134,120 @@ def exact() -> Exact:
     --------
     >>> import pboost as pb
     >>> pb.observation.exact()
-    Exact(name='exact')
+    Exact()
     """
     return Exact()
+
+
+def flip(rate: float) -> Flip:
+    """Answers that are wrong with a known probability: a noisy oracle.
+
+    Parameters
+    ----------
+    rate : float
+        Probability in [0, 0.5) that a row takes the exit of the other side, independently at
+        every node.
+
+    Returns
+    -------
+    Flip
+        To be passed as ``observation=`` to a builder.
+
+    Raises
+    ------
+    ValueError
+        If the rate is not in [0, 0.5).
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> pb.observation.flip(0.1)
+    Flip(rate=0.1)
+    """
+    return Flip(check_number("rate", rate, least=0.0, most=math.nextafter(0.5, 0)))
+
+
+def half() -> Half:
+    """Answers that do not depend on the weak classifier; nothing is learnt from them.
+
+    The masses at either exit are the same, and so are the votes: after the first node, which
+    learns how frequent the classes are, no node changes anything. Kept to show just that.
+
+    Returns
+    -------
+    Half
+        To be passed as ``observation=`` to a builder.
+
+    References
+    ----------
+    .. [1] E. Grossmann, "AdaTree 2: boosting to build decision trees, or improving AdaTree with
+       soft splitting rules", 2004, section 4.1.1, where it is taken for AdaBoost.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> pb.observation.half()
+    Half()
+    """
+    return Half()
+
+
+def uniform() -> Uniform:
+    """All rows of a class take an exit with the same probability: their share on that side.
+
+    The certificate of such a model falls towards 0 while the training error of its hard
+    evaluation need not fall at all: it certifies the observation, not the hard route.
+
+    Returns
+    -------
+    Uniform
+        To be passed as ``observation=`` to a builder.
+
+    References
+    ----------
+    .. [1] E. Grossmann, "AdaTree 2", 2004, equation 5 and section 4.1.3.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> pb.observation.uniform()
+    Uniform()
+    """
+    return Uniform()
+
+
+def adatree2() -> AdaTree2:
+    """AdaTree 2: a row takes its side's exit with probability ``(1 + sqrt(V)) / 2``.
+
+    V is the share of the row's class, by reach mass, that lies on its side of the threshold. So
+    every node is trained on all rows, those on the other side with less weight. At prediction
+    rows take the exit on whose side they lie.
+
+    Returns
+    -------
+    AdaTree2
+        To be passed as ``observation=`` to a builder.
+
+    Notes
+    -----
+    AdaTree 1 is ``exact()``; AdaTree 2 as published is ``adatree2()`` with
+    ``growth="largest-error"``.
+
+    References
+    ----------
+    .. [1] E. Grossmann, "AdaTree 2", 2004, equation 6.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> pb.observation.adatree2()
+    AdaTree2()
+    """
+    return AdaTree2()
+
+
+def check_observation(observation: Any) -> Observation:
+    """Return `observation` if it is an observation model."""
+    if not isinstance(observation, Observation):
+        raise TypeError(f"observation: expected one of pboost.observation, got {observation!r}")
+    return observation

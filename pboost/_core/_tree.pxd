@@ -83,9 +83,9 @@ cdef inline int32_t pop(Tree* t) noexcept nogil:
 
 
 cdef inline double rounded(double key) noexcept nogil:
-    """The key with its last 16 bits cut off: bounds equal but for rounding are equal."""
+    """The key rounded to 40 bits: bounds equal but for rounding are equal."""
     cdef uint64_t bits
     memcpy(&bits, &key, 8)
-    bits = (bits + 0x8000) & ~<uint64_t>0xFFFF
+    bits = (bits + 0x800) & ~<uint64_t>0xFFF
     memcpy(&key, &bits, 8)
     return key
