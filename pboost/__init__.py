@@ -17,6 +17,8 @@ from pboost.evaluate import (
 from pboost.explanation import Explanation, describe, explain
 from pboost.graph import DecisionGraph, TrainingRecord
 from pboost.io import load, save
+from pboost.matryoshka import fit_matryoshka
+from pboost.soft_evaluate import reach
 from pboost.validation import CrossValidation, cross_validate
 
 __all__ = [
@@ -39,10 +41,12 @@ __all__ = [
     "explain",
     "fit_adaboost",
     "fit_boosted_tree",
+    "fit_matryoshka",
     "load",
     "observation",
     "predict",
     "predict_proba",
+    "reach",
     "save",
     "sort_columns",
     "staged_decision_function",

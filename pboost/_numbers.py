@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,12 @@ def as_numbers(
         If one is outside the range; the first is named.
     """
     given = np.asarray(value)
-    try:
-        if given.dtype.kind not in "iufO":
-            raise TypeError
-        numbers = given.astype(np.float64)  # an object may be a large int or a fraction
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{name}: expected numbers, got {value!r}") from None
+    is_number = given.dtype.kind in "iuf"
+    if given.dtype.kind == "O":  # large integers and fractions are
+        is_number = all(isinstance(v, Real) and not isinstance(v, bool) for v in given.flat)
+    if not is_number:
+        raise TypeError(f"{name}: expected numbers, got {value!r}")
+    numbers = given.astype(np.float64)
     inside = (numbers >= least) & (numbers <= most) & np.isfinite(numbers)
     if positive:
         inside &= numbers > 0

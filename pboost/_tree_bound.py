@@ -10,6 +10,7 @@ double of `rho` does not determine it.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import polynomial
@@ -55,6 +56,19 @@ def tree(T: FloatArray, rho: FloatArray, rest: FloatArray) -> tuple[FloatArray, 
     lack = np.where(rest <= 0.5, np.maximum(near_1, 0.0), 1 - bound)
     one = T == 1  # exactly a weak classifier by itself
     return np.where(one, rho, bound), np.where(one, rest, lack)
+
+
+def doubled(levels: NDArray[Any], bound: FloatArray, rest: FloatArray) -> FloatArray:
+    """Return F(2, F(2, ... bound)) with as many levels; F(2, rho) = rho (1 + rho) / 2."""
+    for level in range(int(levels.max(initial=0))):
+        # Rounding errors grow in the bound while it is near 1, but not in what it lacks to 1.
+        high = bound >= 0.5
+        next_bound, next_rest = bound * (1 + bound) / 2, rest * (3 - rest) / 2
+        next_bound = np.where(high, 1 - next_rest, next_bound)
+        next_rest = np.where(high, next_rest, 1 - next_bound)
+        more = levels > level
+        bound, rest = np.where(more, next_bound, bound), np.where(more, next_rest, rest)
+    return bound
 
 
 def log_bound(bound: FloatArray, rest: FloatArray) -> FloatArray:

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 
 from pboost.checks import check_choice
 from pboost.data import prepare
-from pboost.graph import OUT, DecisionGraph, TrainingRecord
+from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
 from pboost.grow import (
     NO_VOTE,
     Callback,
+    SplitStep,
     StepRecord,
     VoteRule,
     check_callback,
@@ -22,6 +23,7 @@ from pboost.grow import (
     cost_after,
     vote_rule,
 )
+from pboost.observation import Exact, Observation, check_observation, split_masses
 from pboost.rng import as_generator
 from pboost.stump_search import Cut, StumpSearch, Weights
 from pboost.threads import Workers, resolve_threads
@@ -29,6 +31,7 @@ from pboost.weak import Stump
 
 VOTES = ("domain", "symmetric")
 _DEFAULT_WEAK = Stump()
+_EXACT = Exact()
 
 
 def fit_adaboost(
@@ -38,6 +41,7 @@ def fit_adaboost(
     rounds: int,
     weak: Stump = _DEFAULT_WEAK,
     votes: str = "domain",
+    observation: Observation = _EXACT,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     sample_weight: ArrayLike | None = None,
@@ -61,6 +65,8 @@ def fit_adaboost(
         "domain": each side of a stump votes with half the log odds of its own class masses
         (real-valued votes). "symmetric": both sides vote with the same size, each for its
         majority (discrete AdaBoost).
+    observation : Observation
+        How sure answers are, from `pboost.observation`; the exits join whatever they are.
     smoothing : float
         Share of the mass, 0 to 1, that is added to each class mass before the log odds are
         taken. 0 gives the textbook formula; infinite votes are then clipped.
@@ -107,6 +113,7 @@ def fit_adaboost(
     rounds = check_size("rounds", rounds)
     weak = check_weak(weak)
     rule = vote_rule(check_choice("votes", votes, VOTES), smoothing, learning_rate)
+    observation = check_observation(observation)
     callback = check_callback(callback)
     as_generator(rng)
     data = prepare(X, y, sample_weight, weak, n_threads)
@@ -114,13 +121,14 @@ def fit_adaboost(
         "builder": "fit_adaboost",
         "rounds": rounds,
         "votes": votes,
+        "observation": observation.settings(),
         "smoothing": rule.smoothing,
         "learning_rate": rule.learning_rate,
         "weak": weak.settings(),
     }
     with Workers(resolve_threads(n_threads, data.columns.codes.size)) as workers:
         weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
-        chain = _Chain(StumpSearch(data, weak, workers), weights, rule)
+        chain = _Chain(StumpSearch(data, weak, workers), weights, rule, observation)
         stop_reason = chain.grow(rounds, callback)
     n_nodes = len(chain.cuts)
     bias = 0.0
@@ -141,15 +149,22 @@ def fit_adaboost(
         record=TrainingRecord(
             np.array(chain.certificate), cost_after(np.ones(n_nodes)), stop_reason
         ),
+        answer=None if observation.is_exact else np.array(chain.tables).reshape(n_nodes, 2, 2),
     )
 
 
 class _Chain:
     """The nodes so far."""
 
-    def __init__(self, search: StumpSearch, weights: Weights, rule: VoteRule) -> None:
+    def __init__(
+        self, search: StumpSearch, weights: Weights, rule: VoteRule, observation: Observation
+    ) -> None:
         self.search, self.weights, self.rule = search, weights, rule
+        self.observation = observation
+        # Every row reaches every node: its reach mass is its starting weight.
+        self.start = weights.real.copy() if observation.needs_class else None
         self.cuts: list[Cut] = []
+        self.tables: list[FloatArray] = []
         self.votes: list[tuple[float, float]] = []
         self.certificate = [1.0]
 
@@ -159,19 +174,38 @@ class _Chain:
             cut = self.search.best(self.weights)
             if cut is None:
                 return "no split is left"
-            step = self.rule.step(cut.masses)
+            step, factors = self.split(cut)
             if max(map(abs, step.votes)) < NO_VOTE:
+                del self.tables[len(self.cuts) :]
                 return "no split is left that changes the weights"
             self.cuts.append(cut)
             self.votes.append(step.votes)
             self.certificate.append(self.certificate[-1] * step.shrink)
             if callback is not None and callback(node + 1, self.newest()):
                 return "stopped by the callback"
-            if step.perfect or self.certificate[-1] == 0.0:
+            if (step.perfect and self.observation.is_exact) or self.certificate[-1] == 0.0:
                 return "the certificate is 0 but for the clipping and smoothing of votes"
             if node + 1 < rounds:
-                self.search.reweight(cut, step.factors(), self.weights.real, self.weights)
+                self.search.reweight(cut, factors, self.weights.real, self.weights)
         return "all rounds are done"
+
+    def split(self, cut: Cut) -> tuple[SplitStep, FloatArray]:
+        """Return the split step at a cut and the factors (side, class) of the weights."""
+        if self.observation.is_exact:
+            step = self.rule.step(cut.masses)
+            return step, step.factors()
+        by_side = reach = np.array(cut.masses)
+        if self.start is not None:
+            scratch = Weights(
+                np.empty_like(self.start), np.empty_like(self.weights.fixed),
+                self.weights.scale, (0, 0),
+            )  # fmt: skip
+            reach = self.search.side_masses(cut, self.start, scratch)
+        table = self.observation.table(reach)
+        step = self.rule.step(split_masses(by_side, table).tolist())
+        self.tables.append(table)
+        below, above = step.factors()
+        return step, (1 - table) * below + table * above
 
     def newest(self) -> StepRecord:
         """Return the record of the node added last."""

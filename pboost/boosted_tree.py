@@ -11,19 +11,23 @@ from pboost.checks import INT32_MAX, check_choice, check_integer
 from pboost.data import prepare
 from pboost.graph import DecisionGraph
 from pboost.grow import (
+    GROWTHS,
     Callback,
+    TreeLimits,
     check_callback,
     check_size,
+    check_target,
     check_weak,
     vote_rule,
 )
-from pboost.observation import Exact
+from pboost.observation import Exact, Observation, check_observation
 from pboost.rng import as_generator
+from pboost.soft_growth import SoftTree
+from pboost.stump_search import StumpSearch
 from pboost.threads import Workers, resolve_threads
 from pboost.tree_growth import TreeArrays, grow_tree
 from pboost.weak import Stump
 
-GROWTHS = ("largest-bound", "breadth-first")
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
 
@@ -34,8 +38,9 @@ def fit_boosted_tree(
     *,
     nodes: int | None,
     weak: Stump = _DEFAULT_WEAK,
-    observation: Exact = _EXACT,
+    observation: Observation = _EXACT,
     growth: str = "largest-bound",
+    target_certificate: float | None = None,
     max_depth: int | None = None,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
@@ -57,11 +62,15 @@ def fit_boosted_tree(
     weak : Stump
         The weak learner, from `pboost.weak`. Criteria are taken on the weight that reaches a
         node, as in CART; "kearns-mansour" equally minimises the certificate.
-    observation : Exact
-        How sure answers are, from `pboost.observation`.
-    growth : {"largest-bound", "breadth-first"}
-        Which open exit is split next: that of the largest share of the certificate, or the one
-        opened first.
+    observation : Observation
+        How sure answers are, from `pboost.observation`. With any but exact answers every node is
+        trained on all rows.
+    growth : {"largest-bound", "largest-error", "look-ahead", "breadth-first"}
+        Which open exit is split next: that of the largest part of the certificate, that of the
+        largest expected training error, that whose best split lowers the certificate most, or
+        the one opened first.
+    target_certificate : float, optional
+        Stop as soon as the certificate is not above this, in (0, 1).
     max_depth : int or None
         Greatest number of weak classifiers evaluated for a row.
     smoothing : float
@@ -107,9 +116,9 @@ def fit_boosted_tree(
     """
     max_nodes = INT32_MAX if nodes is None else check_size("nodes", nodes)
     weak = check_weak(weak)
-    if not isinstance(observation, Exact):
-        raise TypeError(f"observation: expected pboost.observation.exact(), got {observation!r}")
+    observation = check_observation(observation)
     check_choice("growth", growth, GROWTHS)
+    target = check_target(target_certificate)
     depth = INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1)
     rule = vote_rule("domain", smoothing, learning_rate)
     callback = check_callback(callback)
@@ -118,14 +127,18 @@ def fit_boosted_tree(
     settings = {
         "builder": "fit_boosted_tree",
         "nodes": nodes,
-        "observation": observation.name,
+        "observation": observation.settings(),
         "growth": growth,
+        "target_certificate": target_certificate,
         "max_depth": max_depth,
         "smoothing": rule.smoothing,
         "learning_rate": rule.learning_rate,
         "weak": weak.settings(),
     }
-    arrays = TreeArrays(data, weak, rule, max_nodes, depth, growth == "breadth-first")
+    limits = TreeLimits(max_nodes, depth, growth, target)
     with Workers(resolve_threads(n_threads, data.columns.codes.size)) as workers:
-        stop_reason = grow_tree(arrays, workers, callback)
-    return arrays.model(settings, stop_reason)
+        if observation.is_exact:
+            arrays = TreeArrays(data, weak, rule, limits)
+            return arrays.model(settings, grow_tree(arrays, workers, callback))
+        tree = SoftTree(data, StumpSearch(data, weak, workers), rule, observation, limits)
+        return tree.model(settings, tree.grow(callback))

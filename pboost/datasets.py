@@ -48,7 +48,7 @@ def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, NDArra
     After section 5 and Figure 2 of E. Grossmann, "AdaTree 2: boosting to build decision trees, or
     improving AdaTree with soft splitting rules" (2004). The text does not state the size of the
     circles. With the radius 1/9, a third of their distance, AdaBoost with 400 signs of affine
-    functions has about 8 % test error at 200 rows per class, and one hard tree of them about 15 %.
+    functions has about 8 % test error at 200 rows per class, and one hard tree of them about 16 %.
 
     Examples
     --------

@@ -9,22 +9,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import walk
-from pboost.checks import (
-    Features,
-    as_features,
-    as_weights,
-    check_choice,
-    check_finite,
-)
+from pboost.checks import as_weights, check_choice, check_finite
 from pboost.graph import DecisionGraph, FloatArray
+from pboost.matching import is_second_label, match_columns
+from pboost.rng import Seed
+from pboost.soft_evaluate import expectation, sampled_score
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 
 NO_ARRAY = np.empty(0)
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 UNITS = ("nodes", "features")
+ROUTES = ("hard", "expected", "sample")
 
 
-def decision_function(model: DecisionGraph, X: Any) -> FloatArray:
+def decision_function(
+    model: DecisionGraph, X: Any, route: str = "hard", *, rng: Seed = None, draws: int = 1
+) -> FloatArray:
     """Return the decision value of each row: the sum of the votes of the exits it takes.
 
     Parameters
@@ -34,6 +34,13 @@ def decision_function(model: DecisionGraph, X: Any) -> FloatArray:
     X : array_like of shape (n, d), or data frame
         Finite numbers. A frame whose columns are named as in training, in any order, is put in
         the training order.
+    route : {"hard", "expected", "sample"}
+        "hard": each row takes the exits on whose side it lies. "expected": the expectation under
+        the answers assumed in training. "sample": the mean over random walks with those answers.
+    rng : None, int or numpy.random.Generator
+        For ``route="sample"``; the same seed gives the same answers for any number of threads.
+    draws : int
+        For ``route="sample"``: walks per row.
 
     Returns
     -------
@@ -44,7 +51,8 @@ def decision_function(model: DecisionGraph, X: Any) -> FloatArray:
     Raises
     ------
     ValueError
-        If X has other columns than the training data, or a value that is not finite.
+        If X has other columns than the training data, or a value that is not finite; or if the
+        route is not hard and the model's answers depend on the class of a row.
 
     Examples
     --------
@@ -55,7 +63,12 @@ def decision_function(model: DecisionGraph, X: Any) -> FloatArray:
     >>> (pb.decision_function(model, X) > 0).tolist()
     [False, False, True, True]
     """
-    return _walk(model, X, False)[0]
+    if route == "hard":
+        return _walk(model, X, False)[0]
+    check_choice("route", route, ROUTES)
+    if route == "expected":
+        return expectation(model, X, None)[0]
+    return sampled_score(model, X, rng, draws)
 
 
 def predict(model: DecisionGraph, X: Any) -> NDArray[Any]:
@@ -221,8 +234,10 @@ def certificate(
     Returns
     -------
     float
-        The weighted mean of exp(-H y), with y as -1 or +1. It is at least the weighted share of
-        rows on which the model errs.
+        The weighted mean of exp(-H y), with y as -1 or +1, under the answers assumed in training.
+        With exact answers it is at least the weighted share of rows on which the model errs; else
+        it bounds the expected error of the model that answers at random as assumed, not that of
+        the hard route.
 
     Raises
     ------
@@ -246,38 +261,13 @@ def certificate(
         raise ValueError("certificate: X and y must be given together")
     score = decision_function(model, X)
     weights = as_weights(sample_weight, len(score))
-    margin = np.where(_is_second(model, y, len(score)), score, -score)
-    return float(np.average(np.exp(-margin), weights=weights))
-
-
-def _is_second(model: DecisionGraph, y: ArrayLike, n: int) -> NDArray[np.bool_]:
-    """Return whether each label is the model's second one."""
-    labels = np.asarray(y)
-    if labels.shape != (n,):
-        raise ValueError(f"y: expected {n} labels, one per row of X, got shape {labels.shape}")
-    second = np.asarray(labels == model.labels[1], dtype=bool)
-    if not (second | np.asarray(labels == model.labels[0], dtype=bool)).all():
-        raise ValueError(f"y: expected labels of the model, {model.labels.tolist()}")
-    return second
-
-
-def match_columns(model: DecisionGraph, X: Any) -> Features:
-    """Return X as features with the model's columns in the model's order."""
-    features = as_features(X)
-    names, found = model.feature_names, features.names
-    if names is not None and found is not None and names != found:
-        missing = [name for name in names if name not in found]
-        unknown = [name for name in found if name not in names]
-        if missing or unknown:
-            raise ValueError(
-                "X: other columns than in training"
-                + (f"; missing: {', '.join(missing)}" if missing else "")
-                + (f"; unknown: {', '.join(unknown)}" if unknown else "")
-            )
-        features = Features(features.values[:, [found.index(name) for name in names]], names)
-    if features.values.shape[1] != model.n_features:
-        raise ValueError(f"X: expected {model.n_features} columns, got {features.values.shape[1]}")
-    return features
+    second = is_second_label(model, y, len(score))
+    loss = (
+        np.exp(np.where(second, -score, score))
+        if model.answer is None
+        else expectation(model, X, second)[1]
+    )
+    return float(np.average(loss, weights=weights))
 
 
 def _plain(model: DecisionGraph, X: Any) -> NDArray[Any]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pboost.checks import check_finite, is_frame
-from pboost.evaluate import match_columns
 from pboost.graph import ABOVE, BELOW, OUT, DecisionGraph
+from pboost.matching import match_columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,9 @@ class DecisionGraph:
         The options the model was fitted with.
     record : TrainingRecord
         Certificate and cost after each node, and why growing stopped.
+    answer : ndarray of float64, shape (n_nodes, 2, 2), or None
+        Probability that a row takes exit 1, by the side of the threshold on which it lies (0:
+        below, 1: above) and by its class, as assumed in training; None where answers are exact.
     """
 
     feature: IntArray
@@ -99,12 +102,15 @@ class DecisionGraph:
     bias: float
     settings: Mapping[str, Any]
     record: TrainingRecord
+    answer: FloatArray | None = None
     #: Whether both exits of every node lead to the node after it; found when the model is made.
     is_chain: bool = field(init=False)
 
     def __post_init__(self) -> None:
         for name, dtype in COLUMNS.items():
             object.__setattr__(self, name, freeze(getattr(self, name), dtype))
+        if self.answer is not None:
+            object.__setattr__(self, "answer", freeze(self.answer, np.float64))
         object.__setattr__(self, "labels", freeze(self.labels))
         object.__setattr__(self, "settings", dict(self.settings))
         self.validate()
@@ -120,6 +126,13 @@ class DecisionGraph:
         return (
             f"<{kind}: {self.n_nodes} nodes, {self.n_features} features, "
             f"certificate {self.record.certificate[-1]:.4g}>"
+        )
+
+    @property
+    def needs_class(self) -> bool:
+        """Whether the assumed answers depend on a row's class, unknown at prediction."""
+        return self.answer is not None and bool(
+            (self.answer[:, :, 0] != self.answer[:, :, 1]).any()
         )
 
     @property
@@ -147,6 +160,8 @@ class DecisionGraph:
                 raise ValueError(f"{name}: expected finite numbers")
         if not np.isfinite(self.bias):
             raise ValueError(f"bias: expected a finite number, got {self.bias}")
+        if self.answer is not None and not ((self.answer >= 0) & (self.answer <= 1)).all():
+            raise ValueError("answer: expected probabilities")
         _check_topology(self.next, n)
         _check_record(self.record, n)
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
@@ -170,6 +185,8 @@ def _check_shapes(graph: DecisionGraph, n: int) -> None:
         found = getattr(graph, name).shape
         if found != shape:
             raise ValueError(f"{name}: expected shape {shape}, got {found}")
+    if graph.answer is not None and graph.answer.shape != (n, 2, 2):
+        raise ValueError(f"answer: expected shape {(n, 2, 2)}, got {graph.answer.shape}")
     if not graph.labels[0] < graph.labels[1]:
         raise ValueError(f"labels: expected two sorted values, got {graph.labels.tolist()}")
 

@@ -9,7 +9,7 @@ the compiled tree grower uses too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ from pboost.data import TrainingData
 from pboost.graph import FloatArray
 from pboost.weak import Stump
 
+#: Orders in which the open exits of a tree are split.
+GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
 #: Share of the mass by which two classes may differ and count as equal.
 TIE = 1e-12
 #: Votes below this change no weight.
@@ -58,7 +60,7 @@ class StepRecord:
 
 Callback = Callable[[int, StepRecord], Any]
 #: For each exit, the mass of class -1 and that of class +1.
-Masses = tuple[tuple[float, float], tuple[float, float]]
+Masses = Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,36 @@ class VoteRule:
         )  # fmt: skip
         perfect = not min(n0, p0) and not min(n1, p1)
         return SplitStep((below, above), after / total, perfect)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLimits:
+    """Which exits of a tree are split, and how many.
+
+    Attributes
+    ----------
+    nodes : int
+        Greatest number of nodes.
+    depth : int
+        Greatest number of nodes on a path.
+    growth : str
+        One of `GROWTHS`.
+    target : float
+        Certificate at which growth ends; negative where there is no target.
+    """
+
+    nodes: int
+    depth: int
+    growth: str
+    target: float
+
+
+def check_target(target: Any) -> float:
+    """Return a target certificate, checked; -1 for None."""
+    if target is None:
+        return -1.0
+    below_one = math.nextafter(1.0, 0.0)
+    return check_number("target_certificate", target, least=0.0, most=below_one, open_least=True)
 
 
 def vote_rule(kind: str, smoothing: Any, learning_rate: Any) -> VoteRule:

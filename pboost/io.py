@@ -37,6 +37,8 @@ _MEMBERS: dict[str, np.dtype[Any] | None] = {
     "certificate": np.dtype("<f8"),
     "cost": np.dtype("<f8"),
 }
+#: Members that only some models have.
+_OPTIONAL: dict[str, np.dtype[Any]] = {"answer": np.dtype("<f8")}
 #: Kinds of label that have the same bytes on every machine: no long double, no objects.
 _LABEL_KINDS = "biufU"
 _MAX_NUMBER_BYTES = 8
@@ -171,6 +173,7 @@ def _arrays(model: DecisionGraph) -> dict[str, NDArray[Any]]:
             f"got dtype {model.labels.dtype}"
         )
     arrays = {name: getattr(model, name) for name in COLUMNS}
+    arrays |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name) is not None}
     arrays["labels"] = model.labels
     arrays["certificate"] = model.record.certificate
     arrays["cost"] = model.record.cost
@@ -326,14 +329,15 @@ def _read_columns(
     columns = header.get("columns")
     if not isinstance(columns, dict) or not all(isinstance(c, dict) for c in columns.values()):
         raise ModelFileError("header: 'columns' is missing or not a table")
-    for name in columns.keys() - _MEMBERS.keys():
+    known = {**_MEMBERS, **{name: _OPTIONAL[name] for name in _OPTIONAL.keys() & columns.keys()}}
+    for name in columns.keys() - known.keys():
         newer = tuple(header["version"]) > VERSION
         if not (newer and columns[name].get("optional") is True):
             raise ModelFileError(f"column {name!r} is unknown to pboost {__version__}")
     for name in members.keys() - columns.keys() - {"header"}:
         raise ModelFileError(f"member {members[name].filename!r} is not listed in the header")
     arrays = {}
-    for name, dtype in _MEMBERS.items():
+    for name, dtype in known.items():
         if name not in columns:
             raise ModelFileError(f"column {name!r} is missing")
         content = _read_member(archive, members, name)
@@ -371,6 +375,7 @@ def _build(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Dec
             bias=header["bias"],
             settings=header["settings"],
             record=record,
+            **{name: arrays[name] for name in _OPTIONAL if name in arrays},
         )
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"not a valid model: {error}") from error

@@ -1,9 +1,9 @@
 """Observation models: how sure the answer of a weak classifier is.
 
 An observation model gives the probability that a row takes either exit of a weak classifier. The
-models here give it as a table over the side on which the row lies (0: below the threshold, 1: above)
-and the row's class (0: the first label, 1: the second), so that a soft node costs as much as a
-weighted stump.
+models here give it as a table over the side on which the row lies (0: below the threshold, 1:
+above) and the row's class (0: the first label, 1: the second), so that a soft node costs as much
+as a weighted stump.
 """
 
 from __future__ import annotations
@@ -111,6 +111,11 @@ class AdaTree2(Observation):
         """Return more certain answers on the side that holds more of a row's class."""
         below, above = (1 + np.sqrt(side_shares(reach))) / 2
         return np.stack([1 - below, above])
+
+
+def split_masses(by_side: FloatArray, table: FloatArray) -> FloatArray:
+    """Return the class masses (exit, class) that a table of answers makes of (side, class)."""
+    return np.stack([(by_side * (1 - table)).sum(axis=0), (by_side * table).sum(axis=0)])
 
 
 def side_shares(reach: FloatArray) -> FloatArray:

@@ -81,6 +81,12 @@ class StumpSearch:
         self._bound = np.empty((d, MAX_BINS))
         self._best = np.empty(d)
 
+    def fill_fixed(self, weights: Weights) -> None:
+        """Write the fixed-point images of weights, and their masses."""
+        reweight.to_fixed(weights.real, weights.scale, weights.fixed)
+        middle = self._data.n_negative
+        weights.masses = (int(weights.fixed[:middle].sum()), int(weights.fixed[middle:].sum()))
+
     def best(self, weights: Weights) -> Cut | None:
         """Return the best stump for rows of these weights, None where no cut is legal."""
         negative, positive = weights.masses
@@ -106,6 +112,14 @@ class StumpSearch:
         feature, cut_bin, position, n0, p0 = found
         masses = (float(n0), float(p0)), (float(negative - n0), float(positive - p0))
         return Cut(feature, cut_bin, position, masses)
+
+    def side_masses(self, cut: Cut, source: FloatArray, scratch: Weights) -> FloatArray:
+        """Return the masses (side, class) that a cut makes of other weights, as shares of all."""
+        self.reweight(cut, np.ones((2, 2)), source, scratch)
+        total = np.array(scratch.masses, dtype=np.float64)
+        self.reweight(cut, np.array([[1.0, 1.0], [0.0, 0.0]]), source, scratch)
+        below = np.array(scratch.masses, dtype=np.float64)
+        return np.stack([below, total - below]) / total.sum()
 
     def thresholds(self, cuts: list[Cut]) -> FloatArray:
         """Return the thresholds of cuts."""

@@ -13,7 +13,14 @@ from pboost._core import tree
 from pboost.columns import SortedColumns, midpoint
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
-from pboost.grow import Callback, StepRecord, VoteRule, constant_vote, cost_after
+from pboost.grow import (
+    Callback,
+    StepRecord,
+    TreeLimits,
+    VoteRule,
+    constant_vote,
+    cost_after,
+)
 from pboost.weak import CRITERIA, Stump
 
 #: Cells that the compiled loop works on between looks at signals: a tenth of a second.
@@ -25,10 +32,10 @@ NODES, EXITS, HEAP, PENDING = range(4)
 class TreeArrays:
     """What the kernel reads and writes while one tree grows; see `pboost._core.tree`.
 
-    Exits are rows of `exit_int` (start, stop, parent node, side, depth, shift), `exit_mass` (class
-    masses, fixed point) and `exit_real` (votes gathered, key). Nodes are rows of `node_int`
-    (feature, next of either exit, and where it cuts: two rows or two bins) and `node_real` (votes,
-    reach, bound, certificate).
+    Exits are rows of `exit_int` (start, stop, parent node, side, depth, shift, feature chosen),
+    `exit_mass` (class masses, fixed point) and `exit_real` (votes gathered, key, score chosen).
+    Nodes are rows of `node_int` (feature, next of either exit, and where it cuts: two rows or two
+    bins) and `node_real` (votes, reach, bound, certificate).
     """
 
     def __init__(
@@ -36,14 +43,12 @@ class TreeArrays:
         data: TrainingData,
         weak: Stump,
         rule: VoteRule,
-        max_nodes: int,
-        max_depth: int,
-        breadth_first: bool,
+        limits: TreeLimits,
     ) -> None:
         n, d = data.n_rows, data.columns.n_features
         columns = data.columns
         exact = data.exact
-        self.data, self.rule = data, rule
+        self.data, self.rule, self.target = data, rule, limits.target
         # Growing partitions the orders in place: prepared data belong to one fit.
         self.order = data.searched_order()
         self.codes, self.n_bins = columns.codes, columns.n_bins
@@ -53,26 +58,26 @@ class TreeArrays:
         self.spare = np.empty(n, dtype=np.int32)
         self.best = np.empty(d)
         # Pages of these that are never written are never taken from the system.
-        capacity = min(max_nodes, max(n - 1, 1))
-        self.exit_int = np.empty((2 * capacity + 1, 6), dtype=np.int32)
+        capacity = min(limits.nodes, max(n - 1, 1))
+        self.exit_int = np.empty((2 * capacity + 1, 7), dtype=np.int32)
         self.exit_mass = np.empty((2 * capacity + 1, 2), dtype=np.int64)
-        self.exit_real = np.empty((2 * capacity + 1, 2))
+        self.exit_real = np.empty((2 * capacity + 1, 3))
         self.heap = np.zeros(capacity + 1, dtype=np.int32)
         self.node_int = np.empty((capacity, 5), dtype=np.int32)
         self.node_real = np.empty((capacity, 5))
         # The root's entrance is the first open exit, and all of the certificate.
-        self.exit_int[0] = 0, n, OUT, 0, 0, 0
+        self.exit_int[0] = 0, n, OUT, 0, 0, 0, 0
         self.exit_mass[0] = data.class_masses()
-        self.exit_real[0] = 0.0, 0.0
-        self.counter = np.array([0, 1, 1, 0], dtype=np.int64)
+        self.exit_real[0] = 0.0
+        self.counter = np.array([0, 1, 0, 0], dtype=np.int64)
         self.certificate = np.array([1.0, 0.0])
         self.sizes = (
             n, d, data.n_negative, capacity, weak.min_count, CRITERIA.index(weak.criterion),
-            max_depth, exact, breadth_first,
+            limits.depth, exact, tree.GROWTH[limits.growth],
         )  # fmt: skip
         self.reals = (
             data.scale, float(self.exit_mass[0].sum()), weak.min_weight, rule.smoothing,
-            rule.learning_rate,
+            rule.learning_rate, limits.target,
         )  # fmt: skip
 
     @property
@@ -101,7 +106,7 @@ class TreeArrays:
     def open_mass(self) -> float:
         """Return the sum of the boosted weights of all open exits: the certificate."""
         exits = slice(1, int(self.counter[EXITS]))
-        _, _, parent, side, _, shift = self.exit_int[exits].T
+        _, _, parent, side, _, shift, _ = self.exit_int[exits].T
         is_open = self.node_int[parent, 1 + side] == OUT
         mass = np.ldexp(self.exit_mass[exits].astype(np.float64), -shift[:, None])
         votes = self.exit_real[exits, 0]
@@ -133,17 +138,24 @@ class TreeArrays:
 
 def grow_tree(arrays: TreeArrays, workers: threads.Workers, callback: Callback | None) -> str:
     """Open exits until done; returns why growing stopped."""
-    large = threads.MIN_CELLS if workers.n_threads > 1 else np.iinfo(np.int64).max
+    # Looking ahead searches exits when they arise, in the compiled loop.
+    serial = workers.n_threads == 1 or arrays.sizes[-1] == tree.GROWTH["look-ahead"]
+    large = np.iinfo(np.int64).max if serial else threads.MIN_CELLS
     cells = CELLS_PER_CALL if callback is None else 1
     told = 0
+    tree.open_root(arrays)
     while True:
         status = tree.grow(arrays, cells, large)
         if status == tree.STATUS["large"]:
             _split_with_threads(arrays, workers)
+            if arrays.certificate.sum() <= arrays.target:
+                status = tree.STATUS["target"]
         if callback is not None and arrays.n_nodes > told:
             told = arrays.n_nodes
             if callback(told, arrays.step_record(told - 1)):
                 return "stopped by the callback"
+        if status == tree.STATUS["target"]:
+            return "the target certificate is reached"
         if status == tree.STATUS["all nodes"]:
             return "all nodes are opened"
         if status == tree.STATUS["done"]:

@@ -1,16 +1,24 @@
 # The state of a growing tree, borrowed from the caller's arrays, and the heap of its open exits.
+from libc.math cimport ceil, exp, ldexp
 from libc.string cimport memcpy
 
+from pboost._core._cut cimport Limits
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
-# Columns of exit_int, exit_mass and counter.
+# Columns of exit_int and counter.
 cdef enum:
-    START, STOP, PARENT, SIDE, DEPTH, SHIFT
+    START, STOP, PARENT, SIDE, DEPTH, SHIFT, FEATURE, EXIT_INTS
+# Columns of exit_real.
+cdef enum:
+    VOTES, KEY, LIMIT, EXIT_REALS
 cdef enum:
     NODES, EXITS, HEAP, PENDING
 # What `grow` returns.
 cdef enum:
-    DONE, ALL_NODES, PAUSED, LARGE
+    DONE, ALL_NODES, PAUSED, LARGE, TARGET
+# Which open exit is split next.
+cdef enum:
+    LARGEST_BOUND, BREADTH_FIRST, LARGEST_ERROR, LOOK_AHEAD
 
 # Below this fixed-point mass an exit's weights are made anew.
 cdef enum:
@@ -38,15 +46,16 @@ cdef struct Tree:
     double* certificate
     Py_ssize_t n, d, n_negative, max_nodes, min_count
     int criterion, max_depth
-    bint exact, breadth_first
-    double scale, root_mass, min_weight, smoothing, learning_rate
+    int growth
+    bint exact
+    double scale, root_mass, min_weight, smoothing, learning_rate, target
 
 
 # The heap of open exits: largest key first, the exit opened first among equals.
 
 cdef inline bint comes_before(const Tree* t, int32_t a, int32_t b) noexcept nogil:
-    if t.exit_real[2 * a + 1] != t.exit_real[2 * b + 1]:
-        return t.exit_real[2 * a + 1] > t.exit_real[2 * b + 1]
+    if t.exit_real[EXIT_REALS * a + KEY] != t.exit_real[EXIT_REALS * b + KEY]:
+        return t.exit_real[EXIT_REALS * a + KEY] > t.exit_real[EXIT_REALS * b + KEY]
     return a < b
 
 
@@ -89,3 +98,33 @@ cdef inline double rounded(double key) noexcept nogil:
     bits = (bits + 0x800) & ~<uint64_t>0xFFF
     memcpy(&key, &bits, 8)
     return key
+
+
+cdef inline double unit_of(const Tree* t, int32_t e) noexcept nogil:
+    """One unit of an exit's fixed-point weights, as a share of the root's mass."""
+    return ldexp(1.0, -t.exit_int[EXIT_INTS * e + SHIFT]) / t.root_mass
+
+
+cdef inline double boosted_mass(const Tree* t, int32_t e) noexcept nogil:
+    """Sum of the boosted weights of an exit, as a share of the root's: its part of C."""
+    cdef double votes = t.exit_real[EXIT_REALS * e + VOTES]
+    return (<double>t.exit_mass[2 * e] * exp(votes)
+            + <double>t.exit_mass[2 * e + 1] * exp(-votes)) * unit_of(t, e)
+
+
+cdef inline Limits limits_of(const Tree* t, int32_t e) noexcept nogil:
+    cdef Limits at
+    at.criterion = t.criterion
+    at.n = t.exit_int[EXIT_INTS * e + STOP] - t.exit_int[EXIT_INTS * e + START]
+    at.n_negative = t.n_negative
+    at.negative = t.exit_mass[2 * e]
+    at.positive = t.exit_mass[2 * e + 1]
+    at.min_weight = <int64_t>ceil(t.min_weight * (<double>at.negative + <double>at.positive))
+    at.min_count = t.min_count
+    return at
+
+
+cdef inline bint can_split(const Tree* t, int32_t e) noexcept nogil:
+    return (t.exit_mass[2 * e] > 0 and t.exit_mass[2 * e + 1] > 0
+            and t.exit_int[EXIT_INTS * e + DEPTH] < t.max_depth
+            and t.exit_int[EXIT_INTS * e + STOP] - t.exit_int[EXIT_INTS * e + START] >= 2 * t.min_count)

@@ -13,7 +13,7 @@ The caller's arrays (see `TreeArrays` in tree_growth.py) are borrowed for one ca
 exit are fixed * 2**-shift in units of the root's; they are made anew, with a larger shift, when
 little of the root's mass is left, so that small masses keep their precision.
 """
-from libc.math cimport INFINITY, ceil, exp, frexp, ldexp
+from libc.math cimport INFINITY, exp, frexp, ldexp
 from libc.stdint cimport uintptr_t
 
 from pboost._core._bins cimport partition_rows, search_bins
@@ -21,12 +21,20 @@ from pboost._core._cut cimport Limits
 from pboost._core._math cimport half_log_odds, score_limit
 from pboost._core._segment cimport first_cut, partition_segment, search_rows
 from pboost._core._tree cimport (
-    ALL_NODES, DEPTH, DONE, EXITS, FULL_MASS_BITS, HEAP, LARGE, LEAST_MASS_BITS, NODES, PARENT,
-    PAUSED, PENDING, SHIFT, SIDE, START, STOP, Tree, pop, push, rounded,
+    ALL_NODES, BREADTH_FIRST, DEPTH, DONE, EXIT_INTS, EXIT_REALS, EXITS, FEATURE, FULL_MASS_BITS,
+    HEAP, KEY, LARGE, LARGEST_BOUND, LARGEST_ERROR, LEAST_MASS_BITS, LIMIT, LOOK_AHEAD, NODES,
+    PARENT, PAUSED, PENDING, SHIFT, SIDE, START, STOP, TARGET, Tree, VOTES, boosted_mass, can_split,
+    limits_of, pop, push, rounded, unit_of,
 )
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t
 
-STATUS = {"done": DONE, "all nodes": ALL_NODES, "paused": PAUSED, "large": LARGE}
+STATUS = {
+    "done": DONE, "all nodes": ALL_NODES, "paused": PAUSED, "large": LARGE, "target": TARGET,
+}
+GROWTH = {
+    "largest-bound": LARGEST_BOUND, "breadth-first": BREADTH_FIRST,
+    "largest-error": LARGEST_ERROR, "look-ahead": LOOK_AHEAD,
+}
 
 
 cdef void* address(array):
@@ -54,31 +62,19 @@ cdef Tree read_tree(arrays):
     t.counter = <int64_t*>address(arrays.counter)
     t.certificate = <double*>address(arrays.certificate)
     (t.n, t.d, t.n_negative, t.max_nodes, t.min_count, t.criterion, t.max_depth, t.exact,
-     t.breadth_first) = arrays.sizes
-    (t.scale, t.root_mass, t.min_weight, t.smoothing, t.learning_rate) = arrays.reals
+     t.growth) = arrays.sizes
+    (t.scale, t.root_mass, t.min_weight, t.smoothing, t.learning_rate, t.target) = arrays.reals
     return t
 
 
 # ---------------------------------------------------------------------------------------------
 # Search, split and partition of one exit. Each works on a range of features.
 
-cdef Limits limits_of(const Tree* t, int32_t e) noexcept nogil:
-    cdef Limits at
-    at.criterion = t.criterion
-    at.n = t.exit_int[6 * e + STOP] - t.exit_int[6 * e + START]
-    at.n_negative = t.n_negative
-    at.negative = t.exit_mass[2 * e]
-    at.positive = t.exit_mass[2 * e + 1]
-    at.min_weight = <int64_t>ceil(t.min_weight * (<double>at.negative + <double>at.positive))
-    at.min_count = t.min_count
-    return at
-
-
 cdef void search_features(
     const Tree* t, int32_t e, Py_ssize_t first, Py_ssize_t last
 ) noexcept nogil:
     cdef Limits at = limits_of(t, e)
-    cdef Py_ssize_t f, start = t.exit_int[6 * e + START]
+    cdef Py_ssize_t f, start = t.exit_int[EXIT_INTS * e + START]
     cdef double found = INFINITY
     cdef int ignored_bin = 0
     cdef int64_t ignored = 0
@@ -96,7 +92,7 @@ cdef int split_exact(
     Tree* t, int32_t e, const Limits* at, Py_ssize_t f, double limit, int64_t* below
 ) noexcept nogil:
     """Locate the cut, mark the side of each row; returns the number of rows below."""
-    cdef Py_ssize_t i, start = t.exit_int[6 * e + START]
+    cdef Py_ssize_t i, start = t.exit_int[EXIT_INTS * e + START]
     cdef const int32_t* order = t.order + f * t.n + start
     cdef Py_ssize_t position
     cdef int32_t node = <int32_t>t.counter[NODES]
@@ -114,7 +110,7 @@ cdef int split_exact(
 cdef int split_binned(
     Tree* t, int32_t e, const Limits* at, Py_ssize_t f, double limit, int64_t* below
 ) noexcept nogil:
-    cdef Py_ssize_t start = t.exit_int[6 * e + START]
+    cdef Py_ssize_t start = t.exit_int[EXIT_INTS * e + START]
     cdef int32_t node = <int32_t>t.counter[NODES]
     cdef int cut_bin = 0
     search_bins(at, t.codes + f * t.n, t.n_bins[f], t.rows + start, t.fixed, limit, &cut_bin,
@@ -124,15 +120,9 @@ cdef int split_binned(
     return <int>partition_rows(t.rows + start, at.n, t.codes + f * t.n, cut_bin, t.spare)
 
 
-cdef bint can_split(const Tree* t, int32_t e) noexcept nogil:
-    return (t.exit_mass[2 * e] > 0 and t.exit_mass[2 * e + 1] > 0
-            and t.exit_int[6 * e + DEPTH] < t.max_depth
-            and t.exit_int[6 * e + STOP] - t.exit_int[6 * e + START] >= 2 * t.min_count)
-
-
 cdef void refine_weights(Tree* t, int32_t e) noexcept nogil:
     """Make the fixed-point weights of an exit anew if little of the root's mass is left."""
-    cdef Py_ssize_t i, start = t.exit_int[6 * e + START], stop = t.exit_int[6 * e + STOP]
+    cdef Py_ssize_t i, start = t.exit_int[EXIT_INTS * e + START], stop = t.exit_int[EXIT_INTS * e + STOP]
     cdef const int32_t* rows = t.order if t.exact else t.rows
     cdef double total = 0.0
     cdef int exponent = 0
@@ -142,20 +132,12 @@ cdef void refine_weights(Tree* t, int32_t e) noexcept nogil:
     for i in range(start, stop):
         total += t.weight[row_of(rows[i])] * t.scale
     frexp(total, &exponent)
-    t.exit_int[6 * e + SHIFT] = FULL_MASS_BITS - exponent
+    t.exit_int[EXIT_INTS * e + SHIFT] = FULL_MASS_BITS - exponent
     t.exit_mass[2 * e] = t.exit_mass[2 * e + 1] = 0
     for i in range(start, stop):
         row = row_of(rows[i])
         t.fixed[row] = <int64_t>(ldexp(t.weight[row] * t.scale, FULL_MASS_BITS - exponent) + 0.5)
         t.exit_mass[2 * e + (row >= t.n_negative)] += t.fixed[row]
-
-
-cdef double boosted_mass(const Tree* t, int32_t e) noexcept nogil:
-    """Sum of the boosted weights of an exit, as a share of the root's: its part of C."""
-    cdef double votes = t.exit_real[2 * e]
-    cdef double unit = ldexp(1.0, -t.exit_int[6 * e + SHIFT]) / t.root_mass
-    return (<double>t.exit_mass[2 * e] * exp(votes)
-            + <double>t.exit_mass[2 * e + 1] * exp(-votes)) * unit
 
 
 cdef int32_t add_exit(
@@ -164,15 +146,15 @@ cdef int32_t add_exit(
 ) noexcept nogil:
     cdef int32_t e = <int32_t>t.counter[EXITS]
     t.counter[EXITS] += 1
-    t.exit_int[6 * e + START] = <int32_t>start
-    t.exit_int[6 * e + STOP] = <int32_t>stop
-    t.exit_int[6 * e + PARENT] = <int32_t>t.counter[NODES]
-    t.exit_int[6 * e + SIDE] = side
-    t.exit_int[6 * e + DEPTH] = t.exit_int[6 * parent_exit + DEPTH] + 1
-    t.exit_int[6 * e + SHIFT] = t.exit_int[6 * parent_exit + SHIFT]
+    t.exit_int[EXIT_INTS * e + START] = <int32_t>start
+    t.exit_int[EXIT_INTS * e + STOP] = <int32_t>stop
+    t.exit_int[EXIT_INTS * e + PARENT] = <int32_t>t.counter[NODES]
+    t.exit_int[EXIT_INTS * e + SIDE] = side
+    t.exit_int[EXIT_INTS * e + DEPTH] = t.exit_int[EXIT_INTS * parent_exit + DEPTH] + 1
+    t.exit_int[EXIT_INTS * e + SHIFT] = t.exit_int[EXIT_INTS * parent_exit + SHIFT]
     t.exit_mass[2 * e] = mass[0]
     t.exit_mass[2 * e + 1] = mass[1]
-    t.exit_real[2 * e] = t.exit_real[2 * parent_exit] + vote
+    t.exit_real[EXIT_REALS * e + VOTES] = t.exit_real[EXIT_REALS * parent_exit + VOTES] + vote
     return e
 
 
@@ -186,15 +168,11 @@ cdef void count_certificate(Tree* t, double change) noexcept nogil:
     t.certificate[0] = total
 
 
-cdef bint split_exit(Tree* t, int32_t e) noexcept nogil:
-    """The split step at an exit whose features have been searched; False where none can be cut."""
+cdef bint choose(Tree* t, int32_t e) noexcept nogil:
+    """Note the feature and the score to be split at, of an exit just searched; False if none."""
     cdef Limits at = limits_of(t, e)
-    cdef Py_ssize_t f, start = t.exit_int[6 * e + START], middle
-    cdef int32_t node = <int32_t>t.counter[NODES], parent = t.exit_int[6 * e + PARENT]
-    cdef int64_t[2][2] mass
-    cdef double found = INFINITY, limit, share, delta, vote, before = boosted_mass(t, e)
-    cdef double up = exp(t.exit_real[2 * e])
-    cdef int side
+    cdef Py_ssize_t f
+    cdef double found = INFINITY, limit
     for f in range(t.d):
         found = min(found, t.best[f])
     if found == INFINITY:
@@ -203,27 +181,89 @@ cdef bint split_exit(Tree* t, int32_t e) noexcept nogil:
     f = 0
     while t.best[f] > limit:
         f += 1
+    t.exit_int[EXIT_INTS * e + FEATURE] = <int32_t>f
+    t.exit_real[EXIT_REALS * e + LIMIT] = limit
+    return True
+
+
+cdef double exit_vote(const Tree* t, int32_t e, const int64_t* mass) noexcept nogil:
+    """Vote of a child of exit `e` with these class masses."""
+    cdef double up = exp(t.exit_real[EXIT_REALS * e + VOTES])
+    cdef double negative = <double>t.exit_mass[2 * e] * up
+    cdef double positive = <double>t.exit_mass[2 * e + 1] / up
+    return t.learning_rate * half_log_odds(
+        <double>mass[1] / up, <double>mass[0] * up, t.smoothing * (negative + positive))
+
+
+cdef double decrease(Tree* t, int32_t e) noexcept nogil:
+    """By how much splitting exit `e`, where `choose` has been, lowers the certificate."""
+    cdef Limits at = limits_of(t, e)
+    cdef Py_ssize_t f = t.exit_int[EXIT_INTS * e + FEATURE]
+    cdef Py_ssize_t start = t.exit_int[EXIT_INTS * e + START]
+    cdef double limit = t.exit_real[EXIT_REALS * e + LIMIT], votes, after = 0.0
+    cdef int64_t[2][2] mass
+    cdef int side, ignored = 0
+    mass[0][0] = mass[0][1] = 0
+    if t.exact:
+        first_cut(&at, t.order + f * t.n + start, t.fixed, 0, at.n, &mass[0][0], &mass[0][1],
+                  limit)
+    else:
+        search_bins(&at, t.codes + f * t.n, t.n_bins[f], t.rows + start, t.fixed, limit, &ignored,
+                    &mass[0][0], &mass[0][1])
+    mass[1][0] = at.negative - mass[0][0]
+    mass[1][1] = at.positive - mass[0][1]
+    for side in range(2):
+        votes = t.exit_real[EXIT_REALS * e + VOTES] + exit_vote(t, e, mass[side])
+        after += <double>mass[side][0] * exp(votes) + <double>mass[side][1] * exp(-votes)
+    return boosted_mass(t, e) - after * unit_of(t, e)
+
+
+cdef bint set_key(Tree* t, int32_t e) noexcept nogil:
+    """Give an open exit its place in the order of splitting; False if it cannot be split."""
+    cdef double* key = &t.exit_real[EXIT_REALS * e + KEY]
+    if t.growth == BREADTH_FIRST:
+        key[0] = -<double>e
+    elif t.growth == LARGEST_BOUND:
+        key[0] = rounded(boosted_mass(t, e))
+    elif t.growth == LARGEST_ERROR:
+        # The class that is not predicted: + is where the votes are positive.
+        key[0] = rounded(<double>t.exit_mass[2 * e + (t.exit_real[EXIT_REALS * e + VOTES] <= 0)]
+                         * unit_of(t, e))
+    else:
+        search_features(t, e, 0, t.d)
+        if not choose(t, e):
+            return False
+        key[0] = rounded(decrease(t, e))
+    return True
+
+
+cdef bint split_exit(Tree* t, int32_t e) noexcept nogil:
+    """The split step at an exit where `choose` has been; False where no cut is found."""
+    cdef Limits at = limits_of(t, e)
+    cdef Py_ssize_t f = t.exit_int[EXIT_INTS * e + FEATURE]
+    cdef Py_ssize_t start = t.exit_int[EXIT_INTS * e + START], middle
+    cdef int32_t node = <int32_t>t.counter[NODES], parent = t.exit_int[EXIT_INTS * e + PARENT]
+    cdef int64_t[2][2] mass
+    cdef double limit = t.exit_real[EXIT_REALS * e + LIMIT], before = boosted_mass(t, e), vote
+    cdef int side
     middle = start + (split_exact(t, e, &at, f, limit, mass[0]) if t.exact
                       else split_binned(t, e, &at, f, limit, mass[0]))
-    if not start < middle < t.exit_int[6 * e + STOP]:
+    if not start < middle < t.exit_int[EXIT_INTS * e + STOP]:
         return False
     mass[1][0] = at.negative - mass[0][0]
     mass[1][1] = at.positive - mass[0][1]
-    share = <double>at.negative + <double>at.positive
-    delta = t.smoothing * (<double>at.negative * up + <double>at.positive / up)
     t.node_int[5 * node] = <int32_t>f
     t.node_int[5 * node + 1] = t.node_int[5 * node + 2] = -1
     if parent >= 0:
-        t.node_int[5 * parent + 1 + t.exit_int[6 * e + SIDE]] = node
+        t.node_int[5 * parent + 1 + t.exit_int[EXIT_INTS * e + SIDE]] = node
     count_certificate(t, -before)
     for side in range(2):
-        vote = t.learning_rate * half_log_odds(
-            <double>mass[side][1] / up, <double>mass[side][0] * up, delta)
+        vote = exit_vote(t, e, mass[side])
         t.node_real[5 * node + side] = vote
         count_certificate(t, boosted_mass(t, add_exit(
             t, e, side, start if side == 0 else middle,
-            middle if side == 0 else t.exit_int[6 * e + STOP], mass[side], vote)))
-    t.node_real[5 * node + 2] = share * ldexp(1.0, -t.exit_int[6 * e + SHIFT]) / t.root_mass
+            middle if side == 0 else t.exit_int[EXIT_INTS * e + STOP], mass[side], vote)))
+    t.node_real[5 * node + 2] = (<double>at.negative + <double>at.positive) * unit_of(t, e)
     t.node_real[5 * node + 3] = before
     t.node_real[5 * node + 4] = max(t.certificate[0] + t.certificate[1], 0.0)
     t.counter[NODES] += 1
@@ -234,8 +274,8 @@ cdef void partition_features(
     Tree* t, int32_t e, Py_ssize_t first, Py_ssize_t last, int32_t* spare
 ) noexcept nogil:
     """Partition the segment of exit `e`, just split, in a range of features."""
-    cdef Py_ssize_t f, start = t.exit_int[6 * e + START]
-    cdef Py_ssize_t n = t.exit_int[6 * e + STOP] - start
+    cdef Py_ssize_t f, start = t.exit_int[EXIT_INTS * e + START]
+    cdef Py_ssize_t n = t.exit_int[EXIT_INTS * e + STOP] - start
     cdef int32_t cut = t.node_int[5 * (t.counter[NODES] - 1)]
     for f in range(first, last):
         if f != cut:
@@ -253,13 +293,20 @@ cdef void open_children(Tree* t) noexcept nogil:
     for e in range(newest - 2, newest):
         if can_split(t, e):
             refine_weights(t, e)
-            t.exit_real[2 * e + 1] = (
-                -<double>e if t.breadth_first else rounded(boosted_mass(t, e)))
-            push(t, e)
+            if set_key(t, e):
+                push(t, e)
 
 
 # ---------------------------------------------------------------------------------------------
 # What Python calls.
+
+def open_root(arrays):
+    """Put the root's entrance, exit 0, on the heap if it can be split."""
+    cdef Tree t = read_tree(arrays)
+    with nogil:
+        if can_split(&t, 0) and set_key(&t, 0):
+            push(&t, 0)
+
 
 def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
     """Open exits until about `cells` cells are done; an exit of more than `large` cells is left.
@@ -280,17 +327,23 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
                 status = PAUSED
                 break
             e = pop(&t)
-            size = (t.exit_int[6 * e + STOP] - t.exit_int[6 * e + START]) * t.d
+            size = (t.exit_int[EXIT_INTS * e + STOP] - t.exit_int[EXIT_INTS * e + START]) * t.d
             if size > large:
                 t.counter[PENDING] = e
                 status = LARGE
                 break
             done += size
-            search_features(&t, e, 0, t.d)
+            if t.growth != LOOK_AHEAD:
+                search_features(&t, e, 0, t.d)
+                if not choose(&t, e):
+                    continue
             if split_exit(&t, e):
                 if t.exact and children_can_split(&t):
                     partition_features(&t, e, 0, t.d, t.spare)
                 open_children(&t)
+                if t.certificate[0] + t.certificate[1] <= t.target:
+                    status = TARGET
+                    break
     return status
 
 
@@ -306,7 +359,8 @@ def split_pending(arrays):
     cdef Tree t = read_tree(arrays)
     cdef bint split
     with nogil:
-        split = split_exit(&t, <int32_t>t.counter[PENDING])
+        split = (choose(&t, <int32_t>t.counter[PENDING])
+                 and split_exit(&t, <int32_t>t.counter[PENDING]))
         if split and not (t.exact and children_can_split(&t)):
             open_children(&t)
             split = False

@@ -1,0 +1,117 @@
+"""Evaluation of a decision graph whose answers are uncertain: reach, expectations, random walks.
+
+Arrays: X (n, d) float64; feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote
+(n_nodes, 2) as in `DecisionGraph`; answer (n_nodes, 2, 2), the probability of exit 1 by side of
+the threshold and class; label (n,) 0 or 1, the class whose answers a row gets.
+"""
+from libc.math cimport exp
+from libc.string cimport memset
+
+from pboost._core cimport _rng
+from pboost._core.types cimport int32_t, uint8_t, uint64_t
+
+
+def reach(
+    const double[:, ::1] X, const int32_t[::1] feature, const double[::1] threshold,
+    const int32_t[:, ::1] next_, const double[:, :, ::1] answer, const uint8_t[::1] label,
+    double[:, ::1] out,
+):
+    """Probability out (n, n_nodes) that each row arrives at each node, summed over paths."""
+    cdef Py_ssize_t i, node, n = X.shape[0], n_nodes = feature.shape[0]
+    cdef int side, to
+    cdef double above
+    with nogil:
+        for i in range(n):
+            memset(&out[i, 0], 0, <size_t>n_nodes * sizeof(double))
+            out[i, 0] = 1.0
+            # Parents stand before children: a node's reach is complete when its turn comes.
+            for node in range(n_nodes):
+                if out[i, node] == 0.0:
+                    continue
+                side = X[i, feature[node]] > threshold[node]
+                above = answer[node, side, label[i]]
+                to = next_[node, 0]
+                if to >= 0:
+                    out[i, to] += out[i, node] * (1.0 - above)
+                to = next_[node, 1]
+                if to >= 0:
+                    out[i, to] += out[i, node] * above
+
+
+def expected(
+    const double[:, ::1] X, const int32_t[::1] feature, const double[::1] threshold,
+    const int32_t[:, ::1] next_, const double[:, ::1] vote, const double[:, :, ::1] answer,
+    const uint8_t[::1] label, double bias, double[::1] work, double[::1] score, double[::1] loss,
+):
+    """Expected decision value and expected exponential loss of each row.
+
+    WORK work (2 * n_nodes,); OUT score (n,) E[H]; loss (n,) E[exp(-H y)], y = +1 for label 1.
+    """
+    cdef Py_ssize_t i, node, n = X.shape[0], n_nodes = feature.shape[0]
+    cdef int side, exit_, to
+    cdef double sign, q, p, w
+    cdef double* arrives
+    cdef double* weight
+    if work.shape[0] < 2 * n_nodes or not n_nodes:
+        raise ValueError("expected: work array too small, or no nodes")
+    arrives = &work[0]
+    weight = arrives + n_nodes
+    with nogil:
+        for i in range(n):
+            memset(arrives, 0, <size_t>(2 * n_nodes) * sizeof(double))
+            sign = 1.0 if label[i] else -1.0
+            arrives[0] = 1.0
+            weight[0] = exp(-bias * sign)
+            score[i] = bias
+            loss[i] = 0.0
+            for node in range(n_nodes):
+                p = arrives[node]
+                if p == 0.0:
+                    continue
+                side = X[i, feature[node]] > threshold[node]
+                for exit_ in range(2):
+                    q = answer[node, side, label[i]] if exit_ else (
+                        1.0 - answer[node, side, label[i]])
+                    w = weight[node] * q * exp(-vote[node, exit_] * sign)
+                    score[i] += p * q * vote[node, exit_]
+                    to = next_[node, exit_]
+                    if to >= 0:
+                        arrives[to] += p * q
+                        weight[to] += w
+                    else:
+                        loss[i] += w
+
+
+def sample(
+    const double[:, ::1] X, const int32_t[::1] feature, const double[::1] threshold,
+    const int32_t[:, ::1] next_, const double[:, ::1] vote, const double[:, :, ::1] answer,
+    double bias, uint64_t key, Py_ssize_t draws, Py_ssize_t start, Py_ssize_t stop,
+    double[::1] score,
+):
+    """Mean decision value over `draws` random walks of each of the rows start..stop-1.
+
+    The answer of a node to a row depends on (key, node, row, draw) alone; the tables' first class
+    is used. OUT score (n,).
+    """
+    cdef Py_ssize_t i, k, node, n_nodes = feature.shape[0]
+    cdef int side, taken
+    cdef double total
+    with nogil:
+        for i in range(start, stop):
+            total = 0.0
+            for k in range(draws):
+                node = 0 if n_nodes else -1
+                while node >= 0:
+                    side = X[i, feature[node]] > threshold[node]
+                    taken = _rng.uniform(key, <uint64_t>node, <uint64_t>i, <uint64_t>k) < (
+                        answer[node, side, 0])
+                    total += vote[node, taken]
+                    node = next_[node, taken]
+            score[i] = bias + total / draws
+
+
+def uniforms(uint64_t key, uint64_t node, uint64_t row, double[::1] out):
+    """The first draws of the stream (key, node, row): for tests."""
+    cdef Py_ssize_t k
+    for k in range(out.shape[0]):
+        out[k] = _rng.uniform(key, node, row, <uint64_t>k)

@@ -1,0 +1,310 @@
+"""Growth of nested matryoshki: ports, the trees between them, and how exits are collected.
+
+A classifier of level 0 is a weak classifier; one of level k is a tree of classifiers of level
+k - 1. It is entered through a port, where exits join, and leaves two ports behind, one for each of
+its answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pboost.data import TrainingData
+from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
+from pboost.grow import Callback, StepRecord, VoteRule, constant_vote, cost_after
+from pboost.observation import Observation, split_masses
+from pboost.soft_growth import fixed_scale, rounded
+from pboost.stump_search import Cut, StumpSearch, Weights
+
+COLLECTS = ("additive", "sign")
+JOINS = ("sign", "all")
+#: Reach below this share of all weight is none: weights are kept from becoming subnormal.
+NO_REACH = 1e-250
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Port:
+    """Exits that join, and the rows there.
+
+    Attributes
+    ----------
+    edges : tuple of (node, exit)
+        The exits.
+    weight : ndarray of float64, shape (n,)
+        Boosted weights of the rows, shares of all weight.
+    reach : ndarray of float64, shape (n,)
+        Reach masses: starting weight times probability of arriving.
+    masses : tuple of float
+        Sum of `weight` over either class.
+    arrives : float
+        Sum of `reach`.
+    votes : float
+        Votes gathered inside the classifier that is being built; where paths join, their mean.
+    """
+
+    edges: tuple[tuple[int, int], ...]
+    weight: FloatArray
+    reach: FloatArray
+    masses: tuple[float, float]
+    arrives: float
+    votes: float
+
+    @property
+    def bound(self) -> float:
+        """Part of the certificate that the port carries."""
+        return self.masses[0] + self.masses[1]
+
+
+class GrowthStopped(Exception):  # noqa: N818 - not an error
+    """Raised through the levels when the callback ends growth."""
+
+
+class NestedGrowth:
+    """Builds a matryoshka.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Rows, classes and starting weights.
+    search : StumpSearch
+        Finds stumps.
+    rule : VoteRule
+        Makes votes of masses.
+    observation : Observation
+        Makes tables of answers.
+    shape : tuple of int
+        Nodes of the trees of each level, innermost first.
+    collect : str
+        One of `COLLECTS`.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        search: StumpSearch,
+        rule: VoteRule,
+        observation: Observation,
+        shape: tuple[int, ...],
+        collect: str,
+    ) -> None:
+        self.data, self.search, self.rule = data, search, rule
+        self.observation, self.shape, self.collect = observation, shape, collect
+        self.scratch = Weights(
+            np.empty(data.n_rows), np.empty(data.n_rows, dtype=np.int64), 1.0, (0, 0)
+        )
+        self.cuts: list[Cut] = []
+        self.votes: list[list[float]] = []
+        self.tables: list[FloatArray] = []
+        self.next: list[list[int]] = []
+        self.reaches: list[float] = []
+        self.certificate = [1.0]
+        self.callback: Callback | None = None
+
+    def grow(self, join: str, callback: Callback | None) -> str:
+        """Build the whole; returns why growing stopped."""
+        self.callback = callback
+        start = self.data.weight / math.fsum(self.data.weight)
+        port = self.port((), start, start, 0.0)
+        depth = len(self.shape)
+        try:
+            if join == "sign":
+                complete = self.tree(depth, port, 0.0) is not None
+            else:
+                complete = self.chain(depth, port)
+        except GrowthStopped:
+            return "stopped by the callback"
+        if complete and len(self.cuts) == math.prod(self.shape):
+            return "all nodes are opened"
+        return "exits that could not be split left the shape incomplete"
+
+    def chain(self, depth: int, port: Port) -> bool:
+        """Chain classifiers of the level below, all open exits of one leading to the next."""
+        for _ in range(self.shape[-1]):
+            ports = self.tree(depth - 1, port, 0.0) if depth > 1 else self.node(port, 0.0)
+            if ports is None:
+                return False
+            port = joined(ports, 0.0)
+        return True
+
+    def classifier(self, level: int, port: Port, outside: float) -> list[Port] | None:
+        """Build a classifier of a level at a port; None if not one node can be opened.
+
+        `outside` is the certificate of all exits outside it.
+        """
+        if level == 0:
+            return self.node(port, outside)
+        first = len(self.cuts)
+        ports = self.tree(level, port, outside)
+        if ports is None:
+            return None
+        ports = (
+            self.merge(ports) if self.collect == "additive" else self.collapse(ports, port, first)
+        )
+        self.certificate[-1] = outside + math.fsum(p.bound for p in ports)
+        return ports
+
+    def tree(self, level: int, entrance: Port, outside: float) -> list[Port] | None:
+        """Grow a tree at a port: the next classifier at the open exit of largest bound."""
+        ports, stuck = [replace(entrance, votes=0.0)], set()
+        size = 0
+        while size < self.shape[level - 1]:
+            able = [port for port in ports if port.edges not in stuck]
+            if not able:
+                break
+            chosen = max(able, key=lambda port: rounded(port.bound))  # the first among equals
+            others = [port for port in ports if port is not chosen]
+            rest = outside + math.fsum(port.bound for port in others)
+            parts = self.classifier(level - 1, chosen, rest)
+            if parts is None:
+                stuck.add(chosen.edges)
+                continue
+            ports = others + [replace(p, votes=chosen.votes + p.votes) for p in parts]
+            size += 1
+        return ports if size else None
+
+    def node(self, port: Port, outside: float) -> list[Port] | None:
+        """Open a node at a port; returns its two exits, None if the port cannot be split."""
+        if not min(port.masses) > 0:
+            return None
+        weights = Weights(port.weight, self.scratch.fixed, fixed_scale(port.bound), (0, 0))
+        self.search.fill_fixed(weights)
+        cut = self.search.best(weights)
+        if cut is None:
+            return None
+        by_side = np.array(cut.masses) / weights.scale
+        reach = by_side
+        if self.observation.needs_class:
+            self.scratch.scale = fixed_scale(port.arrives)
+            reach = self.search.side_masses(cut, port.reach, self.scratch)
+        table = self.observation.table(reach)
+        step = self.rule.step(split_masses(by_side, table).tolist())
+        node = len(self.cuts)
+        self.cuts.append(cut)
+        self.votes.append(list(step.votes))
+        self.tables.append(table)
+        self.next.append([OUT, OUT])
+        self.reaches.append(port.arrives)
+        for parent, exit_ in port.edges:
+            self.next[parent][exit_] = node
+        ports = [
+            self.port_of(port, cut, node, exit_, table if exit_ else 1 - table, vote)
+            for exit_, vote in enumerate(step.votes)
+        ]
+        self.certificate.append(outside + ports[0].bound + ports[1].bound)
+        if self.callback is not None and self.callback(node + 1, self.newest(port.bound)):
+            raise GrowthStopped
+        return ports
+
+    def port_of(
+        self, port: Port, cut: Cut, node: int, exit_: int, answers: FloatArray, vote: float
+    ) -> Port:
+        """Return one exit of a new node as a port."""
+        weight, reach = np.empty_like(port.weight), np.empty_like(port.reach)
+        target = Weights(weight, self.scratch.fixed, fixed_scale(port.bound), (0, 0))
+        boost = np.exp([vote, -vote])
+        self.search.reweight(cut, answers * boost, port.weight, target)
+        target = Weights(reach, self.scratch.fixed, fixed_scale(port.arrives), (0, 0))
+        self.search.reweight(cut, answers, port.reach, target)
+        return self.port(((node, exit_),), weight, reach, vote)
+
+    def port(
+        self,
+        edges: tuple[tuple[int, int], ...],
+        weight: FloatArray,
+        reach: FloatArray,
+        votes: float,
+    ) -> Port:
+        """Return a port; sums its masses."""
+        middle = self.data.n_negative
+        masses = float(weight[:middle].sum()), float(weight[middle:].sum())
+        return Port(edges, weight, reach, masses, float(reach.sum()), votes)
+
+    def merge(self, ports: list[Port]) -> list[Port]:
+        """Collect additively: votes stay, weights and reaches of each group are summed."""
+        merged = []
+        for group in by_sign(ports):
+            if group:
+                arrives = math.fsum(port.arrives for port in group)
+                mean = math.fsum(port.arrives * port.votes for port in group) / arrives
+                merged.append(joined(group, mean))
+        return merged
+
+    def collapse(self, ports: list[Port], root: Port, first: int) -> list[Port]:
+        """Collect by sign: the nodes from `first` on become one classifier with two votes."""
+        middle = self.data.n_negative
+        groups = by_sign(ports)
+        plus = sum((port.reach for port in groups[1]), np.zeros_like(root.reach))
+        arrives = root.reach > NO_REACH
+        q = np.where(arrives, plus / np.where(arrives, root.reach, 1.0), 0.5).clip(0.0, 1.0)
+        answers = 1 - q, q
+        parts = [root.weight * answer for answer in answers]
+        step = self.rule.step(
+            [(float(part[:middle].sum()), float(part[middle:].sum())) for part in parts]
+        )
+        for votes in self.votes[first:]:
+            votes[:] = 0.0, 0.0
+        collapsed = []
+        for group, vote, part, answer in zip(groups, step.votes, parts, answers, strict=True):
+            if not group:
+                continue
+            edges = joined(group, vote).edges
+            for node, exit_ in edges:
+                self.votes[node][exit_] = vote
+            part[:middle] *= math.exp(vote)
+            part[middle:] *= math.exp(-vote)
+            collapsed.append(self.port(edges, part, root.reach * answer, vote))
+        return collapsed
+
+    def newest(self, bound: float) -> StepRecord:
+        """Return the record of the node opened last."""
+        node, cut = len(self.cuts) - 1, self.cuts[-1]
+        threshold = float(self.search.thresholds([cut])[0])
+        below, above = self.votes[-1]
+        return StepRecord(node, cut.feature, threshold, (below, above), bound, self.certificate[-1])
+
+    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
+        """Return the graph built so far."""
+        n = len(self.cuts)
+        bias = 0.0
+        if not n:
+            bias, self.certificate[0] = constant_vote(self.data, self.rule)
+        exact = self.observation.is_exact
+        return DecisionGraph(
+            feature=np.array([cut.feature for cut in self.cuts], dtype=np.int32),
+            threshold=self.search.thresholds(self.cuts),
+            next=np.array(self.next, dtype=np.int32).reshape(n, 2),
+            vote=np.array(self.votes).reshape(n, 2),
+            labels=self.data.labels,
+            n_features=self.data.columns.n_features,
+            feature_names=self.data.columns.names,
+            bias=bias,
+            settings=settings,
+            record=TrainingRecord(
+                np.array(self.certificate), cost_after(np.array(self.reaches)), stop_reason
+            ),
+            answer=None if exact else np.array(self.tables).reshape(n, 2, 2),
+        )
+
+
+def by_sign(ports: list[Port]) -> tuple[list[Port], list[Port]]:
+    """Return the ports whose votes are not positive, and the others."""
+    return [p for p in ports if p.votes <= 0], [p for p in ports if p.votes > 0]
+
+
+def joined(ports: list[Port], votes: float) -> Port:
+    """Return one port for several."""
+    if len(ports) == 1:
+        return replace(ports[0], votes=votes)
+    return Port(
+        tuple(edge for port in ports for edge in port.edges),
+        np.sum([port.weight for port in ports], axis=0),
+        np.sum([port.reach for port in ports], axis=0),
+        (math.fsum(p.masses[0] for p in ports), math.fsum(p.masses[1] for p in ports)),
+        math.fsum(port.arrives for port in ports),
+        votes,
+    )

@@ -1,0 +1,123 @@
+"""Evaluation of models whose answers are uncertain, under the answers assumed in training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost._core import soft_walk
+from pboost.checks import check_finite, check_integer
+from pboost.graph import DecisionGraph, FloatArray
+from pboost.matching import is_second_label, match_columns
+from pboost.rng import Seed, as_generator
+from pboost.threads import Workers, resolve_threads
+
+
+def reach(model: DecisionGraph, X: Any, y: ArrayLike | None = None) -> FloatArray:
+    """Return the probability that each row arrives at each node, under the assumed answers.
+
+    Parameters
+    ----------
+    model : DecisionGraph
+        A fitted model.
+    X : array_like of shape (n, d), or data frame
+        See `decision_function`.
+    y : array_like of shape (n,), optional
+        Labels; needed where the answers assumed in training depend on the class.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, n_nodes)
+        Summed over the paths to a node. With exact answers 1 for the nodes on a row's path.
+
+    Raises
+    ------
+    ValueError
+        If the answers depend on the class and no labels are given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
+    >>> model = pb.fit_boosted_tree(X, y, nodes=3, observation=pb.observation.flip(0.25))
+    >>> pb.reach(model, X).round(3)[0].tolist()
+    [1.0, 0.75, 0.25]
+    """
+    values = _values(model, X)
+    label = _classes(model, y, len(values))
+    out = np.empty((len(values), model.n_nodes))
+    if out.size:
+        soft_walk.reach(
+            values, model.feature, model.threshold, model.next, tables(model), label, out
+        )
+    return out
+
+
+def expectation(
+    model: DecisionGraph, X: Any, second: NDArray[np.bool_] | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the expected decision value and the expected exponential loss of each row.
+
+    `second` says which rows have the model's second label; None where answers do not depend on it
+    and the loss is not wanted.
+    """
+    values = _values(model, X)
+    label = _classes(model, None, len(values)) if second is None else second.astype(np.uint8)
+    score, loss = np.empty(len(values)), np.empty(len(values))
+    if not model.n_nodes:
+        score[:] = model.bias
+        return score, np.exp(np.where(label, -model.bias, model.bias))
+    soft_walk.expected(
+        values, model.feature, model.threshold, model.next, model.vote, tables(model), label,
+        model.bias, np.empty(2 * model.n_nodes), score, loss,
+    )  # fmt: skip
+    return score, loss
+
+
+def sampled_score(model: DecisionGraph, X: Any, rng: Seed, draws: int) -> FloatArray:
+    """Return the mean decision value of each row over random walks."""
+    draws = check_integer("draws", draws, least=1)
+    key = int(as_generator(rng).integers(2**64, dtype=np.uint64))
+    values = _values(model, X)
+    _classes(model, None, len(values))
+    score, answer = np.empty(len(values)), tables(model)
+
+    def work(start: int, stop: int) -> None:
+        soft_walk.sample(
+            values, model.feature, model.threshold, model.next, model.vote, answer, model.bias,
+            key, draws, start, stop, score,
+        )  # fmt: skip
+
+    with Workers(resolve_threads(None, values.size)) as workers:
+        workers.run(work, len(values))
+    return score
+
+
+def tables(model: DecisionGraph) -> FloatArray:
+    """Return the model's tables of answers, also where they are certain."""
+    if model.answer is not None:
+        return model.answer
+    certain = np.array([[0.0, 0.0], [1.0, 1.0]])
+    return np.ascontiguousarray(np.broadcast_to(certain, (model.n_nodes, 2, 2)))
+
+
+def _values(model: DecisionGraph, X: Any) -> FloatArray:
+    features = match_columns(model, X)
+    check_finite(features)
+    return np.ascontiguousarray(features.values, dtype=np.float64)
+
+
+def _classes(model: DecisionGraph, y: ArrayLike | None, n: int) -> NDArray[np.uint8]:
+    """Return the class of each row, any where the answers do not depend on it."""
+    if y is not None:
+        return is_second_label(model, y, n).astype(np.uint8)
+    if model.needs_class:
+        kind = model.settings.get("observation", {}).get("kind", "these")
+        raise ValueError(
+            f"route: {kind!r} answers depend on the class of a row, which is unknown here: "
+            'only route="hard" can evaluate this model'
+        )
+    return np.zeros(n, dtype=np.uint8)

@@ -1,0 +1,261 @@
+"""Growth of soft trees: every node is trained on all rows, with their weights at its exit.
+
+The answers at a node are uncertain, so that a row takes either exit with some probability and
+carries weight to both. One path leads to each exit of a tree, so that the reach mass of a row is
+its boosted weight times a factor of its class, and need not be kept.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pboost.data import TrainingData
+from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
+from pboost.grow import (
+    Callback,
+    SplitStep,
+    StepRecord,
+    TreeLimits,
+    VoteRule,
+    constant_vote,
+    cost_after,
+)
+from pboost.observation import Observation, split_masses
+from pboost.stump_search import Cut, StumpSearch, Weights
+
+#: Fixed-point images of an exit's weights add up to less than 2 to this power.
+FIXED_BITS = 60
+
+
+@dataclass(slots=True, eq=False)
+class Split:
+    """A stump found for an exit: answers, votes and class masses of the exits it makes."""
+
+    cut: Cut
+    table: FloatArray
+    step: SplitStep
+    masses: FloatArray
+
+    def answers(self, side: int) -> FloatArray:
+        """Return the probability of one exit, (side of the threshold, class)."""
+        return self.table if side else 1 - self.table
+
+    def boosted(self) -> FloatArray:
+        """Return the boosted class masses (exit, class) after the split."""
+        votes = np.array(self.step.votes)[:, None]
+        return self.masses * np.exp(votes * [1.0, -1.0])
+
+
+@dataclass(slots=True, eq=False)
+class OpenExit:
+    """An exit that leads out of the tree so far.
+
+    Its weights are those of the exit that its parent split, times `factors` (side, class); they
+    are computed when they are needed. `masses` are its boosted class masses.
+    """
+
+    serial: int
+    parent: int
+    side: int
+    depth: int
+    votes: float
+    masses: FloatArray
+    source: FloatArray
+    cut: Cut | None = None
+    factors: FloatArray | None = None
+    key: float = 0.0
+    weights: FloatArray | None = field(default=None)
+    split: Split | None = field(default=None)
+
+    @property
+    def bound(self) -> float:
+        """Part of the certificate that the exit carries."""
+        return float(self.masses.sum())
+
+    def reach(self) -> FloatArray:
+        """Return the reach masses of the two classes."""
+        return self.masses * class_factors(self.votes)
+
+    def error(self) -> float:
+        """Return the reach mass of the class that is not predicted."""
+        return float(self.reach()[0 if self.votes > 0 else 1])
+
+
+def class_factors(votes: float) -> FloatArray:
+    """Return what turns boosted into reach masses, by class, where `votes` are gathered."""
+    return np.array([math.exp(-votes), math.exp(votes)])
+
+
+class SoftTree:
+    """A tree that grows on uncertain answers.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Rows, classes and starting weights.
+    search : StumpSearch
+        Finds stumps.
+    rule : VoteRule
+        Makes votes of masses.
+    observation : Observation
+        Makes tables of answers.
+    limits : TreeLimits
+        Number of nodes, depth, order of growth.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        search: StumpSearch,
+        rule: VoteRule,
+        observation: Observation,
+        limits: TreeLimits,
+    ) -> None:
+        self.data, self.search, self.rule = data, search, rule
+        self.observation, self.limits = observation, limits
+        self.scratch = np.empty(data.n_rows, dtype=np.int64)
+        self.cuts: list[Cut] = []
+        self.votes: list[tuple[float, float]] = []
+        self.tables: list[FloatArray] = []
+        self.next: list[list[int]] = []
+        self.reaches: list[float] = []
+        self.certificate = [1.0]
+        self.serial = 0
+        self.heap: list[tuple[float, int, OpenExit]] = []
+        # Weights are kept as shares of all weight.
+        total = math.fsum(data.weight)
+        root = data.weight / total
+        masses = np.array(data.class_masses()) / (data.scale * total)
+        self.add(OpenExit(0, OUT, 0, 0, 0.0, masses, root))
+
+    def grow(self, callback: Callback | None) -> str:
+        """Open exits until done; returns why growing stopped."""
+        while True:
+            if len(self.cuts) >= self.limits.nodes:
+                return "all nodes are opened"
+            if not self.heap:
+                return "no exit can be split"
+            _, _, exit_ = heapq.heappop(self.heap)
+            split = exit_.split or self.find(exit_)
+            if split is None:
+                continue
+            self.open(exit_, split)
+            if callback is not None and callback(len(self.cuts), self.newest(exit_.bound)):
+                return "stopped by the callback"
+            if self.certificate[-1] <= self.limits.target:
+                return "the target certificate is reached"
+
+    def open(self, exit_: OpenExit, split: Split) -> None:
+        """Make a node of an exit, and open exits of the node's."""
+        node = len(self.cuts)
+        self.cuts.append(split.cut)
+        self.votes.append(split.step.votes)
+        self.tables.append(split.table)
+        self.next.append([OUT, OUT])
+        self.reaches.append(float(exit_.reach().sum()))
+        if exit_.parent != OUT:
+            self.next[exit_.parent][exit_.side] = node
+        after = split.boosted()
+        self.certificate.append(max(self.certificate[-1] - exit_.bound + float(after.sum()), 0.0))
+        assert exit_.weights is not None
+        for side, vote in enumerate(split.step.votes):
+            factors = split.answers(side) * np.exp([vote, -vote])
+            self.add(
+                OpenExit(
+                    self.serial, node, side, exit_.depth + 1, exit_.votes + vote, after[side],
+                    exit_.weights, split.cut, factors,
+                )
+            )  # fmt: skip
+
+    def add(self, exit_: OpenExit) -> None:
+        """Put an exit on the heap if it can be split."""
+        self.serial += 1
+        if exit_.depth >= self.limits.depth or not (exit_.masses > 0).all():
+            return
+        growth = self.limits.growth
+        if growth == "breadth-first":
+            exit_.key = -float(exit_.serial)
+        elif growth == "largest-bound":
+            exit_.key = rounded(exit_.bound)
+        elif growth == "largest-error":
+            exit_.key = rounded(exit_.error())
+        else:
+            exit_.split = self.find(exit_)
+            if exit_.split is None:
+                return
+            exit_.key = rounded(exit_.bound - float(exit_.split.boosted().sum()))
+        heapq.heappush(self.heap, (-exit_.key, exit_.serial, exit_))
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop exits that cannot be split any more, and with them their weights.
+
+        Splitting never makes a larger bound than it takes, so that only as many of the largest
+        exits as there are nodes left can ever be opened.
+        """
+        left = self.limits.nodes - len(self.cuts)
+        if self.limits.growth == "largest-bound" and len(self.heap) > 2 * left + 2:
+            self.heap = heapq.nsmallest(left, self.heap)
+
+    def find(self, exit_: OpenExit) -> Split | None:
+        """Return the best split of an exit; computes its weights."""
+        scale = fixed_scale(exit_.bound)
+        real = np.empty_like(exit_.source) if exit_.cut is not None else exit_.source.copy()
+        weights = Weights(real, self.scratch, scale, (0, 0))
+        if exit_.cut is None or exit_.factors is None:
+            self.search.fill_fixed(weights)
+        else:
+            self.search.reweight(exit_.cut, exit_.factors, exit_.source, weights)
+        cut = self.search.best(weights)
+        if cut is None:
+            return None
+        exit_.weights = real
+        by_side = np.array(cut.masses) / scale
+        table = self.observation.table(by_side * class_factors(exit_.votes))
+        masses = split_masses(by_side, table)
+        return Split(cut, table, self.rule.step(masses.tolist()), masses)
+
+    def newest(self, bound: float) -> StepRecord:
+        """Return the record of the node opened last."""
+        threshold = float(self.search.thresholds(self.cuts[-1:])[0])
+        feature, node = self.cuts[-1].feature, len(self.cuts) - 1
+        return StepRecord(node, feature, threshold, self.votes[-1], bound, self.certificate[-1])
+
+    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
+        """Return the tree grown so far."""
+        n = len(self.cuts)
+        bias = 0.0
+        if not n:
+            bias, self.certificate[0] = constant_vote(self.data, self.rule)
+        return DecisionGraph(
+            feature=np.array([cut.feature for cut in self.cuts], dtype=np.int32),
+            threshold=self.search.thresholds(self.cuts),
+            next=np.array(self.next, dtype=np.int32).reshape(n, 2),
+            vote=np.array(self.votes).reshape(n, 2),
+            labels=self.data.labels,
+            n_features=self.data.columns.n_features,
+            feature_names=self.data.columns.names,
+            bias=bias,
+            settings=settings,
+            record=TrainingRecord(
+                np.array(self.certificate), cost_after(np.array(self.reaches)), stop_reason
+            ),
+            answer=np.array(self.tables).reshape(n, 2, 2),
+        )
+
+
+def fixed_scale(total: float) -> float:
+    """Return the power of two that brings a sum of weights just below 2 to `FIXED_BITS`."""
+    return math.ldexp(1.0, FIXED_BITS - math.frexp(total)[1])
+
+
+def rounded(key: float) -> float:
+    """Return a key to 40 bits, so that bounds equal but for rounding are equal."""
+    mantissa, exponent = math.frexp(key)
+    return math.ldexp(round(mantissa * 2**40), exponent - 40)
