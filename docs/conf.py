@@ -26,8 +26,15 @@ autodoc_typehints = "none"  # the docstrings state types and shapes
 autosummary_generate = True
 # On some systems file names that differ in case alone are one file.
 autosummary_filename_map = {
-    "pboost.weak.Stump": "pboost.weak.Stump-class",
-    "pboost.observation.Exact": "pboost.observation.Exact-class",
+    f"pboost.{name}": f"pboost.{name}-class"
+    for name in (
+        "weak.Stump",
+        "observation.Exact",
+        "observation.Flip",
+        "observation.Half",
+        "observation.Uniform",
+        "observation.AdaTree2",
+    )
 }
 # The attribute sections of the docstrings say more than lists made from the classes.
 numpydoc_show_class_members = False

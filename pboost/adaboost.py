@@ -183,7 +183,7 @@ class _Chain:
             self.certificate.append(self.certificate[-1] * step.shrink)
             if callback is not None and callback(node + 1, self.newest()):
                 return "stopped by the callback"
-            if (step.perfect and self.observation.is_exact) or self.certificate[-1] == 0.0:
+            if step.perfect or self.certificate[-1] == 0.0:
                 return "the certificate is 0 but for the clipping and smoothing of votes"
             if node + 1 < rounds:
                 self.search.reweight(cut, factors, self.weights.real, self.weights)

@@ -16,7 +16,7 @@ import numpy as np
 
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
-from pboost.grow import Callback, StepRecord, VoteRule, constant_vote, cost_after
+from pboost.grow import NO_VOTE, Callback, StepRecord, VoteRule, constant_vote, cost_after
 from pboost.observation import Observation, split_masses
 from pboost.soft_growth import fixed_scale, rounded
 from pboost.stump_search import Cut, StumpSearch, Weights
@@ -169,11 +169,10 @@ class NestedGrowth:
 
     def node(self, port: Port, outside: float) -> list[Port] | None:
         """Open a node at a port; returns its two exits, None if the port cannot be split."""
-        if not min(port.masses) > 0:
-            return None
         weights = Weights(port.weight, self.scratch.fixed, fixed_scale(port.bound), (0, 0))
         self.search.fill_fixed(weights)
-        cut = self.search.best(weights)
+        # Both classes must have weight; what is left of absent rows is 0 in fixed point.
+        cut = self.search.best(weights) if min(weights.masses) > 0 else None
         if cut is None:
             return None
         by_side = np.array(cut.masses) / weights.scale
@@ -292,8 +291,11 @@ class NestedGrowth:
 
 
 def by_sign(ports: list[Port]) -> tuple[list[Port], list[Port]]:
-    """Return the ports whose votes are not positive, and the others."""
-    return [p for p in ports if p.votes <= 0], [p for p in ports if p.votes > 0]
+    """Return the ports whose votes are not positive, and the others.
+
+    Votes that cancel but for rounding are not positive.
+    """
+    return [p for p in ports if p.votes <= NO_VOTE], [p for p in ports if p.votes > NO_VOTE]
 
 
 def joined(ports: list[Port], votes: float) -> Port:

@@ -44,7 +44,7 @@ def reach(model: DecisionGraph, X: Any, y: ArrayLike | None = None) -> FloatArra
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
     >>> model = pb.fit_boosted_tree(X, y, nodes=3, observation=pb.observation.flip(0.25))
     >>> pb.reach(model, X).round(3)[0].tolist()
-    [1.0, 0.75, 0.25]
+    [1.0, 0.25, 0.188]
     """
     values = _values(model, X)
     label = _classes(model, y, len(values))

@@ -56,21 +56,24 @@ class Split:
 class OpenExit:
     """An exit that leads out of the tree so far.
 
-    Its weights are those of the exit that its parent split, times `factors` (side, class); they
-    are computed when they are needed. `masses` are its boosted class masses.
+    Its weights are those of the exit that its node split, `above`, times `factors` (side, class);
+    they are computed when they are needed, and `above` keeps its own for as long as exits `wait`
+    for them. `masses` are the exit's boosted class masses.
     """
 
     serial: int
-    parent: int
+    node: int
     side: int
     depth: int
     votes: float
     masses: FloatArray
-    source: FloatArray
+    above: OpenExit | None = None
     cut: Cut | None = None
     factors: FloatArray | None = None
     key: float = 0.0
     weights: FloatArray | None = field(default=None)
+    waiting: int = 0
+    waits: bool = False
     split: Split | None = field(default=None)
 
     @property
@@ -127,12 +130,14 @@ class SoftTree:
         self.reaches: list[float] = []
         self.certificate = [1.0]
         self.serial = 0
+        self.n_waiting = 0
         self.heap: list[tuple[float, int, OpenExit]] = []
         # Weights are kept as shares of all weight.
         total = math.fsum(data.weight)
         root = data.weight / total
         masses = np.array(data.class_masses()) / (data.scale * total)
-        self.add(OpenExit(0, OUT, 0, 0, 0.0, masses, root))
+        self.root = OpenExit(0, OUT, 0, 0, 0.0, masses, weights=root)
+        self.add(self.root)
 
     def grow(self, callback: Callback | None) -> str:
         """Open exits until done; returns why growing stopped."""
@@ -159,19 +164,20 @@ class SoftTree:
         self.tables.append(split.table)
         self.next.append([OUT, OUT])
         self.reaches.append(float(exit_.reach().sum()))
-        if exit_.parent != OUT:
-            self.next[exit_.parent][exit_.side] = node
+        if exit_.node != OUT:
+            self.next[exit_.node][exit_.side] = node
         after = split.boosted()
         self.certificate.append(max(self.certificate[-1] - exit_.bound + float(after.sum()), 0.0))
-        assert exit_.weights is not None
         for side, vote in enumerate(split.step.votes):
             factors = split.answers(side) * np.exp([vote, -vote])
             self.add(
                 OpenExit(
                     self.serial, node, side, exit_.depth + 1, exit_.votes + vote, after[side],
-                    exit_.weights, split.cut, factors,
+                    exit_, split.cut, factors,
                 )
             )  # fmt: skip
+        if not exit_.waiting and exit_ is not self.root:
+            exit_.weights = None
 
     def add(self, exit_: OpenExit) -> None:
         """Put an exit on the heap if it can be split."""
@@ -189,34 +195,69 @@ class SoftTree:
             exit_.split = self.find(exit_)
             if exit_.split is None:
                 return
-            exit_.key = rounded(exit_.bound - float(exit_.split.boosted().sum()))
+            # As a share of the bound: a smaller one than rounding errors is none.
+            share = 1 - float(exit_.split.boosted().sum()) / exit_.bound
+            exit_.key = rounded(exit_.bound * (round(share * 2**40) / 2**40))
         heapq.heappush(self.heap, (-exit_.key, exit_.serial, exit_))
+        if exit_.above is not None and exit_.split is None:
+            exit_.waits = True
+            exit_.above.waiting += 1
+            self.n_waiting += 1
         self.forget()
 
     def forget(self) -> None:
-        """Drop exits that cannot be split any more, and with them their weights.
+        """Free the weights of exits that will hardly be split any more.
 
         Splitting never makes a larger bound than it takes, so that only as many of the largest
-        exits as there are nodes left can ever be opened.
+        exits as there are nodes left are opened, but for those that cannot be split. What is
+        needed after all is computed anew from the root.
         """
         left = self.limits.nodes - len(self.cuts)
-        if self.limits.growth == "largest-bound" and len(self.heap) > 2 * left + 2:
-            self.heap = heapq.nsmallest(left, self.heap)
+        if self.limits.growth == "largest-bound" and self.n_waiting > 2 * left + 2:
+            self.heap.sort()
+            for _, _, exit_ in self.heap[left:]:
+                self.release(exit_)
+
+    def release(self, exit_: OpenExit) -> None:
+        """Note that an exit no longer waits for the weights above it."""
+        above = exit_.above
+        if not exit_.waits or above is None:
+            return
+        exit_.waits = False
+        self.n_waiting -= 1
+        above.waiting -= 1
+        if not above.waiting and above is not self.root:
+            above.weights = None
+
+    def weigh(self, exit_: OpenExit) -> Weights:
+        """Return the weights at an exit, from those kept nearest above it."""
+        path = []
+        at = exit_
+        while at.weights is None:
+            path.append(at)
+            assert at.above is not None
+            at = at.above
+        scale = fixed_scale(exit_.bound)
+        weights = Weights(at.weights, self.scratch, scale, (0, 0))
+        for at in reversed(path):
+            assert at.cut is not None
+            assert at.factors is not None
+            target = Weights(np.empty_like(weights.real), self.scratch, scale, (0, 0))
+            self.search.reweight(at.cut, at.factors, weights.real, target)
+            weights = target
+        if not path:
+            self.search.fill_fixed(weights)
+        return weights
 
     def find(self, exit_: OpenExit) -> Split | None:
         """Return the best split of an exit; computes its weights."""
-        scale = fixed_scale(exit_.bound)
-        real = np.empty_like(exit_.source) if exit_.cut is not None else exit_.source.copy()
-        weights = Weights(real, self.scratch, scale, (0, 0))
-        if exit_.cut is None or exit_.factors is None:
-            self.search.fill_fixed(weights)
-        else:
-            self.search.reweight(exit_.cut, exit_.factors, exit_.source, weights)
+        weights = self.weigh(exit_)
+        self.release(exit_)
         cut = self.search.best(weights)
         if cut is None:
             return None
-        exit_.weights = real
-        by_side = np.array(cut.masses) / scale
+        exit_.weights = weights.real
+        by_side = np.array(cut.masses) / weights.scale
         table = self.observation.table(by_side * class_factors(exit_.votes))
         masses = split_masses(by_side, table)
         return Split(cut, table, self.rule.step(masses.tolist()), masses)

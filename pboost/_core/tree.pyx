@@ -13,7 +13,7 @@ The caller's arrays (see `TreeArrays` in tree_growth.py) are borrowed for one ca
 exit are fixed * 2**-shift in units of the root's; they are made anew, with a larger shift, when
 little of the root's mass is left, so that small masses keep their precision.
 """
-from libc.math cimport INFINITY, exp, frexp, ldexp
+from libc.math cimport INFINITY, exp, frexp, ldexp, rint
 from libc.stdint cimport uintptr_t
 
 from pboost._core._bins cimport partition_rows, search_bins
@@ -201,6 +201,7 @@ cdef double decrease(Tree* t, int32_t e) noexcept nogil:
     cdef Py_ssize_t f = t.exit_int[EXIT_INTS * e + FEATURE]
     cdef Py_ssize_t start = t.exit_int[EXIT_INTS * e + START]
     cdef double limit = t.exit_real[EXIT_REALS * e + LIMIT], votes, after = 0.0
+    cdef double before = boosted_mass(t, e)
     cdef int64_t[2][2] mass
     cdef int side, ignored = 0
     mass[0][0] = mass[0][1] = 0
@@ -215,7 +216,8 @@ cdef double decrease(Tree* t, int32_t e) noexcept nogil:
     for side in range(2):
         votes = t.exit_real[EXIT_REALS * e + VOTES] + exit_vote(t, e, mass[side])
         after += <double>mass[side][0] * exp(votes) + <double>mass[side][1] * exp(-votes)
-    return boosted_mass(t, e) - after * unit_of(t, e)
+    # As a share of the bound: a smaller one than rounding errors is none.
+    return before * rint((1.0 - after * unit_of(t, e) / before) * 2.0**40) * 2.0**-40
 
 
 cdef bint set_key(Tree* t, int32_t e) noexcept nogil:

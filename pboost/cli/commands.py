@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from pboost import observation
 from pboost.adaboost import fit_adaboost
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cli.errors import require
@@ -24,13 +26,17 @@ from pboost.evaluate import predict, predict_proba
 from pboost.explanation import describe
 from pboost.graph import DecisionGraph
 from pboost.io import load, save
+from pboost.matryoshka import fit_matryoshka
 from pboost.validation import cross_validate
 from pboost.weak import stump
 
 BUILDERS: dict[str, Callable[..., DecisionGraph]] = {
     "adaboost": fit_adaboost,
     "tree": fit_boosted_tree,
+    "matryoshka": fit_matryoshka,
 }
+#: Said wherever the certificate is not that of the predictions.
+OF_ASSUMED_ANSWERS = "certifies answers drawn as assumed, not the predictions"
 
 
 def run_fit(options: Namespace) -> None:
@@ -38,13 +44,15 @@ def run_fit(options: Namespace) -> None:
     check_model_options(options)
     check_output(options.output, options.train)
     X, y, weight = split_table(read_table(options.train), options.target, options.weight)
-    fit, size = _builder(options)
-    with progress(size, "nodes") as callback:
+    fit, n_nodes = _builder(options)
+    with progress(n_nodes, "nodes") as callback:
         model = fit(X, y, sample_weight=weight, callback=callback)
     save(model, options.output)
     write_text(
         f"{options.output}: {model.n_nodes} nodes, certificate "
-        f"{model.record.certificate[-1]:.4g}; {model.record.stop_reason}\n"
+        f"{model.record.certificate[-1]:.4g}"
+        f"{'' if model.answer is None else f' ({OF_ASSUMED_ANSWERS})'}; "
+        f"{model.record.stop_reason}\n"
     )
 
 
@@ -63,7 +71,9 @@ def run_evaluate(options: Namespace) -> None:
             sample_weight=weight,
             callback=callback,
         )
-    write_text(f"{result.summary()}\n")
+    exact = getattr(options, "observation", "exact") == "exact"
+    note = "" if exact else f"  the certificate {OF_ASSUMED_ANSWERS}\n"
+    write_text(f"{result.summary()}\n{note}")
 
 
 def run_predict(options: Namespace) -> None:
@@ -84,10 +94,13 @@ def run_show(options: Namespace) -> None:
 
 
 def _builder(options: Namespace) -> tuple[Callable[..., DecisionGraph], int]:
-    """The builder with the settings given on the command line, and the size asked for."""
+    """The builder with the settings given on the command line, and the number of nodes."""
     given = vars(options)
     weak = stump(**{name: given[name] for name in ("criterion", "search") if name in given})
     settings: dict[str, Any] = {"weak": weak, "rng": options.seed}
+    if "observation" in given:
+        rate = (options.flip_rate,) if options.observation == "flip" else ()
+        settings["observation"] = getattr(observation, options.observation)(*rate)
     for name in ("smoothing", "learning_rate", *OWN_OPTIONS[options.model]):
         if name in given:
             settings[name] = given[name]
@@ -95,4 +108,5 @@ def _builder(options: Namespace) -> tuple[Callable[..., DecisionGraph], int]:
         settings["n_threads"] = options.threads
     size = OWN_OPTIONS[options.model][0]
     settings.setdefault(size, DEFAULT_SIZE[options.model])
-    return partial(BUILDERS[options.model], **settings), settings[size]
+    n_nodes = settings[size] if size != "shape" else math.prod(settings[size])
+    return partial(BUILDERS[options.model], **settings), n_nodes

@@ -11,10 +11,14 @@ from pboost.cli.errors import UsageError
 #: Options that only one kind of model has, as `dest` names.
 OWN_OPTIONS = {
     "adaboost": ("rounds", "votes"),
-    "tree": ("nodes", "growth", "max_depth"),
+    "tree": ("nodes", "growth", "max_depth", "target_certificate"),
+    "matryoshka": ("shape", "collect", "join"),
 }
 #: Sizes used where none is given.
-DEFAULT_SIZE = {"adaboost": 100, "tree": 31}
+DEFAULT_SIZE: dict[str, Any] = {"adaboost": 100, "tree": 31, "matryoshka": (8, 8)}
+#: Values of ``--observation`` and ``--growth``, the defaults first.
+OBSERVATIONS = ("exact", "flip", "half", "uniform", "adatree2")
+GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
 #: Seed used where none is given, so that a command gives the same result twice.
 DEFAULT_SEED = 0
 
@@ -66,12 +70,17 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def check_model_options(options: argparse.Namespace) -> None:
-    """Raise UsageError for an option that the chosen model does not have."""
+    """Raise UsageError for an option that the chosen model or observation does not have."""
     for model, names in OWN_OPTIONS.items():
         for name in names:
             if model != options.model and hasattr(options, name):
                 flag = "--" + name.replace("_", "-")
                 raise UsageError(f"{flag} belongs to --model {model}, not {options.model}")
+    flips = getattr(options, "observation", "exact") == "flip"
+    if flips and not hasattr(options, "flip_rate"):
+        raise UsageError("--observation flip needs --flip-rate")
+    if hasattr(options, "flip_rate") and not flips:
+        raise UsageError("--flip-rate belongs to --observation flip")
 
 
 def _add_folds(parser: argparse.ArgumentParser) -> None:
@@ -94,13 +103,15 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     def option(group: Any, flag: str, **details: Any) -> None:
         group.add_argument(flag, default=argparse.SUPPRESS, **details)
 
-    both = parser.add_argument_group("both models")
+    every = parser.add_argument_group("all models")
     criteria = ("kearns-mansour", "gini", "entropy", "error")
-    option(both, "--criterion", choices=criteria)
-    option(both, "--search", choices=("auto", "exact", "binned"))
-    option(both, "--smoothing", type=_share, metavar="X", help="0 to 1")
-    option(both, "--learning-rate", type=_rate, metavar="X", help="above 0, at most 1")
-    option(both, "--threads", type=_count, metavar="N")
+    option(every, "--criterion", choices=criteria)
+    option(every, "--search", choices=("auto", "exact", "binned"))
+    option(every, "--observation", choices=OBSERVATIONS, help="how sure answers are")
+    option(every, "--flip-rate", type=_flip_rate, metavar="X", help="0 to below 0.5")
+    option(every, "--smoothing", type=_share, metavar="X", help="0 to 1")
+    option(every, "--learning-rate", type=_rate, metavar="X", help="above 0, at most 1")
+    option(every, "--threads", type=_count, metavar="N")
     _add_seed(parser)
     adaboost = parser.add_argument_group("--model adaboost")
     size = DEFAULT_SIZE["adaboost"]
@@ -109,8 +120,16 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     tree = parser.add_argument_group("--model tree")
     size = DEFAULT_SIZE["tree"]
     option(tree, "--nodes", type=_count, metavar="N", help=f"default: {size}")
-    option(tree, "--growth", choices=("largest-bound", "breadth-first"))
+    option(tree, "--growth", choices=GROWTHS)
     option(tree, "--max-depth", type=_count, metavar="N")
+    option(tree, "--target-certificate", type=_target, metavar="X", help="between 0 and 1")
+    matryoshka = parser.add_argument_group("--model matryoshka")
+    size = ",".join(map(str, DEFAULT_SIZE["matryoshka"]))
+    option(
+        matryoshka, "--shape", type=_shape, metavar="N,N", help=f"innermost first; default: {size}"
+    )
+    option(matryoshka, "--collect", choices=("additive", "sign"))
+    option(matryoshka, "--join", choices=("sign", "all"))
 
 
 def _integer(text: str, least: int) -> int:
@@ -154,3 +173,21 @@ def _rate(text: str) -> float:
     if not 0 < value <= 1:
         raise argparse.ArgumentTypeError(f"expected a number above 0, at most 1, got {text!r}")
     return value
+
+
+def _target(text: str) -> float:
+    value = _number(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, got {text!r}")
+    return value
+
+
+def _flip_rate(text: str) -> float:
+    value = _number(text)
+    if not 0 <= value < 0.5:
+        raise argparse.ArgumentTypeError(f"expected a number from 0, below 0.5, got {text!r}")
+    return value
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    return tuple(_count(size) for size in text.split(","))

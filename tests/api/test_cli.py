@@ -65,8 +65,23 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
                 smoothing=0,
             ),
         ),
+        (
+            "--model matryoshka --shape 3,2,2 --collect sign --join all --criterion gini "
+            "--observation adatree2 --smoothing 0.01 --learning-rate 0.5",
+            lambda X, y: pb.fit_matryoshka(
+                X,
+                y,
+                shape=(3, 2, 2),
+                collect="sign",
+                join="all",
+                weak=pb.weak.stump("gini"),
+                observation=pb.observation.adatree2(),
+                smoothing=0.01,
+                learning_rate=0.5,
+            ),
+        ),
     ],
-    ids=["adaboost", "tree"],
+    ids=["adaboost", "tree", "matryoshka"],
 )
 def test_every_option_reaches_the_builder(csv_file, pboost_main, options, fit):
     output = csv_file.parent / "model.npz"
@@ -77,6 +92,53 @@ def test_every_option_reaches_the_builder(csv_file, pboost_main, options, fit):
     assert found.settings == expected.settings
     for name in ("feature", "threshold", "next", "vote"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("model", ["adaboost", "tree", "matryoshka"])
+@pytest.mark.parametrize("kind", ["exact", "flip", "half", "uniform", "adatree2"])
+def test_observations_reach_every_builder(csv_file, pboost_main, model, kind):
+    size, builder, options = {
+        "adaboost": ("--rounds 4", pb.fit_adaboost, {"rounds": 4}),
+        "tree": ("--nodes 4", pb.fit_boosted_tree, {"nodes": 4}),
+        "matryoshka": ("--shape 2,2", pb.fit_matryoshka, {"shape": (2, 2)}),
+    }[model]
+    rate = "--flip-rate 0.2" if kind == "flip" else ""
+    output = csv_file.parent / "model.npz"
+    arguments = f"--target state --model {model} {size} --observation {kind} {rate}".split()
+    code, out, err = pboost_main("fit", csv_file, *arguments, "-o", output)
+    assert (code, err) == (0, "")
+    assert ("not the predictions" in out) == (kind != "exact")
+    observation = getattr(pb.observation, kind)(*[0.2] * bool(rate))
+    X, y = frame().drop(columns="state"), frame()["state"]
+    expected, found = builder(X, y, observation=observation, **options), pb.load(output)
+    assert found.settings == expected.settings
+    np.testing.assert_array_equal(found.vote, expected.vote)
+    code, out, _ = pboost_main("evaluate", csv_file, *arguments, "--folds", 2)
+    assert code == 0
+    assert ("not the predictions" in out) == (kind != "exact")
+
+
+@pytest.mark.parametrize(
+    "growth", ["largest-bound", "largest-error", "look-ahead", "breadth-first"]
+)
+def test_growths_and_target_reach_the_tree(csv_file, pboost_main, growth):
+    output = csv_file.parent / "model.npz"
+    arguments = f"--target state --model tree --growth {growth} --target-certificate 0.6"
+    code, out, _ = pboost_main("fit", csv_file, *arguments.split(), "-o", output)
+    assert code == 0
+    assert "the target certificate is reached" in out
+    X, y = frame().drop(columns="state"), frame()["state"]
+    expected = pb.fit_boosted_tree(X, y, nodes=31, growth=growth, target_certificate=0.6)
+    found = pb.load(output)
+    assert found.settings == expected.settings
+    np.testing.assert_array_equal(found.next, expected.next)
+
+
+def test_matryoshka_has_a_default_shape(csv_file, pboost_main):
+    output = csv_file.parent / "model.npz"
+    arguments = ("--target", "state", "--model", "matryoshka")
+    assert pboost_main("fit", csv_file, *arguments, "-o", output)[0] == 0
+    assert pb.load(output).settings["shape"] == [8, 8]
 
 
 def test_weight_column_is_weight_and_no_feature(csv_file, pboost_main):
@@ -181,12 +243,16 @@ def test_demo_prints_one_table_and_draws(tmp_path, pboost_main):
     code, out, err = pboost_main("demo", "--folds", 2, "--seed", 1, "--plot", plot)
     assert (code, err) == (0, "")
     assert "569 rows, 30 features, 2-fold" in out
-    header, _, *rows = out.splitlines()[2:]
+    header, _, *rows, empty, footnote = out.splitlines()[2:]
+    assert (empty, footnote[:2]) == ("", "* ")
     for title in ("model", "test error ± sd", "comparisons per row", "certificate", "fit time"):
         assert title in header
     assert len({len(row) for row in [header, *rows]}) == 1
     assert sum(row.startswith("AdaBoost") for row in rows) >= 3
     assert sum(row.startswith("boosted tree") for row in rows) >= 3
+    assert sum(row.startswith("soft tree") for row in rows) == 2
+    assert sum(row.startswith("matryoshka") for row in rows) == 1
+    assert all(("*" in row) == row.startswith(("soft tree", "matryoshka")) for row in rows)
     errors = [float(re.search(r"([\d.]+) ± ", row)[1]) for row in rows]
     assert max(errors) < 15
     assert plot.read_bytes().startswith(b"\x89PNG")
@@ -194,7 +260,14 @@ def test_demo_prints_one_table_and_draws(tmp_path, pboost_main):
 
 
 @pytest.mark.parametrize("name", ["banknote", "pima"])
-@pytest.mark.parametrize(("options", "most"), [("--rounds 100", 0.30), ("--model tree", 0.33)])
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [
+        ("--rounds 100", 0.30),
+        ("--model tree", 0.33),
+        ("--model matryoshka --shape 4,4 --observation adatree2", 0.30),
+    ],
+)
 def test_real_data(tmp_path, pboost_main, name, options, most):
     path = DATA / f"{name}.csv.gz"
     if not path.exists():

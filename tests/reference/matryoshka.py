@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reference.adaboost import class_masses
-from reference.soft import Nodes, Setting, exit_probabilities, first_largest
+from reference.soft import NO_VOTE, Nodes, Setting, exit_probabilities, first_largest
 
 
 class Port(NamedTuple):
@@ -81,7 +81,7 @@ class Builder:
     def merge(self, ports):
         """Additive collecting: votes stay, the weights and reaches of each group are summed."""
         merged = []
-        for group in ([p for p in ports if p.H <= 0], [p for p in ports if p.H > 0]):
+        for group in by_sign(ports):
             if group:
                 arrive = [math.fsum(self.s.D * port.p) for port in group]
                 # Paths that join have gathered different votes: their mean stands for them.
@@ -91,7 +91,7 @@ class Builder:
 
     def collapse(self, ports, root, first):
         """Literal collecting: the sub-tree is one weak classifier that answers its sign."""
-        groups = [[p for p in ports if p.H <= 0], [p for p in ports if p.H > 0]]
+        groups = by_sign(ports)
         plus = sum((port.p for port in groups[1]), np.zeros(len(root.p)))
         arrives = root.p > 0
         q = np.where(arrives, plus / np.where(arrives, root.p, 1), 0.5)
@@ -109,6 +109,11 @@ class Builder:
         return collapsed
 
 
+def by_sign(ports):
+    """Return the ports of either answer; votes that cancel but for rounding are none."""
+    return [p for p in ports if p.H <= NO_VOTE], [p for p in ports if p.H > NO_VOTE]
+
+
 def join(ports, H):
     """Return one port for several."""
     edges = tuple(edge for port in ports for edge in port.edges)
@@ -116,7 +121,6 @@ def join(ports, H):
 
 
 def fit_matryoshka(X, y, *, shape, collect="additive", join_="sign", **options):
-    """Build a nested matryoshka of the given shape, innermost size first."""
     s = Setting(X, y, **options)
     builder = Builder(s, shape, collect)
     port = Port((), s.D.copy(), np.ones(len(s.y)), 0.0)
@@ -144,11 +148,7 @@ def answers(graph, X, y, node):
 def propagate(graph, X, y, factor):
     """Push one number per row through the graph, times q and `factor(vote)` at each exit.
 
-    Returns
-    -------
-    arriving : (n, n_nodes) array
-    leaving : (n,) array
-        The sum over all exits that lead out.
+    Returns what arrives at each node, (n, n_nodes), and what leaves in all, (n,).
     """
     n_nodes = len(graph.feature)
     arriving, leaving = np.zeros((len(X), n_nodes)), np.zeros(len(X))

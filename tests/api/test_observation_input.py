@@ -1,0 +1,188 @@
+"""Bad options of uncertain answers and of what is built on them: clear errors."""
+
+import numpy as np
+import pytest
+
+import pboost as pb
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(40, 3))
+Y = np.where(X[:, 1] + RNG.normal(size=40) > 0, "yes", "no")
+X.setflags(write=False)
+
+FITS = {
+    "adaboost": lambda **k: pb.fit_adaboost(X, Y, **({"rounds": 4} | k)),
+    "tree": lambda **k: pb.fit_boosted_tree(X, Y, **({"nodes": 4} | k)),
+    "matryoshka": lambda **k: pb.fit_matryoshka(X, Y, **({"shape": (2, 2)} | k)),
+}
+builders = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+REFUSED = (ValueError, TypeError)
+
+
+# Observation models
+
+
+@pytest.mark.parametrize("rate", [-0.1, -1e-300, 0.5, 0.75, 1.0, 3, np.nan, np.inf, -np.inf])
+def test_rates_out_of_range(rate):
+    with pytest.raises(ValueError, match="rate"):
+        pb.observation.flip(rate)
+
+
+@pytest.mark.parametrize("rate", ["0.1", None, [0.1], 0.1j, True])
+def test_rates_that_are_no_numbers(rate):
+    with pytest.raises(REFUSED, match="rate"):
+        pb.observation.flip(rate)
+
+
+def test_rates_in_range():
+    for rate in (0, 0.0, np.float32(0.25), np.nextafter(0.5, 0)):
+        assert pb.observation.flip(rate).rate == rate
+    with pytest.raises(TypeError):
+        pb.observation.flip()
+
+
+@builders
+@pytest.mark.parametrize(
+    "observation",
+    ["flip", None, 0.1, pb.observation.flip, pb.weak.stump(), {"kind": "flip", "rate": 0.1}],
+    ids=["name", "None", "number", "function", "stump", "dict"],
+)
+def test_observation_of_a_wrong_type(fit, observation):
+    with pytest.raises(TypeError, match=r"observation: expected .*pboost\.observation.*got"):
+        fit(observation=observation)
+
+
+@builders
+def test_models_are_recorded(fit):
+    kinds = ("exact", "half", "uniform", "adatree2")
+    for kind in kinds:
+        made = fit(observation=getattr(pb.observation, kind)())
+        assert made.settings["observation"] == {"kind": kind}
+        assert (made.answer is None) == (kind == "exact")
+    made = fit(observation=pb.observation.flip(0.125))
+    assert made.settings["observation"] == {"kind": "flip", "rate": 0.125}
+    assert made.answer.shape == (made.n_nodes, 2, 2)
+    assert made.answer.dtype == np.float64
+    with pytest.raises(ValueError):
+        made.answer[0, 0, 0] = 1
+
+
+# Builders
+
+
+@pytest.mark.parametrize("growth", ["best", "largest_bound", "Largest-Bound", "", None, 1])
+@pytest.mark.parametrize("fit", [FITS["tree"], FITS["matryoshka"]], ids=["tree", "matryoshka"])
+def test_unknown_growth(fit, growth):
+    with pytest.raises(REFUSED, match=r"growth.*(largest-bound|nested)"):
+        fit(growth=growth)
+
+
+@pytest.mark.parametrize("growth", ["largest-error", "look-ahead", "breadth-first"])
+def test_growths_of_trees_are_refused_for_matryoshki(growth):
+    """Several paths lead to an exit: what it would answer is not one number."""
+    with pytest.raises(ValueError, match="growth"):
+        FITS["matryoshka"](growth=growth)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (), [], (0,), (2, 0), (0, 2), (-1, 2), (2.5, 2), (2, np.nan), ("2", "2"), (None, 2),
+        8, "88", None, ((2, 2),), (True, 2), (2, 2**40),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_shape(shape):
+    with pytest.raises(REFUSED, match="shape"):
+        FITS["matryoshka"](shape=shape)
+
+
+@pytest.mark.parametrize("shape", [(3,), [2, 2], np.array([2, 2]), (np.int32(2), 2), (1, 1, 1)])
+def test_shapes_that_are_fine(shape):
+    made = FITS["matryoshka"](shape=shape)
+    assert 1 <= made.n_nodes <= np.prod(shape)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("collect", "add"), ("collect", None), ("join", "both"), ("join", True)]
+)
+def test_collect_and_join(name, value):
+    with pytest.raises(REFUSED, match=f"{name}.*(additive|sign)"):
+        FITS["matryoshka"](**{name: value})
+
+
+@pytest.mark.parametrize("observation", [pb.observation.exact(), pb.observation.flip(0.1)])
+@pytest.mark.parametrize("target", [0.0, 1.0, -0.5, 1.5, np.nan, np.inf, "0.5", [0.5]])
+def test_target_certificate(observation, target):
+    with pytest.raises(REFUSED, match="target_certificate"):
+        FITS["tree"](observation=observation, target_certificate=target)
+
+
+@builders
+@pytest.mark.parametrize("kind", ["exact", "adatree2"])
+def test_inputs_are_left_alone(fit, kind):
+    before = X.copy()
+    fit(observation=getattr(pb.observation, kind)())
+    np.testing.assert_array_equal(X, before)
+
+
+# Evaluation
+
+
+@builders
+@pytest.mark.parametrize("kind", ["uniform", "adatree2"])
+def test_routes_of_answers_that_depend_on_the_class(fit, kind):
+    """The error names the model of the answers, says why, and what can be done."""
+    model = fit(observation=getattr(pb.observation, kind)())
+    why = rf"(?is)(?=.*route)(?=.*{kind})(?=.*depend)(?=.*class)(?=.*hard)"
+    for route in ("expected", "sample"):
+        with pytest.raises(ValueError, match=why):
+            pb.decision_function(model, X, route=route)
+    with pytest.raises(ValueError, match=rf"(?is)(?=.*{kind})(?=.*depend)(?=.*class)"):
+        pb.reach(model, X)
+    assert pb.reach(model, X, Y).shape == (40, model.n_nodes)
+    assert pb.decision_function(model, X, route="hard").shape == (40,)
+
+
+@pytest.mark.parametrize("route", ["soft", "Hard", "", None, 0, b"hard"])
+def test_unknown_route(route):
+    model = FITS["tree"](observation=pb.observation.flip(0.1))
+    with pytest.raises(REFUSED, match=r"route.*hard"):
+        pb.decision_function(model, X, route=route)
+
+
+@pytest.mark.parametrize("draws", [0, -1, 1.5, "3", None, np.nan])
+def test_draws(draws):
+    model = FITS["tree"](observation=pb.observation.flip(0.1))
+    with pytest.raises(REFUSED, match="draws"):
+        pb.decision_function(model, X, route="sample", draws=draws)
+
+
+@pytest.mark.parametrize("kind", ["half", "adatree2"])
+def test_labels_of_reach_and_certificate(kind):
+    model = FITS["tree"](observation=getattr(pb.observation, kind)())
+    for y in (Y[:-1], np.where(Y == "no", "nein", Y), np.array([0, 1] * 20), Y[:, None]):
+        with pytest.raises(REFUSED, match=r"\by\b"):
+            pb.reach(model, X, y)
+        with pytest.raises(REFUSED, match=r"\by\b"):
+            pb.certificate(model, X, y)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("route", ["hard", "expected", "sample"])
+def test_not_finite(route, value):
+    model = FITS["matryoshka"](observation=pb.observation.flip(0.1))
+    Z = X.copy()
+    Z[17, 2] = value
+    for call in (pb.reach, lambda m, A: pb.decision_function(m, A, route=route)):
+        with pytest.raises(ValueError, match=r"(?=.*\b17\b)(?=.*\b2\b)"):
+            call(model, Z)
+        with pytest.raises(ValueError, match="3"):
+            call(model, X[:, :2])
+
+
+@pytest.mark.parametrize("route", ["hard", "expected", "sample"])
+def test_no_rows(route):
+    model = FITS["tree"](observation=pb.observation.flip(0.1))
+    assert pb.decision_function(model, X[:0], route=route).shape == (0,)
+    assert pb.reach(model, X[:0]).shape == (0, model.n_nodes)
