@@ -16,7 +16,6 @@ from pboost.rng import Seed
 from pboost.soft_evaluate import expectation, sampled_score
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 
-NO_ARRAY = np.empty(0)
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 UNITS = ("nodes", "features")
 ROUTES = ("hard", "expected", "sample")
@@ -282,21 +281,24 @@ def _walk(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray, Flo
     values = _plain(model, X)
     n, d = values.shape
     score = np.empty(n)
-    count = np.empty(n) if counting else NO_ARRAY
+    if n < walk.MANY and not counting:
+        bad = walk.walk(
+            values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
+            model.bias, d, 0, n, score,
+        )  # fmt: skip
+        if bad:
+            check_finite(match_columns(model, X))
+        return score, score
+    count = np.empty(n) if counting else None
 
     def work(start: int, stop: int) -> int:
-        tile = NO_ARRAY if n < walk.MANY and not counting else np.empty(d * walk.TILE_ROWS)
         bad: int = walk.walk(
             values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
-            model.bias, d, start, stop, tile, score, count,
+            model.bias, d, start, stop, score, np.empty(d * walk.TILE_ROWS), count,
         )  # fmt: skip
         return bad
 
-    if not is_worth_threads(n * d):
-        bad = work(0, n)
-    else:
-        with Workers(resolve_threads(None, n * d)) as workers:
-            bad = any(workers.run(work, n, walk.TILE_ROWS))
-    if bad:
-        check_finite(match_columns(model, X))
-    return score, count
+    with Workers(resolve_threads(None, n * d) if is_worth_threads(n * d) else 1) as workers:
+        if any(workers.run(work, n, walk.TILE_ROWS)):
+            check_finite(match_columns(model, X))
+    return score, score if count is None else count

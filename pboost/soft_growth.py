@@ -131,6 +131,7 @@ class SoftTree:
         self.certificate = [1.0]
         self.serial = 0
         self.n_waiting = 0
+        self.buffers: list[FloatArray] = []
         self.heap: list[tuple[float, int, OpenExit]] = []
         # Weights are kept as shares of all weight.
         total = math.fsum(data.weight)
@@ -176,8 +177,7 @@ class SoftTree:
                     exit_, split.cut, factors,
                 )
             )  # fmt: skip
-        if not exit_.waiting and exit_ is not self.root:
-            exit_.weights = None
+        self.free(exit_)
 
     def add(self, exit_: OpenExit) -> None:
         """Put an exit on the heap if it can be split."""
@@ -226,8 +226,17 @@ class SoftTree:
         exit_.waits = False
         self.n_waiting -= 1
         above.waiting -= 1
-        if not above.waiting and above is not self.root:
-            above.weights = None
+        self.free(above)
+
+    def free(self, exit_: OpenExit) -> None:
+        """Take back the weights of a split exit for which nothing waits."""
+        if not exit_.waiting and exit_ is not self.root and exit_.weights is not None:
+            self.buffers.append(exit_.weights)
+            exit_.weights = None
+
+    def buffer(self) -> FloatArray:
+        """Return an array for weights; pages once taken from the system are used again."""
+        return self.buffers.pop() if self.buffers else np.empty(self.data.n_rows)
 
     def weigh(self, exit_: OpenExit) -> Weights:
         """Return the weights at an exit, from those kept nearest above it."""
@@ -242,8 +251,10 @@ class SoftTree:
         for at in reversed(path):
             assert at.cut is not None
             assert at.factors is not None
-            target = Weights(np.empty_like(weights.real), self.scratch, scale, (0, 0))
+            target = Weights(self.buffer(), self.scratch, scale, (0, 0))
             self.search.reweight(at.cut, at.factors, weights.real, target)
+            if at is not path[-1]:
+                self.buffers.append(weights.real)
             weights = target
         if not path:
             self.search.fill_fixed(weights)

@@ -18,9 +18,9 @@ def walk(
     n_features: int,
     start: int,
     stop: int,
-    tile: Array,
     score: Array,
-    count: Array,
+    tile: Array | None = None,
+    count: Array | None = None,
 ) -> int: ...
 def count_features(
     X: Array, feature: Array, threshold: Array, next_: Array, last_row: Array, count: Array

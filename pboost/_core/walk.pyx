@@ -6,7 +6,7 @@ A row starts at node 0 with the bias and adds the vote of each exit it takes; ex
 x > threshold.
 
 Arrays: feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote (n_nodes, 2) as in
-`DecisionGraph`; score (n,) OUT; count (n,) OUT or empty.
+`DecisionGraph`; score (n,) OUT; count (n,) OUT or None.
 """
 from libc.string cimport memset
 
@@ -152,18 +152,22 @@ cdef int walk_rows(
 def walk(
     X, const int32_t[::1] feature, const double[::1] threshold, const int32_t[:, ::1] next_,
     const double[:, ::1] vote, bint is_chain, double bias, Py_ssize_t n_features,
-    Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[::1] score, double[::1] count,
+    Py_ssize_t start, Py_ssize_t stop, double[::1] score, double[::1] tile=None,
+    double[::1] count=None,
 ):
     """Evaluate rows start..stop-1 of X (n, n_features), float64 or float32, any strides.
 
-    OUT score (n,), count (n,) or empty; WORK tile (n_features * 64,), empty below `MANY` rows
-    without count. Returns 1, with the outputs unfinished, if a value is not finite, else 0.
+    OUT score (n,), count (n,) if it is wanted; WORK tile (n_features * 64,), not needed below
+    `MANY` rows without count. Returns 1, with the outputs unfinished, if a value is not finite,
+    else 0.
     """
     cdef const double[:, :] as_double
     cdef const float[:, :] as_float
     cdef Rows rows
     cdef Graph graph
     cdef Py_ssize_t n
+    cdef double* work
+    cdef double* counts
     cdef int bad
     rows.is_float = X.dtype.itemsize == 4
     if rows.is_float:
@@ -177,8 +181,9 @@ def walk(
         rows.row_stride, rows.column_stride = as_double.strides[0], as_double.strides[1]
         rows.data = <const char*>&as_double[0, 0] if n and rows.d else NULL
     if (rows.d != n_features or score.shape[0] != n or not 0 <= start <= stop <= n
-            or (count.shape[0] and count.shape[0] != n)
-            or (tile.shape[0] < rows.d * TILE and (count.shape[0] or stop - start >= MANY_ROWS))):
+            or (count is not None and count.shape[0] != n)
+            or (tile is None and (count is not None or stop - start >= MANY_ROWS))
+            or (tile is not None and tile.shape[0] < rows.d * TILE)):
         raise ValueError("walk: arrays of different sizes")
     graph.n_nodes = feature.shape[0]
     graph.feature = &feature[0] if graph.n_nodes else NULL
@@ -189,9 +194,10 @@ def walk(
     graph.bias = bias
     if stop <= start:
         return 0
+    work = NULL if tile is None else &tile[0]
+    counts = NULL if count is None else &count[0]
     with nogil:
-        bad = walk_rows(&graph, &rows, start, stop, &tile[0] if tile.shape[0] else NULL, &score[0],
-                        &count[0] if count.shape[0] else NULL)
+        bad = walk_rows(&graph, &rows, start, stop, work, &score[0], counts)
     return bad
 
 

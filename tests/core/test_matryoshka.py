@@ -110,7 +110,7 @@ def inner_exits(model, first, size):
 
 @pytest.mark.parametrize("observation", ["exact", "flip", "adatree2"])
 def test_sub_trees_leave_by_the_sign_of_their_votes(observation):
-    model = fit(noisy(73), observation=observation, rate=0.1, shape=(4, 5))
+    model = fit(noisy(73, n=400), observation=observation, rate=0.1, shape=(4, 5))
     assert model.n_nodes == 20
     entries = set()
     for first in range(0, 20, 4):
@@ -222,7 +222,7 @@ def test_additive_collecting_leaves_the_certificate(observation, learning_rate):
     X, y, weight = problem
     options = {"observation": observation, "rate": 0.1, "learning_rate": learning_rate}
     model = fit(problem, shape=(3, 2, 2), **options)
-    for n_nodes in range(1, 13):
+    for n_nodes in range(1, model.n_nodes + 1):
         found = twins.certificate(arrays(model, n_nodes), X, y, weight)
         assert found == pytest.approx(model.record.certificate[n_nodes], rel=1e-9)
     tree = fit(problem, shape=(6,), **options)
