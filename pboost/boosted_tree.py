@@ -58,7 +58,8 @@ def fit_boosted_tree(
     y : array_like of shape (n,)
         Labels, any two values.
     nodes : int or None
-        Greatest number of weak classifiers; None grows until no exit can be split.
+        Greatest number of weak classifiers; None grows until no exit can be split, which with
+        uncertain answers takes a `max_depth`.
     weak : Stump
         The weak learner, from `pboost.weak`. Criteria are taken on the weight that reaches a
         node, as in CART; "kearns-mansour" equally minimises the certificate.
@@ -123,6 +124,11 @@ def fit_boosted_tree(
     rule = vote_rule("domain", smoothing, learning_rate)
     callback = check_callback(callback)
     as_generator(rng)
+    if nodes is None and not observation.is_exact and max_depth is None:
+        raise ValueError(
+            "nodes: expected a number, got None: a tree of uncertain answers has always an exit "
+            "that can be split; or give max_depth"
+        )
     data = prepare(X, y, sample_weight, weak, n_threads)
     settings = {
         "builder": "fit_boosted_tree",

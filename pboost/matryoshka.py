@@ -146,6 +146,6 @@ def fit_matryoshka(
 
 
 def _check_shape(shape: Any) -> tuple[int, ...]:
-    if isinstance(shape, str) or not hasattr(shape, "__len__") or not len(shape):
+    if not isinstance(shape, list | tuple | np.ndarray) or not len(shape):
         raise ValueError(f"shape: expected the sizes of at least one level, got {shape!r}")
     return tuple(check_integer("shape", size, least=1) for size in shape)

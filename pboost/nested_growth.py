@@ -178,7 +178,6 @@ class NestedGrowth:
         by_side = np.array(cut.masses) / weights.scale
         reach = by_side
         if self.observation.needs_class:
-            self.scratch.scale = fixed_scale(port.arrives)
             reach = self.search.side_masses(cut, port.reach, self.scratch)
         table = self.observation.table(reach)
         step = self.rule.step(split_masses(by_side, table).tolist())

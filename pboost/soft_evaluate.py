@@ -117,7 +117,7 @@ def _classes(model: DecisionGraph, y: ArrayLike | None, n: int) -> NDArray[np.ui
     if model.needs_class:
         kind = model.settings.get("observation", {}).get("kind", "these")
         raise ValueError(
-            f"route: {kind!r} answers depend on the class of a row, which is unknown here: "
-            'only route="hard" can evaluate this model'
+            f"model: {kind!r} answers depend on the class of a row, which is unknown here: "
+            'give y to reach(), and evaluate the model with route="hard"'
         )
     return np.zeros(n, dtype=np.uint8)

@@ -133,6 +133,7 @@ class SoftTree:
         self.n_waiting = 0
         self.buffers: list[FloatArray] = []
         self.heap: list[tuple[float, int, OpenExit]] = []
+        self.bounds: dict[int, float] = {}  # of the exits that are open
         # Weights are kept as shares of all weight.
         total = math.fsum(data.weight)
         root = data.weight / total
@@ -168,6 +169,7 @@ class SoftTree:
         if exit_.node != OUT:
             self.next[exit_.node][exit_.side] = node
         after = split.boosted()
+        del self.bounds[exit_.serial]
         self.certificate.append(max(self.certificate[-1] - exit_.bound + float(after.sum()), 0.0))
         for side, vote in enumerate(split.step.votes):
             factors = split.answers(side) * np.exp([vote, -vote])
@@ -182,6 +184,7 @@ class SoftTree:
     def add(self, exit_: OpenExit) -> None:
         """Put an exit on the heap if it can be split."""
         self.serial += 1
+        self.bounds[exit_.serial] = exit_.bound
         if exit_.depth >= self.limits.depth or not (exit_.masses > 0).all():
             return
         growth = self.limits.growth
@@ -285,6 +288,9 @@ class SoftTree:
         bias = 0.0
         if not n:
             bias, self.certificate[0] = constant_vote(self.data, self.rule)
+        else:
+            # A small certificate is the difference of large masses: here it is a plain sum.
+            self.certificate[-1] = math.fsum(self.bounds.values())
         return DecisionGraph(
             feature=np.array([cut.feature for cut in self.cuts], dtype=np.int32),
             threshold=self.search.thresholds(self.cuts),

@@ -114,12 +114,20 @@ class StumpSearch:
         return Cut(feature, cut_bin, position, masses)
 
     def side_masses(self, cut: Cut, source: FloatArray, scratch: Weights) -> FloatArray:
-        """Return the masses (side, class) that a cut makes of other weights, as shares of all."""
-        self.reweight(cut, np.ones((2, 2)), source, scratch)
+        """Return the masses (side, class) that a cut makes of other weights.
+
+        Each class is brought to full precision by a power of two of its own, however little of it
+        there is, and is returned in its own unit.
+        """
+        middle = self._data.n_negative
+        sums = np.array([source[:middle].sum(), source[middle:].sum()])
+        unit = np.ldexp(1.0, -np.frexp(sums)[1])
+        scratch.scale = 2.0**60
+        self.reweight(cut, np.stack([unit, unit]), source, scratch)
         total = np.array(scratch.masses, dtype=np.float64)
-        self.reweight(cut, np.array([[1.0, 1.0], [0.0, 0.0]]), source, scratch)
+        self.reweight(cut, np.stack([unit, 0 * unit]), source, scratch)
         below = np.array(scratch.masses, dtype=np.float64)
-        return np.stack([below, total - below]) / total.sum()
+        return np.stack([below, total - below])
 
     def thresholds(self, cuts: list[Cut]) -> FloatArray:
         """Return the thresholds of cuts."""

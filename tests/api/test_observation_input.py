@@ -186,3 +186,11 @@ def test_no_rows(route):
     model = FITS["tree"](observation=pb.observation.flip(0.1))
     assert pb.decision_function(model, X[:0], route=route).shape == (0,)
     assert pb.reach(model, X[:0]).shape == (0, model.n_nodes)
+
+
+def test_soft_trees_need_an_end():
+    X, y = np.arange(6.0)[:, None], [0, 0, 1, 0, 1, 1]
+    with pytest.raises(ValueError, match=r"nodes.*max_depth"):
+        pb.fit_boosted_tree(X, y, nodes=None, observation=pb.observation.flip(0.1))
+    model = pb.fit_boosted_tree(X, y, nodes=None, max_depth=2, observation=pb.observation.flip(0.1))
+    assert model.n_nodes == 3
