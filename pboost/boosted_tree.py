@@ -61,8 +61,9 @@ def fit_boosted_tree(
         Greatest number of weak classifiers; None grows until no exit can be split, which with
         uncertain answers takes a `max_depth`.
     weak : Stump
-        The weak learner, from `pboost.weak`. Criteria are taken on the weight that reaches a
-        node, as in CART; "kearns-mansour" equally minimises the certificate.
+        The weak learner, from `pboost.weak`. With exact answers criteria are taken on the weight
+        that reaches a node, as in CART, else on the boosted weights; "kearns-mansour" minimises
+        the certificate either way.
     observation : Observation
         How sure answers are, from `pboost.observation`. With any but exact answers every node is
         trained on all rows.

@@ -157,8 +157,9 @@ def describe(model: DecisionGraph) -> str:
     lines = [
         f"{model.settings.get('builder', 'model')}: {_count(model.n_nodes, 'node')}, "
         f"{_count(model.n_features, 'feature')}, labels {minus} (-) and {plus} (+)",
-        f"certificate {record.certificate[-1]:.4g}, "
-        f"mean cost {record.cost[-1]:.4g} comparisons per training row",
+        f"certificate {record.certificate[-1]:.4g}"
+        + (f" ({model.certificate_note})" if model.certificate_note else "")
+        + f", mean cost {record.cost[-1]:.4g} comparisons per training row",
         f"stopped: {record.stop_reason}",
     ]
     if model.bias:

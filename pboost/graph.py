@@ -19,6 +19,8 @@ IntArray: TypeAlias = NDArray[np.int32]
 
 #: The two exits of a stump: ``x <= threshold`` and ``x > threshold``.
 BELOW, ABOVE = 0, 1
+#: Said wherever a certificate is printed that is not that of the predictions.
+OF_ASSUMED_ANSWERS = "certifies answers drawn as assumed, not the predictions"
 #: ``next`` of an exit that leads out of the graph.
 OUT = -1
 
@@ -125,8 +127,14 @@ class DecisionGraph:
         kind = self.settings.get("builder", "DecisionGraph")
         return (
             f"<{kind}: {self.n_nodes} nodes, {self.n_features} features, "
-            f"certificate {self.record.certificate[-1]:.4g}>"
+            f"certificate {self.record.certificate[-1]:.4g}"
+            + (f" ({self.certificate_note})>" if self.certificate_note else ">")
         )
+
+    @property
+    def certificate_note(self) -> str:
+        """What to know of the certificate: empty where answers are exact."""
+        return "" if self.answer is None else OF_ASSUMED_ANSWERS
 
     @property
     def needs_class(self) -> bool:

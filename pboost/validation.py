@@ -40,6 +40,8 @@ class CrossValidation:
         Wall-clock time of each fit, and of predicting all test rows of each fold.
     test_fold : ndarray of int32, shape (n,)
         The fold in which each row was tested.
+    certificate_note : str
+        What to know of the certificates; empty where answers are exact.
     """
 
     error: FloatArray
@@ -49,9 +51,10 @@ class CrossValidation:
     fit_seconds: FloatArray
     predict_seconds: FloatArray
     test_fold: IntArray
+    certificate_note: str = ""
 
     def __post_init__(self) -> None:
-        for name in self.__slots__:
+        for name in self.__slots__[:-1]:
             dtype = np.int32 if name in ("n_nodes", "test_fold") else np.float64
             object.__setattr__(self, name, freeze(getattr(self, name), dtype))
 
@@ -83,7 +86,10 @@ class CrossValidation:
             ("predict time", f"{self.predict_seconds.mean():.4g} s"),
         ]
         title = f"{len(self.error)}-fold cross-validation of {len(self.test_fold)} rows, means:"
-        return "\n".join([title, *(f"  {name:<20} {value}" for name, value in rows)])
+        lines = [title, *(f"  {name:<20} {value}" for name, value in rows)]
+        if self.certificate_note:
+            lines.append(f"  the certificate {self.certificate_note}")
+        return "\n".join(lines)
 
 
 def cross_validate(
@@ -178,7 +184,9 @@ def cross_validate(
         if callback is not None and callback(fold + 1, wrong_share):
             break
     error, cost, bound, n_nodes, fit_time, predict_time = map(np.array, zip(*results, strict=True))
-    return CrossValidation(error, cost, bound, n_nodes, fit_time, predict_time, test_fold)
+    return CrossValidation(
+        error, cost, bound, n_nodes, fit_time, predict_time, test_fold, model.certificate_note
+    )
 
 
 def _row_selectors(X: Any) -> tuple[Select, Select, int]:

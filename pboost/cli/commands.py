@@ -35,8 +35,6 @@ BUILDERS: dict[str, Callable[..., DecisionGraph]] = {
     "tree": fit_boosted_tree,
     "matryoshka": fit_matryoshka,
 }
-#: Said wherever the certificate is not that of the predictions.
-OF_ASSUMED_ANSWERS = "certifies answers drawn as assumed, not the predictions"
 
 
 def run_fit(options: Namespace) -> None:
@@ -51,7 +49,7 @@ def run_fit(options: Namespace) -> None:
     write_text(
         f"{options.output}: {model.n_nodes} nodes, certificate "
         f"{model.record.certificate[-1]:.4g}"
-        f"{'' if model.answer is None else f' ({OF_ASSUMED_ANSWERS})'}; "
+        f"{f' ({model.certificate_note})' if model.certificate_note else ''}; "
         f"{model.record.stop_reason}\n"
     )
 
@@ -71,9 +69,7 @@ def run_evaluate(options: Namespace) -> None:
             sample_weight=weight,
             callback=callback,
         )
-    exact = getattr(options, "observation", "exact") == "exact"
-    note = "" if exact else f"  the certificate {OF_ASSUMED_ANSWERS}\n"
-    write_text(f"{result.summary()}\n{note}")
+    write_text(f"{result.summary()}\n")
 
 
 def run_predict(options: Namespace) -> None:
