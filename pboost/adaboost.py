@@ -9,21 +9,19 @@ from numpy.typing import ArrayLike
 
 from pboost.checks import check_choice
 from pboost.data import prepare
-from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
+from pboost.graph import ABOVE, BELOW, DecisionGraph, FloatArray
 from pboost.grow import (
     NO_VOTE,
     Callback,
     SplitStep,
-    StepRecord,
     VoteRule,
     check_callback,
     check_size,
     check_weak,
-    constant_vote,
-    cost_after,
     vote_rule,
 )
-from pboost.observation import Exact, Observation, check_observation, split_masses
+from pboost.nodes import NodeList
+from pboost.observation import CERTAIN, Exact, Observation, check_observation, split_masses
 from pboost.rng import as_generator
 from pboost.stump_search import Cut, StumpSearch, Weights
 from pboost.threads import Workers, resolve_threads
@@ -130,31 +128,11 @@ def fit_adaboost(
         weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
         chain = _Chain(StumpSearch(data, weak, workers), weights, rule, observation)
         stop_reason = chain.grow(rounds, callback)
-    n_nodes = len(chain.cuts)
-    bias = 0.0
-    if not n_nodes:
-        bias, chain.certificate[0] = constant_vote(data, rule)
-    after = np.arange(1, n_nodes + 1, dtype=np.int32)
-    after[-1:] = OUT
-    return DecisionGraph(
-        feature=np.array([cut.feature for cut in chain.cuts], dtype=np.int32),
-        threshold=chain.search.thresholds(chain.cuts),
-        next=np.column_stack([after, after]),
-        vote=np.array(chain.votes).reshape(n_nodes, 2),
-        labels=data.labels,
-        n_features=data.columns.n_features,
-        feature_names=data.columns.names,
-        bias=bias,
-        settings=settings,
-        record=TrainingRecord(
-            np.array(chain.certificate), cost_after(np.ones(n_nodes)), stop_reason
-        ),
-        answer=None if observation.is_exact else np.array(chain.tables).reshape(n_nodes, 2, 2),
-    )
+    return chain.nodes.model(data, rule, settings, stop_reason, observation.is_exact)
 
 
 class _Chain:
-    """The nodes so far."""
+    """The nodes so far, and the weights of the rows where they end."""
 
     def __init__(
         self, search: StumpSearch, weights: Weights, rule: VoteRule, observation: Observation
@@ -163,10 +141,7 @@ class _Chain:
         self.observation = observation
         # Every row reaches every node: its reach mass is its starting weight.
         self.start = weights.real.copy() if observation.needs_class else None
-        self.cuts: list[Cut] = []
-        self.tables: list[FloatArray] = []
-        self.votes: list[tuple[float, float]] = []
-        self.certificate = [1.0]
+        self.nodes = NodeList(search)
 
     def grow(self, rounds: int, callback: Callback | None) -> str:
         """Add up to `rounds` nodes; returns why it stopped."""
@@ -174,26 +149,25 @@ class _Chain:
             cut = self.search.best(self.weights)
             if cut is None:
                 return "no split is left"
-            step, factors = self.split(cut)
+            step, table, factors = self.split(cut)
             if max(map(abs, step.votes)) < NO_VOTE:
-                del self.tables[len(self.cuts) :]
                 return "no split is left that changes the weights"
-            self.cuts.append(cut)
-            self.votes.append(step.votes)
-            self.certificate.append(self.certificate[-1] * step.shrink)
-            if callback is not None and callback(node + 1, self.newest()):
+            bound = self.nodes.certificate[-1]
+            joined = [(node - 1, BELOW), (node - 1, ABOVE)] if node else []
+            self.nodes.open(joined, cut, step.votes, table, 1.0, bound * step.shrink)
+            if callback is not None and callback(node + 1, self.nodes.newest(bound)):
                 return "stopped by the callback"
-            if step.perfect or self.certificate[-1] == 0.0:
+            if step.perfect or self.nodes.certificate[-1] == 0.0:
                 return "the certificate is 0 but for the clipping and smoothing of votes"
             if node + 1 < rounds:
                 self.search.reweight(cut, factors, self.weights.real, self.weights)
         return "all rounds are done"
 
-    def split(self, cut: Cut) -> tuple[SplitStep, FloatArray]:
-        """Return the split step at a cut and the factors (side, class) of the weights."""
+    def split(self, cut: Cut) -> tuple[SplitStep, FloatArray, FloatArray]:
+        """Return the split step at a cut, the answers, and the factors (side, class) of weights."""
         if self.observation.is_exact:
             step = self.rule.step(cut.masses)
-            return step, step.factors()
+            return step, CERTAIN, step.factors()
         by_side = reach = np.array(cut.masses)
         if self.start is not None:
             scratch = Weights(
@@ -203,13 +177,5 @@ class _Chain:
             reach = self.search.side_masses(cut, self.start, scratch)
         table = self.observation.table(reach)
         step = self.rule.step(split_masses(by_side, table).tolist())
-        self.tables.append(table)
         below, above = step.factors()
-        return step, (1 - table) * below + table * above
-
-    def newest(self) -> StepRecord:
-        """Return the record of the node added last."""
-        cut = self.cuts[-1]
-        threshold = float(self.search.thresholds([cut])[0])
-        bound, after = self.certificate[-2:]
-        return StepRecord(len(self.cuts) - 1, cut.feature, threshold, self.votes[-1], bound, after)
+        return step, table, (1 - table) * below + table * above

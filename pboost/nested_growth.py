@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from pboost.data import TrainingData
-from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
-from pboost.grow import NO_VOTE, Callback, StepRecord, VoteRule, constant_vote, cost_after
+from pboost.graph import DecisionGraph, FloatArray
+from pboost.grow import NO_VOTE, Callback, VoteRule
+from pboost.nodes import NodeList
 from pboost.observation import Observation, split_masses
 from pboost.soft_growth import fixed_scale, rounded
 from pboost.stump_search import Cut, StumpSearch, Weights
@@ -97,12 +98,7 @@ class NestedGrowth:
         self.scratch = Weights(
             np.empty(data.n_rows), np.empty(data.n_rows, dtype=np.int64), 1.0, (0, 0)
         )
-        self.cuts: list[Cut] = []
-        self.votes: list[list[float]] = []
-        self.tables: list[FloatArray] = []
-        self.next: list[list[int]] = []
-        self.reaches: list[float] = []
-        self.certificate = [1.0]
+        self.nodes = NodeList(search)
         self.callback: Callback | None = None
 
     def grow(self, join: str, callback: Callback | None) -> str:
@@ -118,7 +114,7 @@ class NestedGrowth:
                 complete = self.chain(depth, port)
         except GrowthStopped:
             return "stopped by the callback"
-        if complete and len(self.cuts) == math.prod(self.shape):
+        if complete and len(self.nodes) == math.prod(self.shape):
             return "all nodes are opened"
         return "exits that could not be split left the shape incomplete"
 
@@ -138,14 +134,14 @@ class NestedGrowth:
         """
         if level == 0:
             return self.node(port, outside)
-        first = len(self.cuts)
+        first = len(self.nodes)
         ports = self.tree(level, port, outside)
         if ports is None:
             return None
         ports = (
             self.merge(ports) if self.collect == "additive" else self.collapse(ports, port, first)
         )
-        self.certificate[-1] = outside + math.fsum(p.bound for p in ports)
+        self.nodes.certificate[-1] = outside + math.fsum(p.bound for p in ports)
         return ports
 
     def tree(self, level: int, entrance: Port, outside: float) -> list[Port] | None:
@@ -181,20 +177,14 @@ class NestedGrowth:
             reach = self.search.side_masses(cut, port.reach, self.scratch)
         table = self.observation.table(reach)
         step = self.rule.step(split_masses(by_side, table).tolist())
-        node = len(self.cuts)
-        self.cuts.append(cut)
-        self.votes.append(list(step.votes))
-        self.tables.append(table)
-        self.next.append([OUT, OUT])
-        self.reaches.append(port.arrives)
-        for parent, exit_ in port.edges:
-            self.next[parent][exit_] = node
+        node = len(self.nodes)
         ports = [
             self.port_of(port, cut, node, exit_, table if exit_ else 1 - table, vote)
             for exit_, vote in enumerate(step.votes)
         ]
-        self.certificate.append(outside + ports[0].bound + ports[1].bound)
-        if self.callback is not None and self.callback(node + 1, self.newest(port.bound)):
+        certificate = outside + ports[0].bound + ports[1].bound
+        self.nodes.open(port.edges, cut, step.votes, table, port.arrives, certificate)
+        if self.callback is not None and self.callback(node + 1, self.nodes.newest(port.bound)):
             raise GrowthStopped
         return ports
 
@@ -244,7 +234,7 @@ class NestedGrowth:
         step = self.rule.step(
             [(float(part[:middle].sum()), float(part[middle:].sum())) for part in parts]
         )
-        for votes in self.votes[first:]:
+        for votes in self.nodes.votes[first:]:
             votes[:] = 0.0, 0.0
         collapsed = []
         for group, vote, part, answer in zip(groups, step.votes, parts, answers, strict=True):
@@ -252,41 +242,16 @@ class NestedGrowth:
                 continue
             edges = joined(group, vote).edges
             for node, exit_ in edges:
-                self.votes[node][exit_] = vote
+                self.nodes.votes[node][exit_] = vote
             part[:middle] *= math.exp(vote)
             part[middle:] *= math.exp(-vote)
             collapsed.append(self.port(edges, part, root.reach * answer, vote))
         return collapsed
 
-    def newest(self, bound: float) -> StepRecord:
-        """Return the record of the node opened last."""
-        node, cut = len(self.cuts) - 1, self.cuts[-1]
-        threshold = float(self.search.thresholds([cut])[0])
-        below, above = self.votes[-1]
-        return StepRecord(node, cut.feature, threshold, (below, above), bound, self.certificate[-1])
-
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the graph built so far."""
-        n = len(self.cuts)
-        bias = 0.0
-        if not n:
-            bias, self.certificate[0] = constant_vote(self.data, self.rule)
         exact = self.observation.is_exact
-        return DecisionGraph(
-            feature=np.array([cut.feature for cut in self.cuts], dtype=np.int32),
-            threshold=self.search.thresholds(self.cuts),
-            next=np.array(self.next, dtype=np.int32).reshape(n, 2),
-            vote=np.array(self.votes).reshape(n, 2),
-            labels=self.data.labels,
-            n_features=self.data.columns.n_features,
-            feature_names=self.data.columns.names,
-            bias=bias,
-            settings=settings,
-            record=TrainingRecord(
-                np.array(self.certificate), cost_after(np.array(self.reaches)), stop_reason
-            ),
-            answer=None if exact else np.array(self.tables).reshape(n, 2, 2),
-        )
+        return self.nodes.model(self.data, self.rule, settings, stop_reason, exact)
 
 
 def by_sign(ports: list[Port]) -> tuple[list[Port], list[Port]]:

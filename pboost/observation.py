@@ -15,7 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pboost.checks import check_number
-from pboost.graph import FloatArray
+from pboost.graph import FloatArray, freeze
+
+#: Probability of exit 1 by side of the threshold and class, where answers are certain.
+CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class Exact(Observation):
 
     def table(self, reach: FloatArray) -> FloatArray:
         """Return certain answers."""
-        return np.array([[0.0, 0.0], [1.0, 1.0]])
+        return CERTAIN
 
 
 @dataclass(frozen=True, slots=True)

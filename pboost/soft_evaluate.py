@@ -11,6 +11,7 @@ from pboost._core import soft_walk
 from pboost.checks import check_finite, check_integer
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.matching import is_second_label, match_columns
+from pboost.observation import CERTAIN
 from pboost.rng import Seed, as_generator
 from pboost.threads import Workers, resolve_threads
 
@@ -100,8 +101,7 @@ def tables(model: DecisionGraph) -> FloatArray:
     """Return the model's tables of answers, also where they are certain."""
     if model.answer is not None:
         return model.answer
-    certain = np.array([[0.0, 0.0], [1.0, 1.0]])
-    return np.ascontiguousarray(np.broadcast_to(certain, (model.n_nodes, 2, 2)))
+    return np.ascontiguousarray(np.broadcast_to(CERTAIN, (model.n_nodes, 2, 2)))
 
 
 def _values(model: DecisionGraph, X: Any) -> FloatArray:

@@ -16,16 +16,9 @@ from typing import Any
 import numpy as np
 
 from pboost.data import TrainingData
-from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
-from pboost.grow import (
-    Callback,
-    SplitStep,
-    StepRecord,
-    TreeLimits,
-    VoteRule,
-    constant_vote,
-    cost_after,
-)
+from pboost.graph import OUT, DecisionGraph, FloatArray
+from pboost.grow import Callback, SplitStep, TreeLimits, VoteRule
+from pboost.nodes import NodeList
 from pboost.observation import Observation, split_masses
 from pboost.stump_search import Cut, StumpSearch, Weights
 
@@ -123,12 +116,7 @@ class SoftTree:
         self.data, self.search, self.rule = data, search, rule
         self.observation, self.limits = observation, limits
         self.scratch = np.empty(data.n_rows, dtype=np.int64)
-        self.cuts: list[Cut] = []
-        self.votes: list[tuple[float, float]] = []
-        self.tables: list[FloatArray] = []
-        self.next: list[list[int]] = []
-        self.reaches: list[float] = []
-        self.certificate = [1.0]
+        self.nodes = NodeList(search)
         self.serial = 0
         self.n_waiting = 0
         self.buffers: list[FloatArray] = []
@@ -144,7 +132,7 @@ class SoftTree:
     def grow(self, callback: Callback | None) -> str:
         """Open exits until done; returns why growing stopped."""
         while True:
-            if len(self.cuts) >= self.limits.nodes:
+            if len(self.nodes) >= self.limits.nodes:
                 return "all nodes are opened"
             if not self.heap:
                 return "no exit can be split"
@@ -153,24 +141,20 @@ class SoftTree:
             if split is None:
                 continue
             self.open(exit_, split)
-            if callback is not None and callback(len(self.cuts), self.newest(exit_.bound)):
+            if callback is not None and callback(len(self.nodes), self.nodes.newest(exit_.bound)):
                 return "stopped by the callback"
-            if self.certificate[-1] <= self.limits.target:
+            if self.nodes.certificate[-1] <= self.limits.target:
                 return "the target certificate is reached"
 
     def open(self, exit_: OpenExit, split: Split) -> None:
         """Make a node of an exit, and open exits of the node's."""
-        node = len(self.cuts)
-        self.cuts.append(split.cut)
-        self.votes.append(split.step.votes)
-        self.tables.append(split.table)
-        self.next.append([OUT, OUT])
-        self.reaches.append(float(exit_.reach().sum()))
-        if exit_.node != OUT:
-            self.next[exit_.node][exit_.side] = node
         after = split.boosted()
         del self.bounds[exit_.serial]
-        self.certificate.append(max(self.certificate[-1] - exit_.bound + float(after.sum()), 0.0))
+        certificate = self.nodes.certificate[-1] - exit_.bound + float(after.sum())
+        node = self.nodes.open(
+            [(exit_.node, exit_.side)] if exit_.node != OUT else [], split.cut, split.step.votes,
+            split.table, float(exit_.reach().sum()), max(certificate, 0.0),
+        )  # fmt: skip
         for side, vote in enumerate(split.step.votes):
             factors = split.answers(side) * np.exp([vote, -vote])
             self.add(
@@ -215,7 +199,7 @@ class SoftTree:
         exits as there are nodes left are opened, but for those that cannot be split. What is
         needed after all is computed anew from the root.
         """
-        left = self.limits.nodes - len(self.cuts)
+        left = self.limits.nodes - len(self.nodes)
         if self.limits.growth == "largest-bound" and self.n_waiting > 2 * left + 2:
             self.heap.sort()
             for _, _, exit_ in self.heap[left:]:
@@ -276,36 +260,12 @@ class SoftTree:
         masses = split_masses(by_side, table)
         return Split(cut, table, self.rule.step(masses.tolist()), masses)
 
-    def newest(self, bound: float) -> StepRecord:
-        """Return the record of the node opened last."""
-        threshold = float(self.search.thresholds(self.cuts[-1:])[0])
-        feature, node = self.cuts[-1].feature, len(self.cuts) - 1
-        return StepRecord(node, feature, threshold, self.votes[-1], bound, self.certificate[-1])
-
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
-        n = len(self.cuts)
-        bias = 0.0
-        if not n:
-            bias, self.certificate[0] = constant_vote(self.data, self.rule)
-        else:
+        if len(self.nodes):
             # A small certificate is the difference of large masses: here it is a plain sum.
-            self.certificate[-1] = math.fsum(self.bounds.values())
-        return DecisionGraph(
-            feature=np.array([cut.feature for cut in self.cuts], dtype=np.int32),
-            threshold=self.search.thresholds(self.cuts),
-            next=np.array(self.next, dtype=np.int32).reshape(n, 2),
-            vote=np.array(self.votes).reshape(n, 2),
-            labels=self.data.labels,
-            n_features=self.data.columns.n_features,
-            feature_names=self.data.columns.names,
-            bias=bias,
-            settings=settings,
-            record=TrainingRecord(
-                np.array(self.certificate), cost_after(np.array(self.reaches)), stop_reason
-            ),
-            answer=np.array(self.tables).reshape(n, 2, 2),
-        )
+            self.nodes.certificate[-1] = math.fsum(self.bounds.values())
+        return self.nodes.model(self.data, self.rule, settings, stop_reason, is_exact=False)
 
 
 def fixed_scale(total: float) -> float:

@@ -1,0 +1,97 @@
+"""The nodes of a graph that is being grown, and the model they become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pboost.data import TrainingData
+from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
+from pboost.grow import StepRecord, VoteRule, constant_vote, cost_after
+from pboost.stump_search import Cut, StumpSearch
+
+
+class NodeList:
+    """Nodes in the order in which they were opened.
+
+    Attributes
+    ----------
+    votes : list of list of float
+        Votes of either exit of each node.
+    certificate : list of float
+        Certificate before the first and after each node.
+    """
+
+    def __init__(self, search: StumpSearch) -> None:
+        self._search = search
+        self._cuts: list[Cut] = []
+        self._next: list[list[int]] = []
+        self._tables: list[FloatArray] = []
+        self._reach: list[float] = []
+        self.votes: list[list[float]] = []
+        self.certificate = [1.0]
+
+    def __len__(self) -> int:
+        return len(self._cuts)
+
+    def open(
+        self,
+        edges: Iterable[tuple[int, int]],
+        cut: Cut,
+        votes: Sequence[float],
+        table: FloatArray,
+        reach: float,
+        certificate: float,
+    ) -> int:
+        """Add a node to which the exits `edges`, pairs (node, exit), lead; returns its index.
+
+        `reach` is the share of the training weight that arrives, `certificate` that of the graph
+        with the node.
+        """
+        node = len(self._cuts)
+        for before, exit_ in edges:
+            self._next[before][exit_] = node
+        self._cuts.append(cut)
+        self._next.append([OUT, OUT])
+        self._tables.append(table)
+        self._reach.append(reach)
+        self.votes.append(list(votes))
+        self.certificate.append(certificate)
+        return node
+
+    def newest(self, bound: float) -> StepRecord:
+        """Return the record of the node opened last, at an exit of this bound."""
+        cut, (below, above) = self._cuts[-1], self.votes[-1]
+        threshold = float(self._search.thresholds([cut])[0])
+        node = len(self._cuts) - 1
+        return StepRecord(node, cut.feature, threshold, (below, above), bound, self.certificate[-1])
+
+    def model(
+        self,
+        data: TrainingData,
+        rule: VoteRule,
+        settings: Mapping[str, Any],
+        stop_reason: str,
+        is_exact: bool,
+    ) -> DecisionGraph:
+        """Return the graph grown so far."""
+        n = len(self._cuts)
+        bias = 0.0
+        if not n:
+            bias, self.certificate[0] = constant_vote(data, rule)
+        cost = cost_after(np.array(self._reach, dtype=np.float64))
+        return DecisionGraph(
+            feature=np.array([cut.feature for cut in self._cuts], dtype=np.int32),
+            threshold=self._search.thresholds(self._cuts),
+            next=np.array(self._next, dtype=np.int32).reshape(n, 2),
+            vote=np.array(self.votes).reshape(n, 2),
+            labels=data.labels,
+            n_features=data.columns.n_features,
+            feature_names=data.columns.names,
+            bias=bias,
+            settings=settings,
+            record=TrainingRecord(np.array(self.certificate), cost, stop_reason),
+            answer=None if is_exact else np.array(self._tables).reshape(n, 2, 2),
+        )
