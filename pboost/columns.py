@@ -27,7 +27,7 @@ from pboost.threads import Workers, resolve_threads
 Array = NDArray[Any]
 MAX_BINS = 256
 #: Bytes of scratch per thread while sorting; more columns at a time read X with fewer misses.
-SCRATCH_BYTES = 24_000_000
+SCRATCH_BYTES = 16_000_000
 ROW_MASK = np.int32(0x7FFFFFFF)
 NO_WEIGHT = np.empty(0, dtype=np.int64)
 
