@@ -10,12 +10,12 @@ double of `rho` does not determine it.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.polynomial import polynomial
 from numpy.typing import NDArray
-from scipy.special import zetac
 
 from pboost.graph import FloatArray
 
@@ -24,12 +24,21 @@ SHIFT = 10
 #: B(2k) / (2k (2k-1)) and B(2k) / (2k), with the Bernoulli numbers B.
 LOG_GAMMA_TERMS = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 DIGAMMA_TERMS = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
-#: zeta(k) - 1 give the derivatives of log-gamma at 2. They fall like 2**-k.
-ORDERS = np.arange(2, 60)
-ZETA_TAILS = zetac(ORDERS)
-#: Coefficients of -ln Gamma(2 - z) and of psi(2 - z) - psi(2) in powers of z.
-LOG_GAMMA_AT_2 = np.concatenate([[0.0, 1 - np.euler_gamma], -ZETA_TAILS / ORDERS])
-DIGAMMA_AT_2 = np.concatenate([[0.0], -ZETA_TAILS])
+
+
+@cache
+def terms_at_2() -> tuple[FloatArray, FloatArray]:
+    """Return the coefficients of -ln Gamma(2 - z) and of psi(2 - z) - psi(2) in powers of z.
+
+    zeta(k) - 1, which fall like 2**-k, give the derivatives of log-gamma at 2.
+    """
+    # Here, so that `import pboost` does without SciPy, which takes longer than all the rest.
+    from scipy.special import zetac
+
+    orders = np.arange(2, 60)
+    tails = zetac(orders)
+    log_gamma = np.concatenate([[0.0, 1 - np.euler_gamma], -tails / orders])
+    return log_gamma, np.concatenate([[0.0], -tails])
 
 
 def log_ratio(T: FloatArray, rho: FloatArray, rest: FloatArray) -> FloatArray:
@@ -42,7 +51,7 @@ def log_ratio(T: FloatArray, rho: FloatArray, rest: FloatArray) -> FloatArray:
         total += term * far**power * np.expm1(power * shrink)
     for k in range(1, SHIFT):
         total -= np.log1p(-rest / (T + (1 + k)))
-    return total + polynomial.polyval(rest, LOG_GAMMA_AT_2)
+    return total + polynomial.polyval(rest, terms_at_2()[0])
 
 
 def tree(T: FloatArray, rho: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -93,7 +102,7 @@ def digamma_difference(T: FloatArray, rho: FloatArray, rest: FloatArray) -> Floa
 
 def digamma_at_2(rest: FloatArray) -> FloatArray:
     """Return psi(2 - rest) - psi(2) for `rest` in [0, 1]: all terms of the sum have one sign."""
-    return polynomial.polyval(rest, DIGAMMA_AT_2)
+    return np.asarray(polynomial.polyval(rest, terms_at_2()[1]), dtype=np.float64)
 
 
 def best_sizes(T: int, rho: float) -> tuple[int, ...]:

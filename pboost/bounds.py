@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import rgamma
 
 from pboost import _tree_bound
 from pboost._numbers import align, as_numbers, plain
@@ -150,6 +149,8 @@ def tree_bound_asymptotic(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
     1.0000125
     """
     T, rho, rest = _arguments(T, rho, positive=True)
+    from scipy.special import rgamma  # not at import: see _tree_bound.terms_at_2
+
     return plain(T**-rest * rgamma(rho))
 
 

@@ -1,7 +1,5 @@
 # Scalar mathematics shared by the kernels: votes and split criteria.
-from libc.math cimport INFINITY, exp, fabs, log, log2, sqrt
-
-from pboost._core.types cimport int64_t
+from libc.math cimport INFINITY, log, log2, sqrt
 
 cdef extern from *:
     """

@@ -1,7 +1,7 @@
 # Rows of one column in sorted order: search, coarse to fine, and partition.
 from libc.math cimport INFINITY
 
-from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal, rescan
+from pboost._core._cut cimport BOUND_SLACK, Limits, is_legal, rescan
 from pboost._core._math cimport Masses, score_limit, score_many
 from pboost._core.types cimport ROW_MASK, int32_t, int64_t, is_tied, row_of, uint8_t
 
