@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pboost.answers import Observer, side_masses
+from pboost.binding import bind, check_pair
 from pboost.checks import check_choice
 from pboost.data import prepare
 from pboost.graph import ABOVE, BELOW, DecisionGraph, FloatArray
@@ -17,19 +21,20 @@ from pboost.grow import (
     VoteRule,
     check_callback,
     check_size,
-    check_weak,
     vote_rule,
 )
 from pboost.nodes import NodeList
-from pboost.observation import CERTAIN, Exact, Observation, check_observation, split_masses
+from pboost.observation import CERTAIN, Exact, Observation
 from pboost.rng import as_generator
-from pboost.stump_search import Cut, StumpSearch, Weights
 from pboost.threads import Workers, resolve_threads
-from pboost.weak import Stump
+from pboost.weak import Stump, Weak
+from pboost.weak_search import Cut, Weights
 
 VOTES = ("domain", "symmetric")
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
+#: Writes reweighted rows: (coefficients by exit and class, source, target).
+Send: TypeAlias = Callable[[FloatArray, FloatArray, Weights], None]
 
 
 def fit_adaboost(
@@ -37,7 +42,7 @@ def fit_adaboost(
     y: ArrayLike,
     *,
     rounds: int,
-    weak: Stump = _DEFAULT_WEAK,
+    weak: Weak = _DEFAULT_WEAK,
     votes: str = "domain",
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
@@ -57,7 +62,7 @@ def fit_adaboost(
         Labels, any two values.
     rounds : int
         Greatest number of weak classifiers.
-    weak : Stump
+    weak : Weak
         The weak learner, from `pboost.weak`.
     votes : {"domain", "symmetric"}
         "domain": each side of a stump votes with half the log odds of its own class masses
@@ -109,11 +114,10 @@ def fit_adaboost(
     ['a', 'b', 'b', 'a', 'a', 'a']
     """
     rounds = check_size("rounds", rounds)
-    weak = check_weak(weak)
+    check_pair(weak, observation)
     rule = vote_rule(check_choice("votes", votes, VOTES), smoothing, learning_rate)
-    observation = check_observation(observation)
     callback = check_callback(callback)
-    as_generator(rng)
+    generator = as_generator(rng)
     data = prepare(X, y, sample_weight, weak, n_threads)
     settings = {
         "builder": "fit_adaboost",
@@ -124,24 +128,22 @@ def fit_adaboost(
         "learning_rate": rule.learning_rate,
         "weak": weak.settings(),
     }
-    with Workers(resolve_threads(n_threads, data.columns.codes.size)) as workers:
+    with Workers(resolve_threads(n_threads, data.cells)) as workers:
         weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
-        chain = _Chain(StumpSearch(data, weak, workers), weights, rule, observation)
+        chain = _Chain(bind(data, weak, observation, workers, generator), weights, rule)
         stop_reason = chain.grow(rounds, callback)
-    return chain.nodes.model(data, rule, settings, stop_reason, observation.is_exact)
+    return chain.nodes.model(data, rule, settings, stop_reason)
 
 
 class _Chain:
     """The nodes so far, and the weights of the rows where they end."""
 
-    def __init__(
-        self, search: StumpSearch, weights: Weights, rule: VoteRule, observation: Observation
-    ) -> None:
-        self.search, self.weights, self.rule = search, weights, rule
-        self.observation = observation
+    def __init__(self, observer: Observer, weights: Weights, rule: VoteRule) -> None:
+        self.observer, self.search = observer, observer.search
+        self.weights, self.rule = weights, rule
         # Every row reaches every node: its reach mass is its starting weight.
-        self.start = weights.real.copy() if observation.needs_class else None
-        self.nodes = NodeList(search)
+        self.start = weights.real.copy() if observer.needs_class else None
+        self.nodes = NodeList(observer)
 
     def grow(self, rounds: int, callback: Callback | None) -> str:
         """Add up to `rounds` nodes; returns why it stopped."""
@@ -149,7 +151,7 @@ class _Chain:
             cut = self.search.best(self.weights)
             if cut is None:
                 return "no split is left"
-            step, table, factors = self.split(cut)
+            step, table, reweight = self.split(cut)
             if max(map(abs, step.votes)) < NO_VOTE:
                 return "no split is left that changes the weights"
             bound = self.nodes.certificate[-1]
@@ -160,22 +162,21 @@ class _Chain:
             if step.perfect or self.nodes.certificate[-1] == 0.0:
                 return "the certificate is 0 but for the clipping and smoothing of votes"
             if node + 1 < rounds:
-                self.search.reweight(cut, factors, self.weights.real, self.weights)
+                reweight(step.factors(), self.weights.real, self.weights)
         return "all rounds are done"
 
-    def split(self, cut: Cut) -> tuple[SplitStep, FloatArray, FloatArray]:
-        """Return the split step at a cut, the answers, and the factors (side, class) of weights."""
-        if self.observation.is_exact:
-            step = self.rule.step(cut.masses)
-            return step, CERTAIN, step.factors()
-        by_side = reach = np.array(cut.masses)
-        if self.start is not None:
-            scratch = Weights(
-                np.empty_like(self.start), np.empty_like(self.weights.fixed),
-                self.weights.scale, (0, 0),
-            )  # fmt: skip
-            reach = self.search.side_masses(cut, self.start, scratch)
-        table = self.observation.table(reach)
-        step = self.rule.step(split_masses(by_side, table).tolist())
-        below, above = step.factors()
-        return step, table, (1 - table) * below + table * above
+    def split(self, cut: Cut) -> tuple[SplitStep, FloatArray | None, Send]:
+        """Return the split step at a cut, its table of answers, and what reweights the rows."""
+        if self.observer.is_exact:
+            return self.rule.step(cut.masses), CERTAIN, partial(self.search.reweight, cut)
+        answers = self.observer.ask(cut, self.weights, partial(self.reach, cut))
+        return self.rule.step(answers.masses.tolist()), answers.table, answers.send
+
+    def reach(self, cut: Cut) -> FloatArray:
+        """Return the reach masses (side, class) at the end of the chain."""
+        if self.start is None:
+            return side_masses(cut, self.weights)
+        scratch = Weights(
+            np.empty_like(self.start), np.empty_like(self.weights.fixed), self.weights.scale, (0, 0)
+        )
+        return self.search.side_masses(cut, self.start, scratch)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pboost.binding import bind, check_pair
 from pboost.checks import INT32_MAX, check_choice, check_integer
 from pboost.data import prepare
 from pboost.graph import DecisionGraph
@@ -17,16 +18,14 @@ from pboost.grow import (
     check_callback,
     check_size,
     check_target,
-    check_weak,
     vote_rule,
 )
-from pboost.observation import Exact, Observation, check_observation
+from pboost.observation import Exact, Observation
 from pboost.rng import as_generator
 from pboost.soft_growth import SoftTree
-from pboost.stump_search import StumpSearch
 from pboost.threads import Workers, resolve_threads
 from pboost.tree_growth import TreeArrays, grow_tree
-from pboost.weak import Stump
+from pboost.weak import ColumnLearner, Stump, Weak
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
@@ -37,7 +36,7 @@ def fit_boosted_tree(
     y: ArrayLike,
     *,
     nodes: int | None,
-    weak: Stump = _DEFAULT_WEAK,
+    weak: Weak = _DEFAULT_WEAK,
     observation: Observation = _EXACT,
     growth: str = "largest-bound",
     target_certificate: float | None = None,
@@ -60,7 +59,7 @@ def fit_boosted_tree(
     nodes : int or None
         Greatest number of weak classifiers; None grows until no exit can be split, which with
         uncertain answers takes a `max_depth`.
-    weak : Stump
+    weak : Weak
         The weak learner, from `pboost.weak`. With exact answers criteria are taken on the weight
         that reaches a node, as in CART, else on the boosted weights; "kearns-mansour" minimises
         the certificate either way.
@@ -117,14 +116,13 @@ def fit_boosted_tree(
     [0, 1, 1, 0]
     """
     max_nodes = INT32_MAX if nodes is None else check_size("nodes", nodes)
-    weak = check_weak(weak)
-    observation = check_observation(observation)
+    check_pair(weak, observation)
     check_choice("growth", growth, GROWTHS)
     target = check_target(target_certificate)
     depth = INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1)
     rule = vote_rule("domain", smoothing, learning_rate)
     callback = check_callback(callback)
-    as_generator(rng)
+    generator = as_generator(rng)
     if nodes is None and not observation.is_exact and max_depth is None:
         raise ValueError(
             "nodes: expected a number, got None: a tree of uncertain answers has always an exit "
@@ -143,9 +141,10 @@ def fit_boosted_tree(
         "weak": weak.settings(),
     }
     limits = TreeLimits(max_nodes, depth, growth, target)
-    with Workers(resolve_threads(n_threads, data.columns.codes.size)) as workers:
-        if observation.is_exact:
+    with Workers(resolve_threads(n_threads, data.cells)) as workers:
+        if observation.is_exact and isinstance(weak, ColumnLearner):
             arrays = TreeArrays(data, weak, rule, limits)
             return arrays.model(settings, grow_tree(arrays, workers, callback))
-        tree = SoftTree(data, StumpSearch(data, weak, workers), rule, observation, limits)
+        observer = bind(data, weak, observation, workers, generator)
+        tree = SoftTree(data, observer, rule, limits)
         return tree.model(settings, tree.grow(callback))

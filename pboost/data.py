@@ -17,7 +17,9 @@ from pboost.columns import (
     sorted_columns,
     to_fixed_point,
 )
-from pboost.weak import Stump
+from pboost.graph import IntArray
+from pboost.inputs import Inputs
+from pboost.weak import ColumnLearner, Weak
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +46,14 @@ class TrainingData:
         A power of two.
     labels : ndarray, shape (2,)
         The two label values.
+    rows : ndarray of int32, shape (n,)
+        Row of X as given that each row stands for.
+    n_features : int
+        Number of columns of X.
+    names : tuple of str or None
+        Their names.
+    inputs : Inputs or None
+        What `columns` hold, where it is not the columns of X.
     """
 
     columns: SortedColumns | BinnedColumns
@@ -53,11 +63,20 @@ class TrainingData:
     fixed: NDArray[np.int64]
     scale: float
     labels: NDArray[Any]
+    rows: NDArray[np.int32]
+    n_features: int
+    names: tuple[str, ...] | None
+    inputs: Inputs | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows of positive weight."""
         return len(self.weight)
+
+    @property
+    def cells(self) -> int:
+        """Number of rows times columns that a search reads."""
+        return self.columns.codes.size
 
     def searched_order(self) -> NDArray[np.int32]:
         """Return the sorted orders (d, n) of an exact search; without columns of a binned one."""
@@ -69,8 +88,15 @@ class TrainingData:
         """Return the fixed-point mass of class -1 and of class +1."""
         return int(self.fixed[: self.n_negative].sum()), int(self.fixed[self.n_negative :].sum())
 
+    def model_columns(self, feature: IntArray) -> dict[str, Any]:
+        """Return the fields of a model that say what its nodes read, given columns of these."""
+        if self.inputs is None:
+            return {"feature": feature}
+        kept, position = np.unique(feature, return_inverse=True)
+        return {"feature": position.astype(np.int32), "inputs": self.inputs.select(kept)}
 
-def prepare(X: Any, y: Any, sample_weight: Any, weak: Stump, n_threads: int | None) -> TrainingData:
+
+def prepare(X: Any, y: Any, sample_weight: Any, weak: Weak, n_threads: int | None) -> TrainingData:
     """Check the arguments of a builder and arrange them for training.
 
     Parameters
@@ -81,8 +107,8 @@ def prepare(X: Any, y: Any, sample_weight: Any, weak: Stump, n_threads: int | No
         Labels, two values.
     sample_weight : array_like of shape (n,) or None
         Weights >= 0; weight k stands for k copies of a row.
-    weak : Stump
-        Decides whether columns are sorted or binned.
+    weak : Weak
+        Decides what the columns are and whether columns are sorted or binned.
     n_threads : int or None
         Threads for sorting.
 
@@ -90,6 +116,7 @@ def prepare(X: Any, y: Any, sample_weight: Any, weak: Stump, n_threads: int | No
     -------
     TrainingData
     """
+    assert isinstance(weak, ColumnLearner)
     is_columns = isinstance(X, SortedColumns | BinnedColumns)
     features = None if is_columns else as_features(X)
     n = X.n_rows if is_columns else len(features.values)  # type: ignore[union-attr]
@@ -115,7 +142,10 @@ def prepare(X: Any, y: Any, sample_weight: Any, weak: Stump, n_threads: int | No
     # Made after the columns: sorting needs the most memory.
     weight = np.ones(len(rows)) if weights is None else _scaled(weights[rows])
     scale, fixed = to_fixed_point(weight)
-    return TrainingData(columns, exact, n_negative, weight, fixed, scale, labels)
+    return TrainingData(
+        columns, exact, n_negative, weight, fixed, scale, labels, rows, columns.n_features,
+        columns.names,
+    )  # fmt: skip
 
 
 def _source(
@@ -150,7 +180,7 @@ def _scaled(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return scaled
 
 
-def _is_exact(X: Any, weak: Stump, n: int) -> bool:
+def _is_exact(X: Any, weak: ColumnLearner, n: int) -> bool:
     if isinstance(X, BinnedColumns):
         if weak.search == "exact":
             raise ValueError('weak: search="exact" needs SortedColumns or X, got BinnedColumns')

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from pboost.inputs import Inputs
+
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int32]
 
@@ -92,6 +94,8 @@ class DecisionGraph:
     answer : ndarray of float64, shape (n_nodes, 2, 2), or None
         Probability that a row takes exit 1, by the side of the threshold on which it lies (0:
         below, 1: above) and by its class, as assumed in training; None where answers are exact.
+    inputs : Inputs or None
+        What `feature` counts, where it is not the columns of X.
     """
 
     feature: IntArray
@@ -105,6 +109,7 @@ class DecisionGraph:
     settings: Mapping[str, Any]
     record: TrainingRecord
     answer: FloatArray | None = None
+    inputs: Inputs | None = None
     #: Whether both exits of every node lead to the node after it; found when the model is made.
     is_chain: bool = field(init=False)
 
@@ -148,6 +153,11 @@ class DecisionGraph:
         """Number of weak classifiers."""
         return len(self.feature)
 
+    @property
+    def n_inputs(self) -> int:
+        """Number of different numbers that nodes may read of a row."""
+        return self.n_features if self.inputs is None else self.inputs.n_inputs
+
     def validate(self) -> None:
         """Check shapes, ranges and topology.
 
@@ -161,8 +171,8 @@ class DecisionGraph:
         _check_shapes(self, n)
         if not 1 <= self.n_features <= np.iinfo(np.int32).max:
             raise ValueError(f"n_features must be at least 1, got {self.n_features}")
-        if n and not (self.feature.min() >= 0 and self.feature.max() < self.n_features):
-            raise ValueError(f"feature: expected values in [0, {self.n_features})")
+        if n and not (self.feature.min() >= 0 and self.feature.max() < self.n_inputs):
+            raise ValueError(f"feature: expected values in [0, {self.n_inputs})")
         for name in ("threshold", "vote"):
             if not np.isfinite(getattr(self, name)).all():
                 raise ValueError(f"{name}: expected finite numbers")

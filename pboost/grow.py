@@ -20,7 +20,6 @@ from pboost._core.votes import half_log_odds
 from pboost.checks import check_integer, check_number
 from pboost.data import TrainingData
 from pboost.graph import FloatArray
-from pboost.weak import Stump
 
 #: Orders in which the open exits of a tree are split.
 GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
@@ -170,13 +169,6 @@ def constant_vote(data: TrainingData, rule: VoteRule) -> tuple[float, float]:
     total = negative + positive
     vote = rule.learning_rate * half_log_odds(positive, negative, rule.smoothing * total)
     return vote, (negative * math.exp(vote) + positive * math.exp(-vote)) / total
-
-
-def check_weak(weak: Any) -> Stump:
-    """Return `weak` if it is a weak learner that the builders know."""
-    if not isinstance(weak, Stump):
-        raise TypeError(f"weak: expected pboost.weak.stump(...), got {weak!r}")
-    return weak
 
 
 def check_callback(callback: Any) -> Callback | None:

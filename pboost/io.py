@@ -368,14 +368,17 @@ def _build(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Dec
     try:
         record = TrainingRecord(arrays["certificate"], arrays["cost"], header["stop_reason"])
         return DecisionGraph(
-            **{name: arrays[name] for name in COLUMNS},
+            feature=arrays["feature"],
+            threshold=arrays["threshold"],
+            next=arrays["next"],
+            vote=arrays["vote"],
             labels=arrays["labels"],
             n_features=header["n_features"],
             feature_names=None if names is None else tuple(names),
             bias=header["bias"],
             settings=header["settings"],
             record=record,
-            **{name: arrays[name] for name in _OPTIONAL if name in arrays},
+            answer=arrays.get("answer"),
         )
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"not a valid model: {error}") from error

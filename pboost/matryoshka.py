@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pboost.binding import bind, check_pair
 from pboost.checks import check_choice, check_integer
 from pboost.data import prepare
 from pboost.graph import DecisionGraph
-from pboost.grow import Callback, check_callback, check_weak, vote_rule
+from pboost.grow import Callback, check_callback, vote_rule
 from pboost.nested_growth import COLLECTS, JOINS, NestedGrowth
-from pboost.observation import Exact, Observation, check_observation
+from pboost.observation import Exact, Observation
 from pboost.rng import as_generator
-from pboost.stump_search import StumpSearch
 from pboost.threads import Workers, resolve_threads
-from pboost.weak import Stump
+from pboost.weak import Stump, Weak
 
 GROWTHS = ("nested", "greedy")
 _DEFAULT_WEAK = Stump()
@@ -32,7 +32,7 @@ def fit_matryoshka(
     growth: str = "nested",
     collect: str = "additive",
     join: str = "sign",
-    weak: Stump = _DEFAULT_WEAK,
+    weak: Weak = _DEFAULT_WEAK,
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
@@ -64,7 +64,7 @@ def fit_matryoshka(
         its votes; they are dropped, and its answer gets two votes.
     join : {"sign", "all"}
         "all": the outermost trees form a chain, all open exits of one leading to the next.
-    weak : Stump
+    weak : Weak
         The weak learner, from `pboost.weak`.
     observation : Observation
         How sure answers are, from `pboost.observation`.
@@ -122,11 +122,10 @@ def fit_matryoshka(
     sizes = _check_shape(shape)
     check_choice("collect", collect, COLLECTS)
     check_choice("join", join, JOINS)
-    weak = check_weak(weak)
-    observation = check_observation(observation)
+    check_pair(weak, observation)
     rule = vote_rule("domain", smoothing, learning_rate)
     callback = check_callback(callback)
-    as_generator(rng)
+    generator = as_generator(rng)
     data = prepare(X, y, sample_weight, weak, n_threads)
     settings = {
         "builder": "fit_matryoshka",
@@ -139,9 +138,9 @@ def fit_matryoshka(
         "learning_rate": rule.learning_rate,
         "weak": weak.settings(),
     }
-    with Workers(resolve_threads(n_threads, data.columns.codes.size)) as workers:
-        search = StumpSearch(data, weak, workers)
-        nested = NestedGrowth(data, search, rule, observation, sizes, collect)
+    with Workers(resolve_threads(n_threads, data.cells)) as workers:
+        observer = bind(data, weak, observation, workers, generator)
+        nested = NestedGrowth(data, observer, rule, sizes, collect)
         return nested.model(settings, nested.grow(join, callback))
 
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from pboost.answers import Answers, Observer, only_exit
 from pboost.data import TrainingData
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.grow import NO_VOTE, Callback, VoteRule
 from pboost.nodes import NodeList
-from pboost.observation import Observation, split_masses
 from pboost.soft_growth import fixed_scale, rounded
-from pboost.stump_search import Cut, StumpSearch, Weights
+from pboost.weak_search import Weights
 
 COLLECTS = ("additive", "sign")
 JOINS = ("sign", "all")
@@ -72,12 +72,10 @@ class NestedGrowth:
     ----------
     data : TrainingData
         Rows, classes and starting weights.
-    search : StumpSearch
-        Finds stumps.
+    observer : Observer
+        Finds weak classifiers and their answers.
     rule : VoteRule
         Makes votes of masses.
-    observation : Observation
-        Makes tables of answers.
     shape : tuple of int
         Nodes of the trees of each level, innermost first.
     collect : str
@@ -87,18 +85,17 @@ class NestedGrowth:
     def __init__(
         self,
         data: TrainingData,
-        search: StumpSearch,
+        observer: Observer,
         rule: VoteRule,
-        observation: Observation,
         shape: tuple[int, ...],
         collect: str,
     ) -> None:
-        self.data, self.search, self.rule = data, search, rule
-        self.observation, self.shape, self.collect = observation, shape, collect
+        self.data, self.observer, self.rule = data, observer, rule
+        self.shape, self.collect = shape, collect
         self.scratch = Weights(
             np.empty(data.n_rows), np.empty(data.n_rows, dtype=np.int64), 1.0, (0, 0)
         )
-        self.nodes = NodeList(search)
+        self.nodes = NodeList(observer)
         self.callback: Callback | None = None
 
     def grow(self, join: str, callback: Callback | None) -> str:
@@ -166,38 +163,35 @@ class NestedGrowth:
     def node(self, port: Port, outside: float) -> list[Port] | None:
         """Open a node at a port; returns its two exits, None if the port cannot be split."""
         weights = Weights(port.weight, self.scratch.fixed, fixed_scale(port.bound), (0, 0))
-        self.search.fill_fixed(weights)
+        self.observer.search.fill_fixed(weights)
         # Both classes must have weight; what is left of absent rows is 0 in fixed point.
-        cut = self.search.best(weights) if min(weights.masses) > 0 else None
+        cut = self.observer.search.best(weights) if min(weights.masses) > 0 else None
         if cut is None:
             return None
-        by_side = np.array(cut.masses) / weights.scale
-        reach = by_side
-        if self.observation.needs_class:
-            reach = self.search.side_masses(cut, port.reach, self.scratch)
-        table = self.observation.table(reach)
-        step = self.rule.step(split_masses(by_side, table).tolist())
+        answers = self.observer.ask(
+            cut,
+            weights,
+            lambda: self.observer.search.side_masses(cut, port.reach, self.scratch),
+        )
+        step = self.rule.step(answers.masses.tolist())
         node = len(self.nodes)
         ports = [
-            self.port_of(port, cut, node, exit_, table if exit_ else 1 - table, vote)
-            for exit_, vote in enumerate(step.votes)
+            self.port_of(port, answers, node, exit_, vote) for exit_, vote in enumerate(step.votes)
         ]
+        answers.forget()
         certificate = outside + ports[0].bound + ports[1].bound
-        self.nodes.open(port.edges, cut, step.votes, table, port.arrives, certificate)
+        self.nodes.open(port.edges, cut, step.votes, answers.table, port.arrives, certificate)
         if self.callback is not None and self.callback(node + 1, self.nodes.newest(port.bound)):
             raise GrowthStopped
         return ports
 
-    def port_of(
-        self, port: Port, cut: Cut, node: int, exit_: int, answers: FloatArray, vote: float
-    ) -> Port:
+    def port_of(self, port: Port, answers: Answers, node: int, exit_: int, vote: float) -> Port:
         """Return one exit of a new node as a port."""
         weight, reach = np.empty_like(port.weight), np.empty_like(port.reach)
         target = Weights(weight, self.scratch.fixed, fixed_scale(port.bound), (0, 0))
-        boost = np.exp([vote, -vote])
-        self.search.reweight(cut, answers * boost, port.weight, target)
+        answers.send(only_exit(exit_, np.exp([vote, -vote])), port.weight, target)
         target = Weights(reach, self.scratch.fixed, fixed_scale(port.arrives), (0, 0))
-        self.search.reweight(cut, answers, port.reach, target)
+        answers.send(only_exit(exit_, np.ones(2)), port.reach, target)
         return self.port(((node, exit_),), weight, reach, vote)
 
     def port(
@@ -250,8 +244,7 @@ class NestedGrowth:
 
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the graph built so far."""
-        exact = self.observation.is_exact
-        return self.nodes.model(self.data, self.rule, settings, stop_reason, exact)
+        return self.nodes.model(self.data, self.rule, settings, stop_reason)
 
 
 def by_sign(ports: list[Port]) -> tuple[list[Port], list[Port]]:

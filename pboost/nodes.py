@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from pboost.answers import Observer
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
 from pboost.grow import StepRecord, VoteRule, constant_vote, cost_after
-from pboost.stump_search import Cut, StumpSearch
+from pboost.weak_search import Cut
 
 
 class NodeList:
@@ -24,11 +25,11 @@ class NodeList:
         Certificate before the first and after each node.
     """
 
-    def __init__(self, search: StumpSearch) -> None:
-        self._search = search
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
         self._cuts: list[Cut] = []
         self._next: list[list[int]] = []
-        self._tables: list[FloatArray] = []
+        self._tables: list[FloatArray | None] = []
         self._reach: list[float] = []
         self.votes: list[list[float]] = []
         self.certificate = [1.0]
@@ -41,7 +42,7 @@ class NodeList:
         edges: Iterable[tuple[int, int]],
         cut: Cut,
         votes: Sequence[float],
-        table: FloatArray,
+        table: FloatArray | None,
         reach: float,
         certificate: float,
     ) -> int:
@@ -64,7 +65,7 @@ class NodeList:
     def newest(self, bound: float) -> StepRecord:
         """Return the record of the node opened last, at an exit of this bound."""
         cut, (below, above) = self._cuts[-1], self.votes[-1]
-        threshold = float(self._search.thresholds([cut])[0])
+        threshold = float(self._observer.search.thresholds([cut])[0])
         node = len(self._cuts) - 1
         return StepRecord(node, cut.feature, threshold, (below, above), bound, self.certificate[-1])
 
@@ -74,7 +75,6 @@ class NodeList:
         rule: VoteRule,
         settings: Mapping[str, Any],
         stop_reason: str,
-        is_exact: bool,
     ) -> DecisionGraph:
         """Return the graph grown so far."""
         n = len(self._cuts)
@@ -83,15 +83,14 @@ class NodeList:
             bias, self.certificate[0] = constant_vote(data, rule)
         cost = cost_after(np.array(self._reach, dtype=np.float64))
         return DecisionGraph(
-            feature=np.array([cut.feature for cut in self._cuts], dtype=np.int32),
-            threshold=self._search.thresholds(self._cuts),
             next=np.array(self._next, dtype=np.int32).reshape(n, 2),
             vote=np.array(self.votes).reshape(n, 2),
             labels=data.labels,
-            n_features=data.columns.n_features,
-            feature_names=data.columns.names,
+            n_features=data.n_features,
+            feature_names=data.names,
             bias=bias,
             settings=settings,
             record=TrainingRecord(np.array(self.certificate), cost, stop_reason),
-            answer=None if is_exact else np.array(self._tables).reshape(n, 2, 2),
+            **self._observer.search.model_columns(self._cuts),
+            **self._observer.model_columns(self._tables),
         )

@@ -1,9 +1,9 @@
 """Observation models: how sure the answer of a weak classifier is.
 
-An observation model gives the probability that a row takes either exit of a weak classifier. The
-models here give it as a table over the side on which the row lies (0: below the threshold, 1:
-above) and the row's class (0: the first label, 1: the second), so that a soft node costs as much
-as a weighted stump.
+An observation model gives the probability that a row takes either exit of a weak classifier. Most
+give it as a table over the side on which the row lies (0: below the threshold, 1: above) and the
+row's class (0: the first label, 1: the second), so that a soft node costs as much as a weighted
+stump.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Base of the observation models: a table of answers for each node.
+    """Base of the observation models.
 
     Attributes
     ----------
@@ -32,12 +32,21 @@ class Observation:
     is_exact : bool
         Whether every answer is certain.
     needs_class : bool
-        Whether the table depends on the row's class, which is unknown at prediction.
+        Whether answers depend on the row's class, which is unknown at prediction.
     """
 
     kind: ClassVar[str]
     is_exact: ClassVar[bool] = False
     needs_class: ClassVar[bool] = False
+
+    def settings(self) -> dict[str, Any]:
+        """Return the model as plain values, for the record of how a classifier was made."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class TableObservation(Observation):
+    """Base of the observation models whose answers are a table for each node."""
 
     def table(self, reach: FloatArray) -> FloatArray:
         """Return the probability of exit 1, (side, class), at one node.
@@ -50,13 +59,9 @@ class Observation:
         """
         raise NotImplementedError
 
-    def settings(self) -> dict[str, Any]:
-        """Return the model as plain values, for the record of how a classifier was made."""
-        return {"kind": self.kind, **asdict(self)}
-
 
 @dataclass(frozen=True, slots=True)
-class Exact(Observation):
+class Exact(TableObservation):
     """Answers without error; made by `exact`."""
 
     kind: ClassVar[str] = "exact"
@@ -68,7 +73,7 @@ class Exact(Observation):
 
 
 @dataclass(frozen=True, slots=True)
-class Flip(Observation):
+class Flip(TableObservation):
     """Answers that are wrong at a known rate; made by `flip`."""
 
     rate: float
@@ -80,7 +85,7 @@ class Flip(Observation):
 
 
 @dataclass(frozen=True, slots=True)
-class Half(Observation):
+class Half(TableObservation):
     """Answers that say nothing; made by `half`."""
 
     kind: ClassVar[str] = "half"
@@ -91,7 +96,7 @@ class Half(Observation):
 
 
 @dataclass(frozen=True, slots=True)
-class Uniform(Observation):
+class Uniform(TableObservation):
     """Rows of one class spread over the exits alike; made by `uniform`."""
 
     kind: ClassVar[str] = "uniform"
@@ -104,7 +109,7 @@ class Uniform(Observation):
 
 
 @dataclass(frozen=True, slots=True)
-class AdaTree2(Observation):
+class AdaTree2(TableObservation):
     """The rule of AdaTree 2; made by `adatree2`."""
 
     kind: ClassVar[str] = "adatree2"

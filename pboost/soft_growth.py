@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from pboost.answers import Answers, Observer, only_exit, side_masses
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, FloatArray
 from pboost.grow import Callback, SplitStep, TreeLimits, VoteRule
 from pboost.nodes import NodeList
-from pboost.observation import Observation, split_masses
-from pboost.stump_search import Cut, StumpSearch, Weights
+from pboost.weak_search import Cut, Weights
 
 #: Fixed-point images of an exit's weights add up to less than 2 to this power.
 FIXED_BITS = 60
@@ -28,30 +28,25 @@ FIXED_BITS = 60
 
 @dataclass(slots=True, eq=False)
 class Split:
-    """A stump found for an exit: answers, votes and class masses of the exits it makes."""
+    """A weak classifier found for an exit, its answers, and the votes of the exits it makes."""
 
     cut: Cut
-    table: FloatArray
+    answers: Answers
     step: SplitStep
-    masses: FloatArray
-
-    def answers(self, side: int) -> FloatArray:
-        """Return the probability of one exit, (side of the threshold, class)."""
-        return self.table if side else 1 - self.table
 
     def boosted(self) -> FloatArray:
         """Return the boosted class masses (exit, class) after the split."""
         votes = np.array(self.step.votes)[:, None]
-        return self.masses * np.exp(votes * [1.0, -1.0])
+        return self.answers.masses * np.exp(votes * [1.0, -1.0])
 
 
 @dataclass(slots=True, eq=False)
 class OpenExit:
     """An exit that leads out of the tree so far.
 
-    Its weights are those of the exit that its node split, `above`, times `factors` (side, class);
-    they are computed when they are needed, and `above` keeps its own for as long as exits `wait`
-    for them. `masses` are the exit's boosted class masses.
+    Its weights are those of the exit that its node split, `above`, sent through the `answers` with
+    coefficients `boost` (exit, class); they are computed when they are needed, and `above` keeps
+    its own for as long as exits `wait` for them. `masses` are the exit's boosted class masses.
     """
 
     serial: int
@@ -61,8 +56,8 @@ class OpenExit:
     votes: float
     masses: FloatArray
     above: OpenExit | None = None
-    cut: Cut | None = None
-    factors: FloatArray | None = None
+    answers: Answers | None = None
+    boost: FloatArray | None = None
     key: float = 0.0
     weights: FloatArray | None = field(default=None)
     waiting: int = 0
@@ -95,12 +90,10 @@ class SoftTree:
     ----------
     data : TrainingData
         Rows, classes and starting weights.
-    search : StumpSearch
-        Finds stumps.
+    observer : Observer
+        Finds weak classifiers and their answers.
     rule : VoteRule
         Makes votes of masses.
-    observation : Observation
-        Makes tables of answers.
     limits : TreeLimits
         Number of nodes, depth, order of growth.
     """
@@ -108,15 +101,13 @@ class SoftTree:
     def __init__(
         self,
         data: TrainingData,
-        search: StumpSearch,
+        observer: Observer,
         rule: VoteRule,
-        observation: Observation,
         limits: TreeLimits,
     ) -> None:
-        self.data, self.search, self.rule = data, search, rule
-        self.observation, self.limits = observation, limits
+        self.data, self.observer, self.rule, self.limits = data, observer, rule, limits
         self.scratch = np.empty(data.n_rows, dtype=np.int64)
-        self.nodes = NodeList(search)
+        self.nodes = NodeList(observer)
         self.serial = 0
         self.n_waiting = 0
         self.buffers: list[FloatArray] = []
@@ -153,14 +144,14 @@ class SoftTree:
         certificate = self.nodes.certificate[-1] - exit_.bound + float(after.sum())
         node = self.nodes.open(
             [(exit_.node, exit_.side)] if exit_.node != OUT else [], split.cut, split.step.votes,
-            split.table, float(exit_.reach().sum()), max(certificate, 0.0),
+            split.answers.table, float(exit_.reach().sum()), max(certificate, 0.0),
         )  # fmt: skip
         for side, vote in enumerate(split.step.votes):
-            factors = split.answers(side) * np.exp([vote, -vote])
+            boost = only_exit(side, np.exp([vote, -vote]))
             self.add(
                 OpenExit(
                     self.serial, node, side, exit_.depth + 1, exit_.votes + vote, after[side],
-                    exit_, split.cut, factors,
+                    exit_, split.answers, boost,
                 )
             )  # fmt: skip
         self.free(exit_)
@@ -220,6 +211,8 @@ class SoftTree:
         if not exit_.waiting and exit_ is not self.root and exit_.weights is not None:
             self.buffers.append(exit_.weights)
             exit_.weights = None
+            if exit_.split is not None:
+                exit_.split.answers.forget()
 
     def buffer(self) -> FloatArray:
         """Return an array for weights; pages once taken from the system are used again."""
@@ -236,36 +229,38 @@ class SoftTree:
         scale = fixed_scale(exit_.bound)
         weights = Weights(at.weights, self.scratch, scale, (0, 0))
         for at in reversed(path):
-            assert at.cut is not None
-            assert at.factors is not None
+            assert at.answers is not None
+            assert at.boost is not None
             target = Weights(self.buffer(), self.scratch, scale, (0, 0))
-            self.search.reweight(at.cut, at.factors, weights.real, target)
+            at.answers.send(at.boost, weights.real, target)
+            if at is not path[0]:
+                at.answers.forget()
             if at is not path[-1]:
                 self.buffers.append(weights.real)
             weights = target
         if not path:
-            self.search.fill_fixed(weights)
+            self.observer.search.fill_fixed(weights)
         return weights
 
     def find(self, exit_: OpenExit) -> Split | None:
         """Return the best split of an exit; computes its weights."""
         weights = self.weigh(exit_)
         self.release(exit_)
-        cut = self.search.best(weights)
+        cut = self.observer.search.best(weights)
         if cut is None:
             return None
         exit_.weights = weights.real
-        by_side = np.array(cut.masses) / weights.scale
-        table = self.observation.table(by_side * class_factors(exit_.votes))
-        masses = split_masses(by_side, table)
-        return Split(cut, table, self.rule.step(masses.tolist()), masses)
+        answers = self.observer.ask(
+            cut, weights, lambda: side_masses(cut, weights) * class_factors(exit_.votes)
+        )
+        return Split(cut, answers, self.rule.step(answers.masses.tolist()))
 
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
         if len(self.nodes):
             # A small certificate is the difference of large masses: here it is a plain sum.
             self.nodes.certificate[-1] = math.fsum(self.bounds.values())
-        return self.nodes.model(self.data, self.rule, settings, stop_reason, is_exact=False)
+        return self.nodes.model(self.data, self.rule, settings, stop_reason)
 
 
 def fixed_scale(total: float) -> float:

@@ -3,71 +3,48 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost._core import reweight, split
 from pboost.columns import MAX_BINS, SortedColumns
 from pboost.data import TrainingData
 from pboost.graph import FloatArray
-from pboost.grow import Masses
 from pboost.threads import Workers
-from pboost.weak import CRITERIA, Stump
+from pboost.weak import CRITERIA, ColumnLearner
+from pboost.weak_search import Cut, WeakSearch, Weights
 
 #: Features per histogram pass: ranges given to threads are multiples of it.
 GROUP = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """A stump found by a search: where it cuts, and the class masses that it sends to each exit."""
+class StumpCut(Cut):
+    """A stump: where its column is cut, as a bin and as a position in the sorted order."""
 
-    feature: int
     cut_bin: int
     position: int
-    masses: Masses
 
 
-@dataclass(slots=True, eq=False)
-class Weights:
-    """Weights of all rows at one open exit.
-
-    Attributes
-    ----------
-    real : ndarray of float64, shape (n,)
-        The weights.
-    fixed : ndarray of int64, shape (n,)
-        ``real * scale``, rounded.
-    scale : float
-        A power of two.
-    masses : tuple of int
-        Fixed-point mass of class -1 and of class +1.
-    """
-
-    real: FloatArray
-    fixed: NDArray[np.int64]
-    scale: float
-    masses: tuple[int, int]
-
-
-class StumpSearch:
+class StumpSearch(WeakSearch):
     """Search and weight update over one set of columns; holds the work arrays.
 
     Parameters
     ----------
     data : TrainingData
         Columns and classes.
-    weak : Stump
+    weak : ColumnLearner
         Criterion and limits.
     workers : Workers
         Threads.
     """
 
-    def __init__(self, data: TrainingData, weak: Stump, workers: Workers) -> None:
+    def __init__(self, data: TrainingData, weak: ColumnLearner, workers: Workers) -> None:
+        super().__init__(data, workers)
         d = data.columns.n_features
-        self._data, self._workers = data, workers
         self._criterion = CRITERIA.index(weak.criterion)
         self._min_weight, self._min_count = weak.min_weight, weak.min_count
         columns = data.columns
@@ -81,28 +58,19 @@ class StumpSearch:
         self._bound = np.empty((d, MAX_BINS))
         self._best = np.empty(d)
 
-    def fill_fixed(self, weights: Weights) -> None:
-        """Write the fixed-point images of weights, and their masses."""
-        reweight.to_fixed(weights.real, weights.scale, weights.fixed)
-        middle = self._data.n_negative
-        weights.masses = (int(weights.fixed[:middle].sum()), int(weights.fixed[middle:].sum()))
-
-    def best(self, weights: Weights) -> Cut | None:
+    def best(self, weights: Weights) -> StumpCut | None:
         """Return the best stump for rows of these weights, None where no cut is legal."""
         negative, positive = weights.masses
-        limits = (
-            self._criterion, self._data.n_rows, self._data.n_negative, negative, positive,
-            math.ceil(self._min_weight * (negative + positive)), self._min_count,
-        )  # fmt: skip
-        n_bins = self._data.columns.n_bins
+        limits = self._limits(negative, positive)
+        n_bins = self.data.columns.n_bins
 
         def work(first: int, last: int) -> None:
             split.search(
-                self._data.columns.codes, self._order, self._bin_start, n_bins, weights.fixed,
+                self.data.columns.codes, self._order, self._bin_start, n_bins, weights.fixed,
                 limits, first, last, self._edge, self._bound, self._best,
             )  # fmt: skip
 
-        self._workers.run(work, len(n_bins), GROUP)
+        self.workers.run(work, len(n_bins), GROUP)
         found = split.locate(
             self._order, self._bin_start, n_bins, weights.fixed, limits, self._edge,
             self._bound, self._best,
@@ -111,37 +79,35 @@ class StumpSearch:
             return None
         feature, cut_bin, position, n0, p0 = found
         masses = (float(n0), float(p0)), (float(negative - n0), float(positive - p0))
-        return Cut(feature, cut_bin, position, masses)
+        return StumpCut(feature, masses, cut_bin, position)
 
-    def side_masses(self, cut: Cut, source: FloatArray, scratch: Weights) -> FloatArray:
-        """Return the masses (side, class) that a cut makes of other weights.
+    def _limits(self, negative: int, positive: int) -> tuple[int, int, int, int, int, int, int]:
+        """Return what the kernels read as `Limits`."""
+        return (
+            self._criterion, self.data.n_rows, self.data.n_negative, negative, positive,
+            math.ceil(self._min_weight * (negative + positive)), self._min_count,
+        )  # fmt: skip
 
-        Each class is brought to full precision by a power of two of its own, however little of it
-        there is, and is returned in its own unit.
-        """
-        middle = self._data.n_negative
-        sums = np.array([source[:middle].sum(), source[middle:].sum()])
-        unit = np.ldexp(1.0, -np.frexp(sums)[1])
-        scratch.scale = 2.0**60
-        self.reweight(cut, np.stack([unit, unit]), source, scratch)
-        total = np.array(scratch.masses, dtype=np.float64)
-        self.reweight(cut, np.stack([unit, 0 * unit]), source, scratch)
-        below = np.array(scratch.masses, dtype=np.float64)
-        return np.stack([below, total - below])
-
-    def thresholds(self, cuts: list[Cut]) -> FloatArray:
+    def thresholds(self, cuts: Sequence[StumpCut]) -> FloatArray:
         """Return the thresholds of cuts."""
         places = np.array([(c.feature, c.cut_bin, c.position) for c in cuts], dtype=np.intp)
         feature, cut_bin, position = places.reshape(-1, 3).T
-        return np.asarray(self._data.columns.threshold(feature, cut_bin, position))
+        return np.asarray(self.data.columns.threshold(feature, cut_bin, position))
 
-    def reweight(self, cut: Cut, factors: FloatArray, source: FloatArray, target: Weights) -> None:
+    def model_columns(self, cuts: Sequence[StumpCut]) -> dict[str, Any]:
+        """Return the fields of a model that say what its nodes compare."""
+        columns = super().model_columns(cuts)
+        return columns | self.data.model_columns(columns["feature"])
+
+    def reweight(
+        self, cut: StumpCut, factors: FloatArray, source: FloatArray, target: Weights
+    ) -> None:
         """Multiply the source weight of each row by the factor (side, class) of its side.
 
         The products, their fixed-point images in the target's scale and their masses are written
         to `target`, whose weights may be the source.
         """
-        data, codes = self._data, self._data.columns.codes[cut.feature]
+        data, codes = self.data, self.data.columns.codes[cut.feature]
         starts = self._bin_start[cut.feature]
         inside = cut.position < int(starts[cut.cut_bin + 1])
 
@@ -151,7 +117,7 @@ class StumpSearch:
                 source, target.real, target.fixed,
             )  # fmt: skip
 
-        parts = self._workers.run(work, data.n_rows)
+        parts = self.workers.run(work, data.n_rows)
         if inside:
             change = reweight.reweight_bin(
                 self._order[cut.feature], starts[cut.cut_bin], cut.position,

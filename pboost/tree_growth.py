@@ -21,7 +21,7 @@ from pboost.grow import (
     constant_vote,
     cost_after,
 )
-from pboost.weak import CRITERIA, Stump
+from pboost.weak import CRITERIA, ColumnLearner
 
 #: Cells that the compiled loop works on between looks at signals: a tenth of a second.
 CELLS_PER_CALL = 20_000_000
@@ -41,7 +41,7 @@ class TreeArrays:
     def __init__(
         self,
         data: TrainingData,
-        weak: Stump,
+        weak: ColumnLearner,
         rule: VoteRule,
         limits: TreeLimits,
     ) -> None:
@@ -123,16 +123,16 @@ class TreeArrays:
             # A small certificate is the difference of large masses: here it is a plain sum.
             certificate[-1] = self.open_mass()
         return DecisionGraph(
-            feature=nodes[:, 0],
             threshold=self.thresholds(0, n),
             next=nodes[:, 1:3],
             vote=reals[:, :2],
             labels=self.data.labels,
-            n_features=self.data.columns.n_features,
-            feature_names=self.data.columns.names,
+            n_features=self.data.n_features,
+            feature_names=self.data.names,
             bias=bias,
             settings=settings,
             record=TrainingRecord(certificate, cost_after(reals[:, 2]), stop_reason),
+            **self.data.model_columns(nodes[:, 0]),
         )
 
 

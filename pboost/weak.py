@@ -14,9 +14,19 @@ SEARCHES = ("auto", "exact", "binned")
 AUTO_BINNED_ROWS = 10_000_000
 
 
+class Weak:
+    """Base of the weak learners."""
+
+    __slots__ = ()
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as plain values, for the model's record of how it was made."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
-class Stump:
-    """A weak classifier that compares one feature with one threshold; made by `stump`."""
+class ColumnLearner(Weak):
+    """Weak learners that compare one number per row, a column, with a threshold."""
 
     criterion: str = "kearns-mansour"
     search: str = "auto"
@@ -29,6 +39,11 @@ class Stump:
         if self.search != "auto":
             return self.search
         return "exact" if n_rows < AUTO_BINNED_ROWS else "binned"
+
+
+@dataclass(frozen=True, slots=True)
+class Stump(ColumnLearner):
+    """A weak classifier that compares one feature with one threshold; made by `stump`."""
 
     def settings(self) -> dict[str, Any]:
         """Return the options as plain values, for the model's record of how it was made."""
@@ -90,3 +105,10 @@ def stump(
         check_number("min_weight", min_weight, least=0.0, most=0.5),
         check_integer("min_count", min_count, least=1),
     )
+
+
+def check_weak(weak: Any) -> Weak:
+    """Return `weak` if it is a weak learner."""
+    if not isinstance(weak, Weak):
+        raise TypeError(f"weak: expected one of pboost.weak, got {weak!r}")
+    return weak

@@ -28,4 +28,15 @@ def reweight_bin(
     weight: Array,
     fixed: Array,
 ) -> tuple[int, int]: ...
+def reweight_rows(
+    above: Array,
+    n_negative: int,
+    coefficient: Array,
+    scale: float,
+    start: int,
+    stop: int,
+    source: Array,
+    weight: Array,
+    fixed: Array,
+) -> tuple[int, int]: ...
 def to_fixed(weight: Array, scale: float, fixed: Array) -> int: ...

@@ -82,6 +82,34 @@ def reweight_bin(
     return change[0], change[1]
 
 
+def reweight_rows(
+    const double[::1] above, Py_ssize_t n_negative, const double[:, ::1] coefficient, double scale,
+    Py_ssize_t start, Py_ssize_t stop, const double[::1] source, double[::1] weight,
+    int64_t[::1] fixed,
+):
+    """Reweight rows start..stop-1, each by a factor of its own.
+
+    IN above (n,), the probability of exit 1, coefficient (2 exits, 2 classes), source; OUT weight,
+    fixed. Returns the fixed-point mass of class -1 and of class +1 among these rows.
+    """
+    cdef Py_ssize_t i, n = weight.shape[0]
+    cdef int64_t[2] mass
+    cdef int k
+    if (not (0 <= start <= stop <= n) or above.shape[0] != n or source.shape[0] != n
+            or fixed.shape[0] != n or coefficient.shape[0] != 2 or coefficient.shape[1] != 2):
+        raise ValueError("reweight_rows: arrays of different sizes")
+    mass[0] = mass[1] = 0
+    with nogil:
+        for i in range(start, stop):
+            k = i >= n_negative
+            weight[i] = max(
+                source[i] * ((1.0 - above[i]) * coefficient[0, k] + above[i] * coefficient[1, k]),
+                LEAST_WEIGHT)
+            fixed[i] = rounded(weight[i] * scale)
+            mass[k] += fixed[i]
+    return mass[0], mass[1]
+
+
 def to_fixed(const double[::1] weight, double scale, int64_t[::1] fixed):
     """fixed = weight * scale, rounded. Returns the sum of `fixed`."""
     cdef Py_ssize_t i, n = weight.shape[0]

@@ -1,0 +1,176 @@
+"""The answers of one weak classifier to all training rows, and what they make of the weights.
+
+An observation model, bound to training data, is an `Observer`; asked about a cut, it returns
+`Answers`. They come in two kinds: the same for all rows of a side and class, or one for each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pboost._core import reweight
+from pboost.graph import FloatArray
+from pboost.observation import CERTAIN, TableObservation, split_masses
+from pboost.weak_search import Cut, WeakSearch, Weights
+
+#: Returns reach masses (side, class), for those observation models that need them.
+Reach = Callable[[], FloatArray]
+
+
+class Answers:
+    """How likely every training row takes either exit of one weak classifier.
+
+    Attributes
+    ----------
+    masses : ndarray of float64, shape (2, 2)
+        The weights asked with, by exit and class, in units of the real weights.
+    table : ndarray of float64, shape (2, 2), or None
+        Probability of exit 1 by side and class, as a model keeps it.
+    """
+
+    masses: FloatArray
+    table: FloatArray | None
+
+    def send(self, coefficients: FloatArray, source: FloatArray, target: Weights) -> None:
+        """Multiply weights by the sum over exits of probability times coefficient (exit, class).
+
+        Written to `target` as in `WeakSearch.reweight`.
+        """
+        raise NotImplementedError
+
+    def forget(self) -> None:
+        """Free what can be computed anew."""
+
+
+class TableAnswers(Answers):
+    """Answers that depend on the side on which a row lies, and on its class."""
+
+    def __init__(self, search: WeakSearch, cut: Cut, by_side: FloatArray, table: FloatArray):
+        self._search, self._cut = search, cut
+        self.masses, self.table = split_masses(by_side, table), table
+
+    def send(self, coefficients: FloatArray, source: FloatArray, target: Weights) -> None:
+        """Multiply weights by factors of side and class."""
+        assert self.table is not None
+        below, above = coefficients
+        factors = (1 - self.table) * below + self.table * above
+        self._search.reweight(self._cut, factors, source, target)
+
+
+class RowAnswers(Answers):
+    """Answers that differ from row to row.
+
+    Parameters
+    ----------
+    search : WeakSearch
+        Knows the rows.
+    above : callable
+        Returns the probability of exit 1 of each row, (n,).
+    weights : Weights
+        Weights asked with.
+    table : ndarray of float64, shape (2, 2), or None
+        What a model keeps of them.
+    """
+
+    def __init__(
+        self,
+        search: WeakSearch,
+        above: Callable[[], FloatArray],
+        weights: Weights,
+        table: FloatArray | None = None,
+    ) -> None:
+        self._search, self._compute, self.table = search, above, table
+        self._above: FloatArray | None = above()
+        self.masses = exit_masses(self._above, weights.real, search.data.n_negative)
+
+    def send(self, coefficients: FloatArray, source: FloatArray, target: Weights) -> None:
+        """Multiply weights by factors of each row."""
+        if self._above is None:
+            self._above = self._compute()
+        above, n_negative = self._above, self._search.data.n_negative
+
+        def work(start: int, stop: int) -> tuple[int, int]:
+            return reweight.reweight_rows(
+                above, n_negative, coefficients, target.scale, start, stop, source, target.real,
+                target.fixed,
+            )  # fmt: skip
+
+        parts = self._search.workers.run(work, len(above))
+        target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
+
+    def forget(self) -> None:
+        """Free the probabilities; they are computed anew if they are needed again."""
+        self._above = None
+
+
+class Observer:
+    """Base of the observation models bound to a search.
+
+    Attributes
+    ----------
+    is_exact : bool
+        Whether all answers are certain.
+    needs_class : bool
+        Whether answers depend on the class of a row.
+    """
+
+    is_exact = False
+    needs_class = False
+
+    def __init__(self, search: WeakSearch) -> None:
+        self.search = search
+
+    def ask(self, cut: Any, weights: Weights, reach: Reach) -> Answers:
+        """Return the answers of a weak classifier to rows of these weights."""
+        raise NotImplementedError
+
+    def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
+        """Return the fields of a model that say how its nodes answer."""
+        raise NotImplementedError
+
+
+class TableObserver(Observer):
+    """Observation models whose answers are a table for each node."""
+
+    def __init__(self, observation: TableObservation, search: WeakSearch) -> None:
+        super().__init__(search)
+        self._observation = observation
+        self.is_exact, self.needs_class = observation.is_exact, observation.needs_class
+
+    def ask(self, cut: Cut, weights: Weights, reach: Reach) -> TableAnswers:
+        """Return the answers of a weak classifier to rows of these weights."""
+        by_side = side_masses(cut, weights)
+        table = self._observation.table(reach() if self.needs_class else by_side)
+        return TableAnswers(self.search, cut, by_side, table)
+
+    def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
+        """Return the tables of all nodes, unless they are certain."""
+        return {} if self.is_exact else {"answer": stacked(tables)}
+
+
+def stacked(tables: Sequence[FloatArray | None]) -> FloatArray:
+    """Return the tables of all nodes as one array."""
+    return np.array(list(tables), dtype=np.float64).reshape(len(tables), *CERTAIN.shape)
+
+
+def side_masses(cut: Cut, weights: Weights) -> FloatArray:
+    """Return the masses (side, class) of a cut in units of the real weights."""
+    return np.array(cut.masses, dtype=np.float64) / weights.scale
+
+
+def exit_masses(above: FloatArray, weight: FloatArray, n_negative: int) -> FloatArray:
+    """Return the masses (exit, class) of rows that take exit 1 with probability `above`."""
+    to_above = weight * above
+    to_below = weight * (1 - above)
+    both = [(part[:n_negative].sum(), part[n_negative:].sum()) for part in (to_below, to_above)]
+    return np.array(both)
+
+
+def only_exit(exit_: int, by_class: FloatArray) -> FloatArray:
+    """Return coefficients (exit, class) that send weights to one exit alone."""
+    coefficients = np.zeros((2, 2))
+    coefficients[exit_] = by_class
+    return coefficients
