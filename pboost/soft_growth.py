@@ -24,6 +24,8 @@ from pboost.weak_search import Cut, Weights
 
 #: Fixed-point images of an exit's weights add up to less than 2 to this power.
 FIXED_BITS = 60
+#: Bytes of weights taken from the system at a time, in pages that are few and large.
+BLOCK_BYTES = 8_000_000
 
 
 @dataclass(slots=True, eq=False)
@@ -216,7 +218,10 @@ class SoftTree:
 
     def buffer(self) -> FloatArray:
         """Return an array for weights; pages once taken from the system are used again."""
-        return self.buffers.pop() if self.buffers else np.empty(self.data.n_rows)
+        if not self.buffers:
+            n = self.data.n_rows
+            self.buffers = list(np.empty((max(1, BLOCK_BYTES // (8 * n)), n)))
+        return self.buffers.pop()
 
     def weigh(self, exit_: OpenExit) -> Weights:
         """Return the weights at an exit, from those kept nearest above it."""
