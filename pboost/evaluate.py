@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core import walk
 from pboost.checks import as_weights, check_choice, check_finite
 from pboost.graph import DecisionGraph, FloatArray
-from pboost.matching import is_second_label, match_columns
+from pboost.matching import input_values, is_second_label, match_columns
 from pboost.rng import Seed
 from pboost.soft_evaluate import expectation, sampled_score
 from pboost.threads import Workers, is_worth_threads, resolve_threads
@@ -156,18 +156,15 @@ def staged_decision_function(model: DecisionGraph, X: Any) -> Iterator[FloatArra
     >>> [int((values > 0).sum()) for values in pb.staged_decision_function(model, X)]
     [3, 3, 2]
     """
-    features = match_columns(model, X)
-    check_finite(features)
-    return _stages(model, features.values)
+    return _stages(model, input_values(model, X))
 
 
-def _stages(model: DecisionGraph, values: NDArray[Any]) -> Iterator[FloatArray]:
+def _stages(model: DecisionGraph, values: FloatArray) -> Iterator[FloatArray]:
     score = np.full(len(values), model.bias)
     at = np.zeros(len(values), dtype=np.int32)
     for node in range(model.n_nodes):
         here = np.flatnonzero(at == node)
-        column = values[here, model.feature[node]].astype(np.float64)
-        taken = (column > model.threshold[node]).astype(np.intp)
+        taken = (values[here, model.feature[node]] > model.threshold[node]).astype(np.intp)
         score[here] += model.vote[node, taken]
         at[here] = model.next[node, taken]
         yield score.copy()
@@ -200,9 +197,7 @@ def evaluation_cost(model: DecisionGraph, X: Any, unit: str = "nodes") -> FloatA
     """
     if check_choice("unit", unit, UNITS) == "nodes":
         return _walk(model, X, True)[1]
-    features = match_columns(model, X)
-    check_finite(features)
-    values = np.ascontiguousarray(features.values, dtype=np.float64)
+    values = input_values(model, X)
     last_row = np.full(model.n_features, -1, dtype=np.int32)
     count = np.empty(len(values))
     walk.count_features(values, model.feature, model.threshold, model.next, last_row, count)

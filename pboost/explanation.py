@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pboost.checks import check_finite, is_frame
+from pboost.checks import is_frame
 from pboost.graph import ABOVE, BELOW, OUT, DecisionGraph
-from pboost.matching import match_columns
+from pboost.matching import input_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class PathTest:
     node : int
         Index of the weak classifier.
     name : str
-        Name of the column it reads, ``x[j]`` where columns have no names.
+        What it compares, such as the name of a column, ``x[j]`` where columns have no names.
     value : float
         The row's value there.
     threshold : float
@@ -108,12 +108,10 @@ def explain(model: DecisionGraph, x: Any) -> Explanation:
     """
     if not is_frame(x):
         x = np.atleast_2d(np.asarray(x))
-    features = match_columns(model, x)
-    check_finite(features)
-    if len(features.values) != 1:
-        raise ValueError(f"x: expected one row, got {len(features.values)}")
-    row = features.values[0].astype(np.float64)
-    names = column_names(model)
+    values = input_values(model, x)
+    if len(values) != 1:
+        raise ValueError(f"x: expected one row, got {len(values)}")
+    row, names = values[0], input_names(model)
     tests, total, node = [], model.bias, 0 if model.n_nodes else OUT
     while node != OUT:
         feature, threshold = int(model.feature[node]), float(model.threshold[node])
@@ -151,7 +149,7 @@ def describe(model: DecisionGraph) -> str:
     stopped: no exit can be split
     node 0: x[0] <= 1.5: vote -4.2587, out; else vote +4.2587, out
     """
-    names = column_names(model)
+    names = input_names(model)
     record = model.record
     minus, plus = (repr(label) for label in model.labels.tolist())
     lines = [
@@ -174,9 +172,10 @@ def describe(model: DecisionGraph) -> str:
     return "\n".join(lines)
 
 
-def column_names(model: DecisionGraph) -> tuple[str, ...]:
-    """Return the model's column names, ``x[0]``, ``x[1]``, … where it has none."""
-    return model.feature_names or tuple(f"x[{j}]" for j in range(model.n_features))
+def input_names(model: DecisionGraph) -> tuple[str, ...]:
+    """Return how the numbers are written that nodes compare; columns are ``x[j]`` without names."""
+    columns = model.feature_names or tuple(f"x[{j}]" for j in range(model.n_features))
+    return columns if model.inputs is None else model.inputs.names(columns)
 
 
 def _count(n: int, noun: str) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.checks import Features, as_features
-from pboost.graph import DecisionGraph
+from pboost.checks import Features, as_features, check_finite
+from pboost.graph import DecisionGraph, FloatArray
 
 
 def match_columns(model: DecisionGraph, X: Any) -> Features:
@@ -28,6 +28,15 @@ def match_columns(model: DecisionGraph, X: Any) -> Features:
     if features.values.shape[1] != model.n_features:
         raise ValueError(f"X: expected {model.n_features} columns, got {features.values.shape[1]}")
     return features
+
+
+def input_values(model: DecisionGraph, X: Any) -> FloatArray:
+    """Return the finite numbers (n, n_inputs) that the nodes of a model compare, made of rows X."""
+    features = match_columns(model, X)
+    check_finite(features)
+    if model.inputs is None:
+        return np.ascontiguousarray(features.values, dtype=np.float64)
+    return model.inputs.values(features.values)
 
 
 def is_second_label(model: DecisionGraph, y: ArrayLike, n: int) -> NDArray[np.bool_]:

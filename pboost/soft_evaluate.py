@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import soft_walk
-from pboost.checks import check_finite, check_integer
+from pboost.checks import check_integer
 from pboost.graph import DecisionGraph, FloatArray
-from pboost.matching import is_second_label, match_columns
+from pboost.matching import input_values, is_second_label
 from pboost.observation import CERTAIN
 from pboost.rng import Seed, as_generator
 from pboost.threads import Workers, resolve_threads
@@ -47,7 +47,7 @@ def reach(model: DecisionGraph, X: Any, y: ArrayLike | None = None) -> FloatArra
     >>> pb.reach(model, X).round(3)[0].tolist()
     [1.0, 0.25, 0.188]
     """
-    values = _values(model, X)
+    values = input_values(model, X)
     label = _classes(model, y, len(values))
     out = np.empty((len(values), model.n_nodes))
     if out.size:
@@ -65,7 +65,7 @@ def expectation(
     `second` says which rows have the model's second label; None where answers do not depend on it
     and the loss is not wanted.
     """
-    values = _values(model, X)
+    values = input_values(model, X)
     label = _classes(model, None, len(values)) if second is None else second.astype(np.uint8)
     score, loss = np.empty(len(values)), np.empty(len(values))
     if not model.n_nodes:
@@ -82,7 +82,7 @@ def sampled_score(model: DecisionGraph, X: Any, rng: Seed, draws: int) -> FloatA
     """Return the mean decision value of each row over random walks."""
     draws = check_integer("draws", draws, least=1)
     key = int(as_generator(rng).integers(2**64, dtype=np.uint64))
-    values = _values(model, X)
+    values = input_values(model, X)
     _classes(model, None, len(values))
     score, answer = np.empty(len(values)), tables(model)
 
@@ -102,12 +102,6 @@ def tables(model: DecisionGraph) -> FloatArray:
     if model.answer is not None:
         return model.answer
     return np.ascontiguousarray(np.broadcast_to(CERTAIN, (model.n_nodes, 2, 2)))
-
-
-def _values(model: DecisionGraph, X: Any) -> FloatArray:
-    features = match_columns(model, X)
-    check_finite(features)
-    return np.ascontiguousarray(features.values, dtype=np.float64)
 
 
 def _classes(model: DecisionGraph, y: ArrayLike | None, n: int) -> NDArray[np.uint8]:
