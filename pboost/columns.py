@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,12 @@ from pboost.checks import (
     check_has_rows,
     check_integer,
 )
+from pboost.projections import Projections
 from pboost.threads import Workers, resolve_threads
 
 Array = NDArray[Any]
+#: Writes columns of the listed rows, the first of which is given, to the rows of a matrix.
+Gather: TypeAlias = Callable[[NDArray[np.int32], int, NDArray[np.float64]], None]
 MAX_BINS = 256
 #: Bytes of scratch per thread while sorting; more columns at a time read X with fewer misses.
 SCRATCH_BYTES = 16_000_000
@@ -89,7 +93,7 @@ class SortedColumns:
 
     def sorted_values(self, feature: int) -> NDArray[np.float64]:
         """Return the values of a column in increasing order."""
-        return self.source[self.rows[self.order(feature)], feature].astype(np.float64)
+        return self.values(feature, self.order(feature))
 
     def values(self, feature: Any, row: Any) -> NDArray[np.float64]:
         """Return the values of rows in columns, elementwise."""
@@ -115,6 +119,19 @@ class SortedColumns:
         with Workers(resolve_threads(n_threads, self.packed_order.size)) as workers:
             workers.run(work, self.n_features)
             return _with_bins(self.source, self.rows[rows], order, max_bins, self.names, workers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProjectedColumns(SortedColumns):
+    """Projections of the source, sorted; each is made anew where its values are needed."""
+
+    projections: Projections
+
+    def values(self, feature: Any, row: Any) -> NDArray[np.float64]:
+        """Return the values of rows in projections, elementwise."""
+        which, rows = np.broadcast_arrays(np.asarray(feature, np.int32), self.rows[row])
+        found = self.projections.pairs(self.source, rows.ravel(), which.ravel())
+        return found.reshape(rows.shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -260,13 +277,24 @@ def to_fixed_point(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.int6
 
 
 def sorted_columns(
-    features: Features, rows: NDArray[np.int32], max_bins: int, n_threads: int | None
+    features: Features,
+    rows: NDArray[np.int32],
+    max_bins: int,
+    n_threads: int | None,
+    projections: Projections | None = None,
 ) -> SortedColumns:
-    """Sort the listed rows of checked features."""
-    order = np.empty((features.values.shape[1], len(rows)), dtype=np.int32)
+    """Sort the listed rows of checked features, or of projections of them."""
+    gather, d = _gathering(features.values, projections)
+    order = np.empty((d, len(rows)), dtype=np.int32)
     with Workers(resolve_threads(n_threads, order.size)) as workers:
-        _sort_blocks(features.values, rows, order, None, workers)
-        return _with_bins(features.values, rows, order, max_bins, features.names, workers)
+        _sort_blocks(gather, d, rows, order, None, workers)
+        found = _with_bins(features.values, rows, order, max_bins, features.names, workers)
+    if projections is None:
+        return found
+    return ProjectedColumns(
+        found.source, found.rows, found.packed_order, found.bin_start, found.n_bins, found.codes,
+        found.names, projections,
+    )  # fmt: skip
 
 
 def binned_columns(
@@ -275,39 +303,52 @@ def binned_columns(
     max_bins: int,
     fixed: NDArray[np.int64],
     n_threads: int | None,
+    projections: Projections | None = None,
 ) -> BinnedColumns:
-    """Bin the listed rows of checked features; `fixed` are their weights, or empty."""
-    d, n = features.values.shape[1], len(rows)
+    """Bin the listed rows of checked features, or of projections of them.
+
+    `fixed` are the weights of the rows, or empty.
+    """
+    gather, d = _gathering(features.values, projections)
+    n = len(rows)
     codes = np.empty((d, n), dtype=np.uint8)
     n_bins = np.empty(d, dtype=np.int32)
     lower = np.zeros((d, MAX_BINS))
     upper = np.zeros((d, MAX_BINS))
 
-    def keep(first: int, order: NDArray[np.int32]) -> None:
+    def keep(first: int, order: NDArray[np.int32], columns: NDArray[np.float64]) -> None:
         starts = np.zeros((len(order), MAX_BINS + 1), dtype=np.int32)
         here = slice(first, first + len(order))
         sort.bin_columns(order, max_bins, fixed, starts, n_bins[here], codes[here])
         for j, start in enumerate(starts, first):
             edges = start[: n_bins[j] + 1]
-            sorted_rows = rows[order[j - first] & ROW_MASK]
-            lower[j, : n_bins[j]] = features.values[sorted_rows[edges[:-1]], j]
-            upper[j, : n_bins[j]] = features.values[sorted_rows[edges[1:] - 1], j]
+            column, sorted_rows = columns[j - first], order[j - first] & ROW_MASK
+            lower[j, : n_bins[j]] = column[sorted_rows[edges[:-1]]]
+            upper[j, : n_bins[j]] = column[sorted_rows[edges[1:] - 1]]
 
     with Workers(resolve_threads(n_threads, codes.size)) as workers:
-        _sort_blocks(features.values, rows, None, keep, workers)
+        _sort_blocks(gather, d, rows, None, keep, workers)
     return BinnedColumns(codes, n_bins, lower, upper, features.names)
 
 
+def _gathering(values: Array, projections: Projections | None) -> tuple[Gather, int]:
+    """Return what writes columns of `values`, or of projections of them, and their number."""
+    if projections is not None:
+        return partial(projections.gather, values), projections.n_inputs
+    gather = sort.gather_columns_float32 if values.dtype == np.float32 else sort.gather_columns
+    return partial(gather, values), values.shape[1]
+
+
 def _sort_blocks(
-    values: Array,
+    gather: Gather,
+    d: int,
     rows: NDArray[np.int32],
     orders: NDArray[np.int32] | None,
-    keep: Callable[[int, NDArray[np.int32]], None] | None,
+    keep: Callable[[int, NDArray[np.int32], NDArray[np.float64]], None] | None,
     workers: Workers,
 ) -> None:
-    """Sort blocks of columns, into `orders` or to be taken by ``keep(first, order)``."""
+    """Sort blocks of d columns, into `orders` or to be taken by ``keep(first, order, columns)``."""
     n = len(rows)
-    gather = sort.gather_columns_float32 if values.dtype == np.float32 else sort.gather_columns
     width = min(16, max(1, SCRATCH_BYTES // (8 * max(n, 1) * workers.n_threads)))
 
     def work(first: int, last: int) -> None:
@@ -319,12 +360,12 @@ def _sort_blocks(
                 order = np.empty(block.shape, dtype=np.int32)
             else:
                 order = orders[start : start + len(block)]
-            gather(values, rows, start, block)
+            gather(rows, start, block)
             sort.sort_columns(block, order, items, spare)
             if keep is not None:
-                keep(start, order)
+                keep(start, order, block)
 
-    workers.run(work, values.shape[1])
+    workers.run(work, d)
 
 
 def _with_bins(

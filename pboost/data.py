@@ -19,7 +19,8 @@ from pboost.columns import (
 )
 from pboost.graph import IntArray
 from pboost.inputs import Inputs
-from pboost.weak import ColumnLearner, Weak
+from pboost.projections import Projections
+from pboost.weak import Affine, ColumnLearner, Weak
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,33 +120,53 @@ def prepare(X: Any, y: Any, sample_weight: Any, weak: Weak, n_threads: int | Non
     assert isinstance(weak, ColumnLearner)
     is_columns = isinstance(X, SortedColumns | BinnedColumns)
     features = None if is_columns else as_features(X)
-    n = X.n_rows if is_columns else len(features.values)  # type: ignore[union-attr]
+    n, n_features = (X.n_rows, X.n_features) if features is None else features.values.shape
     labels, is_positive = as_labels(y, n)
     weights = as_weights(sample_weight, n)
     if features is not None:
         check_finite(features)
     rows, n_negative = _rows_by_class(is_positive, weights)
     exact = _is_exact(X, weak, n)
+    inputs = _projections(X, features, rows, weights, weak)
     columns: SortedColumns | BinnedColumns
     if isinstance(X, BinnedColumns):
         columns = X.select(rows)
-    elif isinstance(X, SortedColumns) and (exact or weights is None):
+    elif isinstance(X, SortedColumns) and (exact or weights is None) and inputs is None:
         columns = X.select(rows, weak.max_bins, n_threads)
-    elif exact:
-        assert features is not None
-        columns = sorted_columns(features, rows, weak.max_bins, n_threads)
     else:
         source, at = _source(X, features, rows)
-        # Bins of equal weight, so that weight k gives the bins of k copies.
-        bin_weight = NO_WEIGHT if weights is None else to_fixed_point(_scaled(weights[rows]))[1]
-        columns = binned_columns(source, at, weak.max_bins, bin_weight, n_threads)
+        if exact:
+            columns = sorted_columns(source, at, weak.max_bins, n_threads, inputs)
+        else:
+            # Bins of equal weight, so that weight k gives the bins of k copies.
+            bin_weight = NO_WEIGHT if weights is None else to_fixed_point(_scaled(weights[rows]))[1]
+            columns = binned_columns(source, at, weak.max_bins, bin_weight, n_threads, inputs)
     # Made after the columns: sorting needs the most memory.
     weight = np.ones(len(rows)) if weights is None else _scaled(weights[rows])
     scale, fixed = to_fixed_point(weight)
     return TrainingData(
-        columns, exact, n_negative, weight, fixed, scale, labels, rows, columns.n_features,
-        columns.names,
+        columns, exact, n_negative, weight, fixed, scale, labels, rows, n_features, columns.names,
+        inputs,
     )  # fmt: skip
+
+
+def _projections(
+    X: Any,
+    features: Features | None,
+    rows: NDArray[np.int32],
+    weights: NDArray[np.float64] | None,
+    weak: ColumnLearner,
+) -> Projections | None:
+    """Return what the weak learner makes of the columns, None where it reads them as they are."""
+    if not isinstance(weak, Affine):
+        return None
+    if isinstance(X, BinnedColumns):
+        raise ValueError(
+            "X: expected a matrix, a data frame or SortedColumns for weak classifiers that are "
+            "affine, got BinnedColumns, which do not hold the values that are added up"
+        )
+    source, at = _source(X, features, rows)
+    return weak.projections(source.values, at, None if weights is None else _scaled(weights[rows]))
 
 
 def _source(
@@ -190,6 +211,6 @@ def _is_exact(X: Any, weak: ColumnLearner, n: int) -> bool:
                 f"{int(X.n_bins.max())} bins"
             )
         return False
-    if isinstance(X, SortedColumns) and weak.search == "auto":
+    if isinstance(X, SortedColumns) and weak.search == "auto" and not isinstance(weak, Affine):
         return True
     return weak.resolve_search(n) == "exact"

@@ -12,6 +12,7 @@ from pboost._core import walk
 from pboost.checks import as_weights, check_choice, check_finite
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.matching import input_values, is_second_label, match_columns
+from pboost.projections import Projections
 from pboost.rng import Seed
 from pboost.soft_evaluate import expectation, sampled_score
 from pboost.threads import Workers, is_worth_threads, resolve_threads
@@ -198,9 +199,13 @@ def evaluation_cost(model: DecisionGraph, X: Any, unit: str = "nodes") -> FloatA
     if check_choice("unit", unit, UNITS) == "nodes":
         return _walk(model, X, True)[1]
     values = input_values(model, X)
+    columns = np.arange(model.n_features + 1, dtype=np.int32)
+    start, index = (columns, columns) if model.inputs is None else model.inputs.columns_read()
     last_row = np.full(model.n_features, -1, dtype=np.int32)
     count = np.empty(len(values))
-    walk.count_features(values, model.feature, model.threshold, model.next, last_row, count)
+    walk.count_features(
+        values, model.feature, model.threshold, model.next, start, index, last_row, count
+    )
     return count
 
 
@@ -265,7 +270,12 @@ def certificate(
 
 
 def _plain(model: DecisionGraph, X: Any) -> NDArray[Any]:
-    """Return X as a matrix with the model's columns; quickly, where it is one already."""
+    """Return X as the walk reads it: the model's columns, or numbers that it cannot make of them.
+
+    A matrix that has these columns is returned at once.
+    """
+    if model.inputs is not None and not isinstance(model.inputs, Projections):
+        return input_values(model, X)
     if type(X) is np.ndarray and X.dtype in PLAIN and X.shape[1:] == (model.n_features,):
         return X
     return match_columns(model, X).values
@@ -275,11 +285,13 @@ def _walk(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray, Flo
     """Return the decision values and, if counting, the numbers of nodes evaluated."""
     values = _plain(model, X)
     n, d = values.shape
+    projections = model.inputs.arrays() if isinstance(model.inputs, Projections) else None
+    width = d if projections is None else d + model.n_inputs
     score = np.empty(n)
     if n < walk.MANY and not counting:
         bad = walk.walk(
             values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
-            model.bias, d, 0, n, score,
+            model.bias, d, 0, n, score, None, None, projections,
         )  # fmt: skip
         if bad:
             check_finite(match_columns(model, X))
@@ -289,7 +301,7 @@ def _walk(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray, Flo
     def work(start: int, stop: int) -> int:
         bad: int = walk.walk(
             values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
-            model.bias, d, start, stop, score, np.empty(d * walk.TILE_ROWS), count,
+            model.bias, d, start, stop, score, np.empty(width * walk.TILE_ROWS), count, projections,
         )  # fmt: skip
         return bad
 

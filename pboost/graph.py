@@ -171,6 +171,8 @@ class DecisionGraph:
         _check_shapes(self, n)
         if not 1 <= self.n_features <= np.iinfo(np.int32).max:
             raise ValueError(f"n_features must be at least 1, got {self.n_features}")
+        if self.inputs is not None:
+            self.inputs.validate(self.n_features)
         if n and not (self.feature.min() >= 0 and self.feature.max() < self.n_inputs):
             raise ValueError(f"feature: expected values in [0, {self.n_inputs})")
         for name in ("threshold", "vote"):

@@ -16,8 +16,16 @@ class Inputs:
         """Number of numbers per row."""
         raise NotImplementedError
 
+    def validate(self, n_features: int) -> None:
+        """Raise ValueError if these cannot be made of rows with this many columns."""
+        raise NotImplementedError
+
     def values(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Return the numbers of rows X (n, d) as (n, n_inputs)."""
+        raise NotImplementedError
+
+    def columns_read(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
         raise NotImplementedError
 
     def names(self, columns: tuple[str, ...]) -> tuple[str, ...]:
@@ -26,4 +34,8 @@ class Inputs:
 
     def select(self, kept: NDArray[np.int32]) -> Inputs:
         """Return some of the numbers only."""
+        raise NotImplementedError
+
+    def members(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays to be stored in a model file, by their names there."""
         raise NotImplementedError

@@ -21,7 +21,15 @@ def walk(
     score: Array,
     tile: Array | None = None,
     count: Array | None = None,
+    projections: tuple[Array, Array, Array] | None = None,
 ) -> int: ...
 def count_features(
-    X: Array, feature: Array, threshold: Array, next_: Array, last_row: Array, count: Array
+    X: Array,
+    feature: Array,
+    threshold: Array,
+    next_: Array,
+    start: Array,
+    index: Array,
+    last_row: Array,
+    count: Array,
 ) -> None: ...

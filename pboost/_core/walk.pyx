@@ -6,10 +6,13 @@ A row starts at node 0 with the bias and adds the vote of each exit it takes; ex
 x > threshold.
 
 Arrays: feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote (n_nodes, 2) as in
-`DecisionGraph`; score (n,) OUT; count (n,) OUT or None.
+`DecisionGraph`; score (n,) OUT; count (n,) OUT or None. Where nodes compare projections of a row,
+a chain projects a tile at a time, and other graphs make each projection when a node needs it.
 """
 from libc.string cimport memset
 
+from pboost._core._project cimport Projections, project, project_block, projections_of
+from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core.types cimport int32_t
 
 cdef extern from "walk_simd.h":
@@ -44,14 +47,16 @@ cdef struct Graph:
     Py_ssize_t n_nodes
     bint is_chain
     double bias
+    const Projections* projections
 
 
-cdef struct Rows:
-    const char* data
-    Py_ssize_t d
-    Py_ssize_t row_stride
-    Py_ssize_t column_stride
-    bint is_float
+cdef inline double compared(
+    const Graph* graph, const Rows* X, const char* row, Py_ssize_t node
+) noexcept nogil:
+    """The number of a row that a node compares with its threshold."""
+    if graph.projections == NULL:
+        return read(X, row, graph.feature[node])
+    return project(graph.projections, X, row, graph.feature[node])
 
 
 cdef int load_tile(const Rows* X, Py_ssize_t start, Py_ssize_t rows, double* tile) noexcept nogil:
@@ -83,41 +88,41 @@ cdef double walk_row(const Graph* graph, const Rows* X, Py_ssize_t i) noexcept n
     if bad != 0.0:
         return bad
     while node >= 0:
-        taken = read(X, row, graph.feature[node]) > graph.threshold[node]
+        taken = compared(graph, X, row, node) > graph.threshold[node]
         score += graph.vote[2 * node + taken]
         node = graph.next[2 * node + taken]
     return score
 
 
-cdef inline double read(const Rows* X, const char* row, Py_ssize_t j) noexcept nogil:
-    if X.is_float:
-        return (<const float*>(row + j * X.column_stride))[0]
-    return (<const double*>(row + j * X.column_stride))[0]
-
-
 cdef void walk_chain(
-    const Graph* graph, const double* tile, Py_ssize_t rows, double* score
+    const Graph* graph, double* tile, Py_ssize_t d, Py_ssize_t rows, double* score
 ) noexcept nogil:
     cdef double[TILE] scores
     cdef Py_ssize_t r
+    cdef double* inputs = tile
+    if graph.projections != NULL:
+        inputs = tile + d * TILE
+        project_block(graph.projections, tile, TILE, inputs)
     for r in range(TILE):
         scores[r] = graph.bias
-    chain_kernel(tile, graph.feature, graph.threshold, graph.vote, graph.n_nodes, scores)
+    chain_kernel(inputs, graph.feature, graph.threshold, graph.vote, graph.n_nodes, scores)
     for r in range(rows):
         score[r] = scores[r]
 
 
 cdef void walk_graph(
-    const Graph* graph, const double* tile, Py_ssize_t rows, double* score, double* count
+    const Graph* graph, const Rows* tile, Py_ssize_t rows, double* score, double* count
 ) noexcept nogil:
+    cdef const char* row
     cdef double value
     cdef Py_ssize_t r, node, taken, steps
     for r in range(rows):
+        row = tile.data + r * tile.row_stride
         value = graph.bias
         node = 0 if graph.n_nodes else -1
         steps = 0
         while node >= 0:
-            taken = tile[graph.feature[node] * TILE + r] > graph.threshold[node]
+            taken = compared(graph, tile, row, node) > graph.threshold[node]
             value += graph.vote[2 * node + taken]
             node = graph.next[2 * node + taken]
             steps += 1
@@ -131,6 +136,10 @@ cdef int walk_rows(
     double* score, double* count,
 ) noexcept nogil:
     cdef Py_ssize_t i = start, rows
+    cdef Rows transposed
+    transposed.data = <const char*>tile
+    transposed.n, transposed.d, transposed.is_float = TILE, X.d, False
+    transposed.row_stride, transposed.column_stride = sizeof(double), TILE * sizeof(double)
     if stop - start < MANY_ROWS and count == NULL:
         for i in range(start, stop):
             score[i] = walk_row(graph, X, i)
@@ -142,9 +151,11 @@ cdef int walk_rows(
         if load_tile(X, i, rows, tile):
             return 1
         if graph.is_chain and count == NULL:
-            walk_chain(graph, tile, rows, score + i)
+            walk_chain(graph, tile, X.d, rows, score + i)
         else:
-            walk_graph(graph, tile, rows, score + i, NULL if count == NULL else count + i)
+            walk_graph(
+                graph, &transposed, rows, score + i, NULL if count == NULL else count + i
+            )
         i += rows
     return 0
 
@@ -153,37 +164,32 @@ def walk(
     X, const int32_t[::1] feature, const double[::1] threshold, const int32_t[:, ::1] next_,
     const double[:, ::1] vote, bint is_chain, double bias, Py_ssize_t n_features,
     Py_ssize_t start, Py_ssize_t stop, double[::1] score, double[::1] tile=None,
-    double[::1] count=None,
+    double[::1] count=None, projections=None,
 ):
     """Evaluate rows start..stop-1 of X (n, n_features), float64 or float32, any strides.
 
     OUT score (n,), count (n,) if it is wanted; WORK tile (n_features * 64,), not needed below
-    `MANY` rows without count. Returns 1, with the outputs unfinished, if a value is not finite,
+    `MANY` rows without count. Where nodes compare projections: their arrays (start, index,
+    coefficient), and a chain needs 64 more places in the tile for each of them. Returns 1, with the outputs unfinished, if a value is not finite,
     else 0.
     """
-    cdef const double[:, :] as_double
-    cdef const float[:, :] as_float
-    cdef Rows rows
+    cdef Rows rows = rows_of(X)
+    cdef Projections p
     cdef Graph graph
-    cdef Py_ssize_t n
+    cdef Py_ssize_t n = rows.n, width = rows.d
     cdef double* work
     cdef double* counts
     cdef int bad
-    rows.is_float = X.dtype.itemsize == 4
-    if rows.is_float:
-        as_float = X
-        n, rows.d = as_float.shape[0], as_float.shape[1]
-        rows.row_stride, rows.column_stride = as_float.strides[0], as_float.strides[1]
-        rows.data = <const char*>&as_float[0, 0] if n and rows.d else NULL
-    else:
-        as_double = X
-        n, rows.d = as_double.shape[0], as_double.shape[1]
-        rows.row_stride, rows.column_stride = as_double.strides[0], as_double.strides[1]
-        rows.data = <const char*>&as_double[0, 0] if n and rows.d else NULL
+    graph.projections = NULL
+    if projections is not None:
+        first_term, index, coefficient = projections
+        p = projections_of(first_term, index, coefficient)
+        graph.projections = &p
+        width += p.n
     if (rows.d != n_features or score.shape[0] != n or not 0 <= start <= stop <= n
             or (count is not None and count.shape[0] != n)
             or (tile is None and (count is not None or stop - start >= MANY_ROWS))
-            or (tile is not None and tile.shape[0] < rows.d * TILE)):
+            or (tile is not None and tile.shape[0] < width * TILE)):
         raise ValueError("walk: arrays of different sizes")
     graph.n_nodes = feature.shape[0]
     graph.feature = &feature[0] if graph.n_nodes else NULL
@@ -203,14 +209,15 @@ def walk(
 
 def count_features(
     X, const int32_t[::1] feature, const double[::1] threshold, const int32_t[:, ::1] next_,
-    int32_t[::1] last_row, double[::1] count,
+    const int32_t[::1] start, const int32_t[::1] index, int32_t[::1] last_row, double[::1] count,
 ):
-    """Number of distinct features that each row of X (n, d), float64, reads.
+    """Number of distinct features that each row reads; X (n, k), float64, is what nodes compare.
 
-    WORK last_row (d,), filled with -1: the last row that read a feature; OUT count (n,).
+    Number f of a row is made of the features index[start[f]..start[f + 1]-1]. WORK last_row (d,),
+    filled with -1: the last row that read a feature; OUT count (n,).
     """
     cdef const double[:, :] rows = X
-    cdef Py_ssize_t i, node, n_nodes = feature.shape[0]
+    cdef Py_ssize_t i, node, t, n_nodes = feature.shape[0]
     cdef int32_t f
     with nogil:
         for i in range(rows.shape[0]):
@@ -218,6 +225,7 @@ def count_features(
             node = 0 if n_nodes else -1
             while node >= 0:
                 f = feature[node]
-                count[i] += last_row[f] != i
-                last_row[f] = <int32_t>i
+                for t in range(start[f], start[f + 1]):
+                    count[i] += last_row[index[t]] != i
+                    last_row[index[t]] = <int32_t>i
                 node = next_[node, rows[i, f] > threshold[node]]

@@ -1,0 +1,56 @@
+# Sums of a few columns of a row, each times a coefficient. Every place that needs one adds up the
+# terms in their order, from 0, so that training and evaluation see the same bits.
+#
+# Projection k has the terms start[k]..start[k + 1]-1: coefficient[t] times column index[t].
+from pboost._core._rows cimport Rows, read
+from pboost._core.types cimport int32_t
+
+cdef struct Projections:
+    const int32_t* start
+    const int32_t* index
+    const double* coefficient
+    Py_ssize_t n
+
+
+cdef inline Projections projections_of(
+    const int32_t[::1] start, const int32_t[::1] index, const double[::1] coefficient
+) except *:
+    """Projections in arrays that must outlive them."""
+    cdef Projections p
+    if start.shape[0] < 1 or index.shape[0] != coefficient.shape[0]:
+        raise ValueError("projections: arrays of different sizes")
+    p.n = start.shape[0] - 1
+    p.start = &start[0]
+    p.index = &index[0] if index.shape[0] else NULL
+    p.coefficient = &coefficient[0] if index.shape[0] else NULL
+    return p
+
+
+cdef inline double project(
+    const Projections* p, const Rows* X, const char* row, Py_ssize_t k
+) noexcept nogil:
+    """Projection k of one row."""
+    cdef double value = 0.0
+    cdef Py_ssize_t t
+    for t in range(p.start[k], p.start[k + 1]):
+        value += p.coefficient[t] * read(X, row, p.index[t])
+    return value
+
+
+cdef inline void project_block(
+    const Projections* p, const double* columns, Py_ssize_t size, double* out
+) noexcept nogil:
+    """All projections of `size` rows whose columns stand one after the other, likewise."""
+    cdef const double* column
+    cdef double* value
+    cdef double coefficient
+    cdef Py_ssize_t k, r, t
+    for k in range(p.n):
+        value = out + k * size
+        for r in range(size):
+            value[r] = 0.0
+        for t in range(p.start[k], p.start[k + 1]):
+            column = columns + p.index[t] * size
+            coefficient = p.coefficient[t]
+            for r in range(size):
+                value[r] += coefficient * column[r]

@@ -1,0 +1,18 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+def project_rows(
+    X: Array, rows: Array, start: Array, index: Array, coefficient: Array, first: int, out: Array
+) -> None: ...
+def project_pairs(
+    X: Array,
+    rows: Array,
+    which: Array,
+    start: Array,
+    index: Array,
+    coefficient: Array,
+    out: Array,
+) -> None: ...

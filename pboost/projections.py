@@ -1,0 +1,216 @@
+"""Projections: sums of a few columns, each times a coefficient, as inputs of a model's nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import project
+from pboost.graph import FloatArray, IntArray, freeze
+from pboost.inputs import Inputs
+from pboost.threads import Workers, resolve_threads
+
+#: Members of a model file: what they hold here, and their dtype there.
+MEMBERS = {
+    "projection_start": ("start", np.dtype("<i4")),
+    "projection_index": ("index", np.dtype("<i4")),
+    "projection_coefficient": ("coefficient", np.dtype("<f8")),
+}
+#: Bits of a column's standard deviation that are kept, so that sums that differ in rounding give
+#: the same projections.
+SCALE_BITS = 30
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Projections(Inputs):
+    """Sums of columns: number k of a row is the sum of ``coefficient[t] * x[index[t]]``.
+
+    Its terms t are ``start[k]`` to ``start[k + 1] - 1``, added up in this order.
+
+    Attributes
+    ----------
+    start : ndarray of int32, shape (n_inputs + 1,)
+        First term of each projection, closed by the number of terms.
+    index : ndarray of int32, shape (terms,)
+        Columns of X.
+    coefficient : ndarray of float64, shape (terms,)
+        Their coefficients.
+    """
+
+    start: IntArray
+    index: IntArray
+    coefficient: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start", freeze(self.start, np.int32))
+        object.__setattr__(self, "index", freeze(self.index, np.int32))
+        object.__setattr__(self, "coefficient", freeze(self.coefficient, np.float64))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.arrays()
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of projections."""
+        return len(self.start) - 1
+
+    def arrays(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return start, index and coefficient, as the kernels take them."""
+        return self.start, self.index, self.coefficient
+
+    def validate(self, n_features: int) -> None:
+        """Raise ValueError if these cannot be made of rows with this many columns."""
+        start, index, coefficient = self.arrays()
+        n = len(index)
+        if not start.ndim == index.ndim == 1 or coefficient.shape != (n,) or not len(start):
+            raise ValueError("projections: expected start (k + 1,), index and coefficient (terms,)")
+        if start[0] != 0 or start[-1] != n or not (start[1:] > start[:-1]).all():
+            raise ValueError(f"projections.start: expected numbers that increase from 0 to {n}")
+        if n and not (index.min() >= 0 and index.max() < n_features):
+            raise ValueError(f"projections.index: expected values in [0, {n_features})")
+        if not np.isfinite(coefficient).all():
+            raise ValueError("projections.coefficient: expected finite numbers")
+
+    def values(self, X: NDArray[Any]) -> FloatArray:
+        """Return the projections of rows X (n, d), float64 or float32, as (n, n_inputs)."""
+        out = np.empty((len(X), self.n_inputs))
+
+        def work(first: int, last: int) -> None:
+            rows = np.arange(first, last, dtype=np.int32)
+            project.project_rows(X, rows, *self.arrays(), 0, out[first:last])
+
+        with Workers(resolve_threads(None, out.size)) as workers:
+            workers.run(work, len(X))
+        return out
+
+    def gather(
+        self, X: NDArray[Any], rows: NDArray[np.int32], first: int, columns: FloatArray
+    ) -> None:
+        """Write projections first, first + 1, … of the listed rows to the rows of `columns`."""
+        project.project_rows(X, rows, *self.arrays(), first, columns.T)
+        wrong = np.flatnonzero(~np.isfinite(columns).all(axis=1))
+        if len(wrong):
+            k = first + int(wrong[0])
+            columns_read = self.index[self.start[k] : self.start[k + 1]].tolist()
+            raise ValueError(
+                f"X: expected numbers of which sums are finite, got too large ones in columns "
+                f"{columns_read}"
+            )
+
+    def pairs(
+        self, X: NDArray[Any], rows: NDArray[np.int32], which: NDArray[np.int32]
+    ) -> FloatArray:
+        """Return one projection of each listed row, elementwise."""
+        out = np.empty(len(rows))
+        project.project_pairs(X, rows, which, *self.arrays(), out)
+        return out
+
+    def columns_read(self) -> tuple[IntArray, IntArray]:
+        """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
+        return self.start, self.index
+
+    def names(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Return each projection as a sum, such as ``0.6*x[0] - 0.8*x[1]``."""
+        terms = [_term(c, columns[j]) for j, c in zip(self.index, self.coefficient, strict=True)]
+        ends = self.start.tolist()
+        sums = (terms[a:b] for a, b in pairwise(ends))
+        return tuple(" ".join(_without_plus(parts)) for parts in sums)
+
+    def select(self, kept: NDArray[np.int32]) -> Projections:
+        """Return some of the projections only."""
+        ends = self.start
+        return from_terms(
+            [self.index[ends[k] : ends[k + 1]] for k in kept],
+            [self.coefficient[ends[k] : ends[k + 1]] for k in kept],
+        )
+
+    def members(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays to be stored in a model file, by their names there."""
+        return {member: getattr(self, name) for member, (name, _) in MEMBERS.items()}
+
+
+def from_members(arrays: Mapping[str, NDArray[Any]]) -> Projections | None:
+    """Return the projections stored in a model file, None where there are none."""
+    found = [arrays[member] for member in MEMBERS if member in arrays]
+    if not found:
+        return None
+    if len(found) < len(MEMBERS):
+        raise ValueError(f"expected all of the columns {', '.join(MEMBERS)}, or none")
+    return Projections(*found)
+
+
+def from_terms(index: Sequence[Any], coefficient: Sequence[Any]) -> Projections:
+    """Return projections, given the columns and the coefficients of each."""
+    start = np.cumsum([0, *map(len, index)])
+    return Projections(start, np.concatenate([[], *index]), np.concatenate([[], *coefficient]))
+
+
+def grid_of_directions(directions: int) -> Projections:
+    """Return the projections of two columns on directions that share out the half circle.
+
+    Direction k has the angle ``k * pi / directions``.
+    """
+    turns = [k / directions for k in range(directions)]
+    # Sines only: with them the axes, and the diagonals between them, come out exactly.
+    pairs = [(math.sin(math.pi * (0.5 - t)), math.sin(math.pi * t)) for t in turns]
+    index = [[j for j in (0, 1) if pair[j]] for pair in pairs]
+    return from_terms(index, [[c for c in pair if c] for pair in pairs])
+
+
+def random_directions(
+    scale: FloatArray, directions: int, terms: int, generator: np.random.Generator
+) -> Projections:
+    """Return all single columns, then random directions of `terms` different columns each.
+
+    `scale` (d,) is the unit of each column; columns of scale 0 are constant and not drawn.
+    """
+    d, varying = len(scale), np.flatnonzero(scale)
+    terms = min(terms, len(varying))
+    index: list[Any] = [[j] for j in range(d)]
+    coefficient: list[Any] = [[1.0]] * d
+    for _ in range(directions if terms > 1 else 0):
+        columns = np.sort(generator.choice(varying, size=terms, replace=False))
+        normal = generator.standard_normal(terms)
+        # A direction and its opposite make the same cuts; this one is easier to read.
+        normal /= math.copysign(math.hypot(*normal), normal[0])
+        index.append(columns)
+        coefficient.append(normal / scale[columns])
+    return from_terms(index, coefficient)
+
+
+def standard_deviations(
+    X: NDArray[Any], rows: NDArray[np.int32], weights: FloatArray | None
+) -> FloatArray:
+    """Return the weighted standard deviation of each column of the listed rows, rounded."""
+    scale = np.empty(X.shape[1])
+    for j in range(len(scale)):
+        column = X[rows, j].astype(np.float64)
+        # In units of the largest number, whose square need not be finite.
+        column -= column.min() / 2 + column.max() / 2
+        unit = np.abs(column).max()
+        if unit:
+            column /= unit
+            column -= np.average(column, weights=weights)
+        mantissa, exponent = math.frexp(unit * math.sqrt(np.average(column**2, weights=weights)))
+        rounded = math.ldexp(round(math.ldexp(mantissa, SCALE_BITS)), exponent - SCALE_BITS)
+        # The inverse of a smaller number is not finite.
+        scale[j] = rounded if rounded > np.finfo(np.float64).tiny else 0.0
+    return scale
+
+
+def _term(coefficient: float, name: str) -> str:
+    """Return one term, with its sign before it."""
+    size = abs(coefficient)
+    return f"{'-' if coefficient < 0 else '+'} " + (name if size == 1 else f"{size:.4g}*{name}")
+
+
+def _without_plus(terms: list[str]) -> list[str]:
+    """Return the terms of a sum without a plus, or a space after a minus, before the first."""
+    first = terms[0].removeprefix("+ ").replace("- ", "-", 1) if terms else ""
+    return [first, *terms[1:]]
