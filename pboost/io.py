@@ -19,6 +19,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from pboost import projections
 from pboost._files import replace_file
 from pboost._version import __version__
 from pboost.errors import ModelFileError
@@ -38,7 +39,10 @@ _MEMBERS: dict[str, np.dtype[Any] | None] = {
     "cost": np.dtype("<f8"),
 }
 #: Members that only some models have.
-_OPTIONAL: dict[str, np.dtype[Any]] = {"answer": np.dtype("<f8")}
+_OPTIONAL: dict[str, np.dtype[Any]] = {
+    "answer": np.dtype("<f8"),
+    **{member: dtype for member, (_, dtype) in projections.MEMBERS.items()},
+}
 #: Kinds of label that have the same bytes on every machine: no long double, no objects.
 _LABEL_KINDS = "biufU"
 _MAX_NUMBER_BYTES = 8
@@ -173,7 +177,10 @@ def _arrays(model: DecisionGraph) -> dict[str, NDArray[Any]]:
             f"got dtype {model.labels.dtype}"
         )
     arrays = {name: getattr(model, name) for name in COLUMNS}
-    arrays |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name) is not None}
+    if model.answer is not None:
+        arrays["answer"] = model.answer
+    if model.inputs is not None:
+        arrays |= model.inputs.members()
     arrays["labels"] = model.labels
     arrays["certificate"] = model.record.certificate
     arrays["cost"] = model.record.cost
@@ -379,6 +386,7 @@ def _build(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Dec
             settings=header["settings"],
             record=record,
             answer=arrays.get("answer"),
+            inputs=projections.from_members(arrays),
         )
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"not a valid model: {error}") from error

@@ -17,7 +17,7 @@ from pboost.inputs import Inputs
 from pboost.threads import Workers, resolve_threads
 
 #: Members of a model file: what they hold here, and their dtype there.
-MEMBERS = {
+MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
     "projection_start": ("start", np.dtype("<i4")),
     "projection_index": ("index", np.dtype("<i4")),
     "projection_coefficient": ("coefficient", np.dtype("<f8")),
@@ -156,9 +156,12 @@ def grid_of_directions(directions: int) -> Projections:
 
     Direction k has the angle ``k * pi / directions``.
     """
-    turns = [k / directions for k in range(directions)]
-    # Sines only: with them the axes, and the diagonals between them, come out exactly.
-    pairs = [(math.sin(math.pi * (0.5 - t)), math.sin(math.pi * t)) for t in turns]
+    n = directions
+    # Sines of at most a quarter turn only: so axes, diagonals and mirror images come out exactly.
+    pairs = [
+        (math.sin(math.pi * ((n - 2 * k) / (2 * n))), math.sin(math.pi * (min(k, n - k) / n)))
+        for k in range(n)
+    ]
     index = [[j for j in (0, 1) if pair[j]] for pair in pairs]
     return from_terms(index, [[c for c in pair if c] for pair in pairs])
 

@@ -60,6 +60,16 @@ def assert_same(a, b):
     for name in ("n_features", "feature_names", "bias", "settings"):
         assert getattr(a, name) == getattr(b, name), name
     assert a.record.stop_reason == b.record.stop_reason
+    assert (a.inputs is None) == (b.inputs is None)
+    for x, y in zip(arrays_of(a.inputs), arrays_of(b.inputs), strict=True):
+        assert x.dtype == y.dtype
+        assert x.tobytes() == y.tobytes()
+        assert not y.flags.writeable
+
+
+def arrays_of(inputs):
+    """Return the arrays of a model's inputs, none where it reads columns."""
+    return () if inputs is None else inputs.arrays()
 
 
 def members_of(path):

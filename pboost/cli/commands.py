@@ -12,7 +12,7 @@ from pboost import observation
 from pboost.adaboost import fit_adaboost
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cli.errors import require
-from pboost.cli.parser import DEFAULT_SIZE, OWN_OPTIONS, check_model_options
+from pboost.cli.parser import DEFAULT_SIZE, OWN_OPTIONS, WEAK_OPTIONS, check_model_options
 from pboost.cli.progress import progress
 from pboost.cli.table import (
     check_output,
@@ -28,7 +28,7 @@ from pboost.graph import DecisionGraph
 from pboost.io import load, save
 from pboost.matryoshka import fit_matryoshka
 from pboost.validation import cross_validate
-from pboost.weak import stump
+from pboost.weak import affine, stump
 
 BUILDERS: dict[str, Callable[..., DecisionGraph]] = {
     "adaboost": fit_adaboost,
@@ -92,8 +92,11 @@ def run_show(options: Namespace) -> None:
 def _builder(options: Namespace) -> tuple[Callable[..., DecisionGraph], int]:
     """The builder with the settings given on the command line, and the number of nodes."""
     given = vars(options)
-    weak = stump(**{name: given[name] for name in ("criterion", "search") if name in given})
-    settings: dict[str, Any] = {"weak": weak, "rng": options.seed}
+    kind = given.get("weak", "stump")
+    names = ("criterion", "search", *WEAK_OPTIONS[kind])
+    choices: dict[str, Any] = {name: given[name] for name in names if name in given}
+    learner = affine(**choices, seed=options.seed) if kind == "affine" else stump(**choices)
+    settings: dict[str, Any] = {"weak": learner, "rng": options.seed}
     if "observation" in given:
         rate = (options.flip_rate,) if options.observation == "flip" else ()
         settings["observation"] = getattr(observation, options.observation)(*rate)

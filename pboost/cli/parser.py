@@ -14,6 +14,8 @@ OWN_OPTIONS = {
     "tree": ("nodes", "growth", "max_depth", "target_certificate"),
     "matryoshka": ("shape", "collect", "join"),
 }
+#: Options that only some weak classifiers have, as `dest` names; the default first.
+WEAK_OPTIONS: dict[str, tuple[str, ...]] = {"stump": (), "affine": ("directions", "terms")}
 #: Sizes used where none is given.
 DEFAULT_SIZE: dict[str, Any] = {"adaboost": 100, "tree": 31, "matryoshka": (8, 8)}
 #: Values of ``--observation`` and ``--growth``, the defaults first.
@@ -76,6 +78,11 @@ def check_model_options(options: argparse.Namespace) -> None:
             if model != options.model and hasattr(options, name):
                 flag = "--" + name.replace("_", "-")
                 raise UsageError(f"{flag} belongs to --model {model}, not {options.model}")
+    weak = getattr(options, "weak", "stump")
+    for kind, names in WEAK_OPTIONS.items():
+        for name in names:
+            if kind != weak and hasattr(options, name):
+                raise UsageError(f"--{name} belongs to --weak {kind}, not {weak}")
     flips = getattr(options, "observation", "exact") == "flip"
     if flips and not hasattr(options, "flip_rate"):
         raise UsageError("--observation flip needs --flip-rate")
@@ -104,6 +111,9 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         group.add_argument(flag, default=argparse.SUPPRESS, **details)
 
     every = parser.add_argument_group("all models")
+    option(every, "--weak", choices=tuple(WEAK_OPTIONS), help="what a node compares")
+    option(every, "--directions", type=_count, metavar="N", help="of --weak affine")
+    option(every, "--terms", type=_terms, metavar="N", help="columns in a sum, likewise")
     criteria = ("kearns-mansour", "gini", "entropy", "error")
     option(every, "--criterion", choices=criteria)
     option(every, "--search", choices=("auto", "exact", "binned"))
@@ -144,6 +154,10 @@ def _integer(text: str, least: int) -> int:
 
 def _count(text: str) -> int:
     return _integer(text, 1)
+
+
+def _terms(text: str) -> int:
+    return _integer(text, 2)
 
 
 def _folds(text: str) -> int:
