@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import walk
 from pboost.checks import as_weights, check_choice, check_finite
-from pboost.graph import DecisionGraph, FloatArray
+from pboost.graph import OUT, DecisionGraph, FloatArray
 from pboost.matching import input_values, is_second_label, match_columns
 from pboost.projections import Projections
 from pboost.rng import Seed
@@ -133,7 +133,7 @@ def predict_proba(model: DecisionGraph, X: Any) -> FloatArray:
 
 
 def staged_decision_function(model: DecisionGraph, X: Any) -> Iterator[FloatArray]:
-    """Yield the decision values of the model with its first 1, 2, … nodes.
+    """Yield the decision values of the model at the stages of its growth.
 
     Parameters
     ----------
@@ -146,7 +146,9 @@ def staged_decision_function(model: DecisionGraph, X: Any) -> Iterator[FloatArra
     ------
     ndarray of float64, shape (n,)
         After each node in the order in which they were opened; the last equals
-        `decision_function`.
+        `decision_function`. Of a matryoshka collected by sign, only after those nodes at which its
+        votes were what they are now, ``model.record.stages``: after each classifier of the
+        outermost level, or, grown greedily, wherever no later sub-tree holds an earlier node.
 
     Examples
     --------
@@ -162,13 +164,27 @@ def staged_decision_function(model: DecisionGraph, X: Any) -> Iterator[FloatArra
 
 def _stages(model: DecisionGraph, values: FloatArray) -> Iterator[FloatArray]:
     score = np.full(len(values), model.bias)
-    at = np.zeros(len(values), dtype=np.int32)
+    stages = model.record.stages
+    is_stage = np.full(model.n_nodes, stages is None)
+    if stages is not None:
+        is_stage[stages - 1] = True
+    # Rows that have arrived at nodes to come; a slice where it is all of them, which is faster.
+    waiting: dict[int, list[Any]] = {0: [slice(None)]}
     for node in range(model.n_nodes):
-        here = np.flatnonzero(at == node)
-        taken = (values[here, model.feature[node]] > model.threshold[node]).astype(np.intp)
-        score[here] += model.vote[node, taken]
-        at[here] = model.next[node, taken]
-        yield score.copy()
+        parts = waiting.pop(node)
+        here = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        taken = values[here, model.feature[node]] > model.threshold[node]
+        score[here] += model.vote[node][taken.astype(np.intp)]
+        below, above = model.next[node].tolist()
+        if below == above:
+            waiting.setdefault(below, []).append(here)
+        else:
+            rows = np.arange(len(values))[here]
+            waiting.setdefault(below, []).append(rows[~taken])
+            waiting.setdefault(above, []).append(rows[taken])
+        waiting.pop(OUT, None)
+        if is_stage[node]:
+            yield score.copy()
 
 
 def evaluation_cost(model: DecisionGraph, X: Any, unit: str = "nodes") -> FloatArray:

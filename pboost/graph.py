@@ -46,18 +46,24 @@ class TrainingRecord:
         Mean number of weak classifiers evaluated per training row (weighted), likewise.
     stop_reason : str
         Why growing ended, as a sentence.
+    stages : ndarray of int32, shape (n_stages,), or None
+        Numbers of nodes with which the model was what its first nodes are now, increasing; the
+        last is `n_nodes`. None: each from 1 on. Collecting by sign changes votes of earlier nodes.
     """
 
     certificate: FloatArray
     cost: FloatArray
     stop_reason: str
+    stages: IntArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "certificate", freeze(self.certificate, np.float64))
         object.__setattr__(self, "cost", freeze(self.cost, np.float64))
+        if self.stages is not None:
+            object.__setattr__(self, "stages", freeze(self.stages, np.int32))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.certificate, self.cost, self.stop_reason)
+        return type(self), (self.certificate, self.cost, self.stop_reason, self.stages)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,3 +238,10 @@ def _check_record(record: TrainingRecord, n: int) -> None:
             raise ValueError(f"record.{name}: expected shape ({n + 1},), got {values.shape}")
         if not (np.isfinite(values).all() and (values >= 0).all()):
             raise ValueError(f"record.{name}: expected finite numbers, none negative")
+    stages = record.stages
+    if stages is None:
+        return
+    if not (stages.ndim == 1 and len(stages) and stages[0] >= 1 and stages[-1] == n):
+        raise ValueError(f"record.stages: expected numbers of nodes, the last {n}")
+    if not (stages[:-1] < stages[1:]).all():
+        raise ValueError("record.stages: expected increasing numbers")

@@ -41,6 +41,7 @@ _MEMBERS: dict[str, np.dtype[Any] | None] = {
 #: Members that only some models have.
 _OPTIONAL: dict[str, np.dtype[Any]] = {
     "answer": np.dtype("<f8"),
+    "stages": np.dtype("<i4"),
     **{member: dtype for member, (_, dtype) in projections.MEMBERS.items()},
 }
 #: Kinds of label that have the same bytes on every machine: no long double, no objects.
@@ -177,8 +178,8 @@ def _arrays(model: DecisionGraph) -> dict[str, NDArray[Any]]:
             f"got dtype {model.labels.dtype}"
         )
     arrays = {name: getattr(model, name) for name in COLUMNS}
-    if model.answer is not None:
-        arrays["answer"] = model.answer
+    optional = {"answer": model.answer, "stages": model.record.stages}
+    arrays |= {name: array for name, array in optional.items() if array is not None}
     if model.inputs is not None:
         arrays |= model.inputs.members()
     arrays["labels"] = model.labels
@@ -373,7 +374,9 @@ def _build(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Dec
         if not right:
             raise ModelFileError(f"header: bad value of {field!r}: {header.get(field)!r}")
     try:
-        record = TrainingRecord(arrays["certificate"], arrays["cost"], header["stop_reason"])
+        record = TrainingRecord(
+            arrays["certificate"], arrays["cost"], header["stop_reason"], arrays.get("stages")
+        )
         return DecisionGraph(
             feature=arrays["feature"],
             threshold=arrays["threshold"],

@@ -12,14 +12,17 @@ from pboost.binding import bind, check_pair
 from pboost.checks import check_choice, check_integer
 from pboost.data import prepare
 from pboost.graph import DecisionGraph
-from pboost.grow import Callback, check_callback, vote_rule
-from pboost.nested_growth import COLLECTS, JOINS, NestedGrowth
+from pboost.greedy_growth import GreedyGrowth
+from pboost.grow import Callback, check_callback, check_size, vote_rule
+from pboost.nested_growth import JOINS, NestedGrowth
 from pboost.observation import Exact, Observation
+from pboost.ports import COLLECTS
 from pboost.rng import as_generator
 from pboost.threads import Workers, resolve_threads
 from pboost.weak import Stump, Weak
 
 GROWTHS = ("nested", "greedy")
+DEFAULT_SHAPE = (8, 8)
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
 
@@ -28,8 +31,9 @@ def fit_matryoshka(
     X: Any,
     y: ArrayLike,
     *,
-    shape: Sequence[int] = (8, 8),
+    shape: Sequence[int] | None = None,
     growth: str = "nested",
+    nodes: int | None = None,
     collect: str = "additive",
     join: str = "sign",
     weak: Weak = _DEFAULT_WEAK,
@@ -53,17 +57,22 @@ def fit_matryoshka(
         Features, finite numbers.
     y : array_like of shape (n,)
         Labels, any two values.
-    shape : sequence of int
-        Number of nodes of the trees of each level, innermost first; their product is the greatest
-        number of weak classifiers. At every level the exit of largest bound is split next.
-    growth : {"nested"}
-        "nested" builds the given shape. ("greedy" raises NotImplementedError.)
+    shape : sequence of int, optional
+        For ``growth="nested"``: number of nodes of the trees of each level, innermost first; their
+        product is the greatest number of weak classifiers. None: (8, 8).
+    growth : {"nested", "greedy"}
+        At every level the exit of largest bound is split next. "nested" builds the given shape.
+        "greedy" has none: after each weak classifier it collects the outermost sub-tree around it
+        whose bound would then fall faster, see Notes.
+    nodes : int, optional
+        For ``growth="greedy"``, which needs it: greatest number of weak classifiers.
     collect : {"additive", "sign"}
         "additive": votes gathered inside an inner tree stay, and the collected exits only merge
         the weights. "sign": an inner tree becomes one weak classifier that answers the sign of
         its votes; they are dropped, and its answer gets two votes.
     join : {"sign", "all"}
-        "all": the outermost trees form a chain, all open exits of one leading to the next.
+        "all": the outermost trees form a chain, all open exits of one leading to the next. Greedy
+        growth has no outermost trees, and does not take it.
     weak : Weak
         The weak learner, from `pboost.weak`.
     observation : Observation
@@ -81,7 +90,8 @@ def fit_matryoshka(
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each weak classifier with their number so far
-        and a `pboost.grow.StepRecord`; returning True stops.
+        and a `pboost.grow.StepRecord`; returning True stops. Votes and certificate are those
+        before trees of a given shape are collected, but those after greedy collecting.
 
     Returns
     -------
@@ -91,9 +101,8 @@ def fit_matryoshka(
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described; the message names the argument.
-    NotImplementedError
-        For ``growth="greedy"``.
+        If the data or an option is not as described, or options do not go together; the message
+        names the argument.
 
     Notes
     -----
@@ -102,9 +111,18 @@ def fit_matryoshka(
     every step the largest exit could be split. Where paths with different votes have joined, the
     sign is that of their mean, weighted by reach mass.
 
+    Greedy growth keeps one tree of super-nodes, which are weak classifiers or collected sub-trees.
+    A sub-tree is a super-node and all below it. Let it hold T >= 2 weak classifiers (those inside
+    super-nodes count) and have at least 3 open exits, C(T) be its certificate as a share of the
+    weight that enters it, and C(T - 1) that before the last weak classifier. It is collected if
+    ``C(T) - C(T - 1) > bounds.rate_matryoshka(T, C(T))`` by more than 1e-12. The whole is looked
+    at first, then the sub-trees around the last weak classifier from the outermost on; at most one
+    is collected at a time.
+
     References
     ----------
-    .. [1] E. Grossmann, "Probabilistic boosting and matryoshki", section 5.
+    .. [1] E. Grossmann, "A theory of probabilistic boosting, decision trees and matryoshki",
+       section 5; 5.4 and equations 12 to 14 for greedy growth.
 
     Examples
     --------
@@ -117,11 +135,10 @@ def fit_matryoshka(
     >>> model.n_nodes
     16
     """
-    if check_choice("growth", growth, GROWTHS) == "greedy":
-        raise NotImplementedError('growth="greedy" is not there yet; use growth="nested"')
-    sizes = _check_shape(shape)
-    check_choice("collect", collect, COLLECTS)
+    check_choice("growth", growth, GROWTHS)
     check_choice("join", join, JOINS)
+    sizes, size = _check_sizes(growth, shape, nodes, join)
+    check_choice("collect", collect, COLLECTS)
     check_pair(weak, observation)
     rule = vote_rule("domain", smoothing, learning_rate)
     callback = check_callback(callback)
@@ -129,8 +146,9 @@ def fit_matryoshka(
     data = prepare(X, y, sample_weight, weak, n_threads)
     settings = {
         "builder": "fit_matryoshka",
-        "shape": list(sizes),
+        "shape": list(sizes) or None,
         "growth": growth,
+        "nodes": size,
         "collect": collect,
         "join": join,
         "observation": observation.settings(),
@@ -140,8 +158,30 @@ def fit_matryoshka(
     }
     with Workers(resolve_threads(n_threads, data.cells)) as workers:
         observer = bind(data, weak, observation, workers, generator)
+        if size is not None:
+            greedy = GreedyGrowth(data, observer, rule, size, collect)
+            return greedy.model(settings, greedy.grow(callback))
         nested = NestedGrowth(data, observer, rule, sizes, collect)
         return nested.model(settings, nested.grow(join, callback))
+
+
+def _check_sizes(
+    growth: str, shape: Any, nodes: Any, join: str
+) -> tuple[tuple[int, ...], int | None]:
+    """Return the shape of nested and the number of nodes of greedy growth."""
+    if growth == "nested":
+        if nodes is not None:
+            raise ValueError('nodes: belongs to growth="greedy"; growth="nested" has a shape')
+        return _check_shape(DEFAULT_SHAPE if shape is None else shape), None
+    if shape is not None:
+        raise ValueError('shape: belongs to growth="nested"; growth="greedy" has nodes')
+    if nodes is None:
+        raise ValueError('nodes: growth="greedy" needs a number of nodes')
+    if join == "all":
+        raise ValueError(
+            'join: growth="greedy" has no outermost trees that could be chained, expected "sign"'
+        )
+    return (), check_size("nodes", nodes)
 
 
 def _check_shape(shape: Any) -> tuple[int, ...]:

@@ -31,6 +31,7 @@ class NodeList:
         self._next: list[list[int]] = []
         self._tables: list[FloatArray | None] = []
         self._reach: list[float] = []
+        self._stages: list[int] = []
         self.votes: list[list[float]] = []
         self.certificate = [1.0]
 
@@ -60,7 +61,17 @@ class NodeList:
         self._reach.append(reach)
         self.votes.append(list(votes))
         self.certificate.append(certificate)
+        self._stages.append(len(self._cuts))
         return node
+
+    def drop_votes(self, nodes: Iterable[int]) -> None:
+        """Set the votes of some nodes to 0; what they were with fewer nodes is then lost."""
+        nodes = list(nodes)
+        for node in nodes:
+            self.votes[node][:] = 0.0, 0.0
+        while self._stages and self._stages[-1] > min(nodes):
+            self._stages.pop()
+        self._stages.append(len(self._cuts))
 
     def newest(self, bound: float) -> StepRecord:
         """Return the record of the node opened last, at an exit of this bound."""
@@ -90,7 +101,12 @@ class NodeList:
             feature_names=data.names,
             bias=bias,
             settings=settings,
-            record=TrainingRecord(np.array(self.certificate), cost, stop_reason),
+            record=TrainingRecord(
+                np.array(self.certificate),
+                cost,
+                stop_reason,
+                None if len(self._stages) == n else np.array(self._stages),
+            ),
             **self._observer.search.model_columns(self._cuts),
             **self._observer.model_columns(self._tables),
         )
