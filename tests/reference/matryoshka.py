@@ -55,7 +55,7 @@ class Builder:
         if self.collect == "additive":
             ports = self.merge(ports)
         else:
-            ports = self.collapse(ports, port, first)
+            ports = self.collapse(ports, port, range(first, len(self.nodes.vote)))
         self.nodes.certificate[-1] = outside + sum(port.bound for port in ports)
         return ports
 
@@ -89,7 +89,7 @@ class Builder:
                 merged.append(join(group, mean))
         return merged
 
-    def collapse(self, ports, root, first):
+    def collapse(self, ports, root, nodes):
         """Literal collecting: the sub-tree is one weak classifier that answers its sign."""
         groups = by_sign(ports)
         plus = sum((port.p for port in groups[1]), np.zeros(len(root.p)))
@@ -97,7 +97,7 @@ class Builder:
         q = np.where(arrives, plus / np.where(arrives, root.p, 1), 0.5)
         masses = [class_masses(root.w * part, self.s.y, True) for part in (1 - q, q)]
         votes = self.s.rule(masses, *self.s.rates)
-        for node in range(first, len(self.nodes.vote)):
+        for node in nodes:
             self.nodes.vote[node] = [0.0, 0.0]
         collapsed = []
         for group, vote, part in zip(groups, votes, (1 - q, q), strict=True):
