@@ -67,6 +67,7 @@ def assert_identical(one, other):
     assert one.record.certificate.tobytes() == other.record.certificate.tobytes()
     assert one.record.cost.tobytes() == other.record.cost.tobytes()
     assert one.record.stop_reason == other.record.stop_reason
+    np.testing.assert_array_equal(one.record.stages, other.record.stages)
 
 
 def truncated(model, n_nodes):

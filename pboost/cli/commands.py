@@ -105,7 +105,7 @@ def _builder(options: Namespace) -> tuple[Callable[..., DecisionGraph], int]:
             settings[name] = given[name]
     if "threads" in given:
         settings["n_threads"] = options.threads
-    size = OWN_OPTIONS[options.model][0]
+    size = "nodes" if given.get("growth") == "greedy" else OWN_OPTIONS[options.model][0]
     settings.setdefault(size, DEFAULT_SIZE[options.model])
     n_nodes = settings[size] if size != "shape" else math.prod(settings[size])
     return partial(BUILDERS[options.model], **settings), n_nodes

@@ -8,19 +8,22 @@ from typing import Any, NoReturn
 from pboost._version import __version__
 from pboost.cli.errors import UsageError
 
-#: Options that only one kind of model has, as `dest` names.
+#: Options that not all kinds of model have, as `dest` names; first the size.
 OWN_OPTIONS = {
     "adaboost": ("rounds", "votes"),
     "tree": ("nodes", "growth", "max_depth", "target_certificate"),
-    "matryoshka": ("shape", "collect", "join"),
+    "matryoshka": ("shape", "collect", "join", "growth", "nodes"),
 }
 #: Options that only some weak classifiers have, as `dest` names; the default first.
 WEAK_OPTIONS: dict[str, tuple[str, ...]] = {"stump": (), "affine": ("directions", "terms")}
 #: Sizes used where none is given.
 DEFAULT_SIZE: dict[str, Any] = {"adaboost": 100, "tree": 31, "matryoshka": (8, 8)}
-#: Values of ``--observation`` and ``--growth``, the defaults first.
+#: Values of ``--observation`` and, by kind of model, ``--growth``, the defaults first.
 OBSERVATIONS = ("exact", "flip", "half", "uniform", "adatree2")
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+GROWTHS = {
+    "tree": ("largest-bound", "largest-error", "look-ahead", "breadth-first"),
+    "matryoshka": ("nested", "greedy"),
+}
 #: Seed used where none is given, so that a command gives the same result twice.
 DEFAULT_SEED = 0
 
@@ -73,11 +76,12 @@ def build_parser() -> argparse.ArgumentParser:
 
 def check_model_options(options: argparse.Namespace) -> None:
     """Raise UsageError for an option that the chosen model or observation does not have."""
-    for model, names in OWN_OPTIONS.items():
-        for name in names:
-            if model != options.model and hasattr(options, name):
-                flag = "--" + name.replace("_", "-")
-                raise UsageError(f"{flag} belongs to --model {model}, not {options.model}")
+    for name in sorted({name for names in OWN_OPTIONS.values() for name in names}):
+        if hasattr(options, name) and name not in OWN_OPTIONS[options.model]:
+            owners = " or ".join(model for model in OWN_OPTIONS if name in OWN_OPTIONS[model])
+            flag = "--" + name.replace("_", "-")
+            raise UsageError(f"{flag} belongs to --model {owners}, not {options.model}")
+    _check_growth(options)
     weak = getattr(options, "weak", "stump")
     for kind, names in WEAK_OPTIONS.items():
         for name in names:
@@ -88,6 +92,22 @@ def check_model_options(options: argparse.Namespace) -> None:
         raise UsageError("--observation flip needs --flip-rate")
     if hasattr(options, "flip_rate") and not flips:
         raise UsageError("--flip-rate belongs to --observation flip")
+
+
+def _check_growth(options: argparse.Namespace) -> None:
+    """Raise UsageError for a growth of another model, or the size of another growth."""
+    growth = getattr(options, "growth", None)
+    for model, growths in GROWTHS.items():
+        if growth in growths and model != options.model:
+            raise UsageError(f"--growth {growth} belongs to --model {model}, not {options.model}")
+    if options.model != "matryoshka":
+        return
+    if growth != "greedy" and hasattr(options, "nodes"):
+        raise UsageError("--nodes belongs to --growth greedy; --growth nested has a --shape")
+    if growth == "greedy" and hasattr(options, "shape"):
+        raise UsageError("--shape belongs to --growth nested; --growth greedy has --nodes")
+    if growth == "greedy" and not hasattr(options, "nodes"):
+        raise UsageError("--growth greedy needs --nodes")
 
 
 def _add_folds(parser: argparse.ArgumentParser) -> None:
@@ -129,11 +149,18 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     option(adaboost, "--votes", choices=("domain", "symmetric"))
     tree = parser.add_argument_group("--model tree")
     size = DEFAULT_SIZE["tree"]
-    option(tree, "--nodes", type=_count, metavar="N", help=f"default: {size}")
-    option(tree, "--growth", choices=GROWTHS)
+    option(tree, "--nodes", type=_count, metavar="N", help=f"default: {size}; see also below")
+    growths = tuple(growth for names in GROWTHS.values() for growth in names)
+    option(
+        tree, "--growth", choices=growths, metavar="ORDER",
+        help=f"one of {', '.join(GROWTHS['tree'])}; see also below",
+    )
     option(tree, "--max-depth", type=_count, metavar="N")
     option(tree, "--target-certificate", type=_target, metavar="X", help="between 0 and 1")
-    matryoshka = parser.add_argument_group("--model matryoshka")
+    matryoshka = parser.add_argument_group(
+        "--model matryoshka",
+        "Has --growth, too: nested (default), with --shape, or greedy, which needs --nodes.",
+    )
     size = ",".join(map(str, DEFAULT_SIZE["matryoshka"]))
     option(
         matryoshka, "--shape", type=_shape, metavar="N,N", help=f"innermost first; default: {size}"

@@ -80,8 +80,20 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
                 learning_rate=0.5,
             ),
         ),
+        (
+            "--model matryoshka --growth greedy --nodes 12 --collect sign --join sign "
+            "--observation adatree2",
+            lambda X, y: pb.fit_matryoshka(
+                X,
+                y,
+                growth="greedy",
+                nodes=12,
+                collect="sign",
+                observation=pb.observation.adatree2(),
+            ),
+        ),
     ],
-    ids=["adaboost", "tree", "matryoshka"],
+    ids=["adaboost", "tree", "matryoshka", "greedy"],
 )
 def test_every_option_reaches_the_builder(csv_file, pboost_main, options, fit):
     output = csv_file.parent / "model.npz"

@@ -264,6 +264,26 @@ def test_model_that_fails_validation(path, members, name, array, message):
         load(path)
 
 
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ([], "numbers of nodes, the last 3"),
+        ([1, 2], "numbers of nodes, the last 3"),
+        ([0, 3], "numbers of nodes"),
+        ([1, 4], "the last 3"),
+        ([2, 1, 3], "increasing"),
+        ([1, 3, 3], "increasing"),
+        ([[1, 3]], "numbers of nodes"),
+    ],
+)
+def test_stages_that_fail_validation(path, members, stages, message):
+    zip_up(path, forge_column(members, "stages", np.array(stages, dtype=np.int32)))
+    with pytest.raises(ModelFileError, match=rf"not a valid model: record\.stages: .*{message}"):
+        load(path)
+    zip_up(path, forge_column(members, "stages", np.array([2, 3], dtype=np.int32)))
+    assert load(path).record.stages.tolist() == [2, 3]
+
+
 def test_member_that_claims_another_size_is_refused(path, members):
     for shape in (b"(9,)", b"(2,)"):
         content = members["feature.npy"].replace(b"(3,)", shape)

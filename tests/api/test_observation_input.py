@@ -88,7 +88,7 @@ def test_growths_of_trees_are_refused_for_matryoshki(growth):
     "shape",
     [
         (), [], (0,), (2, 0), (0, 2), (-1, 2), (2.5, 2), (2, np.nan), ("2", "2"), (None, 2),
-        8, "88", None, ((2, 2),), (True, 2), (2, 2**40),
+        8, "88", ((2, 2),), (True, 2), (2, 2**40),
     ],
     ids=str,
 )  # fmt: skip
@@ -101,6 +101,39 @@ def test_shape(shape):
 def test_shapes_that_are_fine(shape):
     made = FITS["matryoshka"](shape=shape)
     assert 1 <= made.n_nodes <= np.prod(shape)
+
+
+def test_default_shape():
+    made = pb.fit_matryoshka(X, Y, observation=pb.observation.flip(0.1))
+    assert made.settings["shape"] == [8, 8]
+    assert made.settings["nodes"] is None
+    assert made.n_nodes == 64
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"growth": "greedy"}, "nodes: .*needs a number"),
+        ({"growth": "greedy", "nodes": 4, "shape": (2, 2)}, 'shape: belongs to growth="nested"'),
+        ({"growth": "nested", "nodes": 4}, 'nodes: belongs to growth="greedy"'),
+        ({"growth": "greedy", "nodes": 4, "join": "all"}, "join: .*no outermost trees"),
+        ({"growth": "greedy", "nodes": 0}, "nodes"),
+        ({"growth": "greedy", "nodes": 2.5}, "nodes"),
+        ({"growth": "greedy", "nodes": True}, "nodes"),
+        ({"growth": "greedy", "nodes": "4"}, "nodes"),
+        ({"growth": "greedy", "nodes": 4, "collect": "none"}, "collect"),
+        ({"growth": "greedy", "nodes": 4, "join": "none"}, "join"),
+    ],
+)
+def test_growth_and_size(options, message):
+    with pytest.raises(REFUSED, match=message):
+        pb.fit_matryoshka(X, Y, **options)
+
+
+def test_greedy_settings():
+    made = pb.fit_matryoshka(X, Y, growth="greedy", nodes=np.int64(4))
+    assert (made.settings["growth"], made.settings["nodes"]) == ("greedy", 4)
+    assert made.settings["shape"] is None
 
 
 @pytest.mark.parametrize(
