@@ -174,7 +174,7 @@ def _stages(model: DecisionGraph, values: FloatArray) -> Iterator[FloatArray]:
         parts = waiting.pop(node)
         here = parts[0] if len(parts) == 1 else np.concatenate(parts)
         taken = values[here, model.feature[node]] > model.threshold[node]
-        score[here] += model.vote[node][taken.astype(np.intp)]
+        score[here] += np.where(taken, model.vote[node, 1], model.vote[node, 0])
         below, above = model.next[node].tolist()
         if below == above:
             waiting.setdefault(below, []).append(here)

@@ -152,7 +152,10 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     option(tree, "--nodes", type=_count, metavar="N", help=f"default: {size}; see also below")
     growths = tuple(growth for names in GROWTHS.values() for growth in names)
     option(
-        tree, "--growth", choices=growths, metavar="ORDER",
+        tree,
+        "--growth",
+        choices=growths,
+        metavar="ORDER",
         help=f"one of {', '.join(GROWTHS['tree'])}; see also below",
     )
     option(tree, "--max-depth", type=_count, metavar="N")

@@ -25,6 +25,9 @@ FITS = {
     "breadth-first": lambda weak, X, y, **k: pb.fit_boosted_tree(
         X, y, nodes=4, weak=weak, growth="breadth-first", **k
     ),
+    "greedy": lambda weak, X, y, **k: pb.fit_matryoshka(
+        X, y, growth="greedy", nodes=6, weak=weak, **k
+    ),
     "full": lambda weak, X, y, **k: pb.fit_boosted_tree(X, y, nodes=None, weak=weak, **k),
 }
 TREES = ("largest-bound", "breadth-first", "full")

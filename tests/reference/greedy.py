@@ -64,7 +64,7 @@ def decreases(T, C, before):
 
 
 def fit_greedy(X, y, *, nodes, collect="additive", **options):
-    """Return the graph, and the numbers of weak classifiers of the sub-trees that were collected."""
+    """Return the graph, and how many nodes each sub-tree had that was collected."""
     s = Setting(X, y, **options)
     builder = Builder(s, (), collect)
     entrance = Exit(Port((), s.D.copy(), np.ones(len(s.y)), 0.0))
