@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.answers import Observer, side_masses
-from pboost.binding import bind, check_pair
+from pboost.binding import as_searched, bind, check_pair
 from pboost.checks import check_choice
 from pboost.data import prepare
 from pboost.graph import ABOVE, BELOW, DecisionGraph, FloatArray
@@ -118,7 +118,7 @@ def fit_adaboost(
     rule = vote_rule(check_choice("votes", votes, VOTES), smoothing, learning_rate)
     callback = check_callback(callback)
     generator = as_generator(rng)
-    data = prepare(X, y, sample_weight, weak, n_threads)
+    data = prepare(X, y, sample_weight, as_searched(weak, observation), n_threads)
     settings = {
         "builder": "fit_adaboost",
         "rounds": rounds,

@@ -68,7 +68,8 @@ class RowAnswers(Answers):
     search : WeakSearch
         Knows the rows.
     above : callable
-        Returns the probability of exit 1 of each row, (n,).
+        Returns the probability of exit 1 of each row, (n,); or that of exit 0 with a minus sign,
+        which is precise also where it is small.
     weights : Weights
         Weights asked with.
     table : ndarray of float64, shape (2, 2), or None
@@ -162,9 +163,13 @@ def side_masses(cut: Cut, weights: Weights) -> FloatArray:
 
 
 def exit_masses(above: FloatArray, weight: FloatArray, n_negative: int) -> FloatArray:
-    """Return the masses (exit, class) of rows that take exit 1 with probability `above`."""
-    to_above = weight * above
-    to_below = weight * (1 - above)
+    """Return the masses (exit, class) of rows that take exit 1 with probability `above`.
+
+    Where it is negative it is that of exit 0 with a minus sign.
+    """
+    likely = above < 0
+    to_above = weight * np.where(likely, 1 + above, above)
+    to_below = weight * np.where(likely, -above, 1 - above)
     both = [(part[:n_negative].sum(), part[n_negative:].sum()) for part in (to_below, to_above)]
     return np.array(both)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.binding import bind, check_pair
+from pboost.binding import as_searched, bind, check_pair
 from pboost.checks import INT32_MAX, check_choice, check_integer
 from pboost.data import prepare
 from pboost.graph import DecisionGraph
@@ -128,7 +128,7 @@ def fit_boosted_tree(
             "nodes: expected a number, got None: a tree of uncertain answers has always an exit "
             "that can be split; or give max_depth"
         )
-    data = prepare(X, y, sample_weight, weak, n_threads)
+    data = prepare(X, y, sample_weight, as_searched(weak, observation), n_threads)
     settings = {
         "builder": "fit_boosted_tree",
         "nodes": nodes,

@@ -61,6 +61,11 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and not isinstance(X, np.ndarray)
 
 
+def column_names(X: Any) -> tuple[str, ...]:
+    """Return the names of a data frame's columns."""
+    return tuple(map(str, getattr(X, "column_names", X.columns)))  # pyarrow's, or the others'
+
+
 def as_features(X: Any) -> Features:
     """Return `X` as a float matrix with its column names.
 
@@ -132,7 +137,7 @@ def _object_column(column: Array, label: str) -> Array:
 
 
 def _frame_features(X: Any) -> Features:
-    names = tuple(map(str, getattr(X, "column_names", X.columns)))  # pyarrow's, or the others'
+    names = column_names(X)
     if len(set(names)) != len(names):
         twice = next(n for i, n in enumerate(names) if n in names[:i])
         raise ValueError(f"X: two columns are named {twice!r}")
@@ -242,6 +247,46 @@ def _plain_labels(labels: Array) -> Array:
     if labels.dtype.kind == "T":
         return labels.astype(np.str_)
     raise TypeError(f"y: expected labels that are all numbers or all strings, got {labels.dtype}")
+
+
+def as_sigma(sigma: Any) -> Array:
+    """Return standard deviations as float64: a number (), one per column (d,) or per cell (n, d).
+
+    Raises
+    ------
+    TypeError
+        If `sigma` is not numbers in an array.
+    ValueError
+        If it has more than two dimensions or holds what is not positive and finite.
+    """
+    if is_frame(sigma):
+        raise TypeError("sigma: expected a number or an array, got a data frame")
+    try:
+        values = np.asarray(sigma)
+    except ValueError as error:
+        raise ValueError(f"sigma: expected a number or an array: {error}") from None
+    if values.dtype.kind not in "iuf":
+        raise TypeError(f"sigma: expected numbers, got dtype {values.dtype}")
+    if values.ndim > 2:
+        raise ValueError(f"sigma: expected at most two dimensions, got shape {values.shape}")
+    values = values.astype(np.float64)
+    wrong = np.argwhere(~((values > 0) & np.isfinite(values)))
+    if len(wrong):
+        place = tuple(wrong[0].tolist())
+        raise ValueError(
+            f"sigma: expected positive finite numbers, got {values[place]}"
+            + (f" at {list(place)}" if place else "")
+        )
+    return values
+
+
+def check_sigma_shape(sigma: Array, n: int, d: int) -> None:
+    """Raise ValueError if standard deviations do not fit n rows of d columns."""
+    if sigma.shape not in ((), (d,), (n, d)):
+        raise ValueError(
+            f"sigma: expected a number, shape ({d},) with one per column of X, or ({n}, {d}) with "
+            f"one per cell, got shape {sigma.shape}"
+        )
 
 
 def as_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:

@@ -105,6 +105,13 @@ class SortedColumns:
         below, above = (self.packed_order[feature, position + k] & ROW_MASK for k in (-1, 0))
         return midpoint(self.values(feature, below), self.values(feature, above))
 
+    def bin_ranges(self, feature: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the least and the largest value in each bin of a column."""
+        edge = self.bin_start[feature, : self.n_bins[feature] + 1]
+        order = self.packed_order[feature]
+        lower, upper = order[edge[:-1]] & ROW_MASK, order[edge[1:] - 1] & ROW_MASK
+        return self.values(feature, lower), self.values(feature, upper)
+
     def select(
         self, rows: NDArray[np.int32], max_bins: int, n_threads: int | None = None
     ) -> SortedColumns:
@@ -169,6 +176,11 @@ class BinnedColumns:
     def threshold(self, feature: Any, cut_bin: Any, position: Any) -> Any:
         """Return the threshold at the upper edge of a bin."""
         return midpoint(self.upper[feature, cut_bin], self.lower[feature, cut_bin + 1])
+
+    def bin_ranges(self, feature: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the least and the largest value in each bin of a column."""
+        n_bins = self.n_bins[feature]
+        return self.lower[feature, :n_bins], self.upper[feature, :n_bins]
 
     def select(self, rows: NDArray[np.int32]) -> BinnedColumns:
         """Return the columns of the listed rows, in the order listed, with the same bins."""

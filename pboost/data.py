@@ -53,6 +53,12 @@ class TrainingData:
         Number of columns of X.
     names : tuple of str or None
         Their names.
+    n_given : int
+        Number of rows of X as given.
+    source : ndarray, shape (n_source, d), or None
+        Values; None where they are not known.
+    source_rows : ndarray of int32, shape (n,)
+        Row of `source` that each row stands for.
     inputs : Inputs or None
         What `columns` hold, where it is not the columns of X.
     """
@@ -67,6 +73,9 @@ class TrainingData:
     rows: NDArray[np.int32]
     n_features: int
     names: tuple[str, ...] | None
+    n_given: int
+    source: NDArray[Any] | None
+    source_rows: NDArray[np.int32]
     inputs: Inputs | None = None
 
     @property
@@ -84,6 +93,16 @@ class TrainingData:
         if self.exact and isinstance(self.columns, SortedColumns):
             return self.columns.packed_order
         return np.empty((self.columns.n_features, 0), dtype=np.int32)
+
+    def values(self, feature: int) -> NDArray[np.float64]:
+        """Return what `feature` counts of each row, as float64 (n,)."""
+        assert self.source is not None
+        if self.inputs is None:
+            return self.source[self.source_rows, feature].astype(np.float64)
+        assert isinstance(self.inputs, Projections)
+        column = np.empty((1, self.n_rows))
+        self.inputs.gather(self.source, self.source_rows, feature, column)
+        return column[0]
 
     def class_masses(self) -> tuple[int, int]:
         """Return the fixed-point mass of class -1 and of class +1."""
@@ -127,55 +146,60 @@ def prepare(X: Any, y: Any, sample_weight: Any, weak: Weak, n_threads: int | Non
         check_finite(features)
     rows, n_negative = _rows_by_class(is_positive, weights)
     exact = _is_exact(X, weak, n)
-    inputs = _projections(X, features, rows, weights, weak)
+    source, source_rows = _source(X, features, rows)
+    inputs = _projections(source, source_rows, weights, rows, weak)
     columns: SortedColumns | BinnedColumns
     if isinstance(X, BinnedColumns):
         columns = X.select(rows)
     elif isinstance(X, SortedColumns) and (exact or weights is None) and inputs is None:
         columns = X.select(rows, weak.max_bins, n_threads)
     else:
-        source, at = _source(X, features, rows)
+        assert source is not None
+        values = Features(source, X.names if features is None else features.names)
         if exact:
-            columns = sorted_columns(source, at, weak.max_bins, n_threads, inputs)
+            columns = sorted_columns(values, source_rows, weak.max_bins, n_threads, inputs)
         else:
             # Bins of equal weight, so that weight k gives the bins of k copies.
             bin_weight = NO_WEIGHT if weights is None else to_fixed_point(_scaled(weights[rows]))[1]
-            columns = binned_columns(source, at, weak.max_bins, bin_weight, n_threads, inputs)
+            columns = binned_columns(
+                values, source_rows, weak.max_bins, bin_weight, n_threads, inputs
+            )
     # Made after the columns: sorting needs the most memory.
     weight = np.ones(len(rows)) if weights is None else _scaled(weights[rows])
     scale, fixed = to_fixed_point(weight)
     return TrainingData(
         columns, exact, n_negative, weight, fixed, scale, labels, rows, n_features, columns.names,
-        inputs,
+        n, source, source_rows, inputs,
     )  # fmt: skip
 
 
 def _projections(
-    X: Any,
-    features: Features | None,
-    rows: NDArray[np.int32],
+    source: NDArray[Any] | None,
+    source_rows: NDArray[np.int32],
     weights: NDArray[np.float64] | None,
+    rows: NDArray[np.int32],
     weak: ColumnLearner,
 ) -> Projections | None:
     """Return what the weak learner makes of the columns, None where it reads them as they are."""
     if not isinstance(weak, Affine):
         return None
-    if isinstance(X, BinnedColumns):
+    if source is None:
         raise ValueError(
             "X: expected a matrix, a data frame or SortedColumns for weak classifiers that are "
             "affine, got BinnedColumns, which do not hold the values that are added up"
         )
-    source, at = _source(X, features, rows)
-    return weak.projections(source.values, at, None if weights is None else _scaled(weights[rows]))
+    return weak.projections(
+        source, source_rows, None if weights is None else _scaled(weights[rows])
+    )
 
 
 def _source(
     X: Any, features: Features | None, rows: NDArray[np.int32]
-) -> tuple[Features, NDArray[np.int32]]:
-    """Return the values to be binned, and which of their rows."""
+) -> tuple[NDArray[Any] | None, NDArray[np.int32]]:
+    """Return the values, None where they are not known, and which of their rows."""
     if features is not None:
-        return features, rows
-    return Features(X.source, X.names), X.rows[rows]
+        return features.values, rows
+    return (X.source, X.rows[rows]) if isinstance(X, SortedColumns) else (None, rows)
 
 
 def _rows_by_class(

@@ -23,7 +23,13 @@ ROUTES = ("hard", "expected", "sample")
 
 
 def decision_function(
-    model: DecisionGraph, X: Any, route: str = "hard", *, rng: Seed = None, draws: int = 1
+    model: DecisionGraph,
+    X: Any,
+    route: str = "hard",
+    *,
+    rng: Seed = None,
+    draws: int = 1,
+    sigma: float | ArrayLike | None = None,
 ) -> FloatArray:
     """Return the decision value of each row: the sum of the votes of the exits it takes.
 
@@ -41,6 +47,10 @@ def decision_function(
         For ``route="sample"``; the same seed gives the same answers for any number of threads.
     draws : int
         For ``route="sample"``: walks per row.
+    sigma : float, or array_like of shape (d,) or (n, d), optional
+        For gaussian models and routes other than "hard": standard deviations of the errors of
+        these rows, by the columns of X as given. Default: those of the training data, unless
+        there each cell had its own.
 
     Returns
     -------
@@ -52,7 +62,8 @@ def decision_function(
     ------
     ValueError
         If X has other columns than the training data, or a value that is not finite; or if the
-        route is not hard and the model's answers depend on the class of a row.
+        route is not hard and the model's answers depend on the class of a row; or if `sigma` is
+        given where nothing depends on it, or missing where the model knows none.
 
     Examples
     --------
@@ -64,11 +75,13 @@ def decision_function(
     [False, False, True, True]
     """
     if route == "hard":
+        if sigma is not None:
+            raise ValueError('sigma: route="hard" does not depend on it; see route="expected"')
         return _walk(model, X, False)[0]
     check_choice("route", route, ROUTES)
     if route == "expected":
-        return expectation(model, X, None)[0]
-    return sampled_score(model, X, rng, draws)
+        return expectation(model, X, None, sigma)[0]
+    return sampled_score(model, X, rng, draws, sigma)
 
 
 def predict(model: DecisionGraph, X: Any) -> NDArray[Any]:
@@ -231,6 +244,7 @@ def certificate(
     y: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    sigma: float | ArrayLike | None = None,
 ) -> float:
     """Return the model's bound on its training error, or recompute it from data.
 
@@ -245,6 +259,8 @@ def certificate(
         Labels, of the values in ``model.labels``.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
+    sigma : float, or array_like of shape (d,) or (n, d), optional
+        With `X`: standard deviations of these rows, see `decision_function`.
 
     Returns
     -------
@@ -257,7 +273,8 @@ def certificate(
     Raises
     ------
     ValueError
-        If only one of X and y is given, or y holds other labels than the model.
+        If only one of X and y is given, or y holds other labels than the model, or `sigma` is
+        given for a model that is not gaussian, or missing where the model knows none.
 
     Examples
     --------
@@ -269,19 +286,20 @@ def certificate(
     True
     """
     if X is None and y is None:
-        if sample_weight is not None:
-            raise ValueError("sample_weight: given without X and y")
+        for name, value in (("sample_weight", sample_weight), ("sigma", sigma)):
+            if value is not None:
+                raise ValueError(f"{name}: given without X and y")
         return float(model.record.certificate[-1])
     if X is None or y is None:
         raise ValueError("certificate: X and y must be given together")
-    score = decision_function(model, X)
-    weights = as_weights(sample_weight, len(score))
-    second = is_second_label(model, y, len(score))
-    loss = (
-        np.exp(np.where(second, -score, score))
-        if model.answer is None
-        else expectation(model, X, second)[1]
-    )
+    n = len(match_columns(model, X).values)
+    weights = as_weights(sample_weight, n)
+    second = is_second_label(model, y, n)
+    if model.is_exact and sigma is None:
+        score = decision_function(model, X)
+        loss = np.exp(np.where(second, -score, score))
+    else:
+        loss = expectation(model, X, second, sigma)[1]
     return float(np.average(loss, weights=weights))
 
 

@@ -102,6 +102,10 @@ class DecisionGraph:
         below, 1: above) and by its class, as assumed in training; None where answers are exact.
     inputs : Inputs or None
         What `feature` counts, where it is not the columns of X.
+    sigma : ndarray of float64, shape (n_features,), or None
+        Standard deviation of the error with which each column of X was measured, as assumed in
+        training; all NaN where each cell of the training X had its own, None where answers are
+        not gaussian.
     """
 
     feature: IntArray
@@ -116,14 +120,16 @@ class DecisionGraph:
     record: TrainingRecord
     answer: FloatArray | None = None
     inputs: Inputs | None = None
+    sigma: FloatArray | None = None
     #: Whether both exits of every node lead to the node after it; found when the model is made.
     is_chain: bool = field(init=False)
 
     def __post_init__(self) -> None:
         for name, dtype in COLUMNS.items():
             object.__setattr__(self, name, freeze(getattr(self, name), dtype))
-        if self.answer is not None:
-            object.__setattr__(self, "answer", freeze(self.answer, np.float64))
+        for name in ("answer", "sigma"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, freeze(getattr(self, name), np.float64))
         object.__setattr__(self, "labels", freeze(self.labels))
         object.__setattr__(self, "settings", dict(self.settings))
         self.validate()
@@ -143,9 +149,14 @@ class DecisionGraph:
         )
 
     @property
+    def is_exact(self) -> bool:
+        """Whether every answer is certain, as assumed in training."""
+        return self.answer is None and self.sigma is None
+
+    @property
     def certificate_note(self) -> str:
         """What to know of the certificate: empty where answers are exact."""
-        return "" if self.answer is None else OF_ASSUMED_ANSWERS
+        return "" if self.is_exact else OF_ASSUMED_ANSWERS
 
     @property
     def needs_class(self) -> bool:
@@ -188,6 +199,7 @@ class DecisionGraph:
             raise ValueError(f"bias: expected a finite number, got {self.bias}")
         if self.answer is not None and not ((self.answer >= 0) & (self.answer <= 1)).all():
             raise ValueError("answer: expected probabilities")
+        _check_sigma(self)
         _check_topology(self.next, n)
         _check_record(self.record, n)
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
@@ -215,6 +227,19 @@ def _check_shapes(graph: DecisionGraph, n: int) -> None:
         raise ValueError(f"answer: expected shape {(n, 2, 2)}, got {graph.answer.shape}")
     if not graph.labels[0] < graph.labels[1]:
         raise ValueError(f"labels: expected two sorted values, got {graph.labels.tolist()}")
+
+
+def _check_sigma(graph: DecisionGraph) -> None:
+    sigma = graph.sigma
+    if sigma is None:
+        return
+    if graph.answer is not None:
+        raise ValueError("sigma: a model has either tables of answers or gaussian ones")
+    if sigma.shape != (graph.n_features,):
+        raise ValueError(f"sigma: expected shape ({graph.n_features},), got {sigma.shape}")
+    known = np.isfinite(sigma) & (sigma > 0)
+    if not (known.all() or np.isnan(sigma).all()):
+        raise ValueError("sigma: expected positive finite numbers, or NaN in every place")
 
 
 def _check_topology(next_: IntArray, n: int) -> None:

@@ -32,6 +32,13 @@ class Inputs:
         """Return how each number is written, given the names of the columns."""
         raise NotImplementedError
 
+    def projected(self, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the standard deviations of the numbers, (…, n_inputs), of independent errors.
+
+        `sigma` (…, d) are those of the columns of X.
+        """
+        raise NotImplementedError
+
     def select(self, kept: NDArray[np.int32]) -> Inputs:
         """Return some of the numbers only."""
         raise NotImplementedError

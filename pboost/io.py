@@ -41,6 +41,7 @@ _MEMBERS: dict[str, np.dtype[Any] | None] = {
 #: Members that only some models have.
 _OPTIONAL: dict[str, np.dtype[Any]] = {
     "answer": np.dtype("<f8"),
+    "sigma": np.dtype("<f8"),
     "stages": np.dtype("<i4"),
     **{member: dtype for member, (_, dtype) in projections.MEMBERS.items()},
 }
@@ -178,7 +179,7 @@ def _arrays(model: DecisionGraph) -> dict[str, NDArray[Any]]:
             f"got dtype {model.labels.dtype}"
         )
     arrays = {name: getattr(model, name) for name in COLUMNS}
-    optional = {"answer": model.answer, "stages": model.record.stages}
+    optional = {"answer": model.answer, "sigma": model.sigma, "stages": model.record.stages}
     arrays |= {name: array for name, array in optional.items() if array is not None}
     if model.inputs is not None:
         arrays |= model.inputs.members()
@@ -390,6 +391,7 @@ def _build(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Dec
             record=record,
             answer=arrays.get("answer"),
             inputs=projections.from_members(arrays),
+            sigma=arrays.get("sigma"),
         )
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"not a valid model: {error}") from error

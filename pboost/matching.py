@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.checks import Features, as_features, check_finite
+from pboost.checks import (
+    Features,
+    as_features,
+    as_sigma,
+    check_finite,
+    check_sigma_shape,
+    column_names,
+    is_frame,
+)
 from pboost.graph import DecisionGraph, FloatArray
 
 
 def match_columns(model: DecisionGraph, X: Any) -> Features:
     """Return X as features with the model's columns in the model's order."""
     features = as_features(X)
-    names, found = model.feature_names, features.names
-    if names is not None and found is not None and names != found:
-        missing = [name for name in names if name not in found]
-        unknown = [name for name in found if name not in names]
-        if missing or unknown:
-            raise ValueError(
-                "X: other columns than in training"
-                + (f"; missing: {', '.join(missing)}" if missing else "")
-                + (f"; unknown: {', '.join(unknown)}" if unknown else "")
-            )
-        features = Features(features.values[:, [found.index(name) for name in names]], names)
+    order = _order(model, features.names)
+    if order is not None:
+        features = Features(features.values[:, order], model.feature_names)
     if features.values.shape[1] != model.n_features:
         raise ValueError(f"X: expected {model.n_features} columns, got {features.values.shape[1]}")
     return features
@@ -37,6 +37,51 @@ def input_values(model: DecisionGraph, X: Any) -> FloatArray:
     if model.inputs is None:
         return np.ascontiguousarray(features.values, dtype=np.float64)
     return model.inputs.values(features.values)
+
+
+def match_sigma(model: DecisionGraph, X: Any, sigma: Any) -> FloatArray:
+    """Return the standard deviations of the numbers that nodes compare, for the rows of X.
+
+    `sigma` are those of X's columns or cells; None: the model's. The result is
+    (1, n_inputs) or (n, n_inputs); (0, n_inputs) where the model's answers are not gaussian.
+    """
+    if model.sigma is None:
+        if sigma is not None:
+            raise ValueError("sigma: given for a model whose answers are not gaussian")
+        return np.empty((0, model.n_inputs))
+    if sigma is None:
+        if np.isnan(model.sigma).any():
+            raise ValueError(
+                "sigma: expected the standard deviations of these rows: in training each cell had "
+                "its own"
+            )
+        found = model.sigma[None]
+    else:
+        given, shape = as_sigma(sigma), (len(X), model.n_features)
+        check_sigma_shape(given, *shape)
+        # Of no rows, those of one that nobody asks for: no rows mean that there is no noise.
+        found = np.broadcast_to(given, shape if given.ndim == 2 and shape[0] else (1, shape[1]))
+        order = _order(model, column_names(X) if is_frame(X) else None)
+        found = found if order is None else found[:, order]
+    if model.inputs is not None:
+        found = model.inputs.projected(found)
+    return np.ascontiguousarray(found)
+
+
+def _order(model: DecisionGraph, found: tuple[str, ...] | None) -> list[int] | None:
+    """Return where the model's columns stand among those found; None where they need no order."""
+    names = model.feature_names
+    if names is None or found is None or names == found:
+        return None
+    missing = [name for name in names if name not in found]
+    unknown = [name for name in found if name not in names]
+    if missing or unknown:
+        raise ValueError(
+            "X: other columns than in training"
+            + (f"; missing: {', '.join(missing)}" if missing else "")
+            + (f"; unknown: {', '.join(unknown)}" if unknown else "")
+        )
+    return [found.index(name) for name in names]
 
 
 def is_second_label(model: DecisionGraph, y: ArrayLike, n: int) -> NDArray[np.bool_]:

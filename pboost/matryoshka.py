@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.binding import bind, check_pair
+from pboost.binding import as_searched, bind, check_pair
 from pboost.checks import check_choice, check_integer
 from pboost.data import prepare
 from pboost.graph import DecisionGraph
@@ -143,7 +143,7 @@ def fit_matryoshka(
     rule = vote_rule("domain", smoothing, learning_rate)
     callback = check_callback(callback)
     generator = as_generator(rng)
-    data = prepare(X, y, sample_weight, weak, n_threads)
+    data = prepare(X, y, sample_weight, as_searched(weak, observation), n_threads)
     settings = {
         "builder": "fit_matryoshka",
         "shape": list(sizes) or None,

@@ -111,6 +111,15 @@ class Projections(Inputs):
         project.project_pairs(X, rows, which, *self.arrays(), out)
         return out
 
+    def projected(self, sigma: FloatArray) -> FloatArray:
+        """Return the standard deviations of the projections, (…, n_inputs), of independent errors.
+
+        `sigma` (…, d) are those of the columns of X.
+        """
+        squares = (sigma[..., self.index] * self.coefficient) ** 2
+        found: FloatArray = np.sqrt(np.add.reduceat(squares, self.start[:-1], axis=-1))
+        return found
+
     def columns_read(self) -> tuple[IntArray, IntArray]:
         """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
         return self.start, self.index

@@ -10,13 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core import soft_walk
 from pboost.checks import check_integer
 from pboost.graph import DecisionGraph, FloatArray
-from pboost.matching import input_values, is_second_label
+from pboost.matching import input_values, is_second_label, match_sigma
 from pboost.observation import CERTAIN
 from pboost.rng import Seed, as_generator
 from pboost.threads import Workers, resolve_threads
 
 
-def reach(model: DecisionGraph, X: Any, y: ArrayLike | None = None) -> FloatArray:
+def reach(
+    model: DecisionGraph,
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    sigma: float | ArrayLike | None = None,
+) -> FloatArray:
     """Return the probability that each row arrives at each node, under the assumed answers.
 
     Parameters
@@ -27,6 +33,8 @@ def reach(model: DecisionGraph, X: Any, y: ArrayLike | None = None) -> FloatArra
         See `decision_function`.
     y : array_like of shape (n,), optional
         Labels; needed where the answers assumed in training depend on the class.
+    sigma : float, or array_like of shape (d,) or (n, d), optional
+        Standard deviations of these rows, see `decision_function`.
 
     Returns
     -------
@@ -36,7 +44,8 @@ def reach(model: DecisionGraph, X: Any, y: ArrayLike | None = None) -> FloatArra
     Raises
     ------
     ValueError
-        If the answers depend on the class and no labels are given.
+        If the answers depend on the class and no labels are given, or on standard deviations
+        that neither the model nor `sigma` gives.
 
     Examples
     --------
@@ -47,49 +56,49 @@ def reach(model: DecisionGraph, X: Any, y: ArrayLike | None = None) -> FloatArra
     >>> pb.reach(model, X).round(3)[0].tolist()
     [1.0, 0.25, 0.188]
     """
-    values = input_values(model, X)
+    values, noise = input_values(model, X), match_sigma(model, X, sigma)
     label = _classes(model, y, len(values))
     out = np.empty((len(values), model.n_nodes))
     if out.size:
         soft_walk.reach(
-            values, model.feature, model.threshold, model.next, tables(model), label, out
+            values, model.feature, model.threshold, model.next, tables(model), noise, label, out
         )
     return out
 
 
 def expectation(
-    model: DecisionGraph, X: Any, second: NDArray[np.bool_] | None
+    model: DecisionGraph, X: Any, second: NDArray[np.bool_] | None, sigma: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return the expected decision value and the expected exponential loss of each row.
 
     `second` says which rows have the model's second label; None where answers do not depend on it
     and the loss is not wanted.
     """
-    values = input_values(model, X)
+    values, noise = input_values(model, X), match_sigma(model, X, sigma)
     label = _classes(model, None, len(values)) if second is None else second.astype(np.uint8)
     score, loss = np.empty(len(values)), np.empty(len(values))
     if not model.n_nodes:
         score[:] = model.bias
         return score, np.exp(np.where(label, -model.bias, model.bias))
     soft_walk.expected(
-        values, model.feature, model.threshold, model.next, model.vote, tables(model), label,
-        model.bias, np.empty(2 * model.n_nodes), score, loss,
+        values, model.feature, model.threshold, model.next, model.vote, tables(model), noise,
+        label, model.bias, np.empty(2 * model.n_nodes), score, loss,
     )  # fmt: skip
     return score, loss
 
 
-def sampled_score(model: DecisionGraph, X: Any, rng: Seed, draws: int) -> FloatArray:
+def sampled_score(model: DecisionGraph, X: Any, rng: Seed, draws: int, sigma: Any) -> FloatArray:
     """Return the mean decision value of each row over random walks."""
     draws = check_integer("draws", draws, least=1)
     key = int(as_generator(rng).integers(2**64, dtype=np.uint64))
-    values = input_values(model, X)
+    values, noise = input_values(model, X), match_sigma(model, X, sigma)
     _classes(model, None, len(values))
     score, answer = np.empty(len(values)), tables(model)
 
     def work(start: int, stop: int) -> None:
         soft_walk.sample(
-            values, model.feature, model.threshold, model.next, model.vote, answer, model.bias,
-            key, draws, start, stop, score,
+            values, model.feature, model.threshold, model.next, model.vote, answer, noise,
+            model.bias, key, draws, start, stop, score,
         )  # fmt: skip
 
     with Workers(resolve_threads(None, values.size)) as workers:
@@ -98,9 +107,11 @@ def sampled_score(model: DecisionGraph, X: Any, rng: Seed, draws: int) -> FloatA
 
 
 def tables(model: DecisionGraph) -> FloatArray:
-    """Return the model's tables of answers, also where they are certain."""
+    """Return the model's tables of answers, also where they are certain; none if gaussian."""
     if model.answer is not None:
         return model.answer
+    if model.sigma is not None:
+        return np.empty((0, 2, 2))
     return np.ascontiguousarray(np.broadcast_to(CERTAIN, (model.n_nodes, 2, 2)))
 
 

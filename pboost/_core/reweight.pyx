@@ -89,11 +89,13 @@ def reweight_rows(
 ):
     """Reweight rows start..stop-1, each by a factor of its own.
 
-    IN above (n,), the probability of exit 1, coefficient (2 exits, 2 classes), source; OUT weight,
-    fixed. Returns the fixed-point mass of class -1 and of class +1 among these rows.
+    IN above (n,), the probability of exit 1, or that of exit 0 with a minus sign, which keeps a
+    small one; coefficient (2 exits, 2 classes), source; OUT weight, fixed. Returns the fixed-point
+    mass of class -1 and of class +1 among these rows.
     """
     cdef Py_ssize_t i, n = weight.shape[0]
     cdef int64_t[2] mass
+    cdef double to_above, to_below
     cdef int k
     if (not (0 <= start <= stop <= n) or above.shape[0] != n or source.shape[0] != n
             or fixed.shape[0] != n or coefficient.shape[0] != 2 or coefficient.shape[1] != 2):
@@ -102,8 +104,10 @@ def reweight_rows(
     with nogil:
         for i in range(start, stop):
             k = i >= n_negative
+            to_above = above[i] if above[i] >= 0.0 else 1.0 + above[i]
+            to_below = 1.0 - above[i] if above[i] >= 0.0 else -above[i]
             weight[i] = max(
-                source[i] * ((1.0 - above[i]) * coefficient[0, k] + above[i] * coefficient[1, k]),
+                source[i] * (to_below * coefficient[0, k] + to_above * coefficient[1, k]),
                 LEAST_WEIGHT)
             fixed[i] = rounded(weight[i] * scale)
             mass[k] += fixed[i]

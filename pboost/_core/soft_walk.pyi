@@ -10,6 +10,7 @@ def reach(
     threshold: Array,
     next_: Array,
     answer: Array,
+    sigma: Array,
     label: Array,
     out: Array,
 ) -> None: ...
@@ -20,6 +21,7 @@ def expected(
     next_: Array,
     vote: Array,
     answer: Array,
+    sigma: Array,
     label: Array,
     bias: float,
     work: Array,
@@ -33,6 +35,7 @@ def sample(
     next_: Array,
     vote: Array,
     answer: Array,
+    sigma: Array,
     bias: float,
     key: int,
     draws: int,

@@ -1,25 +1,69 @@
 """Evaluation of a decision graph whose answers are uncertain: reach, expectations, random walks.
 
 Arrays: X (n, d) float64; feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote
-(n_nodes, 2) as in `DecisionGraph`; answer (n_nodes, 2, 2), the probability of exit 1 by side of
-the threshold and class; label (n,) 0 or 1, the class whose answers a row gets.
+(n_nodes, 2) as in `DecisionGraph`; label (n,) 0 or 1, the class whose answers a row gets. Answers
+are those of tables, answer (n_nodes, 2, 2), the probability of exit 1 by side of the threshold and
+class; or gaussian, sigma (n, d) or (1, d), the standard deviations of X. The other array has no rows.
 """
 from libc.math cimport exp
 from libc.string cimport memset
 
 from pboost._core cimport _rng
+from pboost._core._gauss cimport tail
 from pboost._core.types cimport int32_t, uint8_t, uint64_t
+
+cdef struct Answers:
+    const double* table  # NULL where answers are gaussian
+    const double* sigma
+    Py_ssize_t stride    # from the sigma of one row to the next
+
+
+cdef Answers read_answers(
+    const double[:, :, ::1] answer, const double[:, ::1] sigma, Py_ssize_t n_nodes, Py_ssize_t n,
+    Py_ssize_t d,
+):
+    """Either kind of answers, as kernels ask for them."""
+    cdef Answers answers
+    cdef bint gaussian = sigma.shape[0] > 0
+    answers.table = answers.sigma = NULL
+    answers.stride = d if sigma.shape[0] > 1 else 0
+    if gaussian:
+        if sigma.shape[1] != d or (sigma.shape[0] > 1 and sigma.shape[0] != n):
+            raise ValueError("sigma: another shape than X")
+        answers.sigma = &sigma[0, 0]
+    elif answer.shape[0] != n_nodes:
+        raise ValueError("answer: expected one table per node")
+    elif n_nodes:
+        answers.table = &answer[0, 0, 0]
+    return answers
+
+
+cdef inline void ask(
+    const Answers* answers, Py_ssize_t row, Py_ssize_t node, Py_ssize_t feature, double distance,
+    int label, double* q,
+) noexcept nogil:
+    """Probability q of either exit for a row whose value lies `distance` above the threshold."""
+    if answers.table:
+        q[1] = answers.table[4 * node + 2 * (distance > 0.0) + label]
+        q[0] = 1.0 - q[1]
+    elif distance > 0.0:
+        q[0] = tail(distance / answers.sigma[row * answers.stride + feature])
+        q[1] = 1.0 - q[0]
+    else:
+        q[1] = tail(distance / answers.sigma[row * answers.stride + feature])
+        q[0] = 1.0 - q[1]
 
 
 def reach(
     const double[:, ::1] X, const int32_t[::1] feature, const double[::1] threshold,
-    const int32_t[:, ::1] next_, const double[:, :, ::1] answer, const uint8_t[::1] label,
-    double[:, ::1] out,
+    const int32_t[:, ::1] next_, const double[:, :, ::1] answer, const double[:, ::1] sigma,
+    const uint8_t[::1] label, double[:, ::1] out,
 ):
     """Probability out (n, n_nodes) that each row arrives at each node, summed over paths."""
     cdef Py_ssize_t i, node, n = X.shape[0], n_nodes = feature.shape[0]
-    cdef int side, to
-    cdef double above
+    cdef Answers answers = read_answers(answer, sigma, n_nodes, n, X.shape[1])
+    cdef double[2] q
+    cdef int exit_, to
     with nogil:
         for i in range(n):
             memset(&out[i, 0], 0, <size_t>n_nodes * sizeof(double))
@@ -28,28 +72,29 @@ def reach(
             for node in range(n_nodes):
                 if out[i, node] == 0.0:
                     continue
-                side = X[i, feature[node]] > threshold[node]
-                above = answer[node, side, label[i]]
-                to = next_[node, 0]
-                if to >= 0:
-                    out[i, to] += out[i, node] * (1.0 - above)
-                to = next_[node, 1]
-                if to >= 0:
-                    out[i, to] += out[i, node] * above
+                ask(&answers, i, node, feature[node], X[i, feature[node]] - threshold[node],
+                    label[i], q)
+                for exit_ in range(2):
+                    to = next_[node, exit_]
+                    if to >= 0:
+                        out[i, to] += out[i, node] * q[exit_]
 
 
 def expected(
     const double[:, ::1] X, const int32_t[::1] feature, const double[::1] threshold,
     const int32_t[:, ::1] next_, const double[:, ::1] vote, const double[:, :, ::1] answer,
-    const uint8_t[::1] label, double bias, double[::1] work, double[::1] score, double[::1] loss,
+    const double[:, ::1] sigma, const uint8_t[::1] label, double bias, double[::1] work,
+    double[::1] score, double[::1] loss,
 ):
     """Expected decision value and expected exponential loss of each row.
 
     WORK work (2 * n_nodes,); OUT score (n,) E[H]; loss (n,) E[exp(-H y)], y = +1 for label 1.
     """
     cdef Py_ssize_t i, node, n = X.shape[0], n_nodes = feature.shape[0]
-    cdef int side, exit_, to
-    cdef double sign, q, p, w
+    cdef Answers answers = read_answers(answer, sigma, n_nodes, n, X.shape[1])
+    cdef double[2] q
+    cdef int exit_, to
+    cdef double sign, p, w
     cdef double* arrives
     cdef double* weight
     if work.shape[0] < 2 * n_nodes or not n_nodes:
@@ -68,15 +113,14 @@ def expected(
                 p = arrives[node]
                 if p == 0.0:
                     continue
-                side = X[i, feature[node]] > threshold[node]
+                ask(&answers, i, node, feature[node], X[i, feature[node]] - threshold[node],
+                    label[i], q)
                 for exit_ in range(2):
-                    q = answer[node, side, label[i]] if exit_ else (
-                        1.0 - answer[node, side, label[i]])
-                    w = weight[node] * q * exp(-vote[node, exit_] * sign)
-                    score[i] += p * q * vote[node, exit_]
+                    w = weight[node] * q[exit_] * exp(-vote[node, exit_] * sign)
+                    score[i] += p * q[exit_] * vote[node, exit_]
                     to = next_[node, exit_]
                     if to >= 0:
-                        arrives[to] += p * q
+                        arrives[to] += p * q[exit_]
                         weight[to] += w
                     else:
                         loss[i] += w
@@ -85,8 +129,8 @@ def expected(
 def sample(
     const double[:, ::1] X, const int32_t[::1] feature, const double[::1] threshold,
     const int32_t[:, ::1] next_, const double[:, ::1] vote, const double[:, :, ::1] answer,
-    double bias, uint64_t key, Py_ssize_t draws, Py_ssize_t start, Py_ssize_t stop,
-    double[::1] score,
+    const double[:, ::1] sigma, double bias, uint64_t key, Py_ssize_t draws, Py_ssize_t start,
+    Py_ssize_t stop, double[::1] score,
 ):
     """Mean decision value over `draws` random walks of each of the rows start..stop-1.
 
@@ -94,7 +138,9 @@ def sample(
     is used. OUT score (n,).
     """
     cdef Py_ssize_t i, k, node, n_nodes = feature.shape[0]
-    cdef int side, taken
+    cdef Answers answers = read_answers(answer, sigma, n_nodes, X.shape[0], X.shape[1])
+    cdef double[2] q
+    cdef int taken
     cdef double total
     with nogil:
         for i in range(start, stop):
@@ -102,9 +148,9 @@ def sample(
             for k in range(draws):
                 node = 0 if n_nodes else -1
                 while node >= 0:
-                    side = X[i, feature[node]] > threshold[node]
-                    taken = _rng.uniform(key, <uint64_t>node, <uint64_t>i, <uint64_t>k) < (
-                        answer[node, side, 0])
+                    ask(&answers, i, node, feature[node],
+                        X[i, feature[node]] - threshold[node], 0, q)
+                    taken = _rng.uniform(key, <uint64_t>node, <uint64_t>i, <uint64_t>k) < q[1]
                     total += vote[node, taken]
                     node = next_[node, taken]
             score[i] = bias + total / draws

@@ -1,0 +1,41 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Limits = tuple[int, int, int, int, int, int, int]
+SIZES: tuple[int, int]
+
+def fill_crossing(
+    value: Array,
+    threshold: Array,
+    sigma: float,
+    span: Array,
+    offset: Array,
+    crossing: Array,
+) -> None: ...
+def search(
+    codes: Array,
+    level: Array,
+    bin_start: Array,
+    n_bins: Array,
+    weight: Array,
+    limits: Limits,
+    slice_start: Array,
+    span: Array,
+    offset: Array,
+    crossing: Array,
+    first: int,
+    last: int,
+    mass: Array,
+    score: Array,
+) -> None: ...
+def locate(n_bins: Array, limits: Limits, score: Array) -> tuple[int, int] | None: ...
+def probabilities(
+    value: Array,
+    threshold: float,
+    sigma: Array,
+    start: int,
+    stop: int,
+    above: Array,
+) -> None: ...

@@ -1,0 +1,220 @@
+"""The best stump, and its answers, where features are measured with a known error.
+
+The search minimises the criterion of the expected masses over the bin edges, with each row at the
+middle of its bin; votes and weights are made with the rows' own values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import noisy_split
+from pboost.answers import Observer, Reach, RowAnswers
+from pboost.checks import check_sigma_shape
+from pboost.columns import MAX_BINS, midpoint
+from pboost.data import TrainingData
+from pboost.graph import FloatArray
+from pboost.observation import Gaussian
+from pboost.stump_search import GROUP, StumpCut, StumpSearch
+from pboost.threads import Workers
+from pboost.weak import ColumnLearner
+from pboost.weak_search import Weights
+
+MAX_LEVELS, QUAD = noisy_split.SIZES
+QUADS = MAX_BINS // QUAD
+#: Levels into which the errors of a column are put, where each row has its own.
+LEVELS = 4
+#: Standard deviations beyond which nothing crosses a cut; a little more than the kernel's.
+REACH = 8.31
+
+
+class Noise:
+    """Standard deviations of the numbers that a search compares.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Rows; their values must be known.
+    observation : Gaussian
+        The standard deviations of the columns of X.
+    """
+
+    def __init__(self, data: TrainingData, observation: Gaussian) -> None:
+        if data.source is None:
+            raise ValueError(
+                "X: gaussian answers need the values of X, got BinnedColumns, which hold none"
+            )
+        sigma = np.asarray(observation.sigma)
+        check_sigma_shape(sigma, data.n_given, data.n_features)
+        self.data, self.per_cell = data, sigma.ndim == 2
+        self._sigma = sigma if self.per_cell else np.full(data.n_features, sigma)
+
+    def column(self, feature: int) -> FloatArray:
+        """Return the standard deviations of what `feature` counts, (1,) or one for each row."""
+        data = self.data
+        if data.inputs is None:
+            found = self._sigma[..., feature]
+        else:
+            one = data.inputs.select(np.array([feature], dtype=np.int32))
+            found = one.projected(self._sigma)[..., 0]
+        return np.ascontiguousarray(found[data.rows] if self.per_cell else found[None])
+
+    def of_model(self) -> FloatArray:
+        """Return what a model keeps: of each column of X, NaN where each cell had its own."""
+        return np.full(self.data.n_features, np.nan) if self.per_cell else self._sigma
+
+
+class NoisyStumpSearch(StumpSearch):
+    """Search for the stump of least expected criterion.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Binned columns and classes.
+    weak : ColumnLearner
+        Criterion and limits.
+    noise : Noise
+        Errors of the columns.
+    workers : Workers
+        Threads.
+    """
+
+    def __init__(
+        self, data: TrainingData, weak: ColumnLearner, noise: Noise, workers: Workers
+    ) -> None:
+        super().__init__(data, weak, workers)
+        d = data.columns.n_features
+        self.noise = noise
+        self._level = np.zeros((d, data.n_rows if noise.per_cell else 0), dtype=np.uint8)
+        sigmas = self._levels()
+        self._slice_start = np.cumsum([0, *map(len, sigmas)], dtype=np.int32)
+        self._crossings(sigmas)
+        self._mass = np.empty((d, 4, MAX_BINS))
+        self._score = np.empty((d, MAX_BINS))
+
+    def _levels(self) -> list[FloatArray]:
+        """Return the standard deviations of each column's levels; notes each row's level."""
+
+        def work(first: int, last: int) -> list[FloatArray]:
+            found = []
+            for feature in range(first, last):
+                sigma = self.noise.column(feature)
+                if self.noise.per_cell:
+                    sigma, self._level[feature] = levels(sigma)
+                found.append(sigma)
+            return found
+
+        return [*chain.from_iterable(self.workers.run(work, self.data.columns.n_features))]
+
+    def _crossings(self, sigmas: Sequence[FloatArray]) -> None:
+        """Compute what crosses each cut, for each column and level."""
+        n_slices = int(self._slice_start[-1])
+        self._span = np.zeros((n_slices, QUADS, 2), dtype=np.int32)
+        places = [self.places(feature) for feature in range(len(sigmas))]
+        for feature, (value, threshold) in enumerate(places):
+            for k, sigma in enumerate(sigmas[feature]):
+                at = self._slice_start[feature] + k
+                self._span[at, : -(-len(value) // QUAD)] = spans(value, threshold, float(sigma))
+        size = QUAD * (self._span[:, :, 1] - self._span[:, :, 0]).astype(np.int64).ravel()
+        stop = np.cumsum(size)
+        self._offset = (stop - size).reshape(n_slices, QUADS)
+        # Not empty: a kernel takes the address of its first entry.
+        self._crossing = np.empty(int(stop[-1]) + 1, dtype=np.float32)
+
+        def work(first: int, last: int) -> None:
+            for feature in range(first, last):
+                for k, sigma in enumerate(sigmas[feature]):
+                    at = self._slice_start[feature] + k
+                    noisy_split.fill_crossing(
+                        *places[feature], float(sigma), self._span[at], self._offset[at],
+                        self._crossing,
+                    )  # fmt: skip
+
+        self.workers.run(work, len(sigmas))
+
+    def places(self, feature: int) -> tuple[FloatArray, FloatArray]:
+        """Return where rows of each bin of a column stand, and the thresholds between them."""
+        lower, upper = self.data.columns.bin_ranges(feature)
+        return midpoint(lower, upper), midpoint(upper[:-1], lower[1:])
+
+    def best(self, weights: Weights) -> StumpCut | None:
+        """Return the stump of least expected criterion, None where no cut is legal."""
+        limits = self._limits(*weights.masses)
+        columns = self.data.columns
+
+        def work(first: int, last: int) -> None:
+            noisy_split.search(
+                columns.codes, self._level, self._bin_start, columns.n_bins, weights.fixed, limits,
+                self._slice_start, self._span, self._offset, self._crossing, first, last,
+                self._mass, self._score,
+            )  # fmt: skip
+
+        self.workers.run(work, columns.n_features, GROUP)
+        found = noisy_split.locate(columns.n_bins, limits, self._score)
+        if found is None:
+            return None
+        feature, cut_bin = found
+        n0, n1, p0, p1 = self._mass[feature, :, cut_bin].tolist()
+        position = int(self._bin_start[feature, cut_bin + 1])
+        return StumpCut(feature, ((n0, p0), (n1, p1)), cut_bin, position)
+
+
+class GaussianObserver(Observer):
+    """Answers of features that are measured with error."""
+
+    search: NoisyStumpSearch
+
+    def ask(self, cut: StumpCut, weights: Weights, reach: Reach) -> RowAnswers:
+        """Return the answers of a stump to rows of these weights."""
+        return RowAnswers(self.search, partial(self.above, cut), weights)
+
+    def above(self, cut: StumpCut) -> FloatArray:
+        """Return the probability of exit 1 of each row, as `RowAnswers` takes it."""
+        search = self.search
+        value = search.data.values(cut.feature)
+        sigma = search.noise.column(cut.feature)
+        threshold = float(search.thresholds([cut])[0])
+        above = np.empty(len(value))
+
+        def work(start: int, stop: int) -> None:
+            noisy_split.probabilities(value, threshold, sigma, start, stop, above)
+
+        search.workers.run(work, len(value))
+        return above
+
+    def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
+        """Return the standard deviations of the columns."""
+        return {"sigma": self.search.noise.of_model()}
+
+
+def levels(sigma: FloatArray) -> tuple[FloatArray, NDArray[np.uint8]]:
+    """Return at most `LEVELS` standard deviations that stand for all, and the level of each row.
+
+    Where there are more different ones, each level holds the same number of them, whatever the
+    number of their rows, so that copies of rows and weights make no difference. The geometric
+    middle of a level stands for it.
+    """
+    distinct = np.unique(sigma)
+    if len(distinct) <= LEVELS:
+        return distinct, np.searchsorted(distinct, sigma).astype(np.uint8)
+    first = len(distinct) * np.arange(LEVELS) // LEVELS
+    last = np.append(first[1:], len(distinct)) - 1
+    middle = np.sqrt(distinct[first]) * np.sqrt(distinct[last])
+    return middle, np.searchsorted(distinct[first[1:]], sigma, side="right").astype(np.uint8)
+
+
+def spans(value: FloatArray, threshold: FloatArray, sigma: float) -> NDArray[np.int32]:
+    """Return the first and the last cut + 1 that each group of bins may cross."""
+    with np.errstate(over="ignore"):
+        first = np.searchsorted(threshold, value[::QUAD] - REACH * sigma)
+        last_value = value[
+            np.minimum(np.arange(QUAD - 1, len(value) + QUAD - 1, QUAD), len(value) - 1)
+        ]
+        last = np.searchsorted(threshold, last_value + REACH * sigma, side="right")
+    return np.stack([first, last], axis=1).astype(np.int32)
