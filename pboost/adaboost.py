@@ -148,7 +148,7 @@ class _Chain:
     def grow(self, rounds: int, callback: Callback | None) -> str:
         """Add up to `rounds` nodes; returns why it stopped."""
         for node in range(rounds):
-            cut = self.search.best(self.weights)
+            cut = self.observer.find(self.weights)
             if cut is None:
                 return "no split is left"
             step, table, reweight = self.split(cut)

@@ -41,6 +41,10 @@ class Answers:
         """
         raise NotImplementedError
 
+    def above(self) -> FloatArray:
+        """Return the probability of exit 1 of each row, (n,)."""
+        raise NotImplementedError
+
     def forget(self) -> None:
         """Free what can be computed anew."""
 
@@ -58,6 +62,13 @@ class TableAnswers(Answers):
         below, above = coefficients
         factors = (1 - self.table) * below + self.table * above
         self._search.reweight(self._cut, factors, source, target)
+
+    def above(self) -> FloatArray:
+        """Return the probability of exit 1 of each row, (n,)."""
+        assert self.table is not None
+        side = self._search.sides(self._cut).astype(np.intp)
+        is_positive = np.arange(len(side)) >= self._search.data.n_negative
+        return np.asarray(self.table[side, is_positive.astype(np.intp)])
 
 
 class RowAnswers(Answers):
@@ -89,9 +100,7 @@ class RowAnswers(Answers):
 
     def send(self, coefficients: FloatArray, source: FloatArray, target: Weights) -> None:
         """Multiply weights by factors of each row."""
-        if self._above is None:
-            self._above = self._compute()
-        above, n_negative = self._above, self._search.data.n_negative
+        above, n_negative = self.above(), self._search.data.n_negative
 
         def work(start: int, stop: int) -> tuple[int, int]:
             return reweight.reweight_rows(
@@ -101,6 +110,12 @@ class RowAnswers(Answers):
 
         parts = self._search.workers.run(work, len(above))
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
+
+    def above(self) -> FloatArray:
+        """Return the probability of exit 1 of each row, (n,)."""
+        if self._above is None:
+            self._above = self._compute()
+        return self._above
 
     def forget(self) -> None:
         """Free the probabilities; they are computed anew if they are needed again."""
@@ -123,6 +138,10 @@ class Observer:
 
     def __init__(self, search: WeakSearch) -> None:
         self.search = search
+
+    def find(self, weights: Weights) -> Any:
+        """Return the weak classifier for rows of these weights, None where there is none."""
+        return self.search.best(weights)
 
     def ask(self, cut: Any, weights: Weights, reach: Reach) -> Answers:
         """Return the answers of a weak classifier to rows of these weights."""

@@ -9,17 +9,24 @@ stump.
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.checks import as_sigma, check_number
+from pboost.checks import as_sigma, check_choice, check_integer, check_number
 from pboost.graph import FloatArray, freeze
 
 #: Probability of exit 1 by side of the threshold and class, where answers are certain.
 CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])
+#: When the sampling of a weak classifier ends, and what is made of the answers.
+STOPS = ("first-increase", "stopwatch")
+ESTIMATORS = ("map", "ml")
+#: Greatest number of invocations: answers are counted in 16 bits.
+MOST_DRAWS = 65_535
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +157,23 @@ class Gaussian(Observation):
         per_cell = np.ndim(self.sigma) == 2
         sigma = "per cell" if per_cell else np.asarray(self.sigma).tolist()
         return {"kind": self.kind, "sigma": sigma}
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled(Observation):
+    """Probabilities estimated from answers drawn in training; made by `sampled`."""
+
+    stop: str | int
+    estimator: str
+    max_draws: int
+    clock: Callable[[], float]
+    of: Observation
+    kind: ClassVar[str] = "sampled"
+
+    def settings(self) -> dict[str, Any]:
+        """Return the model as plain values; the clock is not among them."""
+        plain = {name: getattr(self, name) for name in ("stop", "estimator", "max_draws")}
+        return {"kind": self.kind, **plain, "of": self.of.settings()}
 
 
 def split_masses(by_side: FloatArray, table: FloatArray) -> FloatArray:
@@ -341,6 +365,85 @@ def gaussian(sigma: float | ArrayLike) -> Gaussian:
     """
     values = as_sigma(sigma)
     return Gaussian(freeze(values) if values.ndim else float(values))
+
+
+def sampled(
+    stop: str | int = "first-increase",
+    estimator: str = "map",
+    *,
+    max_draws: int | None = None,
+    clock: Callable[[], float] | None = None,
+    of: Observation | None = None,
+) -> Sampled:
+    """Probabilities that are not known but estimated, by asking a weak classifier again and again.
+
+    Parameters
+    ----------
+    stop : {"first-increase", "stopwatch"} or int
+        How often each weak classifier is asked about all rows. A number: that often.
+        "first-increase": until the estimate of Z, the factor by which it lowers the certificate,
+        rises for the first time. "stopwatch" (`fit_adaboost` only): until training and asking
+        the next one lowers the estimated certificate faster, per second, than asking once more.
+    estimator : {"map", "ml"}
+        Of R answers k of which took exit 1: "map" estimates ``(1 + k) / (R + 2)``, "ml" ``k / R``.
+    max_draws : int, optional
+        Greatest number of invocations under a stopping rule, 1 to 65535; 1000 if not given.
+    clock : callable, optional
+        For "stopwatch": returns the time in seconds; ``time.perf_counter`` if not given. With a
+        real clock the same seed need not give the same model.
+    of : Observation, optional
+        Where the answers really come from; `exact` if not given. `pboost.weak.oracle` and
+        `pboost.weak.from_estimator` have answers of their own.
+
+    Returns
+    -------
+    Sampled
+        To be passed as ``observation=`` to a builder. The certificate of the model is then an
+        estimate and no bound.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an option is out of range, or belongs to another stopping rule.
+
+    Notes
+    -----
+    Certain answers never make the estimate of Z rise, so that only `max_draws` ends their sampling.
+    "stopwatch" reads the clock three times per comparison: before it asks once more, after that,
+    and after it has trained the next weak classifier and asked it once. The rates are those of
+    the source, Z of the next to the power of 1/seconds and the ratio of the two estimates to the
+    power of 1/seconds; no time at all makes a decrease infinitely fast, and of equal rates the
+    next classifier wins. The invocation that lost is thrown away.
+
+    References
+    ----------
+    .. [1] E. Grossmann, "A theory of probabilistic boosting, decision trees and matryoshki",
+       2006, sections 2 and 3.2.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> pb.observation.sampled(20, of=pb.observation.flip(0.1)).settings()["of"]
+    {'kind': 'flip', 'rate': 0.1}
+    """
+    if isinstance(stop, str):
+        check_choice("stop", stop, STOPS)
+        most = check_integer(
+            "max_draws", 1000 if max_draws is None else max_draws, least=1, most=MOST_DRAWS
+        )
+    else:
+        most = stop = check_integer("stop", stop, least=1, most=MOST_DRAWS)
+        if max_draws is not None:
+            raise ValueError("max_draws: expected a stopping rule as stop, got a number of draws")
+    check_choice("estimator", estimator, ESTIMATORS)
+    if clock is not None and stop != "stopwatch":
+        raise ValueError(f'clock: expected stop="stopwatch", got stop={stop!r}')
+    if clock is not None and not callable(clock):
+        raise TypeError(f"clock: expected a function that returns seconds, got {clock!r}")
+    of = exact() if of is None else check_observation(of)
+    if not isinstance(of, TableObservation):
+        raise ValueError(f"of: expected answers that are a table for each node, got {of!r}")
+    return Sampled(stop, estimator, most, clock or time.perf_counter, of)
 
 
 def check_observation(observation: Any) -> Observation:

@@ -84,6 +84,13 @@ class WeakSearch:
         """
         raise NotImplementedError
 
+    def sides(self, cut: Any) -> NDArray[np.bool_]:
+        """Return whether each row lies above a cut."""
+        n = self.data.n_rows
+        target = Weights(np.empty(n), np.empty(n, dtype=np.int64), 1.0, (0, 0))
+        self.reweight(cut, np.array([[1.0, 1.0], [2.0, 2.0]]), np.ones(n), target)
+        return target.fixed > 1
+
     def thresholds(self, cuts: Sequence[Any]) -> FloatArray:
         """Return the thresholds of cuts."""
         raise NotImplementedError

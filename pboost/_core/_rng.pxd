@@ -2,6 +2,12 @@
 # results depend neither on the number of threads nor on the order of evaluation.
 from pboost._core.types cimport uint64_t
 
+cdef extern from *:
+    """
+    #define PBOOST_GOLDEN 0x9E3779B97F4A7C15ULL
+    """
+    const uint64_t GOLDEN "PBOOST_GOLDEN"
+
 
 cdef inline uint64_t mix(uint64_t x) noexcept nogil:
     """The output function of splitmix64 (Steele, Lea and Flood 2014)."""
@@ -13,16 +19,18 @@ cdef inline uint64_t mix(uint64_t x) noexcept nogil:
     return x
 
 
-cdef inline uint64_t bits(uint64_t key, uint64_t node, uint64_t row, uint64_t draw) noexcept nogil:
-    """64 random bits of the stream (key, node, row) at `draw`."""
-    cdef uint64_t golden = <uint64_t>0x9E3779B97F4A7C15
-    cdef uint64_t x = mix(key + golden * (node + 1))
-    x = mix(x + golden * (row + 1))
-    return mix(x + golden * (draw + 1))
+cdef inline uint64_t stream(uint64_t key, uint64_t node, uint64_t row) noexcept nogil:
+    """Where the stream (key, node, row) starts."""
+    return mix(mix(key + GOLDEN * (node + 1)) + GOLDEN * (row + 1))
+
+
+cdef inline double draw_from(uint64_t start, uint64_t draw) noexcept nogil:
+    """A number in [0, 1), a multiple of 2**-53: that at `draw` of the stream from `start`."""
+    return <double>(mix(start + GOLDEN * (draw + 1)) >> 11) * (1.0 / 9007199254740992.0)
 
 
 cdef inline double uniform(
     uint64_t key, uint64_t node, uint64_t row, uint64_t draw
 ) noexcept nogil:
-    """A number in [0, 1), a multiple of 2**-53."""
-    return <double>(bits(key, node, row, draw) >> 11) * (1.0 / 9007199254740992.0)
+    """The number at `draw` of the stream (key, node, row)."""
+    return draw_from(stream(key, node, row), draw)
