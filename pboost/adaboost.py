@@ -26,6 +26,8 @@ from pboost.grow import (
 from pboost.nodes import NodeList
 from pboost.observation import CERTAIN, Exact, Observation
 from pboost.rng import as_generator
+from pboost.sampling import SampledObserver
+from pboost.stopwatch import StopwatchObserver
 from pboost.threads import Workers, resolve_threads
 from pboost.weak import Stump, Weak
 from pboost.weak_search import Cut, Weights
@@ -114,7 +116,7 @@ def fit_adaboost(
     ['a', 'b', 'b', 'a', 'a', 'a']
     """
     rounds = check_size("rounds", rounds)
-    check_pair(weak, observation)
+    check_pair(weak, observation, is_chain=True)
     rule = vote_rule(check_choice("votes", votes, VOTES), smoothing, learning_rate)
     callback = check_callback(callback)
     generator = as_generator(rng)
@@ -130,7 +132,10 @@ def fit_adaboost(
     }
     with Workers(resolve_threads(n_threads, data.cells)) as workers:
         weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
-        chain = _Chain(bind(data, weak, observation, workers, generator), weights, rule)
+        observer = bind(data, weak, observation, workers, generator)
+        if isinstance(observer, SampledObserver) and observer.observation.stop == "stopwatch":
+            observer = StopwatchObserver(observer, rule)
+        chain = _Chain(observer, weights, rule)
         stop_reason = chain.grow(rounds, callback)
     return chain.nodes.model(data, rule, settings, stop_reason)
 

@@ -13,19 +13,44 @@ import numpy as np
 from pboost.answers import Observer, TableObserver
 from pboost.data import TrainingData
 from pboost.noisy_search import GaussianObserver, Noise, NoisyStumpSearch
-from pboost.observation import Gaussian, Observation, TableObservation, check_observation
+from pboost.observation import (
+    Gaussian,
+    Observation,
+    Sampled,
+    TableObservation,
+    check_observation,
+)
+from pboost.oracle_search import OracleSampler, OracleSearch
+from pboost.sampling import SampledObserver
 from pboost.stump_search import StumpSearch
 from pboost.threads import Workers
-from pboost.weak import ColumnLearner, Weak, check_weak
+from pboost.weak import ColumnLearner, RowLearner, Weak, check_weak
 
 
-def check_pair(weak: Any, observation: Any) -> None:
-    """Raise TypeError or ValueError if these are not a pair that can be trained together."""
+def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> None:
+    """Raise TypeError or ValueError if these are not a pair that can be trained together.
+
+    `is_chain` says that the builder has one next classifier at any time.
+    """
     check_weak(weak)
     check_observation(observation)
-    if isinstance(observation, Gaussian):
-        if not isinstance(weak, ColumnLearner):
-            raise ValueError("observation: gaussian answers need a weak learner with thresholds")
+    if isinstance(weak, RowLearner) and not isinstance(observation, TableObservation | Sampled):
+        raise ValueError(
+            f"observation: {observation.kind!r} compares a number with a threshold, which oracles "
+            "and estimators do not have"
+        )
+    if isinstance(observation, Sampled):
+        if observation.stop == "stopwatch" and not is_chain:
+            raise ValueError(
+                'observation: stop="stopwatch" compares with the one next weak classifier, which '
+                "only fit_adaboost has; use a number or \"first-increase\""
+            )
+        if isinstance(weak, RowLearner) and not observation.of.is_exact:
+            raise ValueError(
+                "observation: oracles and estimators have answers of their own to be sampled: "
+                f"expected of=exact(), got {observation.of!r}"
+            )
+    if isinstance(observation, Gaussian) and isinstance(weak, ColumnLearner):
         if weak.search == "exact":
             raise ValueError(
                 'weak: search="exact" cannot be had with gaussian answers: expected masses are '
@@ -51,8 +76,23 @@ def bind(
 
     `generator` is the source of randomness of those that draw.
     """
+    if isinstance(weak, RowLearner):
+        is_sampled = isinstance(observation, Sampled)
+        oracles = OracleSearch(data, weak, workers, generator, asks=not is_sampled)
+        if isinstance(observation, Sampled):
+            of = bind_table(observation.of, oracles)
+            return OracleSampler(observation, of, oracles, generator)
+        return bind_table(observation, oracles)
     assert isinstance(weak, ColumnLearner)
     if isinstance(observation, Gaussian):
         return GaussianObserver(NoisyStumpSearch(data, weak, Noise(data, observation), workers))
+    search = StumpSearch(data, weak, workers)
+    if isinstance(observation, Sampled):
+        return SampledObserver(observation, bind_table(observation.of, search), generator)
+    return bind_table(observation, search)
+
+
+def bind_table(observation: Observation, search: StumpSearch | OracleSearch) -> TableObserver:
+    """Return the observer of an observation model of tables."""
     assert isinstance(observation, TableObservation)
-    return TableObserver(observation, StumpSearch(data, weak, workers))
+    return TableObserver(observation, search)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pboost.checks import Features, as_features, as_labels, as_weights, check_finite
 from pboost.columns import (
+    MAX_BINS,
     NO_WEIGHT,
     BinnedColumns,
     SortedColumns,
@@ -20,7 +21,8 @@ from pboost.columns import (
 from pboost.graph import IntArray
 from pboost.inputs import Inputs
 from pboost.projections import Projections
-from pboost.weak import Affine, ColumnLearner, Weak
+from pboost.rows import Rows, as_rows
+from pboost.weak import Affine, ColumnLearner, RowLearner, Weak
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +63,8 @@ class TrainingData:
         Row of `source` that each row stands for.
     inputs : Inputs or None
         What `columns` hold, where it is not the columns of X.
+    given : Rows or None
+        X as given, for weak learners that read rows; `columns` are then empty.
     """
 
     columns: SortedColumns | BinnedColumns
@@ -77,6 +81,7 @@ class TrainingData:
     source: NDArray[Any] | None
     source_rows: NDArray[np.int32]
     inputs: Inputs | None = None
+    given: Rows | None = None
 
     @property
     def n_rows(self) -> int:
@@ -86,7 +91,7 @@ class TrainingData:
     @property
     def cells(self) -> int:
         """Number of rows times columns that a search reads."""
-        return self.columns.codes.size
+        return max(self.columns.codes.size, self.n_rows)
 
     def searched_order(self) -> NDArray[np.int32]:
         """Return the sorted orders (d, n) of an exact search; without columns of a binned one."""
@@ -136,6 +141,8 @@ def prepare(X: Any, y: Any, sample_weight: Any, weak: Weak, n_threads: int | Non
     -------
     TrainingData
     """
+    if isinstance(weak, RowLearner):
+        return _prepare_rows(X, y, sample_weight)
     assert isinstance(weak, ColumnLearner)
     is_columns = isinstance(X, SortedColumns | BinnedColumns)
     features = None if is_columns else as_features(X)
@@ -165,8 +172,7 @@ def prepare(X: Any, y: Any, sample_weight: Any, weak: Weak, n_threads: int | Non
                 values, source_rows, weak.max_bins, bin_weight, n_threads, inputs
             )
     # Made after the columns: sorting needs the most memory.
-    weight = np.ones(len(rows)) if weights is None else _scaled(weights[rows])
-    scale, fixed = to_fixed_point(weight)
+    weight, scale, fixed = _row_weights(weights, rows)
     return TrainingData(
         columns, exact, n_negative, weight, fixed, scale, labels, rows, n_features, columns.names,
         n, source, source_rows, inputs,
@@ -191,6 +197,30 @@ def _projections(
     return weak.projections(
         source, source_rows, None if weights is None else _scaled(weights[rows])
     )
+def _prepare_rows(X: Any, y: Any, sample_weight: Any) -> TrainingData:
+    """Arrange the arguments of a builder for a weak learner that is given rows of X."""
+    given = as_rows(X)
+    labels, is_positive = as_labels(y, given.n_rows)
+    weights = as_weights(sample_weight, given.n_rows)
+    rows, n_negative = _rows_by_class(is_positive, weights)
+    weight, scale, fixed = _row_weights(weights, rows)
+    none = np.empty((0, MAX_BINS))
+    columns = BinnedColumns(
+        np.empty((0, len(rows)), dtype=np.uint8), np.empty(0, dtype=np.int32), none, none, None
+    )
+    return TrainingData(
+        columns, False, n_negative, weight, fixed, scale, labels, rows, given.n_features,
+        given.names, given.n_rows, None, rows, given=given,
+    )  # fmt: skip
+
+
+def _row_weights(
+    weights: NDArray[np.float64] | None, rows: NDArray[np.int32]
+) -> tuple[NDArray[np.float64], float, NDArray[np.int64]]:
+    """Return the weights of rows, and the scale and values of their fixed-point images."""
+    weight = np.ones(len(rows)) if weights is None else _scaled(weights[rows])
+    scale, fixed = to_fixed_point(weight)
+    return weight, scale, fixed
 
 
 def _source(

@@ -23,6 +23,7 @@ IntArray: TypeAlias = NDArray[np.int32]
 BELOW, ABOVE = 0, 1
 #: Said wherever a certificate is printed that is not that of the predictions.
 OF_ASSUMED_ANSWERS = "certifies answers drawn as assumed, not the predictions"
+ESTIMATED = "is an estimate from answers drawn in training, and no bound"
 #: ``next`` of an exit that leads out of the graph.
 OUT = -1
 
@@ -156,7 +157,17 @@ class DecisionGraph:
     @property
     def certificate_note(self) -> str:
         """What to know of the certificate: empty where answers are exact."""
+        if self.is_estimated:
+            return ESTIMATED
+        if self.inputs is not None and self.inputs.note:
+            return self.inputs.note
         return "" if self.is_exact else OF_ASSUMED_ANSWERS
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether probabilities of answers were estimated in training, from answers drawn there."""
+        observation = self.settings.get("observation")
+        return isinstance(observation, Mapping) and observation.get("kind") == "sampled"
 
     @property
     def needs_class(self) -> bool:

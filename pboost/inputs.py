@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 class Inputs:
     """Numbers made of a row; node ``i`` of a model compares number ``feature[i]``."""
 
+    #: What to know of a certificate that rests on them, if anything.
+    note = ""
+
     @property
     def n_inputs(self) -> int:
         """Number of numbers per row."""
@@ -46,3 +49,6 @@ class Inputs:
     def members(self) -> dict[str, NDArray[Any]]:
         """Return the arrays to be stored in a model file, by their names there."""
         raise NotImplementedError
+    def question(self, name: str, threshold: float) -> str:
+        """Return how a test of the number called `name` is written, exit 0 meaning yes."""
+        return f"{name} <= {threshold:.6g}"

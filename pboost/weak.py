@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -238,6 +239,143 @@ def _checked(
         check_number("min_weight", min_weight, least=0.0, most=0.5),
         check_integer("min_count", min_count, least=1),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class RowLearner(Weak):
+    """Weak learners that are given rows of X as they are, and answer for rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle(RowLearner):
+    """A user's own weak learner; made by `oracle`."""
+
+    train: Callable[..., Callable[..., Any]]
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as plain values, for the model's record of how it was made."""
+        name = getattr(self.train, "__qualname__", type(self.train).__qualname__)
+        return {"kind": "oracle", "train": name}
+
+
+@dataclass(frozen=True, slots=True)
+class FromEstimator(RowLearner):
+    """An estimator with ``fit`` and ``predict_proba``; made by `from_estimator`."""
+
+    estimator: Any
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as plain values, for the model's record of how it was made."""
+        return {"kind": "from_estimator", "estimator": type(self.estimator).__qualname__}
+
+
+def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
+    """Your own weak learner, whose classifiers may answer differently each time they are asked.
+
+    Parameters
+    ----------
+    train : callable
+        ``train(X, y, weight, rng)`` returns a weak classifier, a function ``answer(X, rng)``. X
+        holds rows in the type and order in which the builder was given them, y (n,) is -1 or +1,
+        weight (n,) is positive and sums to 1, rng is a ``numpy.random.Generator``. `answer`
+        returns -1 or +1 for each row, (n,). Rows without weight at a node are left out.
+
+    Returns
+    -------
+    Oracle
+        To be passed as ``weak=`` to a builder. X may then be an array of any dtype and of any
+        number of dimensions, or a data frame; what it holds is not checked.
+
+    Raises
+    ------
+    TypeError
+        If `train` is not a function.
+
+    Notes
+    -----
+    With ``observation=pboost.observation.sampled()`` a classifier is asked again and again, to
+    estimate how likely its answers are. With any other it is asked once, in training, and that
+    answer is taken for the side on which the row lies; where it is the same for all rows, there
+    is no split.
+
+    Errors in training give the number of the weak classifier, counted from 0 in the order in which
+    they were trained, those that are no nodes in the end included; errors at prediction give the
+    node. The generators derive from the `rng` of the builder. Predictions ask with the generator
+    ``numpy.random.default_rng(node)``, and so give the same for the same X.
+
+    References
+    ----------
+    .. [1] E. Grossmann, "A theory of probabilistic boosting, decision trees and matryoshki",
+       2006, section 2.
+
+    Examples
+    --------
+    A coin that errs once in five times, whatever it is asked:
+
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> def train(X, y, weight, rng):
+    ...     def answer(X, rng):
+    ...         return np.where((X[:, 0] > 0.5) ^ (rng.random(len(X)) < 0.2), 1, -1)
+    ...     return answer
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> model = pb.fit_adaboost(X, X[:, 0] > 0.5, rounds=9, rng=0, weak=pb.weak.oracle(train),
+    ...                         observation=pb.observation.sampled())
+    >>> model.n_nodes
+    9
+    """
+    if not callable(train):
+        raise TypeError(f"train: expected a function (X, y, weight, rng), got {train!r}")
+    return Oracle(train)
+
+
+def from_estimator(estimator: Any) -> FromEstimator:
+    """Any estimator with ``fit(X, y, sample_weight=...)`` and ``predict_proba(X)`` as weak learner.
+
+    Parameters
+    ----------
+    estimator : object
+        Copied (``copy.deepcopy``) and fitted for each node; the object itself is never fitted.
+        It is given the labels -1 and +1 and weights of mean 1. If it draws random numbers, set its
+        own seed: pboost leaves it as it is.
+
+    Returns
+    -------
+    FromEstimator
+        To be passed as ``weak=`` to a builder; see `oracle` for what X may be.
+
+    Raises
+    ------
+    TypeError
+        If a method is missing.
+
+    Notes
+    -----
+    The side of a row is the more probable class, +1 where the probability of +1 is above 0.5. With
+    ``observation=pboost.observation.sampled()`` answers are drawn with the probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> class Centroids:
+    ...     def fit(self, X, y, sample_weight):
+    ...         low, high = (np.average(X[y == k], axis=0, weights=sample_weight[y == k])
+    ...                      for k in (-1, 1))
+    ...         self.middle, self.direction = (low + high) / 2, high - low
+    ...     def predict_proba(self, X):
+    ...         p = 1 / (1 + np.exp(-(X - self.middle) @ self.direction))
+    ...         return np.stack([1 - p, p], axis=1)
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [3.0, 3.0], [2.0, 3.0]])
+    >>> weak = pb.weak.from_estimator(Centroids())
+    >>> model = pb.fit_boosted_tree(X, [0, 0, 0, 1, 1], nodes=3, weak=weak)
+    >>> pb.predict(model, X).tolist()
+    [0, 0, 0, 1, 1]
+    """
+    for name in ("fit", "predict_proba"):
+        if not callable(getattr(estimator, name, None)):
+            raise TypeError(f"estimator: expected an object with {name}(), got {estimator!r}")
+    return FromEstimator(estimator)
 
 
 def check_weak(weak: Any) -> Weak:
