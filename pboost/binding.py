@@ -43,19 +43,19 @@ def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> None:
         if observation.stop == "stopwatch" and not is_chain:
             raise ValueError(
                 'observation: stop="stopwatch" compares with the one next weak classifier, which '
-                "only fit_adaboost has; use a number or \"first-increase\""
+                'only fit_adaboost has; use a number or "first-increase"'
             )
         if isinstance(weak, RowLearner) and not observation.of.is_exact:
             raise ValueError(
                 "observation: oracles and estimators have answers of their own to be sampled: "
                 f"expected of=exact(), got {observation.of!r}"
             )
-    if isinstance(observation, Gaussian) and isinstance(weak, ColumnLearner):
-        if weak.search == "exact":
-            raise ValueError(
-                'weak: search="exact" cannot be had with gaussian answers: expected masses are '
-                'computed at the edges of bins; use search="auto" or "binned"'
-            )
+    is_exact = isinstance(weak, ColumnLearner) and weak.search == "exact"
+    if isinstance(observation, Gaussian) and is_exact:
+        raise ValueError(
+            'weak: search="exact" cannot be had with gaussian answers: expected masses are '
+            'computed at the edges of bins; use search="auto" or "binned"'
+        )
 
 
 def as_searched(weak: Weak, observation: Observation) -> Weak:

@@ -197,6 +197,8 @@ def _projections(
     return weak.projections(
         source, source_rows, None if weights is None else _scaled(weights[rows])
     )
+
+
 def _prepare_rows(X: Any, y: Any, sample_weight: Any) -> TrainingData:
     """Arrange the arguments of a builder for a weak learner that is given rows of X."""
     given = as_rows(X)

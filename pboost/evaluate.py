@@ -10,8 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import walk
 from pboost.checks import as_weights, check_choice, check_finite
-from pboost.graph import OUT, DecisionGraph, FloatArray
-from pboost.matching import input_values, is_second_label, match_columns
+from pboost.graph import DecisionGraph, FloatArray
+from pboost.matching import (
+    count_rows,
+    input_values,
+    is_second_label,
+    match_columns,
+    match_rows,
+)
+from pboost.oracle_evaluate import asks_functions, hard_exits, refuse_oracles, walk_functions
+from pboost.passages import Here, Take, passages
 from pboost.projections import Projections
 from pboost.rng import Seed
 from pboost.soft_evaluate import expectation, sampled_score
@@ -42,7 +50,8 @@ def decision_function(
         the training order.
     route : {"hard", "expected", "sample"}
         "hard": each row takes the exits on whose side it lies. "expected": the expectation under
-        the answers assumed in training. "sample": the mean over random walks with those answers.
+        the answers assumed in training. "sample": the mean over random walks with those answers;
+        oracles are asked anew in each.
     rng : None, int or numpy.random.Generator
         For ``route="sample"``; the same seed gives the same answers for any number of threads.
     draws : int
@@ -63,7 +72,8 @@ def decision_function(
     ValueError
         If X has other columns than the training data, or a value that is not finite; or if the
         route is not hard and the model's answers depend on the class of a row; or if `sigma` is
-        given where nothing depends on it, or missing where the model knows none.
+        given where nothing depends on it, or missing where the model knows none; or if the route
+        is "expected" and the model asks oracles, of which only answers are known.
 
     Examples
     --------
@@ -172,30 +182,26 @@ def staged_decision_function(model: DecisionGraph, X: Any) -> Iterator[FloatArra
     >>> [int((values > 0).sum()) for values in pb.staged_decision_function(model, X)]
     [3, 3, 2]
     """
-    return _stages(model, input_values(model, X))
+    if asks_functions(model):
+        rows = match_rows(model, X)
+        return _stages(model, rows.n_rows, hard_exits(model, rows))
+    values = input_values(model, X)
+
+    def take(node: int, here: Here) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = values[here, model.feature[node]] > model.threshold[node]
+        return found
+
+    return _stages(model, len(values), take)
 
 
-def _stages(model: DecisionGraph, values: FloatArray) -> Iterator[FloatArray]:
-    score = np.full(len(values), model.bias)
+def _stages(model: DecisionGraph, n: int, take: Take) -> Iterator[FloatArray]:
+    score = np.full(n, model.bias)
     stages = model.record.stages
     is_stage = np.full(model.n_nodes, stages is None)
     if stages is not None:
         is_stage[stages - 1] = True
-    # Rows that have arrived at nodes to come; a slice where it is all of them, which is faster.
-    waiting: dict[int, list[Any]] = {0: [slice(None)]}
-    for node in range(model.n_nodes):
-        parts = waiting.pop(node)
-        here = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        taken = values[here, model.feature[node]] > model.threshold[node]
-        score[here] += np.where(taken, model.vote[node, 1], model.vote[node, 0])
-        below, above = model.next[node].tolist()
-        if below == above:
-            waiting.setdefault(below, []).append(here)
-        else:
-            rows = np.arange(len(values))[here]
-            waiting.setdefault(below, []).append(rows[~taken])
-            waiting.setdefault(above, []).append(rows[taken])
-        waiting.pop(OUT, None)
+    for node, (here, above) in enumerate(passages(model, n, take)):
+        score[here] += np.where(above, model.vote[node, 1], model.vote[node, 0])
         if is_stage[node]:
             yield score.copy()
 
@@ -225,7 +231,8 @@ def evaluation_cost(model: DecisionGraph, X: Any, unit: str = "nodes") -> FloatA
     >>> pb.evaluation_cost(model, X).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
-    if check_choice("unit", unit, UNITS) == "nodes":
+    # No two nodes ask the same function.
+    if check_choice("unit", unit, UNITS) == "nodes" or asks_functions(model):
         return _walk(model, X, True)[1]
     values = input_values(model, X)
     columns = np.arange(model.n_features + 1, dtype=np.int32)
@@ -274,7 +281,8 @@ def certificate(
     ------
     ValueError
         If only one of X and y is given, or y holds other labels than the model, or `sigma` is
-        given for a model that is not gaussian, or missing where the model knows none.
+        given for a model that is not gaussian, or missing where the model knows none; or if
+        answers were drawn in training (`pboost.observation.sampled`, `pboost.weak.oracle`).
 
     Examples
     --------
@@ -292,7 +300,13 @@ def certificate(
         return float(model.record.certificate[-1])
     if X is None or y is None:
         raise ValueError("certificate: X and y must be given together")
-    n = len(match_columns(model, X).values)
+    if model.is_estimated:
+        raise ValueError(
+            "model: its certificate is an estimate from answers drawn in training, which cannot "
+            "be computed anew"
+        )
+    refuse_oracles(model, "the certificate")
+    n = count_rows(model, X)
     weights = as_weights(sample_weight, n)
     second = is_second_label(model, y, n)
     if model.is_exact and sigma is None:
@@ -317,6 +331,8 @@ def _plain(model: DecisionGraph, X: Any) -> NDArray[Any]:
 
 def _walk(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray, FloatArray]:
     """Return the decision values and, if counting, the numbers of nodes evaluated."""
+    if asks_functions(model):
+        return walk_functions(model, X)
     values = _plain(model, X)
     n, d = values.shape
     projections = model.inputs.arrays() if isinstance(model.inputs, Projections) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,13 @@ import numpy as np
 
 from pboost.checks import is_frame
 from pboost.graph import ABOVE, BELOW, OUT, DecisionGraph
-from pboost.matching import input_values
+from pboost.inputs import Inputs
+from pboost.matching import input_values, match_rows
+from pboost.oracles import Oracles
+from pboost.rows import as_array
+
+#: How tests of columns are written.
+_NO_INPUTS = Inputs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,8 @@ class PathTest:
         Vote of that exit.
     total : float
         Decision value after it.
+    said : str
+        What was found, in words, where it is no comparison.
     """
 
     node: int
@@ -41,13 +50,12 @@ class PathTest:
     answer: int
     vote: float
     total: float
+    said: str = ""
 
     def __str__(self) -> str:
         sign = "<=" if self.answer == BELOW else "> "
-        return (
-            f"node {self.node}: {self.name} = {self.value:.6g} {sign} {self.threshold:.6g}, "
-            f"vote {self.vote:+.4f}, total {self.total:+.4f}"
-        )
+        said = self.said or f"{self.name} = {self.value:.6g} {sign} {self.threshold:.6g}"
+        return f"node {self.node}: {said}, vote {self.vote:+.4f}, total {self.total:+.4f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,22 +114,42 @@ def explain(model: DecisionGraph, x: Any) -> Explanation:
     node 0: x[0] = 2.5 >  1.5, vote +4.2587, total +4.2587
     decision value +4.2587: yes
     """
-    if not is_frame(x):
-        x = np.atleast_2d(np.asarray(x))
-    values = input_values(model, x)
-    if len(values) != 1:
-        raise ValueError(f"x: expected one row, got {len(values)}")
-    row, names = values[0], input_names(model)
+    value_of, names = _row_values(model, x), input_names(model)
     tests, total, node = [], model.bias, 0 if model.n_nodes else OUT
     while node != OUT:
         feature, threshold = int(model.feature[node]), float(model.threshold[node])
-        answer = ABOVE if row[feature] > threshold else BELOW
+        value = value_of(feature)
+        answer = ABOVE if value > threshold else BELOW
         vote = float(model.vote[node, answer])
         total += vote
-        value = float(row[feature])
-        tests.append(PathTest(node, names[feature], value, threshold, answer, vote, total))
+        said = model.inputs is not None and model.inputs.answer(names[feature], value)
+        test = PathTest(node, names[feature], value, threshold, answer, vote, total, said or "")
+        tests.append(test)
         node = int(model.next[node, answer])
     return Explanation(tuple(tests), model.bias, total, model.labels[int(total > 0)].item())
+
+
+def _row_values(model: DecisionGraph, x: Any) -> Callable[[int], float]:
+    """Return the function that gives the numbers that nodes compare, of one row."""
+    if isinstance(model.inputs, Oracles):
+        functions, shape = model.inputs, model.inputs.row_shape
+        if not is_frame(x):
+            x = as_array(x)
+            # One row as the function would be given it, or a matrix of one row.
+            x = x[None] if x.shape == shape or (shape is None and x.ndim == 1) else x
+        rows = match_rows(model, x)
+        _check_one(rows.n_rows)
+        return lambda number: float(functions.value(number, rows, np.arange(1))[0])
+    if not is_frame(x):
+        x = np.atleast_2d(np.asarray(x))
+    values = input_values(model, x)
+    _check_one(len(values))
+    return lambda feature: float(values[0, feature])
+
+
+def _check_one(n_rows: int) -> None:
+    if n_rows != 1:
+        raise ValueError(f"x: expected one row, got {n_rows}")
 
 
 def describe(model: DecisionGraph) -> str:
@@ -167,8 +195,10 @@ def describe(model: DecisionGraph) -> str:
             f"vote {model.vote[node, exit_]:+.4f}, {_where(int(model.next[node, exit_]))}"
             for exit_ in (BELOW, ABOVE)
         )
-        name = names[model.feature[node]]
-        lines.append(f"node {node}: {name} <= {model.threshold[node]:.6g}: {below}; else {above}")
+        name, threshold = names[model.feature[node]], float(model.threshold[node])
+        question = _NO_INPUTS if model.inputs is None else model.inputs
+        test = question.question(name, threshold)
+        lines.append(f"node {node}: {test}: {below}; else {above}")
     return "\n".join(lines)
 
 

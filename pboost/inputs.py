@@ -49,6 +49,11 @@ class Inputs:
     def members(self) -> dict[str, NDArray[Any]]:
         """Return the arrays to be stored in a model file, by their names there."""
         raise NotImplementedError
+
     def question(self, name: str, threshold: float) -> str:
         """Return how a test of the number called `name` is written, exit 0 meaning yes."""
         return f"{name} <= {threshold:.6g}"
+
+    def answer(self, name: str, value: float) -> str:
+        """Return what was found for one row, in words, where it is no comparison; else nothing."""
+        return ""

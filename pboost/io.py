@@ -24,6 +24,7 @@ from pboost._files import replace_file
 from pboost._version import __version__
 from pboost.errors import ModelFileError
 from pboost.graph import COLUMNS, DecisionGraph, TrainingRecord
+from pboost.oracles import Oracles
 
 __all__ = ["load", "save"]
 
@@ -67,7 +68,8 @@ def save(model: DecisionGraph, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     TypeError
-        If `model` is not a model, or its labels or settings cannot be stored without pickling.
+        If `model` is not a model, or its labels, settings or weak classifiers (those of
+        `pboost.weak.oracle` and `from_estimator`) cannot be stored without pickling.
     OSError
         If the file cannot be written. What `path` held before is then unchanged, unless it was
         only the directory that could not be flushed after the renaming.
@@ -89,6 +91,11 @@ def save(model: DecisionGraph, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(model, DecisionGraph):
         raise TypeError(f"model: expected a model such as fit_adaboost returns, got {model!r}")
+    if isinstance(model.inputs, Oracles):
+        raise TypeError(
+            "model: its weak classifiers are functions, which cannot be stored without pickling; "
+            "pickle the model, or fit it again"
+        )
     replace_file(path, _pack(model))
 
 

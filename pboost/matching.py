@@ -17,6 +17,8 @@ from pboost.checks import (
     is_frame,
 )
 from pboost.graph import DecisionGraph, FloatArray
+from pboost.oracles import Oracles
+from pboost.rows import Rows, as_rows, pick_columns
 
 
 def match_columns(model: DecisionGraph, X: Any) -> Features:
@@ -30,8 +32,31 @@ def match_columns(model: DecisionGraph, X: Any) -> Features:
     return features
 
 
+def match_rows(model: DecisionGraph, X: Any) -> Rows:
+    """Return X as rows of anything, with the model's columns in the model's order."""
+    rows = as_rows(X)
+    order = _order(model, rows.names)
+    if order is not None:
+        rows = as_rows(pick_columns(rows.source, order))
+    if rows.n_features != model.n_features:
+        raise ValueError(f"X: expected {model.n_features} columns, got {rows.n_features}")
+    shape = model.inputs.row_shape if isinstance(model.inputs, Oracles) else None
+    if shape is not None and rows.row_shape is not None and rows.row_shape != shape:
+        raise ValueError(f"X: expected rows of shape {shape}, got {rows.row_shape}")
+    return rows
+
+
+def count_rows(model: DecisionGraph, X: Any) -> int:
+    """Return the number of rows of X, once it is sure that the model takes them."""
+    if isinstance(model.inputs, Oracles):
+        return match_rows(model, X).n_rows
+    return len(match_columns(model, X).values)
+
+
 def input_values(model: DecisionGraph, X: Any) -> FloatArray:
     """Return the finite numbers (n, n_inputs) that the nodes of a model compare, made of rows X."""
+    if isinstance(model.inputs, Oracles):
+        return model.inputs.values(match_rows(model, X))
     features = match_columns(model, X)
     check_finite(features)
     if model.inputs is None:
@@ -69,7 +94,7 @@ def match_sigma(model: DecisionGraph, X: Any, sigma: Any) -> FloatArray:
 
 
 def _order(model: DecisionGraph, found: tuple[str, ...] | None) -> list[int] | None:
-    """Return where the model's columns stand among those found; None where they need no order."""
+    """Return the places of the model's columns among those found, None where they stay."""
     names = model.feature_names
     if names is None or found is None or names == found:
         return None

@@ -59,6 +59,10 @@ class Oracles(Inputs):
         """Return how the test of a node is written."""
         return f"{name} answers -1" if self.is_random else super().question(name, threshold)
 
+    def answer(self, name: str, value: float) -> str:
+        """Return what an oracle answered, in words."""
+        return f"{name} answers {value:+.0f}" if self.is_random else ""
+
     def select(self, kept: NDArray[np.int32]) -> Oracles:
         """Return some of the functions only."""
         return Oracles(

@@ -95,9 +95,7 @@ class SampledObserver(Observer):
         Gives the key of the random numbers.
     """
 
-    def __init__(
-        self, observation: Sampled, of: Observer, generator: np.random.Generator
-    ) -> None:
+    def __init__(self, observation: Sampled, of: Observer, generator: np.random.Generator) -> None:
         super().__init__(of.search)
         self.observation, self.of, self.needs_class = observation, of, of.needs_class
         self._key = draw_key(generator)
@@ -167,5 +165,3 @@ def drawing(search: WeakSearch, above: FloatArray, key: int, question: int) -> I
 def draw_key(generator: np.random.Generator) -> int:
     """Return the key of the random numbers of one fit."""
     return int(generator.integers(2**64, dtype=np.uint64))
-
-

@@ -12,6 +12,13 @@ from pboost.checks import check_integer
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.matching import input_values, is_second_label, match_sigma
 from pboost.observation import CERTAIN
+from pboost.oracle_evaluate import (
+    asks_functions,
+    functions_of,
+    propagate_functions,
+    refuse_oracles,
+    sample_functions,
+)
 from pboost.rng import Seed, as_generator
 from pboost.threads import Workers, resolve_threads
 
@@ -45,7 +52,8 @@ def reach(
     ------
     ValueError
         If the answers depend on the class and no labels are given, or on standard deviations
-        that neither the model nor `sigma` gives.
+        that neither the model nor `sigma` gives, or are those of oracles, whose probabilities are
+        not known.
 
     Examples
     --------
@@ -56,6 +64,9 @@ def reach(
     >>> pb.reach(model, X).round(3)[0].tolist()
     [1.0, 0.25, 0.188]
     """
+    refuse_oracles(model, "reach")
+    if asks_functions(model) and model.is_estimated:
+        return propagate_functions(model, X)[1]
     values, noise = input_values(model, X), match_sigma(model, X, sigma)
     label = _classes(model, y, len(values))
     out = np.empty((len(values), model.n_nodes))
@@ -74,6 +85,10 @@ def expectation(
     `second` says which rows have the model's second label; None where answers do not depend on it
     and the loss is not wanted.
     """
+    refuse_oracles(model, 'route="expected"')
+    if asks_functions(model) and model.is_estimated:
+        score = propagate_functions(model, X)[0]
+        return score, np.full_like(score, np.nan)
     values, noise = input_values(model, X), match_sigma(model, X, sigma)
     label = _classes(model, None, len(values)) if second is None else second.astype(np.uint8)
     score, loss = np.empty(len(values)), np.empty(len(values))
@@ -89,8 +104,11 @@ def expectation(
 
 def sampled_score(model: DecisionGraph, X: Any, rng: Seed, draws: int, sigma: Any) -> FloatArray:
     """Return the mean decision value of each row over random walks."""
-    draws = check_integer("draws", draws, least=1)
-    key = int(as_generator(rng).integers(2**64, dtype=np.uint64))
+    draws, generator = check_integer("draws", draws, least=1), as_generator(rng)
+    if asks_functions(model) and (functions_of(model).is_random or model.is_estimated):
+        _classes(model, None, 0)
+        return sample_functions(model, X, generator, draws)
+    key = int(generator.integers(2**64, dtype=np.uint64))
     values, noise = input_values(model, X), match_sigma(model, X, sigma)
     _classes(model, None, len(values))
     score, answer = np.empty(len(values)), tables(model)

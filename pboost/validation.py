@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.checks import as_features, as_labels, as_weights, check_integer, is_frame
+from pboost.checks import as_labels, as_weights, check_integer
 from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.evaluate import evaluation_cost, predict
 from pboost.graph import DecisionGraph, FloatArray, IntArray, freeze
 from pboost.rng import as_generator
+from pboost.rows import as_rows
 
 Select: TypeAlias = Callable[[NDArray[np.intp]], Any]
 
@@ -200,15 +201,8 @@ def _row_selectors(X: Any) -> tuple[Select, Select, int]:
         )
     if isinstance(X, BinnedColumns):
         raise TypeError("X: BinnedColumns hold no values to predict from; pass X or SortedColumns")
-    if hasattr(X, "iloc"):  # pandas and its like
-        select: Select = X.iloc.__getitem__
-    elif is_frame(X) and hasattr(X, "take"):  # pyarrow
-        select = X.take
-    elif is_frame(X):  # polars, narwhals
-        select = X.__getitem__
-    else:
-        select = as_features(X).values.__getitem__
-    return select, select, len(X)
+    rows = as_rows(X)
+    return rows.take, rows.take, rows.n_rows
 
 
 def _assign(
