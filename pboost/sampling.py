@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -75,11 +76,17 @@ class Sample:
         total = (self.draws + 2 * prior) * sum(whole)
         return 2 * sum(math.sqrt(n / total) * math.sqrt(p / total) for n, p in (below, above))
 
-    def estimates(self) -> FloatArray:
-        """Return the estimated probability of exit 1 of each row."""
-        if self._estimator == "map":
-            return (self.counts + 1.0) / (self.draws + 2)
-        return np.asarray(self.counts / self.draws, dtype=np.float64)
+    def estimate(self) -> Callable[[], FloatArray]:
+        """Return what computes the estimated probability of exit 1 of each row."""
+        # Holds the counts and nothing else that takes memory.
+        return partial(estimates, self.counts, self.draws, self._estimator)
+
+
+def estimates(counts: Counts, draws: int, estimator: str) -> FloatArray:
+    """Return the estimated probability of an answer that was given `counts` times."""
+    if estimator == "map":
+        return (counts + 1.0) / (draws + 2)
+    return np.asarray(counts / draws, dtype=np.float64)
 
 
 class SampledObserver(Observer):
@@ -104,6 +111,8 @@ class SampledObserver(Observer):
     def begin(self, cut: Any, weights: Weights, reach: Reach) -> Sample:
         """Return a sample of a weak classifier that has not been asked yet."""
         answers = self.of.ask(cut, weights, reach)
+        if self.needs_class:
+            self.search.fill_fixed(weights)  # `reach` may have used the array
         return self.sample(answers.above(), weights, answers.table)
 
     def sample(self, above: FloatArray, weights: Weights, table: FloatArray | None) -> Sample:
@@ -123,7 +132,7 @@ class SampledObserver(Observer):
 
     def answers(self, sample: Sample) -> RowAnswers:
         """Return what a sample says of the answers."""
-        return RowAnswers(self.search, sample.estimates, sample.weights, sample.table)
+        return RowAnswers(self.search, sample.estimate(), sample.weights, sample.table)
 
     def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
         """Return how nodes answer when the answers are not estimated."""

@@ -251,7 +251,8 @@ class SoftTree:
         """Return the best split of an exit; computes its weights."""
         weights = self.weigh(exit_)
         self.release(exit_)
-        cut = self.observer.search.best(weights)
+        # Both classes must have weight; what is left of absent rows is 0 in fixed point.
+        cut = self.observer.search.best(weights) if min(weights.masses) > 0 else None
         if cut is None:
             return None
         exit_.weights = weights.real

@@ -68,11 +68,13 @@ class Setting:
     def __init__(
         self, X, y, *, observation="exact", rate=0.0, criterion="kearns-mansour", votes="domain",
         smoothing=1e-4, learning_rate=1.0, sample_weight=None, max_bins=None,
-        min_weight=0.0, min_count=1,
+        min_weight=0.0, min_count=1, sampling=None,
     ):  # fmt: skip
+        self.sampling = sampling
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
         keep = weight > 0
         self.X, self.y = np.asarray(X, dtype=np.float64)[keep], np.asarray(y)[keep]
+        self.rows = np.flatnonzero(keep)
         self.D = weight[keep] / math.fsum(weight[keep])
         self.observation, self.rate = observation, rate
         self.rule = {"domain": domain_votes, "symmetric": symmetric_votes}[votes]
@@ -94,6 +96,8 @@ class Setting:
         above = self.X[:, stump[0]] > stump[1]
         table = answer_table(self.observation, self.rate, above, self.y, self.D * p)
         both = exit_probabilities(table, above, self.y)
+        if self.sampling is not None:
+            both = self.sampling.estimate(both[1], w, self.y, self.rows)
         masses = [class_masses(w * q, self.y, True) for q in both]
         votes = self.rule(masses, *self.rates)
         after = [(w * q * np.exp(-v * self.y), p * q) for q, v in zip(both, votes, strict=True)]
@@ -151,7 +155,7 @@ def fit_soft_tree(
 ):
     """Grow a tree whose nodes answer as the observation model says."""
     s = Setting(X, y, **options)
-    exact = s.observation == "exact"
+    exact = s.observation == "exact" and s.sampling is None
     max_depth = math.inf if max_depth is None else max_depth
     nodes = math.inf if nodes is None else nodes
 
