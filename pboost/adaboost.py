@@ -80,7 +80,7 @@ def fit_adaboost(
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
     rng : None, int or numpy.random.Generator
-        Source of randomness for weak learners that draw; stumps draw nothing.
+        Source of randomness for weak learners that draw; those with a seed and stumps do not.
     n_threads : int or None
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional

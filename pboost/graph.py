@@ -79,9 +79,9 @@ class DecisionGraph:
     Attributes
     ----------
     feature : ndarray of int32, shape (n_nodes,)
-        Column that the weak classifier reads.
+        Column that the weak classifier reads, or number among `inputs`.
     threshold : ndarray of float64, shape (n_nodes,)
-        In the units of that column.
+        In the units of what it compares.
     next : ndarray of int32, shape (n_nodes, 2)
         Node to which each exit leads, -1 where it leads out of the graph.
     vote : ndarray of float64, shape (n_nodes, 2)
@@ -102,7 +102,8 @@ class DecisionGraph:
         Probability that a row takes exit 1, by the side of the threshold on which it lies (0:
         below, 1: above) and by its class, as assumed in training; None where answers are exact.
     inputs : Inputs or None
-        What `feature` counts, where it is not the columns of X.
+        What `feature` counts, where it is not the columns of X: ``inputs.values(X)`` are the
+        numbers that are compared, ``inputs.names(columns)`` how they are written.
     sigma : ndarray of float64, shape (n_features,), or None
         Standard deviation of the error with which each column of X was measured, as assumed in
         training; all NaN where each cell of the training X had its own, None where answers are

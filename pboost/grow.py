@@ -38,9 +38,9 @@ class StepRecord:
     node : int
         Index of the node.
     feature : int
-        Column that it reads.
+        Column that it reads; the direction, counted from 0, where weak classifiers are affine.
     threshold : float
-        In the units of that column.
+        In the units of what it compares.
     votes : tuple of float
         Votes of its two exits.
     bound : float

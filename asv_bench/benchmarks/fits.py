@@ -58,6 +58,25 @@ class ShallowTree:
         pb.fit_boosted_tree(self.X, self.y, nodes=None, max_depth=6, weak=self.weak, n_threads=1)
 
 
+class Affine:
+    params = ([10_000], SEARCHES, N_THREADS)
+    param_names = ("n_rows", "search", "n_threads")
+    setup_cache = AdaBoost.setup_cache
+
+    def setup(self, data, n_rows, search, n_threads):
+        self.X, self.y = data[n_rows, N_FEATURES[0]]
+        self.options = {
+            "weak": pb.weak.affine(search=search, directions=100),
+            "n_threads": n_threads,
+        }
+
+    def time_fit_adaboost(self, data, n_rows, search, n_threads):
+        pb.fit_adaboost(self.X, self.y, rounds=ROUNDS, **self.options)
+
+    def time_fit_boosted_tree(self, data, n_rows, search, n_threads):
+        pb.fit_boosted_tree(self.X, self.y, nodes=100, **self.options)
+
+
 class TestError:
     """Held-out error; the Bayes error is about 0.20."""
 

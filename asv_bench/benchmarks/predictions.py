@@ -5,11 +5,16 @@ import pboost as pb
 from .common import additive, median_cpu
 
 N_FEATURES = 20
-MODELS = ["100 stumps", "tree of depth 6", "full tree"]
+MODELS = ["100 stumps", "tree of depth 6", "full tree", "100 affine", "affine tree"]
 DTYPES = ["float32", "float64"]
 
 
 def fitted(kind, X, y):
+    if "affine" in kind:
+        weak = pb.weak.affine(directions=100)
+        if kind == "100 affine":
+            return pb.fit_adaboost(X, y, rounds=100, weak=weak)
+        return pb.fit_boosted_tree(X, y, nodes=None, weak=weak)
     if kind == "100 stumps":
         return pb.fit_adaboost(X, y, rounds=100)
     return pb.fit_boosted_tree(X, y, nodes=None, max_depth=6 if "depth" in kind else None)
