@@ -119,12 +119,12 @@ class StumpSearch(WeakSearch):
 
         parts = self.workers.run(work, data.n_rows)
         if inside:
-            change = reweight.reweight_bin(
+            mass = reweight.reweight_bin(
                 self._order[cut.feature], starts[cut.cut_bin], cut.position,
                 starts[cut.cut_bin + 1], data.n_negative, factors, target.scale, target.real,
                 target.fixed,
             )  # fmt: skip
-            parts.append(change)
+            parts.append(mass)
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
 
 

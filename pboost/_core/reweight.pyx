@@ -27,11 +27,12 @@ def reweight(
 ):
     """Reweight rows start..stop-1 by their bin codes.
 
-    Rows of `cut_bin` lie below the cut, or keep their weights, to be dealt with by `reweight_bin`,
-    if `leave_bin`. IN codes (n,) of the cut feature, factor (2 sides, 2 classes), source; OUT weight, fixed.
+    Rows of `cut_bin` lie below the cut, or, if `leave_bin`, keep their weights and count as 0, to be
+    dealt with by `reweight_bin`. IN codes (n,) of the cut feature, factor (2 sides, 2 classes), source; OUT weight, fixed.
     Returns the fixed-point mass of class -1 and of class +1 among these rows.
     """
     cdef double[2][MAX_BINS] by_code
+    cdef double[MAX_BINS] scale_of
     cdef Py_ssize_t i, middle, n = weight.shape[0]
     cdef int64_t negative = 0, positive = 0
     cdef int b, k
@@ -42,16 +43,19 @@ def reweight(
         for k in range(2):
             for b in range(MAX_BINS):
                 by_code[k][b] = factor[b > cut_bin, k]
+                scale_of[b] = scale
             if leave_bin:
                 by_code[k][cut_bin] = 1.0
+                # A source weight need not fit into the scale of what it becomes.
+                scale_of[cut_bin] = 0.0
         middle = min(max(n_negative, start), stop)
         for i in range(start, middle):
             weight[i] = max(source[i] * by_code[0][codes[i]], LEAST_WEIGHT)
-            fixed[i] = rounded(weight[i] * scale)
+            fixed[i] = rounded(weight[i] * scale_of[codes[i]])
             negative += fixed[i]
         for i in range(middle, stop):
             weight[i] = max(source[i] * by_code[1][codes[i]], LEAST_WEIGHT)
-            fixed[i] = rounded(weight[i] * scale)
+            fixed[i] = rounded(weight[i] * scale_of[codes[i]])
             positive += fixed[i]
     return negative, positive
 
@@ -63,23 +67,22 @@ def reweight_bin(
 ):
     """Reweight the rows of the bin that holds the cut: sorted rows start..stop-1.
 
-    Those from `position` on lie above. INOUT weight, which still holds their source weights, and
-    fixed. Returns the change of the fixed-point mass of either class.
+    Those from `position` on lie above. INOUT weight, which still holds their source weights; OUT
+    fixed. Returns their fixed-point mass of class -1 and of class +1.
     """
     cdef Py_ssize_t i
-    cdef int64_t[2] change
+    cdef int64_t[2] mass
     cdef int32_t row
     cdef int k
-    change[0] = change[1] = 0
+    mass[0] = mass[1] = 0
     with nogil:
         for i in range(start, stop):
             row = row_of(order[i])
             k = row >= n_negative
-            change[k] -= fixed[row]
             weight[row] = max(weight[row] * factor[i >= position, k], LEAST_WEIGHT)
             fixed[row] = rounded(weight[row] * scale)
-            change[k] += fixed[row]
-    return change[0], change[1]
+            mass[k] += fixed[row]
+    return mass[0], mass[1]
 
 
 def reweight_rows(

@@ -60,6 +60,15 @@ def test_continuous_data(observation, growth):
         assert model.n_nodes == 12
 
 
+def test_exits_much_lighter_than_what_they_split_off():
+    # Rows of the bin that holds a cut once weighed more than the new exit's scale can hold.
+    X, y = pb.datasets.nine_circles(200, rng=4)
+    answers = pb.observation.adatree2()
+    model = pb.fit_boosted_tree(X, y, nodes=128, growth="look-ahead", observation=answers)
+    assert model.n_nodes == 128
+    assert_certified(model, Problem(X, y, None))
+
+
 @pytest.mark.parametrize("observation", ["exact", *OBSERVATIONS])
 @pytest.mark.parametrize("n", [2, 3])
 def test_few_rows(observation, n):
