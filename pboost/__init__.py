@@ -18,6 +18,7 @@ from pboost.explanation import Explanation, describe, explain
 from pboost.graph import DecisionGraph, TrainingRecord
 from pboost.io import load, save
 from pboost.matryoshka import fit_matryoshka
+from pboost.pruning import prefix
 from pboost.soft_evaluate import reach
 from pboost.validation import CrossValidation, cross_validate
 
@@ -46,6 +47,7 @@ __all__ = [
     "observation",
     "predict",
     "predict_proba",
+    "prefix",
     "reach",
     "save",
     "sort_columns",

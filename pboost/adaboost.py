@@ -27,6 +27,7 @@ from pboost.nodes import NodeList
 from pboost.observation import CERTAIN, Exact, Observation
 from pboost.rng import as_generator
 from pboost.sampling import SampledObserver
+from pboost.stopping import EarlyStopping, Validation
 from pboost.stopwatch import StopwatchObserver
 from pboost.threads import Workers, resolve_threads
 from pboost.weak import Stump, Weak
@@ -51,6 +52,8 @@ def fit_adaboost(
     learning_rate: float = 1.0,
     sample_weight: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
+    validation: Validation = None,
+    patience: int | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
 ) -> DecisionGraph:
@@ -80,7 +83,15 @@ def fit_adaboost(
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
     rng : None, int or numpy.random.Generator
-        Source of randomness for weak learners that draw; those with a seed and stumps do not.
+        Source of randomness for rows held out and for weak learners that draw; those with a seed
+        and stumps do not.
+    validation : tuple or float, optional
+        Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
+        sample_weight)``, or a share in (0, 0.5] of the rows of either class, drawn with `rng` and
+        held out. The model returned is the first, of those that growth went through, with the
+        least error on these rows; ``record.validation`` holds all errors.
+    patience : int, optional
+        With `validation`: growth ends after so many rounds without a new least error; default 50.
     n_threads : int or None
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
@@ -120,7 +131,9 @@ def fit_adaboost(
     rule = vote_rule(check_choice("votes", votes, VOTES), smoothing, learning_rate)
     callback = check_callback(callback)
     generator = as_generator(rng)
-    data = prepare(X, y, sample_weight, as_searched(weak, observation), n_threads)
+    stopping = EarlyStopping(validation, patience, X, y, sample_weight, generator)
+    data = prepare(X, y, stopping.sample_weight, as_searched(weak, observation), n_threads)
+    callback = stopping.watch(data, callback)
     settings = {
         "builder": "fit_adaboost",
         "rounds": rounds,
@@ -129,6 +142,7 @@ def fit_adaboost(
         "smoothing": rule.smoothing,
         "learning_rate": rule.learning_rate,
         "weak": weak.settings(),
+        **stopping.settings,
     }
     with Workers(resolve_threads(n_threads, data.cells)) as workers:
         weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
@@ -137,7 +151,7 @@ def fit_adaboost(
             observer = StopwatchObserver(observer, rule)
         chain = _Chain(observer, weights, rule)
         stop_reason = chain.grow(rounds, callback)
-    return chain.nodes.model(data, rule, settings, stop_reason)
+    return stopping.best(chain.nodes.model(data, rule, settings, stop_reason))
 
 
 class _Chain:

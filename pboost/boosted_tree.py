@@ -23,6 +23,7 @@ from pboost.grow import (
 from pboost.observation import Exact, Observation
 from pboost.rng import as_generator
 from pboost.soft_growth import SoftTree
+from pboost.stopping import EarlyStopping, Validation
 from pboost.threads import Workers, resolve_threads
 from pboost.tree_growth import TreeArrays, grow_tree
 from pboost.weak import ColumnLearner, Stump, Weak
@@ -45,6 +46,8 @@ def fit_boosted_tree(
     learning_rate: float = 1.0,
     sample_weight: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
+    validation: Validation = None,
+    patience: int | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
 ) -> DecisionGraph:
@@ -82,7 +85,15 @@ def fit_boosted_tree(
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
     rng : None, int or numpy.random.Generator
-        Source of randomness for weak learners that draw; those with a seed and stumps do not.
+        Source of randomness for rows held out and for weak learners that draw; those with a seed
+        and stumps do not.
+    validation : tuple or float, optional
+        Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
+        sample_weight)``, or a share in (0, 0.5] of the rows of either class, drawn with `rng` and
+        held out. The model returned is the first, of those that growth went through, with the
+        least error on these rows; ``record.validation`` holds all errors.
+    patience : int, optional
+        With `validation`: growth ends after so many nodes without a new least error; default 50.
     n_threads : int or None
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
@@ -128,7 +139,9 @@ def fit_boosted_tree(
             "nodes: expected a number, got None: a tree of uncertain answers has always an exit "
             "that can be split; or give max_depth"
         )
-    data = prepare(X, y, sample_weight, as_searched(weak, observation), n_threads)
+    stopping = EarlyStopping(validation, patience, X, y, sample_weight, generator)
+    data = prepare(X, y, stopping.sample_weight, as_searched(weak, observation), n_threads)
+    callback = stopping.watch(data, callback)
     settings = {
         "builder": "fit_boosted_tree",
         "nodes": nodes,
@@ -139,12 +152,13 @@ def fit_boosted_tree(
         "smoothing": rule.smoothing,
         "learning_rate": rule.learning_rate,
         "weak": weak.settings(),
+        **stopping.settings,
     }
     limits = TreeLimits(max_nodes, depth, growth, target)
     with Workers(resolve_threads(n_threads, data.cells)) as workers:
         if observation.is_exact and isinstance(weak, ColumnLearner):
             arrays = TreeArrays(data, weak, rule, limits)
-            return arrays.model(settings, grow_tree(arrays, workers, callback))
+            return stopping.best(arrays.model(settings, grow_tree(arrays, workers, callback)))
         observer = bind(data, weak, observation, workers, generator)
         tree = SoftTree(data, observer, rule, limits)
-        return tree.model(settings, tree.grow(callback))
+        return stopping.best(tree.model(settings, tree.grow(callback)))

@@ -50,21 +50,26 @@ class TrainingRecord:
     stages : ndarray of int32, shape (n_stages,), or None
         Numbers of nodes with which the model was what its first nodes are now, increasing; the
         last is `n_nodes`. None: each from 1 on. Collecting by sign changes votes of earlier nodes.
+    validation : ndarray of float64, shape (n_grown + 1,), or None
+        Share of the validation rows (weighted) on which the model with its first 0, 1, 2, … nodes
+        errs; nodes that were grown and not kept included. None where growth was not validated.
     """
 
     certificate: FloatArray
     cost: FloatArray
     stop_reason: str
     stages: IntArray | None = None
+    validation: FloatArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "certificate", freeze(self.certificate, np.float64))
         object.__setattr__(self, "cost", freeze(self.cost, np.float64))
-        if self.stages is not None:
-            object.__setattr__(self, "stages", freeze(self.stages, np.int32))
+        for name, dtype in (("stages", np.int32), ("validation", np.float64)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, freeze(getattr(self, name), dtype))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.certificate, self.cost, self.stop_reason, self.stages)
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,6 +280,11 @@ def _check_record(record: TrainingRecord, n: int) -> None:
             raise ValueError(f"record.{name}: expected shape ({n + 1},), got {values.shape}")
         if not (np.isfinite(values).all() and (values >= 0).all()):
             raise ValueError(f"record.{name}: expected finite numbers, none negative")
+    errors = record.validation
+    if errors is not None and not (
+        errors.ndim == 1 and len(errors) > n and ((errors >= 0) & (errors <= 1)).all()
+    ):
+        raise ValueError(f"record.validation: expected at least {n + 1} numbers from 0 to 1")
     stages = record.stages
     if stages is None:
         return

@@ -47,6 +47,8 @@ class StepRecord:
         Part of the certificate that the exit carried which was split.
     certificate : float
         Certificate after the step.
+    parents : tuple of (int, int)
+        The exits (node, exit) that lead to it; none for the root.
     """
 
     node: int
@@ -55,6 +57,7 @@ class StepRecord:
     votes: tuple[float, float]
     bound: float
     certificate: float
+    parents: tuple[tuple[int, int], ...] = ()
 
 
 Callback = Callable[[int, StepRecord], Any]

@@ -46,6 +46,8 @@ _OPTIONAL: dict[str, np.dtype[Any]] = {
     "stages": np.dtype("<i4"),
     **{member: dtype for member, (_, dtype) in projections.MEMBERS.items()},
 }
+#: Members of the training record that only some models have; a reader can do without.
+_OF_RECORD: dict[str, np.dtype[Any]] = {"validation": np.dtype("<f8")}
 #: Kinds of label that have the same bytes on every machine: no long double, no objects.
 _LABEL_KINDS = "biufU"
 _MAX_NUMBER_BYTES = 8
@@ -155,6 +157,7 @@ def _pack(model: DecisionGraph) -> bytes:
             "dtype": array.dtype.str,
             "shape": list(array.shape),
             "sha256": hashlib.sha256(members[name]).hexdigest(),
+            **({"optional": True} if name in _OF_RECORD else {}),
         }
     header: dict[str, Any] = {
         "format": FORMAT,
@@ -193,6 +196,8 @@ def _arrays(model: DecisionGraph) -> dict[str, NDArray[Any]]:
     arrays["labels"] = model.labels
     arrays["certificate"] = model.record.certificate
     arrays["cost"] = model.record.cost
+    if model.record.validation is not None:
+        arrays["validation"] = model.record.validation
     return {name: a.astype(a.dtype.newbyteorder("<"), copy=False) for name, a in arrays.items()}
 
 
@@ -345,7 +350,8 @@ def _read_columns(
     columns = header.get("columns")
     if not isinstance(columns, dict) or not all(isinstance(c, dict) for c in columns.values()):
         raise ModelFileError("header: 'columns' is missing or not a table")
-    known = {**_MEMBERS, **{name: _OPTIONAL[name] for name in _OPTIONAL.keys() & columns.keys()}}
+    some = {**_OPTIONAL, **_OF_RECORD}
+    known = {**_MEMBERS, **{name: some[name] for name in some.keys() & columns.keys()}}
     for name in columns.keys() - known.keys():
         newer = tuple(header["version"]) > VERSION
         if not (newer and columns[name].get("optional") is True):
@@ -383,7 +389,11 @@ def _build(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Dec
             raise ModelFileError(f"header: bad value of {field!r}: {header.get(field)!r}")
     try:
         record = TrainingRecord(
-            arrays["certificate"], arrays["cost"], header["stop_reason"], arrays.get("stages")
+            arrays["certificate"],
+            arrays["cost"],
+            header["stop_reason"],
+            arrays.get("stages"),
+            arrays.get("validation"),
         )
         return DecisionGraph(
             feature=arrays["feature"],

@@ -23,19 +23,24 @@ from pboost.rows import Rows, as_rows, pick_columns
 
 def match_columns(model: DecisionGraph, X: Any) -> Features:
     """Return X as features with the model's columns in the model's order."""
+    return match_names(model.feature_names, model.n_features, X)
+
+
+def match_names(names: tuple[str, ...] | None, n_features: int, X: Any) -> Features:
+    """Return X as features with the columns of training, in the order of training."""
     features = as_features(X)
-    order = _order(model, features.names)
+    order = column_order(names, features.names)
     if order is not None:
-        features = Features(features.values[:, order], model.feature_names)
-    if features.values.shape[1] != model.n_features:
-        raise ValueError(f"X: expected {model.n_features} columns, got {features.values.shape[1]}")
+        features = Features(features.values[:, order], names)
+    if features.values.shape[1] != n_features:
+        raise ValueError(f"X: expected {n_features} columns, got {features.values.shape[1]}")
     return features
 
 
 def match_rows(model: DecisionGraph, X: Any) -> Rows:
     """Return X as rows of anything, with the model's columns in the model's order."""
     rows = as_rows(X)
-    order = _order(model, rows.names)
+    order = column_order(model.feature_names, rows.names)
     if order is not None:
         rows = as_rows(pick_columns(rows.source, order))
     if rows.n_features != model.n_features:
@@ -86,16 +91,15 @@ def match_sigma(model: DecisionGraph, X: Any, sigma: Any) -> FloatArray:
         check_sigma_shape(given, *shape)
         # Of no rows, those of one that nobody asks for: no rows mean that there is no noise.
         found = np.broadcast_to(given, shape if given.ndim == 2 and shape[0] else (1, shape[1]))
-        order = _order(model, column_names(X) if is_frame(X) else None)
+        order = column_order(model.feature_names, column_names(X) if is_frame(X) else None)
         found = found if order is None else found[:, order]
     if model.inputs is not None:
         found = model.inputs.projected(found)
     return np.ascontiguousarray(found)
 
 
-def _order(model: DecisionGraph, found: tuple[str, ...] | None) -> list[int] | None:
-    """Return the places of the model's columns among those found, None where they stay."""
-    names = model.feature_names
+def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -> list[int] | None:
+    """Return the places of the columns of training among those found, None where they stay."""
     if names is None or found is None or names == found:
         return None
     missing = [name for name in names if name not in found]
@@ -111,10 +115,15 @@ def _order(model: DecisionGraph, found: tuple[str, ...] | None) -> list[int] | N
 
 def is_second_label(model: DecisionGraph, y: ArrayLike, n: int) -> NDArray[np.bool_]:
     """Return whether each label is the model's second one."""
+    return is_second(model.labels, y, n)
+
+
+def is_second(values: NDArray[Any], y: ArrayLike, n: int) -> NDArray[np.bool_]:
+    """Return whether each label is the second of the two values of training."""
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise ValueError(f"y: expected {n} labels, one per row of X, got shape {labels.shape}")
-    second = np.asarray(labels == model.labels[1], dtype=bool)
-    if not (second | np.asarray(labels == model.labels[0], dtype=bool)).all():
-        raise ValueError(f"y: expected labels of the model, {model.labels.tolist()}")
+    second = np.asarray(labels == values[1], dtype=bool)
+    if not (second | np.asarray(labels == values[0], dtype=bool)).all():
+        raise ValueError(f"y: expected labels of the model, {values.tolist()}")
     return second

@@ -18,6 +18,7 @@ from pboost.nested_growth import JOINS, NestedGrowth
 from pboost.observation import Exact, Observation
 from pboost.ports import COLLECTS
 from pboost.rng import as_generator
+from pboost.stopping import EarlyStopping, Validation
 from pboost.threads import Workers, resolve_threads
 from pboost.weak import Stump, Weak
 
@@ -42,6 +43,8 @@ def fit_matryoshka(
     learning_rate: float = 1.0,
     sample_weight: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
+    validation: Validation = None,
+    patience: int | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
 ) -> DecisionGraph:
@@ -85,7 +88,15 @@ def fit_matryoshka(
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
     rng : None, int or numpy.random.Generator
-        Source of randomness for weak learners that draw; those with a seed and stumps do not.
+        Source of randomness for rows held out and for weak learners that draw; those with a seed
+        and stumps do not.
+    validation : tuple or float, optional
+        Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
+        sample_weight)``, or a share in (0, 0.5] of the rows of either class, drawn with `rng` and
+        held out. The model returned is the first, of those that growth went through, with the
+        least error on these rows; ``record.validation`` holds all errors.
+    patience : int, optional
+        With `validation`: growth ends after so many nodes without a new least error; default 50.
     n_threads : int or None
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
@@ -103,6 +114,8 @@ def fit_matryoshka(
     ValueError, TypeError
         If the data or an option is not as described, or options do not go together; the message
         names the argument.
+    NotImplementedError
+        For `validation` with ``collect="sign"``.
 
     Notes
     -----
@@ -139,11 +152,18 @@ def fit_matryoshka(
     check_choice("join", join, JOINS)
     sizes, size = _check_sizes(growth, shape, nodes, join)
     check_choice("collect", collect, COLLECTS)
+    if validation is not None and collect == "sign":
+        raise NotImplementedError(
+            'validation: expected None with collect="sign", where the votes of inner nodes are '
+            "replaced when their tree is finished"
+        )
     check_pair(weak, observation)
     rule = vote_rule("domain", smoothing, learning_rate)
     callback = check_callback(callback)
     generator = as_generator(rng)
-    data = prepare(X, y, sample_weight, as_searched(weak, observation), n_threads)
+    stopping = EarlyStopping(validation, patience, X, y, sample_weight, generator)
+    data = prepare(X, y, stopping.sample_weight, as_searched(weak, observation), n_threads)
+    callback = stopping.watch(data, callback)
     settings = {
         "builder": "fit_matryoshka",
         "shape": list(sizes) or None,
@@ -155,14 +175,15 @@ def fit_matryoshka(
         "smoothing": rule.smoothing,
         "learning_rate": rule.learning_rate,
         "weak": weak.settings(),
+        **stopping.settings,
     }
     with Workers(resolve_threads(n_threads, data.cells)) as workers:
         observer = bind(data, weak, observation, workers, generator)
         if size is not None:
             greedy = GreedyGrowth(data, observer, rule, size, collect)
-            return greedy.model(settings, greedy.grow(callback))
+            return stopping.best(greedy.model(settings, greedy.grow(callback)))
         nested = NestedGrowth(data, observer, rule, sizes, collect)
-        return nested.model(settings, nested.grow(join, callback))
+        return stopping.best(nested.model(settings, nested.grow(join, callback)))
 
 
 def _check_sizes(

@@ -32,6 +32,7 @@ class NodeList:
         self._tables: list[FloatArray | None] = []
         self._reach: list[float] = []
         self._stages: list[int] = []
+        self._edges: tuple[tuple[int, int], ...] = ()  # to the node opened last
         self.votes: list[list[float]] = []
         self.certificate = [1.0]
 
@@ -53,7 +54,8 @@ class NodeList:
         with the node.
         """
         node = len(self._cuts)
-        for before, exit_ in edges:
+        self._edges = tuple(edges)
+        for before, exit_ in self._edges:
             self._next[before][exit_] = node
         self._cuts.append(cut)
         self._next.append([OUT, OUT])
@@ -77,8 +79,10 @@ class NodeList:
         """Return the record of the node opened last, at an exit of this bound."""
         cut, (below, above) = self._cuts[-1], self.votes[-1]
         threshold = float(self._observer.search.thresholds([cut])[0])
-        node = len(self._cuts) - 1
-        return StepRecord(node, cut.feature, threshold, (below, above), bound, self.certificate[-1])
+        return StepRecord(
+            len(self._cuts) - 1, cut.feature, threshold, (below, above), bound,
+            self.certificate[-1], self._edges,
+        )  # fmt: skip
 
     def model(
         self,

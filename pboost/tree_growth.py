@@ -96,12 +96,15 @@ class TreeArrays:
         # The kernel names the two rows between which it cut: positions have moved since.
         return np.asarray(midpoint(columns.values(feature, below), columns.values(feature, above)))
 
-    def step_record(self, node: int) -> StepRecord:
-        """Return the record of one opened node."""
+    def newest(self) -> StepRecord:
+        """Return the record of the node opened last."""
+        node = self.n_nodes - 1
         below, above, _, bound, after = self.node_real[node].tolist()
         feature = int(self.node_int[node, 0])
         threshold = float(self.thresholds(node, node + 1)[0])
-        return StepRecord(node, feature, threshold, (below, above), bound, after)
+        _, _, parent, side, *_ = self.exit_int[self.counter[PENDING]].tolist()
+        parents = ((parent, side),) if parent != OUT else ()
+        return StepRecord(node, feature, threshold, (below, above), bound, after, parents)
 
     def open_mass(self) -> float:
         """Return the sum of the boosted weights of all open exits: the certificate."""
@@ -152,7 +155,7 @@ def grow_tree(arrays: TreeArrays, workers: threads.Workers, callback: Callback |
                 status = tree.STATUS["target"]
         if callback is not None and arrays.n_nodes > told:
             told = arrays.n_nodes
-            if callback(told, arrays.step_record(told - 1)):
+            if callback(told, arrays.newest()):
                 return "stopped by the callback"
         if status == tree.STATUS["target"]:
             return "the target certificate is reached"

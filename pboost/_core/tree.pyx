@@ -313,7 +313,7 @@ def open_root(arrays):
 def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
     """Open exits until about `cells` cells are done; an exit of more than `large` cells is left.
 
-    Returns one of STATUS. After "large", the exit in counter[PENDING] waits for
+    Returns one of STATUS. counter[PENDING] is the exit taken last; after "large" it waits for
     `search_pending`, `split_pending` and `partition_pending`.
     """
     cdef Tree t = read_tree(arrays)
@@ -329,9 +329,9 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
                 status = PAUSED
                 break
             e = pop(&t)
+            t.counter[PENDING] = e
             size = (t.exit_int[EXIT_INTS * e + STOP] - t.exit_int[EXIT_INTS * e + START]) * t.d
             if size > large:
-                t.counter[PENDING] = e
                 status = LARGE
                 break
             done += size

@@ -1,0 +1,70 @@
+"""Models made smaller."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from pboost.checks import check_integer
+from pboost.graph import OUT, DecisionGraph
+
+
+def prefix(model: DecisionGraph, n_nodes: int) -> DecisionGraph:
+    """Return the model with its first nodes only.
+
+    Parameters
+    ----------
+    model : DecisionGraph
+        A fitted model.
+    n_nodes : int
+        Number of nodes to keep, 1 to ``model.n_nodes``. Exits that led to others lead out.
+
+    Returns
+    -------
+    DecisionGraph
+        The model as it was when so many nodes had been opened. Its record is that of these nodes,
+        and ``record.stop_reason`` says that it was cut.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `n_nodes` is not as described, or the model was collected by sign: there the votes of
+        inner nodes were replaced when a tree was finished.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.arange(8.0).reshape(-1, 1)
+    >>> model = pb.fit_adaboost(X, [0, 1, 1, 0, 1, 0, 0, 1], rounds=20)
+    >>> pb.prefix(model, 5).n_nodes
+    5
+    """
+    n = check_integer("n_nodes", n_nodes, least=min(1, model.n_nodes), most=model.n_nodes)
+    if n == model.n_nodes:
+        return model
+    if model.settings.get("collect") == "sign":
+        raise ValueError(
+            'model: expected one whose votes stay, got collect="sign", where the votes of inner '
+            "nodes were replaced when their tree was finished"
+        )
+    feature, inputs = model.feature[:n], model.inputs
+    if inputs is not None:
+        kept, feature = np.unique(feature, return_inverse=True)
+        inputs = inputs.select(kept)
+    return replace(
+        model,
+        feature=feature,
+        threshold=model.threshold[:n],
+        next=np.where(model.next[:n] < n, model.next[:n], OUT),
+        vote=model.vote[:n],
+        answer=None if model.answer is None else model.answer[:n],
+        inputs=inputs,
+        record=replace(
+            model.record,
+            certificate=model.record.certificate[: n + 1],
+            cost=model.record.cost[: n + 1],
+            stop_reason=f"cut to the first {n} of {model.n_nodes} nodes",
+        ),
+    )

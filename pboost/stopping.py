@@ -1,0 +1,242 @@
+"""Early stopping: rows that growth does not see say which of the models on its way is the best.
+
+What is monitored is the error of the predictions on the validation rows. Builders tell of each
+node they open; rows are kept by the open exit at which they are, so that a node costs no more than
+the rows that arrive at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost.checks import (
+    Features,
+    as_features,
+    as_labels,
+    as_weights,
+    check_finite,
+    check_has_rows,
+    check_integer,
+    check_number,
+)
+from pboost.columns import BinnedColumns, SortedColumns, to_fixed_point
+from pboost.data import TrainingData
+from pboost.graph import ABOVE, BELOW, DecisionGraph, FloatArray
+from pboost.grow import Callback, StepRecord
+from pboost.matching import is_second, match_names
+from pboost.pruning import prefix
+
+#: Nodes without improvement after which growth ends, where no number is given.
+PATIENCE = 50
+
+
+#: What builders take as `validation`.
+Validation: TypeAlias = tuple[Any, ...] | float | None
+
+
+class EarlyStopping:
+    """The options `validation` and `patience` of one fit.
+
+    Parameters
+    ----------
+    validation : None, tuple or float
+        As passed to a builder: nothing, validation data, or a share of the rows to hold out.
+    patience : int or None
+        As passed to a builder.
+    X, y, sample_weight
+        The data passed to the builder.
+    generator : numpy.random.Generator
+        Draws the rows that are held out.
+
+    Attributes
+    ----------
+    sample_weight : array_like or None
+        What to train with: the weights given, with 0 for the rows that are held out.
+    settings : dict
+        The options, for the model's record of how it was made; empty without validation.
+    """
+
+    def __init__(
+        self,
+        validation: Any,
+        patience: Any,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        generator: np.random.Generator,
+    ) -> None:
+        self.sample_weight = sample_weight
+        self.settings: Mapping[str, Any] = {}
+        self._watch: Watch | None = None
+        self._rows: tuple[Any, Any, Any] | None = None
+        if validation is None:
+            if patience is not None:
+                raise ValueError(f"patience: expected None without validation, got {patience!r}")
+            return
+        self._patience = (
+            PATIENCE if patience is None else check_integer("patience", patience, least=1)
+        )
+        kind: Any = "given"
+        if isinstance(validation, tuple | list):
+            if len(validation) not in (2, 3):
+                raise ValueError(
+                    "validation: expected (X, y), (X, y, sample_weight) or a share of the rows, "
+                    f"got {len(validation)} items"
+                )
+            self._rows = (*validation, None)[:3]
+        else:
+            kind = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
+            self._hold_out(kind, X, y, generator)
+        self.settings = {"validation": kind, "patience": self._patience}
+
+    def _hold_out(self, share: float, X: Any, y: ArrayLike, generator: np.random.Generator) -> None:
+        if isinstance(X, BinnedColumns):
+            raise TypeError(
+                "validation: BinnedColumns hold no values to predict from; "
+                "pass X or SortedColumns, or validation data"
+            )
+        is_sorted = isinstance(X, SortedColumns)
+        features = None if is_sorted else as_features(X)
+        n = X.n_rows if is_sorted else len(features.values)  # type: ignore[union-attr]
+        labels, second = as_labels(y, n)
+        given = as_weights(self.sample_weight, n)
+        weight = np.ones(n) if given is None else given
+        drawn = np.sort(
+            np.concatenate(
+                [_draw(np.flatnonzero((second == k) & (weight > 0)), share, generator)
+                 for k in (False, True)]
+            )
+        )  # fmt: skip
+        values = X.source[X.rows[drawn]] if is_sorted else features.values[drawn]  # type: ignore[union-attr]
+        # Names are of no use: the columns are those of training.
+        self._rows = values, labels[second[drawn].astype(np.intp)], weight[drawn]
+        # Rows of weight 0 take no part in training.
+        weight = weight.copy()
+        weight[drawn] = 0.0
+        self.sample_weight = weight
+
+    def watch(self, data: TrainingData, callback: Callback | None) -> Callback | None:
+        """Return the callback to grow with, which calls `callback` too."""
+        if self._rows is None:
+            return callback
+        X, y, weights = self._rows
+        try:
+            features = match_names(data.names, data.n_features, X)
+            check_has_rows(features)
+            check_finite(features)
+            n = len(features.values)
+            second, weight = is_second(data.labels, y, n), as_weights(weights, n)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"validation: {error}") from None
+        self._watch = Watch(values_read(data, features), second, weight, self._patience, callback)
+        return self._watch
+
+    def best(self, model: DecisionGraph) -> DecisionGraph:
+        """Return the first of the models of least validation error that growth went through."""
+        watch = self._watch
+        if watch is None:
+            return model
+        errors, reason = np.array(watch.errors), model.record.stop_reason
+        if not model.n_nodes:
+            errors[0] = watch.error_of(model.bias)
+            return replace(model, record=replace(model.record, validation=errors))
+        if watch.gave_up:
+            reason = f"the validation error did not fall for {self._patience} nodes"
+        best = int(np.argmin(errors[1:])) + 1
+        if best < model.n_nodes:
+            reason += f"; the first {best} of {model.n_nodes} nodes are kept"
+        model = prefix(model, best)
+        return replace(model, record=replace(model.record, stop_reason=reason, validation=errors))
+
+
+class Watch:
+    """A callback that keeps the validation error after each node, and ends growth in time.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n, n_inputs)
+        What nodes compare with thresholds, for the validation rows.
+    second : ndarray of bool, shape (n,)
+        Whether a row has the second label.
+    weight : ndarray of float64, shape (n,), or None
+        Weights of the rows.
+    patience : int
+        Nodes without improvement after which growth ends.
+    callback : callable or None
+        Called, too.
+
+    Attributes
+    ----------
+    errors : list of float
+        Weighted share of rows that are predicted wrongly, with 0, 1, 2, … nodes.
+    gave_up : bool
+        Whether growth was ended here.
+    """
+
+    def __init__(
+        self,
+        values: NDArray[Any],
+        second: NDArray[np.bool_],
+        weight: FloatArray | None,
+        patience: int,
+        callback: Callback | None,
+    ) -> None:
+        n = len(values)
+        self._values, self._second = values, second
+        # In fixed point, so that equal errors are equal numbers.
+        self._weight = to_fixed_point(np.ones(n) if weight is None else weight)[1]
+        self._total = int(self._weight.sum())
+        self._patience, self._callback = patience, callback
+        self._score = np.zeros(n)
+        self._at: dict[tuple[int, int], NDArray[np.intp]] = {}
+        self._wrong = int(self._weight[second].sum())
+        self._least: tuple[int, int] | None = None  # the wrong rows' mass, and after how many nodes
+        self.errors = [self._wrong / self._total]
+        self.gave_up = False
+
+    def __call__(self, step: int, record: StepRecord) -> bool:
+        """Take note of a node; returns whether to stop."""
+        rows = [self._at.pop(exit_) for exit_ in record.parents]
+        here = np.concatenate(rows) if rows else np.arange(len(self._score))
+        # In float64, in which thresholds are compared wherever a model is evaluated.
+        above = self._values[here, record.feature].astype(np.float64) > record.threshold
+        self._wrong -= self._mass_wrong(here)
+        self._score[here] += np.where(above, record.votes[ABOVE], record.votes[BELOW])
+        self._wrong += self._mass_wrong(here)
+        self._at[record.node, BELOW] = here[~above]
+        self._at[record.node, ABOVE] = here[above]
+        self.errors.append(self._wrong / self._total)
+        if self._least is None or self._wrong < self._least[0]:
+            self._least = self._wrong, step
+        stopped = self._callback is not None and bool(self._callback(step, record))
+        self.gave_up = not stopped and step - self._least[1] >= self._patience
+        return stopped or self.gave_up
+
+    def _mass_wrong(self, rows: NDArray[np.intp]) -> int:
+        wrong = (self._score[rows] > 0) != self._second[rows]
+        return int(self._weight[rows[wrong]].sum())
+
+    def error_of(self, score: float) -> float:
+        """Return the error of one decision value for all rows."""
+        return int(self._weight[self._second != (score > 0)].sum()) / self._total
+
+
+def values_read(data: TrainingData, features: Features) -> NDArray[Any]:
+    """Return what nodes trained on `data` compare with thresholds, for other rows."""
+    return features.values if data.inputs is None else data.inputs.values(features.values)
+
+
+def _draw(rows: NDArray[np.intp], share: float, generator: np.random.Generator) -> NDArray[np.intp]:
+    """Return a random part of the rows of one class, at least one and not all."""
+    if len(rows) < 2:
+        raise ValueError(
+            "validation: expected at least two rows of each class, one to train and one to hold "
+            "out; or give validation data"
+        )
+    n = min(max(round(share * len(rows)), 1), len(rows) - 1)
+    return generator.permutation(rows)[:n]
