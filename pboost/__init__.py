@@ -5,6 +5,7 @@ from pboost._version import __version__
 from pboost.adaboost import fit_adaboost
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
+from pboost.continuation import continue_fit
 from pboost.errors import ModelFileError
 from pboost.evaluate import (
     certificate,
@@ -34,6 +35,7 @@ __all__ = [
     "bin_columns",
     "bounds",
     "certificate",
+    "continue_fit",
     "cross_validate",
     "datasets",
     "decision_function",

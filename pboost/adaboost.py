@@ -17,10 +17,12 @@ from pboost.graph import ABOVE, BELOW, DecisionGraph, FloatArray
 from pboost.grow import (
     NO_VOTE,
     Callback,
+    Masses,
     SplitStep,
     VoteRule,
     check_callback,
     check_size,
+    step_of,
     vote_rule,
 )
 from pboost.nodes import NodeList
@@ -34,6 +36,8 @@ from pboost.weak import Stump, Weak
 from pboost.weak_search import Cut, Weights
 
 VOTES = ("domain", "symmetric")
+#: Why a chain stops that has a node without error.
+PERFECT = "the certificate is 0 but for the clipping and smoothing of votes"
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
 #: Writes reweighted rows: (coefficients by exit and class, source, target).
@@ -149,12 +153,12 @@ def fit_adaboost(
         observer = bind(data, weak, observation, workers, generator)
         if isinstance(observer, SampledObserver) and observer.observation.stop == "stopwatch":
             observer = StopwatchObserver(observer, rule)
-        chain = _Chain(observer, weights, rule)
+        chain = Chain(observer, weights, rule)
         stop_reason = chain.grow(rounds, callback)
     return stopping.best(chain.nodes.model(data, rule, settings, stop_reason))
 
 
-class _Chain:
+class Chain:
     """The nodes so far, and the weights of the rows where they end."""
 
     def __init__(self, observer: Observer, weights: Weights, rule: VoteRule) -> None:
@@ -163,10 +167,13 @@ class _Chain:
         # Every row reaches every node: its reach mass is its starting weight.
         self.start = weights.real.copy() if observer.needs_class else None
         self.nodes = NodeList(observer)
+        self.perfect = False  # whether each exit of the last node holds one class only
 
     def grow(self, rounds: int, callback: Callback | None) -> str:
-        """Add up to `rounds` nodes; returns why it stopped."""
-        for node in range(rounds):
+        """Add nodes until there are `rounds`; returns why it stopped."""
+        for node in range(len(self.nodes), rounds):
+            if self.perfect:
+                return PERFECT
             cut = self.observer.find(self.weights)
             if cut is None:
                 return "no split is left"
@@ -174,15 +181,34 @@ class _Chain:
             if max(map(abs, step.votes)) < NO_VOTE:
                 return "no split is left that changes the weights"
             bound = self.nodes.certificate[-1]
-            joined = [(node - 1, BELOW), (node - 1, ABOVE)] if node else []
-            self.nodes.open(joined, cut, step.votes, table, 1.0, bound * step.shrink)
+            self.open(cut, step, table)
             if callback is not None and callback(node + 1, self.nodes.newest(bound)):
                 return "stopped by the callback"
-            if step.perfect or self.nodes.certificate[-1] == 0.0:
-                return "the certificate is 0 but for the clipping and smoothing of votes"
-            if node + 1 < rounds:
+            if node + 1 < rounds and not self.perfect:
                 reweight(step.factors(), self.weights.real, self.weights)
-        return "all rounds are done"
+        return PERFECT if self.perfect else "all rounds are done"
+
+    def open(self, cut: Cut, step: SplitStep, table: FloatArray | None) -> None:
+        """Add a node."""
+        last = len(self.nodes) - 1
+        joined = [(last, BELOW), (last, ABOVE)] if last >= 0 else []
+        certificate = self.nodes.certificate[-1] * step.shrink
+        self.nodes.open(joined, cut, step.votes, table, 1.0, certificate)
+        self.perfect = step.perfect or certificate == 0.0
+
+    def replay(self, model: DecisionGraph, tables: FloatArray) -> None:
+        """Add the nodes of a chain as they are."""
+        for node, votes in enumerate(model.vote.tolist()):
+            feature, threshold = int(model.feature[node]), float(model.threshold[node])
+            cut = self.search.cut_at(feature, threshold, self.weights)
+            masses: Masses = cut.masses
+            send: Send = partial(self.search.reweight, cut)
+            if not self.observer.is_exact:
+                answers = self.observer.given(cut, self.weights, tables[node])
+                masses, send = answers.masses.tolist(), answers.send
+            step = step_of(masses, tuple(votes))
+            self.open(cut, step, tables[node])
+            send(step.factors(), self.weights.real, self.weights)
 
     def split(self, cut: Cut) -> tuple[SplitStep, FloatArray | None, Send]:
         """Return the split step at a cut, its table of answers, and what reweights the rows."""

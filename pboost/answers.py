@@ -147,6 +147,10 @@ class Observer:
         """Return the answers of a weak classifier to rows of these weights."""
         raise NotImplementedError
 
+    def given(self, cut: Any, weights: Weights, table: FloatArray) -> Answers:
+        """Return the answers of a stored weak classifier, whose table is known."""
+        raise NotImplementedError
+
     def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
         """Return the fields of a model that say how its nodes answer."""
         raise NotImplementedError
@@ -165,6 +169,10 @@ class TableObserver(Observer):
         by_side = side_masses(cut, weights)
         table = self._observation.table(reach() if self.needs_class else by_side)
         return TableAnswers(self.search, cut, by_side, table)
+
+    def given(self, cut: Cut, weights: Weights, table: FloatArray) -> TableAnswers:
+        """Return the answers of a stored weak classifier, whose table is known."""
+        return TableAnswers(self.search, cut, side_masses(cut, weights), table)
 
     def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
         """Return the tables of all nodes, unless they are certain."""

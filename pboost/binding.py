@@ -5,6 +5,7 @@ Here it is decided which of them go together.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,13 +19,27 @@ from pboost.observation import (
     Observation,
     Sampled,
     TableObservation,
+    adatree2,
     check_observation,
+    exact,
+    flip,
+    half,
+    uniform,
 )
 from pboost.oracle_search import OracleSampler, OracleSearch
 from pboost.sampling import SampledObserver
 from pboost.stump_search import StumpSearch
 from pboost.threads import Workers
-from pboost.weak import ColumnLearner, RowLearner, Weak, check_weak
+from pboost.weak import ColumnLearner, RowLearner, Weak, check_weak, stump
+
+#: What makes the observation models that are tables, by the kind that settings name.
+TABLES: dict[str, Callable[..., TableObservation]] = {
+    "exact": exact,
+    "flip": flip,
+    "half": half,
+    "uniform": uniform,
+    "adatree2": adatree2,
+}
 
 
 def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> None:
@@ -63,6 +78,33 @@ def as_searched(weak: Weak, observation: Observation) -> Weak:
     if isinstance(observation, Gaussian) and isinstance(weak, ColumnLearner):
         return replace(weak, search="binned")
     return weak
+
+
+def stored_weak(settings: Mapping[str, Any]) -> Weak:
+    """Return the weak learner that the settings of a model describe."""
+    try:
+        options = dict(settings["weak"])
+        if options.pop("kind") == "stump":
+            return stump(**options)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"weak: expected a weak learner, the model names none: {error}") from None
+    raise NotImplementedError(
+        f"weak: models of {settings['weak']['kind']!r} cannot be continued yet"
+    )
+
+
+def stored_observation(settings: Mapping[str, Any]) -> Observation:
+    """Return the observation model that the settings of a model describe."""
+    try:
+        options = dict(settings["observation"])
+        kind = options.pop("kind")
+        if kind in TABLES:
+            return TABLES[kind](**options)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"observation: expected an observation model, the model names none: {error}"
+        ) from None
+    raise NotImplementedError(f"observation: models of {kind!r} answers cannot be continued yet")
 
 
 def bind(

@@ -6,6 +6,7 @@ with other settings, need not sort again.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +41,14 @@ def midpoint(below: Any, above: Any) -> Any:
     """Return thresholds t with below <= t < above, midway where that is representable."""
     middle = below / 2 + above / 2
     return np.where((below <= middle) & (middle < above), middle, below)
+
+
+def inside_bin(feature: int) -> ValueError:
+    """Return what is raised where bins do not tell on which side of a threshold rows lie."""
+    return ValueError(
+        f"X: expected no threshold of the model inside a bin, got one in column {feature}: "
+        'use weak=pboost.weak.stump(search="exact")'
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +108,21 @@ class SortedColumns:
         """Return the values of rows in columns, elementwise."""
         found: NDArray[np.float64] = self.source[self.rows[row], feature].astype(np.float64)
         return found
+
+    def n_below(self, feature: int, order: NDArray[np.int32], threshold: float) -> int:
+        """Return how many of rows in the order of a column, packed, do not exceed a threshold."""
+        return bisect_right(
+            order, threshold, key=lambda entry: float(self.values(feature, entry & ROW_MASK))
+        )
+
+    def bin_below(self, feature: int, threshold: float) -> int:
+        """Return the last rank bin at or below a threshold, -1 if there is none."""
+        position = self.n_below(feature, self.packed_order[feature], threshold)
+        starts = self.bin_start[feature, : self.n_bins[feature] + 1]
+        cut_bin = int(np.searchsorted(starts, position)) - 1
+        if starts[cut_bin + 1] != position:
+            raise inside_bin(feature)
+        return cut_bin
 
     def threshold(self, feature: Any, cut_bin: Any, position: Any) -> Any:
         """Return the threshold between the sorted rows ``position - 1`` and ``position``."""
@@ -172,6 +196,14 @@ class BinnedColumns:
     def n_features(self) -> int:
         """Number of columns."""
         return self.codes.shape[0]
+
+    def bin_below(self, feature: int, threshold: float) -> int:
+        """Return the last bin at or below a threshold, -1 if there is none."""
+        n_bins = self.n_bins[feature]
+        cut_bin = int(np.searchsorted(self.upper[feature, :n_bins], threshold, "right")) - 1
+        if cut_bin + 1 < n_bins and self.lower[feature, cut_bin + 1] <= threshold:
+            raise inside_bin(feature)
+        return cut_bin
 
     def threshold(self, feature: Any, cut_bin: Any, position: Any) -> Any:
         """Return the threshold at the upper edge of a bin."""

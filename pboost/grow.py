@@ -118,13 +118,20 @@ class VoteRule:
             size = half_log_odds(total - wrong, wrong, delta)
             tie = TIE * total
             below, above = (size if p - n > tie else -size for n, p in masses)
-        below, above = self.learning_rate * below, self.learning_rate * above
-        after = (
-            n0 * math.exp(below) + p0 * math.exp(-below)
-            + n1 * math.exp(above) + p1 * math.exp(-above)
-        )  # fmt: skip
-        perfect = not min(n0, p0) and not min(n1, p1)
-        return SplitStep((below, above), after / total, perfect)
+        return step_of(masses, (self.learning_rate * below, self.learning_rate * above))
+
+
+def step_of(masses: Masses, votes: tuple[float, float]) -> SplitStep:
+    """Return what votes that are given do to the class masses of each exit."""
+    (n0, p0), (n1, p1) = masses
+    below, above = votes
+    after = (
+        n0 * math.exp(below) + p0 * math.exp(-below)
+        + n1 * math.exp(above) + p1 * math.exp(-above)
+    )  # fmt: skip
+    perfect = not min(n0, p0) and not min(n1, p1)
+    total = n0 + p0 + n1 + p1
+    return SplitStep(votes, after / total if total else 1.0, perfect)
 
 
 @dataclass(frozen=True, slots=True)

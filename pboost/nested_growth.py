@@ -50,8 +50,7 @@ class NestedGrowth(PortGrowth):
     def grow(self, join: str, callback: Callback | None) -> str:
         """Build the whole; returns why growing stopped."""
         self.callback = callback
-        port = self.entrance()
-        depth = len(self.shape)
+        port, depth = self.entrance(), len(self.shape)
         try:
             if join == "sign":
                 complete = self.tree(depth, port, 0.0) is not None
@@ -62,6 +61,23 @@ class NestedGrowth(PortGrowth):
         if complete and len(self.nodes) == math.prod(self.shape):
             return "all nodes are opened"
         return "exits that could not be split left the shape incomplete"
+
+    def extend(self, ports: list[Port], join: str, callback: Callback | None) -> str:
+        """Open as many nodes as the only level has at ports; returns why growing stopped.
+
+        With ``join="all"`` the ports join and a chain goes on, else each is split on its own.
+        """
+        self.callback = callback
+        (size,), before = self.shape, len(self.nodes)
+        try:
+            if join == "all":
+                self.chain(1, joined(ports, 0.0))
+            else:
+                self.expand(1, ports, size, 0.0)
+        except GrowthStopped:
+            return "stopped by the callback"
+        complete = len(self.nodes) - before == size
+        return "all nodes are opened" if complete else "no exit can be split"
 
     def chain(self, depth: int, port: Port) -> bool:
         """Chain classifiers of the level below, all open exits of one leading to the next."""
@@ -92,9 +108,20 @@ class NestedGrowth(PortGrowth):
 
     def tree(self, level: int, entrance: Port, outside: float) -> list[Port] | None:
         """Grow a tree at a port: the next classifier at the open exit of largest bound."""
-        ports, stuck = [replace(entrance, votes=0.0)], set()
+        entrances = [replace(entrance, votes=0.0)]
+        ports, size = self.expand(level, entrances, self.shape[level - 1], outside)
+        return ports if size else None
+
+    def expand(
+        self, level: int, ports: list[Port], limit: int, outside: float
+    ) -> tuple[list[Port], int]:
+        """Open up to `limit` classifiers of the level below, always at the port of largest bound.
+
+        Returns the ports there are then, and the number of classifiers.
+        """
+        stuck: set[tuple[tuple[int, int], ...]] = set()
         size = 0
-        while size < self.shape[level - 1]:
+        while size < limit:
             able = [port for port in ports if port.edges not in stuck]
             if not able:
                 break
@@ -107,7 +134,7 @@ class NestedGrowth(PortGrowth):
                 continue
             ports = others + [replace(p, votes=chosen.votes + p.votes) for p in parts]
             size += 1
-        return ports if size else None
+        return ports, size
 
     def node(self, port: Port, outside: float) -> list[Port] | None:
         """Open a node at a port, and tell the callback."""

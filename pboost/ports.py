@@ -14,11 +14,11 @@ import numpy as np
 
 from pboost.answers import Answers, Observer, only_exit
 from pboost.data import TrainingData
-from pboost.graph import DecisionGraph, FloatArray
+from pboost.graph import OUT, DecisionGraph, FloatArray
 from pboost.grow import NO_VOTE, Callback, VoteRule
 from pboost.nodes import NodeList
 from pboost.soft_growth import fixed_scale
-from pboost.weak_search import Weights
+from pboost.weak_search import Cut, Weights
 
 COLLECTS = ("additive", "sign")
 #: Reach below this share of all weight is none: weights are kept from becoming subnormal.
@@ -100,8 +100,7 @@ class PortGrowth:
 
     def open_node(self, port: Port, outside: float) -> list[Port] | None:
         """Open a node at a port; returns its two exits, None if the port cannot be split."""
-        weights = Weights(port.weight, self.scratch.fixed, fixed_scale(port.bound), (0, 0))
-        self.observer.search.fill_fixed(weights)
+        weights = self.weights_at(port)
         # Both classes must have weight; what is left of absent rows is 0 in fixed point.
         cut = self.observer.search.best(weights) if min(weights.masses) > 0 else None
         if cut is None:
@@ -111,15 +110,45 @@ class PortGrowth:
             weights,
             lambda: self.observer.search.side_masses(cut, port.reach, self.scratch),
         )
-        step = self.rule.step(answers.masses.tolist())
+        votes = self.rule.step(answers.masses.tolist()).votes
+        return self.add(port, cut, answers, votes, outside)
+
+    def weights_at(self, port: Port) -> Weights:
+        """Return the weights at a port as the search reads them."""
+        weights = Weights(port.weight, self.scratch.fixed, fixed_scale(port.bound), (0, 0))
+        self.observer.search.fill_fixed(weights)
+        return weights
+
+    def add(
+        self, port: Port, cut: Cut, answers: Answers, votes: tuple[float, float], outside: float
+    ) -> list[Port]:
+        """Make a node of a cut at a port; returns its two exits."""
         node = len(self.nodes)
-        ports = [
-            self.port_of(port, answers, node, exit_, vote) for exit_, vote in enumerate(step.votes)
-        ]
+        ports = [self.port_of(port, answers, node, exit_, vote) for exit_, vote in enumerate(votes)]
         answers.forget()
         certificate = outside + ports[0].bound + ports[1].bound
-        self.nodes.open(port.edges, cut, step.votes, answers.table, port.arrives, certificate)
+        self.nodes.open(port.edges, cut, votes, answers.table, port.arrives, certificate)
         return ports
+
+    def replay(self, model: DecisionGraph, tables: FloatArray) -> list[Port]:
+        """Open the nodes of any graph as they are; returns its open exits."""
+        entrances: list[list[tuple[int, int]]] = [[] for _ in range(model.n_nodes)]
+        for before, next_ in enumerate(model.next.tolist()):
+            for exit_, node in enumerate(next_):
+                if node != OUT:
+                    entrances[node].append((before, exit_))
+        ports: dict[tuple[tuple[int, int], ...], Port] = {}
+        for node, votes in enumerate(model.vote.tolist()):
+            joining = [ports.pop((edge,)) for edge in entrances[node]]
+            port = joined(joining, 0.0) if joining else self.entrance()
+            weights = self.weights_at(port)
+            feature, threshold = int(model.feature[node]), float(model.threshold[node])
+            cut = self.observer.search.cut_at(feature, threshold, weights)
+            answers = self.observer.given(cut, weights, tables[node])
+            outside = math.fsum(other.bound for other in ports.values())
+            for opened in self.add(port, cut, answers, tuple(votes), outside):
+                ports[opened.edges] = opened
+        return list(ports.values()) or [self.entrance()]
 
     def port_of(self, port: Port, answers: Answers, node: int, exit_: int, vote: float) -> Port:
         """Return one exit of a new node as a port."""

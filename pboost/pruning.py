@@ -51,7 +51,8 @@ def prefix(model: DecisionGraph, n_nodes: int) -> DecisionGraph:
         )
     feature, inputs = model.feature[:n], model.inputs
     if inputs is not None:
-        kept, feature = np.unique(feature, return_inverse=True)
+        kept, position = np.unique(feature, return_inverse=True)
+        feature = position.astype(np.int32)
         inputs = inputs.select(kept)
     return replace(
         model,

@@ -18,7 +18,7 @@ import numpy as np
 from pboost.answers import Answers, Observer, only_exit, side_masses
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, FloatArray
-from pboost.grow import Callback, SplitStep, TreeLimits, VoteRule
+from pboost.grow import Callback, SplitStep, TreeLimits, VoteRule, step_of
 from pboost.nodes import NodeList
 from pboost.weak_search import Cut, Weights
 
@@ -139,8 +139,8 @@ class SoftTree:
             if self.nodes.certificate[-1] <= self.limits.target:
                 return "the target certificate is reached"
 
-    def open(self, exit_: OpenExit, split: Split) -> None:
-        """Make a node of an exit, and open exits of the node's."""
+    def open(self, exit_: OpenExit, split: Split) -> list[OpenExit]:
+        """Make a node of an exit, and open exits of the node's, which are returned."""
         after = split.boosted()
         del self.bounds[exit_.serial]
         certificate = self.nodes.certificate[-1] - exit_.bound + float(after.sum())
@@ -148,15 +148,18 @@ class SoftTree:
             [(exit_.node, exit_.side)] if exit_.node != OUT else [], split.cut, split.step.votes,
             split.answers.table, float(exit_.reach().sum()), max(certificate, 0.0),
         )  # fmt: skip
+        opened = []
         for side, vote in enumerate(split.step.votes):
             boost = only_exit(side, np.exp([vote, -vote]))
-            self.add(
+            opened.append(
                 OpenExit(
                     self.serial, node, side, exit_.depth + 1, exit_.votes + vote, after[side],
                     exit_, split.answers, boost,
                 )
             )  # fmt: skip
+            self.add(opened[-1])
         self.free(exit_)
+        return opened
 
     def add(self, exit_: OpenExit) -> None:
         """Put an exit on the heap if it can be split."""
@@ -260,6 +263,26 @@ class SoftTree:
             cut, weights, lambda: side_masses(cut, weights) * class_factors(exit_.votes)
         )
         return Split(cut, answers, self.rule.step(answers.masses.tolist()))
+
+    def replay(self, model: DecisionGraph, tables: FloatArray) -> None:
+        """Open the nodes of a tree as they are."""
+        exits = {(OUT, 0): self.root}
+        entrance = {int(next_): divmod(at, 2) for at, next_ in enumerate(model.next.ravel())}
+        for node, votes in enumerate(model.vote.tolist()):
+            exit_ = exits.pop(entrance[node] if node else (OUT, 0))
+            weights = self.weigh(exit_)
+            self.release(exit_)
+            exit_.weights = weights.real
+            feature, threshold = int(model.feature[node]), float(model.threshold[node])
+            cut = self.observer.search.cut_at(feature, threshold, weights)
+            answers = self.observer.given(cut, weights, tables[node])
+            step = step_of(answers.masses.tolist(), tuple(votes))
+            exit_.split = Split(cut, answers, step)
+            for child in self.open(exit_, exit_.split):
+                exits[child.node, child.side] = child
+        waiting = set(map(id, exits.values()))
+        self.heap = [entry for entry in self.heap if id(entry[2]) in waiting]
+        heapq.heapify(self.heap)
 
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""

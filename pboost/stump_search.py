@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pboost._core import reweight, split
-from pboost.columns import MAX_BINS, SortedColumns
+from pboost.columns import MAX_BINS, ROW_MASK, SortedColumns
 from pboost.data import TrainingData
 from pboost.graph import FloatArray
 from pboost.threads import Workers
@@ -23,10 +23,14 @@ GROUP = 4
 
 @dataclass(frozen=True, slots=True)
 class StumpCut(Cut):
-    """A stump: where its column is cut, as a bin and as a position in the sorted order."""
+    """A stump: where its column is cut, as a bin and as a position in the sorted order.
+
+    `threshold` is None unless it was given.
+    """
 
     cut_bin: int
     position: int
+    threshold: float | None = None
 
 
 class StumpSearch(WeakSearch):
@@ -81,6 +85,25 @@ class StumpSearch(WeakSearch):
         masses = (float(n0), float(p0)), (float(negative - n0), float(positive - p0))
         return StumpCut(feature, masses, cut_bin, position)
 
+    def cut_at(self, feature: int, threshold: float, weights: Weights) -> StumpCut:
+        """Return a stored stump as a cut of these rows; a side may be empty."""
+        columns, starts = self.data.columns, self._bin_start[feature]
+        if self.data.exact and isinstance(columns, SortedColumns):
+            order = columns.packed_order[feature]
+            position = columns.n_below(feature, order, threshold)
+            n_bins = columns.n_bins[feature]
+            cut_bin = int(np.searchsorted(starts[: n_bins + 1], position)) - 1
+            below = order[:position] & ROW_MASK
+        else:
+            cut_bin = columns.bin_below(feature, threshold)
+            position = int(starts[cut_bin + 1])
+            below = np.flatnonzero(columns.codes[feature] <= cut_bin)
+        negative = int(weights.fixed[below[below < self.data.n_negative]].sum())
+        n0, p0 = negative, int(weights.fixed[below].sum()) - negative
+        n, p = weights.masses
+        masses = (float(n0), float(p0)), (float(n - n0), float(p - p0))
+        return StumpCut(feature, masses, cut_bin, position, threshold)
+
     def _limits(self, negative: int, positive: int) -> tuple[int, int, int, int, int, int, int]:
         """Return what the kernels read as `Limits`."""
         return (
@@ -90,9 +113,12 @@ class StumpSearch(WeakSearch):
 
     def thresholds(self, cuts: Sequence[StumpCut]) -> FloatArray:
         """Return the thresholds of cuts."""
-        places = np.array([(c.feature, c.cut_bin, c.position) for c in cuts], dtype=np.intp)
+        found = [c for c in cuts if c.threshold is None]
+        places = np.array([(c.feature, c.cut_bin, c.position) for c in found], dtype=np.intp)
         feature, cut_bin, position = places.reshape(-1, 3).T
-        return np.asarray(self.data.columns.threshold(feature, cut_bin, position))
+        thresholds = np.array([c.threshold for c in cuts], dtype=np.float64)
+        thresholds[np.isnan(thresholds)] = self.data.columns.threshold(feature, cut_bin, position)
+        return thresholds
 
     def model_columns(self, cuts: Sequence[StumpCut]) -> dict[str, Any]:
         """Return the fields of a model that say what its nodes compare."""

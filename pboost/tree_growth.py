@@ -35,7 +35,8 @@ class TreeArrays:
     Exits are rows of `exit_int` (start, stop, parent node, side, depth, shift, feature chosen),
     `exit_mass` (class masses, fixed point) and `exit_real` (votes gathered, key, score chosen).
     Nodes are rows of `node_int` (feature, next of either exit, and where it cuts: two rows or two
-    bins) and `node_real` (votes, reach, bound, certificate).
+    bins) and `node_real` (votes, reach, bound, certificate). The first `given` nodes are not grown
+    but made by `split_given`.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class TreeArrays:
         weak: ColumnLearner,
         rule: VoteRule,
         limits: TreeLimits,
+        given: int = 0,
     ) -> None:
         n, d = data.n_rows, data.columns.n_features
         columns = data.columns
@@ -58,7 +60,7 @@ class TreeArrays:
         self.spare = np.empty(n, dtype=np.int32)
         self.best = np.empty(d)
         # Pages of these that are never written are never taken from the system.
-        capacity = min(limits.nodes, max(n - 1, 1))
+        capacity = min(limits.nodes, given + max(n - 1, 1))
         self.exit_int = np.empty((2 * capacity + 1, 7), dtype=np.int32)
         self.exit_mass = np.empty((2 * capacity + 1, 2), dtype=np.int64)
         self.exit_real = np.empty((2 * capacity + 1, 3))
@@ -71,6 +73,7 @@ class TreeArrays:
         self.exit_real[0] = 0.0
         self.counter = np.array([0, 1, 0, 0], dtype=np.int64)
         self.certificate = np.array([1.0, 0.0])
+        self.given = np.empty(0)  # thresholds of the nodes that were not searched for
         self.sizes = (
             n, d, data.n_negative, capacity, weak.min_count, CRITERIA.index(weak.criterion),
             limits.depth, exact, tree.GROWTH[limits.growth],
@@ -85,8 +88,29 @@ class TreeArrays:
         """Number of nodes opened so far."""
         return int(self.counter[NODES])
 
+    def replay(self, model: DecisionGraph) -> None:
+        """Open the nodes of a tree as they are."""
+        columns = self.data.columns
+        entrance = {int(next_): 1 + at for at, next_ in enumerate(model.next.ravel())}
+        for node in range(model.n_nodes):
+            feature, threshold = int(model.feature[node]), float(model.threshold[node])
+            # Node i has exits 2 i + 1 and 2 i + 2, exit 0 being the root's entrance.
+            exit_ = entrance[node] if node else 0
+            start, stop = self.exit_int[exit_, :2]
+            if isinstance(columns, SortedColumns) and self.data.exact:
+                place = columns.n_below(feature, self.order[feature, start:stop], threshold)
+            else:
+                place = columns.bin_below(feature, threshold)
+            tree.split_given(self, exit_, feature, place, *model.vote[node])
+        self.given = model.threshold
+
     def thresholds(self, first: int, last: int) -> FloatArray:
         """Return the thresholds of a range of nodes."""
+        known = len(self.given)
+        if first < known:
+            return np.concatenate(
+                [self.given[first:last], self.thresholds(known, max(last, known))]
+            )
         feature, _, _, below, above = self.node_int[first:last].T
         columns = self.data.columns
         if not isinstance(columns, SortedColumns):
@@ -145,8 +169,8 @@ def grow_tree(arrays: TreeArrays, workers: threads.Workers, callback: Callback |
     serial = workers.n_threads == 1 or arrays.sizes[-1] == tree.GROWTH["look-ahead"]
     large = np.iinfo(np.int64).max if serial else threads.MIN_CELLS
     cells = CELLS_PER_CALL if callback is None else 1
-    told = 0
-    tree.open_root(arrays)
+    told = arrays.n_nodes
+    tree.open_exits(arrays)
     while True:
         status = tree.grow(arrays, cells, large)
         if status == tree.STATUS["large"]:

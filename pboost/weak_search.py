@@ -76,6 +76,10 @@ class WeakSearch:
         """Return the weak classifier for rows of these weights, None where there is none."""
         raise NotImplementedError
 
+    def cut_at(self, feature: int, threshold: float, weights: Weights) -> Cut:
+        """Return a stored weak classifier as a cut of these rows, with their masses."""
+        raise NotImplementedError
+
     def reweight(self, cut: Any, factors: FloatArray, source: FloatArray, target: Weights) -> None:
         """Multiply the source weight of each row by the factor (side, class) of its side.
 

@@ -51,6 +51,13 @@ cdef struct Tree:
     double scale, root_mass, min_weight, smoothing, learning_rate, target
 
 
+# A split that is not to be searched for: the number of rows below (exact) or the bin (binned) at
+# which it cuts, and its votes.
+cdef struct Given:
+    Py_ssize_t place
+    double[2] votes
+
+
 # The heap of open exits: largest key first, the exit opened first among equals.
 
 cdef inline bint comes_before(const Tree* t, int32_t a, int32_t b) noexcept nogil:
@@ -128,3 +135,36 @@ cdef inline bint can_split(const Tree* t, int32_t e) noexcept nogil:
     return (t.exit_mass[2 * e] > 0 and t.exit_mass[2 * e + 1] > 0
             and t.exit_int[EXIT_INTS * e + DEPTH] < t.max_depth
             and t.exit_int[EXIT_INTS * e + STOP] - t.exit_int[EXIT_INTS * e + START] >= 2 * t.min_count)
+
+
+cdef inline int32_t add_exit(
+    Tree* t, int32_t parent_exit, int side, Py_ssize_t start, Py_ssize_t stop,
+    const int64_t* mass, double vote,
+) noexcept nogil:
+    cdef int32_t e = <int32_t>t.counter[EXITS]
+    t.counter[EXITS] += 1
+    t.exit_int[EXIT_INTS * e + START] = <int32_t>start
+    t.exit_int[EXIT_INTS * e + STOP] = <int32_t>stop
+    t.exit_int[EXIT_INTS * e + PARENT] = <int32_t>t.counter[NODES]
+    t.exit_int[EXIT_INTS * e + SIDE] = side
+    t.exit_int[EXIT_INTS * e + DEPTH] = t.exit_int[EXIT_INTS * parent_exit + DEPTH] + 1
+    t.exit_int[EXIT_INTS * e + SHIFT] = t.exit_int[EXIT_INTS * parent_exit + SHIFT]
+    t.exit_mass[2 * e] = mass[0]
+    t.exit_mass[2 * e + 1] = mass[1]
+    t.exit_real[EXIT_REALS * e + VOTES] = t.exit_real[EXIT_REALS * parent_exit + VOTES] + vote
+    return e
+
+
+cdef inline void count_certificate(Tree* t, double change) noexcept nogil:
+    """Add to the certificate; Neumaier's compensation keeps small sums of large changes right."""
+    cdef double total = t.certificate[0] + change
+    if abs(t.certificate[0]) >= abs(change):
+        t.certificate[1] += (t.certificate[0] - total) + change
+    else:
+        t.certificate[1] += (change - total) + t.certificate[0]
+    t.certificate[0] = total
+
+
+cdef inline bint children_can_split(const Tree* t) noexcept nogil:
+    cdef int32_t e = <int32_t>t.counter[EXITS]
+    return can_split(t, e - 2) or can_split(t, e - 1)

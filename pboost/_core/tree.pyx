@@ -21,10 +21,10 @@ from pboost._core._cut cimport Limits
 from pboost._core._math cimport half_log_odds, score_limit
 from pboost._core._segment cimport first_cut, partition_segment, search_rows
 from pboost._core._tree cimport (
-    ALL_NODES, BREADTH_FIRST, DEPTH, DONE, EXIT_INTS, EXIT_REALS, EXITS, FEATURE, FULL_MASS_BITS,
-    HEAP, KEY, LARGE, LARGEST_BOUND, LARGEST_ERROR, LEAST_MASS_BITS, LIMIT, LOOK_AHEAD, NODES,
-    PARENT, PAUSED, PENDING, SHIFT, SIDE, START, STOP, TARGET, Tree, VOTES, boosted_mass, can_split,
-    limits_of, pop, push, rounded, unit_of,
+    ALL_NODES, BREADTH_FIRST, DONE, EXIT_INTS, EXIT_REALS, EXITS, FEATURE, FULL_MASS_BITS, HEAP,
+    KEY, LARGE, LARGEST_BOUND, LARGEST_ERROR, LEAST_MASS_BITS, LIMIT, LOOK_AHEAD, NODES, PARENT,
+    PAUSED, PENDING, SHIFT, SIDE, START, STOP, TARGET, Given, Tree, VOTES, add_exit, boosted_mass,
+    can_split, children_can_split, count_certificate, limits_of, pop, push, rounded, unit_of,
 )
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t
 
@@ -88,8 +88,17 @@ cdef void search_features(
         found = min(found, t.best[f])
 
 
+cdef void add_masses(
+    const Tree* t, const int32_t* rows, Py_ssize_t n, int64_t* below
+) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        below[row_of(rows[i]) >= t.n_negative] += t.fixed[row_of(rows[i])]
+
+
 cdef int split_exact(
-    Tree* t, int32_t e, const Limits* at, Py_ssize_t f, double limit, int64_t* below
+    Tree* t, int32_t e, const Limits* at, Py_ssize_t f, double limit, const Given* given,
+    int64_t* below
 ) noexcept nogil:
     """Locate the cut, mark the side of each row; returns the number of rows below."""
     cdef Py_ssize_t i, start = t.exit_int[EXIT_INTS * e + START]
@@ -97,27 +106,41 @@ cdef int split_exact(
     cdef Py_ssize_t position
     cdef int32_t node = <int32_t>t.counter[NODES]
     below[0] = below[1] = 0
-    position = first_cut(at, order, t.fixed, 0, at.n, &below[0], &below[1], limit)
+    if given != NULL:
+        position = given.place
+        add_masses(t, order, position, below)
+    else:
+        position = first_cut(at, order, t.fixed, 0, at.n, &below[0], &below[1], limit)
     if position < 0:
         return -1
     for i in range(at.n):
         t.side[row_of(order[i])] = i >= position
-    t.node_int[5 * node + 3] = row_of(order[position - 1])
-    t.node_int[5 * node + 4] = row_of(order[position])
+    if given == NULL:
+        t.node_int[5 * node + 3] = row_of(order[position - 1])
+        t.node_int[5 * node + 4] = row_of(order[position])
     return <int>position
 
 
 cdef int split_binned(
-    Tree* t, int32_t e, const Limits* at, Py_ssize_t f, double limit, int64_t* below
+    Tree* t, int32_t e, const Limits* at, Py_ssize_t f, double limit, const Given* given,
+    int64_t* below
 ) noexcept nogil:
     cdef Py_ssize_t start = t.exit_int[EXIT_INTS * e + START]
     cdef int32_t node = <int32_t>t.counter[NODES]
     cdef int cut_bin = 0
-    search_bins(at, t.codes + f * t.n, t.n_bins[f], t.rows + start, t.fixed, limit, &cut_bin,
-                &below[0], &below[1])
+    cdef Py_ssize_t n_below
+    if given != NULL:
+        cut_bin = <int>given.place
+    else:
+        search_bins(at, t.codes + f * t.n, t.n_bins[f], t.rows + start, t.fixed, limit, &cut_bin,
+                    &below[0], &below[1])
     t.node_int[5 * node + 3] = cut_bin
     t.node_int[5 * node + 4] = cut_bin + 1
-    return <int>partition_rows(t.rows + start, at.n, t.codes + f * t.n, cut_bin, t.spare)
+    n_below = partition_rows(t.rows + start, at.n, t.codes + f * t.n, cut_bin, t.spare)
+    if given != NULL:
+        below[0] = below[1] = 0
+        add_masses(t, t.rows + start, n_below, below)
+    return <int>n_below
 
 
 cdef void refine_weights(Tree* t, int32_t e) noexcept nogil:
@@ -138,34 +161,6 @@ cdef void refine_weights(Tree* t, int32_t e) noexcept nogil:
         row = row_of(rows[i])
         t.fixed[row] = <int64_t>(ldexp(t.weight[row] * t.scale, FULL_MASS_BITS - exponent) + 0.5)
         t.exit_mass[2 * e + (row >= t.n_negative)] += t.fixed[row]
-
-
-cdef int32_t add_exit(
-    Tree* t, int32_t parent_exit, int side, Py_ssize_t start, Py_ssize_t stop,
-    const int64_t* mass, double vote,
-) noexcept nogil:
-    cdef int32_t e = <int32_t>t.counter[EXITS]
-    t.counter[EXITS] += 1
-    t.exit_int[EXIT_INTS * e + START] = <int32_t>start
-    t.exit_int[EXIT_INTS * e + STOP] = <int32_t>stop
-    t.exit_int[EXIT_INTS * e + PARENT] = <int32_t>t.counter[NODES]
-    t.exit_int[EXIT_INTS * e + SIDE] = side
-    t.exit_int[EXIT_INTS * e + DEPTH] = t.exit_int[EXIT_INTS * parent_exit + DEPTH] + 1
-    t.exit_int[EXIT_INTS * e + SHIFT] = t.exit_int[EXIT_INTS * parent_exit + SHIFT]
-    t.exit_mass[2 * e] = mass[0]
-    t.exit_mass[2 * e + 1] = mass[1]
-    t.exit_real[EXIT_REALS * e + VOTES] = t.exit_real[EXIT_REALS * parent_exit + VOTES] + vote
-    return e
-
-
-cdef void count_certificate(Tree* t, double change) noexcept nogil:
-    """Add to the certificate; Neumaier's compensation keeps small sums of large changes right."""
-    cdef double total = t.certificate[0] + change
-    if abs(t.certificate[0]) >= abs(change):
-        t.certificate[1] += (t.certificate[0] - total) + change
-    else:
-        t.certificate[1] += (change - total) + t.certificate[0]
-    t.certificate[0] = total
 
 
 cdef bint choose(Tree* t, int32_t e) noexcept nogil:
@@ -239,8 +234,9 @@ cdef bint set_key(Tree* t, int32_t e) noexcept nogil:
     return True
 
 
-cdef bint split_exit(Tree* t, int32_t e) noexcept nogil:
-    """The split step at an exit where `choose` has been; False where no cut is found."""
+cdef bint split_exit(Tree* t, int32_t e, const Given* given) noexcept nogil:
+    """The split step at an exit where `choose` has been, or a given one, which may leave a side
+    empty; False where no cut is found."""
     cdef Limits at = limits_of(t, e)
     cdef Py_ssize_t f = t.exit_int[EXIT_INTS * e + FEATURE]
     cdef Py_ssize_t start = t.exit_int[EXIT_INTS * e + START], middle
@@ -248,9 +244,9 @@ cdef bint split_exit(Tree* t, int32_t e) noexcept nogil:
     cdef int64_t[2][2] mass
     cdef double limit = t.exit_real[EXIT_REALS * e + LIMIT], before = boosted_mass(t, e), vote
     cdef int side
-    middle = start + (split_exact(t, e, &at, f, limit, mass[0]) if t.exact
-                      else split_binned(t, e, &at, f, limit, mass[0]))
-    if not start < middle < t.exit_int[EXIT_INTS * e + STOP]:
+    middle = start + (split_exact(t, e, &at, f, limit, given, mass[0]) if t.exact
+                      else split_binned(t, e, &at, f, limit, given, mass[0]))
+    if given == NULL and not start < middle < t.exit_int[EXIT_INTS * e + STOP]:
         return False
     mass[1][0] = at.negative - mass[0][0]
     mass[1][1] = at.positive - mass[0][1]
@@ -260,7 +256,7 @@ cdef bint split_exit(Tree* t, int32_t e) noexcept nogil:
         t.node_int[5 * parent + 1 + t.exit_int[EXIT_INTS * e + SIDE]] = node
     count_certificate(t, -before)
     for side in range(2):
-        vote = exit_vote(t, e, mass[side])
+        vote = exit_vote(t, e, mass[side]) if given == NULL else given.votes[side]
         t.node_real[5 * node + side] = vote
         count_certificate(t, boosted_mass(t, add_exit(
             t, e, side, start if side == 0 else middle,
@@ -284,11 +280,6 @@ cdef void partition_features(
             partition_segment(t.order + f * t.n + start, n, t.side, spare)
 
 
-cdef bint children_can_split(const Tree* t) noexcept nogil:
-    cdef int32_t e = <int32_t>t.counter[EXITS]
-    return can_split(t, e - 2) or can_split(t, e - 1)
-
-
 cdef void open_children(Tree* t) noexcept nogil:
     """Put the two newest exits on the heap, those that can be split."""
     cdef int32_t e, newest = <int32_t>t.counter[EXITS]
@@ -302,12 +293,35 @@ cdef void open_children(Tree* t) noexcept nogil:
 # ---------------------------------------------------------------------------------------------
 # What Python calls.
 
-def open_root(arrays):
-    """Put the root's entrance, exit 0, on the heap if it can be split."""
+def open_exits(arrays):
+    """Put all open exits that can be split on the heap; at first there is the root's entrance."""
     cdef Tree t = read_tree(arrays)
+    cdef int32_t e, parent
     with nogil:
-        if can_split(&t, 0) and set_key(&t, 0):
-            push(&t, 0)
+        for e in range(<int32_t>t.counter[EXITS]):
+            parent = t.exit_int[EXIT_INTS * e + PARENT]
+            if (t.counter[NODES] > 0 if parent < 0
+                    else t.node_int[5 * parent + 1 + t.exit_int[EXIT_INTS * e + SIDE]] >= 0):
+                continue
+            if can_split(&t, e) and set_key(&t, e):
+                push(&t, e)
+
+
+def split_given(arrays, int32_t e, int32_t feature, Py_ssize_t place, double below, double above):
+    """Split exit `e`, which is not on the heap, at a given place; its children are not put there."""
+    cdef Tree t = read_tree(arrays)
+    cdef Given given
+    cdef int32_t child
+    given.place = place
+    given.votes[0], given.votes[1] = below, above
+    t.exit_int[EXIT_INTS * e + FEATURE] = feature
+    with nogil:
+        split_exit(&t, e, &given)
+        if t.exact:
+            partition_features(&t, e, 0, t.d, t.spare)
+        for child in range(<int32_t>t.counter[EXITS] - 2, <int32_t>t.counter[EXITS]):
+            if can_split(&t, child):
+                refine_weights(&t, child)
 
 
 def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
@@ -339,7 +353,7 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
                 search_features(&t, e, 0, t.d)
                 if not choose(&t, e):
                     continue
-            if split_exit(&t, e):
+            if split_exit(&t, e, NULL):
                 if t.exact and children_can_split(&t):
                     partition_features(&t, e, 0, t.d, t.spare)
                 open_children(&t)
@@ -362,7 +376,7 @@ def split_pending(arrays):
     cdef bint split
     with nogil:
         split = (choose(&t, <int32_t>t.counter[PENDING])
-                 and split_exit(&t, <int32_t>t.counter[PENDING]))
+                 and split_exit(&t, <int32_t>t.counter[PENDING], NULL))
         if split and not (t.exact and children_can_split(&t)):
             open_children(&t)
             split = False

@@ -1,0 +1,261 @@
+"""Fitting goes on: more nodes for a fitted model.
+
+The stored nodes are opened once more, as they are, on the data that are given: then the weights of
+the rows at the open exits are those with which growth would have gone on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pboost.adaboost import Chain
+from pboost.binding import bind, check_pair, stored_observation, stored_weak
+from pboost.checks import INT32_MAX, check_choice
+from pboost.columns import BinnedColumns, SortedColumns
+from pboost.data import TrainingData, prepare
+from pboost.graph import OUT, DecisionGraph
+from pboost.grow import (
+    GROWTHS,
+    Callback,
+    TreeLimits,
+    VoteRule,
+    check_callback,
+    check_size,
+    vote_rule,
+)
+from pboost.matching import is_second_label, match_columns
+from pboost.nested_growth import NestedGrowth
+from pboost.observation import Flip, Observation
+from pboost.rng import as_generator
+from pboost.soft_evaluate import tables
+from pboost.soft_growth import SoftTree
+from pboost.threads import Workers, resolve_threads
+from pboost.tree_growth import TreeArrays, grow_tree
+from pboost.weak import ColumnLearner, Stump, Weak
+from pboost.weak_search import Weights
+
+
+def continue_fit(
+    model: DecisionGraph,
+    X: Any,
+    y: ArrayLike,
+    *,
+    rounds: int | None = None,
+    nodes: int | None = None,
+    weak: Weak | None = None,
+    observation: Observation | None = None,
+    growth: str | None = None,
+    smoothing: float | None = None,
+    learning_rate: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    rng: int | np.random.Generator | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+) -> DecisionGraph:
+    """Add nodes to a fitted model.
+
+    Parameters
+    ----------
+    model : DecisionGraph
+        A fitted model; it is not changed. Any graph will do.
+    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
+        Features: those of the fit, or other rows with the same columns.
+    y : array_like of shape (n,)
+        Labels, both values of ``model.labels``.
+    rounds : int, optional
+        Add a chain of at most so many weak classifiers, to which all open exits of the model lead.
+    nodes : int, optional
+        Add at most so many weak classifiers, each at one open exit of the model. Exactly one of
+        `rounds` and `nodes` must be given.
+    weak, observation, smoothing, learning_rate : optional
+        As the builders take them, for the new nodes; None: those of the model.
+    growth : {"largest-bound", "largest-error", "look-ahead", "breadth-first"}, optional
+        With `nodes`: which open exit is split next. None: that of the model, if it is a tree, else
+        the one of largest bound; where exits join there is no other.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows; a model does not keep those of its fit.
+    rng : None, int or numpy.random.Generator
+        Source of randomness for weak learners that draw; stumps draw nothing.
+    n_threads : int or None
+        Threads; None: as many as the work is worth. The model does not depend on it.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each new node with the number of all nodes and a
+        `pboost.grow.StepRecord`; returning True stops.
+
+    Returns
+    -------
+    DecisionGraph
+        The nodes of `model` with their votes and answers as they were, and the new ones. The
+        record is that of all nodes on the data given here: on other data than those of the fit,
+        certificate and cost are those of the other data throughout.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data are not such as the model was fitted to, or an option is not as described.
+    NotImplementedError
+        If nodes of the model, or the new ones, compare other numbers than columns of X.
+
+    Notes
+    -----
+    On the data of the fit, ``rounds`` more for a chain and ``nodes`` more for a tree, with any of
+    the growths, give the model that one fit with the sum of both would have given, bit for bit. A
+    limit on the depth is kept; a target certificate is not. Where neither is the case, the weights
+    and reach masses of all rows are kept for each open exit: 16 bytes times rows times open exits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.arange(8.0).reshape(-1, 1)
+    >>> y = [0, 1, 1, 0, 1, 0, 0, 1]
+    >>> model = pb.fit_adaboost(X, y, rounds=5)
+    >>> longer = pb.continue_fit(model, X, y, rounds=5)
+    >>> at_once = pb.fit_adaboost(X, y, rounds=10)
+    >>> bool((longer.vote == at_once.vote).all())
+    True
+    """
+    joins, size = _check_size(rounds, nodes)
+    stored = _check_model(model).settings
+    weak = stored_weak(stored) if weak is None else weak
+    observation = stored_observation(stored) if observation is None else observation
+    check_pair(weak, observation)
+    if not isinstance(weak, Stump):
+        raise NotImplementedError("weak: models can only be continued with stumps yet")
+    rule = vote_rule(
+        stored.get("votes", "domain"),
+        stored.get("smoothing", 1e-4) if smoothing is None else smoothing,
+        stored.get("learning_rate", 1.0) if learning_rate is None else learning_rate,
+    )
+    way = _way(model, joins, rule)
+    growth = _check_growth(growth, way, stored)
+    callback, generator = check_callback(callback), as_generator(rng)
+    data = _prepare(model, X, y, sample_weight, weak, n_threads)
+    with Workers(resolve_threads(n_threads, data.cells)) as workers:
+        more = _More(model, size, data, weak, observation, rule, growth, workers, generator)
+        settings = {**stored, "continued": [*stored.get("continued", ()), more.settings(joins)]}
+        longer: DecisionGraph = getattr(more, way)(settings, callback)
+    return longer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _More:
+    """What a model is continued with; a method for each kind of model."""
+
+    model: DecisionGraph
+    size: int
+    data: TrainingData
+    weak: ColumnLearner
+    observation: Observation
+    rule: VoteRule
+    growth: str
+    workers: Workers
+    generator: np.random.Generator
+
+    def settings(self, joins: bool) -> dict[str, Any]:
+        """Return the options, for the record of how the model was made."""
+        return {
+            "rounds" if joins else "nodes": self.size,
+            "growth": self.growth,
+            "observation": self.observation.settings(),
+            "smoothing": self.rule.smoothing,
+            "learning_rate": self.rule.learning_rate,
+            "weak": self.weak.settings(),
+        }
+
+    def observer(self) -> Any:
+        """Return the search and the answers of new nodes."""
+        observation = self.observation
+        if observation.is_exact and self.model.answer is not None:
+            # The same answers, kept as tables, since the model has tables.
+            observation = Flip(0.0)
+        return bind(self.data, self.weak, observation, self.workers, self.generator)
+
+    def chain(self, settings: Mapping[str, Any], callback: Callback | None) -> DecisionGraph:
+        """More rounds for a chain."""
+        data = self.data
+        weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
+        chain = Chain(self.observer(), weights, self.rule)
+        chain.replay(self.model, tables(self.model))
+        stop_reason = chain.grow(self.model.n_nodes + self.size, callback)
+        return chain.nodes.model(data, self.rule, settings, stop_reason)
+
+    def tree(self, settings: Mapping[str, Any], callback: Callback | None) -> DecisionGraph:
+        """More nodes for a tree."""
+        before = self.model.n_nodes
+        depth = settings.get("max_depth") or INT32_MAX
+        limits = TreeLimits(before + self.size, depth, self.growth, -1.0)
+        if self.observation.is_exact and self.model.answer is None:
+            arrays = TreeArrays(self.data, self.weak, self.rule, limits, given=before)
+            arrays.replay(self.model)
+            return arrays.model(settings, grow_tree(arrays, self.workers, callback))
+        tree = SoftTree(self.data, self.observer(), self.rule, limits)
+        tree.replay(self.model, tables(self.model))
+        return tree.model(settings, tree.grow(callback))
+
+    def graph(self, settings: Mapping[str, Any], callback: Callback | None) -> DecisionGraph:
+        """More nodes for any graph."""
+        join = "all" if "rounds" in settings["continued"][-1] else "sign"
+        nested = NestedGrowth(self.data, self.observer(), self.rule, (self.size,), "additive")
+        ports = nested.replay(self.model, tables(self.model))
+        return nested.model(settings, nested.extend(ports, join, callback))
+
+
+def _check_size(rounds: Any, nodes: Any) -> tuple[bool, int]:
+    """Return whether the open exits join, and how many nodes to add."""
+    if (rounds is None) == (nodes is None):
+        raise ValueError(
+            f"rounds, nodes: expected exactly one of them, got rounds={rounds!r}, nodes={nodes!r}"
+        )
+    if nodes is None:
+        return True, check_size("rounds", rounds)
+    return False, check_size("nodes", nodes)
+
+
+def _check_model(model: Any) -> DecisionGraph:
+    if not isinstance(model, DecisionGraph):
+        raise TypeError(f"model: expected a model such as fit_adaboost returns, got {model!r}")
+    if model.inputs is not None:
+        raise NotImplementedError(
+            "model: expected one whose nodes compare columns of X; others cannot be continued yet"
+        )
+    return model
+
+
+def _way(model: DecisionGraph, joins: bool, rule: VoteRule) -> str:
+    """Return which method of `_More` continues a model."""
+    if joins:
+        return "chain" if model.is_chain else "graph"
+    inner = model.next[model.next != OUT]
+    # Trees vote with the masses of either exit.
+    return "tree" if len(inner) == len(np.unique(inner)) and rule.kind == "domain" else "graph"
+
+
+def _check_growth(growth: Any, way: str, stored: Mapping[str, Any]) -> str:
+    if growth is not None:
+        check_choice("growth", growth, GROWTHS if way == "tree" else GROWTHS[:1])
+        return str(growth)
+    before = stored.get("growth")
+    return str(before) if way == "tree" and before in GROWTHS else GROWTHS[0]
+
+
+def _prepare(
+    model: DecisionGraph, X: Any, y: ArrayLike, sample_weight: Any, weak: Weak, n_threads: Any
+) -> TrainingData:
+    """Return data with the columns and labels of a model."""
+    if isinstance(X, SortedColumns | BinnedColumns):
+        if X.n_features != model.n_features:
+            raise ValueError(f"X: expected {model.n_features} columns, got {X.n_features}")
+        if None not in (X.names, model.feature_names) and X.names != model.feature_names:
+            raise ValueError("X: expected columns in the order of the model")
+        is_second_label(model, y, X.n_rows)
+    else:
+        X = match_columns(model, X).values
+        is_second_label(model, y, len(X))
+    data = prepare(X, y, sample_weight, weak, n_threads)
+    return replace(data, labels=model.labels, names=model.feature_names)
