@@ -149,7 +149,7 @@ class Observer:
 
     def given(self, cut: Any, weights: Weights, table: FloatArray) -> Answers:
         """Return the answers of a stored weak classifier, whose table is known."""
-        raise NotImplementedError
+        raise NotImplementedError("observation: models cannot be continued with these answers yet")
 
     def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
         """Return the fields of a model that say how its nodes answer."""

@@ -100,7 +100,8 @@ def _builder(options: Namespace) -> tuple[Callable[..., DecisionGraph], int]:
     if "observation" in given:
         rate = (options.flip_rate,) if options.observation == "flip" else ()
         settings["observation"] = getattr(observation, options.observation)(*rate)
-    for name in ("smoothing", "learning_rate", *OWN_OPTIONS[options.model]):
+    every = ("smoothing", "learning_rate", "validation", "patience")
+    for name in (*every, *OWN_OPTIONS[options.model]):
         if name in given:
             settings[name] = given[name]
     if "threads" in given:

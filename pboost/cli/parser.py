@@ -92,6 +92,10 @@ def check_model_options(options: argparse.Namespace) -> None:
         raise UsageError("--observation flip needs --flip-rate")
     if hasattr(options, "flip_rate") and not flips:
         raise UsageError("--flip-rate belongs to --observation flip")
+    if hasattr(options, "patience") and not hasattr(options, "validation"):
+        raise UsageError("--patience needs --validation")
+    if hasattr(options, "validation") and getattr(options, "collect", "") == "sign":
+        raise UsageError("--validation does not go with --collect sign")
 
 
 def _check_growth(options: argparse.Namespace) -> None:
@@ -141,6 +145,8 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     option(every, "--flip-rate", type=_flip_rate, metavar="X", help="0 to below 0.5")
     option(every, "--smoothing", type=_share, metavar="X", help="0 to 1")
     option(every, "--learning-rate", type=_rate, metavar="X", help="above 0, at most 1")
+    option(every, "--validation", type=_held_out, metavar="X", help="share of rows held out")
+    option(every, "--patience", type=_count, metavar="N", help="with --validation; default: 50")
     option(every, "--threads", type=_count, metavar="N")
     _add_seed(parser)
     adaboost = parser.add_argument_group("--model adaboost")
@@ -230,6 +236,13 @@ def _flip_rate(text: str) -> float:
     value = _number(text)
     if not 0 <= value < 0.5:
         raise argparse.ArgumentTypeError(f"expected a number from 0, below 0.5, got {text!r}")
+    return value
+
+
+def _held_out(text: str) -> float:
+    value = _number(text)
+    if not 0 < value <= 0.5:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, at most 0.5, got {text!r}")
     return value
 
 

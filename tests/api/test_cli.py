@@ -92,8 +92,12 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
                 observation=pb.observation.adatree2(),
             ),
         ),
+        (
+            "--rounds 30 --validation 0.25 --patience 4 --seed 3",
+            lambda X, y: pb.fit_adaboost(X, y, rounds=30, validation=0.25, patience=4, rng=3),
+        ),
     ],
-    ids=["adaboost", "tree", "matryoshka", "greedy"],
+    ids=["adaboost", "tree", "matryoshka", "greedy", "validation"],
 )
 def test_every_option_reaches_the_builder(csv_file, pboost_main, options, fit):
     output = csv_file.parent / "model.npz"

@@ -49,6 +49,12 @@ pytest.importorskip("pandas")
         ("evaluate t.csv --target y --observation flip", ["flip needs --flip-rate"]),
         ("fit t.csv --target y -o m --observation flip --flip-rate 0.5", ["--flip-rate", "'0.5'"]),
         ("fit t.csv --target y -o m --observation flip --flip-rate nan", ["--flip-rate", "'nan'"]),
+        ("fit t.csv --target y -o m --patience 5", ["--patience needs --validation"]),
+        ("fit t.csv --target y -o m --validation 0.6", ["--validation", "'0.6'", "at most 0.5"]),
+        (
+            "fit t.csv --target y -o m --model matryoshka --collect sign --validation 0.2",
+            ["--validation does not go with --collect sign"],
+        ),
         ("fit t.csv --target y -o m --observation blind", ["--observation", "adatree2"]),
         ("fit t.csv --target y -o m --model tree --growth random", ["--growth", "look-ahead"]),
         ("fit t.csv --target y -o m --model tree --target-certificate 1", ["'1'", "0 and 1"]),

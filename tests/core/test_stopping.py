@@ -210,7 +210,7 @@ def test_bad_input(options, error, message):
 
 def test_what_cannot_be_validated():
     X, y, _ = noisy(1)
-    with pytest.raises(NotImplementedError, match='collect="sign"'):
+    with pytest.raises(NotImplementedError, match="collect='sign'"):
         pb.fit_matryoshka(X, y, shape=(2, 2), collect="sign", validation=0.2)
     with pytest.raises(TypeError, match="validation: BinnedColumns"):
         pb.fit_adaboost(pb.bin_columns(X), y, rounds=3, validation=0.2)
