@@ -210,7 +210,8 @@ def standard_deviations(
             column /= unit
             column -= np.average(column, weights=weights)
         mantissa, exponent = math.frexp(unit * math.sqrt(np.average(column**2, weights=weights)))
-        rounded = math.ldexp(round(math.ldexp(mantissa, SCALE_BITS)), exponent - SCALE_BITS)
+        half = math.ldexp(round(math.ldexp(mantissa, SCALE_BITS)), exponent - SCALE_BITS - 1)
+        rounded = 2 * min(half, np.finfo(np.float64).max / 2)  # rounding up must not overflow
         # The inverse of a smaller number is not finite.
         scale[j] = rounded if rounded > np.finfo(np.float64).tiny else 0.0
     return scale

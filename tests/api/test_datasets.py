@@ -90,6 +90,25 @@ def test_bad_arguments():
         pb.datasets.nine_circles(2, rng=np.random.RandomState(0))
 
 
+def test_affine_models_err_as_often_as_said():
+    weak, adatree2 = pb.weak.affine(), pb.observation.adatree2()
+    errors, costs = [], []
+    for seed in range(6):
+        X, y = pb.datasets.nine_circles(200, rng=seed)
+        X_test, y_test = pb.datasets.nine_circles(2000, rng=100 + seed)
+        soft = {"weak": weak, "observation": adatree2, "growth": "largest-error"}
+        models = (
+            pb.fit_boosted_tree(X, y, nodes=None, weak=weak),
+            pb.fit_boosted_tree(X, y, nodes=400, **soft),
+            pb.fit_adaboost(X, y, rounds=400, weak=weak),
+        )
+        errors.append([np.mean(pb.predict(model, X_test) != y_test) for model in models])
+        costs.append([pb.evaluation_cost(model, X_test).mean() for model in models])
+    # Means of 20 draws: 14.8, 12.2 and 8.3 %; standard deviations of one: 2.2, 1.4 and 1.1 %.
+    np.testing.assert_allclose(np.mean(errors, axis=0), [0.148, 0.122, 0.083], atol=0.025)
+    np.testing.assert_allclose(np.mean(costs, axis=0), [8.7, 12, 400], atol=1)
+
+
 def test_builders_learn_it():
     X, y = pb.datasets.nine_circles(200, rng=8)
     X_test, y_test = pb.datasets.nine_circles(2000, rng=9)

@@ -10,7 +10,7 @@ from compare import assert_equals_twin, assert_identical, assert_same_model
 from reference import affine as twins
 from reference import matryoshka
 from reference.adaboost import fit_adaboost
-from reference.problems import CRITERIA, Problem
+from reference.problems import CRITERIA, Problem, random_problem
 from reference.soft import fit_soft_chain, fit_soft_tree
 from reference.tree import fit_tree
 from reference.walk import evaluate, path
@@ -144,6 +144,33 @@ def test_numbers_of_terms(terms):
     assert set(np.diff(model.inputs.start)) <= {1, min(terms, 4)}
 
 
+@pytest.mark.parametrize("search", ["exact", "binned"])
+def test_random_problems(search):
+    fitted = 0
+    for case in range(40):
+        rng = np.random.default_rng([21, case])
+        X, y, weight = random_problem(rng)
+        if weight is not None:  # rows without weight take no part
+            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        options = {"search": search, "max_bins": 20}
+        learner = pb.weak.affine(directions=8, terms=3, **options)
+        projections = learner.projections(X, np.arange(len(y), dtype=np.int32), weight)
+        columns = projections.values(X)
+        if not np.isfinite(columns).all():
+            with pytest.raises(ValueError, match="sums are finite"):
+                fits(X, y, learner, sample_weight=weight)
+            continue
+        fitted += 1
+        stumps = fits(columns, y, pb.weak.stump(**options), sample_weight=weight)
+        for name, model in fits(X, y, learner, sample_weight=weight).items():
+            for column in ("threshold", "vote", "next"):
+                found, expected = getattr(model, column), getattr(stumps[name], column)
+                assert found.tobytes() == expected.tobytes(), (case, name, column)
+            again = pb.certificate(model, X, y, sample_weight=weight)
+            np.testing.assert_allclose(again, model.record.certificate[-1], rtol=1e-9)
+    assert fitted > 30
+
+
 # What the directions are
 
 
@@ -192,6 +219,13 @@ def test_units_do_not_matter():
     )
     np.testing.assert_array_equal(one.feature, other.feature)
     np.testing.assert_allclose(one.vote, other.vote, atol=1e-9)
+
+
+def test_standard_deviations_of_the_largest_numbers():
+    largest = np.finfo(np.float64).max
+    X = np.array([[largest, 5e-324, -largest], [-largest, 0.0, largest / 3]])
+    found = standard_deviations(X, np.arange(2, dtype=np.int32), None)
+    np.testing.assert_allclose(found, [largest, 0, largest / 3 * 2], rtol=1e-8)
 
 
 def test_standard_deviations_are_those_of_copies_in_any_order():
