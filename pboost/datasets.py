@@ -1,15 +1,44 @@
-"""Generators of the sources' synthetic problems."""
+"""Generators of the sources' synthetic problems, and what is known of their probabilities."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._finite_domains import balance_scale, monks, parity, tic_tac_toe
+from pboost._noisy_bits import led, led_probability, xd6, xd6_probability
+from pboost._normal_domains import ringnorm, ringnorm_probability, twonorm, twonorm_probability
+from pboost._real_domains import (
+    mease_wyner,
+    mease_wyner_probability,
+    waveform,
+    waveform_probability,
+)
 from pboost.checks import check_integer
 from pboost.graph import FloatArray, freeze
 from pboost.rng import Seed, as_generator
 
-__all__ = ["NINE_CIRCLES_CENTRES", "NINE_CIRCLES_RADIUS", "nine_circles"]
+__all__ = [
+    "NINE_CIRCLES_CENTRES",
+    "NINE_CIRCLES_RADIUS",
+    "balance_scale",
+    "led",
+    "led_probability",
+    "mease_wyner",
+    "mease_wyner_probability",
+    "monks",
+    "nine_circles",
+    "parity",
+    "ringnorm",
+    "ringnorm_probability",
+    "tic_tac_toe",
+    "twonorm",
+    "twonorm_probability",
+    "waveform",
+    "waveform_probability",
+    "xd6",
+    "xd6_probability",
+]
 
 #: Centres (9, 2) of the circles of `nine_circles`, and their radius.
 NINE_CIRCLES_CENTRES: FloatArray = freeze(

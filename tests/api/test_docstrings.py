@@ -24,6 +24,8 @@ OBSERVATIONS = ["exact", "flip", "half", "uniform", "adatree2"]
 OBSERVATIONS += ["Exact", "Flip", "Half", "Uniform", "AdaTree2"]
 SUBMODULE_NAMES += [f"observation.{name}" for name in OBSERVATIONS]
 SUBMODULE_NAMES += [f"bounds.{name}" for name in pboost.bounds.__all__]
+PROBLEMS = [f"datasets.{name}" for name in pboost.datasets.__all__ if name.islower()]
+SUBMODULE_NAMES += [name for name in PROBLEMS if name not in SUBMODULE_NAMES]
 
 
 def module_names():
