@@ -6,6 +6,7 @@ from pboost.adaboost import fit_adaboost
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
 from pboost.continuation import continue_fit
+from pboost.encoding import OneHot, fit_one_hot, one_hot
 from pboost.errors import ModelFileError
 from pboost.evaluate import (
     certificate,
@@ -29,6 +30,7 @@ __all__ = [
     "DecisionGraph",
     "Explanation",
     "ModelFileError",
+    "OneHot",
     "SortedColumns",
     "TrainingRecord",
     "__version__",
@@ -45,8 +47,10 @@ __all__ = [
     "fit_adaboost",
     "fit_boosted_tree",
     "fit_matryoshka",
+    "fit_one_hot",
     "load",
     "observation",
+    "one_hot",
     "predict",
     "predict_proba",
     "prefix",

@@ -54,7 +54,8 @@ def waveform(n: int, rng: Seed = None, *, noise_features: int = 0) -> tuple[Floa
     Section 2.6.2 of L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, *Classification and
     regression trees* (1984). The class 0 mixes the triangles about the attributes 11 and 15,
     class 1 those about 11 and 7, class 2 those about 15 and 7; the share of the first is uniform in
-    [0, 1]. The Bayes error is about 14 %.
+    [0, 1]. The Bayes error is 13.2 %, which the book estimates as 14 %. Some copies of the data
+    number the classes in another order.
 
     There are three classes. For a builder of two-class models set one against the others, as in
     the example, or keep the rows of two classes.

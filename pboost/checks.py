@@ -105,11 +105,12 @@ def as_features(X: Any) -> Features:
         )
     if values.dtype != np.float64 and values.dtype != np.float32:
         values = _to_float(values)
-    _check_size(values.shape)
+    check_size(values.shape)
     return Features(values, None)
 
 
-def _check_size(shape: tuple[int, ...]) -> None:
+def check_size(shape: tuple[int, ...]) -> None:
+    """Raise ValueError if a matrix has no columns, or more rows or columns than int32 counts."""
     if shape[1] == 0:
         raise ValueError(f"X: expected at least one column, got shape {shape}")
     if max(shape) > INT32_MAX:
@@ -136,19 +137,25 @@ def _object_column(column: Array, label: str) -> Array:
         raise TypeError(f"X: {label} is not numeric") from None
 
 
-def _frame_features(X: Any) -> Features:
+def frame_columns(X: Any) -> tuple[tuple[str, ...], list[Array]]:
+    """Return the names of the columns of a data frame, and their values of whatever type."""
     names = column_names(X)
     if len(set(names)) != len(names):
         twice = next(n for i, n in enumerate(names) if n in names[:i])
         raise ValueError(f"X: two columns are named {twice!r}")
-    _check_size((len(X), len(names)))
+    check_size((len(X), len(names)))
     if hasattr(X, "iloc"):
         columns = [X.iloc[:, j].to_numpy() for j in range(len(names))]
     else:
         columns = _foreign_columns(X)
+    return names, [np.asarray(column) for column in columns]
+
+
+def _frame_features(X: Any) -> Features:
+    names, columns = frame_columns(X)
     matrix = np.empty((len(X), len(names)), dtype=np.float64)
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
-        matrix[:, j] = _numeric_column(np.asarray(column), f"column {name!r}")
+        matrix[:, j] = numeric_column(column, f"column {name!r}")
     return Features(matrix, names)
 
 
@@ -163,7 +170,8 @@ def _foreign_columns(X: Any) -> list[Array]:
     return [frame[name].to_numpy() for name in frame.columns]
 
 
-def _numeric_column(column: Array, label: str) -> Array:
+def numeric_column(column: Array, label: str) -> Array:
+    """Return a column as numbers; TypeError if it holds anything else."""
     if column.dtype.kind in "biuf":
         return column
     if column.dtype.kind == "O":
@@ -212,7 +220,7 @@ def as_labels(y: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
         If `y` is not one-dimensional, has another length, is empty, holds NaN, or does not hold
         exactly two values.
     """
-    labels = _plain_labels(np.asarray(y))
+    labels = plain_values(np.asarray(y), "y: expected labels")
     if labels.ndim != 1:
         raise ValueError(f"y: expected one dimension, got shape {labels.shape}")
     if len(labels) != n:
@@ -234,19 +242,20 @@ def as_labels(y: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
     return values, labels == values[1]
 
 
-def _plain_labels(labels: Array) -> Array:
-    if labels.dtype.kind in "biufU":
-        return labels
-    if labels.dtype.kind == "O":
-        if all(isinstance(v, str) for v in labels.ravel()):
-            return labels.astype(np.str_)
-        if all(isinstance(v, bool | np.bool_) for v in labels.ravel()):
-            return labels.astype(np.bool_)
-        if all(isinstance(v, int | np.integer) for v in labels.ravel()):
-            return labels.astype(np.int64)
-    if labels.dtype.kind == "T":
-        return labels.astype(np.str_)
-    raise TypeError(f"y: expected labels that are all numbers or all strings, got {labels.dtype}")
+def plain_values(values: Array, expected: str) -> Array:
+    """Return values that are all numbers or all strings as an array of such; else TypeError."""
+    if values.dtype.kind in "biufU":
+        return values
+    if values.dtype.kind == "O":
+        if all(isinstance(v, str) for v in values.ravel()):
+            return values.astype(np.str_)
+        if all(isinstance(v, bool | np.bool_) for v in values.ravel()):
+            return values.astype(np.bool_)
+        if all(isinstance(v, int | np.integer) for v in values.ravel()):
+            return values.astype(np.int64)
+    if values.dtype.kind == "T":
+        return values.astype(np.str_)
+    raise TypeError(f"{expected} that are all numbers or all strings, got {values.dtype}")
 
 
 def as_sigma(sigma: Any) -> Array:
