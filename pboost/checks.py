@@ -246,6 +246,8 @@ def plain_values(values: Array, expected: str) -> Array:
     """Return values that are all numbers or all strings as an array of such; else TypeError."""
     if values.dtype.kind in "biufU":
         return values
+    if values.dtype.kind == "T":
+        values = values.astype(object)  # NumPy has no direct cast to strings of one length
     if values.dtype.kind == "O":
         if all(isinstance(v, str) for v in values.ravel()):
             return values.astype(np.str_)
@@ -253,8 +255,6 @@ def plain_values(values: Array, expected: str) -> Array:
             return values.astype(np.bool_)
         if all(isinstance(v, int | np.integer) for v in values.ravel()):
             return values.astype(np.int64)
-    if values.dtype.kind == "T":
-        return values.astype(np.str_)
     raise TypeError(f"{expected} that are all numbers or all strings, got {values.dtype}")
 
 

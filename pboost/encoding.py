@@ -253,7 +253,7 @@ def _is_numeric(column: Array) -> bool:
 
 def _categories(column: Array, label: str) -> Array:
     """Return a column of categories as numbers, booleans or strings; none may be missing."""
-    if column.dtype.kind == "O":
+    if column.dtype.kind in "OT":
         missing = np.array([_is_missing(value) for value in column], dtype=bool)
     else:
         missing = np.isnan(column) if column.dtype.kind in "fmM" else np.zeros(len(column), bool)
@@ -276,7 +276,7 @@ def _codes(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the rows whose category is known, and which of `values` it is."""
     held = _categories(column, label)
-    if (held.dtype.kind == "U") != (values.dtype.kind == "U"):
+    if len(held) and (held.dtype.kind == "U") != (values.dtype.kind == "U"):
         kinds = ("numbers", "strings")
         is_text = held.dtype.kind == "U"
         raise TypeError(
