@@ -189,3 +189,15 @@ def test_names_reach_the_model():
     )
     assert model.feature_names == names
     assert model.feature.tolist() == [0]
+
+
+def test_labels_may_be_strings_of_any_type():
+    X = np.arange(6.0).reshape(-1, 1)
+    y = np.array(["a", "a", "a", "bb", "bb", "bb"])
+    plain = pb.fit_adaboost(X, y, rounds=1)
+    for labels in (y.astype(object), y.astype(np.dtypes.StringDType())):
+        model = pb.fit_adaboost(X, labels, rounds=1)
+        assert model.labels.tolist() == ["a", "bb"]
+        assert model.vote.tobytes() == plain.vote.tobytes()
+        assert pb.predict(model, X).tolist() == y.tolist()
+        assert pb.certificate(model, X, labels) == pb.certificate(plain, X, y)
