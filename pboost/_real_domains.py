@@ -105,8 +105,8 @@ def waveform_probability(X: ArrayLike) -> FloatArray:
     Notes
     -----
     The density of a class is the integral over the share u of the first triangle. With g and h the
-    triangles and r = x - h, the exponent -|r - u (g - h)|^2 / 2 is that of a normal density in u,
-    so that the integral is a difference of normal distribution functions.
+    triangles and r = x - h, the exponent ``-|r - u (g - h)|^2 / 2`` is that of a normal density
+    in u, so that the integral is a difference of normal distribution functions.
 
     Examples
     --------
