@@ -87,10 +87,11 @@ def match_sigma(model: DecisionGraph, X: Any, sigma: Any) -> FloatArray:
             )
         found = model.sigma[None]
     else:
-        given, shape = as_sigma(sigma), (len(X), model.n_features)
-        check_sigma_shape(given, *shape)
-        # Of no rows, those of one that nobody asks for: no rows mean that there is no noise.
-        found = np.broadcast_to(given, shape if given.ndim == 2 and shape[0] else (1, shape[1]))
+        given, d = as_sigma(sigma), model.n_features
+        check_sigma_shape(given, len(X), d)
+        found = given if given.ndim == 2 else np.broadcast_to(given, (1, d))
+        if not len(found):
+            found = np.ones((1, d))  # of no rows: kernels take an empty array for no noise
         order = column_order(model.feature_names, column_names(X) if is_frame(X) else None)
         found = found if order is None else found[:, order]
     if model.inputs is not None:

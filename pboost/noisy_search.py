@@ -29,7 +29,7 @@ from pboost.weak_search import Weights
 MAX_LEVELS, QUAD = noisy_split.SIZES
 QUADS = MAX_BINS // QUAD
 #: Levels into which the errors of a column are put, where each row has its own.
-LEVELS = 4
+LEVELS = 2
 #: Standard deviations beyond which nothing crosses a cut; a little more than the kernel's.
 REACH = 8.31
 

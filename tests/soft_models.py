@@ -19,19 +19,22 @@ CLASS_FREE = ("exact", "flip", "half")
 NEEDS_CLASS = ("uniform", "adatree2")
 
 
-def observation(kind, rate=0.0):
+def observation(kind, rate=0.0, sigma=None):
     make = getattr(pb.observation, kind)
-    return make(rate) if kind == "flip" else make()
+    arguments = {"flip": (rate,), "gaussian": (sigma,)}.get(kind, ())
+    return make(*arguments)
 
 
 def library(fit, problem, *, observation="exact", rate=0.0, criterion="kearns-mansour",
-            max_bins=None, min_weight=0.0, min_count=1, **options):  # fmt: skip
+            max_bins=None, min_weight=0.0, min_count=1, sigma=None, **options):  # fmt: skip
     """Call a builder with the options of the twins."""
+    if observation == "gaussian" and max_bins is None:
+        max_bins = 256  # there is no exact search
     return fit(
         problem.X,
         problem.y,
         weak=stump(criterion, max_bins, min_weight, min_count),
-        observation=globals()["observation"](observation, rate),
+        observation=globals()["observation"](observation, rate, sigma),
         sample_weight=problem.weight,
         **options,
     )
@@ -64,8 +67,11 @@ def assert_equals_soft_twin(model, twin, case=""):
     )
 
 
-def arrays(model, n_nodes=None):
-    """Return the first nodes of a model as the twins hold them; exits cut off lead out."""
+def arrays(model, n_nodes=None, sigma=None):
+    """Return the first nodes of a model as the twins hold them; exits cut off lead out.
+
+    `sigma`: of the rows at hand, by cell, where answers are gaussian.
+    """
     n_nodes = model.n_nodes if n_nodes is None else n_nodes
     next_ = model.next[:n_nodes].copy()
     next_[next_ >= n_nodes] = -1
@@ -75,7 +81,7 @@ def arrays(model, n_nodes=None):
     return Graph(
         model.feature[:n_nodes], model.threshold[:n_nodes], next_, model.vote[:n_nodes],
         answer[:n_nodes], model.record.certificate[: n_nodes + 1],
-        model.record.cost[: n_nodes + 1], model.bias,
+        model.record.cost[: n_nodes + 1], model.bias, sigma,
     )  # fmt: skip
 
 
@@ -85,40 +91,48 @@ def start(problem):
     return weight / math.fsum(weight)
 
 
-def assert_certified(model, problem, case=""):
+def noise_of(problem, sigma):
+    """Return sigma by cell for the twins, and what the library is told of the rows."""
+    if sigma is None:
+        return None, {}
+    return np.broadcast_to(np.asarray(sigma, float), problem.X.shape), {"sigma": sigma}
+
+
+def assert_certified(model, problem, case="", sigma=None):
     """The certificate recomputed in three ways is the stored one."""
     X, y, weight = problem
-    graph, stored = arrays(model), model.record.certificate[-1]
+    by_cell, told = noise_of(problem, sigma)
+    graph, stored = arrays(model, sigma=by_cell), model.record.certificate[-1]
     np.testing.assert_allclose(
         matryoshka.certificate(graph, X, y, weight), stored, rtol=1e-9, err_msg=f"case {case}"
     )
-    found = pb.certificate(model, X, y, sample_weight=weight)
+    found = pb.certificate(model, X, y, sample_weight=weight, **told)
     np.testing.assert_allclose(found, stored, rtol=1e-9, err_msg=f"case {case}")
     if model.n_nodes <= 8:
         every_path = sum(p * np.exp(-H * y) for p, H in matryoshka.paths(graph, X, y))
         np.testing.assert_allclose(start(problem) @ every_path, stored, rtol=1e-9)
 
 
-def assert_evaluated(model, problem, needs_class):
+def assert_evaluated(model, problem, needs_class, sigma=None):
     """Reach and expected votes are those of plain propagation."""
     X, y, _ = problem
-    graph = arrays(model)
+    by_cell, told = noise_of(problem, sigma)
+    graph = arrays(model, sigma=by_cell)
     expected = matryoshka.reach(graph, X, y)
-    found = pb.reach(model, X, y) if needs_class else pb.reach(model, X)
+    found = pb.reach(model, X, y) if needs_class else pb.reach(model, X, **told)
     assert found.shape == (len(X), model.n_nodes)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
     if not needs_class:
         H = matryoshka.expected_votes(graph, X, y)
-        found = pb.decision_function(model, X, route="expected")
+        found = pb.decision_function(model, X, route="expected", **told)
         np.testing.assert_allclose(found, H, rtol=1e-9, atol=1e-9)
 
 
-def expected_error(model, problem):
+def expected_error(model, problem, sigma=None):
     """Return the training error of the randomised classifier, by enumeration of paths."""
     X, y, _ = problem
-    wrong = sum(
-        p * ((H > 0) != (y > 0)) for p, H in matryoshka.paths(arrays(model), X, y)
-    )  # fmt: skip
+    graph = arrays(model, sigma=noise_of(problem, sigma)[0])
+    wrong = sum(p * ((H > 0) != (y > 0)) for p, H in matryoshka.paths(graph, X, y))
     return float(start(problem) @ wrong)
 
 

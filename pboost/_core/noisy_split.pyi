@@ -6,6 +6,7 @@ Array = NDArray[Any]
 Limits = tuple[int, int, int, int, int, int, int]
 SIZES: tuple[int, int]
 
+def use_simd_level(level: int) -> None: ...
 def fill_crossing(
     value: Array,
     threshold: Array,

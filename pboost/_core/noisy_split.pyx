@@ -24,10 +24,18 @@ from libc.math cimport INFINITY
 from libc.string cimport memset
 
 from pboost._core._cut cimport Limits
-from pboost._core._gauss cimport tail
 from pboost._core._histogram cimport GROUP, class_histograms
 from pboost._core._math cimport Masses, score_limit, score_many
+from pboost._core.gauss cimport tail
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t
+
+cdef extern from "crossing_simd.h":
+    ctypedef void (*crossing_kernel "pboost_crossing_kernel")(
+        const float*, Py_ssize_t, const double*, const double*, double*, double*
+    ) noexcept nogil
+    crossing_kernel choose_crossing "pboost_choose_crossing"(int level)
+
+cdef crossing_kernel cross = choose_crossing(2)
 
 cdef enum:
     MAX_LEVELS = 8
@@ -35,6 +43,12 @@ cdef enum:
 
 #: For the module that makes the arrays.
 SIZES = (MAX_LEVELS, QUAD)
+
+
+def use_simd_level(int level):
+    """Choose the variant of the crossing kernel: 0 baseline, 1 AVX2, 2 AVX-512 if supported."""
+    global cross
+    cross = choose_crossing(level)
 
 
 def fill_crossing(
@@ -86,33 +100,21 @@ cdef inline void add_crossing(
     const int64_t* offset, const float* crossing, double* from_negative, double* from_positive,
 ) noexcept nogil:
     """Add what crosses each cut, from bins of these masses, by class."""
-    cdef double[2][QUAD] m
-    cdef const float* t0
-    cdef const float* t1
-    cdef const float* t2
-    cdef const float* t3
-    cdef Py_ssize_t first, length, e
+    cdef double[QUAD] n
+    cdef double[QUAD] p
+    cdef Py_ssize_t first
     cdef int quad, j
     cdef int64_t any_
     for quad in range((n_bins + QUAD - 1) // QUAD):
         any_ = 0
         for j in range(QUAD):
-            m[0][j] = <double>negative[quad * QUAD + j]
-            m[1][j] = <double>positive[quad * QUAD + j]
+            n[j] = <double>negative[quad * QUAD + j]
+            p[j] = <double>positive[quad * QUAD + j]
             any_ |= negative[quad * QUAD + j] | positive[quad * QUAD + j]
-        if not any_:
-            continue
-        first = span[2 * quad]
-        length = span[2 * quad + 1] - first
-        t0 = crossing + offset[quad]
-        t1 = t0 + length
-        t2 = t1 + length
-        t3 = t2 + length
-        for e in range(length):
-            from_negative[first + e] += (m[0][0] * t0[e] + m[0][1] * t1[e]) + (
-                m[0][2] * t2[e] + m[0][3] * t3[e])
-            from_positive[first + e] += (m[1][0] * t0[e] + m[1][1] * t1[e]) + (
-                m[1][2] * t2[e] + m[1][3] * t3[e])
+        if any_:
+            first = span[2 * quad]
+            cross(crossing + offset[quad], span[2 * quad + 1] - first, n, p,
+                  from_negative + first, from_positive + first)
 
 
 cdef inline void sides(

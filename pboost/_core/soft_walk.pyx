@@ -9,7 +9,7 @@ from libc.math cimport exp
 from libc.string cimport memset
 
 from pboost._core cimport _rng
-from pboost._core._gauss cimport tail
+from pboost._core.gauss cimport tail
 from pboost._core.types cimport int32_t, uint8_t, uint64_t
 
 cdef struct Answers:

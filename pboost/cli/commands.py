@@ -12,7 +12,13 @@ from pboost import observation
 from pboost.adaboost import fit_adaboost
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cli.errors import require
-from pboost.cli.parser import DEFAULT_SIZE, OWN_OPTIONS, WEAK_OPTIONS, check_model_options
+from pboost.cli.parser import (
+    DEFAULT_SIZE,
+    OBSERVATION_OPTIONS,
+    OWN_OPTIONS,
+    WEAK_OPTIONS,
+    check_model_options,
+)
 from pboost.cli.progress import progress
 from pboost.cli.table import (
     check_output,
@@ -98,8 +104,9 @@ def _builder(options: Namespace) -> tuple[Callable[..., DecisionGraph], int]:
     learner = affine(**choices, seed=options.seed) if kind == "affine" else stump(**choices)
     settings: dict[str, Any] = {"weak": learner, "rng": options.seed}
     if "observation" in given:
-        rate = (options.flip_rate,) if options.observation == "flip" else ()
-        settings["observation"] = getattr(observation, options.observation)(*rate)
+        name = OBSERVATION_OPTIONS.get(options.observation)
+        arguments = () if name is None else (given[name],)
+        settings["observation"] = getattr(observation, options.observation)(*arguments)
     every = ("smoothing", "learning_rate", "validation", "patience")
     for name in (*every, *OWN_OPTIONS[options.model]):
         if name in given:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any, NoReturn
 
 from pboost._version import __version__
@@ -19,7 +20,9 @@ WEAK_OPTIONS: dict[str, tuple[str, ...]] = {"stump": (), "affine": ("directions"
 #: Sizes used where none is given.
 DEFAULT_SIZE: dict[str, Any] = {"adaboost": 100, "tree": 31, "matryoshka": (8, 8)}
 #: Values of ``--observation`` and, by kind of model, ``--growth``, the defaults first.
-OBSERVATIONS = ("exact", "flip", "half", "uniform", "adatree2")
+OBSERVATIONS = ("exact", "flip", "half", "uniform", "adatree2", "gaussian")
+#: The option that an observation needs, as `dest` name.
+OBSERVATION_OPTIONS = {"flip": "flip_rate", "gaussian": "sigma"}
 GROWTHS = {
     "tree": ("largest-bound", "largest-error", "look-ahead", "breadth-first"),
     "matryoshka": ("nested", "greedy"),
@@ -87,11 +90,13 @@ def check_model_options(options: argparse.Namespace) -> None:
         for name in names:
             if kind != weak and hasattr(options, name):
                 raise UsageError(f"--{name} belongs to --weak {kind}, not {weak}")
-    flips = getattr(options, "observation", "exact") == "flip"
-    if flips and not hasattr(options, "flip_rate"):
-        raise UsageError("--observation flip needs --flip-rate")
-    if hasattr(options, "flip_rate") and not flips:
-        raise UsageError("--flip-rate belongs to --observation flip")
+    chosen = getattr(options, "observation", "exact")
+    for observation, name in OBSERVATION_OPTIONS.items():
+        flag = "--" + name.replace("_", "-")
+        if observation == chosen and not hasattr(options, name):
+            raise UsageError(f"--observation {observation} needs {flag}")
+        if observation != chosen and hasattr(options, name):
+            raise UsageError(f"{flag} belongs to --observation {observation}")
     if hasattr(options, "patience") and not hasattr(options, "validation"):
         raise UsageError("--patience needs --validation")
     if hasattr(options, "validation") and getattr(options, "collect", "") == "sign":
@@ -143,6 +148,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     option(every, "--search", choices=("auto", "exact", "binned"))
     option(every, "--observation", choices=OBSERVATIONS, help="how sure answers are")
     option(every, "--flip-rate", type=_flip_rate, metavar="X", help="0 to below 0.5")
+    option(every, "--sigma", type=_sigma, metavar="X", help="error of every column, above 0")
     option(every, "--smoothing", type=_share, metavar="X", help="0 to 1")
     option(every, "--learning-rate", type=_rate, metavar="X", help="above 0, at most 1")
     option(every, "--validation", type=_held_out, metavar="X", help="share of rows held out")
@@ -243,6 +249,13 @@ def _held_out(text: str) -> float:
     value = _number(text)
     if not 0 < value <= 0.5:
         raise argparse.ArgumentTypeError(f"expected a number above 0, at most 0.5, got {text!r}")
+    return value
+
+
+def _sigma(text: str) -> float:
+    value = _number(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
     return value
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reference import gaussian
 from reference.adaboost import class_masses
 from reference.soft import NO_VOTE, Nodes, Setting, exit_probabilities, first_largest
 
@@ -141,7 +142,10 @@ def fit_matryoshka(X, y, *, shape, collect="additive", join_="sign", **options):
 
 def answers(graph, X, y, node):
     """Return the probability of either exit of a node for each row."""
-    above = np.asarray(X)[:, graph.feature[node]] > graph.threshold[node]
+    x, threshold = np.asarray(X)[:, graph.feature[node]], graph.threshold[node]
+    if graph.sigma is not None:
+        return gaussian.exit_probabilities(x, threshold, graph.sigma[:, graph.feature[node]])
+    above = x > threshold
     return exit_probabilities(np.asarray(graph.answer[node]), above, np.asarray(y))
 
 

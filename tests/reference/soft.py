@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reference import gaussian
 from reference.adaboost import class_masses, domain_votes, only_bias, symmetric_votes
 from reference.sort import bin_edges
 from reference.split import best_stump
@@ -26,6 +27,7 @@ class Graph(NamedTuple):
     certificate: np.ndarray
     cost: np.ndarray  # mean number of nodes met
     bias: float
+    sigma: np.ndarray | None = None  # of the rows at hand, (n, d), where answers are gaussian
 
 
 class Exit(NamedTuple):
@@ -39,7 +41,7 @@ class Exit(NamedTuple):
 
 def answer_table(observation, rate, above, y, reach):
     """Return P(exit 1 | side, class); side 1: `above`, class 1: +1; `reach`: D p at the node."""
-    if observation == "exact":
+    if observation in ("exact", "gaussian"):
         return np.array([[0.0, 0.0], [1.0, 1.0]])
     if observation == "flip":
         return np.array([[rate, rate], [1 - rate, 1 - rate]])
@@ -68,7 +70,7 @@ class Setting:
     def __init__(
         self, X, y, *, observation="exact", rate=0.0, criterion="kearns-mansour", votes="domain",
         smoothing=1e-4, learning_rate=1.0, sample_weight=None, max_bins=None,
-        min_weight=0.0, min_count=1, sampling=None,
+        min_weight=0.0, min_count=1, sampling=None, sigma=None,
     ):  # fmt: skip
         self.sampling = sampling
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -80,7 +82,13 @@ class Setting:
         self.rule = {"domain": domain_votes, "symmetric": symmetric_votes}[votes]
         self.rates = smoothing, learning_rate
         self.options = {"criterion": criterion, "min_weight": min_weight, "min_count": min_count}
-        if max_bins is not None:
+        self.noisy = None
+        if observation == "gaussian":
+            self.sigma = np.broadcast_to(np.asarray(sigma, float), np.shape(X))[keep]
+            self.noisy = gaussian.NoisyColumns(
+                self.X, self.sigma, weight[keep], 256 if max_bins is None else max_bins
+            )
+        elif max_bins is not None:
             self.options["edges"] = bin_edges(self.X, weight[keep], max_bins)
 
     def search(self, w, rows=None, mass=None):
@@ -89,6 +97,8 @@ class Setting:
         mass = w if mass is None else mass
         if 0 in class_masses(mass, self.y, rows):
             return None
+        if self.noisy is not None:
+            return self.noisy.best_stump(self.y, w, **self.options)
         return best_stump(self.X[rows], self.y[rows], mass[rows], **self.options)
 
     def split(self, stump, w, p):
@@ -96,6 +106,9 @@ class Setting:
         above = self.X[:, stump[0]] > stump[1]
         table = answer_table(self.observation, self.rate, above, self.y, self.D * p)
         both = exit_probabilities(table, above, self.y)
+        if self.noisy is not None:
+            j, threshold = stump
+            both = gaussian.exit_probabilities(self.X[:, j], threshold, self.sigma[:, j])
         if self.sampling is not None:
             both = self.sampling.estimate(both[1], w, self.y, self.rows)
         masses = [class_masses(w * q, self.y, True) for q in both]

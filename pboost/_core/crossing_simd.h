@@ -1,0 +1,58 @@
+/* What four bins send across the cuts near them, for both classes.
+ *
+ * One loop, compiled for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512; the
+ * variant is chosen when the module is imported. Each cut's sum is made in the same order in every
+ * variant and nothing is fused (-ffp-contract=off), so that all give the same bits.
+ */
+#ifndef PBOOST_CROSSING_SIMD_H
+#define PBOOST_CROSSING_SIMD_H
+#include <stddef.h>
+
+#define PBOOST_CROSSING_ARGS                                                                     \
+    const float *restrict share, ptrdiff_t length, const double *restrict negative,              \
+    const double *restrict positive, double *restrict from_negative,                             \
+    double *restrict from_positive
+
+#define PBOOST_CROSSING_BODY                                                                     \
+    const float *restrict s0 = share, *restrict s1 = share + length;                             \
+    const float *restrict s2 = share + 2 * length, *restrict s3 = share + 3 * length;            \
+    const double n0 = negative[0], n1 = negative[1], n2 = negative[2], n3 = negative[3];         \
+    const double p0 = positive[0], p1 = positive[1], p2 = positive[2], p3 = positive[3];         \
+    for (ptrdiff_t e = 0; e < length; e++) {                                                     \
+        const double a = s0[e], b = s1[e], c = s2[e], d = s3[e];                                 \
+        from_negative[e] += (n0 * a + n1 * b) + (n2 * c + n3 * d);                               \
+        from_positive[e] += (p0 * a + p1 * b) + (p2 * c + p3 * d);                               \
+    }
+
+typedef void (*pboost_crossing_kernel)(PBOOST_CROSSING_ARGS);
+
+static void pboost_crossing_baseline(PBOOST_CROSSING_ARGS) { PBOOST_CROSSING_BODY }
+
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+__attribute__((target("avx2"))) static void pboost_crossing_avx2(PBOOST_CROSSING_ARGS)
+{
+    PBOOST_CROSSING_BODY
+}
+
+__attribute__((target("avx512f,prefer-vector-width=512"))) static void
+pboost_crossing_avx512(PBOOST_CROSSING_ARGS)
+{
+    PBOOST_CROSSING_BODY
+}
+
+/* level: 0 baseline, 1 AVX2, 2 AVX-512; the best supported one not above it. */
+static pboost_crossing_kernel pboost_choose_crossing(int level)
+{
+    __builtin_cpu_init();
+    if (level >= 2 && __builtin_cpu_supports("avx512f")) return pboost_crossing_avx512;
+    if (level >= 1 && __builtin_cpu_supports("avx2")) return pboost_crossing_avx2;
+    return pboost_crossing_baseline;
+}
+#else
+static pboost_crossing_kernel pboost_choose_crossing(int level)
+{
+    (void)level;
+    return pboost_crossing_baseline;
+}
+#endif
+#endif

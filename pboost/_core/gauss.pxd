@@ -1,0 +1,1 @@
+cdef double tail(double z) noexcept nogil
