@@ -361,7 +361,7 @@ def gaussian(sigma: float | ArrayLike) -> Gaussian:
     >>> noise = pb.observation.gaussian(1)
     >>> model = pb.fit_boosted_tree(X, [0, 0, 1, 1], nodes=1, observation=noise)
     >>> pb.decision_function(model, [[1.5], [9.0]], route="expected").round(2).tolist()
-    [0.0, 1.12]
+    [0.0, 0.73]
     """
     values = as_sigma(sigma)
     return Gaussian(freeze(values) if values.ndim else float(values))

@@ -111,14 +111,14 @@ def test_every_option_reaches_the_builder(csv_file, pboost_main, options, fit):
 
 
 @pytest.mark.parametrize("model", ["adaboost", "tree", "matryoshka"])
-@pytest.mark.parametrize("kind", ["exact", "flip", "half", "uniform", "adatree2"])
+@pytest.mark.parametrize("kind", ["exact", "flip", "half", "uniform", "adatree2", "gaussian"])
 def test_observations_reach_every_builder(csv_file, pboost_main, model, kind):
     size, builder, options = {
         "adaboost": ("--rounds 4", pb.fit_adaboost, {"rounds": 4}),
         "tree": ("--nodes 4", pb.fit_boosted_tree, {"nodes": 4}),
         "matryoshka": ("--shape 2,2", pb.fit_matryoshka, {"shape": (2, 2)}),
     }[model]
-    rate = "--flip-rate 0.2" if kind == "flip" else ""
+    rate = {"flip": "--flip-rate 0.2", "gaussian": "--sigma 0.2"}.get(kind, "")
     output = csv_file.parent / "model.npz"
     arguments = f"--target state --model {model} {size} --observation {kind} {rate}".split()
     code, out, err = pboost_main("fit", csv_file, *arguments, "-o", output)
