@@ -1,0 +1,433 @@
+"""Weak classifiers that are functions: what they are given, and the models they make."""
+
+import pickle
+
+import numpy as np
+import pytest
+from reference.split import best_stump
+from soft_models import noisy, observation
+
+import pboost as pb
+
+FITS = {
+    "chain": (pb.fit_adaboost, {"rounds": 6}),
+    "tree": (pb.fit_boosted_tree, {"nodes": 6}),
+    "matryoshka": (pb.fit_matryoshka, {"shape": (3, 2)}),
+}
+builders = pytest.mark.parametrize("builder", FITS)
+SAMPLED = pb.observation.sampled(5)
+
+
+def fit(builder, X, y, **options):
+    build, size = FITS[builder]
+    return build(X, y, **(size | {"rng": 0} | options))
+
+
+class StumpAnswer:
+    def __init__(self, feature, threshold):
+        self.feature, self.threshold = feature, threshold
+
+    def __call__(self, X, rng):
+        return np.where(np.asarray(X)[:, self.feature] > self.threshold, 1, -1)
+
+
+def train_stump(X, y, weight, rng):
+    """The best stump of the twins, as an oracle."""
+    return StumpAnswer(*best_stump(np.asarray(X), y, weight))
+
+
+class StumpEstimator:
+    """The same as an estimator; sure of its answers to the degree `sure`."""
+
+    def __init__(self, sure=1.0):
+        self.sure = sure
+
+    def fit(self, X, y, sample_weight):
+        self.stump = train_stump(X, y, sample_weight, None)
+        self.classes_ = np.array([-1, 1])
+
+    def predict_proba(self, X):
+        p = np.where(self.stump(X, None) > 0, self.sure, 1 - self.sure)
+        return np.column_stack([1 - p, p])
+
+
+def noisy_stump(rate):
+    """Return the learner of stumps that err at a rate."""
+
+    def train(X, y, weight, rng):
+        stump = train_stump(X, y, weight, rng)
+
+        def answer(X, rng):
+            return stump(X, rng) * np.where(rng.random(len(X)) < rate, -1, 1)
+
+        return answer
+
+    return train
+
+
+def oracle_of(kind):
+    if kind == "oracle":
+        return pb.weak.oracle(train_stump)
+    return pb.weak.from_estimator(StumpEstimator(0.75))
+
+
+# The same as stumps
+
+
+@builders
+@pytest.mark.parametrize("kind", ["oracle", "estimator"])
+@pytest.mark.parametrize("of", ["exact", "flip", "adatree2", "uniform", "half"])
+def test_deterministic_answers_are_those_of_stumps(builder, kind, of):
+    X, y, weight = noisy(1, n=80)
+    weight[::7] = 0
+    options = {"observation": observation(of, 0.1), "sample_weight": weight}
+    stumps = fit(builder, X, y, **options)
+    model = fit(builder, X, y, weak=oracle_of(kind), **options)
+    np.testing.assert_array_equal(model.next, stumps.next)
+    np.testing.assert_allclose(model.vote, stumps.vote, atol=1e-9)
+    np.testing.assert_allclose(model.record.certificate, stumps.record.certificate, rtol=1e-9)
+    np.testing.assert_allclose(model.record.cost, stumps.record.cost, rtol=1e-9)
+    if of != "exact":
+        np.testing.assert_allclose(model.answer, stumps.answer, atol=1e-9)
+    for function in (pb.decision_function, pb.evaluation_cost):
+        np.testing.assert_allclose(function(model, X), function(stumps, X), atol=1e-9)
+    np.testing.assert_array_equal(pb.predict(model, X), pb.predict(stumps, X))
+    for one, other in zip(
+        pb.staged_decision_function(model, X),
+        pb.staged_decision_function(stumps, X),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+@builders
+@pytest.mark.parametrize("of", ["exact", "flip", "adatree2"])
+def test_the_certificate_of_estimators_is_recomputed(builder, of):
+    X, y, weight = noisy(2, n=60)
+    options = {"observation": observation(of, 0.1), "sample_weight": weight}
+    model = fit(builder, X, y, weak=oracle_of("estimator"), **options)
+    found = pb.certificate(model, X, y, sample_weight=weight)
+    assert found == pytest.approx(model.record.certificate[-1], rel=1e-9)
+    reach = pb.reach(model, X, y)
+    mean = np.average(reach.sum(axis=1), weights=weight)
+    assert mean == pytest.approx(model.record.cost[-1])
+    if of == "flip":
+        expected = pb.decision_function(model, X, route="expected")
+        drawn = pb.decision_function(model, X, route="sample", rng=0, draws=3000)
+        assert np.abs(expected - drawn).max() < 0.15
+
+
+# Sampled
+
+
+@builders
+def test_sampled_oracles_approach_the_known_rate(builder):
+    X, y, _ = noisy(3, n=80)
+    options = {"observation": observation("flip", 0.2), "smoothing": 1e-3}
+    known = fit(builder, X, y, **options)
+    gaps = []
+    for draws in (2, 1500):
+        made = options | {"observation": pb.observation.sampled(draws)}
+        model = fit(builder, X, y, weak=pb.weak.oracle(noisy_stump(0.2)), **made)
+        gaps.append(np.abs(model.vote[0] - known.vote[0]).max())
+    assert gaps[0] > gaps[1]
+    assert gaps[1] < 0.02
+
+
+@builders
+@pytest.mark.parametrize("stop", ["first-increase", 4])
+@pytest.mark.parametrize("kind", ["oracle", "estimator"])
+def test_the_same_seed_gives_the_same_model(builder, stop, kind):
+    X, y, _ = noisy(4, n=60)
+    weak = {
+        "oracle": pb.weak.oracle(noisy_stump(0.2)),
+        "estimator": pb.weak.from_estimator(StumpEstimator(0.8)),
+    }[kind]
+    options = {"weak": weak, "observation": pb.observation.sampled(stop)}
+    one, same, other = (fit(builder, X, y, **options, rng=seed) for seed in (1, 1, 2))
+    assert one.vote.tobytes() == same.vote.tobytes()
+    assert one.vote.tobytes() != other.vote.tobytes()
+
+
+def test_an_oracle_is_asked_as_often_as_it_is_told():
+    X, y, _ = noisy(5, n=30)
+    calls = []
+
+    def train(X, y, weight, rng):
+        def answer(X, rng):
+            calls.append(len(X))
+            return rng.choice([-1, 1], len(X))
+
+        return answer
+
+    for made, count in ((pb.observation.exact(), 1), (pb.observation.sampled(7), 7)):
+        calls.clear()
+        pb.fit_adaboost(X, y, rounds=3, weak=pb.weak.oracle(train), observation=made, rng=0)
+        assert calls == [30] * (3 * count)
+
+
+def test_sampled_estimators_are_evaluated_by_their_probabilities():
+    X, y, _ = noisy(6, n=60)
+    weak = pb.weak.from_estimator(StumpEstimator(0.8))
+    for builder in FITS:
+        model = fit(builder, X, y, weak=weak, observation=SAMPLED)
+        expected = pb.decision_function(model, X, route="expected")
+        drawn = pb.decision_function(model, X, route="sample", rng=0, draws=1500)
+        assert np.abs(expected - drawn).max() < 0.15
+        assert pb.reach(model, X).shape == (60, model.n_nodes)
+        with pytest.raises(ValueError, match="estimate"):
+            pb.certificate(model, X, y)
+
+
+def test_stopwatch_of_oracles():
+    X, y, _ = noisy(7, n=30)
+    ticks = iter(np.arange(1000.0))
+    made = pb.observation.sampled("stopwatch", clock=ticks.__next__)
+    model = pb.fit_adaboost(
+        X, y, rounds=4, weak=pb.weak.oracle(noisy_stump(0.2)), observation=made, rng=0
+    )
+    assert model.n_nodes == 4
+    assert model.feature.tolist() == [0, 1, 2, 3]
+    assert pb.decision_function(model, X).shape == (30,)
+
+
+# What they are given
+
+
+def test_what_train_is_given():
+    X, y, weight = noisy(8, n=40)
+    weight[[3, 10]] = 0
+    order = np.setdiff1d(np.arange(40), [3, 10])
+    given = []
+
+    def train(X_, y_, weight_, rng):
+        given.append((X_, y_, weight_))
+        assert isinstance(rng, np.random.Generator)
+        return train_stump(X_, y_, weight_, rng)
+
+    pb.fit_adaboost(X, y, rounds=2, weak=pb.weak.oracle(train), sample_weight=weight)
+    rows, labels, first = given[0]
+    np.testing.assert_array_equal(rows, X[order])
+    np.testing.assert_array_equal(labels, y[order])
+    np.testing.assert_allclose(first, weight[order] / weight.sum(), rtol=1e-12)
+    for *_, w in given:
+        assert w.sum() == pytest.approx(1)
+        assert (w > 0).all()
+
+
+@pytest.mark.parametrize("growth", ["largest-bound", "look-ahead"])
+def test_exact_trees_train_on_the_rows_that_arrive(growth):
+    X, y, _ = noisy(9, n=60)
+    sizes = []
+
+    def train(X_, y_, weight, rng):
+        sizes.append(len(X_))
+        stump = train_stump(X_, y_, weight, rng)
+
+        def answer(X_, rng):
+            sizes.append(len(X_))
+            return stump(X_, rng)
+
+        return answer
+
+    model = pb.fit_boosted_tree(X, y, nodes=None, weak=pb.weak.oracle(train), growth=growth)
+    assert sizes[0] == 60
+    assert min(sizes) < 20
+    assert sizes[::2] == sizes[1::2]
+    assert (pb.predict(model, X) == y).all()
+    assert model.record.stop_reason == "no exit can be split"
+
+
+def test_answers_that_do_not_split_are_no_node():
+    X, y, _ = noisy(10, n=20)
+    weak = pb.weak.oracle(lambda *_: lambda X, rng: np.ones(len(X), dtype=int))
+    for builder in FITS:
+        model = fit(builder, X, y, weak=weak)
+        assert model.n_nodes == 0
+        assert pb.predict(model, X).shape == (20,)
+
+
+@builders
+@pytest.mark.parametrize("observation", [pb.observation.exact(), SAMPLED], ids=["exact", "sampled"])
+def test_strings(builder, observation):
+    words = np.array(["ape", "bee", "cat", "dodo", "eel", "fox", "gnu", "hen"] * 4)
+    y = np.isin(words, ["bee", "dodo", "eel"])
+
+    def train(X, y, weight, rng):
+        assert X.dtype.kind == "U"
+        word = max(set(X.tolist()), key=lambda w: abs((weight * y)[w == X].sum()))
+        sign = 1 if (weight * y)[word == X].sum() > 0 else -1
+        return lambda X, rng: np.where(word == X, sign, -sign)
+
+    for X in (words, words.tolist()):
+        model = fit(builder, X, y, weak=pb.weak.oracle(train), observation=observation)
+        assert model.n_features == 1
+        assert pb.predict(model, X).shape == (32,)
+        assert np.mean(pb.predict(model, X) == y) > 0.6
+        assert str(pb.explain(model, "bee")) == str(pb.explain(model, ["bee"]))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_frames(kind):
+    frames = pytest.importorskip(kind)
+    X, y, _ = noisy(11, n=40)
+    frame = frames.DataFrame({"a": X[:, 0], "b": ["x"] * 40, "c": X[:, 1]})
+
+    def train(X, y, weight, rng):
+        assert isinstance(X, frames.DataFrame)
+        middle = np.average(X["a"].to_numpy(), weights=weight)
+        return lambda X, rng: np.where(X["a"].to_numpy() > middle, 1, -1)
+
+    model = pb.fit_boosted_tree(frame, y, nodes=3, weak=pb.weak.oracle(train))
+    assert model.feature_names == ("a", "b", "c")
+    found = pb.predict(model, frame[["c", "a", "b"]])
+    np.testing.assert_array_equal(found, pb.predict(model, frame))
+    assert pb.explain(model, frame[2:3]).label == found[2]
+    with pytest.raises(ValueError, match="missing: b"):
+        pb.predict(model, frame[["a", "c"]])
+
+
+def test_images():
+    rng = np.random.default_rng(0)
+    y = rng.random(30) < 0.5
+    X = rng.normal(size=(30, 4, 4)) + y[:, None, None]
+
+    def train(X, y, weight, rng):
+        assert X.shape[1:] == (4, 4)
+        return lambda X, rng: np.where(X.mean(axis=(1, 2)) > 0.5, 1, -1)
+
+    model = pb.fit_adaboost(X, y, rounds=2, weak=pb.weak.oracle(train))
+    assert np.mean(pb.predict(model, X) == y) > 0.8
+    assert pb.explain(model, X[0]).label == pb.predict(model, X[:1])[0]
+    with pytest.raises(ValueError, match="shape"):
+        pb.predict(model, X[:, :, :3])
+
+
+def test_estimators_are_copied():
+    X, y, _ = noisy(12, n=40)
+    mine = StumpEstimator()
+    model = pb.fit_adaboost(X, y, rounds=3, weak=pb.weak.from_estimator(mine))
+    assert vars(mine) == {"sure": 1.0}
+    assert len({id(f) for f in model.inputs.functions}) == 3
+
+
+def test_the_order_of_classes_is_the_estimators():
+    X, y, _ = noisy(13, n=40)
+
+    class Turned(StumpEstimator):
+        def fit(self, X, y, sample_weight):
+            super().fit(X, y, sample_weight)
+            self.classes_ = np.array([1, -1])
+
+        def predict_proba(self, X):
+            return super().predict_proba(X)[:, ::-1]
+
+    one, other = (
+        pb.fit_adaboost(X, y, rounds=5, weak=pb.weak.from_estimator(e))
+        for e in (StumpEstimator(0.9), Turned(0.9))
+    )
+    assert one.vote.tobytes() == other.vote.tobytes()
+
+
+def test_estimators_of_scikit_learn():
+    linear = pytest.importorskip("sklearn.linear_model")
+    tree = pytest.importorskip("sklearn.tree")
+    X, y, _ = noisy(14, n=200)
+    models = [linear.LogisticRegression(), tree.DecisionTreeClassifier(max_depth=2, random_state=0)]
+    for estimator in models:
+        weak = pb.weak.from_estimator(estimator)
+        for made in (pb.observation.exact(), pb.observation.sampled(10)):
+            model = pb.fit_adaboost(X, y, rounds=8, weak=weak, observation=made, rng=0)
+            assert np.mean(pb.predict(model, X) == y) > 0.7
+        assert not hasattr(estimator, "classes_")
+
+
+# The model
+
+
+@pytest.mark.parametrize("made", [pb.observation.exact(), SAMPLED, pb.observation.flip(0.2)])
+def test_oracles_are_evaluated_by_asking(made):
+    X, y, _ = noisy(15, n=40)
+    model = pb.fit_boosted_tree(
+        X, y, nodes=5, weak=pb.weak.oracle(noisy_stump(0.2)), observation=made, rng=0
+    )
+    np.testing.assert_array_equal(pb.predict(model, X), pb.predict(model, X))
+    assert pb.evaluation_cost(model, X).min() >= 1
+    np.testing.assert_array_equal(
+        pb.evaluation_cost(model, X), pb.evaluation_cost(model, X, unit="features")
+    )
+    one, same, other = (
+        pb.decision_function(model, X, route="sample", rng=seed) for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+    for call in (
+        lambda: pb.decision_function(model, X, route="expected"),
+        lambda: pb.reach(model, X),
+        lambda: pb.certificate(model, X, y),
+    ):
+        with pytest.raises(ValueError, match=r"not known|estimate"):
+            call()
+    assert model.certificate_note
+
+
+def test_only_rows_that_arrive_are_asked_about():
+    X, y, _ = noisy(16, n=50)
+    asked = []
+
+    def train(X, y, weight, rng):
+        stump = train_stump(X, y, weight, rng)
+
+        def answer(X, rng):
+            asked.append(len(X))
+            return stump(X, rng)
+
+        return answer
+
+    model = pb.fit_boosted_tree(X, y, nodes=6, weak=pb.weak.oracle(train))
+    asked.clear()
+    cost = pb.evaluation_cost(model, X)
+    assert sum(asked) == cost.sum()
+    assert asked[0] == 50
+    asked.clear()
+    pb.predict(model, X[:0])
+    assert asked == []
+
+
+def test_words():
+    X, y, _ = noisy(17, n=40)
+    model = pb.fit_boosted_tree(X, y, nodes=2, weak=pb.weak.oracle(train_stump))
+    assert "node 1: oracle 1 answers -1: vote" in pb.describe(model)
+    assert "node 0: oracle 0 answers " in str(pb.explain(model, X[0]))
+    assert model.settings["weak"] == {"kind": "oracle", "train": "train_stump"}
+    model = pb.fit_boosted_tree(X, y, nodes=2, weak=pb.weak.from_estimator(StumpEstimator()))
+    assert "node 1: estimator 1 <= 0.5: vote" in pb.describe(model)
+    assert "node 0: estimator 0 = " in str(pb.explain(model, X[0]))
+    assert model.settings["weak"]["kind"] == "from_estimator"
+
+
+def test_files_and_pickles(tmp_path):
+    X, y, _ = noisy(18, n=40)
+    model = pb.fit_boosted_tree(X, y, nodes=3, weak=pb.weak.oracle(train_stump))
+    with pytest.raises(TypeError, match="pickl"):
+        pb.save(model, tmp_path / "model.npz")
+    assert list(tmp_path.iterdir()) == []
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(pb.decision_function(again, X), pb.decision_function(model, X))
+
+
+def test_cross_validation():
+    words = np.array(["a", "b", "c", "d"] * 10)
+    y = np.isin(words, ["a", "c"])
+
+    def train(X, y, weight, rng):
+        word = rng.choice(X)
+        sign = np.sign((weight * y)[word == X].sum())
+        return lambda X, rng: np.where(word == X, sign, -sign).astype(int)
+
+    weak = pb.weak.oracle(train)
+    result = pb.cross_validate(
+        lambda X, y: pb.fit_adaboost(X, y, rounds=8, weak=weak, rng=0), words, y, folds=4, rng=0
+    )
+    assert result.error.shape == (4,)
+    assert result.certificate_note
