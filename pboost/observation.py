@@ -440,9 +440,9 @@ def sampled(
         raise ValueError(f'clock: expected stop="stopwatch", got stop={stop!r}')
     if clock is not None and not callable(clock):
         raise TypeError(f"clock: expected a function that returns seconds, got {clock!r}")
-    of = exact() if of is None else check_observation(of)
+    of = exact() if of is None else of
     if not isinstance(of, TableObservation):
-        raise ValueError(f"of: expected answers that are a table for each node, got {of!r}")
+        raise TypeError(f"of: expected an observation model of known probabilities, got {of!r}")
     return Sampled(stop, estimator, most, clock or time.perf_counter, of)
 
 
