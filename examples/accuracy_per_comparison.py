@@ -1,0 +1,368 @@
+"""Test error and evaluation cost of chains, trees and matryoshki at equal budgets, on real data.
+
+Run as ``python accuracy_per_comparison.py --data folder``, or with the folder in the environment
+variable PBOOST_DATA. The folder holds one ``name.csv.gz`` per data set: a line of column names, the
+last of which is ``target``; ``__cat`` in a name marks a categorical column, and an empty field is
+a missing value. All sets of two classes with numeric columns and without missing values are used.
+Prints tables, in the form of reStructuredText; ``--rst file`` writes them to a file, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import importlib.util
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+import pboost as pb
+
+BUDGETS = (10, 20, 50, 100)  # mean comparisons per training row
+FOLDS, QUICK_FOLDS, QUICK_SETS = 10, 3, 2
+MOST_ROWS = 20_000
+MOST_NODES, QUICK_MOST_NODES = 1_000, 150
+XGBOOST_ROUNDS, XGBOOST_DEPTHS = 200, (1, 3, 6)
+SEED = 0
+#: What other models are compared with one by one.
+BASELINE = "AdaBoost"
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set, and the fold in which each row is tested."""
+
+    name: str
+    X: NDArray[np.float64]
+    y: NDArray[np.bool_]
+    test_fold: NDArray[np.int32]
+
+    @property
+    def title(self) -> str:
+        """What the set is, in a line."""
+        rarer = 100 * min(self.y.mean(), 1 - self.y.mean())
+        n, d = self.X.shape
+        return f"{self.name}: {n:,} rows, {d} columns, {rarer:.1f} % in the rarer class"
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Training and test rows of one fold, prepared once for all models."""
+
+    X: NDArray[np.float64]
+    y: NDArray[np.bool_]
+    columns: pb.SortedColumns
+    X_test: NDArray[np.float64]
+    y_test: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a model of the size that a budget allows does: one fold, one budget.
+
+    Attributes
+    ----------
+    error : float
+        Share of the test rows that are misclassified.
+    cost : float
+        Mean number of comparisons per test row.
+    training_cost : float
+        The same of the training rows, by which the size was chosen.
+    """
+
+    error: float
+    cost: float
+    training_cost: float
+
+
+#: Makes the outcomes of a fold, one per budget.
+Model = Callable[[Fold], list[Outcome]]
+#: By model, an array (budget, fold, quantity), the quantities in the order of `Outcome`.
+Results = dict[str, NDArray[np.float64]]
+
+
+# Data
+
+
+def read(path: Path, folds: int) -> DataSet | None:
+    """Return the data set of a file, None if it is not of the kind that is used."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        lines = csv.reader(file)
+        names = next(lines, [])
+        if names[-1:] != ["target"] or any("__cat" in name for name in names):
+            return None
+        features, labels, seen = [], [], set()
+        for line in lines:
+            seen.add(line[-1])
+            if len(seen) > 2 or "" in line:
+                return None
+            features.append(line[:-1])
+            labels.append(line[-1])
+    try:
+        X = np.array(features, dtype=np.float64)
+    except ValueError:
+        return None
+    y = np.array(labels) == max(seen, default="")
+    if min(y.sum(), (~y).sum()) < folds or not np.isfinite(X).all():
+        return None
+    if len(y) > MOST_ROWS:
+        rows = np.random.default_rng(SEED).choice(len(y), MOST_ROWS, replace=False)
+        X, y = X[np.sort(rows)], y[np.sort(rows)]
+    # The folds of any cross-validation with this seed; the stump fitted on the way is not used.
+    stump = partial(pb.fit_adaboost, rounds=1)
+    test_fold = pb.cross_validate(stump, X, y, folds=folds, rng=SEED).test_fold
+    return DataSet(path.name.removesuffix(".csv.gz"), X, y, test_fold)
+
+
+def data_sets(folder: Path, quick: bool) -> list[DataSet]:
+    """Return the sets of a folder that are of the kind used, by number of rows."""
+    folds = QUICK_FOLDS if quick else FOLDS
+    found = [data for path in sorted(folder.glob("*.csv.gz")) if (data := read(path, folds))]
+    found.sort(key=lambda data: len(data.y))
+    return found[:QUICK_SETS] if quick else found
+
+
+def folds_of(data: DataSet) -> Iterator[Fold]:
+    """Yield the folds of a set."""
+    for fold in range(data.test_fold.max() + 1):
+        train, test = data.test_fold != fold, data.test_fold == fold
+        X = data.X[train]
+        columns = pb.sort_columns(X, n_threads=1)
+        yield Fold(X, data.y[train], columns, data.X[test], data.y[test])
+
+
+# Models
+
+
+def cost_of_first_nodes(model: pb.DecisionGraph, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean number of comparisons per row of the first 1, 2, … nodes of a model.
+
+    This is the cost of the predictions, in which each row takes the side on which it lies;
+    ``model.record.cost`` is that under the answers assumed in training.
+    """
+    certain = replace(model, answer=None)
+    blocks = (X[start : start + 1000] for start in range(0, len(X), 1000))
+    arrive = np.sum([pb.reach(certain, block).sum(axis=0) for block in blocks], axis=0)
+    return np.cumsum(arrive) / len(X)
+
+
+def largest_size(costs: NDArray[np.float64], budget: float) -> int:
+    """Return the largest size whose cost is within a budget; costs rise from size 1 on."""
+    return int(np.searchsorted(costs, budget, side="right"))
+
+
+def outcomes_of_graphs(
+    fit: Callable[..., pb.DecisionGraph], most_nodes: int, fold: Fold
+) -> list[Outcome]:
+    """Grow a model to its largest size, choose a size for each budget, and test these."""
+
+    def grown_to(size: int) -> pb.DecisionGraph:
+        return fit(fold.columns, fold.y, n_threads=1, callback=lambda step, _: step >= size)
+
+    costs = cost_of_first_nodes(grown_to(most_nodes), fold.X)
+    tested: dict[int, Outcome] = {}
+    sizes = [largest_size(costs, budget) for budget in BUDGETS]
+    for size in set(sizes):
+        # Grown anew rather than cut off: collecting by sign changes votes of earlier nodes.
+        model = grown_to(size)
+        tested[size] = Outcome(
+            float(np.mean(pb.predict(model, fold.X_test) != fold.y_test)),
+            float(pb.evaluation_cost(model, fold.X_test).mean()),
+            float(pb.evaluation_cost(model, fold.X).mean()),
+        )
+    return [tested[size] for size in sizes]
+
+
+def outcomes_of_xgboost(depth: int, fold: Fold) -> list[Outcome]:
+    """Do the same with xgboost, whose size is the number of rounds."""
+    import xgboost
+
+    train = xgboost.DMatrix(fold.X, label=fold.y)
+    test = xgboost.DMatrix(fold.X_test)
+    options = {"objective": "binary:logistic", "max_depth": depth, "nthread": 1, "seed": SEED}
+    booster = xgboost.train(options, train, num_boost_round=XGBOOST_ROUNDS)
+    lengths = [path_lengths(tree) for tree in booster.get_dump()]
+
+    def comparisons(rows: Any) -> NDArray[np.float64]:
+        leaves = booster.predict(rows, pred_leaf=True).astype(np.intp).reshape(rows.num_row(), -1)
+        by_tree = [length[leaf].mean() for length, leaf in zip(lengths, leaves.T, strict=True)]
+        return np.cumsum(by_tree)
+
+    costs, test_costs = comparisons(train), comparisons(test)
+    outcomes = []
+    for budget in BUDGETS:
+        rounds = largest_size(costs, budget)
+        positive = booster.predict(test, iteration_range=(0, rounds)) > 0.5
+        error = float(np.mean(positive != fold.y_test))
+        outcomes.append(Outcome(error, float(test_costs[rounds - 1]), float(costs[rounds - 1])))
+    return outcomes
+
+
+def path_lengths(tree: str) -> NDArray[np.int64]:
+    """Return the number of comparisons on the way to each leaf of a tree dumped as text."""
+    leaves = [(int(m[2]), len(m[1])) for m in re.finditer(r"^(\t*)(\d+):leaf", tree, re.MULTILINE)]
+    lengths = np.zeros(1 + max(leaf for leaf, _ in leaves), dtype=np.int64)
+    for leaf, length in leaves:
+        lengths[leaf] = length
+    return lengths
+
+
+def models(most_nodes: int) -> dict[str, Model]:
+    """Return what is compared, by the name in the tables; all with default settings."""
+    soft = pb.observation.adatree2()
+    tree = partial(pb.fit_boosted_tree, nodes=most_nodes)
+    doll = partial(pb.fit_matryoshka, observation=soft)
+    # A row takes at least one comparison in each link of a chain.
+    links = max(BUDGETS)
+    fits: dict[str, Callable[..., pb.DecisionGraph]] = {
+        BASELINE: partial(pb.fit_adaboost, rounds=links),
+        "tree": tree,
+        "soft tree": partial(tree, observation=soft),
+        "matryoshka 2,2,…": partial(doll, shape=(2,) * 10),
+        "matryoshka 4,4,…": partial(doll, shape=(4,) * 5),
+        "matryoshka 8,8,…": partial(doll, shape=(8,) * 4),
+        "matryoshka 16,16,…": partial(doll, shape=(16,) * 3),
+        "4,4,… by sign": partial(doll, shape=(4,) * 5, collect="sign"),
+        "chain of 4": partial(doll, shape=(4, links), join="all"),
+        "chain of 4, exact": partial(pb.fit_matryoshka, shape=(4, links), join="all"),
+    }
+    found: dict[str, Model] = {
+        name: partial(outcomes_of_graphs, fit, most_nodes) for name, fit in fits.items()
+    }
+    if importlib.util.find_spec("xgboost"):
+        for depth in XGBOOST_DEPTHS:
+            found[f"xgboost, depth {depth}"] = partial(outcomes_of_xgboost, depth)
+    return found
+
+
+def compare(data: DataSet, compared: dict[str, Model]) -> Results:
+    """Return the outcomes of all models on a set, on the same folds."""
+    results: dict[str, list[list[list[float]]]] = {name: [] for name in compared}
+    for fold in folds_of(data):
+        for name, outcomes in compared.items():
+            results[name].append([[o.error, o.cost, o.training_cost] for o in outcomes(fold)])
+    return {name: np.array(values).transpose(1, 0, 2) for name, values in results.items()}
+
+
+# Tables
+
+
+def table(title: str, rows: list[list[str]]) -> str:
+    """Return a table of reStructuredText that is readable as it is; the first row is the head."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    border = "  ".join("=" * width for width in widths)
+    padded = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) for r in rows]
+    lines = [border, padded[0], border, *padded[1:], border]
+    return "\n".join([f".. table:: {title}", "", *(f"   {line.rstrip()}" for line in lines), ""])
+
+
+def table_by_budget(title: str, cells: dict[str, list[str]]) -> str:
+    """Return a table with one row per model and one column per budget."""
+    head = ["model", *(f"budget {budget}" for budget in BUDGETS)]
+    return table(title, [head, *([name, *row] for name, row in cells.items())])
+
+
+def error_and_cost(mean: NDArray[np.float64]) -> list[str]:
+    """Return cells of an array (budget, quantity)."""
+    return [f"{100 * error:.1f} ({cost:.1f})" for error, cost, _ in mean]
+
+
+def ranks_and_wins(results: list[Results]) -> dict[str, list[str]]:
+    """Return cells with the mean rank of each model over the sets, and how often it is best."""
+    # (set, model, budget); rounded, so that equal numbers of errors are equal.
+    errors = np.array([[r[..., 0].mean(axis=1) for r in of.values()] for of in results]).round(9)
+    ranks = rankdata(errors, axis=1).mean(axis=0)
+    wins = (errors == errors.min(axis=1, keepdims=True)).sum(axis=0)
+    return {
+        name: [f"{rank:.1f} ({won})" for rank, won in zip(ranks[k], wins[k], strict=True)]
+        for k, name in enumerate(results[0])
+    }
+
+
+def against_baseline(results: list[Results]) -> dict[str, list[str]]:
+    """Return cells with the numbers of sets on which a model is better and worse."""
+    cells = {}
+    for name in (name for name in results[0] if name != BASELINE):
+        # (set, budget, fold)
+        more = np.array([of[name][..., 0] - of[BASELINE][..., 0] for of in results])
+        mean = more.mean(axis=2).round(9)
+        clear = np.abs(mean) > 2 * more.std(axis=2, ddof=1) / np.sqrt(more.shape[2])
+        cells[name] = [
+            f"{(m < 0).sum()} : {(m > 0).sum()} ({(c & (m < 0)).sum()} : {(c & (m > 0)).sum()})"
+            for m, c in zip(mean.T, clear.T, strict=True)
+        ]
+    return cells
+
+
+def tables(sets: list[DataSet], results: list[Results]) -> str:
+    """Return all tables."""
+    folds = sets[0].test_fold.max() + 1
+    of_all = {
+        name: error_and_cost(np.mean([of[name].mean(axis=1) for of in results], axis=0))
+        for name in results[0]
+    }
+    parts = [
+        f"Means of {folds} folds. Cells are *test error in % (comparisons per test row)* unless "
+        "the title says otherwise.\n",
+        table_by_budget(f"All {len(sets)} sets: mean error (mean cost)", of_all),
+        table_by_budget("Mean rank by error (sets on which best)", ranks_and_wins(results)),
+        table_by_budget(
+            f"Sets on which better : worse than {BASELINE} (by more than two standard errors)",
+            against_baseline(results),
+        ),
+    ]
+    for data, of in zip(sets, results, strict=True):
+        cells = {name: error_and_cost(values.mean(axis=1)) for name, values in of.items()}
+        parts.append(table_by_budget(data.title, cells))
+    return "\n".join(parts)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Compare the models, print the tables and write them if wanted."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder of the data; default: $PBOOST_DATA")
+    parser.add_argument("--rst", type=Path, help="file to write the tables to")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help=f"{QUICK_SETS} smallest sets, {QUICK_FOLDS} folds, {QUICK_MOST_NODES} nodes at most",
+    )
+    options = parser.parse_args(argv)
+    folder = options.data or os.environ.get("PBOOST_DATA")
+    if not folder:
+        parser.error("no data: give --data FOLDER or set PBOOST_DATA to a folder of .csv.gz files")
+    if not Path(folder).is_dir():
+        parser.error(f"no data: {folder} is not a folder")
+    if options.rst and not options.rst.parent.is_dir():
+        parser.error(f"--rst: {options.rst.parent} is not a folder")
+    sets = data_sets(Path(folder), options.quick)
+    if not sets:
+        parser.error(
+            f"no data: {folder} has no .csv.gz file of two classes with numeric columns only "
+            "and without missing values"
+        )
+    compared = models(QUICK_MOST_NODES if options.quick else MOST_NODES)
+    results = []
+    for data in sets:
+        start = time.perf_counter()
+        results.append(compare(data, compared))
+        print(f"{data.name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    text = tables(sets, results)
+    print(text)
+    if options.rst:
+        options.rst.write_text(f":orphan:\n\n.. tables start here\n\n{text}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
