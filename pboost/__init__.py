@@ -4,7 +4,7 @@ from pboost import bounds, datasets, observation, weak
 from pboost._version import __version__
 from pboost.adaboost import fit_adaboost
 from pboost.boosted_tree import fit_boosted_tree
-from pboost.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
+from pboost.columns import BinnedColumns, SortedColumns
 from pboost.continuation import continue_fit
 from pboost.encoding import OneHot, fit_one_hot, one_hot
 from pboost.errors import ModelFileError
@@ -22,6 +22,7 @@ from pboost.io import load, save
 from pboost.matryoshka import fit_matryoshka
 from pboost.pruning import prefix
 from pboost.soft_evaluate import reach
+from pboost.sorting import bin_columns, sort_columns
 from pboost.validation import CrossValidation, cross_validate
 
 __all__ = [

@@ -26,7 +26,7 @@ from pboost.grow import (
     vote_rule,
 )
 from pboost.nodes import NodeList
-from pboost.observation import CERTAIN, Exact, Observation
+from pboost.observation_models import CERTAIN, Exact, Observation
 from pboost.rng import as_generator
 from pboost.sampling import SampledObserver
 from pboost.stopping import EarlyStopping, Validation

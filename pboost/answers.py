@@ -13,7 +13,7 @@ import numpy as np
 
 from pboost._core import reweight
 from pboost.graph import FloatArray
-from pboost.observation import CERTAIN, TableObservation, split_masses
+from pboost.observation_models import CERTAIN, TableObservation, split_masses
 from pboost.weak_search import Cut, WeakSearch, Weights
 
 #: Returns reach masses (side, class), for those observation models that need them.

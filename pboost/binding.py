@@ -14,17 +14,13 @@ import numpy as np
 from pboost.answers import Observer, TableObserver
 from pboost.data import TrainingData
 from pboost.noisy_search import GaussianObserver, Noise, NoisyStumpSearch
-from pboost.observation import (
+from pboost.observation import adatree2, exact, flip, half, uniform
+from pboost.observation_models import (
     Gaussian,
     Observation,
     Sampled,
     TableObservation,
-    adatree2,
     check_observation,
-    exact,
-    flip,
-    half,
-    uniform,
 )
 from pboost.oracle_search import OracleSampler, OracleSearch
 from pboost.sampling import SampledObserver

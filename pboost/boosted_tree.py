@@ -20,7 +20,7 @@ from pboost.grow import (
     check_target,
     vote_rule,
 )
-from pboost.observation import Exact, Observation
+from pboost.observation_models import Exact, Observation
 from pboost.rng import as_generator
 from pboost.soft_growth import SoftTree
 from pboost.stopping import EarlyStopping, Validation

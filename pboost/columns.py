@@ -7,29 +7,17 @@ with other settings, need not sort again.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import reweight, sort
-from pboost.checks import (
-    Features,
-    as_features,
-    as_weights,
-    check_finite,
-    check_has_rows,
-    check_integer,
-)
+from pboost._core import sort
 from pboost.projections import Projections
 from pboost.threads import Workers, resolve_threads
 
 Array = NDArray[Any]
-#: Writes columns of the listed rows, the first of which is given, to the rows of a matrix.
-Gather: TypeAlias = Callable[[NDArray[np.int32], int, NDArray[np.float64]], None]
 MAX_BINS = 256
 #: Bytes of scratch per thread while sorting; more columns at a time read X with fewer misses.
 SCRATCH_BYTES = 16_000_000
@@ -149,7 +137,7 @@ class SortedColumns:
 
         with Workers(resolve_threads(n_threads, self.packed_order.size)) as workers:
             workers.run(work, self.n_features)
-            return _with_bins(self.source, self.rows[rows], order, max_bins, self.names, workers)
+            return with_bins(self.source, self.rows[rows], order, max_bins, self.names, workers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,197 +210,7 @@ class BinnedColumns:
         return BinnedColumns(codes, self.n_bins, self.lower, self.upper, self.names)
 
 
-def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> SortedColumns:
-    """Sort the columns of X once, for use by several fits.
-
-    Parameters
-    ----------
-    X : array_like of shape (n, d), or data frame
-        Finite numbers.
-    copy : bool
-        False keeps a reference to `X`, which must then not be changed while the columns are used.
-    n_threads : int or None
-        Threads; None: as many as the work is worth.
-
-    Returns
-    -------
-    SortedColumns
-        To be passed to a builder in place of `X`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If `X` is not a matrix of finite numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pboost as pb
-    >>> columns = pb.sort_columns(np.array([[3.0], [1.0], [2.0]]))
-    >>> columns.order(0).tolist()
-    [1, 2, 0]
-    """
-    features = as_features(X)
-    check_has_rows(features)
-    check_finite(features)
-    if copy and np.shares_memory(features.values, X):
-        features = Features(features.values.copy(), features.names)
-    rows = np.arange(len(features.values), dtype=np.int32)
-    return sorted_columns(features, rows, MAX_BINS, n_threads)
-
-
-def bin_columns(
-    X: Any,
-    *,
-    max_bins: int = MAX_BINS,
-    sample_weight: Any = None,
-    n_threads: int | None = None,
-) -> BinnedColumns:
-    """Bin the columns of X once, for binned searches on large data.
-
-    Parameters
-    ----------
-    X : array_like of shape (n, d), or data frame
-        Finite numbers.
-    max_bins : int
-        Bins per column, 2 to 256, of about equal weight; equal values share a bin.
-    sample_weight : array_like of shape (n,), optional
-        Weights of the rows; a row of weight 0 has a bin but no part in placing the edges.
-    n_threads : int or None
-        Threads; None: as many as the work is worth.
-
-    Returns
-    -------
-    BinnedColumns
-        To be passed to a builder in place of `X`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If `X` is not a matrix of finite numbers, or an option is out of range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pboost as pb
-    >>> pb.bin_columns(np.arange(6.0).reshape(6, 1), max_bins=2).codes.tolist()
-    [[0, 0, 0, 1, 1, 1]]
-    """
-    features = as_features(X)
-    check_has_rows(features)
-    check_finite(features)
-    max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
-    weights = as_weights(sample_weight, len(features.values))
-    fixed = NO_WEIGHT if weights is None else to_fixed_point(weights)[1]
-    rows = np.arange(len(features.values), dtype=np.int32)
-    return binned_columns(features, rows, max_bins, fixed, n_threads)
-
-
-def to_fixed_point(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.int64]]:
-    """Return a power of two and the weights times it, rounded; their sum stays below 2**61.
-
-    A power of two makes the image exact for integer weights, whatever their scale.
-    """
-    _, exponent = np.frexp(weights.sum())
-    scale = float(np.ldexp(1.0, 61 - int(exponent)))
-    fixed = np.empty(len(weights), dtype=np.int64)
-    reweight.to_fixed(weights, scale, fixed)
-    return scale, fixed
-
-
-def sorted_columns(
-    features: Features,
-    rows: NDArray[np.int32],
-    max_bins: int,
-    n_threads: int | None,
-    projections: Projections | None = None,
-) -> SortedColumns:
-    """Sort the listed rows of checked features, or of projections of them."""
-    gather, d = _gathering(features.values, projections)
-    order = np.empty((d, len(rows)), dtype=np.int32)
-    with Workers(resolve_threads(n_threads, order.size)) as workers:
-        _sort_blocks(gather, d, rows, order, None, workers)
-        found = _with_bins(features.values, rows, order, max_bins, features.names, workers)
-    if projections is None:
-        return found
-    return ProjectedColumns(
-        found.source, found.rows, found.packed_order, found.bin_start, found.n_bins, found.codes,
-        found.names, projections,
-    )  # fmt: skip
-
-
-def binned_columns(
-    features: Features,
-    rows: NDArray[np.int32],
-    max_bins: int,
-    fixed: NDArray[np.int64],
-    n_threads: int | None,
-    projections: Projections | None = None,
-) -> BinnedColumns:
-    """Bin the listed rows of checked features, or of projections of them.
-
-    `fixed` are the weights of the rows, or empty.
-    """
-    gather, d = _gathering(features.values, projections)
-    n = len(rows)
-    codes = np.empty((d, n), dtype=np.uint8)
-    n_bins = np.empty(d, dtype=np.int32)
-    lower = np.zeros((d, MAX_BINS))
-    upper = np.zeros((d, MAX_BINS))
-
-    def keep(first: int, order: NDArray[np.int32], columns: NDArray[np.float64]) -> None:
-        starts = np.zeros((len(order), MAX_BINS + 1), dtype=np.int32)
-        here = slice(first, first + len(order))
-        sort.bin_columns(order, max_bins, fixed, starts, n_bins[here], codes[here])
-        for j, start in enumerate(starts, first):
-            edges = start[: n_bins[j] + 1]
-            column, sorted_rows = columns[j - first], order[j - first] & ROW_MASK
-            lower[j, : n_bins[j]] = column[sorted_rows[edges[:-1]]]
-            upper[j, : n_bins[j]] = column[sorted_rows[edges[1:] - 1]]
-
-    with Workers(resolve_threads(n_threads, codes.size)) as workers:
-        _sort_blocks(gather, d, rows, None, keep, workers)
-    return BinnedColumns(codes, n_bins, lower, upper, features.names)
-
-
-def _gathering(values: Array, projections: Projections | None) -> tuple[Gather, int]:
-    """Return what writes columns of `values`, or of projections of them, and their number."""
-    if projections is not None:
-        return partial(projections.gather, values), projections.n_inputs
-    gather = sort.gather_columns_float32 if values.dtype == np.float32 else sort.gather_columns
-    return partial(gather, values), values.shape[1]
-
-
-def _sort_blocks(
-    gather: Gather,
-    d: int,
-    rows: NDArray[np.int32],
-    orders: NDArray[np.int32] | None,
-    keep: Callable[[int, NDArray[np.int32], NDArray[np.float64]], None] | None,
-    workers: Workers,
-) -> None:
-    """Sort blocks of d columns, into `orders` or to be taken by ``keep(first, order, columns)``."""
-    n = len(rows)
-    width = min(16, max(1, SCRATCH_BYTES // (8 * max(n, 1) * workers.n_threads)))
-
-    def work(first: int, last: int) -> None:
-        items, spare = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
-        columns = np.empty((min(width, last - first), n))
-        for start in range(first, last, width):
-            block = columns[: min(width, last - start)]
-            if orders is None:
-                order = np.empty(block.shape, dtype=np.int32)
-            else:
-                order = orders[start : start + len(block)]
-            gather(rows, start, block)
-            sort.sort_columns(block, order, items, spare)
-            if keep is not None:
-                keep(start, order, block)
-
-    workers.run(work, d)
-
-
-def _with_bins(
+def with_bins(
     source: Array,
     rows: NDArray[np.int32],
     order: NDArray[np.int32],
@@ -420,6 +218,7 @@ def _with_bins(
     names: tuple[str, ...] | None,
     workers: Workers,
 ) -> SortedColumns:
+    """Return sorted columns, given their orders; makes the rank bins."""
     d, n = order.shape
     bin_start = np.zeros((d, MAX_BINS + 1), dtype=np.int32)
     n_bins = np.empty(d, dtype=np.int32)

@@ -30,7 +30,7 @@ from pboost.grow import (
 )
 from pboost.matching import is_second_label, match_columns
 from pboost.nested_growth import NestedGrowth
-from pboost.observation import Flip, Observation
+from pboost.observation_models import Flip, Observation
 from pboost.rng import as_generator
 from pboost.soft_evaluate import tables
 from pboost.soft_growth import SoftTree

@@ -9,19 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.checks import Features, as_features, as_labels, as_weights, check_finite
-from pboost.columns import (
-    MAX_BINS,
-    NO_WEIGHT,
-    BinnedColumns,
-    SortedColumns,
-    binned_columns,
-    sorted_columns,
-    to_fixed_point,
-)
+from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns
 from pboost.graph import IntArray
 from pboost.inputs import Inputs
 from pboost.projections import Projections
 from pboost.rows import Rows, as_rows
+from pboost.sorting import binned_columns, sorted_columns, to_fixed_point
 from pboost.weak import Affine, ColumnLearner, RowLearner, Weak
 
 

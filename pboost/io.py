@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pboost import projections
+from pboost._archive import from_npy, list_members, read_member, to_npy
 from pboost._files import replace_file
 from pboost._version import __version__
 from pboost.errors import ModelFileError
@@ -152,7 +152,7 @@ def _pack(model: DecisionGraph) -> bytes:
     members: dict[str, bytes] = {}
     columns: dict[str, dict[str, Any]] = {}
     for name, array in _arrays(model).items():
-        members[name] = _to_npy(array)
+        members[name] = to_npy(array)
         columns[name] = {
             "dtype": array.dtype.str,
             "shape": list(array.shape),
@@ -175,7 +175,7 @@ def _pack(model: DecisionGraph) -> bytes:
     text = _to_json(header)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in {"header": _to_npy(np.frombuffer(text, np.uint8)), **members}.items():
+        for name, content in {"header": to_npy(np.frombuffer(text, np.uint8)), **members}.items():
             # A ZipInfo made from a name alone carries a constant date, hence equal bytes.
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content)
     return buffer.getvalue()
@@ -221,12 +221,6 @@ def _plain(value: Any, where: str) -> Any:
     raise TypeError(f"model.{where}: cannot be stored: {value!r}")
 
 
-def _to_npy(array: NDArray[Any]) -> bytes:
-    buffer = io.BytesIO()
-    npy.write_array(buffer, array, allow_pickle=False)
-    return buffer.getvalue()
-
-
 def _to_json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
@@ -246,64 +240,10 @@ def _unpack(file: BinaryIO) -> DecisionGraph:
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
         raise ModelFileError(f"not a zip archive, or truncated: {error}") from error
     with archive:
-        members = _members(archive, size=os.fstat(file.fileno()).st_size)
+        members = list_members(archive, size=os.fstat(file.fileno()).st_size)
         header = _read_header(archive, members)
         arrays = _read_columns(archive, members, header)
     return _build(header, arrays)
-
-
-def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """Members by name, none larger than the file itself."""
-    members: dict[str, zipfile.ZipInfo] = {}
-    for info in archive.infolist():
-        name = info.filename.removesuffix(".npy")
-        if name in members:
-            raise ModelFileError(f"member {info.filename!r} occurs twice")
-        # Uncompressed members cannot unfold into more memory than the file takes on disk.
-        if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
-            raise ModelFileError(f"member {info.filename!r}: expected to be uncompressed")
-        if info.header_offset + info.file_size > size:
-            raise ModelFileError(f"member {info.filename!r}: goes beyond the end of the file")
-        members[name] = info
-    return members
-
-
-def _read_member(
-    archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str
-) -> bytes:
-    if name not in members:
-        raise ModelFileError(f"member '{name}.npy' is missing")
-    try:
-        return archive.read(members[name])  # checks the CRC
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
-        raise ModelFileError(f"member '{name}.npy' is damaged: {error}") from error
-
-
-def _from_npy(content: bytes, name: str) -> NDArray[Any]:
-    """An array whose declared size is the size that is there; never objects."""
-    stream = io.BytesIO(content)
-    try:
-        version = npy.read_magic(stream)
-        if version != (1, 0):
-            raise ValueError(f"expected .npy version 1.0, got {version}")
-        shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
-    except Exception as error:  # what a crafted header can raise is not a closed list
-        raise ModelFileError(f"member '{name}.npy': bad array header: {error}") from error
-    start = stream.tell()
-    count = 1
-    for length in shape:
-        count *= length
-    if dtype.hasobject or fortran_order or dtype.itemsize == 0 or min(shape, default=0) < 0:
-        raise ModelFileError(
-            f"member '{name}.npy': expected plain values in C order, got dtype {dtype}, "
-            f"shape {shape}"
-        )
-    if count * dtype.itemsize != len(content) - start:
-        raise ModelFileError(
-            f"member '{name}.npy': shape {shape} of {dtype} needs {count * dtype.itemsize} bytes, "
-            f"but there are {len(content) - start}"
-        )
-    return np.frombuffer(content, dtype, offset=start).reshape(shape)
 
 
 def _read_header(
@@ -311,7 +251,7 @@ def _read_header(
 ) -> dict[str, Any]:
     if "header" not in members:
         raise ModelFileError("member 'header.npy' is missing: not a model of this package")
-    text = _from_npy(_read_member(archive, members, "header"), "header")
+    text = from_npy(read_member(archive, members, "header"), "header")
     if text.dtype != np.uint8:
         raise ModelFileError(f"header: expected the bytes of a JSON text, got dtype {text.dtype}")
     try:
@@ -362,10 +302,10 @@ def _read_columns(
     for name, dtype in known.items():
         if name not in columns:
             raise ModelFileError(f"column {name!r} is missing")
-        content = _read_member(archive, members, name)
+        content = read_member(archive, members, name)
         if hashlib.sha256(content).hexdigest() != columns[name].get("sha256"):
             raise ModelFileError(f"column {name!r} was changed after it was written")
-        array = _from_npy(content, name)
+        array = from_npy(content, name)
         expected = _storable_labels(array.dtype) if dtype is None else array.dtype == dtype
         if not expected:
             raise ModelFileError(f"column {name!r}: unexpected dtype {array.dtype}")

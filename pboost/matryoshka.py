@@ -15,7 +15,7 @@ from pboost.graph import DecisionGraph
 from pboost.greedy_growth import GreedyGrowth
 from pboost.grow import Callback, check_callback, check_size, vote_rule
 from pboost.nested_growth import JOINS, NestedGrowth
-from pboost.observation import Exact, Observation
+from pboost.observation_models import Exact, Observation
 from pboost.ports import COLLECTS
 from pboost.rng import as_generator
 from pboost.stopping import EarlyStopping, Validation

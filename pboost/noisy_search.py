@@ -20,7 +20,7 @@ from pboost.checks import check_sigma_shape
 from pboost.columns import MAX_BINS, midpoint
 from pboost.data import TrainingData
 from pboost.graph import FloatArray
-from pboost.observation import Gaussian
+from pboost.observation_models import Gaussian
 from pboost.stump_search import GROUP, StumpCut, StumpSearch
 from pboost.threads import Workers
 from pboost.weak import ColumnLearner

@@ -13,7 +13,7 @@ from pboost._core import reweight
 from pboost.answers import Observer, Reach
 from pboost.data import TrainingData
 from pboost.graph import FloatArray
-from pboost.observation import Sampled
+from pboost.observation_models import Sampled
 from pboost.oracles import Oracles, ask, probability, train
 from pboost.sampling import Counts, Invoke, Sample, SampledObserver, draw_key
 from pboost.threads import Workers

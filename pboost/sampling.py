@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pboost._core import sampling
 from pboost.answers import Observer, Reach, RowAnswers
 from pboost.graph import FloatArray
-from pboost.observation import Sampled
+from pboost.observation_models import Sampled
 from pboost.weak_search import WeakSearch, Weights
 
 Counts: TypeAlias = NDArray[np.uint16]

@@ -11,7 +11,7 @@ from pboost._core import soft_walk
 from pboost.checks import check_integer
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.matching import input_values, is_second_label, match_sigma
-from pboost.observation import CERTAIN
+from pboost.observation_models import CERTAIN
 from pboost.oracle_evaluate import (
     asks_functions,
     functions_of,

@@ -24,12 +24,13 @@ from pboost.checks import (
     check_integer,
     check_number,
 )
-from pboost.columns import BinnedColumns, SortedColumns, to_fixed_point
+from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData
 from pboost.graph import ABOVE, BELOW, DecisionGraph, FloatArray
 from pboost.grow import Callback, StepRecord
 from pboost.matching import is_second, match_names
 from pboost.pruning import prefix
+from pboost.sorting import to_fixed_point
 
 #: Nodes without improvement after which growth ends, where no number is given.
 PATIENCE = 50
