@@ -50,6 +50,12 @@ class Oracles(Inputs):
         """Number of functions."""
         return len(self.functions)
 
+    def validate(self, n_features: int) -> None:
+        """Raise ValueError if these cannot be asked about rows with this many columns."""
+        shape = self.row_shape
+        if shape is not None and n_features != (shape[0] if shape else 1):
+            raise ValueError(f"inputs: made for rows of shape {shape}, not {n_features} columns")
+
     def names(self, columns: tuple[str, ...]) -> tuple[str, ...]:
         """Return how each is called."""
         kind = "oracle" if self.is_random else "estimator"

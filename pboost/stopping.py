@@ -125,6 +125,11 @@ class EarlyStopping:
         """Return the callback to grow with, which calls `callback` too."""
         if self._rows is None:
             return callback
+        if data.given is not None:
+            raise NotImplementedError(
+                "validation: expected None with oracles and estimators, whose answers are not "
+                "numbers that are compared with thresholds"
+            )
         X, y, weights = self._rows
         try:
             features = match_names(data.names, data.n_features, X)
