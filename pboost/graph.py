@@ -23,7 +23,7 @@ IntArray: TypeAlias = NDArray[np.int32]
 BELOW, ABOVE = 0, 1
 #: Said wherever a certificate is printed that is not that of the predictions.
 OF_ASSUMED_ANSWERS = "certifies answers drawn as assumed, not the predictions"
-ESTIMATED = "is an estimate from answers drawn in training, and no bound"
+ESTIMATED = "is an estimate, of answers drawn at random, not the predictions"
 #: ``next`` of an exit that leads out of the graph.
 OUT = -1
 

@@ -104,9 +104,7 @@ def _builder(options: Namespace) -> tuple[Callable[..., DecisionGraph], int]:
     learner = affine(**choices, seed=options.seed) if kind == "affine" else stump(**choices)
     settings: dict[str, Any] = {"weak": learner, "rng": options.seed}
     if "observation" in given:
-        name = OBSERVATION_OPTIONS.get(options.observation)
-        arguments = () if name is None else (given[name],)
-        settings["observation"] = getattr(observation, options.observation)(*arguments)
+        settings["observation"] = _observation(options)
     every = ("smoothing", "learning_rate", "validation", "patience")
     for name in (*every, *OWN_OPTIONS[options.model]):
         if name in given:
@@ -117,3 +115,15 @@ def _builder(options: Namespace) -> tuple[Callable[..., DecisionGraph], int]:
     settings.setdefault(size, DEFAULT_SIZE[options.model])
     n_nodes = settings[size] if size != "shape" else math.prod(settings[size])
     return partial(BUILDERS[options.model], **settings), n_nodes
+
+
+def _observation(options: Namespace) -> observation.Observation:
+    """The observation model given on the command line."""
+    if options.observation == "sampled":
+        rate = getattr(options, "flip_rate", None)
+        of = observation.exact() if rate is None else observation.flip(rate)
+        return observation.sampled(getattr(options, "draws", "first-increase"), of=of)
+    name = OBSERVATION_OPTIONS.get(options.observation)
+    arguments = () if name is None else (getattr(options, name),)
+    make: Callable[..., observation.Observation] = getattr(observation, options.observation)
+    return make(*arguments)

@@ -7,7 +7,9 @@ import math
 from typing import Any, NoReturn
 
 from pboost._version import __version__
+from pboost.checks import check_integer
 from pboost.cli.errors import UsageError
+from pboost.observation_models import MOST_DRAWS
 
 #: Options that not all kinds of model have, as `dest` names; first the size.
 OWN_OPTIONS = {
@@ -20,9 +22,11 @@ WEAK_OPTIONS: dict[str, tuple[str, ...]] = {"stump": (), "affine": ("directions"
 #: Sizes used where none is given.
 DEFAULT_SIZE: dict[str, Any] = {"adaboost": 100, "tree": 31, "matryoshka": (8, 8)}
 #: Values of ``--observation`` and, by kind of model, ``--growth``, the defaults first.
-OBSERVATIONS = ("exact", "flip", "half", "uniform", "adatree2", "gaussian")
+OBSERVATIONS = ("exact", "flip", "half", "uniform", "adatree2", "gaussian", "sampled")
 #: The option that an observation needs, as `dest` name.
 OBSERVATION_OPTIONS = {"flip": "flip_rate", "gaussian": "sigma"}
+#: Those that it may have.
+OPTIONAL_OPTIONS = {"sampled": ("flip_rate", "draws")}
 GROWTHS = {
     "tree": ("largest-bound", "largest-error", "look-ahead", "breadth-first"),
     "matryoshka": ("nested", "greedy"),
@@ -90,17 +94,29 @@ def check_model_options(options: argparse.Namespace) -> None:
         for name in names:
             if kind != weak and hasattr(options, name):
                 raise UsageError(f"--{name} belongs to --weak {kind}, not {weak}")
-    chosen = getattr(options, "observation", "exact")
-    for observation, name in OBSERVATION_OPTIONS.items():
-        flag = "--" + name.replace("_", "-")
-        if observation == chosen and not hasattr(options, name):
-            raise UsageError(f"--observation {observation} needs {flag}")
-        if observation != chosen and hasattr(options, name):
-            raise UsageError(f"{flag} belongs to --observation {observation}")
+    _check_observation(options)
     if hasattr(options, "patience") and not hasattr(options, "validation"):
         raise UsageError("--patience needs --validation")
     if hasattr(options, "validation") and getattr(options, "collect", "") == "sign":
         raise UsageError("--validation does not go with --collect sign")
+
+
+def _check_observation(options: argparse.Namespace) -> None:
+    """Raise UsageError for an option of another observation, or one that is missing."""
+    chosen = getattr(options, "observation", "exact")
+    needed = OBSERVATION_OPTIONS.get(chosen)
+    if needed is not None and not hasattr(options, needed):
+        raise UsageError(f"--observation {chosen} needs --{needed.replace('_', '-')}")
+    owners: dict[str, list[str]] = {}
+    for kind, name in OBSERVATION_OPTIONS.items():
+        owners.setdefault(name, []).append(kind)
+    for kind, names in OPTIONAL_OPTIONS.items():
+        for name in names:
+            owners.setdefault(name, []).append(kind)
+    for name, kinds in owners.items():
+        if hasattr(options, name) and chosen not in kinds:
+            flag = "--" + name.replace("_", "-")
+            raise UsageError(f"{flag} belongs to --observation {' or '.join(kinds)}")
 
 
 def _check_growth(options: argparse.Namespace) -> None:
@@ -149,6 +165,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     option(every, "--observation", choices=OBSERVATIONS, help="how sure answers are")
     option(every, "--flip-rate", type=_flip_rate, metavar="X", help="0 to below 0.5")
     option(every, "--sigma", type=_sigma, metavar="X", help="error of every column, above 0")
+    option(every, "--draws", type=_draws, metavar="N", help="a number, or first-increase (default)")
     option(every, "--smoothing", type=_share, metavar="X", help="0 to 1")
     option(every, "--learning-rate", type=_rate, metavar="X", help="above 0, at most 1")
     option(every, "--validation", type=_held_out, metavar="X", help="share of rows held out")
@@ -200,6 +217,17 @@ def _count(text: str) -> int:
 
 def _terms(text: str) -> int:
     return _integer(text, 2)
+
+
+def _draws(text: str) -> int | str:
+    if text == "first-increase":
+        return text
+    try:
+        return check_integer("draws", int(text), least=1, most=MOST_DRAWS)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected first-increase or an integer from 1 to {MOST_DRAWS}, got {text!r}"
+        ) from None
 
 
 def _folds(text: str) -> int:

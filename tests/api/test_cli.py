@@ -134,6 +134,22 @@ def test_observations_reach_every_builder(csv_file, pboost_main, model, kind):
     assert ("not the predictions" in out) == (kind != "exact")
 
 
+@pytest.mark.parametrize("draws", ["", "--draws first-increase", "--draws 4"])
+@pytest.mark.parametrize("rate", ["", "--flip-rate 0.2"])
+def test_sampled_observations(csv_file, pboost_main, draws, rate):
+    output = csv_file.parent / "model.npz"
+    arguments = f"--target state --rounds 3 --observation sampled {draws} {rate}".split()
+    code, out, err = pboost_main("fit", csv_file, *arguments, "-o", output)
+    assert (code, err) == (0, "")
+    assert "is an estimate" in out
+    of = pb.observation.flip(0.2) if rate else pb.observation.exact()
+    made = pb.observation.sampled(4 if draws.endswith("4") else "first-increase", of=of)
+    X, y = frame().drop(columns="state"), frame()["state"]
+    expected, found = pb.fit_adaboost(X, y, rounds=3, observation=made, rng=0), pb.load(output)
+    assert found.settings == expected.settings
+    np.testing.assert_array_equal(found.vote, expected.vote)
+
+
 @pytest.mark.parametrize(
     "growth", ["largest-bound", "largest-error", "look-ahead", "breadth-first"]
 )

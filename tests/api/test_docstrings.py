@@ -19,9 +19,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 COMPILED = tuple(importlib.machinery.EXTENSION_SUFFIXES)
 #: Public names that are not at the top level.
 SUBMODULE_NAMES = ["weak.stump", "weak.Stump", "weak.affine", "weak.Affine"]
+SUBMODULE_NAMES += ["weak.oracle", "weak.Oracle", "weak.from_estimator", "weak.FromEstimator"]
 SUBMODULE_NAMES += ["grow.StepRecord", "datasets.nine_circles"]
-OBSERVATIONS = ["exact", "flip", "half", "uniform", "adatree2"]
-OBSERVATIONS += ["Exact", "Flip", "Half", "Uniform", "AdaTree2"]
+OBSERVATIONS = ["exact", "flip", "half", "uniform", "adatree2", "gaussian", "sampled"]
+OBSERVATIONS += ["Exact", "Flip", "Half", "Uniform", "AdaTree2", "Gaussian", "Sampled"]
 SUBMODULE_NAMES += [f"observation.{name}" for name in OBSERVATIONS]
 SUBMODULE_NAMES += [f"bounds.{name}" for name in pboost.bounds.__all__]
 PROBLEMS = [f"datasets.{name}" for name in pboost.datasets.__all__ if name.islower()]
@@ -83,8 +84,9 @@ def test_examples_are_found():
 
 @pytest.mark.parametrize("page", pages(), ids=lambda p: p.relative_to(DOCS).as_posix())
 def test_examples_of_page(page):
-    if "import pandas" in page.read_text(encoding="utf-8"):
-        pytest.importorskip("pandas")
+    for package in ("pandas", "sklearn"):
+        if re.search(rf"(import|from) {package}", page.read_text(encoding="utf-8")):
+            pytest.importorskip(package)
     result = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert result.failed == 0
 

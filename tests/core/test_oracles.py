@@ -1,10 +1,8 @@
 """Weak classifiers that are functions: what they are given, and the models they make."""
 
-import pickle
-
 import numpy as np
 import pytest
-from reference.split import best_stump
+from oracle_learners import StumpEstimator, noisy_stump, train_stump
 from soft_models import noisy, observation
 
 import pboost as pb
@@ -21,48 +19,6 @@ SAMPLED = pb.observation.sampled(5)
 def fit(builder, X, y, **options):
     build, size = FITS[builder]
     return build(X, y, **(size | {"rng": 0} | options))
-
-
-class StumpAnswer:
-    def __init__(self, feature, threshold):
-        self.feature, self.threshold = feature, threshold
-
-    def __call__(self, X, rng):
-        return np.where(np.asarray(X)[:, self.feature] > self.threshold, 1, -1)
-
-
-def train_stump(X, y, weight, rng):
-    """The best stump of the twins, as an oracle."""
-    return StumpAnswer(*best_stump(np.asarray(X), y, weight))
-
-
-class StumpEstimator:
-    """The same as an estimator; sure of its answers to the degree `sure`."""
-
-    def __init__(self, sure=1.0):
-        self.sure = sure
-
-    def fit(self, X, y, sample_weight):
-        self.stump = train_stump(X, y, sample_weight, None)
-        self.classes_ = np.array([-1, 1])
-
-    def predict_proba(self, X):
-        p = np.where(self.stump(X, None) > 0, self.sure, 1 - self.sure)
-        return np.column_stack([1 - p, p])
-
-
-def noisy_stump(rate):
-    """Return the learner of stumps that err at a rate."""
-
-    def train(X, y, weight, rng):
-        stump = train_stump(X, y, weight, rng)
-
-        def answer(X, rng):
-            return stump(X, rng) * np.where(rng.random(len(X)) < rate, -1, 1)
-
-        return answer
-
-    return train
 
 
 def oracle_of(kind):
@@ -340,94 +296,3 @@ def test_estimators_of_scikit_learn():
             model = pb.fit_adaboost(X, y, rounds=8, weak=weak, observation=made, rng=0)
             assert np.mean(pb.predict(model, X) == y) > 0.7
         assert not hasattr(estimator, "classes_")
-
-
-# The model
-
-
-@pytest.mark.parametrize("made", [pb.observation.exact(), SAMPLED, pb.observation.flip(0.2)])
-def test_oracles_are_evaluated_by_asking(made):
-    X, y, _ = noisy(15, n=40)
-    model = pb.fit_boosted_tree(
-        X, y, nodes=5, weak=pb.weak.oracle(noisy_stump(0.2)), observation=made, rng=0
-    )
-    np.testing.assert_array_equal(pb.predict(model, X), pb.predict(model, X))
-    assert pb.evaluation_cost(model, X).min() >= 1
-    np.testing.assert_array_equal(
-        pb.evaluation_cost(model, X), pb.evaluation_cost(model, X, unit="features")
-    )
-    one, same, other = (
-        pb.decision_function(model, X, route="sample", rng=seed) for seed in (1, 1, 2)
-    )
-    np.testing.assert_array_equal(one, same)
-    assert (one != other).any()
-    for call in (
-        lambda: pb.decision_function(model, X, route="expected"),
-        lambda: pb.reach(model, X),
-        lambda: pb.certificate(model, X, y),
-    ):
-        with pytest.raises(ValueError, match=r"not known|estimate"):
-            call()
-    assert model.certificate_note
-
-
-def test_only_rows_that_arrive_are_asked_about():
-    X, y, _ = noisy(16, n=50)
-    asked = []
-
-    def train(X, y, weight, rng):
-        stump = train_stump(X, y, weight, rng)
-
-        def answer(X, rng):
-            asked.append(len(X))
-            return stump(X, rng)
-
-        return answer
-
-    model = pb.fit_boosted_tree(X, y, nodes=6, weak=pb.weak.oracle(train))
-    asked.clear()
-    cost = pb.evaluation_cost(model, X)
-    assert sum(asked) == cost.sum()
-    assert asked[0] == 50
-    asked.clear()
-    pb.predict(model, X[:0])
-    assert asked == []
-
-
-def test_words():
-    X, y, _ = noisy(17, n=40)
-    model = pb.fit_boosted_tree(X, y, nodes=2, weak=pb.weak.oracle(train_stump))
-    assert "node 1: oracle 1 answers -1: vote" in pb.describe(model)
-    assert "node 0: oracle 0 answers " in str(pb.explain(model, X[0]))
-    assert model.settings["weak"] == {"kind": "oracle", "train": "train_stump"}
-    model = pb.fit_boosted_tree(X, y, nodes=2, weak=pb.weak.from_estimator(StumpEstimator()))
-    assert "node 1: estimator 1 <= 0.5: vote" in pb.describe(model)
-    assert "node 0: estimator 0 = " in str(pb.explain(model, X[0]))
-    assert model.settings["weak"]["kind"] == "from_estimator"
-
-
-def test_files_and_pickles(tmp_path):
-    X, y, _ = noisy(18, n=40)
-    model = pb.fit_boosted_tree(X, y, nodes=3, weak=pb.weak.oracle(train_stump))
-    with pytest.raises(TypeError, match="pickl"):
-        pb.save(model, tmp_path / "model.npz")
-    assert list(tmp_path.iterdir()) == []
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(pb.decision_function(again, X), pb.decision_function(model, X))
-
-
-def test_cross_validation():
-    words = np.array(["a", "b", "c", "d"] * 10)
-    y = np.isin(words, ["a", "c"])
-
-    def train(X, y, weight, rng):
-        word = rng.choice(X)
-        sign = np.sign((weight * y)[word == X].sum())
-        return lambda X, rng: np.where(word == X, sign, -sign).astype(int)
-
-    weak = pb.weak.oracle(train)
-    result = pb.cross_validate(
-        lambda X, y: pb.fit_adaboost(X, y, rounds=8, weak=weak, rng=0), words, y, folds=4, rng=0
-    )
-    assert result.error.shape == (4,)
-    assert result.certificate_note
