@@ -34,6 +34,10 @@ autosummary_filename_map = {
         "observation.Half",
         "observation.Uniform",
         "observation.AdaTree2",
+        "observation.Gaussian",
+        "observation.Sampled",
+        "weak.Affine",
+        "weak.Oracle",
     )
 }
 # The attribute sections of the docstrings say more than lists made from the classes.

@@ -56,7 +56,7 @@ def fit_boosted_tree(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features, finite numbers.
+        Features, finite numbers; for weak learners that are functions, rows of anything.
     y : array_like of shape (n,)
         Labels, any two values.
     nodes : int or None
@@ -85,8 +85,7 @@ def fit_boosted_tree(
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
     rng : None, int or numpy.random.Generator
-        Source of randomness for rows held out and for weak learners that draw; those with a seed
-        and stumps do not.
+        Source of randomness for rows held out, and for weak learners and answers that are drawn.
     validation : tuple or float, optional
         Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
         sample_weight)``, or a share in (0, 0.5] of the rows of either class, drawn with `rng` and

@@ -22,7 +22,7 @@ from pboost.oracle_evaluate import asks_functions, hard_exits, refuse_oracles, w
 from pboost.passages import Here, Take, passages
 from pboost.projections import Projections
 from pboost.rng import Seed
-from pboost.soft_evaluate import expectation, sampled_score
+from pboost.soft_evaluate import expectation, expected_score, sampled_score
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -90,7 +90,7 @@ def decision_function(
         return _walk(model, X, False)[0]
     check_choice("route", route, ROUTES)
     if route == "expected":
-        return expectation(model, X, None, sigma)[0]
+        return expected_score(model, X, sigma)
     return sampled_score(model, X, rng, draws, sigma)
 
 

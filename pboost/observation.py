@@ -271,12 +271,12 @@ def sampled(
     and after it has trained the next weak classifier and asked it once. The rates are those of
     the source, Z of the next to the power of 1/seconds and the ratio of the two estimates to the
     power of 1/seconds; no time at all makes a decrease infinitely fast, and of equal rates the
-    next classifier wins. The invocation that lost is thrown away.
+    next classifier wins. What lost is thrown away. The last round is compared with one more.
 
     References
     ----------
     .. [1] E. Grossmann, "A theory of probabilistic boosting, decision trees and matryoshki",
-       2006, sections 2 and 3.2.
+       arXiv:cs/0607110, sections 2 and 3.2.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Answers estimated from invocations: counts, estimates, and when to stop asking.
 
-Sources: theory page, sections 2 and 3; E. Grossmann's "A theory of probabilistic boosting",
-sections 2 and 3.2.
+Source: E. Grossmann, "A theory of probabilistic boosting, decision trees and matryoshki",
+arXiv:cs/0607110, sections 2 and 3.2.
 """
 
 from __future__ import annotations

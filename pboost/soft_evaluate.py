@@ -77,6 +77,14 @@ def reach(
     return out
 
 
+def expected_score(model: DecisionGraph, X: Any, sigma: Any) -> FloatArray:
+    """Return the expected decision value of each row."""
+    refuse_oracles(model, 'route="expected"')
+    if asks_functions(model) and model.is_estimated:
+        return propagate_functions(model, X)[0]
+    return expectation(model, X, None, sigma)[0]
+
+
 def expectation(
     model: DecisionGraph, X: Any, second: NDArray[np.bool_] | None, sigma: Any
 ) -> tuple[FloatArray, FloatArray]:
@@ -85,10 +93,6 @@ def expectation(
     `second` says which rows have the model's second label; None where answers do not depend on it
     and the loss is not wanted.
     """
-    refuse_oracles(model, 'route="expected"')
-    if asks_functions(model) and model.is_estimated:
-        score = propagate_functions(model, X)[0]
-        return score, np.full_like(score, np.nan)
     values, noise = input_values(model, X), match_sigma(model, X, sigma)
     label = _classes(model, None, len(values)) if second is None else second.astype(np.uint8)
     score, loss = np.empty(len(values)), np.empty(len(values))

@@ -306,7 +306,7 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     References
     ----------
     .. [1] E. Grossmann, "A theory of probabilistic boosting, decision trees and matryoshki",
-       2006, section 2.
+       arXiv:cs/0607110, section 2.
 
     Examples
     --------

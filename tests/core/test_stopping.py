@@ -213,7 +213,7 @@ def test_what_cannot_be_validated():
     with pytest.raises(NotImplementedError, match='collect="sign"'):
         pb.fit_matryoshka(X, y, shape=(2, 2), collect="sign", validation=0.2)
     oracle = pb.weak.oracle(lambda X, y, weight, rng: lambda X, rng: np.sign(X[:, 0]))
-    with pytest.raises(NotImplementedError, match="validation: .* oracles"):
+    with pytest.raises(NotImplementedError, match=r"validation: .* oracles"):
         pb.fit_adaboost(X, y, rounds=3, weak=oracle, validation=0.2)
     with pytest.raises(TypeError, match="validation: BinnedColumns"):
         pb.fit_adaboost(pb.bin_columns(X), y, rounds=3, validation=0.2)
