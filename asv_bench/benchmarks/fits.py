@@ -1,5 +1,7 @@
 """Whole fits from a plain matrix, and the test error of what they give."""
 
+import numpy as np
+
 import pboost as pb
 
 from .common import TEST_ROWS, additive, problems, row_weights, test_error
@@ -75,6 +77,22 @@ class Affine:
 
     def time_fit_boosted_tree(self, data, n_rows, search, n_threads):
         pb.fit_boosted_tree(self.X, self.y, nodes=100, **self.options)
+
+
+class GaussianChain:
+    """Features measured with error: of all columns alike, or of each cell."""
+
+    params = ([100_000], ["scalar", "per cell"])
+    param_names = ("n_rows", "sigma")
+    setup_cache = AdaBoost.setup_cache
+
+    def setup(self, data, n_rows, sigma):
+        self.X, self.y = data[n_rows, N_FEATURES[0]]
+        of_cells = 0.3 * np.exp(0.5 * np.random.default_rng(4).standard_normal(self.X.shape))
+        self.noise = pb.observation.gaussian(0.3 if sigma == "scalar" else of_cells)
+
+    def time_fit_adaboost(self, data, n_rows, sigma):
+        pb.fit_adaboost(self.X, self.y, rounds=ROUNDS, observation=self.noise, n_threads=1)
 
 
 class TestError:

@@ -55,14 +55,18 @@ def soft(builder, **options):
     return fit
 
 
+#: Bins much narrower than the errors add nothing.
+FEW_BINS = pb.weak.stump(max_bins=64)
 COMPETITORS = {
     "PRF, 1 tree": prf(1),
     "PRF, 10 trees": prf(10),
-    "pboost, soft tree, 31 nodes": soft(pb.fit_boosted_tree, nodes=31),
-    "pboost, soft tree, 63 nodes": soft(pb.fit_boosted_tree, nodes=63),
-    "pboost, soft tree, 127 nodes": soft(pb.fit_boosted_tree, nodes=127),
-    "pboost, matryoshka (4, 4, 4)": soft(pb.fit_matryoshka, shape=(4, 4, 4)),
-    "pboost, AdaBoost, 127 rounds": soft(pb.fit_adaboost, rounds=127),
+    "pboost, soft tree, 31 nodes, 256 bins": soft(pb.fit_boosted_tree, nodes=31),
+    "pboost, soft tree, 31 nodes": soft(pb.fit_boosted_tree, nodes=31, weak=FEW_BINS),
+    "pboost, soft tree, 63 nodes": soft(pb.fit_boosted_tree, nodes=63, weak=FEW_BINS),
+    "pboost, soft tree, 127 nodes": soft(pb.fit_boosted_tree, nodes=127, weak=FEW_BINS),
+    "pboost, matryoshka (4, 4, 4)": soft(pb.fit_matryoshka, shape=(4, 4, 4), weak=FEW_BINS),
+    "pboost, matryoshka (2,) * 7": soft(pb.fit_matryoshka, shape=(2,) * 7, weak=FEW_BINS),
+    "pboost, AdaBoost, 127 rounds": soft(pb.fit_adaboost, rounds=127, weak=FEW_BINS),
 }
 
 

@@ -13,11 +13,20 @@
     const double *restrict positive, double *restrict from_negative,                             \
     double *restrict from_positive
 
+/* The next bins' shares are asked for while these are added up: they come from far memory, and the
+   processor does not fetch ahead beyond a page. */
+#if defined(__GNUC__) || defined(__clang__)
+#define PBOOST_FETCH(address) __builtin_prefetch(address)
+#else
+#define PBOOST_FETCH(address) ((void)0)
+#endif
+
 #define PBOOST_CROSSING_BODY                                                                     \
     const float *restrict s0 = share, *restrict s1 = share + length;                             \
     const float *restrict s2 = share + 2 * length, *restrict s3 = share + 3 * length;            \
     const double n0 = negative[0], n1 = negative[1], n2 = negative[2], n3 = negative[3];         \
     const double p0 = positive[0], p1 = positive[1], p2 = positive[2], p3 = positive[3];         \
+    for (ptrdiff_t k = 0; k < 4 * length; k += 16) PBOOST_FETCH(share + 4 * length + k);         \
     for (ptrdiff_t e = 0; e < length; e++) {                                                     \
         const double a = s0[e], b = s1[e], c = s2[e], d = s3[e];                                 \
         from_negative[e] += (n0 * a + n1 * b) + (n2 * c + n3 * d);                               \
