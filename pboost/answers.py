@@ -194,11 +194,9 @@ def exit_masses(above: FloatArray, weight: FloatArray, n_negative: int) -> Float
 
     Where it is negative it is that of exit 0 with a minus sign.
     """
-    likely = above < 0
-    to_above = weight * np.where(likely, 1 + above, above)
-    to_below = weight * np.where(likely, -above, 1 - above)
-    both = [(part[:n_negative].sum(), part[n_negative:].sum()) for part in (to_below, to_above)]
-    return np.array(both)
+    masses = np.empty((2, 2))
+    reweight.exit_masses(above, weight, n_negative, masses)
+    return masses
 
 
 def only_exit(exit_: int, by_class: FloatArray) -> FloatArray:

@@ -240,10 +240,10 @@ def probabilities(
         for i in range(start, stop):
             distance = value[i] - threshold
             share = tail(distance / sigma[i * step])
-            if distance <= 0.0:
-                above[i] = share
+            if share > 0.0:
+                above[i] = -share if distance > 0.0 else share
             else:
-                above[i] = -share if share > 0.0 else 1.0
+                above[i] = distance > 0.0
 
 
 cdef Limits read_limits(limits):

@@ -16,6 +16,10 @@ cdef extern from *:
     const double LEAST_WEIGHT "PBOOST_LEAST_WEIGHT"
 
 
+cdef enum:
+    SUM_ROWS = 512  # added up at a time
+
+
 cdef inline int64_t rounded(double value) noexcept nogil:
     return <int64_t>(value + 0.5)
 
@@ -115,6 +119,31 @@ def reweight_rows(
             fixed[i] = rounded(weight[i] * scale)
             mass[k] += fixed[i]
     return mass[0], mass[1]
+
+
+def exit_masses(
+    const double[::1] above, const double[::1] weight, Py_ssize_t n_negative, double[:, ::1] mass
+):
+    """Mass (exit, class) that the rows send to either exit; `above` as in `reweight_rows`."""
+    cdef Py_ssize_t i, k, n = weight.shape[0], start, stop, end
+    cdef double to_above, to_below
+    if above.shape[0] != n or mass.shape[0] != 2 or mass.shape[1] != 2:
+        raise ValueError("exit_masses: arrays of different sizes")
+    with nogil:
+        mass[0, 0] = mass[0, 1] = mass[1, 0] = mass[1, 1] = 0.0
+        for k in range(2):
+            start = n_negative if k else 0
+            end = n if k else n_negative
+            # Sums of sums have smaller rounding errors.
+            while start < end:
+                stop = min(start + SUM_ROWS, end)
+                to_above = to_below = 0.0
+                for i in range(start, stop):
+                    to_above += weight[i] * (above[i] if above[i] >= 0.0 else 1.0 + above[i])
+                    to_below += weight[i] * (1.0 - above[i] if above[i] >= 0.0 else -above[i])
+                mass[0, k] += to_below
+                mass[1, k] += to_above
+                start = stop
 
 
 def to_fixed(const double[::1] weight, double scale, int64_t[::1] fixed):
