@@ -113,7 +113,9 @@ def cross_validate(
     fit : callable
         ``fit(X, y)`` returning a model, for example
         ``functools.partial(pb.fit_adaboost, rounds=100)``. Called with ``sample_weight=`` of the
-        training rows in addition if sample weights are given.
+        training rows in addition if sample weights are given. Options with one entry per row,
+        such as ``pb.observation.gaussian`` with an error for each cell, do not fit the rows of a
+        fold and are refused by the builders.
     X : array_like of shape (n, d), data frame or SortedColumns
         `fit` gets rows of it in the same type: arrays as arrays, data frames as data frames.
         Sorted columns are not sorted again for each fold.

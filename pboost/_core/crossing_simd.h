@@ -43,8 +43,7 @@ __attribute__((target("avx2"))) static void pboost_crossing_avx2(PBOOST_CROSSING
     PBOOST_CROSSING_BODY
 }
 
-__attribute__((target("avx512f,prefer-vector-width=512"))) static void
-pboost_crossing_avx512(PBOOST_CROSSING_ARGS)
+__attribute__((target("avx512f"))) static void pboost_crossing_avx512(PBOOST_CROSSING_ARGS)
 {
     PBOOST_CROSSING_BODY
 }

@@ -247,6 +247,47 @@ def test_sorted_columns_give_the_model_of_the_matrix(kind):
         assert np.array_equal(of_matrix.sigma, of_columns.sigma, equal_nan=True)
 
 
+def test_selected_columns_give_the_folds_of_the_matrix():
+    """Rows of selected columns are not the rows of their source."""
+    problem = noisy(95, n=120)
+    noise = pb.observation.gaussian([0.1, 0.2, 0.3])
+
+    def fit(X, y):
+        return pb.fit_boosted_tree(X, y, nodes=5, observation=noise)
+
+    of_matrix, of_columns = (
+        pb.cross_validate(fit, X, problem.y, folds=4, rng=0)
+        for X in (problem.X, pb.sort_columns(problem.X))
+    )
+    np.testing.assert_array_equal(of_matrix.certificate, of_columns.certificate)
+    np.testing.assert_array_equal(of_matrix.error, of_columns.error)
+
+
+def test_float32():
+    problem = noisy(96, n=200)
+    X = problem.X.astype(np.float32)
+    one, other = (
+        pb.fit_matryoshka(Z, problem.y, shape=(3, 2), observation=pb.observation.gaussian(0.2))
+        for Z in (X, X.astype(np.float64))
+    )
+    assert_identical(one, other)
+    values = [pb.decision_function(one, Z, route="expected") for Z in (X, X.astype(np.float64))]
+    np.testing.assert_array_equal(*values)
+
+
+def test_values_of_any_size():
+    """Distances that overflow, and errors far below and above the distances of values."""
+    y = np.array([-1, -1, 1, -1, 1, 1] * 3)
+    X = np.column_stack(
+        [np.resize([-1.7e308, -1e308, 0.0, 1e308, 1.7e308, 3.0], 18), np.arange(18) * 5e-324]
+    )
+    for sigma in (5e-324, 1e-300, 1.0, 1e300, 1.7e308):
+        problem = Problem(X, y, None)
+        options = {"observation": "gaussian", "sigma": sigma, "nodes": 4}
+        model = library(pb.fit_boosted_tree, problem, **options)
+        assert_certified(model, problem, sigma=sigma)
+
+
 def test_rows_without_weight_take_their_sigma_with_them():
     problem = noisy(93, n=100)
     keep = np.random.default_rng(93).random(100) < 0.7
