@@ -91,7 +91,7 @@ class NoisyStumpSearch(StumpSearch):
         super().__init__(data, weak, workers)
         d = data.columns.n_features
         self.noise = noise
-        self._level = np.zeros((d, data.n_rows if noise.per_cell else 0), dtype=np.uint8)
+        self._cell = np.zeros((d, data.n_rows if noise.per_cell else 0), dtype=np.uint16)
         sigmas = self._levels()
         self._slice_start = np.cumsum([0, *map(len, sigmas)], dtype=np.int32)
         self._crossings(sigmas)
@@ -99,14 +99,16 @@ class NoisyStumpSearch(StumpSearch):
         self._score = np.empty((d, MAX_BINS))
 
     def _levels(self) -> list[FloatArray]:
-        """Return the standard deviations of each column's levels; notes each row's level."""
+        """Return the standard deviations of each column's levels; notes each row's cell."""
 
         def work(first: int, last: int) -> list[FloatArray]:
             found = []
             for feature in range(first, last):
                 sigma = self.noise.column(feature)
                 if self.noise.per_cell:
-                    sigma, self._level[feature] = levels(sigma)
+                    sigma, level = levels(sigma)
+                    np.multiply(level, MAX_BINS, out=self._cell[feature])
+                    self._cell[feature] += self.data.columns.codes[feature]
                 found.append(sigma)
             return found
 
@@ -150,7 +152,7 @@ class NoisyStumpSearch(StumpSearch):
 
         def work(first: int, last: int) -> None:
             noisy_split.search(
-                columns.codes, self._level, self._bin_start, columns.n_bins, weights.fixed, limits,
+                columns.codes, self._cell, self._bin_start, columns.n_bins, weights.fixed, limits,
                 self._slice_start, self._span, self._offset, self._crossing, first, last,
                 self._mass, self._score,
             )  # fmt: skip
@@ -193,7 +195,7 @@ class GaussianObserver(Observer):
         return {"sigma": self.search.noise.of_model()}
 
 
-def levels(sigma: FloatArray) -> tuple[FloatArray, NDArray[np.uint8]]:
+def levels(sigma: FloatArray) -> tuple[FloatArray, NDArray[np.uint16]]:
     """Return at most `LEVELS` standard deviations that stand for all, and the level of each row.
 
     Where there are more different ones, each level holds the same number of them, whatever the
@@ -202,11 +204,11 @@ def levels(sigma: FloatArray) -> tuple[FloatArray, NDArray[np.uint8]]:
     """
     distinct = np.unique(sigma)
     if len(distinct) <= LEVELS:
-        return distinct, np.searchsorted(distinct, sigma).astype(np.uint8)
+        return distinct, np.searchsorted(distinct, sigma).astype(np.uint16)
     first = len(distinct) * np.arange(LEVELS) // LEVELS
     last = np.append(first[1:], len(distinct)) - 1
     middle = np.sqrt(distinct[first]) * np.sqrt(distinct[last])
-    return middle, np.searchsorted(distinct[first[1:]], sigma, side="right").astype(np.uint8)
+    return middle, np.searchsorted(distinct[first[1:]], sigma, side="right").astype(np.uint16)
 
 
 def spans(value: FloatArray, threshold: FloatArray, sigma: float) -> NDArray[np.int32]:

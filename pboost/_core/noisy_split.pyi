@@ -17,7 +17,7 @@ def fill_crossing(
 ) -> None: ...
 def search(
     codes: Array,
-    level: Array,
+    cell: Array,
     bin_start: Array,
     n_bins: Array,
     weight: Array,

@@ -14,8 +14,8 @@ Shares of less than 2**-54 are 0 and not stored; the others are float32, which m
 than 1e-7 of what crosses. Rows of one feature may have several levels of error, at most
 MAX_LEVELS, each with a histogram and crossings of its own.
 
-Arrays, for features f: `codes` (d, n) and `n_bins` (d,) as made by sort.pyx, `level` (d, n) the
-level of each row, or (d, 0) where all have one; `slice_start` (d + 1,): levels of feature f are the
+Arrays, for features f: `codes` (d, n) and `n_bins` (d,) as made by sort.pyx; `cell` (d, n) the code
+of each row plus 256 times its level, or (d, 0) where there is one level; `slice_start` (d + 1,): levels of feature f are the
 slices from slice_start[f] on. For each slice and group of four bins: `span` (slices, 64, 2) the
 first and the last cut + 1 that are stored, `offset` (slices, 64) where they start in `crossing`,
 which holds four such ranges after another.
@@ -27,7 +27,7 @@ from pboost._core._cut cimport Limits
 from pboost._core._histogram cimport GROUP, class_histograms
 from pboost._core._math cimport Masses, score_limit, score_many
 from pboost._core.gauss cimport tail
-from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t
+from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t, uint16_t
 
 cdef extern from "crossing_simd.h":
     ctypedef void (*crossing_kernel "pboost_crossing_kernel")(
@@ -38,7 +38,8 @@ cdef extern from "crossing_simd.h":
 cdef crossing_kernel cross = choose_crossing(2)
 
 cdef enum:
-    MAX_LEVELS = 8
+    MAX_LEVELS = 4
+    TABLE = MAX_LEVELS * MAX_BINS
     QUAD = 4  # bins whose crossings are added up in one pass over the cuts
 
 #: For the module that makes the arrays.
@@ -75,24 +76,27 @@ def fill_crossing(
                     out[e - span[quad, 0]] = <float>(share if b <= e else -share)
 
 
-cdef inline void add_level_histogram(
-    const uint8_t* codes, const uint8_t* level, const int64_t* weight, Py_ssize_t start,
-    Py_ssize_t stop, int n_levels, int64_t* mass,
+cdef inline void add_level_histograms(
+    const uint16_t* cell, Py_ssize_t stride, int n_features, const int64_t* weight,
+    Py_ssize_t start, Py_ssize_t stop, int64_t* mass,
 ) noexcept nogil:
-    """Masses of the rows start..stop-1 by level and bin."""
-    # Two tables, for even and odd rows, hide the latency of adding to a cell just written.
-    cdef int64_t[MAX_LEVELS * MAX_BINS] odd
-    cdef Py_ssize_t i = start, size = n_levels * MAX_BINS
-    memset(mass, 0, <size_t>size * sizeof(int64_t))
-    memset(odd, 0, <size_t>size * sizeof(int64_t))
-    while i + 2 <= stop:
-        mass[(<int>level[i] << 8) | codes[i]] += weight[i]
-        odd[(<int>level[i + 1] << 8) | codes[i + 1]] += weight[i + 1]
-        i += 2
-    if i < stop:
-        mass[(<int>level[i] << 8) | codes[i]] += weight[i]
-    for i in range(size):
-        mass[i] += odd[i]
+    """Masses of the rows start..stop-1 by level and bin of up to GROUP features, a TABLE for each."""
+    cdef Py_ssize_t i
+    cdef int64_t w
+    cdef int f
+    memset(mass, 0, <size_t>n_features * TABLE * sizeof(int64_t))
+    if n_features == GROUP:
+        # One feature after the other in each row hides the latency of adding to a cell.
+        for i in range(start, stop):
+            w = weight[i]
+            mass[cell[i]] += w
+            mass[TABLE + cell[stride + i]] += w
+            mass[2 * TABLE + cell[2 * stride + i]] += w
+            mass[3 * TABLE + cell[3 * stride + i]] += w
+        return
+    for f in range(n_features):
+        for i in range(start, stop):
+            mass[f * TABLE + cell[f * stride + i]] += weight[i]
 
 
 cdef inline void add_crossing(
@@ -152,7 +156,7 @@ cdef void judge(
 
 
 def search(
-    const uint8_t[:, ::1] codes, const uint8_t[:, ::1] level, const int32_t[:, ::1] bin_start,
+    const uint8_t[:, ::1] codes, const uint16_t[:, ::1] cell, const int32_t[:, ::1] bin_start,
     const int32_t[::1] n_bins, const int64_t[::1] weight, limits, const int32_t[::1] slice_start,
     const int32_t[:, :, ::1] span, const int64_t[:, ::1] offset, const float[::1] crossing,
     Py_ssize_t first, Py_ssize_t last, double[:, :, ::1] mass, double[:, ::1] score,
@@ -163,33 +167,33 @@ def search(
     """
     cdef Limits at = read_limits(limits)
     cdef Py_ssize_t f, j, s
-    cdef int k, n_levels = 1
-    cdef bint plain = level.shape[1] == 0
-    cdef int64_t[MAX_LEVELS * MAX_BINS] negative
-    cdef int64_t[MAX_LEVELS * MAX_BINS] positive
+    cdef int k, n_levels, size, table
+    cdef bint plain = cell.shape[1] == 0
+    cdef int64_t[GROUP * TABLE] negative
+    cdef int64_t[GROUP * TABLE] positive
     cdef double[2][MAX_BINS] crossed
     cdef int64_t* n
     cdef int64_t* p
     if (not (0 <= first <= last <= codes.shape[0]) or codes.shape[1] != weight.shape[0]
-            or not (plain or level.shape[1] == codes.shape[1])
+            or not (plain or cell.shape[1] == codes.shape[1])
             or slice_start.shape[0] != codes.shape[0] + 1):
         raise ValueError("search: arrays of different sizes")
+    table = MAX_BINS if plain else TABLE
     with nogil:
         for f in range(first, last):
             j = (f - first) % GROUP
-            n, p = negative, positive
-            if plain:
-                if j == 0:
-                    class_histograms(&codes[f, 0], at.n, <int>min(GROUP, last - f), &weight[0],
-                                     at.n_negative, at.n, negative, positive)
-                n += j * MAX_BINS
-                p += j * MAX_BINS
-            else:
-                n_levels = slice_start[f + 1] - slice_start[f]
-                add_level_histogram(&codes[f, 0], &level[f, 0], &weight[0], 0, at.n_negative,
-                                    n_levels, n)
-                add_level_histogram(&codes[f, 0], &level[f, 0], &weight[0], at.n_negative, at.n,
-                                    n_levels, p)
+            size = <int>min(GROUP, last - f)
+            if j == 0 and plain:
+                class_histograms(&codes[f, 0], at.n, size, &weight[0], at.n_negative, at.n,
+                                 negative, positive)
+            elif j == 0:
+                add_level_histograms(&cell[f, 0], at.n, size, &weight[0], 0, at.n_negative,
+                                     negative)
+                add_level_histograms(&cell[f, 0], at.n, size, &weight[0], at.n_negative, at.n,
+                                     positive)
+            n = negative + j * table
+            p = positive + j * table
+            n_levels = slice_start[f + 1] - slice_start[f]
             memset(crossed, 0, sizeof(crossed))
             for k in range(n_levels):
                 s = slice_start[f] + k
