@@ -62,7 +62,7 @@ def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> None:
                 f"expected of=exact(), got {observation.of!r}"
             )
     is_exact = isinstance(weak, ColumnLearner) and weak.search == "exact"
-    if isinstance(observation, Gaussian) and is_exact:
+    if isinstance(_source_of(observation), Gaussian) and is_exact:
         raise ValueError(
             'weak: search="exact" cannot be had with gaussian answers: expected masses are '
             'computed at the edges of bins; use search="auto" or "binned"'
@@ -71,9 +71,14 @@ def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> None:
 
 def as_searched(weak: Weak, observation: Observation) -> Weak:
     """Return the weak learner with the search that "auto" stands for under this observation."""
-    if isinstance(observation, Gaussian) and isinstance(weak, ColumnLearner):
+    if isinstance(_source_of(observation), Gaussian) and isinstance(weak, ColumnLearner):
         return replace(weak, search="binned")
     return weak
+
+
+def _source_of(observation: Observation) -> Observation:
+    """Return the observation model from which answers come."""
+    return observation.of if isinstance(observation, Sampled) else observation
 
 
 def stored_weak(settings: Mapping[str, Any]) -> Weak:
@@ -118,16 +123,16 @@ def bind(
         is_sampled = isinstance(observation, Sampled)
         oracles = OracleSearch(data, weak, workers, generator, asks=not is_sampled)
         if isinstance(observation, Sampled):
-            of = bind_table(observation.of, oracles)
-            return OracleSampler(observation, of, oracles, generator)
+            certain = bind_table(observation.of, oracles)
+            return OracleSampler(observation, certain, oracles, generator)
         return bind_table(observation, oracles)
     assert isinstance(weak, ColumnLearner)
     if isinstance(observation, Gaussian):
         return GaussianObserver(NoisyStumpSearch(data, weak, Noise(data, observation), workers))
-    search = StumpSearch(data, weak, workers)
     if isinstance(observation, Sampled):
-        return SampledObserver(observation, bind_table(observation.of, search), generator)
-    return bind_table(observation, search)
+        of = bind(data, weak, observation.of, workers, generator)
+        return SampledObserver(observation, of, generator)
+    return bind_table(observation, StumpSearch(data, weak, workers))
 
 
 def bind_table(observation: Observation, search: StumpSearch | OracleSearch) -> TableObserver:

@@ -300,6 +300,6 @@ def sampled(
     if clock is not None and not callable(clock):
         raise TypeError(f"clock: expected a function that returns seconds, got {clock!r}")
     of = exact() if of is None else of
-    if not isinstance(of, TableObservation):
+    if not isinstance(of, TableObservation | Gaussian):
         raise TypeError(f"of: expected an observation model of known probabilities, got {of!r}")
     return Sampled(stop, estimator, most, clock or time.perf_counter, of)

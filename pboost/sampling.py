@@ -89,6 +89,11 @@ def estimates(counts: Counts, draws: int, estimator: str) -> FloatArray:
     return np.asarray(counts / draws, dtype=np.float64)
 
 
+def probabilities(above: FloatArray) -> FloatArray:
+    """Return probabilities of exit 1, some given as that of exit 0 with a minus sign."""
+    return np.where(above < 0, 1.0 + above, above)
+
+
 class SampledObserver(Observer):
     """Observation model `sampled`: answers are drawn, and their probabilities estimated.
 
@@ -113,7 +118,7 @@ class SampledObserver(Observer):
         answers = self.of.ask(cut, weights, reach)
         if self.needs_class:
             self.search.fill_fixed(weights)  # `reach` may have used the array
-        return self.sample(answers.above(), weights, answers.table)
+        return self.sample(probabilities(answers.above()), weights, answers.table)
 
     def sample(self, above: FloatArray, weights: Weights, table: FloatArray | None) -> Sample:
         """Return a sample of answers that take exit 1 with these probabilities."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare import assert_identical
+from compare import assert_equals_twin, assert_identical
 from reference import sampled
 from reference.matryoshka import fit_matryoshka
 from reference.problems import Problem, random_problem
@@ -246,6 +246,39 @@ def test_sampled_models_approach_the_known_probabilities():
         gaps.append(np.abs(model.vote - known.vote).max())
     assert gaps[0] > gaps[1] > gaps[2]
     assert gaps[2] < 0.01
+
+
+@pytest.mark.parametrize("stop", [4, "first-increase"])
+@pytest.mark.parametrize("kind", ["chain", "tree", "matryoshka"])
+def test_answers_of_features_measured_with_error(kind, stop):
+    """Sampled gaussian answers against the twin, node by node."""
+    problem = noisy(9, n=60)
+    fit, twin, sizes = {
+        "chain": (pb.fit_adaboost, fit_soft_chain, {"rounds": 4}),
+        "tree": (pb.fit_boosted_tree, fit_soft_tree, {"nodes": 6}),
+        "matryoshka": (pb.fit_matryoshka, fit_matryoshka, {"shape": (2, 3)}),
+    }[kind]
+    draws = sampled.Sampling(5, stop, "map", max_draws=30)
+    expected = twin(
+        problem.X,
+        problem.y,
+        observation="gaussian",
+        sigma=0.4,
+        sampling=draws,
+        max_bins=32,
+        **sizes,
+    )
+    most = {} if isinstance(stop, int) else {"max_draws": 30}
+    made = pb.observation.sampled(stop, of=pb.observation.gaussian(0.4), **most)
+    weak = pb.weak.stump(max_bins=32)
+    model = fit(problem.X, problem.y, observation=made, weak=weak, rng=5, **sizes)
+    assert_equals_twin(model, expected, (kind, stop))
+    assert (model.sigma == 0.4).all()
+    at_random = pb.decision_function(model, problem.X, route="sample", rng=0, draws=4000)
+    mean = pb.decision_function(model, problem.X, route="expected")
+    assert np.abs(at_random - mean).max() < 0.15
+    with pytest.raises(ValueError, match="estimate"):
+        pb.certificate(model, problem.X, problem.y)
 
 
 def test_models_keep_what_is_known_of_the_answers():
