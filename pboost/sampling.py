@@ -26,6 +26,8 @@ Counts: TypeAlias = NDArray[np.uint16]
 Invoke: TypeAlias = Callable[[Counts, int, int, NDArray[np.int64]], NDArray[np.int64]]
 #: Share by which an estimate must rise to count as risen: more than rounding.
 RISE = 1e-12
+#: Draws after which the kernel returns, to look for Ctrl-C.
+MOST_AT_ONCE = 100_000_000
 
 
 class Sample:
@@ -60,12 +62,14 @@ class Sample:
 
     def invoke(self, times: int = 1) -> None:
         """Ask about all rows again."""
-        end = self.draws + times
-        masses = self._invoke(self.counts, self.draws, end, self.weights.fixed)
-        self.draws = end
-        for k in (0, 1):
-            # Python integers: a sum over many draws may exceed 64 bits.
-            self._above[k] += sum(masses[:, k].tolist())
+        end, block = self.draws + times, max(1, MOST_AT_ONCE // len(self.counts))
+        while self.draws < end:
+            last = min(self.draws + block, end)
+            masses = self._invoke(self.counts, self.draws, last, self.weights.fixed)
+            self.draws = last
+            for k in (0, 1):
+                # Python integers: a sum over many draws may exceed 64 bits.
+                self._above[k] += sum(masses[:, k].tolist())
 
     def shrink(self) -> float:
         """Return the estimate of Z: the sum over exits of 2 sqrt(W+ W-) over all mass."""

@@ -85,6 +85,15 @@ def test_pairs_that_do_not_go_together(builder):
             fit(builder, weak, made)
 
 
+@builders
+def test_answers_that_need_a_number_to_compare(builder):
+    class Blurred(pb.observation.Observation):
+        kind = "blurred"
+
+    with pytest.raises(ValueError, match=r"observation: 'blurred' compares a number"):
+        fit(builder, pb.weak.oracle(lambda *_: good), Blurred())
+
+
 def test_soft_trees_of_samples_need_an_end():
     with pytest.raises(ValueError, match=r"nodes.*max_depth"):
         pb.fit_boosted_tree(X, Y, nodes=None, observation=pb.observation.sampled(3))

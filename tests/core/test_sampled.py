@@ -207,7 +207,9 @@ def test_first_increase_stops_unless_answers_are_certain(estimator):
         assert sample.draws == 3000
 
 
-def test_invoking_in_steps_is_invoking_at_once():
+@pytest.mark.parametrize("most", [1, 100, 10**8])
+def test_invoking_in_steps_is_invoking_at_once(monkeypatch, most):
+    monkeypatch.setattr(pb.sampling, "MOST_AT_ONCE", most)
     y = np.tile([-1, 1, 1], 10)
     steps, once = (one_sample(np.linspace(0, 1, 30), y) for _ in range(2))
     for times in (1, 4, 2):
