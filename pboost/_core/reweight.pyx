@@ -24,6 +24,29 @@ cdef inline int64_t rounded(double value) noexcept nogil:
     return <int64_t>(value + 0.5)
 
 
+cdef inline int64_t reweight_class(
+    const uint8_t* codes, const double* factor, double scale, const double* scale_of,
+    Py_ssize_t start, Py_ssize_t stop, const double* source, double* weight, int64_t* fixed,
+) noexcept nogil:
+    """Reweight rows of one class by the factors of their codes; returns their fixed-point mass.
+
+    `scale_of` is NULL, or the scales of codes where they differ; looking them up takes time.
+    """
+    cdef Py_ssize_t i
+    cdef int64_t mass = 0
+    if scale_of == NULL:
+        for i in range(start, stop):
+            weight[i] = max(source[i] * factor[codes[i]], LEAST_WEIGHT)
+            fixed[i] = rounded(weight[i] * scale)
+            mass += fixed[i]
+        return mass
+    for i in range(start, stop):
+        weight[i] = max(source[i] * factor[codes[i]], LEAST_WEIGHT)
+        fixed[i] = rounded(weight[i] * scale_of[codes[i]])
+        mass += fixed[i]
+    return mass
+
+
 def reweight(
     const uint8_t[::1] codes, int cut_bin, bint leave_bin, Py_ssize_t n_negative,
     const double[:, ::1] factor, double scale, Py_ssize_t start, Py_ssize_t stop,
@@ -32,17 +55,21 @@ def reweight(
     """Reweight rows start..stop-1 by their bin codes.
 
     Rows of `cut_bin` lie below the cut, or, if `leave_bin`, keep their weights and count as 0, to be
-    dealt with by `reweight_bin`. IN codes (n,) of the cut feature, factor (2 sides, 2 classes), source; OUT weight, fixed.
-    Returns the fixed-point mass of class -1 and of class +1 among these rows.
+    dealt with by `reweight_bin`. IN codes (n,) of the cut feature, factor (2 sides, 2 classes),
+    source; OUT weight, fixed. Returns the fixed-point mass of class -1 and of class +1 among these
+    rows.
     """
     cdef double[2][MAX_BINS] by_code
     cdef double[MAX_BINS] scale_of
-    cdef Py_ssize_t i, middle, n = weight.shape[0]
-    cdef int64_t negative = 0, positive = 0
+    cdef const double* scales = NULL
+    cdef Py_ssize_t middle, n = weight.shape[0]
+    cdef int64_t negative, positive
     cdef int b, k
     if (not (0 <= start <= stop <= n) or codes.shape[0] != n or source.shape[0] != n
             or fixed.shape[0] != n or factor.shape[0] != 2 or factor.shape[1] != 2):
         raise ValueError("reweight: arrays of different sizes")
+    if not n:
+        return 0, 0
     with nogil:
         for k in range(2):
             for b in range(MAX_BINS):
@@ -50,17 +77,15 @@ def reweight(
                 scale_of[b] = scale
             if leave_bin:
                 by_code[k][cut_bin] = 1.0
-                # A source weight need not fit into the scale of what it becomes.
-                scale_of[cut_bin] = 0.0
+        if leave_bin:
+            # A source weight need not fit into the scale of what it becomes.
+            scale_of[cut_bin] = 0.0
+            scales = scale_of
         middle = min(max(n_negative, start), stop)
-        for i in range(start, middle):
-            weight[i] = max(source[i] * by_code[0][codes[i]], LEAST_WEIGHT)
-            fixed[i] = rounded(weight[i] * scale_of[codes[i]])
-            negative += fixed[i]
-        for i in range(middle, stop):
-            weight[i] = max(source[i] * by_code[1][codes[i]], LEAST_WEIGHT)
-            fixed[i] = rounded(weight[i] * scale_of[codes[i]])
-            positive += fixed[i]
+        negative = reweight_class(&codes[0], by_code[0], scale, scales, start, middle, &source[0],
+                                  &weight[0], &fixed[0])
+        positive = reweight_class(&codes[0], by_code[1], scale, scales, middle, stop, &source[0],
+                                  &weight[0], &fixed[0])
     return negative, positive
 
 
