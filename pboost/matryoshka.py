@@ -93,7 +93,8 @@ def fit_matryoshka(
         Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
         sample_weight)``, or a share in (0, 0.5] of the rows of either class, drawn with `rng` and
         held out. The model returned is the first, of those that growth went through, with the
-        least error on these rows; ``record.validation`` holds all errors.
+        least error on these rows; ``record.validation`` holds all errors. With
+        ``collect="sign"`` the model is chosen among its stages when growth has ended.
     patience : int, optional
         With `validation`: growth ends after so many nodes without a new least error; default 50.
     n_threads : int or None
@@ -113,8 +114,6 @@ def fit_matryoshka(
     ValueError, TypeError
         If the data or an option is not as described, or options do not go together; the message
         names the argument.
-    NotImplementedError
-        For `validation` with ``collect="sign"``.
 
     Notes
     -----
@@ -151,18 +150,13 @@ def fit_matryoshka(
     check_choice("join", join, JOINS)
     sizes, size = _check_sizes(growth, shape, nodes, join)
     check_choice("collect", collect, COLLECTS)
-    if validation is not None and collect == "sign":
-        raise NotImplementedError(
-            'validation: expected None with collect="sign", where the votes of inner nodes are '
-            "replaced when their tree is finished"
-        )
     check_pair(weak, observation)
     rule = vote_rule("domain", smoothing, learning_rate)
     callback = check_callback(callback)
     generator = as_generator(rng)
     stopping = EarlyStopping(validation, patience, X, y, sample_weight, generator)
     data = prepare(X, y, stopping.sample_weight, as_searched(weak, observation), n_threads)
-    callback = stopping.watch(data, callback)
+    callback = stopping.watch(data, callback, votes_stay=collect == "additive")
     settings = {
         "builder": "fit_matryoshka",
         "shape": list(sizes) or None,

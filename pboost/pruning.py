@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from pboost.checks import check_integer
-from pboost.graph import OUT, DecisionGraph
+from pboost.graph import OUT, DecisionGraph, IntArray
 
 
 def prefix(model: DecisionGraph, n_nodes: int) -> DecisionGraph:
@@ -29,8 +29,8 @@ def prefix(model: DecisionGraph, n_nodes: int) -> DecisionGraph:
     Raises
     ------
     ValueError, TypeError
-        If `n_nodes` is not as described, or the model was collected by sign: there the votes of
-        inner nodes were replaced when a tree was finished.
+        If `n_nodes` is not as described, or is none of the stages of a model collected by sign
+        (``record.stages``): between them votes were replaced when a tree was finished.
 
     Examples
     --------
@@ -44,11 +44,14 @@ def prefix(model: DecisionGraph, n_nodes: int) -> DecisionGraph:
     n = check_integer("n_nodes", n_nodes, least=min(1, model.n_nodes), most=model.n_nodes)
     if n == model.n_nodes:
         return model
-    if model.settings.get("collect") == "sign":
-        raise ValueError(
-            'model: expected one whose votes stay, got collect="sign", where the votes of inner '
-            "nodes were replaced when their tree was finished"
-        )
+    stages = model.record.stages
+    if stages is not None:
+        if n not in stages:
+            raise ValueError(
+                f"n_nodes: expected one of the stages of the model, {_listed(stages)}, got {n}: "
+                "between them votes were replaced"
+            )
+        stages = stages[stages <= n]
     feature, inputs = model.feature[:n], model.inputs
     if inputs is not None:
         kept, position = np.unique(feature, return_inverse=True)
@@ -66,6 +69,13 @@ def prefix(model: DecisionGraph, n_nodes: int) -> DecisionGraph:
             model.record,
             certificate=model.record.certificate[: n + 1],
             cost=model.record.cost[: n + 1],
+            stages=stages,
             stop_reason=f"cut to the first {n} of {model.n_nodes} nodes",
         ),
     )
+
+
+def _listed(stages: IntArray) -> str:
+    """Return the first few numbers, and the last."""
+    shown = [str(stage) for stage in stages.tolist()]
+    return ", ".join(shown if len(shown) < 6 else [*shown[:4], "…", shown[-1]])

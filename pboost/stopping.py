@@ -26,6 +26,7 @@ from pboost.checks import (
 )
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData
+from pboost.evaluate import staged_decision_function
 from pboost.graph import ABOVE, BELOW, DecisionGraph, FloatArray
 from pboost.grow import Callback, StepRecord
 from pboost.matching import is_second, match_names
@@ -75,6 +76,7 @@ class EarlyStopping:
         self.settings: Mapping[str, Any] = {}
         self._watch: Watch | None = None
         self._rows: tuple[Any, Any, Any] | None = None
+        self._late: NDArray[Any] | None = None
         if validation is None:
             if patience is not None:
                 raise ValueError(f"patience: expected None without validation, got {patience!r}")
@@ -121,8 +123,14 @@ class EarlyStopping:
         weight[drawn] = 0.0
         self.sample_weight = weight
 
-    def watch(self, data: TrainingData, callback: Callback | None) -> Callback | None:
-        """Return the callback to grow with, which calls `callback` too."""
+    def watch(
+        self, data: TrainingData, callback: Callback | None, *, votes_stay: bool = True
+    ) -> Callback | None:
+        """Return the callback to grow with, which calls `callback` too.
+
+        Where votes do not stay what they were when a node was opened, stages are judged when
+        growth has ended, see `best`.
+        """
         if self._rows is None:
             return callback
         if data.given is not None:
@@ -140,20 +148,25 @@ class EarlyStopping:
         except (TypeError, ValueError) as error:
             raise type(error)(f"validation: {error}") from None
         self._watch = Watch(values_read(data, features), second, weight, self._patience, callback)
-        return self._watch
+        if votes_stay:
+            return self._watch
+        self._late = features.values
+        return callback
 
     def best(self, model: DecisionGraph) -> DecisionGraph:
         """Return the first of the models of least validation error that growth went through."""
         watch = self._watch
         if watch is None:
             return model
+        if self._late is not None:
+            watch.judge(model, self._late)
         errors, reason = np.array(watch.errors), model.record.stop_reason
         if not model.n_nodes:
             errors[0] = watch.error_of(model.bias)
             return replace(model, record=replace(model.record, validation=errors))
         if watch.gave_up:
             reason = f"the validation error did not fall for {self._patience} nodes"
-        best = int(np.argmin(errors[1:])) + 1
+        best = watch.best
         if best < model.n_nodes:
             reason += f"; the first {best} of {model.n_nodes} nodes are kept"
         model = prefix(model, best)
@@ -222,6 +235,28 @@ class Watch:
         stopped = self._callback is not None and bool(self._callback(step, record))
         self.gave_up = not stopped and step - self._least[1] >= self._patience
         return stopped or self.gave_up
+
+    @property
+    def best(self) -> int:
+        """Number of nodes with which the least error was first reached."""
+        assert self._least is not None
+        return self._least[1]
+
+    def judge(self, model: DecisionGraph, X: NDArray[Any]) -> None:
+        """Take note of the stages of a whole model, up to the one at which growth would have ended.
+
+        Between stages the error is that of the stage before.
+        """
+        stages = model.record.stages
+        sizes = range(1, model.n_nodes + 1) if stages is None else stages.tolist()
+        for size, score in zip(sizes, staged_decision_function(model, X), strict=True):
+            if self.gave_up:
+                break
+            wrong = int(self._weight[(score > 0) != self._second].sum())
+            self.errors += [self.errors[-1]] * (size - len(self.errors)) + [wrong / self._total]
+            if self._least is None or wrong < self._least[0]:
+                self._least = wrong, size
+            self.gave_up = size - self._least[1] >= self._patience
 
     def _mass_wrong(self, rows: NDArray[np.intp]) -> int:
         wrong = (self._score[rows] > 0) != self._second[rows]

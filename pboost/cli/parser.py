@@ -97,8 +97,6 @@ def check_model_options(options: argparse.Namespace) -> None:
     _check_observation(options)
     if hasattr(options, "patience") and not hasattr(options, "validation"):
         raise UsageError("--patience needs --validation")
-    if hasattr(options, "validation") and getattr(options, "collect", "") == "sign":
-        raise UsageError("--validation does not go with --collect sign")
 
 
 def _check_observation(options: argparse.Namespace) -> None:

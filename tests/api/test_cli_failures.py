@@ -54,10 +54,6 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y -o m --observation flip --flip-rate nan", ["--flip-rate", "'nan'"]),
         ("fit t.csv --target y -o m --patience 5", ["--patience needs --validation"]),
         ("fit t.csv --target y -o m --validation 0.6", ["--validation", "'0.6'", "at most 0.5"]),
-        (
-            "fit t.csv --target y -o m --model matryoshka --collect sign --validation 0.2",
-            ["--validation does not go with --collect sign"],
-        ),
         ("fit t.csv --target y -o m --sigma 0.1", ["--sigma belongs to --observation gaussian"]),
         ("evaluate t.csv --target y --observation gaussian", ["gaussian needs --sigma"]),
         ("fit t.csv --target y -o m --observation gaussian --sigma 0", ["--sigma", "'0'"]),

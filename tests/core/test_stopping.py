@@ -208,10 +208,37 @@ def test_bad_input(options, error, message):
             fit(X, y, **options)
 
 
+@pytest.mark.parametrize("patience", [1, 6, 1000])
+@pytest.mark.parametrize(
+    "sizes", [{"shape": (3, 8)}, {"shape": (2, 2, 6)}, {"growth": "greedy", "nodes": 24}]
+)
+def test_stages_of_models_collected_by_sign(sizes, patience):
+    """The best stage, judged when the whole has been grown."""
+    train, test = noisy(3, n=90), noisy(4, n=70)
+    options = {"collect": "sign", "observation": observation("adatree2"), **sizes}
+    full = pb.fit_matryoshka(train.X, train.y, **options)
+    model = pb.fit_matryoshka(
+        train.X, train.y, **options, validation=(test.X, test.y), patience=patience
+    )
+    sizes_there = [*full.record.stages] if full.record.stages is not None else [*range(1, 25)]
+    errors = stages(full, test.X, test.y, None)[1:]
+    best, grown = 0, 0
+    for grown in range(len(errors)):
+        if errors[grown] < errors[best] - 1e-12:
+            best = grown
+        if sizes_there[grown] - sizes_there[best] >= patience:
+            break
+    assert model.n_nodes == sizes_there[best]
+    assert_begins_as(model, full)
+    assert len(model.record.validation) == sizes_there[grown] + 1
+    at = [*model.record.validation[sizes_there[: grown + 1]]]
+    np.testing.assert_allclose(at, errors[: grown + 1], atol=1e-12)
+    expected = list(pb.staged_decision_function(full, test.X))[best]
+    assert (pb.decision_function(model, test.X) == expected).all()
+
+
 def test_what_cannot_be_validated():
     X, y, _ = noisy(1)
-    with pytest.raises(NotImplementedError, match='collect="sign"'):
-        pb.fit_matryoshka(X, y, shape=(2, 2), collect="sign", validation=0.2)
     oracle = pb.weak.oracle(lambda X, y, weight, rng: lambda X, rng: np.sign(X[:, 0]))
     with pytest.raises(NotImplementedError, match=r"validation: .* oracles"):
         pb.fit_adaboost(X, y, rounds=3, weak=oracle, validation=0.2)
@@ -240,6 +267,8 @@ def test_prefix(fit):
 
 def test_prefix_of_votes_replaced():
     X, y, _ = noisy(1)
-    model = pb.fit_matryoshka(X, y, shape=(2, 2), collect="sign")
-    with pytest.raises(ValueError, match='collect="sign"'):
-        pb.prefix(model, 2)
+    model = pb.fit_matryoshka(X, y, shape=(2, 3), collect="sign")
+    assert model.record.stages.tolist() == [2, 4, 6]
+    with pytest.raises(ValueError, match=r"stages of the model, 2, 4, 6, got 3"):
+        pb.prefix(model, 3)
+    assert pb.prefix(model, 4).record.stages.tolist() == [2, 4]
