@@ -136,10 +136,10 @@ def expected_error(model, problem, sigma=None):
     return float(start(problem) @ wrong)
 
 
-def shrinks(model, problem):
+def shrinks(model, problem, sigma=None):
     """Return Z of every node: what its split makes of the weights that arrive."""
     X, y, _ = problem
-    graph = arrays(model)
+    graph = arrays(model, sigma=noise_of(problem, sigma)[0])
     arriving, _ = matryoshka.propagate(graph, X, y, lambda vote: np.exp(-vote * y))
     weight = start(problem)[:, None] * arriving
     after = np.zeros(model.n_nodes)
