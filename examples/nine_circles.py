@@ -25,6 +25,8 @@ TEST_ROWS, QUICK_TEST_ROWS = 2000, 500  # per class
 #: Numbers of nodes at which models are looked at.
 SIZES, QUICK_SIZES = (np.unique(np.geomspace(1, 400, n).round().astype(int)) for n in (40, 8))
 
+BUDGETS = (5, 10, 20, 50, 100, 400)
+
 Array = NDArray[np.float64]
 Fit = Callable[..., pb.DecisionGraph]
 ADATREE2 = pb.observation.adatree2()
@@ -216,6 +218,21 @@ def tables(results: Results) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
+def table_of_budgets(results: Results) -> str:
+    """Return the test errors of the largest sizes of which the mean cost is within a budget."""
+    lines = ["Test error, %, of the largest model within so many evaluations per row", ""]
+    lines.append(f"{'':<28}" + "".join(f"{budget:>7}" for budget in BUDGETS))
+    for name, values in results.curves.items():
+        _, error, cost = np.moveaxis(values.mean(axis=0), 1, 0)
+        line, last = f"{name:<28}", -1
+        for budget in BUDGETS:
+            k = int(np.flatnonzero(cost <= budget)[-1])
+            # It has no more nodes to use a larger budget.
+            line, last = line + (f"{100 * error[k]:>7.1f}" if k > last else " " * 7), k
+        lines.append(line)
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
 def spread(values: Array) -> Array:
     """Return the standard deviation of one set."""
     sd: Array = values.std(axis=0, ddof=1)
@@ -290,10 +307,14 @@ def draw_cost(results: Results, path: Path) -> None:
     names = [name for name in results.curves if name != "AdaTree 2"]  # the same to the eye
     for i, name in enumerate(names):
         _, error, cost = np.moveaxis(results.curves[name], 2, 0)
-        dashed = name in ("AdaBoost", SIGN)
-        style = {"color": "k" if name == "AdaBoost" else f"C{i}", "ls": "--" if dashed else "-"}
+        style = {"color": f"C{i}"}
+        if name == "AdaBoost":
+            style = {"color": "k", "ls": "--"}
+        elif name == SIGN:  # no models between these
+            style |= {"ls": ":", "marker": "o", "ms": "4"}
         band(axes, cost.mean(axis=0), error, label=name, **style)
-    axes.set(xscale="log", xlabel="mean evaluations per row", ylabel="test error, %", ylim=(5, 45))
+    axes.set(xscale="log", xlabel="mean evaluations per row", ylabel="test error, %")
+    axes.set(xlim=(3, 450), ylim=(6, 38))
     axes.legend(fontsize=8)
     figure.savefig(path, dpi=72)
 
@@ -313,6 +334,7 @@ def main(argv: list[str] | None = None) -> None:
         sets, QUICK_TEST_ROWS if quick else TEST_ROWS, QUICK_SIZES if quick else SIZES
     )
     print(tables(results))
+    print(table_of_budgets(results))
     for claim, holds in claims(results).items():
         print(f"{'holds' if holds else 'does not hold'}: {claim}")
     options.output.mkdir(parents=True, exist_ok=True)

@@ -77,9 +77,9 @@ def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, NDArra
     After section 5 and Figure 2 of E. Grossmann, "AdaTree 2: boosting to build decision trees, or
     improving AdaTree with soft splitting rules" (2004). The text does not state the size of the
     circles. With the radius 1/9, a third of their distance, and 200 rows per class, signs of affine
-    functions (`pboost.weak.affine`) have about these test errors, as means over 20 draws: AdaBoost
-    of 400 rounds 8.3 %, a tree grown to no training error 14.8 %, and an AdaTree 2 of 400 nodes
-    12.2 % at 12 weak classifiers per row (14 if it is grown by largest bound).
+    functions (`pboost.weak.affine`) have about these test errors, as means over 100 draws: AdaBoost
+    of 400 rounds 8.2 %, a tree grown to no training error 15.2 %, and an AdaTree 2 of 400 nodes
+    12.4 % at 12 weak classifiers per row (14 if it is grown by largest bound).
 
     Examples
     --------
