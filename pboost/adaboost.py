@@ -32,7 +32,7 @@ from pboost.sampling import SampledObserver
 from pboost.stopping import EarlyStopping, Validation
 from pboost.stopwatch import StopwatchObserver
 from pboost.threads import Workers, resolve_threads
-from pboost.weak import Stump, Weak
+from pboost.weak_learners import Stump, Weak
 from pboost.weak_search import Cut, Weights
 
 VOTES = ("domain", "symmetric")

@@ -26,7 +26,9 @@ from pboost.oracle_search import OracleSampler, OracleSearch
 from pboost.sampling import SampledObserver
 from pboost.stump_search import StumpSearch
 from pboost.threads import Workers
-from pboost.weak import ColumnLearner, RowLearner, Weak, check_weak, stump
+from pboost.weak import stump
+from pboost.weak_learners import ColumnLearner, RowLearner, Weak, check_weak
+from pboost.weak_real import RealLearner
 
 #: What makes the observation models that are tables, by the kind that settings name.
 TABLES: dict[str, Callable[..., TableObservation]] = {
@@ -45,6 +47,11 @@ def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> None:
     """
     check_weak(weak)
     check_observation(observation)
+    if isinstance(weak, RealLearner):
+        raise ValueError(
+            f"weak: expected a weak learner with two exits, got {weak!r}, whose answers are real "
+            "numbers: that is for fit_adaboost_real"
+        )
     if isinstance(weak, RowLearner) and not isinstance(observation, TableObservation | Sampled):
         raise ValueError(
             f"observation: {observation.kind!r} compares a number with a threshold, which oracles "

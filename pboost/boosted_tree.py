@@ -26,7 +26,7 @@ from pboost.soft_growth import SoftTree
 from pboost.stopping import EarlyStopping, Validation
 from pboost.threads import Workers, resolve_threads
 from pboost.tree_growth import TreeArrays, grow_tree
-from pboost.weak import ColumnLearner, Stump, Weak
+from pboost.weak_learners import ColumnLearner, Stump, Weak
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()

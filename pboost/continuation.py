@@ -36,7 +36,7 @@ from pboost.soft_evaluate import tables
 from pboost.soft_growth import SoftTree
 from pboost.threads import Workers, resolve_threads
 from pboost.tree_growth import TreeArrays, grow_tree
-from pboost.weak import ColumnLearner, Stump, Weak
+from pboost.weak_learners import ColumnLearner, Stump, Weak
 from pboost.weak_search import Weights
 
 

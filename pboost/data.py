@@ -15,7 +15,7 @@ from pboost.inputs import Inputs
 from pboost.projections import Projections
 from pboost.rows import Rows, as_rows
 from pboost.sorting import binned_columns, sorted_columns, to_fixed_point
-from pboost.weak import Affine, ColumnLearner, RowLearner, Weak
+from pboost.weak_learners import Affine, ColumnLearner, RowLearner, Weak
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import walk
+from pboost.additive import AdditiveModel, Model
 from pboost.checks import as_weights, check_choice, check_finite
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.matching import (
+    as_graph,
     count_rows,
     input_values,
     is_second_label,
     match_columns,
     match_rows,
+    match_sigma,
 )
 from pboost.oracle_evaluate import asks_functions, hard_exits, refuse_oracles, walk_functions
 from pboost.passages import Here, Take, passages
@@ -31,7 +35,7 @@ ROUTES = ("hard", "expected", "sample")
 
 
 def decision_function(
-    model: DecisionGraph,
+    model: Model,
     X: Any,
     route: str = "hard",
     *,
@@ -84,17 +88,20 @@ def decision_function(
     >>> (pb.decision_function(model, X) > 0).tolist()
     [False, False, True, True]
     """
-    if route == "hard":
-        if sigma is not None:
-            raise ValueError('sigma: route="hard" does not depend on it; see route="expected"')
-        return _walk(model, X, False)[0]
     check_choice("route", route, ROUTES)
+    if route == "hard" and sigma is not None:
+        raise ValueError('sigma: route="hard" does not depend on it; see route="expected"')
+    if isinstance(model, AdditiveModel):
+        match_sigma(model, X, sigma)
+        return model.score(input_values(model, X))  # its answers are exact: all routes agree
+    if route == "hard":
+        return _walk(model, X, False)[0]
     if route == "expected":
         return expected_score(model, X, sigma)
     return sampled_score(model, X, rng, draws, sigma)
 
 
-def predict(model: DecisionGraph, X: Any) -> NDArray[Any]:
+def predict(model: Model, X: Any) -> NDArray[Any]:
     """Return the predicted label of each row.
 
     Parameters
@@ -122,7 +129,7 @@ def predict(model: DecisionGraph, X: Any) -> NDArray[Any]:
     return labels
 
 
-def predict_proba(model: DecisionGraph, X: Any) -> FloatArray:
+def predict_proba(model: Model, X: Any) -> FloatArray:
     """Return the probability of each label for each row.
 
     Parameters
@@ -155,7 +162,7 @@ def predict_proba(model: DecisionGraph, X: Any) -> FloatArray:
     return np.column_stack([np.where(score > 0, unlikely, likely), second])
 
 
-def staged_decision_function(model: DecisionGraph, X: Any) -> Iterator[FloatArray]:
+def staged_decision_function(model: Model, X: Any) -> Iterator[FloatArray]:
     """Yield the decision values of the model at the stages of its growth.
 
     Parameters
@@ -182,6 +189,9 @@ def staged_decision_function(model: DecisionGraph, X: Any) -> Iterator[FloatArra
     >>> [int((values > 0).sum()) for values in pb.staged_decision_function(model, X)]
     [3, 3, 2]
     """
+    if isinstance(model, AdditiveModel):
+        terms = model.terms(input_values(model, X))
+        return (model.bias + total for total in accumulate(terms))
     if asks_functions(model):
         rows = match_rows(model, X)
         return _stages(model, rows.n_rows, hard_exits(model, rows))
@@ -206,7 +216,7 @@ def _stages(model: DecisionGraph, n: int, take: Take) -> Iterator[FloatArray]:
             yield score.copy()
 
 
-def evaluation_cost(model: DecisionGraph, X: Any, unit: str = "nodes") -> FloatArray:
+def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
     """Return what evaluating each row costs.
 
     Parameters
@@ -231,8 +241,11 @@ def evaluation_cost(model: DecisionGraph, X: Any, unit: str = "nodes") -> FloatA
     >>> pb.evaluation_cost(model, X).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
+    check_choice("unit", unit, UNITS)
+    if isinstance(model, AdditiveModel):
+        return np.full(len(input_values(model, X)), model.cost(unit))
     # No two nodes ask the same function.
-    if check_choice("unit", unit, UNITS) == "nodes" or asks_functions(model):
+    if unit == "nodes" or asks_functions(model):
         return _walk(model, X, True)[1]
     values = input_values(model, X)
     columns = np.arange(model.n_features + 1, dtype=np.int32)
@@ -246,7 +259,7 @@ def evaluation_cost(model: DecisionGraph, X: Any, unit: str = "nodes") -> FloatA
 
 
 def certificate(
-    model: DecisionGraph,
+    model: Model,
     X: Any = None,
     y: ArrayLike | None = None,
     *,
@@ -309,11 +322,12 @@ def certificate(
     n = count_rows(model, X)
     weights = as_weights(sample_weight, n)
     second = is_second_label(model, y, n)
-    if model.is_exact and sigma is None:
+    if model.is_exact:
+        match_sigma(model, X, sigma)  # raises if one is given
         score = decision_function(model, X)
         loss = np.exp(np.where(second, -score, score))
     else:
-        loss = expectation(model, X, second, sigma)[1]
+        loss = expectation(as_graph(model), X, second, sigma)[1]
     return float(np.average(loss, weights=weights))
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from pboost.additive import AdditiveModel, Model
 from pboost.checks import is_frame
 from pboost.graph import ABOVE, BELOW, OUT, DecisionGraph
 from pboost.inputs import Inputs
-from pboost.matching import input_values, match_rows
+from pboost.matching import as_graph, input_values, match_rows
 from pboost.oracles import Oracles
 from pboost.rows import as_array
 
@@ -114,6 +115,7 @@ def explain(model: DecisionGraph, x: Any) -> Explanation:
     node 0: x[0] = 2.5 >  1.5, vote +4.2587, total +4.2587
     decision value +4.2587: yes
     """
+    model = as_graph(model)
     value_of, names = _row_values(model, x), input_names(model)
     tests, total, node = [], model.bias, 0 if model.n_nodes else OUT
     while node != OUT:
@@ -152,7 +154,7 @@ def _check_one(n_rows: int) -> None:
         raise ValueError(f"x: expected one row, got {n_rows}")
 
 
-def describe(model: DecisionGraph) -> str:
+def describe(model: Model) -> str:
     """Return the model as text: a summary, then one line per weak classifier.
 
     Parameters
@@ -180,16 +182,21 @@ def describe(model: DecisionGraph) -> str:
     names = input_names(model)
     record = model.record
     minus, plus = (repr(label) for label in model.labels.tolist())
+    nodes, unit = (
+        ("round", "answers") if isinstance(model, AdditiveModel) else ("node", "comparisons")
+    )
     lines = [
-        f"{model.settings.get('builder', 'model')}: {_count(model.n_nodes, 'node')}, "
+        f"{model.settings.get('builder', 'model')}: {_count(model.n_nodes, nodes)}, "
         f"{_count(model.n_features, 'feature')}, labels {minus} (-) and {plus} (+)",
         f"certificate {record.certificate[-1]:.4g}"
         + (f" ({model.certificate_note})" if model.certificate_note else "")
-        + f", mean cost {record.cost[-1]:.4g} comparisons per training row",
+        + f", mean cost {record.cost[-1]:.4g} {unit} per training row",
         f"stopped: {record.stop_reason}",
     ]
     if model.bias:
         lines.append(f"every row starts with vote {model.bias:+.4f}")
+    if isinstance(model, AdditiveModel):
+        return "\n".join([*lines, *model.lines(names)])
     for node in range(model.n_nodes):
         below, above = (
             f"vote {model.vote[node, exit_]:+.4f}, {_where(int(model.next[node, exit_]))}"
@@ -202,7 +209,7 @@ def describe(model: DecisionGraph) -> str:
     return "\n".join(lines)
 
 
-def input_names(model: DecisionGraph) -> tuple[str, ...]:
+def input_names(model: Model) -> tuple[str, ...]:
     """Return how the numbers are written that nodes compare; columns are ``x[j]`` without names."""
     columns = model.feature_names or tuple(f"x[{j}]" for j in range(model.n_features))
     return columns if model.inputs is None else model.inputs.names(columns)

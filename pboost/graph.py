@@ -218,7 +218,7 @@ class DecisionGraph:
             raise ValueError("answer: expected probabilities")
         _check_sigma(self)
         _check_topology(self.next, n)
-        _check_record(self.record, n)
+        check_record(self.record, n)
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise ValueError(
                 f"feature_names: expected {self.n_features} names, got {len(self.feature_names)}"
@@ -273,7 +273,8 @@ def _check_topology(next_: IntArray, n: int) -> None:
         raise ValueError(f"next: no exit leads to node {int(np.argmin(reached))}")
 
 
-def _check_record(record: TrainingRecord, n: int) -> None:
+def check_record(record: TrainingRecord, n: int) -> None:
+    """Raise ValueError if a record is not that of a model of `n` nodes."""
     for name in ("certificate", "cost"):
         values = getattr(record, name)
         if values.shape != (n + 1,):

@@ -22,6 +22,7 @@ from pboost import projections
 from pboost._archive import from_npy, list_members, read_member, to_npy
 from pboost._files import replace_file
 from pboost._version import __version__
+from pboost.additive import LINEAR_COLUMNS, HypothesisSum, LinearModel, Model
 from pboost.errors import ModelFileError
 from pboost.graph import COLUMNS, DecisionGraph, TrainingRecord
 from pboost.oracles import Oracles
@@ -30,21 +31,32 @@ __all__ = ["load", "save"]
 
 FORMAT = "pboost-model"
 VERSION = (1, 0)
-KIND = "decision-graph"
+#: The kinds of model that can be stored.
+KINDS: dict[str, type[DecisionGraph] | type[LinearModel]] = {
+    "decision-graph": DecisionGraph,
+    "linear": LinearModel,
+}
 
-#: Array members of a file, and the dtype each must have; the labels choose theirs.
-_MEMBERS: dict[str, np.dtype[Any] | None] = {
-    **{name: np.dtype(dtype).newbyteorder("<") for name, dtype in COLUMNS.items()},
+#: Array members that every file has, and the dtype each must have; the labels choose theirs.
+_COMMON: dict[str, np.dtype[Any] | None] = {
     "labels": None,
     "certificate": np.dtype("<f8"),
     "cost": np.dtype("<f8"),
 }
-#: Members that only some models have.
-_OPTIONAL: dict[str, np.dtype[Any]] = {
-    "answer": np.dtype("<f8"),
-    "sigma": np.dtype("<f8"),
-    "stages": np.dtype("<i4"),
-    **{member: dtype for member, (_, dtype) in projections.MEMBERS.items()},
+#: Those of each kind.
+_MEMBERS: dict[str, dict[str, np.dtype[Any] | None]] = {
+    kind: {**{name: np.dtype(t).newbyteorder("<") for name, t in columns.items()}, **_COMMON}
+    for kind, columns in (("decision-graph", COLUMNS), ("linear", LINEAR_COLUMNS))
+}
+#: Members that only some models of a kind have.
+_OPTIONAL: dict[str, dict[str, np.dtype[Any]]] = {
+    "decision-graph": {
+        "answer": np.dtype("<f8"),
+        "sigma": np.dtype("<f8"),
+        "stages": np.dtype("<i4"),
+        **{member: dtype for member, (_, dtype) in projections.MEMBERS.items()},
+    },
+    "linear": {},
 }
 #: Members of the training record that only some models have; a reader can do without.
 _OF_RECORD: dict[str, np.dtype[Any]] = {"validation": np.dtype("<f8")}
@@ -53,7 +65,7 @@ _LABEL_KINDS = "biufU"
 _MAX_NUMBER_BYTES = 8
 
 
-def save(model: DecisionGraph, path: str | os.PathLike[str]) -> None:
+def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model to a file.
 
     The file is written beside `path` under a temporary name, flushed to disk and renamed, so that
@@ -62,16 +74,17 @@ def save(model: DecisionGraph, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : DecisionGraph
-        Any model of this package.
+    model : DecisionGraph or LinearModel
+        Any model of this package but a HypothesisSum.
     path : str or path-like
         Used as it stands: no suffix is appended. A symbolic link is followed.
 
     Raises
     ------
     TypeError
-        If `model` is not a model, or its labels, settings or weak classifiers (those of
-        `pboost.weak.oracle` and `from_estimator`) cannot be stored without pickling.
+        If `model` is not a model, or it holds functions (those of `pboost.weak.oracle`,
+        `from_estimator` and `hypothesis`), labels or settings that cannot be stored without
+        pickling.
     OSError
         If the file cannot be written. What `path` held before is then unchanged, unless it was
         only the directory that could not be flushed after the renaming.
@@ -91,7 +104,9 @@ def save(model: DecisionGraph, path: str | os.PathLike[str]) -> None:
     ...     pb.predict(pb.load(file), [[0.2], [2.5]]).tolist()
     ['no', 'yes']
     """
-    if not isinstance(model, DecisionGraph):
+    if isinstance(model, HypothesisSum):
+        raise TypeError("model: a HypothesisSum cannot be stored, as it holds functions")
+    if not isinstance(model, DecisionGraph | LinearModel):
         raise TypeError(f"model: expected a model such as fit_adaboost returns, got {model!r}")
     if isinstance(model.inputs, Oracles):
         raise TypeError(
@@ -101,7 +116,7 @@ def save(model: DecisionGraph, path: str | os.PathLike[str]) -> None:
     replace_file(path, _pack(model))
 
 
-def load(path: str | os.PathLike[str]) -> DecisionGraph:
+def load(path: str | os.PathLike[str]) -> Any:
     """Read a model from a file that `save` wrote.
 
     Nothing in the file is executed, and everything that is read is checked: digests, shapes,
@@ -114,7 +129,7 @@ def load(path: str | os.PathLike[str]) -> DecisionGraph:
 
     Returns
     -------
-    DecisionGraph
+    DecisionGraph or LinearModel
         Equal to the model that was saved, to the last bit. Tuples in `settings` come back as
         lists.
 
@@ -147,11 +162,12 @@ def load(path: str | os.PathLike[str]) -> DecisionGraph:
 # Writing
 
 
-def _pack(model: DecisionGraph) -> bytes:
+def _pack(model: DecisionGraph | LinearModel) -> bytes:
     """The bytes of a model file; the same for the same model."""
+    kind = next(kind for kind, found in KINDS.items() if isinstance(model, found))
     members: dict[str, bytes] = {}
     columns: dict[str, dict[str, Any]] = {}
-    for name, array in _arrays(model).items():
+    for name, array in _arrays(model, kind).items():
         members[name] = to_npy(array)
         columns[name] = {
             "dtype": array.dtype.str,
@@ -162,7 +178,7 @@ def _pack(model: DecisionGraph) -> bytes:
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": list(VERSION),
-        "kind": KIND,
+        "kind": kind,
         "pboost": __version__,
         "settings": _plain(model.settings, "settings"),
         "n_features": int(model.n_features),
@@ -181,23 +197,23 @@ def _pack(model: DecisionGraph) -> bytes:
     return buffer.getvalue()
 
 
-def _arrays(model: DecisionGraph) -> dict[str, NDArray[Any]]:
+def _arrays(model: DecisionGraph | LinearModel, kind: str) -> dict[str, NDArray[Any]]:
     """The arrays of a model under their names in the file, little-endian."""
     if not _storable_labels(model.labels.dtype):
         raise TypeError(
             f"model.labels: only integer, float, boolean and string labels can be stored, "
             f"got dtype {model.labels.dtype}"
         )
-    arrays = {name: getattr(model, name) for name in COLUMNS}
-    optional = {"answer": model.answer, "sigma": model.sigma, "stages": model.record.stages}
+    record = model.record
+    arrays = {name: getattr(model, name) for name in _MEMBERS[kind] if name not in _COMMON}
+    answer = model.answer if isinstance(model, DecisionGraph) else None
+    optional = {"answer": answer, "sigma": model.sigma, "stages": record.stages}
     arrays |= {name: array for name, array in optional.items() if array is not None}
     if model.inputs is not None:
         arrays |= model.inputs.members()
-    arrays["labels"] = model.labels
-    arrays["certificate"] = model.record.certificate
-    arrays["cost"] = model.record.cost
-    if model.record.validation is not None:
-        arrays["validation"] = model.record.validation
+    arrays |= {"labels": model.labels, "certificate": record.certificate, "cost": record.cost}
+    if record.validation is not None:
+        arrays["validation"] = record.validation
     return {name: a.astype(a.dtype.newbyteorder("<"), copy=False) for name, a in arrays.items()}
 
 
@@ -234,7 +250,7 @@ def _digest(header: Mapping[str, Any]) -> str:
 # Reading
 
 
-def _unpack(file: BinaryIO) -> DecisionGraph:
+def _unpack(file: BinaryIO) -> DecisionGraph | LinearModel:
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
@@ -274,8 +290,9 @@ def _read_header(
         intact = False
     if not intact:
         raise ModelFileError("header: was changed after it was written (digest differs)")
-    if header.get("kind") != KIND:
-        raise ModelFileError(f"header: expected kind {KIND!r}, got {header.get('kind')!r}")
+    if header.get("kind") not in tuple(KINDS):
+        known = " or ".join(map(repr, KINDS))
+        raise ModelFileError(f"header: expected kind {known}, got {header.get('kind')!r}")
     return header
 
 
@@ -290,8 +307,9 @@ def _read_columns(
     columns = header.get("columns")
     if not isinstance(columns, dict) or not all(isinstance(c, dict) for c in columns.values()):
         raise ModelFileError("header: 'columns' is missing or not a table")
-    some = {**_OPTIONAL, **_OF_RECORD}
-    known = {**_MEMBERS, **{name: some[name] for name in some.keys() & columns.keys()}}
+    some = {**_OPTIONAL[header["kind"]], **_OF_RECORD}
+    own = _MEMBERS[header["kind"]]
+    known = {**own, **{name: some[name] for name in some.keys() & columns.keys()}}
     for name in columns.keys() - known.keys():
         newer = tuple(header["version"]) > VERSION
         if not (newer and columns[name].get("optional") is True):
@@ -313,7 +331,9 @@ def _read_columns(
     return arrays
 
 
-def _build(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> DecisionGraph:
+def _build(
+    header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> DecisionGraph | LinearModel:
     """The model; every field of the header must have the type it was written with."""
     names = header.get("feature_names")
     typed = {
@@ -335,20 +355,19 @@ def _build(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Dec
             arrays.get("stages"),
             arrays.get("validation"),
         )
-        return DecisionGraph(
-            feature=arrays["feature"],
-            threshold=arrays["threshold"],
-            next=arrays["next"],
-            vote=arrays["vote"],
+        kind = header["kind"]
+        own: dict[str, Any] = {n: arrays[n] for n in _MEMBERS[kind] if n not in _COMMON}
+        if kind == "decision-graph":
+            own |= {name: arrays.get(name) for name in ("answer", "sigma")}
+            own["inputs"] = projections.from_members(arrays)
+        return KINDS[kind](
             labels=arrays["labels"],
             n_features=header["n_features"],
             feature_names=None if names is None else tuple(names),
             bias=header["bias"],
             settings=header["settings"],
             record=record,
-            answer=arrays.get("answer"),
-            inputs=projections.from_members(arrays),
-            sigma=arrays.get("sigma"),
+            **own,
         )
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"not a valid model: {error}") from error

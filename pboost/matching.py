@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.additive import AdditiveModel, Model
 from pboost.checks import (
     Features,
     as_features,
@@ -21,7 +22,16 @@ from pboost.oracles import Oracles
 from pboost.rows import Rows, as_rows, pick_columns
 
 
-def match_columns(model: DecisionGraph, X: Any) -> Features:
+def as_graph(model: Model) -> DecisionGraph:
+    """Return `model` if it has nodes and exits."""
+    if isinstance(model, AdditiveModel):
+        raise TypeError(
+            f"model: expected a DecisionGraph, got a {type(model).__name__}, which has no nodes"
+        )
+    return model
+
+
+def match_columns(model: Model, X: Any) -> Features:
     """Return X as features with the model's columns in the model's order."""
     return match_names(model.feature_names, model.n_features, X)
 
@@ -37,7 +47,7 @@ def match_names(names: tuple[str, ...] | None, n_features: int, X: Any) -> Featu
     return features
 
 
-def match_rows(model: DecisionGraph, X: Any) -> Rows:
+def match_rows(model: Model, X: Any) -> Rows:
     """Return X as rows of anything, with the model's columns in the model's order."""
     rows = as_rows(X)
     order = column_order(model.feature_names, rows.names)
@@ -51,14 +61,14 @@ def match_rows(model: DecisionGraph, X: Any) -> Rows:
     return rows
 
 
-def count_rows(model: DecisionGraph, X: Any) -> int:
+def count_rows(model: Model, X: Any) -> int:
     """Return the number of rows of X, once it is sure that the model takes them."""
     if isinstance(model.inputs, Oracles):
         return match_rows(model, X).n_rows
     return len(match_columns(model, X).values)
 
 
-def input_values(model: DecisionGraph, X: Any) -> FloatArray:
+def input_values(model: Model, X: Any) -> FloatArray:
     """Return the finite numbers (n, n_inputs) that the nodes of a model compare, made of rows X."""
     if isinstance(model.inputs, Oracles):
         return model.inputs.values(match_rows(model, X))
@@ -69,7 +79,7 @@ def input_values(model: DecisionGraph, X: Any) -> FloatArray:
     return model.inputs.values(features.values)
 
 
-def match_sigma(model: DecisionGraph, X: Any, sigma: Any) -> FloatArray:
+def match_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
     """Return the standard deviations of the numbers that nodes compare, for the rows of X.
 
     `sigma` are those of X's columns or cells; None: the model's. The result is
@@ -114,7 +124,7 @@ def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -
     return [found.index(name) for name in names]
 
 
-def is_second_label(model: DecisionGraph, y: ArrayLike, n: int) -> NDArray[np.bool_]:
+def is_second_label(model: Model, y: ArrayLike, n: int) -> NDArray[np.bool_]:
     """Return whether each label is the model's second one."""
     return is_second(model.labels, y, n)
 

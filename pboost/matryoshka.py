@@ -20,7 +20,7 @@ from pboost.ports import COLLECTS
 from pboost.rng import as_generator
 from pboost.stopping import EarlyStopping, Validation
 from pboost.threads import Workers, resolve_threads
-from pboost.weak import Stump, Weak
+from pboost.weak_learners import Stump, Weak
 
 GROWTHS = ("nested", "greedy")
 DEFAULT_SHAPE = (8, 8)

@@ -23,7 +23,7 @@ from pboost.graph import FloatArray
 from pboost.observation_models import Gaussian
 from pboost.stump_search import GROUP, StumpCut, StumpSearch
 from pboost.threads import Workers
-from pboost.weak import ColumnLearner
+from pboost.weak_learners import ColumnLearner
 from pboost.weak_search import Weights
 
 MAX_LEVELS, QUAD = noisy_split.SIZES

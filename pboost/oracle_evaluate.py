@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.additive import Model
 from pboost.graph import OUT, DecisionGraph, FloatArray
 from pboost.matching import match_rows
 from pboost.oracles import Oracles
@@ -14,7 +15,7 @@ from pboost.passages import Here, Take, passages
 from pboost.rows import Rows
 
 
-def asks_functions(model: DecisionGraph) -> bool:
+def asks_functions(model: Model) -> bool:
     """Return whether the nodes of a model are functions of a row."""
     return isinstance(model.inputs, Oracles)
 
@@ -95,7 +96,7 @@ def functions_of(model: DecisionGraph) -> Oracles:
     return model.inputs
 
 
-def refuse_oracles(model: DecisionGraph, what: str) -> None:
+def refuse_oracles(model: Model, what: str) -> None:
     """Raise ValueError if probabilities of answers are wanted that are not known."""
     if isinstance(model.inputs, Oracles) and model.inputs.is_random:
         raise ValueError(

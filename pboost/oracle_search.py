@@ -17,7 +17,7 @@ from pboost.observation_models import Sampled
 from pboost.oracles import Oracles, ask, probability, train
 from pboost.sampling import Counts, Invoke, Sample, SampledObserver, draw_key
 from pboost.threads import Workers
-from pboost.weak import Oracle, RowLearner
+from pboost.weak_learners import Oracle, RowLearner
 from pboost.weak_search import Cut, WeakSearch, Weights
 
 #: Rows of less real weight are not there: kernels keep weights from becoming subnormal.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.inputs import Inputs
 from pboost.rows import Rows
-from pboost.weak import FromEstimator, Oracle, RowLearner
+from pboost.weak_learners import FromEstimator, Oracle, RowLearner
 
 FloatArray: TypeAlias = NDArray[np.float64]
 #: A function of rows, and of a generator: -1 or +1, or the probability of +1.

@@ -8,6 +8,7 @@ import numpy as np
 
 from pboost.checks import check_integer
 from pboost.graph import OUT, DecisionGraph, IntArray
+from pboost.matching import as_graph
 
 
 def prefix(model: DecisionGraph, n_nodes: int) -> DecisionGraph:
@@ -41,6 +42,7 @@ def prefix(model: DecisionGraph, n_nodes: int) -> DecisionGraph:
     >>> pb.prefix(model, 5).n_nodes
     5
     """
+    model = as_graph(model)
     n = check_integer("n_nodes", n_nodes, least=min(1, model.n_nodes), most=model.n_nodes)
     if n == model.n_nodes:
         return model

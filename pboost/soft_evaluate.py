@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core import soft_walk
 from pboost.checks import check_integer
 from pboost.graph import DecisionGraph, FloatArray
-from pboost.matching import input_values, is_second_label, match_sigma
+from pboost.matching import as_graph, input_values, is_second_label, match_sigma
 from pboost.observation_models import CERTAIN
 from pboost.oracle_evaluate import (
     asks_functions,
@@ -64,6 +64,7 @@ def reach(
     >>> pb.reach(model, X).round(3)[0].tolist()
     [1.0, 0.25, 0.188]
     """
+    model = as_graph(model)
     refuse_oracles(model, "reach")
     if asks_functions(model) and model.is_estimated:
         return propagate_functions(model, X)[1]

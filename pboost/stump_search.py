@@ -14,7 +14,7 @@ from pboost.columns import MAX_BINS, ROW_MASK, SortedColumns
 from pboost.data import TrainingData
 from pboost.graph import FloatArray
 from pboost.threads import Workers
-from pboost.weak import CRITERIA, ColumnLearner
+from pboost.weak_learners import CRITERIA, ColumnLearner
 from pboost.weak_search import Cut, WeakSearch, Weights
 
 #: Features per histogram pass: ranges given to threads are multiples of it.

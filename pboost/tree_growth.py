@@ -21,7 +21,7 @@ from pboost.grow import (
     constant_vote,
     cost_after,
 )
-from pboost.weak import CRITERIA, ColumnLearner
+from pboost.weak_learners import CRITERIA, ColumnLearner
 
 #: Cells that the compiled loop works on between looks at signals: a tenth of a second.
 CELLS_PER_CALL = 20_000_000

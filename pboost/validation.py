@@ -10,10 +10,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.additive import Model
 from pboost.checks import as_labels, as_weights, check_integer
 from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.evaluate import evaluation_cost, predict
-from pboost.graph import DecisionGraph, FloatArray, IntArray, freeze
+from pboost.graph import FloatArray, IntArray, freeze
 from pboost.rng import as_generator
 from pboost.rows import as_rows
 
@@ -94,7 +95,7 @@ class CrossValidation:
 
 
 def cross_validate(
-    fit: Callable[..., DecisionGraph],
+    fit: Callable[..., Model],
     X: Any,
     y: ArrayLike,
     *,
@@ -156,11 +157,11 @@ def cross_validate(
     True
     """
     folds = check_integer("folds", folds, least=2)
-    for_fit, for_predict, n = _row_selectors(X)
+    for_fit, for_predict, n = row_selectors(X)
     values, positive = as_labels(y, n)
     labels = values[positive.astype(np.intp)]
     weight = as_weights(sample_weight, n)
-    test_fold = _assign(labels, weight, folds, as_generator(rng))
+    test_fold = assign_folds(labels, weight, folds, as_generator(rng))
     results = []
     for fold in range(folds):
         train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
@@ -192,7 +193,7 @@ def cross_validate(
     )
 
 
-def _row_selectors(X: Any) -> tuple[Select, Select, int]:
+def row_selectors(X: Any) -> tuple[Select, Select, int]:
     """Functions that take rows of `X` to fit and to predict, and the number of rows."""
     if isinstance(X, SortedColumns):
         columns = X
@@ -207,7 +208,7 @@ def _row_selectors(X: Any) -> tuple[Select, Select, int]:
     return rows.take, rows.take, rows.n_rows
 
 
-def _assign(
+def assign_folds(
     labels: NDArray[Any], weight: FloatArray | None, folds: int, rng: np.random.Generator
 ) -> IntArray:
     """The fold that tests each row: classes dealt out in turn, each in random order."""

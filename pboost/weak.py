@@ -1,65 +1,45 @@
-"""Weak classifiers: what a node of a decision graph is."""
+"""Weak classifiers: what a node of a decision graph is.
+
+What a builder takes as ``weak=``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pboost.checks import check_choice, check_integer, check_number
-from pboost.projections import (
-    Projections,
-    grid_of_directions,
-    random_directions,
-    standard_deviations,
+from pboost.weak_learners import (
+    CRITERIA,
+    SEARCHES,
+    Affine,
+    ColumnLearner,
+    FromEstimator,
+    Oracle,
+    RowLearner,
+    Stump,
+    Weak,
 )
+from pboost.weak_real import Feature, Hypothesis, RealLearner, feature, hypothesis
 
-#: Split criteria, in the order of the codes that the kernels use.
-CRITERIA = ("kearns-mansour", "gini", "entropy", "error")
-SEARCHES = ("auto", "exact", "binned")
-#: Rows from which ``search="auto"`` is binned: there the sorted order alone fills gigabytes.
-AUTO_BINNED_ROWS = 10_000_000
-#: Rows times directions from which that of affine weak classifiers is, for the same reason.
-AUTO_BINNED_CELLS = 100_000_000
-
-
-class Weak:
-    """Base of the weak learners."""
-
-    __slots__ = ()
-
-    def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's record of how it was made."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnLearner(Weak):
-    """Weak learners that compare one number per row, a column, with a threshold."""
-
-    criterion: str = "kearns-mansour"
-    search: str = "auto"
-    max_bins: int = 256
-    min_weight: float = 0.0
-    min_count: int = 1
-
-    def resolve_search(self, n_rows: int) -> str:
-        """Return "exact" or "binned" for data of `n_rows` rows."""
-        if self.search != "auto":
-            return self.search
-        return "exact" if n_rows < AUTO_BINNED_ROWS else "binned"
-
-
-@dataclass(frozen=True, slots=True)
-class Stump(ColumnLearner):
-    """A weak classifier that compares one feature with one threshold; made by `stump`."""
-
-    def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's record of how it was made."""
-        return {"kind": "stump", **asdict(self)}
+__all__ = [
+    "Affine",
+    "ColumnLearner",
+    "Feature",
+    "FromEstimator",
+    "Hypothesis",
+    "Oracle",
+    "RealLearner",
+    "RowLearner",
+    "Stump",
+    "Weak",
+    "affine",
+    "feature",
+    "from_estimator",
+    "hypothesis",
+    "oracle",
+    "stump",
+]
 
 
 def stump(
@@ -111,36 +91,6 @@ def stump(
     Stump(criterion='gini', search='auto', max_bins=256, min_weight=0.0, min_count=5)
     """
     return Stump(*_checked(criterion, search, max_bins, min_weight, min_count))
-
-
-@dataclass(frozen=True, slots=True)
-class Affine(ColumnLearner):
-    """A weak classifier that is the sign of an affine function; made by `affine`."""
-
-    directions: int = 180
-    terms: int = 2
-    seed: int = 0
-
-    def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's record of how it was made."""
-        return {"kind": "affine", **asdict(self)}
-
-    def resolve_search(self, n_rows: int) -> str:
-        """Return "exact" or "binned" for data of `n_rows` rows."""
-        if self.search != "auto":
-            return self.search
-        return "exact" if n_rows * self.directions < AUTO_BINNED_CELLS else "binned"
-
-    def projections(
-        self, X: NDArray[Any], rows: NDArray[np.int32], weights: NDArray[np.float64] | None
-    ) -> Projections:
-        """Return what is compared with thresholds, made for the listed rows of X."""
-        d = X.shape[1]
-        if d == 2:
-            return grid_of_directions(self.directions)
-        scale = standard_deviations(X, rows, weights) if d > 2 else np.zeros(d)
-        generator = np.random.default_rng(self.seed)
-        return random_directions(scale, self.directions, self.terms, generator)
 
 
 def affine(
@@ -239,34 +189,6 @@ def _checked(
         check_number("min_weight", min_weight, least=0.0, most=0.5),
         check_integer("min_count", min_count, least=1),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class RowLearner(Weak):
-    """Weak learners that are given rows of X as they are, and answer for rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Oracle(RowLearner):
-    """A user's own weak learner; made by `oracle`."""
-
-    train: Callable[..., Callable[..., Any]]
-
-    def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's record of how it was made."""
-        name = getattr(self.train, "__qualname__", type(self.train).__qualname__)
-        return {"kind": "oracle", "train": name}
-
-
-@dataclass(frozen=True, slots=True)
-class FromEstimator(RowLearner):
-    """An estimator with ``fit`` and ``predict_proba``; made by `from_estimator`."""
-
-    estimator: Any
-
-    def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's record of how it was made."""
-        return {"kind": "from_estimator", "estimator": type(self.estimator).__qualname__}
 
 
 def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
@@ -376,10 +298,3 @@ def from_estimator(estimator: Any) -> FromEstimator:
         if not callable(getattr(estimator, name, None)):
             raise TypeError(f"estimator: expected an object with {name}(), got {estimator!r}")
     return FromEstimator(estimator)
-
-
-def check_weak(weak: Any) -> Weak:
-    """Return `weak` if it is a weak learner."""
-    if not isinstance(weak, Weak):
-        raise TypeError(f"weak: expected one of pboost.weak, got {weak!r}")
-    return weak

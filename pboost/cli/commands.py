@@ -10,6 +10,8 @@ from typing import Any
 
 from pboost import observation
 from pboost.adaboost import fit_adaboost
+from pboost.adaboost_real import fit_adaboost_real
+from pboost.additive import Model
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cli.errors import require
 from pboost.cli.parser import (
@@ -30,16 +32,18 @@ from pboost.cli.table import (
 )
 from pboost.evaluate import predict, predict_proba
 from pboost.explanation import describe
-from pboost.graph import DecisionGraph
 from pboost.io import load, save
 from pboost.matryoshka import fit_matryoshka
+from pboost.topdown import fit_topdown_tree
 from pboost.validation import cross_validate
-from pboost.weak import affine, stump
+from pboost.weak import Weak, affine, feature, stump
 
-BUILDERS: dict[str, Callable[..., DecisionGraph]] = {
+BUILDERS: dict[str, Callable[..., Model]] = {
     "adaboost": fit_adaboost,
     "tree": fit_boosted_tree,
     "matryoshka": fit_matryoshka,
+    "adaboost-real": fit_adaboost_real,
+    "topdown": fit_topdown_tree,
 }
 
 
@@ -95,14 +99,12 @@ def run_show(options: Namespace) -> None:
     write_text(describe(load(options.model)).rstrip("\n") + "\n")
 
 
-def _builder(options: Namespace) -> tuple[Callable[..., DecisionGraph], int]:
+def _builder(options: Namespace) -> tuple[Callable[..., Model], int]:
     """The builder with the settings given on the command line, and the number of nodes."""
     given = vars(options)
-    kind = given.get("weak", "stump")
-    names = ("criterion", "search", *WEAK_OPTIONS[kind])
-    choices: dict[str, Any] = {name: given[name] for name in names if name in given}
-    learner = affine(**choices, seed=options.seed) if kind == "affine" else stump(**choices)
-    settings: dict[str, Any] = {"weak": learner, "rng": options.seed}
+    settings: dict[str, Any] = {}
+    if options.model != "topdown":
+        settings = {"weak": _weak(options), "rng": options.seed}
     if "observation" in given:
         settings["observation"] = _observation(options)
     every = ("smoothing", "learning_rate", "validation", "patience")
@@ -115,6 +117,17 @@ def _builder(options: Namespace) -> tuple[Callable[..., DecisionGraph], int]:
     settings.setdefault(size, DEFAULT_SIZE[options.model])
     n_nodes = settings[size] if size != "shape" else math.prod(settings[size])
     return partial(BUILDERS[options.model], **settings), n_nodes
+
+
+def _weak(options: Namespace) -> Weak:
+    """The weak learner given on the command line."""
+    given = vars(options)
+    kind = given.get("weak", "stump")
+    names = ("criterion", "search", *WEAK_OPTIONS[kind])
+    choices: dict[str, Any] = {name: given[name] for name in names if name in given}
+    if kind == "feature":
+        return feature()
+    return affine(**choices, seed=options.seed) if kind == "affine" else stump(**choices)
 
 
 def _observation(options: Namespace) -> observation.Observation:

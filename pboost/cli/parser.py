@@ -16,19 +16,32 @@ OWN_OPTIONS = {
     "adaboost": ("rounds", "votes"),
     "tree": ("nodes", "growth", "max_depth", "target_certificate"),
     "matryoshka": ("shape", "collect", "join", "growth", "nodes"),
+    "adaboost-real": ("rounds", "confidence"),
+    "topdown": ("nodes", "growth", "max_depth", "target_certificate", "impurity"),
+}
+#: Options of all models but these.
+NOT_OF: dict[str, tuple[str, ...]] = {
+    "adaboost-real": ("observation", "validation", "patience"),
+    "topdown": ("observation", "weak", "criterion", "search", "validation", "patience"),
 }
 #: Options that only some weak classifiers have, as `dest` names; the default first.
-WEAK_OPTIONS: dict[str, tuple[str, ...]] = {"stump": (), "affine": ("directions", "terms")}
+WEAK_OPTIONS: dict[str, tuple[str, ...]] = {
+    "stump": (), "affine": ("directions", "terms"), "feature": (),
+}  # fmt: skip
 #: Sizes used where none is given.
-DEFAULT_SIZE: dict[str, Any] = {"adaboost": 100, "tree": 31, "matryoshka": (8, 8)}
+DEFAULT_SIZE: dict[str, Any] = {
+    "adaboost": 100, "tree": 31, "matryoshka": (8, 8), "adaboost-real": 100, "topdown": 31,
+}  # fmt: skip
 #: Values of ``--observation`` and, by kind of model, ``--growth``, the defaults first.
 OBSERVATIONS = ("exact", "flip", "half", "uniform", "adatree2", "gaussian", "sampled")
 #: The option that an observation needs, as `dest` name.
 OBSERVATION_OPTIONS = {"flip": "flip_rate", "gaussian": "sigma"}
 #: Those that it may have.
 OPTIONAL_OPTIONS = {"sampled": ("flip_rate", "draws")}
+_TREE_GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
 GROWTHS = {
-    "tree": ("largest-bound", "largest-error", "look-ahead", "breadth-first"),
+    "tree": _TREE_GROWTHS,
+    "topdown": _TREE_GROWTHS,
     "matryoshka": ("nested", "greedy"),
 }
 #: Seed used where none is given, so that a command gives the same result twice.
@@ -88,15 +101,28 @@ def check_model_options(options: argparse.Namespace) -> None:
             owners = " or ".join(model for model in OWN_OPTIONS if name in OWN_OPTIONS[model])
             flag = "--" + name.replace("_", "-")
             raise UsageError(f"{flag} belongs to --model {owners}, not {options.model}")
+    for name in NOT_OF.get(options.model, ()):
+        if hasattr(options, name):
+            raise UsageError(f"--{name} does not go with --model {options.model}")
     _check_growth(options)
+    _check_weak(options)
+    _check_observation(options)
+    if hasattr(options, "patience") and not hasattr(options, "validation"):
+        raise UsageError("--patience needs --validation")
+
+
+def _check_weak(options: argparse.Namespace) -> None:
+    """Raise UsageError for a weak learner of another model, or an option of another learner."""
     weak = getattr(options, "weak", "stump")
+    if weak == "feature" and options.model != "adaboost-real":
+        raise UsageError(f"--weak feature belongs to --model adaboost-real, not {options.model}")
+    for name in ("criterion", "search", "confidence"):
+        if weak == "feature" and hasattr(options, name):
+            raise UsageError(f"--{name} does not go with --weak feature")
     for kind, names in WEAK_OPTIONS.items():
         for name in names:
             if kind != weak and hasattr(options, name):
                 raise UsageError(f"--{name} belongs to --weak {kind}, not {weak}")
-    _check_observation(options)
-    if hasattr(options, "patience") and not hasattr(options, "validation"):
-        raise UsageError("--patience needs --validation")
 
 
 def _check_observation(options: argparse.Namespace) -> None:
@@ -120,9 +146,10 @@ def _check_observation(options: argparse.Namespace) -> None:
 def _check_growth(options: argparse.Namespace) -> None:
     """Raise UsageError for a growth of another model, or the size of another growth."""
     growth = getattr(options, "growth", None)
-    for model, growths in GROWTHS.items():
-        if growth in growths and model != options.model:
-            raise UsageError(f"--growth {growth} belongs to --model {model}, not {options.model}")
+    owners = [model for model, growths in GROWTHS.items() if growth in growths]
+    if owners and options.model not in owners:
+        owner = " or ".join(owners)
+        raise UsageError(f"--growth {growth} belongs to --model {owner}, not {options.model}")
     if options.model != "matryoshka":
         return
     if growth != "greedy" and hasattr(options, "nodes"):
@@ -154,13 +181,15 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         group.add_argument(flag, default=argparse.SUPPRESS, **details)
 
     every = parser.add_argument_group("all models")
-    option(every, "--weak", choices=tuple(WEAK_OPTIONS), help="what a node compares")
+    option(every, "--weak", choices=tuple(WEAK_OPTIONS), help="what a node compares; not with "
+           "topdown, feature only with adaboost-real")  # fmt: skip
     option(every, "--directions", type=_count, metavar="N", help="of --weak affine")
     option(every, "--terms", type=_terms, metavar="N", help="columns in a sum, likewise")
     criteria = ("kearns-mansour", "gini", "entropy", "error")
-    option(every, "--criterion", choices=criteria)
+    option(every, "--criterion", choices=criteria, help="of stumps; not with topdown")
     option(every, "--search", choices=("auto", "exact", "binned"))
-    option(every, "--observation", choices=OBSERVATIONS, help="how sure answers are")
+    option(every, "--observation", choices=OBSERVATIONS, help="how sure answers are; not with "
+           "adaboost-real and topdown")  # fmt: skip
     option(every, "--flip-rate", type=_flip_rate, metavar="X", help="0 to below 0.5")
     option(every, "--sigma", type=_sigma, metavar="X", help="error of every column, above 0")
     option(every, "--draws", type=_draws, metavar="N", help="a number, or first-increase (default)")
@@ -170,14 +199,17 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     option(every, "--patience", type=_count, metavar="N", help="with --validation; default: 50")
     option(every, "--threads", type=_count, metavar="N")
     _add_seed(parser)
-    adaboost = parser.add_argument_group("--model adaboost")
+    adaboost = parser.add_argument_group("--model adaboost and adaboost-real")
     size = DEFAULT_SIZE["adaboost"]
     option(adaboost, "--rounds", type=_count, metavar="N", help=f"default: {size}")
-    option(adaboost, "--votes", choices=("domain", "symmetric"))
-    tree = parser.add_argument_group("--model tree")
+    option(adaboost, "--votes", choices=("domain", "symmetric"), help="adaboost only")
+    option(
+        adaboost, "--confidence", choices=("share", "log-odds", "sign"), help="adaboost-real only"
+    )
+    tree = parser.add_argument_group("--model tree and topdown")
     size = DEFAULT_SIZE["tree"]
     option(tree, "--nodes", type=_count, metavar="N", help=f"default: {size}; see also below")
-    growths = tuple(growth for names in GROWTHS.values() for growth in names)
+    growths = tuple(dict.fromkeys(growth for names in GROWTHS.values() for growth in names))
     option(
         tree,
         "--growth",
@@ -187,6 +219,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     )
     option(tree, "--max-depth", type=_count, metavar="N")
     option(tree, "--target-certificate", type=_target, metavar="X", help="between 0 and 1")
+    option(tree, "--impurity", choices=criteria, help="topdown only")
     matryoshka = parser.add_argument_group(
         "--model matryoshka",
         "Has --growth, too: nested (default), with --shape, or greedy, which needs --nodes.",

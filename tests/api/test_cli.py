@@ -20,6 +20,45 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("PBOOST_DATA", ROOT / ".." / "shared" / "data"))
 
 
+@pytest.mark.parametrize(
+    ("options", "fit"),
+    [
+        (
+            "--model adaboost-real --rounds 6 --confidence log-odds --criterion gini",
+            lambda X, y: pb.fit_adaboost_real(
+                X, y, rounds=6, confidence="log-odds", weak=pb.weak.stump("gini")
+            ),
+        ),
+        (
+            "--model adaboost-real --weak feature --rounds 9 --smoothing 0.01 --threads 1",
+            lambda X, y: pb.fit_adaboost_real(
+                X, y, rounds=9, weak=pb.weak.feature(), smoothing=0.01
+            ),
+        ),
+        (
+            "--model topdown --nodes 5 --impurity gini --growth breadth-first --max-depth 3",
+            lambda X, y: pb.fit_topdown_tree(
+                X, y, nodes=5, impurity="gini", growth="breadth-first", max_depth=3
+            ),
+        ),
+    ],
+)
+def test_models_of_generic_boosting(csv_file, pboost_main, options, fit):
+    output, predictions = csv_file.parent / "model.npz", csv_file.parent / "out.csv"
+    data = (csv_file, "--target", "state", *options.split())
+    assert pboost_main("fit", *data, "-o", output)[::2] == (0, "")
+    X, y = frame().drop(columns="state"), frame()["state"]
+    expected, found = fit(X, y), pb.load(output)
+    assert type(found) is type(expected)
+    np.testing.assert_array_equal(pb.decision_function(found, X), pb.decision_function(expected, X))
+    code, out, _ = pboost_main("show", output)
+    assert (code, out) == (0, pb.describe(expected) + "\n")
+    assert pboost_main("predict", output, csv_file, "-o", predictions)[0] == 0
+    labels = pandas.read_csv(predictions)["label"].tolist()
+    assert labels == pb.predict(expected, X).tolist()
+    assert pboost_main("evaluate", *data, "--folds", 3)[::2] == (0, "")
+
+
 def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
     code, out, err = pboost_main("fit", csv_file, "--target", "state", "--rounds", 7, "-o", output)

@@ -36,13 +36,39 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y -o m --model matryoshka --nodes 3", ["belongs to --growth greedy"]),
         (
             "fit t.csv --target y -o m --model matryoshka --growth look-ahead",
-            ["--growth look-ahead belongs to --model tree, not matryoshka"],
+            ["--growth look-ahead belongs to --model tree or topdown, not matryoshka"],
         ),
+        ("fit t.csv --target y -o m --model topdown --growth greedy", ["matryoshka, not topdown"]),
         ("fit t.csv --target y -o m --model tree --growth greedy", ["model matryoshka, not tree"]),
         ("fit t.csv --target y -o m --model matryoshka --growth greedy", ["greedy needs --nodes"]),
         (
             "fit t.csv --target y -o m --model matryoshka --growth greedy --nodes 3 --shape 2,2",
             ["--shape belongs to --growth nested"],
+        ),
+        ("fit t.csv --target y -o m --impurity gini", ["--impurity belongs to --model topdown"]),
+        (
+            "fit t.csv --target y -o m --weak feature",
+            ["--weak feature belongs to --model adaboost-real, not adaboost"],
+        ),
+        (
+            "fit t.csv --target y -o m --model topdown --weak affine",
+            ["--weak does not go with --model topdown"],
+        ),
+        (
+            "evaluate t.csv --target y --model topdown --validation 0.2",
+            ["--validation does not go with --model topdown"],
+        ),
+        (
+            "fit t.csv --target y -o m --model topdown --criterion gini",
+            ["--criterion does not go with --model topdown"],
+        ),
+        (
+            "fit t.csv --target y -o m --model adaboost-real --observation half",
+            ["--observation does not go with --model adaboost-real"],
+        ),
+        (
+            "fit t.csv --target y -o m --model adaboost-real --weak feature --search binned",
+            ["--search does not go with --weak feature"],
         ),
         ("fit t.csv --target y -o m --flip-rate 0.1", ["--flip-rate belongs to --observation"]),
         ("fit t.csv --target y -o m --draws 3", ["--draws belongs to --observation sampled"]),

@@ -22,10 +22,15 @@ def midpoint(a, b):
 
 
 def impurity(criterion, plus, minus):
-    """Return the criterion of one side, in units of mass; 0 if the side is empty or pure."""
+    """Return the criterion of one side, in units of mass; 0 if the side is empty or pure.
+
+    A criterion that is no name is a function of the share of a class.
+    """
     plus, minus = np.asarray(plus), np.asarray(minus)
     total = plus + minus
     safe = np.where(total > 0, total, 1)
+    if callable(criterion):
+        return total * criterion(plus / safe)
     if criterion == "kearns-mansour":
         return 2 * np.sqrt(plus) * np.sqrt(minus)
     if criterion == "gini":

@@ -1,0 +1,149 @@
+"""AdaBoostR: generic greedy boosting of real-valued weak hypotheses on a chain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pboost.additive import Model
+from pboost.binding import bind, check_pair
+from pboost.checks import check_choice
+from pboost.data import prepare
+from pboost.grow import check_callback, check_size, vote_rule
+from pboost.observation_models import Exact
+from pboost.real_growth import (
+    CONFIDENCES,
+    Callback,
+    StumpChain,
+    fit_columns,
+    fit_hypotheses,
+    real_data,
+)
+from pboost.rng import as_generator
+from pboost.threads import Workers, resolve_threads
+from pboost.weak_learners import Stump, Weak, check_weak
+from pboost.weak_real import Feature, Hypothesis, RealLearner
+
+_DEFAULT_WEAK = Stump()
+_EXACT = Exact()
+
+
+def fit_adaboost_real(
+    X: Any,
+    y: ArrayLike,
+    *,
+    rounds: int,
+    weak: Weak = _DEFAULT_WEAK,
+    confidence: str | None = None,
+    smoothing: float = 1e-4,
+    learning_rate: float = 1.0,
+    sample_weight: ArrayLike | None = None,
+    rng: int | np.random.Generator | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+) -> Model:
+    """Fit AdaBoostR: boosting of weak hypotheses that answer with real numbers.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame or SortedColumns
+        Features, finite numbers. For stumps also BinnedColumns.
+    y : array_like of shape (n,)
+        Labels, any two values.
+    rounds : int
+        Greatest number of weak hypotheses.
+    weak : Weak
+        From `pboost.weak`: ``stump()`` for confidence-rated stumps, ``feature()`` for the columns
+        themselves, of which each round takes that of largest absolute margin, or
+        ``hypothesis(train)`` for real-valued functions of your own.
+    confidence : {"share", "log-odds", "sign"}, optional
+        For stumps only: what a side answers. "share", the default: the difference of the class
+        shares there. "log-odds": half the log odds. "sign": -1 or +1, discrete AdaBoost.
+    smoothing : float
+        Share, 0 to 1, that is added to the weights of right and wrong answers before the log odds
+        are taken, and to the class masses of the sides of a stump. With 0 a perfect hypothesis
+        would have an infinite vote, which is clipped.
+    learning_rate : float
+        Factor in (0, 1] of every vote.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+    rng : None, int or numpy.random.Generator
+        Passed on to the training function of ``hypothesis(train)``; the others draw nothing.
+    n_threads : int or None
+        Threads of the search for stumps and columns; None: as many as the work is worth. The
+        model does not depend on it.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each round with the number of rounds so far
+        and a `pboost.generic.RoundRecord`; returning True stops.
+
+    Returns
+    -------
+    DecisionGraph, LinearModel or HypothesisSum
+        For stumps, columns and functions of your own. The functions of a model take all three;
+        a HypothesisSum cannot be saved.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described, or a hypothesis answers anything but one
+        finite number per row; the message names the argument and the round.
+
+    Notes
+    -----
+    A round gives h the leverage ``ln((1 + mu) / (1 - mu)) / (2 max|h|)``, with mu the weighted
+    mean of ``y h / max|h|``, and multiplies the weights by ``(1 - mu y h / max|h|) / (1 - mu**2)``.
+    No exponential loss is minimised, yet it is at most the product of all ``sqrt(1 - mu**2)``.
+
+    References
+    ----------
+    .. [1] C. Henry, R. Nock and F. Nielsen, "Real boosting à la carte with an application to
+       boosting oblique decision trees", IJCAI (2007).
+    .. [2] R. Nock and F. Nielsen, "A real generalization of discrete AdaBoost", ECAI (2006).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 0.0], [3.0, 2.0]])
+    >>> y = ["low", "high", "low", "high"]
+    >>> model = pb.fit_adaboost_real(X, y, rounds=50, weak=pb.weak.feature())
+    >>> pb.predict(model, X).tolist()
+    ['low', 'high', 'low', 'high']
+    >>> (model.coefficient > 0).tolist()  # of the first label in sorted order: "high" is class -1
+    [False, False]
+    """
+    rounds = check_size("rounds", rounds)
+    check_weak(weak)
+    if not isinstance(weak, RealLearner):
+        check_pair(weak, _EXACT)
+        rated = "share" if confidence is None else confidence
+        confidence = check_choice("confidence", rated, CONFIDENCES)
+    elif confidence is not None:
+        raise ValueError(f"confidence: expected None, as {weak!r} has its own, got {confidence!r}")
+    rule = vote_rule("domain", smoothing, learning_rate)
+    check_callback(callback)
+    generator = as_generator(rng)
+    settings = {
+        "builder": "fit_adaboost_real",
+        "rounds": rounds,
+        "confidence": confidence,
+        "smoothing": rule.smoothing,
+        "learning_rate": rule.learning_rate,
+        "weak": weak.settings(),
+    }
+    if isinstance(weak, Hypothesis):
+        resolve_threads(n_threads, 0)
+        rows = real_data(X, y, sample_weight)
+        return fit_hypotheses(rows, weak, rule, rounds, generator, settings, callback)
+    if isinstance(weak, Feature):
+        rows = real_data(X, y, sample_weight)
+        with Workers(resolve_threads(n_threads, rows.values.size)) as workers:
+            return fit_columns(rows, weak, rule, rounds, workers, settings, callback)
+    data = prepare(X, y, sample_weight, weak, n_threads)
+    with Workers(resolve_threads(n_threads, data.cells)) as workers:
+        observer = bind(data, weak, _EXACT, workers, generator)
+        chain = StumpChain(data, observer, rule, confidence or "share")
+        stop_reason = chain.grow(rounds, callback)
+    return chain.nodes.model(data, rule, settings, stop_reason)

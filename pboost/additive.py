@@ -1,0 +1,280 @@
+"""Models that are sums of real-valued weak hypotheses: all of them are asked about every row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.generic import check_answers
+from pboost.graph import DecisionGraph, FloatArray, IntArray, TrainingRecord, check_record, freeze
+
+#: ``feature`` of the constant hypothesis.
+CONSTANT = -1
+
+
+class AdditiveModel:
+    """Base of the models that are a bias and a sum of leveraged weak hypotheses.
+
+    `labels`, `n_features`, `feature_names`, `bias`, `settings` and `record` are those of a
+    `DecisionGraph`; so are the functions of a model, except those that speak of nodes and exits
+    (`explain`, `reach`, `prefix`, `continue_fit`).
+    """
+
+    __slots__ = ()
+
+    labels: NDArray[Any]
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    bias: float
+    settings: Mapping[str, Any]
+    record: TrainingRecord
+    #: Answers are exact, given to the columns of X: the certificate is that of the predictions.
+    certificate_note = ""
+    is_exact, is_estimated = True, False
+    inputs, sigma = None, None
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.settings.get('builder', type(self).__name__)}: {self.n_nodes} rounds, "
+            f"{self.n_features} features, certificate {self.record.certificate[-1]:.4g}>"
+        )
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of rounds: weak hypotheses, with repetitions."""
+        return len(self.record.certificate) - 1
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of different numbers that hypotheses may read of a row."""
+        return self.n_features
+
+    def cost(self, unit: str) -> float:
+        """Return what evaluating a row costs, in weak hypotheses ("nodes") or "features"."""
+        return float(self.record.cost[-1]) if unit == "nodes" else float(self.n_features)
+
+    def terms(self, values: NDArray[Any]) -> Iterator[FloatArray]:
+        """Yield what each round adds to the decision values of rows (n, d)."""
+        raise NotImplementedError
+
+    def score(self, values: NDArray[Any]) -> FloatArray:
+        """Return the decision values of rows (n, d)."""
+        total = np.full(len(values), self.bias)
+        for term in self.terms(values):
+            total += term
+        return total
+
+    def lines(self, names: tuple[str, ...]) -> list[str]:
+        """Return the model in words, given the names of its columns."""
+        raise NotImplementedError
+
+    def _freeze(self, arrays: Mapping[str, Any]) -> None:
+        for name, dtype in arrays.items():
+            object.__setattr__(self, name, freeze(getattr(self, name), dtype))
+        object.__setattr__(self, "labels", freeze(self.labels))
+        object.__setattr__(self, "settings", dict(self.settings))
+        for name in arrays:
+            if not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"{name}: expected finite numbers")
+        if self.labels.shape != (2,) or not self.labels[0] < self.labels[1]:
+            raise ValueError(f"labels: expected two sorted values, got {self.labels.tolist()}")
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ValueError(
+                f"feature_names: expected {self.n_features} names, got {len(self.feature_names)}"
+            )
+        if not np.isfinite(self.bias):
+            raise ValueError(f"bias: expected a finite number, got {self.bias}")
+        check_record(self.record, self.n_nodes)
+
+    def _fields(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
+
+
+#: Whatever a builder returns.
+Model: TypeAlias = DecisionGraph | AdditiveModel
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LinearModel(AdditiveModel):
+    """A linear model, boosted column by column.
+
+    Round t adds ``step[t] * (x[j] - center[j]) / scale[j]`` with ``j = feature[t]``, or the
+    constant ``step[t]`` where j is -1, to the decision value.
+
+    Attributes
+    ----------
+    feature : ndarray of int32, shape (rounds,)
+        Column of each round, -1 for the constant.
+    step : ndarray of float64, shape (rounds,)
+        Vote of each round for an answer of 1.
+    mu : ndarray of float64, shape (rounds,)
+        Normalised margin of each round's hypothesis on the weights of that round.
+    center, scale : ndarray of float64, shape (n_features,)
+        What is subtracted from each column and what the difference is divided by.
+    labels : ndarray, shape (2,)
+        The two label values, sorted.
+    n_features : int
+        Number of columns.
+    feature_names : tuple of str or None
+        Their names.
+    bias : float
+        Vote of every row at the start; not 0 only where nothing could be learnt.
+    settings : mapping
+        The options the model was fitted with.
+    record : TrainingRecord
+        Certificate and cost (columns read) after each round, and why boosting stopped.
+    """
+
+    feature: IntArray
+    step: FloatArray
+    mu: FloatArray
+    center: FloatArray
+    scale: FloatArray
+    labels: NDArray[Any]
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    bias: float
+    settings: Mapping[str, Any]
+    record: TrainingRecord
+
+    def __post_init__(self) -> None:
+        self._freeze(LINEAR_COLUMNS)
+        rounds, d = (self.n_nodes,), (self.n_features,)
+        shapes = {"feature": rounds, "step": rounds, "mu": rounds, "center": d, "scale": d}
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                found = getattr(self, name).shape
+                raise ValueError(f"{name}: expected shape {shape}, got {found}")
+        if ((self.feature < CONSTANT) | (self.feature >= self.n_features)).any():
+            raise ValueError(f"feature: expected values in [-1, {self.n_features})")
+        if not (self.scale > 0).all():
+            raise ValueError("scale: expected numbers above 0")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._fields()
+
+    @property
+    def weights(self) -> FloatArray:
+        """Sum of the steps of each centred and scaled column, (n_features,)."""
+        columns = self.feature >= 0
+        total = np.zeros(self.n_features)
+        np.add.at(total, self.feature[columns], self.step[columns])
+        return total
+
+    @property
+    def coefficient(self) -> FloatArray:
+        """Factor of each column in its own units, (n_features,)."""
+        return self.weights / self.scale
+
+    @property
+    def intercept(self) -> float:
+        """Decision value where all columns are 0."""
+        constant = float(self.step[self.feature == CONSTANT].sum())
+        return self.bias + constant - float((self.coefficient * self.center).sum())
+
+    def cost(self, unit: str) -> float:
+        """Return what evaluating a row costs: a product for each different column, in any unit."""
+        return float(self.record.cost[-1])
+
+    def terms(self, values: NDArray[Any]) -> Iterator[FloatArray]:
+        """Yield what each round adds to the decision values of rows (n, d)."""
+        for j, step in zip(self.feature.tolist(), self.step.tolist(), strict=True):
+            if j == CONSTANT:
+                yield np.full(len(values), step)
+            else:
+                yield step * self._answer(values, j)
+
+    def score(self, values: NDArray[Any]) -> FloatArray:
+        """Return the decision values of rows (n, d); a column is read once."""
+        total = np.full(len(values), self.bias + float(self.step[self.feature == CONSTANT].sum()))
+        weights = self.weights
+        # Column by column: a product of matrices could differ between batches of rows.
+        for j in np.flatnonzero(weights).tolist():
+            total += weights[j] * self._answer(values, j)
+        return total
+
+    def _answer(self, values: NDArray[Any], j: int) -> FloatArray:
+        """Return the centred and scaled column j."""
+        with np.errstate(over="ignore"):
+            answer = (values[:, j].astype(np.float64) - self.center[j]) / self.scale[j]
+        wrong = np.flatnonzero(~np.isfinite(answer))
+        if len(wrong):
+            raise ValueError(
+                f"X: row {wrong[0]} lies too far from the training rows in column {j}: its "
+                "decision value is not a finite number"
+            )
+        return answer
+
+    def lines(self, names: tuple[str, ...]) -> list[str]:
+        """Return the model in words, given the names of its columns."""
+        read = np.flatnonzero(np.isin(np.arange(self.n_features), self.feature))
+        found = [f"{names[j]}: coefficient {self.coefficient[j]:+.6g}" for j in read]
+        return [*found, f"intercept {self.intercept:+.6g}"]
+
+
+#: The arrays of a linear model, and the dtype in which they are kept.
+LINEAR_COLUMNS: dict[str, type[np.generic]] = {
+    "feature": np.int32,
+    "step": np.float64,
+    "mu": np.float64,
+    "center": np.float64,
+    "scale": np.float64,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HypothesisSum(AdditiveModel):
+    """A sum of the user's own weak hypotheses; it holds the functions and cannot be saved.
+
+    Attributes
+    ----------
+    hypotheses : tuple of callable
+        Functions of rows (n, d) that return a real number for each.
+    alpha : ndarray of float64, shape (rounds,)
+        Leverage of each.
+    mu : ndarray of float64, shape (rounds,)
+        Normalised margin of each on the weights of its round.
+    labels : ndarray, shape (2,)
+        The two label values, sorted.
+    n_features : int
+        Number of columns.
+    feature_names : tuple of str or None
+        Their names.
+    bias : float
+        Vote of every row at the start; not 0 only where nothing could be learnt.
+    settings : mapping
+        The options the model was fitted with.
+    record : TrainingRecord
+        Certificate and cost (hypotheses) after each round, and why boosting stopped.
+    """
+
+    hypotheses: tuple[Callable[[Any], Any], ...]
+    alpha: FloatArray
+    mu: FloatArray
+    labels: NDArray[Any]
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    bias: float
+    settings: Mapping[str, Any]
+    record: TrainingRecord
+
+    def __post_init__(self) -> None:
+        self._freeze({"alpha": np.float64, "mu": np.float64})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._fields()
+
+    def terms(self, values: NDArray[Any]) -> Iterator[FloatArray]:
+        """Yield what each round adds to the decision values of rows (n, d)."""
+        rows = np.asarray(values, dtype=np.float64)
+        for t, (h, alpha) in enumerate(zip(self.hypotheses, self.alpha.tolist(), strict=True)):
+            yield alpha * check_answers(h(rows), len(rows), f"hypothesis of round {t + 1}")
+
+    def lines(self, names: tuple[str, ...]) -> list[str]:
+        """Return the model in words, given the names of its columns."""
+        pairs = zip(self.hypotheses, self.alpha.tolist(), strict=True)
+        return [f"round {t + 1}: {alpha:+.6g} times {h!r}" for t, (h, alpha) in enumerate(pairs)]

@@ -1,0 +1,260 @@
+"""Generic greedy boosting (G²): real-valued weak hypotheses on the examples that reach them.
+
+Section 3 of the source: a step looks at the examples that reach a weak hypothesis h, at nothing
+else of the decision graph. So the steps here take rows and answers as arrays, and serve chains
+(AdaBoostR), trees (top-down induction) and whatever lies between.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost._core.votes import half_log_odds
+from pboost.checks import as_labels, as_weights, check_number
+from pboost.graph import FloatArray
+
+__all__ = ["GenericGreedy", "GreedyStep", "RoundRecord"]
+
+
+@dataclass(frozen=True, slots=True)
+class GreedyStep:
+    """Leverage of one weak hypothesis, and what it does to the weights of the rows it is asked.
+
+    Attributes
+    ----------
+    mu : float
+        Normalised margin of h, in [-1, 1]: the weighted mean of ``y h / h_max``.
+    h_max : float
+        Largest absolute value of h on these rows, or a bound on it.
+    alpha : float
+        Leverage: h votes ``alpha * h``. ``alpha * h_max`` is ``0.5 ln((1 + mu) / (1 - mu))``,
+        clipped as all votes are; a perfect hypothesis would have an infinite one.
+    shrink : float
+        Factor of the bound for these rows: ``sqrt(1 - mu**2)`` without smoothing and shrinkage.
+    """
+
+    mu: float
+    h_max: float
+    alpha: float
+    shrink: float
+
+    @property
+    def perfect(self) -> bool:
+        """Whether every answer is ``h_max`` in size, and all are right or all are wrong."""
+        return abs(self.mu) == 1.0
+
+    @property
+    def vote(self) -> float:
+        """Vote of an answer ``h_max``: ``alpha * h_max``."""
+        return self.alpha * self.h_max
+
+    def factors(self, u: ArrayLike) -> FloatArray:
+        """Return what weights are multiplied by, given ``u = y h / h_max``.
+
+        With ``t = tanh(alpha * h_max)`` it is ``(1 - t u) / (1 - t mu)``, and t is mu without
+        smoothing and shrinkage. The mean factor is 1.
+        """
+        u = np.asarray(u, dtype=np.float64)
+        up, down = math.exp(self.vote), math.exp(-self.vote)
+        return ((1 - u) * up + (1 + u) * down) / (2 * self.shrink)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRecord:
+    """One round of `fit_adaboost_real`, as passed to ``callback(step, record)``.
+
+    Attributes
+    ----------
+    round : int
+        Index of the round.
+    feature : int or None
+        Column that the hypothesis reads, -1 for a constant; None for the user's hypotheses.
+    mu : float
+        Its normalised margin.
+    alpha : float
+        Its leverage.
+    bound : float
+        Bound on the loss after the round, the product of all ``sqrt(1 - mu**2)``.
+    certificate : float
+        The loss itself, ``exp(-y H)`` in the weighted mean.
+    """
+
+    round: int
+    feature: int | None
+    mu: float
+    alpha: float
+    bound: float
+    certificate: float
+
+
+def leverage(mu: float, h_max: float, smoothing: float, learning_rate: float) -> GreedyStep:
+    """Return the step for a hypothesis of margin `mu`; Fig. 3 of the source."""
+    mu = min(max(mu, -1.0), 1.0)
+    right, wrong = (1 + mu) / 2, (1 - mu) / 2
+    vote = learning_rate * half_log_odds(right, wrong, smoothing)
+    # The chord of exp(-vote u) over [-1, 1], at the mean u: not below the mean of the exponential.
+    shrink = wrong * math.exp(vote) + right * math.exp(-vote)
+    return GreedyStep(mu, h_max, vote / h_max, shrink)
+
+
+class GenericGreedy:
+    """The state of G² on a training set: weights, decision values, and the bound on the loss.
+
+    A step takes the answers of one weak hypothesis on the rows that reach it. What reaches what
+    is up to the caller: all rows in a chain, those of one node in a tree.
+
+    Parameters
+    ----------
+    y : array_like of shape (n,)
+        Labels, any two values; the second in sorted order is the class +1.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows.
+    smoothing : float
+        Share, 0 to 1, added to the weights of right and wrong answers before the log odds are
+        taken. 0 is the source's formula.
+    learning_rate : float
+        Factor in (0, 1] of every vote.
+
+    Attributes
+    ----------
+    weight : ndarray of float64, shape (n,)
+        Current weights. A step leaves their sum over the rows that it was asked about as it was.
+    score : ndarray of float64, shape (n,)
+        Decision values H of the rows so far.
+
+    References
+    ----------
+    .. [1] C. Henry, R. Nock and F. Nielsen, "Real boosting à la carte with an application to
+       boosting oblique decision trees", IJCAI (2007), Fig. 3 and Theorem 1.
+
+    Examples
+    --------
+    A tree of one split, whose nodes are constants. By Theorem 2 the leaves vote half the log odds
+    of their rows, whatever the constants are:
+
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> state = pb.generic.GenericGreedy([0, 0, 0, 1, 0, 1, 1])
+    >>> _ = state.step(1.0)
+    >>> _ = state.step(-5.0, rows=[0, 1, 2, 3])
+    >>> _ = state.step(0.1, rows=[4, 5, 6])
+    >>> bool(np.allclose(state.score[:4], np.log(1 / 3) / 2))
+    True
+    >>> bool(np.allclose(state.score[4:], np.log(2 / 1) / 2))
+    True
+    """
+
+    def __init__(
+        self,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        smoothing: float = 0.0,
+        learning_rate: float = 1.0,
+    ) -> None:
+        labels = np.asarray(y)
+        _, second = as_labels(labels, labels.shape[0] if labels.ndim else 0)
+        weights = as_weights(sample_weight, len(second))
+        self._smoothing = check_number("smoothing", smoothing, least=0.0, most=1.0)
+        self._rate = check_number(
+            "learning_rate", learning_rate, least=0.0, most=1.0, open_least=True
+        )
+        self.sign = np.where(second, 1.0, -1.0)
+        start = np.ones(len(second)) if weights is None else weights / weights.max()
+        self._start: FloatArray = start / start.sum()
+        self.weight: FloatArray = self._start.copy()
+        self.score: FloatArray = np.zeros(len(second))
+        self._shrink: FloatArray = np.ones(len(second))
+
+    def margin(self, h: ArrayLike, rows: Any = None, h_max: float | None = None) -> GreedyStep:
+        """Return the step that a hypothesis would make, without making it.
+
+        Parameters are those of `step`.
+        """
+        return self._look(h, rows, h_max)[0]
+
+    def step(self, h: ArrayLike, rows: Any = None, h_max: float | None = None) -> GreedyStep:
+        """Add a weak hypothesis for the rows that reach it.
+
+        Parameters
+        ----------
+        h : float or array_like of shape (m,)
+            Its answers on these rows, finite and not all 0; a number is a constant hypothesis.
+        rows : array_like, optional
+            Which rows reach it, as a boolean mask or as indices; None: all.
+        h_max : float, optional
+            A bound on its absolute value, also on rows that are not here. None: the largest.
+
+        Returns
+        -------
+        GreedyStep
+            Its margin and leverage.
+        """
+        step, at, u, answers = self._look(h, rows, h_max)
+        self.weight[at] *= step.factors(u)
+        self.score[at] += step.alpha * answers
+        self._shrink[at] *= step.shrink
+        return step
+
+    @property
+    def bound(self) -> float:
+        """Right-hand side of Theorem 1 without its factor in theta.
+
+        The sum over the paths p of ``w(S_p) * prod(sqrt(1 - mu_t**2))``, t in p. It is not below
+        `certificate`, and equal to it where all answers are ± h_max.
+        """
+        return float((self.weight * self._shrink).sum())
+
+    @property
+    def certificate(self) -> float:
+        """Weighted mean of ``exp(-y H)``: the exponential loss, a bound on the training error."""
+        return float((self._start * np.exp(-self.sign * self.score)).sum())
+
+    def _look(
+        self, h: ArrayLike, rows: Any, h_max: float | None
+    ) -> tuple[GreedyStep, Any, FloatArray, FloatArray]:
+        """Return the step, the rows as an index, and on them ``y h / h_max`` and h."""
+        at = slice(None) if rows is None else np.asarray(rows)
+        weight, sign = self.weight[at], self.sign[at]
+        mass = float(weight.sum())
+        if not mass > 0:
+            raise ValueError("rows: expected rows of positive weight")
+        answers = check_answers(h, len(weight), "h")
+        largest = float(np.abs(answers).max(initial=0.0, where=weight > 0))
+        h_max = largest if h_max is None else check_bound(h_max, largest, "h")
+        if h_max == 0:
+            raise ValueError("h: expected an answer that is not 0 on these rows")
+        u = sign * (answers / h_max)
+        mu = float((weight * u).sum()) / mass
+        if (u == np.sign(mu)).all():
+            mu = math.copysign(1.0, mu)  # not but for rounding
+        return leverage(mu, h_max, self._smoothing, self._rate), at, u, answers
+
+
+def check_answers(h: Any, n: int, what: str) -> NDArray[np.float64]:
+    """Return the answers of a hypothesis as float64 (n,); a number stands for a constant."""
+    found = np.asarray(h)
+    if found.dtype.kind not in "biuf":
+        raise TypeError(f"{what}: expected real numbers, got dtype {found.dtype}")
+    answers = found.astype(np.float64, copy=False)
+    if answers.ndim and answers.shape != (n,):
+        raise ValueError(f"{what}: expected {n} answers, one per row, got shape {answers.shape}")
+    answers = np.broadcast_to(answers, (n,))
+    wrong = np.flatnonzero(~np.isfinite(answers))
+    if len(wrong):
+        row = int(wrong[0])
+        raise ValueError(f"{what}: expected finite numbers, got {answers[row]} for row {row}")
+    return answers
+
+
+def check_bound(h_max: Any, largest: float, what: str) -> float:
+    """Return a bound given for a hypothesis whose largest answer is `largest`."""
+    bound = check_number("h_max", h_max, least=0.0, open_least=True)
+    if largest > bound:
+        raise ValueError(f"{what}: expected answers of at most {bound}, as promised, got {largest}")
+    return bound

@@ -1,0 +1,325 @@
+"""The rounds of AdaBoostR: columns, stumps or a user's functions as real-valued hypotheses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core.votes import half_log_odds
+from pboost.additive import CONSTANT, HypothesisSum, LinearModel
+from pboost.answers import Observer
+from pboost.checks import Features, as_features, as_labels, as_weights, check_finite
+from pboost.columns import BinnedColumns, SortedColumns
+from pboost.data import TrainingData
+from pboost.generic import GenericGreedy, RoundRecord, check_answers, leverage
+from pboost.graph import ABOVE, BELOW, FloatArray, TrainingRecord
+from pboost.grow import NO_VOTE, TIE, VoteRule
+from pboost.nodes import NodeList
+from pboost.observation_models import CERTAIN
+from pboost.threads import Workers
+from pboost.weak_real import Feature, Hypothesis
+from pboost.weak_search import Cut, Weights
+
+Callback: TypeAlias = Callable[[int, RoundRecord], Any]
+#: What a confidence-rated stump answers on a side.
+CONFIDENCES = ("share", "log-odds", "sign")
+
+ALL_DONE = "all rounds are done"
+PERFECT = "the certificate is 0 but for the clipping and smoothing of votes"
+NOTHING_LEFT = "no hypothesis is left that changes the weights"
+STOPPED = "stopped by the callback"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RealData:
+    """Rows of positive weight, as real-valued hypotheses see them.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n, d)
+        Their features.
+    second : ndarray of bool, shape (n,)
+        Whether they have the second label.
+    weight : ndarray of float64, shape (n,), or None
+        Their weights.
+    labels : ndarray, shape (2,)
+        The two label values.
+    names : tuple of str or None
+        Names of the columns.
+    """
+
+    values: FloatArray
+    second: NDArray[np.bool_]
+    weight: FloatArray | None
+    labels: NDArray[Any]
+    names: tuple[str, ...] | None
+
+
+def real_data(X: Any, y: Any, sample_weight: Any) -> RealData:
+    """Return the arguments of a builder, checked, without rows of weight 0."""
+    if isinstance(X, BinnedColumns):
+        raise TypeError("X: BinnedColumns hold no values; pass X or SortedColumns")
+    if isinstance(X, SortedColumns):
+        features = Features(X.source[X.rows], X.names)
+    else:
+        features = as_features(X)
+    labels, second = as_labels(y, len(features.values))
+    weight = as_weights(sample_weight, len(second))
+    check_finite(features)
+    values = features.values.astype(np.float64, copy=False)
+    if weight is not None:
+        kept = weight > 0
+        values, second, weight = values[kept], second[kept], weight[kept]
+        if second.all() or not second.any():
+            raise ValueError("sample_weight: expected both classes to have positive weight")
+    return RealData(values, second, weight, labels, features.names)
+
+
+class RealChain:
+    """The rounds so far of hypotheses that are arrays of answers.
+
+    Attributes
+    ----------
+    state : GenericGreedy
+        Weights and decision values.
+    """
+
+    def __init__(self, data: RealData, rule: VoteRule) -> None:
+        self.data, self.rule = data, rule
+        self.state = GenericGreedy(
+            data.second, data.weight, smoothing=rule.smoothing, learning_rate=rule.learning_rate
+        )
+        self.mu: list[float] = []
+        self.alpha: list[float] = []
+        self.cost = [0.0]
+        self.certificate = [1.0]
+
+    def add(self, h: FloatArray, h_max: float | None) -> bool:
+        """Add a hypothesis with these answers; returns False if it changes no weight."""
+        if not h.any():
+            return False
+        step = self.state.step(h, h_max=h_max)
+        if abs(step.vote) < NO_VOTE:
+            return False
+        self.mu.append(step.mu)
+        self.alpha.append(step.alpha)
+        self.certificate.append(self.state.certificate)
+        return True
+
+    def stop_after(self, callback: Callback | None, feature: int | None) -> str:
+        """Tell the callback of the newest round; returns why boosting ends here, or nothing."""
+        t = len(self.mu)
+        if callback is not None:
+            record = RoundRecord(
+                t - 1, feature, self.mu[-1], self.alpha[-1], self.state.bound, self.certificate[-1]
+            )
+            if callback(t, record):
+                return STOPPED
+        return PERFECT if abs(self.mu[-1]) == 1.0 or self.certificate[-1] == 0.0 else ""
+
+    def fields(self, settings: dict[str, Any], stop_reason: str) -> dict[str, Any]:
+        """Return the fields that all additive models have."""
+        bias = 0.0
+        if not self.mu:
+            weight, second = self.state.weight, self.data.second
+            positive, negative = float(weight[second].sum()), float(weight[~second].sum())
+            odds = half_log_odds(positive, negative, self.rule.smoothing)
+            bias = self.rule.learning_rate * odds
+            self.certificate[0] = float(negative * np.exp(bias) + positive * np.exp(-bias))
+        return {
+            "mu": np.array(self.mu),
+            "labels": self.data.labels,
+            "n_features": self.data.values.shape[1],
+            "feature_names": self.data.names,
+            "bias": bias,
+            "settings": settings,
+            "record": TrainingRecord(np.array(self.certificate), np.array(self.cost), stop_reason),
+        }
+
+
+def fit_columns(
+    data: RealData,
+    weak: Feature,
+    rule: VoteRule,
+    rounds: int,
+    workers: Workers,
+    settings: dict[str, Any],
+    callback: Callback | None,
+) -> LinearModel:
+    """Boost columns: in each round the one of largest absolute margin."""
+    chain = RealChain(data, rule)
+    state = chain.state
+    center, scale = _center_and_scale(data, weak.center, state.weight)
+    # Feature by feature, so that each margin is a sum along contiguous numbers.
+    answers = np.ascontiguousarray(((data.values - center) / np.where(scale, scale, 1.0)).T)
+    d = len(answers)
+    margin = np.zeros(d + 1)
+    read: list[int] = []
+    stop_reason = ALL_DONE
+    for _ in range(rounds):
+        pull = state.weight * state.sign
+
+        def work(first: int, last: int, pull: FloatArray = pull) -> None:
+            for j in range(first, last):
+                margin[j] = (answers[j] * pull).sum()
+
+        workers.run(work, d)
+        margin[d] = pull.sum() if weak.constant else 0.0
+        size = np.abs(margin)
+        best = int(np.argmax(size >= size.max() - TIE))
+        if not chain.add(np.ones(len(pull)) if best == d else answers[best], 1.0):
+            stop_reason = NOTHING_LEFT
+            break
+        read.append(CONSTANT if best == d else best)
+        chain.cost.append(float(len(set(read) - {CONSTANT})))
+        reason = chain.stop_after(callback, read[-1])
+        if reason:
+            stop_reason = reason
+            break
+    return LinearModel(
+        feature=np.array(read, dtype=np.int32),
+        step=np.array(chain.alpha),
+        center=center,
+        scale=np.where(scale, scale, 1.0),
+        **chain.fields(settings, stop_reason),
+    )
+
+
+def _center_and_scale(
+    data: RealData, kind: str, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return what is subtracted from each column, and the largest absolute difference."""
+    least, most = data.values.min(axis=0), data.values.max(axis=0)
+    with np.errstate(over="ignore"):
+        width = most - least
+    if not np.isfinite(width).all():
+        j = int(np.argmin(np.isfinite(width)))
+        name = j if data.names is None else repr(data.names[j])
+        raise ValueError(f"X: expected values whose range is a finite number in column {name}")
+    if kind == "zero":
+        center = np.zeros(len(least))
+    elif kind == "midrange":
+        center = least + width / 2
+    else:
+        share = (data.values - least) / np.where(width, width, 1.0)
+        center = least + width * (share * weight[:, None]).sum(axis=0)
+    return center, np.maximum(np.abs(least - center), np.abs(most - center))
+
+
+def fit_hypotheses(
+    data: RealData,
+    weak: Hypothesis,
+    rule: VoteRule,
+    rounds: int,
+    generator: np.random.Generator,
+    settings: dict[str, Any],
+    callback: Callback | None,
+) -> HypothesisSum:
+    """Boost the hypotheses that a user's function trains."""
+    chain = RealChain(data, rule)
+    values, sign = _read_only(data.values), _read_only(chain.state.sign)
+    hypotheses: list[Callable[[Any], Any]] = []
+    stop_reason = ALL_DONE
+    for t in range(rounds):
+        where = f"weak: hypothesis of round {t + 1}"
+        h = weak.train(values, sign, _read_only(chain.state.weight), generator)
+        if not callable(h):
+            raise TypeError(f"{where}: expected a function of X, got {h!r}")
+        answers = check_answers(h(values), len(values), where)
+        if weak.h_max is not None and np.abs(answers).max() > weak.h_max:
+            raise ValueError(
+                f"{where}: expected answers of at most h_max={weak.h_max} in size, "
+                f"got {np.abs(answers).max()}"
+            )
+        if not chain.add(answers, weak.h_max):
+            stop_reason = NOTHING_LEFT
+            break
+        hypotheses.append(h)
+        chain.cost.append(t + 1.0)
+        reason = chain.stop_after(callback, None)
+        if reason:
+            stop_reason = reason
+            break
+    return HypothesisSum(
+        hypotheses=tuple(hypotheses),
+        alpha=np.array(chain.alpha),
+        **chain.fields(settings, stop_reason),
+    )
+
+
+def _read_only(array: FloatArray) -> FloatArray:
+    """Return a view that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+class StumpChain:
+    """A chain of weak classifiers whose two sides answer with real numbers.
+
+    Attributes
+    ----------
+    nodes : NodeList
+        The weak classifiers so far.
+    """
+
+    def __init__(
+        self, data: TrainingData, observer: Observer, rule: VoteRule, confidence: str
+    ) -> None:
+        self.search, self.rule, self.confidence = observer.search, rule, confidence
+        self.weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
+        # The weights of G² are not exp(-y H) where answers differ in size: that is kept beside.
+        self.loss = Weights(data.weight.copy(), data.fixed.copy(), data.scale, (0, 0))
+        self.start = float(data.weight.sum())
+        self.nodes = NodeList(observer)
+
+    def grow(self, rounds: int, callback: Callback | None) -> str:
+        """Add up to `rounds` weak classifiers; returns why it stopped."""
+        rule, bound = self.rule, 1.0
+        for node in range(rounds):
+            cut = self.search.best(self.weights)
+            if cut is None:
+                return "no split is left"
+            answers = np.array(self.answers(cut))
+            h_max = float(np.abs(answers).max())
+            if h_max == 0.0:
+                return NOTHING_LEFT
+            u = answers / h_max
+            step = leverage(self.margin(cut, u), h_max, rule.smoothing, rule.learning_rate)
+            if abs(step.vote) < NO_VOTE:
+                return NOTHING_LEFT
+            votes = (step.vote * u).tolist()
+            up = np.exp(votes)
+            self.search.reweight(cut, np.stack([up, 1 / up], 1), self.loss.real, self.loss)
+            certificate = float(self.loss.real.sum()) / self.start
+            joined = [(node - 1, BELOW), (node - 1, ABOVE)] if node else []
+            self.nodes.open(joined, cut, votes, CERTAIN, 1.0, certificate)
+            bound *= step.shrink
+            if callback is not None:
+                record = RoundRecord(node, cut.feature, step.mu, step.alpha, bound, certificate)
+                if callback(node + 1, record):
+                    return STOPPED
+            if step.perfect or certificate == 0.0:
+                return PERFECT
+            factors = step.factors(np.stack([-u, u], 1))
+            self.search.reweight(cut, factors, self.weights.real, self.weights)
+        return ALL_DONE
+
+    def answers(self, cut: Cut) -> list[float]:
+        """Return what h answers on either side."""
+        total = sum(map(sum, cut.masses))
+        delta = self.rule.smoothing * total
+        if self.confidence == "share":
+            return [(p - n) / (p + n + 2 * delta) for n, p in cut.masses]
+        if self.confidence == "log-odds":
+            return [half_log_odds(p, n, delta) for n, p in cut.masses]
+        return [1.0 if p - n > TIE * total else -1.0 for n, p in cut.masses]
+
+    def margin(self, cut: Cut, u: FloatArray) -> float:
+        """Return the normalised margin of answers `u`, by side, in units of the largest."""
+        total = sum(map(sum, cut.masses))
+        return sum((p - n) * at for (n, p), at in zip(cut.masses, u.tolist(), strict=True)) / total
