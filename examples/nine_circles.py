@@ -29,6 +29,7 @@ BUDGETS = (5, 10, 20, 50, 100, 400)
 
 Array = NDArray[np.float64]
 Fit = Callable[..., pb.DecisionGraph]
+WEAK = pb.weak.affine()  # 180 directions
 ADATREE2 = pb.observation.adatree2()
 
 
@@ -55,12 +56,12 @@ def draw(number: int, test_rows: int) -> DataSet:
 
 def chain(X: Array, y: Any, rounds: int = 400) -> pb.DecisionGraph:
     """Fit AdaBoost."""
-    return pb.fit_adaboost(X, y, rounds=rounds, weak=pb.weak.affine())
+    return pb.fit_adaboost(X, y, rounds=rounds, weak=WEAK)
 
 
 def tree(X: Array, y: Any, nodes: int | None = 400, **options: Any) -> pb.DecisionGraph:
     """Fit a tree; AdaTree 1 if it has exact answers and no limit."""
-    return pb.fit_boosted_tree(X, y, nodes=nodes, weak=pb.weak.affine(), **options)
+    return pb.fit_boosted_tree(X, y, nodes=nodes, weak=WEAK, **options)
 
 
 def soft_tree(X: Array, y: Any, **options: Any) -> pb.DecisionGraph:
@@ -70,7 +71,7 @@ def soft_tree(X: Array, y: Any, **options: Any) -> pb.DecisionGraph:
 
 def doll(X: Array, y: Any, *shape: int, **options: Any) -> pb.DecisionGraph:
     """Fit a matryoshka with the answers of AdaTree 2."""
-    options = {"weak": pb.weak.affine(), "observation": ADATREE2, "shape": shape or None, **options}
+    options = {"weak": WEAK, "observation": ADATREE2, "shape": shape or None, **options}
     return pb.fit_matryoshka(X, y, **options)
 
 

@@ -15,6 +15,8 @@ import pboost as pb
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "nine_circles.py"
+#: Fewer directions than the page has, for speed.
+WEAK = pb.weak.affine(directions=30)
 PAGE = ROOT / "docs" / "theory" / "nine_circles.rst"
 
 
@@ -26,6 +28,7 @@ def example():
     module = importlib.util.module_from_spec(spec)
     sys.modules[SCRIPT.stem] = module  # where its dataclasses look for their annotations
     spec.loader.exec_module(module)
+    module.WEAK = WEAK
     yield module
     del sys.modules[SCRIPT.stem]
 
@@ -36,7 +39,7 @@ def results(example):
 
 
 def test_numbers_are_those_of_the_models(example, results):
-    weak, soft = pb.weak.affine(), pb.observation.adatree2()
+    weak, soft = WEAK, pb.observation.adatree2()
     for number in range(2):
         X, y = pb.datasets.nine_circles(200, rng=number)
         X_test, y_test = pb.datasets.nine_circles(500, rng=100 + number)
