@@ -57,10 +57,12 @@ def fit_adaboost_real(
     weak : Weak
         From `pboost.weak`: ``stump()`` for confidence-rated stumps, ``feature()`` for the columns
         themselves, of which each round takes that of largest absolute margin, or
-        ``hypothesis(train)`` for real-valued functions of your own.
+        ``hypothesis(train)`` for real-valued functions of your own. What has two sides may take the
+        place of a stump: ``affine()``, ``oracle()``, ``from_estimator()``.
     confidence : {"share", "log-odds", "sign"}, optional
-        For stumps only: what a side answers. "share", the default: the difference of the class
-        shares there. "log-odds": half the log odds. "sign": -1 or +1, discrete AdaBoost.
+        For stumps, and what takes their place: what a side answers. "share", the default: the
+        difference of the class shares there. "log-odds": half the log odds. "sign": -1 or +1,
+        discrete AdaBoost.
     smoothing : float
         Share, 0 to 1, that is added to the weights of right and wrong answers before the log odds
         are taken, and to the class masses of the sides of a stump. With 0 a perfect hypothesis

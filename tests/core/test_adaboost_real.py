@@ -340,3 +340,60 @@ def test_a_callback_stops():
         model = pb.fit_adaboost_real(X, y, rounds=9, callback=lambda step, _: step == 4, **options)
         assert model.n_nodes == 4
         assert model.record.stop_reason == "stopped by the callback"
+
+
+@pytest.mark.parametrize("confidence", ["share", "log-odds", "sign"])
+def test_projections_are_boosted_as_columns_are(confidence):
+    X, y, _ = problem(0)
+    options = {"rounds": 12, "confidence": confidence}
+    weak = pb.weak.affine(directions=20, seed=3)
+    model = pb.fit_adaboost_real(X, y, weak=weak, **options)
+    Z = model.inputs.values(X)
+    assert 1 < Z.shape[1] < 24
+    on_columns = pb.fit_adaboost_real(Z, y, **options)
+    # Fewer columns than directions, yet among them the best of each round.
+    assert np.array_equal(model.vote, on_columns.vote)
+    assert pb.certificate(model, X, y) == pytest.approx(pb.certificate(model), rel=1e-9)
+
+
+def test_functions_with_two_sides_are_boosted_as_stumps_are():
+    X, y, _ = problem(2)
+    stumps_ = pb.fit_adaboost_real(X, y, rounds=8)
+    tests = iter(zip(stumps_.feature.tolist(), stumps_.threshold.tolist(), strict=True))
+
+    def train(X, y, weight, rng):
+        feature, threshold = next(tests)
+        return lambda X, rng: np.where(X[:, feature] > threshold, 1, -1)
+
+    model = pb.fit_adaboost_real(X, y, rounds=8, weak=pb.weak.oracle(train))
+    assert np.array_equal(model.vote, stumps_.vote)
+    assert np.array_equal(pb.decision_function(model, X), pb.decision_function(stumps_, X))
+
+
+@pytest.mark.parametrize("weak", [pb.weak.feature(), pb.weak.hypothesis(lambda *_: None)])
+def test_other_builders_refuse_hypotheses_without_exits(weak):
+    X, y, _ = problem(0)
+    fits = [
+        lambda: pb.fit_adaboost(X, y, rounds=2, weak=weak),
+        lambda: pb.fit_boosted_tree(X, y, nodes=2, weak=weak),
+        lambda: pb.fit_matryoshka(X, y, shape=(2, 2), weak=weak),
+        lambda: pb.continue_fit(pb.fit_adaboost(X, y, rounds=2), X, y, rounds=2, weak=weak),
+    ]
+    for fit in fits:
+        with pytest.raises(ValueError, match=r"^weak: expected a weak learner with two exits"):
+            fit()
+
+
+def test_what_speaks_of_nodes_or_errors_refuses_a_linear_model():
+    X, y, _ = problem(0)
+    model = pb.fit_adaboost_real(X, y, rounds=5, weak=pb.weak.feature())
+    with pytest.raises(TypeError, match="LinearModel, which has no nodes"):
+        pb.prefix(model, 2)
+    with pytest.raises(TypeError, match="model: expected a model such as"):
+        pb.continue_fit(model, X, y, rounds=2)
+    with pytest.raises(ValueError, match="sigma: given for a model whose answers are not gaussian"):
+        pb.decision_function(model, X, route="expected", sigma=1.0)
+    with pytest.raises(ValueError, match="sigma: given for a model whose answers are not gaussian"):
+        pb.certificate(model, X, y, sigma=1.0)
+    with pytest.raises(ValueError, match='sigma: route="hard" does not depend on it'):
+        pb.decision_function(model, X, sigma=1.0)

@@ -208,3 +208,16 @@ def test_nothing_to_split():
     model = pb.fit_topdown_tree(X, y, nodes=3, impurity=NAMED["gini"], smoothing=0)
     assert model.n_nodes == 0
     assert model.bias == pytest.approx(0.5 * np.log(4))
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+def test_callbacks_hear_which_exit_was_split(growth):
+    X, y, _ = random_problem(np.random.default_rng(5), n=80, d=3)
+    heard = []
+    model = pb.fit_topdown_tree(
+        X, y, nodes=12, growth=growth, impurity=NAMED["gini"],
+        callback=lambda step, record: heard.append((record.node, record.parents)),
+    )  # fmt: skip
+    leads = {int(model.next[i, k]): ((i, k),) for i in range(model.n_nodes) for k in (0, 1)}
+    assert model.n_nodes > 3
+    assert heard == [(0, ()), *((node, leads[node]) for node in range(1, model.n_nodes))]
