@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.answers import Observer, side_masses
+from pboost.answers import Observer, Tables, side_masses
 from pboost.binding import as_searched, bind, check_pair
 from pboost.checks import check_choice
 from pboost.data import prepare
@@ -195,7 +195,7 @@ class Chain:
         self.nodes.open(joined, cut, step.votes, table, 1.0, certificate)
         self.perfect = step.perfect or certificate == 0.0
 
-    def replay(self, model: DecisionGraph, tables: FloatArray) -> None:
+    def replay(self, model: DecisionGraph, tables: Tables) -> None:
         """Add the nodes of a chain as they are."""
         for node, votes in enumerate(model.vote.tolist()):
             feature, threshold = int(model.feature[node]), float(model.threshold[node])

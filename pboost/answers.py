@@ -7,7 +7,7 @@ An observation model, bound to training data, is an `Observer`; asked about a cu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from pboost.graph import FloatArray
 from pboost.observation_models import CERTAIN, TableObservation, split_masses
 from pboost.weak_search import Cut, WeakSearch, Weights
 
+#: Tables of the nodes of a model, None where answers are no table.
+Tables: TypeAlias = Sequence[FloatArray | None]
 #: Returns reach masses (side, class), for those observation models that need them.
 Reach = Callable[[], FloatArray]
 
@@ -147,11 +149,11 @@ class Observer:
         """Return the answers of a weak classifier to rows of these weights."""
         raise NotImplementedError
 
-    def given(self, cut: Any, weights: Weights, table: FloatArray) -> Answers:
-        """Return the answers of a stored weak classifier, whose table is known."""
-        raise NotImplementedError("observation: models cannot be continued with these answers yet")
+    def given(self, cut: Any, weights: Weights, table: FloatArray | None) -> Answers:
+        """Return the answers of a stored weak classifier, with the table that the model keeps."""
+        raise NotImplementedError("observation: these answers cannot be given again")
 
-    def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
+    def model_columns(self, tables: Tables) -> dict[str, Any]:
         """Return the fields of a model that say how its nodes answer."""
         raise NotImplementedError
 
@@ -170,16 +172,17 @@ class TableObserver(Observer):
         table = self._observation.table(reach() if self.needs_class else by_side)
         return TableAnswers(self.search, cut, by_side, table)
 
-    def given(self, cut: Cut, weights: Weights, table: FloatArray) -> TableAnswers:
-        """Return the answers of a stored weak classifier, whose table is known."""
+    def given(self, cut: Cut, weights: Weights, table: FloatArray | None) -> TableAnswers:
+        """Return the answers of a stored weak classifier, with the table that the model keeps."""
+        assert table is not None
         return TableAnswers(self.search, cut, side_masses(cut, weights), table)
 
-    def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
+    def model_columns(self, tables: Tables) -> dict[str, Any]:
         """Return the tables of all nodes, unless they are certain."""
         return {} if self.is_exact else {"answer": stacked(tables)}
 
 
-def stacked(tables: Sequence[FloatArray | None]) -> FloatArray:
+def stacked(tables: Tables) -> FloatArray:
     """Return the tables of all nodes as one array."""
     return np.array(list(tables), dtype=np.float64).reshape(len(tables), *CERTAIN.shape)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from pboost.answers import Observer, TableObserver
 from pboost.data import TrainingData
+from pboost.graph import DecisionGraph
 from pboost.noisy_search import GaussianObserver, Noise, NoisyStumpSearch
 from pboost.observation import adatree2, exact, flip, half, uniform
 from pboost.observation_models import (
@@ -26,10 +27,12 @@ from pboost.oracle_search import OracleSampler, OracleSearch
 from pboost.sampling import SampledObserver
 from pboost.stump_search import StumpSearch
 from pboost.threads import Workers
-from pboost.weak import stump
+from pboost.weak import affine, stump
 from pboost.weak_learners import ColumnLearner, RowLearner, Weak, check_weak
 from pboost.weak_real import RealLearner
 
+#: What makes the weak learners that compare columns, by the kind that settings name.
+LEARNERS: dict[str, Callable[..., ColumnLearner]] = {"stump": stump, "affine": affine}
 #: What makes the observation models that are tables, by the kind that settings name.
 TABLES: dict[str, Callable[..., TableObservation]] = {
     "exact": exact,
@@ -92,27 +95,31 @@ def stored_weak(settings: Mapping[str, Any]) -> Weak:
     """Return the weak learner that the settings of a model describe."""
     try:
         options = dict(settings["weak"])
-        if options.pop("kind") == "stump":
-            return stump(**options)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"weak: expected a weak learner, the model names none: {error}") from None
-    raise NotImplementedError(
-        f"weak: models of {settings['weak']['kind']!r} cannot be continued yet"
-    )
-
-
-def stored_observation(settings: Mapping[str, Any]) -> Observation:
-    """Return the observation model that the settings of a model describe."""
-    try:
-        options = dict(settings["observation"])
-        kind = options.pop("kind")
-        if kind in TABLES:
-            return TABLES[kind](**options)
+        return LEARNERS[options.pop("kind")](**options)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"observation: expected an observation model, the model names none: {error}"
+            f"weak: expected a weak learner, the model names none that is known: {error}"
         ) from None
-    raise NotImplementedError(f"observation: models of {kind!r} answers cannot be continued yet")
+
+
+def stored_observation(model: DecisionGraph) -> Observation:
+    """Return the observation model with which a model was trained."""
+    if model.sigma is not None:
+        if np.isnan(model.sigma).any():
+            raise ValueError(
+                "observation: expected gaussian(sigma) with the standard deviations of these "
+                "rows: in training each cell had its own, which the model does not keep"
+            )
+        first = float(model.sigma[0])
+        return Gaussian(first if (model.sigma == first).all() else model.sigma)
+    try:
+        options = dict(model.settings["observation"])
+        return TABLES[options.pop("kind")](**options)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            "observation: expected an observation model, the model names none that is known: "
+            f"{error}"
+        ) from None
 
 
 def bind(

@@ -34,8 +34,8 @@ def midpoint(below: Any, above: Any) -> Any:
 def inside_bin(feature: int) -> ValueError:
     """Return what is raised where bins do not tell on which side of a threshold rows lie."""
     return ValueError(
-        f"X: expected no threshold of the model inside a bin, got one in column {feature}: "
-        'use weak=pboost.weak.stump(search="exact")'
+        "X: expected no threshold of the model inside a bin, got one in searched column "
+        f'{feature}: use a weak learner with search="exact"'
     )
 
 

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.adaboost import Chain
-from pboost.binding import bind, check_pair, stored_observation, stored_weak
-from pboost.checks import INT32_MAX, check_choice
+from pboost.answers import Tables
+from pboost.binding import as_searched, bind, check_pair, stored_observation, stored_weak
+from pboost.checks import INT32_MAX, check_choice, is_frame
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData, prepare
-from pboost.graph import OUT, DecisionGraph
+from pboost.explanation import input_names
+from pboost.graph import OUT, DecisionGraph, freeze
 from pboost.grow import (
     GROWTHS,
     Callback,
@@ -28,15 +30,24 @@ from pboost.grow import (
     check_size,
     vote_rule,
 )
-from pboost.matching import is_second_label, match_columns
+from pboost.inputs import Inputs
+from pboost.matching import is_second_label, match_columns, ordered_sigma
 from pboost.nested_growth import NestedGrowth
-from pboost.observation_models import Flip, Observation
+from pboost.observation_models import (
+    Flip,
+    Gaussian,
+    Observation,
+    Sampled,
+    check_observation,
+)
+from pboost.oracles import Oracles
+from pboost.projections import Projections, single_columns
 from pboost.rng import as_generator
 from pboost.soft_evaluate import tables
 from pboost.soft_growth import SoftTree
 from pboost.threads import Workers, resolve_threads
 from pboost.tree_growth import TreeArrays, grow_tree
-from pboost.weak_learners import ColumnLearner, Stump, Weak
+from pboost.weak_learners import ColumnLearner, Weak
 from pboost.weak_search import Weights
 
 
@@ -90,16 +101,19 @@ def continue_fit(
     Returns
     -------
     DecisionGraph
-        The nodes of `model` with their votes and answers as they were, and the new ones. The
-        record is that of all nodes on the data given here: on other data than those of the fit,
+        The nodes of `model` with their votes and tables of answers as they were, and the new ones.
+        The record is that of all nodes on the data given here: on other data than those of the fit,
         certificate and cost are those of the other data throughout.
 
     Raises
     ------
     ValueError, TypeError
-        If the data are not such as the model was fitted to, or an option is not as described.
+        If the data are not such as the model was fitted to, or an option is not as described; if
+        the nodes compare directions that `weak` does not make of X; if gaussian answers are to be
+        mixed with others, or each cell had its own error in training and no `observation` is given.
     NotImplementedError
-        If nodes of the model, or the new ones, compare other numbers than columns of X.
+        If weak classifiers of the model, or the new ones, are functions (`pboost.weak.oracle`,
+        `from_estimator`), or their answers are sampled: what was drawn in training is not kept.
 
     Notes
     -----
@@ -107,6 +121,15 @@ def continue_fit(
     the growths, give the model that one fit with the sum of both would have given, bit for bit. A
     limit on the depth is kept; a target certificate is not. Where neither is the case, the weights
     and reach masses of all rows are kept for each open exit: 16 bytes times rows times open exits.
+
+    Affine weak classifiers of more than two columns are made in units of the standard deviations of
+    the data, so that models of them can only be continued on data of the same standard deviations
+    (to 9 digits): those of the fit. On two columns any data will do, and any multiple of the
+    model's number of directions. Models of stumps can be continued with affine weak classifiers.
+
+    Gaussian answers follow from the values and errors of the rows given here, also at the nodes of
+    `model`. Where each cell had its own error, or these rows have other errors than those of the
+    fit, pass them as ``observation=gaussian(sigma)``; the new model then keeps these.
 
     Examples
     --------
@@ -123,10 +146,9 @@ def continue_fit(
     joins, size = _check_size(rounds, nodes)
     stored = _check_model(model).settings
     weak = stored_weak(stored) if weak is None else weak
-    observation = stored_observation(stored) if observation is None else observation
+    observation = _observation(model, X, observation)
     check_pair(weak, observation)
-    if not isinstance(weak, Stump):
-        raise NotImplementedError("weak: models can only be continued with stumps yet")
+    learner = _check_kinds(model, weak, observation)
     rule = vote_rule(
         stored.get("votes", "domain"),
         stored.get("smoothing", 1e-4) if smoothing is None else smoothing,
@@ -135,9 +157,10 @@ def continue_fit(
     way = _way(model, joins, rule)
     growth = _check_growth(growth, way, stored)
     callback, generator = check_callback(callback), as_generator(rng)
-    data = _prepare(model, X, y, sample_weight, weak, n_threads)
+    data = _prepare(model, X, y, sample_weight, as_searched(learner, observation), n_threads)
+    model = _renumbered(model, data)
     with Workers(resolve_threads(n_threads, data.cells)) as workers:
-        more = _More(model, size, data, weak, observation, rule, growth, workers, generator)
+        more = _More(model, size, data, learner, observation, rule, growth, workers, generator)
         settings = {**stored, "continued": [*stored.get("continued", ()), more.settings(joins)]}
         longer: DecisionGraph = getattr(more, way)(settings, callback)
     return longer
@@ -168,6 +191,12 @@ class _More:
             "weak": self.weak.settings(),
         }
 
+    @property
+    def tables(self) -> Tables:
+        """Tables of the answers of the model's nodes, none where they are gaussian."""
+        gaussian = self.model.sigma is not None
+        return [None] * self.model.n_nodes if gaussian else list(tables(self.model))
+
     def observer(self) -> Any:
         """Return the search and the answers of new nodes."""
         observation = self.observation
@@ -181,7 +210,7 @@ class _More:
         data = self.data
         weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
         chain = Chain(self.observer(), weights, self.rule)
-        chain.replay(self.model, tables(self.model))
+        chain.replay(self.model, self.tables)
         stop_reason = chain.grow(self.model.n_nodes + self.size, callback)
         return chain.nodes.model(data, self.rule, settings, stop_reason)
 
@@ -195,14 +224,14 @@ class _More:
             arrays.replay(self.model)
             return arrays.model(settings, grow_tree(arrays, self.workers, callback))
         tree = SoftTree(self.data, self.observer(), self.rule, limits)
-        tree.replay(self.model, tables(self.model))
+        tree.replay(self.model, self.tables)
         return tree.model(settings, tree.grow(callback))
 
     def graph(self, settings: Mapping[str, Any], callback: Callback | None) -> DecisionGraph:
         """More nodes for any graph."""
         join = "all" if "rounds" in settings["continued"][-1] else "sign"
         nested = NestedGrowth(self.data, self.observer(), self.rule, (self.size,), "additive")
-        ports = nested.replay(self.model, tables(self.model))
+        ports = nested.replay(self.model, self.tables)
         return nested.model(settings, nested.extend(ports, join, callback))
 
 
@@ -220,11 +249,70 @@ def _check_size(rounds: Any, nodes: Any) -> tuple[bool, int]:
 def _check_model(model: Any) -> DecisionGraph:
     if not isinstance(model, DecisionGraph):
         raise TypeError(f"model: expected a model such as fit_adaboost returns, got {model!r}")
-    if model.inputs is not None:
+    if isinstance(model.inputs, Oracles):
         raise NotImplementedError(
-            "model: expected one whose nodes compare columns of X; others cannot be continued yet"
+            "model: weak classifiers that are functions cannot be continued: what they answered in "
+            "training is not kept"
+        )
+    if model.is_estimated:
+        raise NotImplementedError(
+            "model: sampled answers cannot be continued: the draws of training are not kept"
         )
     return model
+
+
+def _observation(model: DecisionGraph, X: Any, observation: Any) -> Observation:
+    """Return the observation model of the new nodes, for the columns in the model's order."""
+    if observation is None:
+        return stored_observation(model)
+    if isinstance(observation, Gaussian) and is_frame(X):
+        return Gaussian(freeze(ordered_sigma(model, X, observation.sigma)))
+    return check_observation(observation)
+
+
+def _check_kinds(model: DecisionGraph, weak: Weak, observation: Observation) -> ColumnLearner:
+    """Return the weak learner if new nodes can stand together with those of the model."""
+    if not isinstance(weak, ColumnLearner):
+        raise NotImplementedError(
+            "weak: models can only be continued with weak classifiers that compare a number with a "
+            f"threshold, got {weak!r}"
+        )
+    if isinstance(observation, Sampled):
+        raise NotImplementedError("observation: models cannot be continued with sampled answers")
+    is_gaussian = model.sigma is not None
+    if model.n_nodes and is_gaussian != isinstance(observation, Gaussian):
+        expected = "gaussian answers" if is_gaussian else "answers that are not gaussian"
+        raise ValueError(
+            f"observation: expected {expected}, as those of the model are, got {observation!r}"
+        )
+    return weak
+
+
+def _renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
+    """Return the model with `feature` counting what the columns of the data hold."""
+    if model.inputs is None and data.inputs is None:
+        return model
+    found, there = (_projections(inputs, model) for inputs in (model.inputs, data.inputs))
+    place = {terms: number for number, terms in enumerate(there.terms())}
+    number = np.array([place.get(terms, -1) for terms in found.terms()], dtype=np.int32)
+    feature = number[model.feature]
+    if (feature < 0).any():
+        node = int(np.argmin(feature))
+        direction = input_names(model)[model.feature[node]]
+        raise ValueError(
+            f"model: expected nodes that compare what `weak` makes of X, got {direction} at node "
+            f"{node}; with more than two columns, directions are made in units of the standard "
+            "deviations of the data, and other data have others"
+        )
+    return replace(model, feature=feature, inputs=data.inputs)
+
+
+def _projections(inputs: Inputs | None, model: DecisionGraph) -> Projections:
+    """Return what is compared as projections, also where it is the columns of X."""
+    if inputs is None:
+        return single_columns(model.n_features)
+    assert isinstance(inputs, Projections)
+    return inputs
 
 
 def _way(model: DecisionGraph, joins: bool, rule: VoteRule) -> str:

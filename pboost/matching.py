@@ -97,16 +97,21 @@ def match_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
             )
         found = model.sigma[None]
     else:
-        given, d = as_sigma(sigma), model.n_features
-        check_sigma_shape(given, len(X), d)
+        given, d = ordered_sigma(model, X, sigma), model.n_features
         found = given if given.ndim == 2 else np.broadcast_to(given, (1, d))
         if not len(found):
             found = np.ones((1, d))  # of no rows: kernels take an empty array for no noise
-        order = column_order(model.feature_names, column_names(X) if is_frame(X) else None)
-        found = found if order is None else found[:, order]
     if model.inputs is not None:
         found = model.inputs.projected(found)
     return np.ascontiguousarray(found)
+
+
+def ordered_sigma(model: DecisionGraph, X: Any, sigma: Any) -> FloatArray:
+    """Return standard deviations of X's columns or cells in the order of the model's columns."""
+    given = as_sigma(sigma)
+    check_sigma_shape(given, len(X), model.n_features)
+    order = column_order(model.feature_names, column_names(X) if is_frame(X) else None)
+    return given if order is None or not given.ndim else given[..., order]
 
 
 def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -> list[int] | None:

@@ -19,7 +19,7 @@ from pboost.answers import Observer, Reach, RowAnswers
 from pboost.checks import check_sigma_shape
 from pboost.columns import MAX_BINS, midpoint
 from pboost.data import TrainingData
-from pboost.graph import FloatArray
+from pboost.graph import FloatArray, IntArray
 from pboost.observation_models import Gaussian
 from pboost.stump_search import GROUP, StumpCut, StumpSearch
 from pboost.threads import Workers
@@ -32,6 +32,8 @@ QUADS = MAX_BINS // QUAD
 LEVELS = 2
 #: Standard deviations beyond which nothing crosses a cut; a little more than the kernel's.
 REACH = 8.31
+#: Bin and position of a stump that was stored.
+NOWHERE = -1
 
 
 class Noise:
@@ -145,6 +147,11 @@ class NoisyStumpSearch(StumpSearch):
         lower, upper = self.data.columns.bin_ranges(feature)
         return midpoint(lower, upper), midpoint(upper[:-1], lower[1:])
 
+    def place(self, feature: int, threshold: float) -> tuple[int, int, IntArray]:
+        """Return where a stored stump cuts its column: between values, not between bins."""
+        below = np.flatnonzero(self.data.values(feature) <= threshold).astype(np.int32)
+        return NOWHERE, NOWHERE, below
+
     def best(self, weights: Weights) -> StumpCut | None:
         """Return the stump of least expected criterion, None where no cut is legal."""
         limits = self._limits(*weights.masses)
@@ -174,6 +181,10 @@ class GaussianObserver(Observer):
 
     def ask(self, cut: StumpCut, weights: Weights, reach: Reach) -> RowAnswers:
         """Return the answers of a stump to rows of these weights."""
+        return self.given(cut, weights, None)
+
+    def given(self, cut: StumpCut, weights: Weights, table: FloatArray | None) -> RowAnswers:
+        """Return the answers of a stored stump: they follow from the values and their errors."""
         return RowAnswers(self.search, partial(self.above, cut), weights)
 
     def above(self, cut: StumpCut) -> FloatArray:

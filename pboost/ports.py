@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost.answers import Answers, Observer, only_exit
+from pboost.answers import Answers, Observer, Tables, only_exit
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, FloatArray
 from pboost.grow import NO_VOTE, Callback, VoteRule
@@ -130,7 +130,7 @@ class PortGrowth:
         self.nodes.open(port.edges, cut, votes, answers.table, port.arrives, certificate)
         return ports
 
-    def replay(self, model: DecisionGraph, tables: FloatArray) -> list[Port]:
+    def replay(self, model: DecisionGraph, tables: Tables) -> list[Port]:
         """Open the nodes of any graph as they are; returns its open exits."""
         entrances: list[list[tuple[int, int]]] = [[] for _ in range(model.n_nodes)]
         for before, next_ in enumerate(model.next.tolist()):

@@ -131,6 +131,13 @@ class Projections(Inputs):
         sums = (terms[a:b] for a, b in pairwise(ends))
         return tuple(" ".join(_without_plus(parts)) for parts in sums)
 
+    def terms(self) -> list[tuple[bytes, bytes]]:
+        """Return the columns and coefficients of each projection: equal where all bits are."""
+        return [
+            (self.index[a:b].tobytes(), self.coefficient[a:b].tobytes())
+            for a, b in pairwise(self.start.tolist())
+        ]
+
     def select(self, kept: NDArray[np.int32]) -> Projections:
         """Return some of the projections only."""
         ends = self.start
@@ -158,6 +165,11 @@ def from_terms(index: Sequence[Any], coefficient: Sequence[Any]) -> Projections:
     """Return projections, given the columns and the coefficients of each."""
     start = np.cumsum([0, *map(len, index)])
     return Projections(start, np.concatenate([[], *index]), np.concatenate([[], *coefficient]))
+
+
+def single_columns(n_features: int) -> Projections:
+    """Return the columns themselves as projections."""
+    return from_terms([[j] for j in range(n_features)], [[1.0]] * n_features)
 
 
 def grid_of_directions(directions: int) -> Projections:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost.answers import Answers, Observer, only_exit, side_masses
+from pboost.answers import Answers, Observer, Tables, only_exit, side_masses
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, FloatArray
 from pboost.grow import Callback, SplitStep, TreeLimits, VoteRule, step_of
@@ -264,7 +264,7 @@ class SoftTree:
         )
         return Split(cut, answers, self.rule.step(answers.masses.tolist()))
 
-    def replay(self, model: DecisionGraph, tables: FloatArray) -> None:
+    def replay(self, model: DecisionGraph, tables: Tables) -> None:
         """Open the nodes of a tree as they are."""
         exits = {(OUT, 0): self.root}
         entrance = {int(next_): divmod(at, 2) for at, next_ in enumerate(model.next.ravel())}

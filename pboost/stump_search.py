@@ -12,7 +12,7 @@ import numpy as np
 from pboost._core import reweight, split
 from pboost.columns import MAX_BINS, ROW_MASK, SortedColumns
 from pboost.data import TrainingData
-from pboost.graph import FloatArray
+from pboost.graph import FloatArray, IntArray
 from pboost.threads import Workers
 from pboost.weak_learners import CRITERIA, ColumnLearner
 from pboost.weak_search import Cut, WeakSearch, Weights
@@ -87,22 +87,25 @@ class StumpSearch(WeakSearch):
 
     def cut_at(self, feature: int, threshold: float, weights: Weights) -> StumpCut:
         """Return a stored stump as a cut of these rows; a side may be empty."""
+        cut_bin, position, below = self.place(feature, threshold)
+        negative = int(weights.fixed[below[below < self.data.n_negative]].sum())
+        n0, p0 = negative, int(weights.fixed[below].sum()) - negative
+        n, p = weights.masses
+        masses = (float(n0), float(p0)), (float(n - n0), float(p - p0))
+        return StumpCut(feature, masses, cut_bin, position, threshold)
+
+    def place(self, feature: int, threshold: float) -> tuple[int, int, IntArray]:
+        """Return where a threshold cuts its column, as a bin and a position, and the rows below."""
         columns, starts = self.data.columns, self._bin_start[feature]
         if self.data.exact and isinstance(columns, SortedColumns):
             order = columns.packed_order[feature]
             position = columns.n_below(feature, order, threshold)
             n_bins = columns.n_bins[feature]
             cut_bin = int(np.searchsorted(starts[: n_bins + 1], position)) - 1
-            below = order[:position] & ROW_MASK
-        else:
-            cut_bin = columns.bin_below(feature, threshold)
-            position = int(starts[cut_bin + 1])
-            below = np.flatnonzero(columns.codes[feature] <= cut_bin)
-        negative = int(weights.fixed[below[below < self.data.n_negative]].sum())
-        n0, p0 = negative, int(weights.fixed[below].sum()) - negative
-        n, p = weights.masses
-        masses = (float(n0), float(p0)), (float(n - n0), float(p - p0))
-        return StumpCut(feature, masses, cut_bin, position, threshold)
+            return cut_bin, position, order[:position] & ROW_MASK
+        cut_bin = columns.bin_below(feature, threshold)
+        below = np.flatnonzero(columns.codes[feature] <= cut_bin).astype(np.int32)
+        return cut_bin, int(starts[cut_bin + 1]), below
 
     def _limits(self, negative: int, positive: int) -> tuple[int, int, int, int, int, int, int]:
         """Return what the kernels read as `Limits`."""

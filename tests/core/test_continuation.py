@@ -29,15 +29,16 @@ def assert_same_bits(model, expected):
     assert model.record.stop_reason == expected.record.stop_reason
 
 
-def graphs(X, y, kind):
+def graphs(X, y, kind, sigma=None, **options):
     """Fit one model of each topology."""
-    answers = observation(kind, 0.1)
+    options["observation"] = observation(kind, 0.1, sigma)
     return [
-        pb.fit_adaboost(X, y, rounds=6, observation=answers),
-        pb.fit_boosted_tree(X, y, nodes=6, observation=answers),
-        pb.fit_matryoshka(X, y, shape=(3, 3), observation=answers),
-        pb.fit_matryoshka(X, y, shape=(3, 3), collect="sign", observation=answers),
-        pb.fit_matryoshka(X, y, shape=(3, 3), join="all", observation=answers),
+        pb.fit_adaboost(X, y, rounds=6, **options),
+        pb.fit_boosted_tree(X, y, nodes=6, **options),
+        pb.fit_matryoshka(X, y, shape=(3, 3), **options),
+        pb.fit_matryoshka(X, y, shape=(3, 3), collect="sign", **options),
+        pb.fit_matryoshka(X, y, shape=(3, 3), join="all", **options),
+        pb.fit_matryoshka(X, y, nodes=6, growth="greedy", **options),
     ]
 
 
