@@ -17,6 +17,8 @@ OBSERVATIONS = ("flip", "half", "uniform", "adatree2")
 #: Answers that do not depend on the class: evaluation needs no labels.
 CLASS_FREE = ("exact", "flip", "half")
 NEEDS_CLASS = ("uniform", "adatree2")
+#: Orders in which trees grow.
+GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
 
 
 def observation(kind, rate=0.0, sigma=None):
@@ -38,6 +40,19 @@ def library(fit, problem, *, observation="exact", rate=0.0, criterion="kearns-ma
         sample_weight=problem.weight,
         **options,
     )
+
+
+def graphs(X, y, kind, sigma=None, **options):
+    """Fit one model of each topology."""
+    options["observation"] = observation(kind, 0.1, sigma)
+    return [
+        pb.fit_adaboost(X, y, rounds=6, **options),
+        pb.fit_boosted_tree(X, y, nodes=6, **options),
+        pb.fit_matryoshka(X, y, shape=(3, 3), **options),
+        pb.fit_matryoshka(X, y, shape=(3, 3), collect="sign", **options),
+        pb.fit_matryoshka(X, y, shape=(3, 3), join="all", **options),
+        pb.fit_matryoshka(X, y, nodes=6, growth="greedy", **options),
+    ]
 
 
 def draw_options(rng):

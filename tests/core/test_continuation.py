@@ -6,12 +6,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from soft_models import OBSERVATIONS, noisy, observation
+from soft_models import GROWTHS, OBSERVATIONS, graphs, noisy, observation
 
 import pboost as pb
 
 EVERY = ("exact", *OBSERVATIONS)
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
 WEAKS = {
     "exact": pb.weak.stump(),
     "binned": pb.weak.stump("gini", "binned", max_bins=16, min_count=3),
@@ -27,19 +26,6 @@ def assert_same_bits(model, expected):
     assert (model.record.certificate == expected.record.certificate).all()
     assert (model.record.cost == expected.record.cost).all()
     assert model.record.stop_reason == expected.record.stop_reason
-
-
-def graphs(X, y, kind, sigma=None, **options):
-    """Fit one model of each topology."""
-    options["observation"] = observation(kind, 0.1, sigma)
-    return [
-        pb.fit_adaboost(X, y, rounds=6, **options),
-        pb.fit_boosted_tree(X, y, nodes=6, **options),
-        pb.fit_matryoshka(X, y, shape=(3, 3), **options),
-        pb.fit_matryoshka(X, y, shape=(3, 3), collect="sign", **options),
-        pb.fit_matryoshka(X, y, shape=(3, 3), join="all", **options),
-        pb.fit_matryoshka(X, y, nodes=6, growth="greedy", **options),
-    ]
 
 
 @each_observation

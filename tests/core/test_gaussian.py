@@ -8,6 +8,7 @@ from reference.problems import Problem, random_problem
 from reference.soft import fit_soft_chain, fit_soft_tree
 from scipy.special import ndtr
 from soft_models import (
+    GROWTHS,
     assert_certified,
     assert_equals_soft_twin,
     assert_evaluated,
@@ -21,7 +22,6 @@ import pboost as pb
 from pboost import threads
 from pboost._core import gauss, noisy_split
 
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
 KINDS = ("scalar", "per feature", "per cell", "two per column")
 
 
