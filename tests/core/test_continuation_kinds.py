@@ -220,9 +220,12 @@ def test_errors_of_each_cell_are_given_anew():
 @each_sigma
 @pytest.mark.parametrize("how", [{"rounds": 4}, {"nodes": 4}])
 def test_any_gaussian_graph(how, sigma):
-    """The certificate of old and new nodes is that of the rows given, with their errors."""
+    """The certificate of old and new nodes is that of the rows given, with their errors.
+
+    With few bins thresholds lie inside bins of other data.
+    """
     same, other = noisy(15), noisy(16, n=50)
-    for model in graphs(*same[:2], "gaussian", sigma):
+    for model in graphs(*same[:2], "gaussian", sigma, weak=pb.weak.stump(max_bins=16)):
         for X, y, _ in (same, other):
             for errors in (None, [0.1, 0.3, 0.6]):
                 anew = None if errors is None else pb.observation.gaussian(errors)
@@ -266,6 +269,7 @@ def test_columns_in_another_order():
     cells = pb.observation.gaussian(np.broadcast_to(sigma, X.shape)[:, order])
     longer = pb.continue_fit(fit(rounds=4), turned, y, rounds=5, observation=cells)
     np.testing.assert_array_equal(longer.feature, fit(rounds=9).feature)
+    np.testing.assert_array_equal(longer.vote, fit(rounds=9).vote)
 
 
 def test_a_gaussian_model_without_nodes_begins():
