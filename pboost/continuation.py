@@ -125,7 +125,8 @@ def continue_fit(
     Affine weak classifiers of more than two columns are made in units of the standard deviations of
     the data, so that models of them can only be continued on data of the same standard deviations
     (to 9 digits): those of the fit. On two columns any data will do, and any multiple of the
-    model's number of directions. Models of stumps can be continued with affine weak classifiers.
+    model's number of directions. Models of stumps can be continued with affine weak classifiers
+    (on two columns, of an even number of directions); from then on `weak` must be given.
 
     Gaussian answers follow from the values and errors of the rows given here, also at the nodes of
     `model`. Where each cell had its own error, or these rows have other errors than those of the
