@@ -50,6 +50,12 @@ from pboost.tree_growth import TreeArrays, grow_tree
 from pboost.weak_learners import ColumnLearner, Weak
 from pboost.weak_search import Weights
 
+#: Why directions of a model are not found among those of other data.
+OTHER_UNITS = (
+    "; directions of more than two columns are made in units of the standard deviations of the "
+    "data, and other data have others"
+)
+
 
 def continue_fit(
     model: DecisionGraph,
@@ -302,8 +308,7 @@ def _renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
         direction = input_names(model)[model.feature[node]]
         raise ValueError(
             f"model: expected nodes that compare what `weak` makes of X, got {direction} at node "
-            f"{node}; with more than two columns, directions are made in units of the standard "
-            "deviations of the data, and other data have others"
+            f"{node}" + (OTHER_UNITS if model.n_features > 2 else "")
         )
     return replace(model, feature=feature, inputs=data.inputs)
 
