@@ -15,6 +15,7 @@ from pboost.checks import as_weights, check_choice, check_finite
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.matching import (
     as_graph,
+    check_model,
     count_rows,
     input_values,
     is_second_label,
@@ -88,6 +89,7 @@ def decision_function(
     >>> (pb.decision_function(model, X) > 0).tolist()
     [False, False, True, True]
     """
+    check_model(model)
     check_choice("route", route, ROUTES)
     if route == "hard" and sigma is not None:
         raise ValueError('sigma: route="hard" does not depend on it; see route="expected"')
@@ -125,7 +127,8 @@ def predict(model: Model, X: Any) -> NDArray[Any]:
     >>> pb.predict(model, [[0.5], [2.5]]).tolist()
     ['no', 'yes']
     """
-    labels: NDArray[Any] = model.labels[(decision_function(model, X) > 0).astype(np.intp)]
+    second = decision_function(model, X) > 0
+    labels: NDArray[Any] = model.labels[second.astype(np.intp)]
     return labels
 
 
@@ -189,6 +192,7 @@ def staged_decision_function(model: Model, X: Any) -> Iterator[FloatArray]:
     >>> [int((values > 0).sum()) for values in pb.staged_decision_function(model, X)]
     [3, 3, 2]
     """
+    check_model(model)
     if isinstance(model, AdditiveModel):
         terms = model.terms(input_values(model, X))
         return (model.bias + total for total in accumulate(terms))
@@ -242,6 +246,7 @@ def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
     [1.0, 1.0, 1.0, 1.0]
     """
     check_choice("unit", unit, UNITS)
+    check_model(model)
     if isinstance(model, AdditiveModel):
         return np.full(len(input_values(model, X)), model.cost(unit))
     # No two nodes ask the same function.
@@ -306,6 +311,7 @@ def certificate(
     >>> bool(abs(pb.certificate(model) - pb.certificate(model, X, y)) < 1e-12)
     True
     """
+    check_model(model)
     if X is None and y is None:
         for name, value in (("sample_weight", sample_weight), ("sigma", sigma)):
             if value is not None:

@@ -12,7 +12,7 @@ from pboost.additive import AdditiveModel, Model
 from pboost.checks import is_frame
 from pboost.graph import ABOVE, BELOW, OUT, DecisionGraph
 from pboost.inputs import Inputs
-from pboost.matching import as_graph, input_values, match_rows
+from pboost.matching import as_graph, check_model, input_values, match_rows
 from pboost.oracles import Oracles
 from pboost.rows import as_array
 
@@ -179,6 +179,7 @@ def describe(model: Model) -> str:
     stopped: no exit can be split
     node 0: x[0] <= 1.5: vote -4.2587, out; else vote +4.2587, out
     """
+    check_model(model)
     names = input_names(model)
     record = model.record
     minus, plus = (repr(label) for label in model.labels.tolist())

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.additive import AdditiveModel, Model
+from pboost.additive import Model
 from pboost.checks import as_labels, as_weights, check_integer
-from pboost.graph import DecisionGraph, FloatArray
+from pboost.graph import FloatArray
 from pboost.margin import as_thetas, margin_error, margins, scale_factor, share_below
+from pboost.matching import check_model
 from pboost.rng import Seed, as_generator
 from pboost.validation import assign_folds, row_selectors
 
@@ -78,7 +79,7 @@ def margin_curve(
     """
     at = np.atleast_1d(as_thetas(thetas))
     if folds is None:
-        _check_model(model)
+        check_model(model)
         curve = margin_error(model, X, y, at, scale=scale, sample_weight=sample_weight)  # type: ignore[arg-type]
         return np.asarray(curve)
     if not callable(model):
@@ -93,7 +94,7 @@ def margin_curve(
         train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
         options = {} if weight is None else {"sample_weight": weight[train]}
         fitted = model(for_fit(train), labels[train], **options)
-        _check_model(fitted)
+        check_model(fitted)
         found[test] = margins(fitted, for_predict(test), labels[test], scale=scale)
     return share_below(found, weight, at)
 
@@ -223,8 +224,3 @@ def plot_margin_curve(
     if lines or dashed is not None:
         ax.legend()
     return ax
-
-
-def _check_model(model: Any) -> None:
-    if not isinstance(model, DecisionGraph | AdditiveModel):
-        raise TypeError(f"model: expected a fitted model, got {model!r}")

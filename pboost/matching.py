@@ -22,8 +22,15 @@ from pboost.oracles import Oracles
 from pboost.rows import Rows, as_rows, pick_columns
 
 
+def check_model(model: Any) -> None:
+    """Raise TypeError if this is no model."""
+    if not isinstance(model, DecisionGraph | AdditiveModel):
+        raise TypeError(f"model: expected a model such as fit_adaboost returns, got {model!r}")
+
+
 def as_graph(model: Model) -> DecisionGraph:
     """Return `model` if it has nodes and exits."""
+    check_model(model)
     if isinstance(model, AdditiveModel):
         raise TypeError(
             f"model: expected a DecisionGraph, got a {type(model).__name__}, which has no nodes"

@@ -1,0 +1,37 @@
+"""Bad input of functions that take a fitted model: a clear error that names the argument."""
+
+import numpy as np
+import pytest
+
+import pboost as pb
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+Y = (X[:, 0] * X[:, 1] > 0).astype(int)
+CHAIN = pb.fit_adaboost(X, Y, rounds=3)
+LINEAR = pb.fit_adaboost_real(X, Y, rounds=3, weak=pb.weak.feature())
+
+OF_MODELS = {
+    "decision_function": lambda m: pb.decision_function(m, X),
+    "expected": lambda m: pb.decision_function(m, X, "expected"),
+    "predict": lambda m: pb.predict(m, X),
+    "predict_proba": lambda m: pb.predict_proba(m, X),
+    "staged": lambda m: list(pb.staged_decision_function(m, X)),
+    "evaluation_cost": lambda m: pb.evaluation_cost(m, X),
+    "features read": lambda m: pb.evaluation_cost(m, X, "features"),
+    "certificate": lambda m: pb.certificate(m),
+    "certificate of data": lambda m: pb.certificate(m, X, Y),
+    "reach": lambda m: pb.reach(m, X),
+    "prefix": lambda m: pb.prefix(m, 1),
+    "describe": pb.describe,
+    "explain": lambda m: pb.explain(m, X[0]),
+    "margins": lambda m: pb.margins(m, X, Y),
+}
+
+
+@pytest.mark.parametrize("function", OF_MODELS.values(), ids=OF_MODELS)
+@pytest.mark.parametrize("value", [None, 3, "model.npz", pb.fit_adaboost], ids=repr)
+def test_no_model(function, value):
+    with pytest.raises(TypeError, match=r"^model: expected a model such as fit_adaboost returns"):
+        function(value)
+    function(CHAIN)
