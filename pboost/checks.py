@@ -41,18 +41,28 @@ def check_integer(name: str, value: Any, *, least: int, most: int = INT32_MAX) -
 
 
 def check_number(
-    name: str, value: Any, *, least: float, most: float = math.inf, open_least: bool = False
+    name: str,
+    value: Any,
+    *,
+    least: float,
+    most: float = math.inf,
+    open_least: bool = False,
+    open_most: bool = False,
 ) -> float:
-    """Return `value` as a finite float in [least, most], or (least, most] if `open_least`."""
+    """Return `value` as a finite float in [least, most], an end left out where it is open."""
     if isinstance(value, bool | np.bool_) or not isinstance(
         value, int | float | np.integer | np.floating
     ):
         raise TypeError(f"{name}: expected a number, got {value!r}")
     number = float(value)
-    inside = (least < number if open_least else least <= number) and number <= most
+    inside = (least < number if open_least else least <= number) and (
+        number < most if open_most else number <= most
+    )
     if not (inside and math.isfinite(number)):
-        left = "(" if open_least else "["
-        raise ValueError(f"{name}: expected a number in {left}{least}, {most}], got {value!r}")
+        left, right = "(" if open_least else "[", ")" if open_most else "]"
+        raise ValueError(
+            f"{name}: expected a number in {left}{least}, {most}{right}, got {value!r}"
+        )
     return number
 
 
@@ -179,10 +189,10 @@ def numeric_column(column: Array, label: str) -> Array:
     raise TypeError(f"X: {label} is not numeric (dtype {column.dtype})")
 
 
-def check_has_rows(features: Features) -> None:
+def check_has_rows(n: int) -> None:
     """Raise ValueError if there are no rows."""
-    if not len(features.values):
-        raise ValueError(f"X: expected at least one row, got shape {features.values.shape}")
+    if not n:
+        raise ValueError("X: expected at least one row, got none")
 
 
 def check_finite(features: Features) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import walk
 from pboost.additive import AdditiveModel, Model
-from pboost.checks import as_weights, check_choice, check_finite
+from pboost.checks import as_weights, check_choice, check_finite, check_has_rows
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.matching import (
     as_graph,
@@ -298,9 +298,10 @@ def certificate(
     Raises
     ------
     ValueError
-        If only one of X and y is given, or y holds other labels than the model, or `sigma` is
-        given for a model that is not gaussian, or missing where the model knows none; or if
-        answers were drawn in training (`pboost.observation.sampled`, `pboost.weak.oracle`).
+        If only one of X and y is given, or X has no rows, or y holds other labels than the model,
+        or `sigma` is given for a model that is not gaussian, or missing where the model knows
+        none; or if answers were drawn in training (`pboost.observation.sampled`,
+        `pboost.weak.oracle`).
 
     Examples
     --------
@@ -326,6 +327,7 @@ def certificate(
         )
     refuse_oracles(model, "the certificate")
     n = count_rows(model, X)
+    check_has_rows(n)
     weights = as_weights(sample_weight, n)
     second = is_second_label(model, y, n)
     if model.is_exact:

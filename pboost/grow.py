@@ -160,8 +160,9 @@ def check_target(target: Any) -> float:
     """Return a target certificate, checked; -1 for None."""
     if target is None:
         return -1.0
-    below_one = math.nextafter(1.0, 0.0)
-    return check_number("target_certificate", target, least=0.0, most=below_one, open_least=True)
+    return check_number(
+        "target_certificate", target, least=0.0, most=1.0, open_least=True, open_most=True
+    )
 
 
 def vote_rule(kind: str, smoothing: Any, learning_rate: Any) -> VoteRule:

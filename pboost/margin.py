@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.additive import HypothesisSum, LinearModel, Model
-from pboost.checks import as_weights, check_choice
+from pboost.checks import as_weights, check_choice, check_has_rows
 from pboost.evaluate import certificate, decision_function
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.matching import is_second_label
@@ -108,7 +108,7 @@ def margin_error(
     Raises
     ------
     ValueError
-        If theta is NaN, or y holds other labels than the model.
+        If theta is NaN, or X has no rows, or y holds other labels than the model.
 
     References
     ----------
@@ -128,6 +128,7 @@ def margin_error(
     """
     at = as_thetas(theta)
     found = margins(model, X, y, scale=scale)
+    check_has_rows(len(found))
     share = share_below(found, as_weights(sample_weight, len(found)), at)
     return share if share.ndim else float(share)
 

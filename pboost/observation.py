@@ -5,7 +5,6 @@ What a builder takes as ``observation=``.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 
@@ -90,7 +89,7 @@ def flip(rate: float) -> Flip:
     >>> pb.observation.flip(0.1)
     Flip(rate=0.1)
     """
-    return Flip(check_number("rate", rate, least=0.0, most=math.nextafter(0.5, 0)))
+    return Flip(check_number("rate", rate, least=0.0, most=0.5, open_most=True))
 
 
 def half() -> Half:

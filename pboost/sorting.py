@@ -67,7 +67,7 @@ def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> 
     [1, 2, 0]
     """
     features = as_features(X)
-    check_has_rows(features)
+    check_has_rows(len(features.values))
     check_finite(features)
     if copy and np.shares_memory(features.values, X):
         features = Features(features.values.copy(), features.names)
@@ -113,7 +113,7 @@ def bin_columns(
     [[0, 0, 0, 1, 1, 1]]
     """
     features = as_features(X)
-    check_has_rows(features)
+    check_has_rows(len(features.values))
     check_finite(features)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
     weights = as_weights(sample_weight, len(features.values))

@@ -141,9 +141,9 @@ class EarlyStopping:
         X, y, weights = self._rows
         try:
             features = match_names(data.names, data.n_features, X)
-            check_has_rows(features)
-            check_finite(features)
             n = len(features.values)
+            check_has_rows(n)
+            check_finite(features)
             second, weight = is_second(data.labels, y, n), as_weights(weights, n)
         except (TypeError, ValueError) as error:
             raise type(error)(f"validation: {error}") from None

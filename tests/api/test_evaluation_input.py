@@ -1,5 +1,7 @@
 """Bad input of functions that take a fitted model: a clear error that names the argument."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -35,3 +37,24 @@ def test_no_model(function, value):
     with pytest.raises(TypeError, match=r"^model: expected a model such as fit_adaboost returns"):
         function(value)
     function(CHAIN)
+
+
+@pytest.mark.parametrize("model", [CHAIN, LINEAR], ids=["chain", "linear"])
+def test_means_of_no_rows(model):
+    for function in (
+        lambda A, y: pb.certificate(model, A, y),
+        lambda A, y: pb.margin_error(model, A, y, 0.1),
+        lambda A, y: pb.margin_bound(model, A, y, 0.1),
+    ):
+        with pytest.raises(ValueError, match=r"^X: expected at least one row"):
+            function(X[:0], Y[:0])
+        assert function(X[:1], Y[:1]) >= 0
+
+
+def test_ends_of_ranges_are_written_as_they_are():
+    for text, call in (
+        ("[0.0, 0.5)", lambda: pb.observation.flip(0.5)),
+        ("(0.0, 1.0)", lambda: pb.fit_boosted_tree(X, Y, nodes=2, target_certificate=1.0)),
+    ):
+        with pytest.raises(ValueError, match=re.escape(text)):
+            call()
