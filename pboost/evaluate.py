@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import walk
 from pboost.additive import AdditiveModel, Model
-from pboost.checks import as_weights, check_choice, check_finite, check_has_rows
+from pboost.checks import as_weights, check_choice, check_finite, check_has_rows, check_integer
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.matching import (
     as_graph,
@@ -58,9 +58,10 @@ def decision_function(
         the answers assumed in training. "sample": the mean over random walks with those answers;
         oracles are asked anew in each.
     rng : None, int or numpy.random.Generator
-        For ``route="sample"``; the same seed gives the same answers for any number of threads.
+        For ``route="sample"``, the only one that draws; the same seed gives the same answers for
+        any number of threads.
     draws : int
-        For ``route="sample"``: walks per row.
+        For ``route="sample"``: walks per row; other routes take 1 only.
     sigma : float, or array_like of shape (d,) or (n, d), optional
         For gaussian models and routes other than "hard": standard deviations of the errors of
         these rows, by the columns of X as given. Default: those of the training data, unless
@@ -93,6 +94,8 @@ def decision_function(
     check_choice("route", route, ROUTES)
     if route == "hard" and sigma is not None:
         raise ValueError('sigma: route="hard" does not depend on it; see route="expected"')
+    if check_integer("draws", draws, least=1) > 1 and route != "sample":
+        raise ValueError(f'draws: expected 1 with route={route!r}; random walks are route="sample"')
     if isinstance(model, AdditiveModel):
         match_sigma(model, X, sigma)
         return model.score(input_values(model, X))  # its answers are exact: all routes agree

@@ -51,6 +51,21 @@ def test_means_of_no_rows(model):
         assert function(X[:1], Y[:1]) >= 0
 
 
+@pytest.mark.parametrize("model", [CHAIN, LINEAR], ids=["chain", "linear"])
+@pytest.mark.parametrize("route", ["hard", "expected"])
+def test_walks_belong_to_one_route(model, route):
+    with pytest.raises(ValueError, match=rf"^draws: .*{route}"):
+        pb.decision_function(model, X, route, draws=2)
+    assert pb.decision_function(model, X, "sample", draws=2).shape == (60,)
+
+
+@pytest.mark.parametrize("route", ["hard", "expected", "sample"])
+@pytest.mark.parametrize("draws", [0, -1, 1.5, True])
+def test_bad_draws(route, draws):
+    with pytest.raises((ValueError, TypeError), match=r"^draws: expected an integer"):
+        pb.decision_function(CHAIN, X, route, draws=draws)
+
+
 def test_ends_of_ranges_are_written_as_they_are():
     for text, call in (
         ("[0.0, 0.5)", lambda: pb.observation.flip(0.5)),
