@@ -133,6 +133,10 @@ def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -
             + (f"; missing: {', '.join(missing)}" if missing else "")
             + (f"; unknown: {', '.join(unknown)}" if unknown else "")
         )
+    if len(set(names)) < len(names):
+        raise ValueError(
+            "X: two columns have the same name, so that they must stand as in training"
+        )
     return [found.index(name) for name in names]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.checks import INT32_MAX, is_frame
+from pboost.checks import INT32_MAX, column_names, is_frame
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +56,7 @@ def as_rows(X: Any) -> Rows:
             f"X: expected an array or a data frame, got {type(X).__name__}, which holds no rows"
         )
     if is_frame(X):
-        names = tuple(map(str, getattr(X, "column_names", X.columns)))
+        names = column_names(X)
         rows = Rows(X, len(X), len(names), names, None)
     else:
         X = as_array(X)

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import pboost as pb
@@ -64,6 +65,25 @@ def test_walks_belong_to_one_route(model, route):
 def test_bad_draws(route, draws):
     with pytest.raises((ValueError, TypeError), match=r"^draws: expected an integer"):
         pb.decision_function(CHAIN, X, route, draws=draws)
+
+
+class FirstColumn:
+    """Answers by the sign of the first column."""
+
+    def fit(self, X, y, sample_weight):
+        pass
+
+    def predict_proba(self, X):
+        p = (np.asarray(X)[:, 0] > 0).astype(float)
+        return np.stack([1 - p, p], axis=1)
+
+
+def test_two_columns_of_one_name_cannot_be_put_in_order():
+    frame = pd.DataFrame(X, columns=["a", "a", "b"])
+    model = pb.fit_adaboost(frame, Y, rounds=1, weak=pb.weak.from_estimator(FirstColumn()))
+    assert pb.predict(model, frame).shape == (60,)
+    with pytest.raises(ValueError, match=r"^X: two columns have the same name"):
+        pb.predict(model, frame.iloc[:, [2, 1, 0]])
 
 
 def test_ends_of_ranges_are_written_as_they_are():
