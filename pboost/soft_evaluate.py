@@ -143,9 +143,12 @@ def _classes(model: DecisionGraph, y: ArrayLike | None, n: int) -> NDArray[np.ui
     if y is not None:
         return is_second_label(model, y, n).astype(np.uint8)
     if model.needs_class:
-        kind = model.settings.get("observation", {}).get("kind", "these")
+        kind = model.settings.get("observation", {}).get("kind")
+        # Of a model that was continued, they may be those of the later nodes only.
+        known = kind is not None and "continued" not in model.settings
         raise ValueError(
-            f"model: {kind!r} answers depend on the class of a row, which is unknown here: "
+            f"model: {repr(kind) if known else 'its'} answers depend on the class of a row, which "
+            "is unknown here: "
             'give y to reach(), and evaluate the model with route="hard"'
         )
     return np.zeros(n, dtype=np.uint8)

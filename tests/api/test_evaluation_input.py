@@ -67,6 +67,20 @@ def test_bad_draws(route, draws):
         pb.decision_function(CHAIN, X, route, draws=draws)
 
 
+def test_answers_that_depend_on_the_class_only_since_the_model_was_continued():
+    """The model's own settings name answers that do not; the error must not name them."""
+    model = pb.continue_fit(CHAIN, X, Y, nodes=3, observation=pb.observation.adatree2())
+    for function in (
+        lambda: pb.reach(model, X),
+        lambda: pb.decision_function(model, X, "expected"),
+        lambda: pb.decision_function(model, X, "sample"),
+    ):
+        with pytest.raises(ValueError, match=r"^model: .*depend on the class") as caught:
+            function()
+        assert "exact" not in str(caught.value)
+    assert pb.reach(model, X, Y).shape == (60, model.n_nodes)
+
+
 class FirstColumn:
     """Answers by the sign of the first column."""
 
