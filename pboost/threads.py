@@ -18,6 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
+from pboost.checks import check_integer
+
 T = TypeVar("T")
 
 #: Cells (rows times features) below which a second thread costs more than it gains.
@@ -88,9 +90,7 @@ def resolve_threads(n_threads: int | None, cells: int) -> int:
         )
         wish = 1 if in_worker else available_threads()
     else:
-        if isinstance(n_threads, bool) or not isinstance(n_threads, int) or n_threads < 1:
-            raise ValueError(f"n_threads: expected a positive integer or None, got {n_threads!r}")
-        wish = min(n_threads, available_threads())
+        wish = min(check_integer("n_threads", n_threads, least=1), available_threads())
     return max(1, min(wish, cells // MIN_CELLS))
 
 

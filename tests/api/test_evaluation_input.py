@@ -107,3 +107,11 @@ def test_ends_of_ranges_are_written_as_they_are():
     ):
         with pytest.raises(ValueError, match=re.escape(text)):
             call()
+
+
+def test_numbers_of_threads_are_integers_of_any_kind():
+    model = pb.fit_adaboost(X, Y, rounds=3, n_threads=np.int64(1))
+    assert (model.vote == CHAIN.vote).all()
+    for value, error in ((0, ValueError), (True, TypeError), (1.5, TypeError)):
+        with pytest.raises(error, match=r"^n_threads"):
+            pb.fit_adaboost(X, Y, rounds=3, n_threads=value)
