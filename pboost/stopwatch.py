@@ -103,7 +103,8 @@ class StopwatchObserver(Observer):
         except Exception as error:
             raise RuntimeError(f"{where}: the clock failed: {error!r}") from error
         if not (math.isfinite(now) and now >= before):
-            raise RuntimeError(f"{where}: expected a time not before {before}, got {now}")
+            least = "" if before == -math.inf else f" not before {before}"
+            raise RuntimeError(f"{where}: expected a finite time{least}, got {now}")
         return now
 
 

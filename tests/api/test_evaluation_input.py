@@ -115,3 +115,9 @@ def test_numbers_of_threads_are_integers_of_any_kind():
     for value, error in ((0, ValueError), (True, TypeError), (1.5, TypeError)):
         with pytest.raises(error, match=r"^n_threads"):
             pb.fit_adaboost(X, Y, rounds=3, n_threads=value)
+
+
+def test_a_clock_that_is_not_finite():
+    noisy = pb.observation.sampled("stopwatch", clock=lambda: float("nan"))
+    with pytest.raises(RuntimeError, match=r"^clock: round 1: expected a finite time, got nan"):
+        pb.fit_adaboost(X, Y, rounds=3, observation=noisy, rng=0)
