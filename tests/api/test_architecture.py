@@ -74,6 +74,16 @@ def run(code):
     )
 
 
+# Documentation
+
+
+@needs_source
+def test_every_module_is_in_the_layout():
+    page = (ROOT / "docs" / "dev" / "architecture.rst").read_text(encoding="utf-8")
+    names = {path.name for path in SOURCE.glob("*.py")} - {"_version.py"}
+    assert [name for name in sorted(names) if name not in page] == []
+
+
 # Imports
 
 
