@@ -111,6 +111,11 @@ def fit_adaboost(
     ------
     ValueError, TypeError
         If the data or an option is not as described; the message names the argument.
+    NotImplementedError
+        If `validation` is given with weak learners that are functions.
+    RuntimeError
+        If a function of yours fails, a weak learner or an estimator, or the clock of a
+        stopwatch; the message says which weak classifier or round.
 
     References
     ----------

@@ -108,6 +108,11 @@ def fit_boosted_tree(
     ------
     ValueError, TypeError
         If the data or an option is not as described; the message names the argument.
+    NotImplementedError
+        If `validation` is given with weak learners that are functions.
+    RuntimeError
+        If a function of yours fails, a weak learner or an estimator; the message says which weak
+        classifier.
 
     References
     ----------
