@@ -339,7 +339,9 @@ def certificate(
         loss = np.exp(np.where(second, -score, score))
     else:
         loss = expectation(as_graph(model), X, second, sigma)[1]
-    return float(np.average(loss, weights=weights))
+    # Scaled, since the sum of the weights need not be a finite number.
+    importance = None if weights is None else weights / weights.max()
+    return float(np.average(loss, weights=importance))
 
 
 def _plain(model: DecisionGraph, X: Any) -> NDArray[Any]:
