@@ -116,8 +116,13 @@ class Projections(Inputs):
 
         `sigma` (…, d) are those of the columns of X.
         """
-        squares = (sigma[..., self.index] * self.coefficient) ** 2
-        found: FloatArray = np.sqrt(np.add.reduceat(squares, self.start[:-1], axis=-1))
+        terms, first = sigma[..., self.index] * self.coefficient, self.start[:-1]
+        with np.errstate(over="ignore", under="ignore"):
+            found: FloatArray = np.sqrt(np.add.reduceat(terms**2, first, axis=-1))
+        least, most = 1e-140, 1e140  # beyond them squares are inexact, 0 or infinite
+        if found.min(initial=1.0) < least or found.max(initial=1.0) > most:
+            slow = np.hypot.reduceat(np.abs(terms), first, axis=-1)
+            found = np.where((found < least) | (found > most), slow, found)
         return found
 
     def columns_read(self) -> tuple[IntArray, IntArray]:

@@ -128,3 +128,21 @@ def test_certificate_of_weights_of_any_size(weight):
     model = pb.fit_adaboost(X, Y, rounds=3, sample_weight=np.full(60, weight))
     found = pb.certificate(model, X, Y, sample_weight=np.full(60, weight))
     assert found == pytest.approx(pb.certificate(model), rel=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_errors_of_projections_in_any_unit(unit):
+    """Of numbers whose squares are 0 or infinite."""
+    weak = pb.weak.affine(directions=8)
+    fits = [
+        pb.fit_boosted_tree(
+            X[:, :2] * scale, Y, nodes=5, weak=weak, observation=pb.observation.gaussian(scale / 4)
+        )
+        for scale in (1.0, unit)
+    ]
+    np.testing.assert_allclose(fits[1].vote, fits[0].vote, rtol=1e-6)
+    np.testing.assert_allclose(
+        pb.decision_function(fits[1], X[:, :2] * unit, "expected"),
+        pb.decision_function(fits[0], X[:, :2], "expected"),
+        rtol=1e-6,
+    )
