@@ -24,6 +24,7 @@ from pboost.io import load, save
 from pboost.margin import margin_bound, margin_error, margins, normalised_margins
 from pboost.margin_curves import logistic_margin_curve, margin_curve, plot_margin_curve
 from pboost.matryoshka import fit_matryoshka
+from pboost.oblique_tree import fit_oblique_tree
 from pboost.pruning import prefix
 from pboost.soft_evaluate import reach
 from pboost.sorting import bin_columns, sort_columns
@@ -56,6 +57,7 @@ __all__ = [
     "fit_adaboost_real",
     "fit_boosted_tree",
     "fit_matryoshka",
+    "fit_oblique_tree",
     "fit_one_hot",
     "fit_topdown_tree",
     "generic",

@@ -54,8 +54,8 @@ class AdditiveModel:
         return self.n_features
 
     def cost(self, unit: str) -> float:
-        """Return what evaluating a row costs, in weak hypotheses ("nodes") or "features"."""
-        return float(self.record.cost[-1]) if unit == "nodes" else float(self.n_features)
+        """Return what evaluating a row costs, in "features", else in weak hypotheses."""
+        return float(self.n_features) if unit == "features" else float(self.record.cost[-1])
 
     def terms(self, values: NDArray[Any]) -> Iterator[FloatArray]:
         """Yield what each round adds to the decision values of rows (n, d)."""

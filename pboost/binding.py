@@ -14,6 +14,7 @@ import numpy as np
 from pboost.answers import Observer, TableObserver
 from pboost.data import TrainingData
 from pboost.graph import DecisionGraph
+from pboost.linear_search import LinearSearch
 from pboost.noisy_search import GaussianObserver, Noise, NoisyStumpSearch
 from pboost.observation import adatree2, exact, flip, half, uniform
 from pboost.observation_models import (
@@ -25,11 +26,13 @@ from pboost.observation_models import (
 )
 from pboost.oracle_search import OracleSampler, OracleSearch
 from pboost.sampling import SampledObserver
+from pboost.separator_search import SeparatorSearch
 from pboost.stump_search import StumpSearch
 from pboost.threads import Workers
 from pboost.weak import affine, stump
-from pboost.weak_learners import ColumnLearner, RowLearner, Weak, check_weak
+from pboost.weak_learners import ColumnLearner, Linear, RowLearner, Separator, Weak, check_weak
 from pboost.weak_real import RealLearner
+from pboost.weak_search import WeakSearch
 
 #: What makes the weak learners that compare columns, by the kind that settings name.
 LEARNERS: dict[str, Callable[..., ColumnLearner]] = {"stump": stump, "affine": affine}
@@ -71,6 +74,11 @@ def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> None:
                 "observation: oracles and estimators have answers of their own to be sampled: "
                 f"expected of=exact(), got {observation.of!r}"
             )
+    if isinstance(_source_of(observation), Gaussian) and isinstance(weak, Separator | Linear):
+        raise ValueError(
+            "observation: 'gaussian' compares columns that are known before the first node, got "
+            "separators or linear weak classifiers, which are made at the nodes"
+        )
     is_exact = isinstance(weak, ColumnLearner) and weak.search == "exact"
     if isinstance(_source_of(observation), Gaussian) and is_exact:
         raise ValueError(
@@ -140,16 +148,23 @@ def bind(
             certain = bind_table(observation.of, oracles)
             return OracleSampler(observation, certain, oracles, generator)
         return bind_table(observation, oracles)
-    assert isinstance(weak, ColumnLearner)
-    if isinstance(observation, Gaussian):
-        return GaussianObserver(NoisyStumpSearch(data, weak, Noise(data, observation), workers))
     if isinstance(observation, Sampled):
         of = bind(data, weak, observation.of, workers, generator)
         return SampledObserver(observation, of, generator)
-    return bind_table(observation, StumpSearch(data, weak, workers))
+    search: WeakSearch
+    if isinstance(weak, Separator):
+        search = SeparatorSearch(data, weak, workers)
+    elif isinstance(weak, Linear):
+        search = LinearSearch(data, weak, workers)
+    else:
+        assert isinstance(weak, ColumnLearner)
+        if isinstance(observation, Gaussian):
+            return GaussianObserver(NoisyStumpSearch(data, weak, Noise(data, observation), workers))
+        search = StumpSearch(data, weak, workers)
+    return bind_table(observation, search)
 
 
-def bind_table(observation: Observation, search: StumpSearch | OracleSearch) -> TableObserver:
+def bind_table(observation: Observation, search: WeakSearch) -> TableObserver:
     """Return the observer of an observation model of tables."""
     assert isinstance(observation, TableObservation)
     return TableObserver(observation, search)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.adaboost import Chain
 from pboost.answers import Tables
 from pboost.binding import as_searched, bind, check_pair, stored_observation, stored_weak
+from pboost.chain_growth import Chain
 from pboost.checks import INT32_MAX, check_choice, is_frame
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData, prepare
@@ -43,6 +43,7 @@ from pboost.observation_models import (
 from pboost.oracles import Oracles
 from pboost.projections import Projections, single_columns
 from pboost.rng import as_generator
+from pboost.separators import Separators
 from pboost.soft_evaluate import tables
 from pboost.soft_growth import SoftTree
 from pboost.threads import Workers, resolve_threads
@@ -260,6 +261,13 @@ def _check_model(model: Any) -> DecisionGraph:
         raise NotImplementedError(
             "model: weak classifiers that are functions cannot be continued: what they answered in "
             "training is not kept"
+        )
+    learner = model.settings.get("weak")
+    is_linear = isinstance(learner, Mapping) and learner.get("kind") == "linear"
+    if is_linear or isinstance(model.inputs, Separators):
+        raise NotImplementedError(
+            "model: separators and linear weak classifiers cannot be continued: they are trained "
+            "at the nodes, and data have no columns of them to look them up in"
         )
     if model.is_estimated:
         raise NotImplementedError(

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost import projections, separators
 from pboost.checks import Features, as_features, as_labels, as_weights, check_finite
 from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns
 from pboost.graph import IntArray
-from pboost.inputs import Inputs
+from pboost.inputs import GrownInputs, Inputs
 from pboost.projections import Projections
 from pboost.rows import Rows, as_rows
 from pboost.sorting import binned_columns, sorted_columns, to_fixed_point
-from pboost.weak_learners import Affine, ColumnLearner, RowLearner, Weak
+from pboost.weak_learners import Affine, ColumnLearner, Linear, RowLearner, Separator, Weak
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +56,8 @@ class TrainingData:
     source_rows : ndarray of int32, shape (n,)
         Row of `source` that each row stands for.
     inputs : Inputs or None
-        What `columns` hold, where it is not the columns of X.
+        What nodes compare, where it is not columns of X: `columns` then hold projections, or, where
+        they are made at the nodes, the columns of X.
     given : Rows or None
         X as given, for weak learners that read rows; `columns` are then empty.
     """
@@ -136,6 +138,8 @@ def prepare(X: Any, y: Any, sample_weight: Any, weak: Weak, n_threads: int | Non
     """
     if isinstance(weak, RowLearner):
         return _prepare_rows(X, y, sample_weight)
+    if isinstance(weak, Separator | Linear):
+        return _prepare_grown(X, y, sample_weight, weak, n_threads)
     assert isinstance(weak, ColumnLearner)
     is_columns = isinstance(X, SortedColumns | BinnedColumns)
     features = None if is_columns else as_features(X)
@@ -172,6 +176,17 @@ def prepare(X: Any, y: Any, sample_weight: Any, weak: Weak, n_threads: int | Non
     )  # fmt: skip
 
 
+def _prepare_grown(
+    X: Any, y: Any, sample_weight: Any, weak: Separator | Linear, n_threads: int | None
+) -> TrainingData:
+    """Arrange the arguments of a builder for learners that make what nodes compare on the way."""
+    data = prepare(X, y, sample_weight, weak.stump, n_threads)
+    if data.source is None:
+        raise _no_values("that are separators or linear")
+    kind = separators if isinstance(weak, Separator) else projections
+    return replace(data, inputs=GrownInputs(kind.joined))
+
+
 def _projections(
     source: NDArray[Any] | None,
     source_rows: NDArray[np.int32],
@@ -183,12 +198,17 @@ def _projections(
     if not isinstance(weak, Affine):
         return None
     if source is None:
-        raise ValueError(
-            "X: expected a matrix, a data frame or SortedColumns for weak classifiers that are "
-            "affine, got BinnedColumns, which do not hold the values that are added up"
-        )
+        raise _no_values("that are affine")
     return weak.projections(
         source, source_rows, None if weights is None else _scaled(weights[rows])
+    )
+
+
+def _no_values(kind: str) -> ValueError:
+    """Return what is raised where nodes compare what is made of values, and these are not known."""
+    return ValueError(
+        f"X: expected a matrix, a data frame or SortedColumns for weak classifiers {kind}, "
+        "got BinnedColumns, which do not hold the values that are added up"
     )
 
 

@@ -27,11 +27,12 @@ from pboost.oracle_evaluate import asks_functions, hard_exits, refuse_oracles, w
 from pboost.passages import Here, Take, passages
 from pboost.projections import Projections
 from pboost.rng import Seed
+from pboost.separators import Separators
 from pboost.soft_evaluate import expectation, expected_score, sampled_score
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
-UNITS = ("nodes", "features")
+UNITS = ("nodes", "features", "stumps")
 ROUTES = ("hard", "expected", "sample")
 
 
@@ -203,12 +204,17 @@ def staged_decision_function(model: Model, X: Any) -> Iterator[FloatArray]:
         rows = match_rows(model, X)
         return _stages(model, rows.n_rows, hard_exits(model, rows))
     values = input_values(model, X)
+    return _stages(model, len(values), _hard(model, values))
+
+
+def _hard(model: DecisionGraph, values: FloatArray) -> Take:
+    """Return what takes the exits on whose side rows lie, given what nodes compare."""
 
     def take(node: int, here: Here) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = values[here, model.feature[node]] > model.threshold[node]
         return found
 
-    return _stages(model, len(values), take)
+    return take
 
 
 def _stages(model: DecisionGraph, n: int, take: Take) -> Iterator[FloatArray]:
@@ -232,8 +238,9 @@ def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
-    unit : {"nodes", "features"}
-        Count the weak classifiers evaluated (comparisons), or the distinct features read.
+    unit : {"nodes", "features", "stumps"}
+        Count the weak classifiers evaluated (comparisons), or the distinct features read, or the
+        weak classifiers evaluated with the stumps of each separator counted one by one.
 
     Returns
     -------
@@ -252,10 +259,13 @@ def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
     check_model(model)
     if isinstance(model, AdditiveModel):
         return np.full(len(input_values(model, X)), model.cost(unit))
+    is_separated = isinstance(model.inputs, Separators)
     # No two nodes ask the same function.
-    if unit == "nodes" or asks_functions(model):
+    if unit == "nodes" or asks_functions(model) or (unit == "stumps" and not is_separated):
         return _walk(model, X, True)[1]
     values = input_values(model, X)
+    if unit == "stumps":
+        return _stumps(model, values)
     columns = np.arange(model.n_features + 1, dtype=np.int32)
     start, index = (columns, columns) if model.inputs is None else model.inputs.columns_read()
     last_row = np.full(model.n_features, -1, dtype=np.int32)
@@ -263,6 +273,15 @@ def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
     walk.count_features(
         values, model.feature, model.threshold, model.next, start, index, last_row, count
     )
+    return count
+
+
+def _stumps(model: DecisionGraph, values: FloatArray) -> FloatArray:
+    """Return how many stumps the separators on the path of each row have."""
+    assert isinstance(model.inputs, Separators)
+    size, count = model.inputs.stumps[model.feature], np.zeros(len(values))
+    for node, (here, _) in enumerate(passages(model, len(values), _hard(model, values))):
+        count[here] += size[node]
     return count
 
 
@@ -349,7 +368,7 @@ def _plain(model: DecisionGraph, X: Any) -> NDArray[Any]:
 
     A matrix that has these columns is returned at once.
     """
-    if model.inputs is not None and not isinstance(model.inputs, Projections):
+    if model.inputs is not None and not isinstance(model.inputs, Projections | Separators):
         return input_values(model, X)
     if type(X) is np.ndarray and X.dtype in PLAIN and X.shape[1:] == (model.n_features,):
         return X
@@ -363,12 +382,13 @@ def _walk(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray, Flo
     values = _plain(model, X)
     n, d = values.shape
     projections = model.inputs.arrays() if isinstance(model.inputs, Projections) else None
+    separators = model.inputs.tables() if isinstance(model.inputs, Separators) else None
     width = d if projections is None else d + model.n_inputs
     score = np.empty(n)
     if n < walk.MANY and not counting:
         bad = walk.walk(
             values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
-            model.bias, d, 0, n, score, None, None, projections,
+            model.bias, d, 0, n, score, None, None, projections, separators,
         )  # fmt: skip
         if bad:
             check_finite(match_columns(model, X))
@@ -379,6 +399,7 @@ def _walk(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray, Flo
         bad: int = walk.walk(
             values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
             model.bias, d, start, stop, score, np.empty(width * walk.TILE_ROWS), count, projections,
+            separators,
         )  # fmt: skip
         return bad
 

@@ -23,6 +23,8 @@ from pboost.graph import FloatArray
 
 #: Orders in which the open exits of a tree are split.
 GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+#: Kinds of votes.
+VOTES = ("domain", "symmetric")
 #: Share of the mass by which two classes may differ and count as equal.
 TIE = 1e-12
 #: Votes below this change no weight.

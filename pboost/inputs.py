@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,3 +58,36 @@ class Inputs:
     def answer(self, name: str, value: float) -> str:
         """Return what was found for one row, in words, where it is no comparison; else nothing."""
         return ""
+
+    def at(self, X: NDArray[Any], rows: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return the numbers of the listed rows, (rows, n_inputs)."""
+        raise NotImplementedError
+
+
+class GrownInputs(Inputs):
+    """Numbers made in one fit, one by one; a model gets those that its nodes use.
+
+    `joined` makes one of several.
+    """
+
+    def __init__(self, joined: Callable[[Sequence[Any]], Inputs]) -> None:
+        self._joined = joined
+        self._grown: list[Inputs] = []
+
+    @property
+    def n_inputs(self) -> int:
+        """How many there are so far."""
+        return len(self._grown)
+
+    def add(self, single: Inputs) -> int:
+        """Keep one more; returns its number."""
+        self._grown.append(single)
+        return len(self._grown) - 1
+
+    def value(self, number: int, X: NDArray[Any], rows: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return one number of the listed rows."""
+        return self._grown[number].at(X, rows)[:, 0]
+
+    def select(self, kept: NDArray[np.int32]) -> Inputs:
+        """Return some of them."""
+        return self._joined([self._grown[k] for k in kept])

@@ -18,13 +18,14 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost import projections
+from pboost import projections, separators
 from pboost._archive import from_npy, list_members, read_member, to_npy
 from pboost._files import replace_file
 from pboost._version import __version__
 from pboost.additive import LINEAR_COLUMNS, HypothesisSum, LinearModel, Model
 from pboost.errors import ModelFileError
 from pboost.graph import COLUMNS, DecisionGraph, TrainingRecord
+from pboost.inputs import Inputs
 from pboost.oracles import Oracles
 
 __all__ = ["load", "save"]
@@ -55,6 +56,7 @@ _OPTIONAL: dict[str, dict[str, np.dtype[Any]]] = {
         "sigma": np.dtype("<f8"),
         "stages": np.dtype("<i4"),
         **{member: dtype for member, (_, dtype) in projections.MEMBERS.items()},
+        **{member: dtype for member, (_, dtype) in separators.MEMBERS.items()},
     },
     "linear": {},
 }
@@ -331,6 +333,14 @@ def _read_columns(
     return arrays
 
 
+def _inputs(arrays: Mapping[str, NDArray[Any]]) -> Inputs | None:
+    """What nodes compare, where it is not columns."""
+    found = [kind.from_members(arrays) for kind in (projections, separators)]
+    if None not in found:
+        raise ValueError("expected projections or separators, got both")
+    return found[0] or found[1]
+
+
 def _build(
     header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> DecisionGraph | LinearModel:
@@ -359,7 +369,7 @@ def _build(
         own: dict[str, Any] = {n: arrays[n] for n in _MEMBERS[kind] if n not in _COMMON}
         if kind == "decision-graph":
             own |= {name: arrays.get(name) for name in ("answer", "sigma")}
-            own["inputs"] = projections.from_members(arrays)
+            own["inputs"] = _inputs(arrays)
         return KINDS[kind](
             labels=arrays["labels"],
             n_features=header["n_features"],

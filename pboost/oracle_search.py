@@ -9,41 +9,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import reweight
 from pboost.answers import Observer, Reach
 from pboost.data import TrainingData
 from pboost.graph import FloatArray
 from pboost.observation_models import Sampled
 from pboost.oracles import Oracles, ask, probability, train
 from pboost.sampling import Counts, Invoke, Sample, SampledObserver, draw_key
+from pboost.side_search import NO_WEIGHT, SideCut, SideSearch
 from pboost.threads import Workers
 from pboost.weak_learners import Oracle, RowLearner
-from pboost.weak_search import Cut, WeakSearch, Weights
-
-#: Rows of less real weight are not there: kernels keep weights from becoming subnormal.
-NO_WEIGHT = 1e-250
+from pboost.weak_search import Weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OracleCut(Cut):
+class OracleCut(SideCut):
     """A trained weak classifier, asked once unless it is to be sampled.
 
     Attributes
     ----------
     function : callable or fitted estimator
         The classifier.
-    codes : ndarray of uint8, shape (n,)
-        Side of each row; empty if it has not been asked.
     generator : numpy.random.Generator
         To ask it with.
     """
 
     function: Any
-    codes: NDArray[np.uint8]
     generator: np.random.Generator
 
 
-class OracleSearch(WeakSearch):
+class OracleSearch(SideSearch):
     """Trains a user's weak learner.
 
     Parameters
@@ -92,12 +86,12 @@ class OracleSearch(WeakSearch):
         function = train(self._weak, X, y, share, training, self.where(number))
         if not self._asks:
             codes = np.empty(0, dtype=np.uint8)
-            return OracleCut(number, ((0.0, 0.0), (0.0, 0.0)), function, codes, asking)
+            return OracleCut(number, ((0.0, 0.0), (0.0, 0.0)), codes, function, asking)
         codes = self.codes(function, number, asking, weights)
-        masses = self._masses(codes, weights)
+        masses = self.masses(codes, weights)
         if not all(sum(side) > 0 for side in masses):
             return None
-        return OracleCut(number, masses, function, codes, asking)
+        return OracleCut(number, masses, codes, function, asking)
 
     def in_order(self, chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Return the chosen rows in the order in which the user gave them."""
@@ -151,33 +145,6 @@ class OracleSearch(WeakSearch):
             return mass
 
         return invoke
-
-    def _masses(
-        self, codes: NDArray[np.uint8], weights: Weights
-    ) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return the fixed-point masses (side, class)."""
-        middle, above = self.data.n_negative, weights.fixed * codes
-        negative, positive = int(above[:middle].sum()), int(above[middle:].sum())
-        n, p = weights.masses
-        return (float(n - negative), float(p - positive)), (float(negative), float(positive))
-
-    def sides(self, cut: OracleCut) -> NDArray[np.bool_]:
-        """Return whether each row's answer is +1."""
-        return cut.codes > 0
-
-    def reweight(
-        self, cut: OracleCut, factors: FloatArray, source: FloatArray, target: Weights
-    ) -> None:
-        """Multiply the source weight of each row by the factor (side, class) of its side."""
-
-        def work(start: int, stop: int) -> tuple[int, int]:
-            return reweight.reweight(
-                cut.codes, 0, False, self.data.n_negative, factors, target.scale, start, stop,
-                source, target.real, target.fixed,
-            )  # fmt: skip
-
-        parts = self.workers.run(work, self.data.n_rows)
-        target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
 
     def thresholds(self, cuts: Sequence[OracleCut]) -> FloatArray:
         """Return 0, between -1 and +1, or 1/2, between probabilities."""

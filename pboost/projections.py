@@ -111,6 +111,12 @@ class Projections(Inputs):
         project.project_pairs(X, rows, which, *self.arrays(), out)
         return out
 
+    def at(self, X: NDArray[Any], rows: NDArray[np.int32]) -> FloatArray:
+        """Return the projections of the listed rows, (rows, n_inputs)."""
+        out = np.empty((len(rows), self.n_inputs))
+        project.project_rows(X, rows, *self.arrays(), 0, out)
+        return out
+
     def projected(self, sigma: FloatArray) -> FloatArray:
         """Return the standard deviations of the projections, (…, n_inputs), of independent errors.
 
@@ -170,6 +176,11 @@ def from_terms(index: Sequence[Any], coefficient: Sequence[Any]) -> Projections:
     """Return projections, given the columns and the coefficients of each."""
     start = np.cumsum([0, *map(len, index)])
     return Projections(start, np.concatenate([[], *index]), np.concatenate([[], *coefficient]))
+
+
+def joined(parts: Sequence[Projections]) -> Projections:
+    """Return single projections as one."""
+    return from_terms([part.index for part in parts], [part.coefficient for part in parts])
 
 
 def single_columns(n_features: int) -> Projections:

@@ -255,7 +255,7 @@ class SoftTree:
         weights = self.weigh(exit_)
         self.release(exit_)
         # Both classes must have weight; what is left of absent rows is 0 in fixed point.
-        cut = self.observer.search.best(weights) if min(weights.masses) > 0 else None
+        cut = self.best(exit_, weights) if min(weights.masses) > 0 else None
         if cut is None:
             return None
         exit_.weights = weights.real
@@ -263,6 +263,13 @@ class SoftTree:
             cut, weights, lambda: side_masses(cut, weights) * class_factors(exit_.votes)
         )
         return Split(cut, answers, self.rule.step(answers.masses.tolist()))
+
+    def best(self, exit_: OpenExit, weights: Weights) -> Cut | None:
+        """Return the weak classifier for an exit."""
+        search = self.observer.search
+        if self.observer.is_exact:
+            return search.best_by_reach(weights, class_factors(exit_.votes))
+        return search.best(weights)
 
     def replay(self, model: DecisionGraph, tables: Tables) -> None:
         """Open the nodes of a tree as they are."""

@@ -7,7 +7,7 @@ the rows that arrive at it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -29,6 +29,7 @@ from pboost.data import TrainingData
 from pboost.evaluate import staged_decision_function
 from pboost.graph import ABOVE, BELOW, DecisionGraph, FloatArray
 from pboost.grow import Callback, StepRecord
+from pboost.inputs import GrownInputs
 from pboost.matching import is_second, match_names
 from pboost.pruning import prefix
 from pboost.sorting import to_fixed_point
@@ -39,6 +40,8 @@ PATIENCE = 50
 
 #: What builders take as `validation`.
 Validation: TypeAlias = tuple[Any, ...] | float | None
+#: Returns number k of some rows.
+Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]
 
 
 class EarlyStopping:
@@ -178,8 +181,8 @@ class Watch:
 
     Parameters
     ----------
-    values : ndarray, shape (n, n_inputs)
-        What nodes compare with thresholds, for the validation rows.
+    value : callable
+        Returns what a node compares with its threshold: (number, rows) to their values.
     second : ndarray of bool, shape (n,)
         Whether a row has the second label.
     weight : ndarray of float64, shape (n,), or None
@@ -199,14 +202,14 @@ class Watch:
 
     def __init__(
         self,
-        values: NDArray[Any],
+        value: Value,
         second: NDArray[np.bool_],
         weight: FloatArray | None,
         patience: int,
         callback: Callback | None,
     ) -> None:
-        n = len(values)
-        self._values, self._second = values, second
+        n = len(second)
+        self._value, self._second = value, second
         # In fixed point, so that equal errors are equal numbers.
         self._weight = to_fixed_point(np.ones(n) if weight is None else weight)[1]
         self._total = int(self._weight.sum())
@@ -223,7 +226,7 @@ class Watch:
         rows = [self._at.pop(exit_) for exit_ in record.parents]
         here = np.concatenate(rows) if rows else np.arange(len(self._score))
         # In float64, in which thresholds are compared wherever a model is evaluated.
-        above = self._values[here, record.feature].astype(np.float64) > record.threshold
+        above = self._value(record.feature, here).astype(np.float64) > record.threshold
         self._wrong -= self._mass_wrong(here)
         self._score[here] += np.where(above, record.votes[ABOVE], record.votes[BELOW])
         self._wrong += self._mass_wrong(here)
@@ -267,9 +270,14 @@ class Watch:
         return int(self._weight[self._second != (score > 0)].sum()) / self._total
 
 
-def values_read(data: TrainingData, features: Features) -> NDArray[Any]:
-    """Return what nodes trained on `data` compare with thresholds, for other rows."""
-    return features.values if data.inputs is None else data.inputs.values(features.values)
+def values_read(data: TrainingData, features: Features) -> Value:
+    """Return what tells what nodes trained on `data` compare with thresholds, for other rows."""
+    inputs = data.inputs
+    if isinstance(inputs, GrownInputs):
+        # There are none yet.
+        return lambda number, rows: inputs.value(number, features.values, rows.astype(np.int32))
+    values = features.values if inputs is None else inputs.values(features.values)
+    return lambda number, rows: values[rows, number]
 
 
 def _draw(rows: NDArray[np.intp], share: float, generator: np.random.Generator) -> NDArray[np.intp]:

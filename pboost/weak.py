@@ -8,18 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pboost.checks import check_choice, check_integer, check_number
+from pboost.checks import check_integer
 from pboost.weak_learners import (
-    CRITERIA,
-    SEARCHES,
     Affine,
     ColumnLearner,
     FromEstimator,
+    Linear,
     Oracle,
     RowLearner,
+    Separator,
     Stump,
     Weak,
+    checked_columns,
 )
+from pboost.weak_oblique import linear, separator
 from pboost.weak_real import Feature, Hypothesis, RealLearner, feature, hypothesis
 
 __all__ = [
@@ -28,16 +30,20 @@ __all__ = [
     "Feature",
     "FromEstimator",
     "Hypothesis",
+    "Linear",
     "Oracle",
     "RealLearner",
     "RowLearner",
+    "Separator",
     "Stump",
     "Weak",
     "affine",
     "feature",
     "from_estimator",
     "hypothesis",
+    "linear",
     "oracle",
+    "separator",
     "stump",
 ]
 
@@ -90,7 +96,7 @@ def stump(
     >>> pb.weak.stump("gini", min_count=5)
     Stump(criterion='gini', search='auto', max_bins=256, min_weight=0.0, min_count=5)
     """
-    return Stump(*_checked(criterion, search, max_bins, min_weight, min_count))
+    return Stump(*checked_columns(criterion, search, max_bins, min_weight, min_count))
 
 
 def affine(
@@ -171,23 +177,10 @@ def affine(
     node 0: -0.7071*x[0] + 0.7071*x[1] <= 0: vote +4.2587, out; else vote -4.2587, out
     """
     return Affine(
-        *_checked(criterion, search, max_bins, min_weight, min_count),
+        *checked_columns(criterion, search, max_bins, min_weight, min_count),
         check_integer("directions", directions, least=1),
         check_integer("terms", terms, least=2),
         check_integer("seed", seed, least=0),
-    )
-
-
-def _checked(
-    criterion: str, search: str, max_bins: int, min_weight: float, min_count: int
-) -> tuple[str, str, int, float, int]:
-    """Return the options of all weak learners that compare columns, in the order of the fields."""
-    return (
-        check_choice("criterion", criterion, CRITERIA),
-        check_choice("search", search, SEARCHES),
-        check_integer("max_bins", max_bins, least=2, most=256),
-        check_number("min_weight", min_weight, least=0.0, most=0.5),
-        check_integer("min_count", min_count, least=1),
     )
 
 

@@ -5,6 +5,7 @@ What users call is in `pboost.weak`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.checks import check_choice, check_integer, check_number
 from pboost.projections import (
     Projections,
     grid_of_directions,
@@ -95,6 +97,37 @@ class Affine(ColumnLearner):
 
 
 @dataclass(frozen=True, slots=True)
+class Separator(Weak):
+    """A weak classifier that is the sign of a sum of stumps; made by `separator`."""
+
+    stumps: int
+    smoothing: float
+    learning_rate: float
+    votes: str
+    stump: Stump
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as plain values, for the model's record of how it was made."""
+        return {"kind": "separator", **asdict(self), "stump": self.stump.settings()}
+
+
+@dataclass(frozen=True, slots=True)
+class Linear(Weak):
+    """A weak classifier that compares a sum of columns, found at the node; made by `linear`."""
+
+    dense_gain: float
+    pairs: int
+    seed: int
+    stump: Stump
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as plain values, for the model's record of how it was made."""
+        gain = None if self.dense_gain == math.inf else self.dense_gain
+        own = {"dense_gain": gain, "pairs": self.pairs, "seed": self.seed}
+        return {"kind": "linear", **own, "stump": self.stump.settings()}
+
+
+@dataclass(frozen=True, slots=True)
 class RowLearner(Weak):
     """Weak learners that are given rows of X as they are, and answer for rows."""
 
@@ -127,3 +160,16 @@ def check_weak(weak: Any) -> Weak:
     if not isinstance(weak, Weak):
         raise TypeError(f"weak: expected one of pboost.weak, got {weak!r}")
     return weak
+
+
+def checked_columns(
+    criterion: str, search: str, max_bins: int, min_weight: float, min_count: int
+) -> tuple[str, str, int, float, int]:
+    """Return the options of all weak learners that compare columns, in the order of the fields."""
+    return (
+        check_choice("criterion", criterion, CRITERIA),
+        check_choice("search", search, SEARCHES),
+        check_integer("max_bins", max_bins, least=2, most=256),
+        check_number("min_weight", min_weight, least=0.0, most=0.5),
+        check_integer("min_count", min_count, least=1),
+    )

@@ -76,6 +76,13 @@ class WeakSearch:
         """Return the weak classifier for rows of these weights, None where there is none."""
         raise NotImplementedError
 
+    def best_by_reach(self, weights: Weights, by_class: FloatArray) -> Cut | None:
+        """Return the weak classifier for a node of a tree of exact answers.
+
+        The weights times `by_class` are reach masses, with which some learners train.
+        """
+        return self.best(weights)
+
     def cut_at(self, feature: int, threshold: float, weights: Weights) -> Cut:
         """Return a stored weak classifier as a cut of these rows, with their masses."""
         raise NotImplementedError

@@ -22,6 +22,7 @@ def walk(
     tile: Array | None = None,
     count: Array | None = None,
     projections: tuple[Array, Array, Array] | None = None,
+    separators: tuple[Array, Array, Array, Array, Array] | None = None,
 ) -> int: ...
 def count_features(
     X: Array,

@@ -8,11 +8,13 @@ x > threshold.
 Arrays: feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote (n_nodes, 2) as in
 `DecisionGraph`; score (n,) OUT; count (n,) OUT or None. Where nodes compare projections of a row,
 a chain projects a tile at a time, and other graphs make each projection when a node needs it.
+Separators are always made where a node needs them.
 """
 from libc.string cimport memset
 
 from pboost._core._project cimport Projections, project, project_block, projections_of
 from pboost._core._rows cimport Rows, read, rows_of
+from pboost._core._separate cimport Separators, separate, separators_of
 from pboost._core.types cimport int32_t
 
 cdef extern from "walk_simd.h":
@@ -48,15 +50,18 @@ cdef struct Graph:
     bint is_chain
     double bias
     const Projections* projections
+    const Separators* separators
 
 
 cdef inline double compared(
     const Graph* graph, const Rows* X, const char* row, Py_ssize_t node
 ) noexcept nogil:
     """The number of a row that a node compares with its threshold."""
-    if graph.projections == NULL:
-        return read(X, row, graph.feature[node])
-    return project(graph.projections, X, row, graph.feature[node])
+    if graph.projections != NULL:
+        return project(graph.projections, X, row, graph.feature[node])
+    if graph.separators != NULL:
+        return separate(graph.separators, X, row, graph.feature[node])
+    return read(X, row, graph.feature[node])
 
 
 cdef int load_tile(const Rows* X, Py_ssize_t start, Py_ssize_t rows, double* tile) noexcept nogil:
@@ -150,7 +155,7 @@ cdef int walk_rows(
         rows = min(TILE, stop - i)
         if load_tile(X, i, rows, tile):
             return 1
-        if graph.is_chain and count == NULL:
+        if graph.is_chain and graph.separators == NULL and count == NULL:
             walk_chain(graph, tile, X.d, rows, score + i)
         else:
             walk_graph(
@@ -164,23 +169,29 @@ def walk(
     X, const int32_t[::1] feature, const double[::1] threshold, const int32_t[:, ::1] next_,
     const double[:, ::1] vote, bint is_chain, double bias, Py_ssize_t n_features,
     Py_ssize_t start, Py_ssize_t stop, double[::1] score, double[::1] tile=None,
-    double[::1] count=None, projections=None,
+    double[::1] count=None, projections=None, separators=None,
 ):
     """Evaluate rows start..stop-1 of X (n, n_features), float64 or float32, any strides.
 
     OUT score (n,), count (n,) if it is wanted; WORK tile (n_features * 64,), not needed below
     `MANY` rows without count. Where nodes compare projections: their arrays (start, index,
-    coefficient), and a chain needs 64 more places in the tile for each of them. Returns 1, with the outputs unfinished, if a value is not finite,
-    else 0.
+    coefficient), and a chain needs 64 more places in the tile for each of them. Where they compare
+    separators: theirs (start, column, first, edge, value). Returns 1, with the outputs unfinished, if
+    a value is not finite, else 0.
     """
     cdef Rows rows = rows_of(X)
     cdef Projections p
+    cdef Separators s
     cdef Graph graph
     cdef Py_ssize_t n = rows.n, width = rows.d
     cdef double* work
     cdef double* counts
     cdef int bad
-    graph.projections = NULL
+    graph.projections, graph.separators = NULL, NULL
+    if separators is not None:
+        step_of, column, first_edge, edge, value = separators
+        s = separators_of(step_of, column, first_edge, edge, value)
+        graph.separators = &s
     if projections is not None:
         first_term, index, coefficient = projections
         p = projections_of(first_term, index, coefficient)

@@ -36,7 +36,8 @@ from pboost.io import load, save
 from pboost.matryoshka import fit_matryoshka
 from pboost.topdown import fit_topdown_tree
 from pboost.validation import cross_validate
-from pboost.weak import Weak, affine, feature, stump
+from pboost.weak import affine, feature, separator, stump
+from pboost.weak_learners import Weak
 
 BUILDERS: dict[str, Callable[..., Model]] = {
     "adaboost": fit_adaboost,
@@ -127,7 +128,9 @@ def _weak(options: Namespace) -> Weak:
     choices: dict[str, Any] = {name: given[name] for name in names if name in given}
     if kind == "feature":
         return feature()
-    return affine(**choices, seed=options.seed) if kind == "affine" else stump(**choices)
+    if kind == "affine":
+        return affine(**choices, seed=options.seed)
+    return separator(**choices) if kind == "separator" else stump(**choices)
 
 
 def _observation(options: Namespace) -> observation.Observation:

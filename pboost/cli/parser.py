@@ -26,7 +26,7 @@ NOT_OF: dict[str, tuple[str, ...]] = {
 }
 #: Options that only some weak classifiers have, as `dest` names; the default first.
 WEAK_OPTIONS: dict[str, tuple[str, ...]] = {
-    "stump": (), "affine": ("directions", "terms"), "feature": (),
+    "stump": (), "affine": ("directions", "terms"), "feature": (), "separator": ("stumps",),
 }  # fmt: skip
 #: Sizes used where none is given.
 DEFAULT_SIZE: dict[str, Any] = {
@@ -185,6 +185,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
            "topdown, feature only with adaboost-real")  # fmt: skip
     option(every, "--directions", type=_count, metavar="N", help="of --weak affine")
     option(every, "--terms", type=_terms, metavar="N", help="columns in a sum, likewise")
+    option(every, "--stumps", type=_count, metavar="N", help="of --weak separator")
     criteria = ("kearns-mansour", "gini", "entropy", "error")
     option(every, "--criterion", choices=criteria, help="of stumps; not with topdown")
     option(every, "--search", choices=("auto", "exact", "binned"))

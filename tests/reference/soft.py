@@ -70,9 +70,9 @@ class Setting:
     def __init__(
         self, X, y, *, observation="exact", rate=0.0, criterion="kearns-mansour", votes="domain",
         smoothing=1e-4, learning_rate=1.0, sample_weight=None, max_bins=None,
-        min_weight=0.0, min_count=1, sampling=None, sigma=None,
+        min_weight=0.0, min_count=1, sampling=None, sigma=None, learner=None,
     ):  # fmt: skip
-        self.sampling = sampling
+        self.sampling, self.learner = sampling, learner
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
         keep = weight > 0
         self.X, self.y = np.asarray(X, dtype=np.float64)[keep], np.asarray(y)[keep]
@@ -97,6 +97,8 @@ class Setting:
         mass = w if mass is None else mass
         if 0 in class_masses(mass, self.y, rows):
             return None
+        if self.learner is not None:
+            return self.learner.search(self, rows, mass)
         if self.noisy is not None:
             return self.noisy.best_stump(self.y, w, **self.options)
         return best_stump(self.X[rows], self.y[rows], mass[rows], **self.options)

@@ -1,0 +1,58 @@
+# Separators: sums of stumps of a row, collapsed to one piecewise constant function per column.
+#
+# Separator k has the functions start[k]..start[k + 1]-1. Function g reads column[g]; its steps are at
+# the increasing edge[first[g]..first[g + 1]-1], and its values, one more, begin at value[first[g] + g].
+# A value at an edge lies below it. Every place that needs a separator adds up its functions in their
+# order, from 0, so that training and evaluation see the same bits.
+from pboost._core._rows cimport Rows, read
+from pboost._core.types cimport int32_t
+
+cdef struct Separators:
+    const int32_t* start
+    const int32_t* column
+    const int32_t* first
+    const double* edge
+    const double* value
+    Py_ssize_t n
+
+
+cdef inline Separators separators_of(
+    const int32_t[::1] start, const int32_t[::1] column, const int32_t[::1] first,
+    const double[::1] edge, const double[::1] value
+) except *:
+    """Separators in arrays that must outlive them."""
+    cdef Separators s
+    cdef Py_ssize_t functions = column.shape[0]
+    if (start.shape[0] < 1 or first.shape[0] != functions + 1
+            or value.shape[0] != edge.shape[0] + functions):
+        raise ValueError("separators: arrays of different sizes")
+    s.n = start.shape[0] - 1
+    s.start, s.first = &start[0], &first[0]
+    s.column = &column[0] if functions else NULL
+    s.edge = &edge[0] if edge.shape[0] else NULL
+    s.value = &value[0] if functions else NULL
+    return s
+
+
+cdef inline double separate(
+    const Separators* s, const Rows* X, const char* row, Py_ssize_t k
+) noexcept nogil:
+    """Sum k of one row."""
+    cdef double total = 0.0, x
+    cdef const double* edge
+    cdef Py_ssize_t g, below, n, half
+    for g in range(s.start[k], s.start[k + 1]):
+        x = read(X, row, s.column[g])
+        edge = s.edge + s.first[g]
+        n = s.first[g + 1] - s.first[g]
+        below = 0
+        # How many edges are less than x, by bisection.
+        while n > 0:
+            half = n >> 1
+            if edge[below + half] < x:
+                below += half + 1
+                n -= half + 1
+            else:
+                n = half
+        total += s.value[s.first[g] + g + below]
+    return total

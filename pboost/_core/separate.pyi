@@ -1,0 +1,16 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+def separate_rows(
+    X: Array,
+    rows: Array,
+    start: Array,
+    column: Array,
+    first: Array,
+    edge: Array,
+    value: Array,
+    out: Array,
+) -> None: ...

@@ -1,0 +1,180 @@
+"""Directions of least criterion, by descent on a smoothed criterion from several starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import direction
+from pboost.graph import FloatArray
+
+#: Standard deviations of the noise of a projection, in units of the columns', one after the other;
+#: and steps at each.
+COARSE, FINE, POLISH = (0.5, 12), (0.2, 20), (0.1, 8)
+PAIR_STEPS = ((0.2, 8), (0.05, 8))
+#: Least noise, times the root of columns over rows: with less a direction fits the rows at hand.
+FLOOR = 2.0
+#: Rows on which starts of all columns are tried, and on which pairs are.
+ROWS, PAIR_ROWS = 2000, 4000
+#: Pairs that are refined.
+REFINED = 8
+#: Angles at which pairs are screened; single columns have a pair of their own.
+ANGLES = np.array([(math.cos(t), math.sin(t)) for t in np.pi * np.array([1, 2, 3, 5, 6, 7]) / 8])
+AXIS = np.array([[1.0, 0.0]])
+#: Past steps from which the next is computed.
+MEMORY = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows at a node: columns (k, n) in units of their standard deviations, class -1 first."""
+
+    Z: FloatArray
+    weight: FloatArray
+    n_negative: int
+
+    def loss(self, sigma: float) -> Callable[[FloatArray], tuple[float, FloatArray]]:
+        """Return the function of (coefficients, threshold) to be minimised, with its gradient."""
+        slope = np.empty(len(self.weight))
+
+        def value(point: FloatArray) -> tuple[float, FloatArray]:
+            gradient = np.empty(len(point))
+            found = direction.loss(
+                self.Z, self.weight, self.n_negative, point, sigma, slope, gradient
+            )
+            return found, gradient
+
+        return value
+
+    def thinned(self, most: int) -> Rows:
+        """Return at most so many rows, every second, or third, or …, of either class."""
+        step = -(-len(self.weight) // most)
+        if step == 1:
+            return self
+        middle, n = self.n_negative, len(self.weight)
+        kept = np.concatenate([np.arange(0, middle, step), np.arange(middle, n, step)])
+        weight = self.weight[kept]
+        return Rows(
+            np.ascontiguousarray(self.Z[:, kept]), weight / weight.sum(), -(-middle // step)
+        )
+
+    def only(self, columns: NDArray[np.intp]) -> Rows:
+        """Return some columns only."""
+        return Rows(np.ascontiguousarray(self.Z[columns]), self.weight, self.n_negative)
+
+
+def minimise(
+    value: Callable[[FloatArray], tuple[float, FloatArray]], point: FloatArray, steps: int
+) -> tuple[float, FloatArray]:
+    """Return the least value found and its place, by L-BFGS (Nocedal and Wright, 2006, 7.2)."""
+    least, gradient = value(point)
+    moves: list[tuple[FloatArray, FloatArray, float]] = []
+    for _ in range(steps):
+        step, shares = -gradient, []
+        for s, y, sy in reversed(moves):
+            shares.append((s @ step) / sy)
+            step = step - shares[-1] * y
+        if moves:
+            s, y, sy = moves[-1]
+            step = step * (sy / (y @ y))
+        else:
+            step = step * (0.3 / max(float(np.sqrt(step @ step)), 1e-300))
+        for (s, y, sy), share in zip(moves, reversed(shares), strict=True):
+            step = step + (share - (y @ step) / sy) * s
+        slope = float(gradient @ step)
+        if not slope < 0:
+            break
+        length, found = 1.0, (math.inf, gradient)
+        for _ in range(8):
+            found = value(point + length * step)
+            if found[0] <= least + 1e-4 * length * slope:
+                break
+            length /= 2
+        if not found[0] < least:
+            break
+        s, y = length * step, found[1] - gradient
+        point, gain, (least, gradient) = point + s, least - found[0], found
+        if (sy := float(s @ y)) > 1e-12 * float(y @ y):
+            moves = [*moves[1 - MEMORY :], (s, y, sy)]
+        if gain < 1e-6 * least:
+            break
+    return least, point
+
+
+def descend(rows: Rows, point: FloatArray, levels: tuple[tuple[float, int], ...]) -> FloatArray:
+    """Return a point after steps at each level of noise; its coefficients have length 1."""
+    k, n = rows.Z.shape
+    least = FLOOR * math.sqrt(k / n)
+    for sigma, steps in levels:
+        point = point / np.sqrt(point[:-1] @ point[:-1])
+        _, point = minimise(rows.loss(max(sigma, least)), point, steps)
+    point = point / np.sqrt(point[:-1] @ point[:-1])
+    return point
+
+
+def all_columns(rows: Rows) -> FloatArray:
+    """Return the coefficients (k,) of a direction of all columns."""
+    few = rows.thinned(ROWS)
+    found = []
+    for number, start in enumerate(starts(few)):
+        value = start @ few.Z
+        point = np.append(start, np.average(value, weights=few.weight))
+        point = descend(few, point, (COARSE, FINE))
+        found.append((few.loss(POLISH[0])(point)[0], number, point))
+    best = min(found, key=lambda item: item[:2])[2]
+    return descend(rows, best, (POLISH,))[:-1]
+
+
+def starts(rows: Rows) -> list[FloatArray]:
+    """Return directions to start from, of length 1.
+
+    That of linear discriminant analysis; and the two along which the variances of the classes
+    differ most, which it does not see.
+    """
+    k, middle = len(rows.Z), rows.n_negative
+    means, spreads = [], []
+    for here in (slice(middle), slice(middle, None)):
+        share = rows.weight[here] / rows.weight[here].sum()
+        mean = rows.Z[:, here] @ share
+        centred = rows.Z[:, here] - mean[:, None]
+        means.append(mean)
+        spreads.append((centred * share) @ centred.T)
+    within = spreads[0] + spreads[1]
+    within += 1e-3 * max(float(np.trace(within)) / k, 1e-12) * np.eye(k)
+    linear = np.linalg.solve(within, means[1] - means[0])
+    length = float(np.sqrt(linear @ linear))
+    found = [linear / length] if length > 0 else []
+    _, vectors = np.linalg.eigh(spreads[1] - spreads[0])
+    return [*found, vectors[:, 0], vectors[:, -1]]
+
+
+def pairs(rows: Rows, listed: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], FloatArray]]:
+    """Return the columns and coefficients of the best single column and of good pairs."""
+    few = rows.thinned(PAIR_ROWS)
+    singles = np.repeat(np.arange(len(rows.Z), dtype=np.int32)[:, None], 2, axis=1)
+    score, _, _ = _screened(few, singles, AXIS)
+    best = int(np.argmin(score))
+    found: list[tuple[NDArray[np.intp], FloatArray]] = [(np.array([best]), np.ones(1))]
+    if not len(listed):
+        return found
+    score, at, which = _screened(few, listed, ANGLES)
+    for p in np.argsort(score, kind="stable")[:REFINED]:
+        columns = listed[p].astype(np.intp)
+        point = descend(few.only(columns), np.append(ANGLES[which[p]], at[p]), PAIR_STEPS)
+        found.append((columns, point[:-1]))
+    return found
+
+
+def _screened(
+    rows: Rows, listed: NDArray[np.int32], angles: FloatArray
+) -> tuple[FloatArray, FloatArray, NDArray[np.int32]]:
+    m = len(listed)
+    best, at, which = np.empty(m), np.empty(m), np.empty(m, dtype=np.int32)
+    direction.screen(
+        rows.Z, rows.weight, rows.n_negative, listed, np.ascontiguousarray(angles), best, at, which
+    )
+    return best, at, which

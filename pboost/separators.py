@@ -1,0 +1,205 @@
+"""Separators: sums of stumps, as inputs of a model's nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import separate
+from pboost.graph import FloatArray, IntArray, freeze
+from pboost.inputs import Inputs
+from pboost.threads import Workers, resolve_threads
+
+#: Members of a model file: what they hold here, and their dtype there.
+MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
+    "separator_start": ("start", np.dtype("<i4")),
+    "separator_feature": ("feature", np.dtype("<i4")),
+    "separator_threshold": ("threshold", np.dtype("<f8")),
+    "separator_vote": ("vote", np.dtype("<f8")),
+}
+#: What the kernels read.
+Tables = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Separators(Inputs):
+    """Sums of stumps: number k of a row is the sum of the votes of its stumps.
+
+    These are ``start[k]`` to ``start[k + 1] - 1``. For evaluation the stumps on one column are
+    collapsed into one piecewise constant function of it.
+
+    Attributes
+    ----------
+    start : ndarray of int32, shape (n_inputs + 1,)
+        First stump of each separator, closed by the number of stumps.
+    feature : ndarray of int32, shape (stumps,)
+        Columns of X.
+    threshold : ndarray of float64, shape (stumps,)
+        What they are compared with.
+    vote : ndarray of float64, shape (stumps, 2)
+        Votes of ``x <= threshold`` and of ``x > threshold``.
+    """
+
+    start: IntArray
+    feature: IntArray
+    threshold: FloatArray
+    vote: FloatArray
+    _tables: Tables | None = field(init=False, default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, dtype in MEMBERS.values():
+            object.__setattr__(self, name, freeze(getattr(self, name), dtype.newbyteorder("=")))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.arrays()
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of separators."""
+        return len(self.start) - 1
+
+    @property
+    def stumps(self) -> NDArray[np.int32]:
+        """Number of stumps of each separator."""
+        return np.diff(self.start)
+
+    def arrays(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+        """Return start, feature, threshold and vote."""
+        return self.start, self.feature, self.threshold, self.vote
+
+    def validate(self, n_features: int) -> None:
+        """Raise ValueError if these cannot be made of rows with this many columns."""
+        start, feature, threshold, vote = self.arrays()
+        m = len(feature) if feature.ndim else 0
+        if not start.ndim == feature.ndim == 1 or threshold.shape != (m,) or not len(start):
+            raise ValueError("separators: expected start (k + 1,), feature, threshold (stumps,)")
+        if vote.shape != (m, 2):
+            raise ValueError(f"separators.vote: expected shape ({m}, 2), got {vote.shape}")
+        if start[0] != 0 or start[-1] != m or not (start[1:] > start[:-1]).all():
+            raise ValueError(f"separators.start: expected numbers that increase from 0 to {m}")
+        if m and not (feature.min() >= 0 and feature.max() < n_features):
+            raise ValueError(f"separators.feature: expected values in [0, {n_features})")
+        for name, array in (("threshold", threshold), ("vote", vote)):
+            if not np.isfinite(array).all():
+                raise ValueError(f"separators.{name}: expected finite numbers")
+        if m and np.abs(vote).max() > np.finfo(np.float64).max / m:
+            raise ValueError("separators.vote: expected numbers of which sums are finite")
+
+    def tables(self) -> Tables:
+        """Return the collapsed functions, as the kernels take them (``_separate.pxd``)."""
+        if self._tables is None:
+            object.__setattr__(self, "_tables", self._collapsed())
+        assert self._tables is not None
+        return self._tables
+
+    def _collapsed(self) -> Tables:
+        column, edges, values, start = [], [], [], [0]
+        for a, b in pairwise(self.start.tolist()):
+            for j in np.unique(self.feature[a:b]):
+                stumps = a + np.flatnonzero(self.feature[a:b] == j)
+                edge, value = _steps(self.threshold[stumps], self.vote[stumps])
+                column.append(j)
+                edges.append(edge)
+                values.append(value)
+            start.append(len(column))
+        first = np.cumsum([0, *map(len, edges)])
+        return (
+            np.array(start, dtype=np.int32), np.array(column, dtype=np.int32),
+            first.astype(np.int32), np.concatenate([[], *edges]), np.concatenate([[], *values]),
+        )  # fmt: skip
+
+    def values(self, X: NDArray[Any]) -> FloatArray:
+        """Return the sums of rows X (n, d), float64 or float32, as (n, n_inputs)."""
+        rows = np.arange(len(X), dtype=np.int32)
+        with Workers(resolve_threads(None, len(X) * self.n_inputs)) as workers:
+            return self.gather(X, rows, workers)
+
+    def gather(self, X: NDArray[Any], rows: NDArray[np.int32], workers: Workers) -> FloatArray:
+        """Return the sums of the listed rows, (rows, n_inputs)."""
+        out = np.empty((len(rows), self.n_inputs))
+        tables = self.tables()
+
+        def work(first: int, last: int) -> None:
+            separate.separate_rows(X, rows[first:last], *tables, out[first:last])
+
+        workers.run(work, len(rows))
+        return out
+
+    def at(self, X: NDArray[Any], rows: NDArray[np.int32]) -> FloatArray:
+        """Return the sums of the listed rows, (rows, n_inputs)."""
+        return self.gather(X, rows, Workers(1))
+
+    def columns_read(self) -> tuple[IntArray, IntArray]:
+        """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
+        return self.tables()[:2]
+
+    def names(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        """Return each separator as its number and size."""
+        n_columns = np.diff(self.columns_read()[0]).tolist()
+        sizes = zip(self.stumps.tolist(), n_columns, strict=True)
+        return tuple(
+            f"separator {k} ({_count(m, 'stump')}, {_count(d, 'column')})"
+            for k, (m, d) in enumerate(sizes)
+        )
+
+    def projected(self, sigma: FloatArray) -> FloatArray:
+        """Refuse: answers of separators are never gaussian."""
+        raise ValueError("sigma: expected none for a model of separators")
+
+    def select(self, kept: NDArray[np.int32]) -> Separators:
+        """Return some of the separators only."""
+        bounds = list(pairwise(self.start.tolist()))
+        return joined([self._part(*bounds[k]) for k in kept])
+
+    def _part(self, a: int, b: int) -> Separators:
+        return separator(self.feature[a:b], self.threshold[a:b], self.vote[a:b])
+
+    def members(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays to be stored in a model file, by their names there."""
+        return {member: getattr(self, name) for member, (name, _) in MEMBERS.items()}
+
+
+def separator(feature: Any, threshold: Any, vote: Any) -> Separators:
+    """Return a single separator."""
+    return Separators(np.array([0, len(feature)]), feature, threshold, vote)
+
+
+def joined(parts: Sequence[Separators]) -> Separators:
+    """Return the separators of all parts."""
+    none = separator([], [], np.empty((0, 2)))
+    return Separators(
+        np.cumsum([0, *(m for part in parts for m in part.stumps.tolist())]),
+        *(
+            np.concatenate([getattr(none, name), *(getattr(part, name) for part in parts)])
+            for name in ("feature", "threshold", "vote")
+        ),
+    )
+
+
+def from_members(arrays: Mapping[str, NDArray[Any]]) -> Separators | None:
+    """Return the separators stored in a model file, None where there are none."""
+    found = [arrays[member] for member in MEMBERS if member in arrays]
+    if not found:
+        return None
+    if len(found) < len(MEMBERS):
+        raise ValueError(f"expected all of the columns {', '.join(MEMBERS)}, or none")
+    return Separators(*found)
+
+
+def _steps(threshold: FloatArray, vote: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the edges and values of the sum of stumps on one column."""
+    edge, position = np.unique(threshold, return_inverse=True)
+    value = np.zeros(len(edge) + 1)
+    for at, (below, above) in zip(position.tolist(), vote.tolist(), strict=True):
+        value[: at + 1] += below
+        value[at + 1 :] += above
+    return edge, value
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" + ("" if n == 1 else "s")
