@@ -36,9 +36,13 @@ from pboost.io import load, save
 from pboost.matryoshka import fit_matryoshka
 from pboost.topdown import fit_topdown_tree
 from pboost.validation import cross_validate
-from pboost.weak import affine, feature, separator, stump
+from pboost.weak import affine, feature, linear, separator, stump
 from pboost.weak_learners import Weak
 
+#: What makes the weak learner of ``--weak``.
+WEAK: dict[str, Callable[..., Weak]] = {
+    "stump": stump, "affine": affine, "feature": feature, "separator": separator, "linear": linear,
+}  # fmt: skip
 BUILDERS: dict[str, Callable[..., Model]] = {
     "adaboost": fit_adaboost,
     "tree": fit_boosted_tree,
@@ -124,13 +128,11 @@ def _weak(options: Namespace) -> Weak:
     """The weak learner given on the command line."""
     given = vars(options)
     kind = given.get("weak", "stump")
-    names = ("criterion", "search", *WEAK_OPTIONS[kind])
-    choices: dict[str, Any] = {name: given[name] for name in names if name in given}
-    if kind == "feature":
-        return feature()
-    if kind == "affine":
-        return affine(**choices, seed=options.seed)
-    return separator(**choices) if kind == "separator" else stump(**choices)
+    every = () if kind == "feature" else ("criterion", "search")
+    choices: dict[str, Any] = {n: given[n] for n in (*every, *WEAK_OPTIONS[kind]) if n in given}
+    if kind in ("affine", "linear"):
+        choices["seed"] = options.seed
+    return WEAK[kind](**choices)
 
 
 def _observation(options: Namespace) -> observation.Observation:

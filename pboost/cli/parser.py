@@ -27,6 +27,7 @@ NOT_OF: dict[str, tuple[str, ...]] = {
 #: Options that only some weak classifiers have, as `dest` names; the default first.
 WEAK_OPTIONS: dict[str, tuple[str, ...]] = {
     "stump": (), "affine": ("directions", "terms"), "feature": (), "separator": ("stumps",),
+    "linear": ("dense_gain",),
 }  # fmt: skip
 #: Sizes used where none is given.
 DEFAULT_SIZE: dict[str, Any] = {
@@ -122,7 +123,10 @@ def _check_weak(options: argparse.Namespace) -> None:
     for kind, names in WEAK_OPTIONS.items():
         for name in names:
             if kind != weak and hasattr(options, name):
-                raise UsageError(f"--{name} belongs to --weak {kind}, not {weak}")
+                flag = "--" + name.replace("_", "-")
+                raise UsageError(f"{flag} belongs to --weak {kind}, not {weak}")
+    if weak == "linear" and hasattr(options, "search"):
+        raise UsageError("--search does not go with --weak linear")
 
 
 def _check_observation(options: argparse.Namespace) -> None:
@@ -186,6 +190,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     option(every, "--directions", type=_count, metavar="N", help="of --weak affine")
     option(every, "--terms", type=_terms, metavar="N", help="columns in a sum, likewise")
     option(every, "--stumps", type=_count, metavar="N", help="of --weak separator")
+    option(every, "--dense-gain", type=_gain, metavar="X", help="of --weak linear, 0 or more")
     criteria = ("kearns-mansour", "gini", "entropy", "error")
     option(every, "--criterion", choices=criteria, help="of stumps; not with topdown")
     option(every, "--search", choices=("auto", "exact", "binned"))
@@ -316,6 +321,13 @@ def _sigma(text: str) -> float:
     value = _number(text)
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    return value
+
+
+def _gain(text: str) -> float:
+    value = _number(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number from 0, got {text!r}")
     return value
 
 

@@ -20,7 +20,7 @@ COMPILED = tuple(importlib.machinery.EXTENSION_SUFFIXES)
 #: Public names that are not at the top level.
 SUBMODULE_NAMES = ["weak.stump", "weak.Stump", "weak.affine", "weak.Affine"]
 SUBMODULE_NAMES += ["weak.oracle", "weak.Oracle", "weak.from_estimator", "weak.FromEstimator"]
-SUBMODULE_NAMES += ["weak.separator", "weak.Separator"]
+SUBMODULE_NAMES += ["weak.separator", "weak.Separator", "weak.linear", "weak.Linear"]
 SUBMODULE_NAMES += ["grow.StepRecord", "datasets.nine_circles"]
 OBSERVATIONS = ["exact", "flip", "half", "uniform", "adatree2", "gaussian", "sampled"]
 OBSERVATIONS += ["Exact", "Flip", "Half", "Uniform", "AdaTree2", "Gaussian", "Sampled"]

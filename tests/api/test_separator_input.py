@@ -99,7 +99,7 @@ def test_gaussian_answers_are_refused():
 
 
 def test_binned_columns_are_refused():
-    with pytest.raises(ValueError, match=r"^X: expected .* separators, got BinnedColumns"):
+    with pytest.raises(ValueError, match=r"^X: expected .* separators or linear, got Binned"):
         pb.fit_oblique_tree(pb.bin_columns(X), Y)
 
 
@@ -303,6 +303,27 @@ def test_stumps_belong_to_separators(csv_file, pboost_main):
     code, out, err = pboost_main(*arguments)
     assert (code, out) == (2, "")
     assert_one_line(err, "--stumps belongs to --weak separator, not stump")
+
+
+def test_linear_weak_classifiers_on_the_command_line(csv_file, pboost_main):
+    output = csv_file.parent / "model.npz"
+    flags = ["--model", "tree", "--weak", "linear", "--dense-gain", "2", "--nodes", "3"]
+    arguments = ("fit", csv_file, "--target", "state", "-o", output, "--seed", 4, *flags)
+    code, _, err = pboost_main(*arguments)
+    assert (code, err) == (0, "")
+    weak = pb.weak.linear(dense_gain=2, seed=4)
+    table = frame()
+    expected = pb.fit_boosted_tree(table.drop(columns="state"), table["state"], nodes=3, weak=weak)
+    assert_identical(pb.load(output), expected)
+    code, out, err = pboost_main(*arguments, "--search", "exact")
+    assert (code, out) == (2, "")
+    assert_one_line(err, "--search does not go with --weak linear")
+    code, out, err = pboost_main(*arguments, "--dense-gain", "-1")
+    assert (code, out) == (2, "")
+    assert_one_line(err, "expected a number from 0, got '-1'")
+    arguments = ("fit", csv_file, "--target", "state", "-o", output, "--dense-gain", 2)
+    code, out, err = pboost_main(*arguments)
+    assert_one_line(err, "--dense-gain belongs to --weak linear, not stump")
 
 
 def test_separators_are_not_gaussian(csv_file, pboost_main):
