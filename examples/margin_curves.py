@@ -34,6 +34,7 @@ MODELS: dict[str, Callable[..., pb.DecisionGraph]] = {
     "15 nodes, 3 columns": partial(
         pb.fit_boosted_tree, nodes=15, weak=pb.weak.affine(directions=300, terms=3)
     ),
+    "BoostODT, depth 4": pb.fit_oblique_tree,
     "100 stumps": partial(pb.fit_adaboost, rounds=100),
 }
 LOGISTIC = "logistic model"

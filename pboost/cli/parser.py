@@ -231,9 +231,8 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         "Has --growth, too: nested (default), with --shape, or greedy, which needs --nodes.",
     )
     size = ",".join(map(str, DEFAULT_SIZE["matryoshka"]))
-    option(
-        matryoshka, "--shape", type=_shape, metavar="N,N", help=f"innermost first; default: {size}"
-    )
+    help_ = f"innermost first; default: {size}"
+    option(matryoshka, "--shape", type=_shape, metavar="N,N", help=help_)
     option(matryoshka, "--collect", choices=("additive", "sign"))
     option(matryoshka, "--join", choices=("sign", "all"))
 

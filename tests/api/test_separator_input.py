@@ -109,10 +109,23 @@ def test_exact_search_of_few_rows():
     assert pb.predict(model, X[:2]).tolist() == [0, 1]
 
 
-def test_models_cannot_be_continued():
-    model = pb.fit_oblique_tree(X, Y)
-    with pytest.raises(NotImplementedError, match="model: expected one whose nodes compare col"):
-        pb.continue_fit(model, X, Y, nodes=1)
+@pytest.mark.parametrize("weak", [WEAK, pb.weak.linear()])
+def test_models_cannot_be_continued(weak):
+    model = pb.fit_boosted_tree(X, Y, nodes=2, weak=weak)
+    for more in (None, weak, pb.weak.stump(), pb.weak.affine(directions=30)):
+        with pytest.raises(NotImplementedError, match="model: separators and linear .* cannot be"):
+            pb.continue_fit(model, X, Y, nodes=1, weak=more)
+    stumps = pb.fit_boosted_tree(X, Y, nodes=2)
+    with pytest.raises(NotImplementedError, match="weak: models can only be continued with weak"):
+        pb.continue_fit(stumps, X, Y, nodes=1, weak=weak)
+
+
+@pytest.mark.parametrize("weak", [WEAK, pb.weak.linear()])
+def test_gaussian_answers_are_refused_also_when_sampled(weak):
+    gaussian = pb.observation.gaussian(0.1)
+    for observation in (gaussian, pb.observation.sampled(of=gaussian)):
+        with pytest.raises(ValueError, match="^observation: 'gaussian' compares columns that are"):
+            pb.fit_boosted_tree(X, Y, nodes=2, weak=weak, observation=observation)
 
 
 def test_rows_that_are_not_finite_are_refused_at_prediction():
