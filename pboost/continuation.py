@@ -120,7 +120,8 @@ def continue_fit(
         mixed with others, or each cell had its own error in training and no `observation` is given.
     NotImplementedError
         If weak classifiers of the model, or the new ones, are functions (`pboost.weak.oracle`,
-        `from_estimator`), or their answers are sampled: what was drawn in training is not kept.
+        `from_estimator`), or their answers are sampled: what was drawn in training is not kept; if
+        they are separators or linear (`pboost.weak.separator`, `linear`), trained at the nodes.
 
     Notes
     -----

@@ -113,7 +113,7 @@ def test_exact_search_of_few_rows():
 def test_models_cannot_be_continued(weak):
     model = pb.fit_boosted_tree(X, Y, nodes=2, weak=weak)
     for more in (None, weak, pb.weak.stump(), pb.weak.affine(directions=30)):
-        with pytest.raises(NotImplementedError, match="model: separators and linear .* cannot be"):
+        with pytest.raises(NotImplementedError, match=r"model: separators and linear .* cannot"):
             pb.continue_fit(model, X, Y, nodes=1, weak=more)
     stumps = pb.fit_boosted_tree(X, Y, nodes=2)
     with pytest.raises(NotImplementedError, match="weak: models can only be continued with weak"):
@@ -124,7 +124,7 @@ def test_models_cannot_be_continued(weak):
 def test_gaussian_answers_are_refused_also_when_sampled(weak):
     gaussian = pb.observation.gaussian(0.1)
     for observation in (gaussian, pb.observation.sampled(of=gaussian)):
-        with pytest.raises(ValueError, match="^observation: 'gaussian' compares columns that are"):
+        with pytest.raises(ValueError, match=r"^observation: 'gaussian' compares columns that"):
             pb.fit_boosted_tree(X, Y, nodes=2, weak=weak, observation=observation)
 
 

@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -74,6 +75,25 @@ def test_exact_answers_that_leave_the_shape_incomplete():
     assert model.record.stop_reason.startswith("exits that could not be split")
     assert model.record.stages[-1] == model.n_nodes
     assert staged(model)[-1].tobytes() == decision(model).tobytes()
+
+
+@pytest.mark.parametrize("collect", ["additive", "sign"])
+@pytest.mark.parametrize(
+    "weak", [pb.weak.separator(4), pb.weak.linear()], ids=["separator", "linear"]
+)
+def test_validation_of_what_is_trained_at_the_nodes(weak, collect):
+    """Validation rows are given numbers that a model's nodes compare, before there is a model."""
+    fit_ = partial(pb.fit_matryoshka, shape=(2, 3), collect=collect, weak=weak)
+    X, y = PROBLEM.X, PROBLEM.y
+    full = fit_(X[::2], y[::2])
+    watched = fit_(X[::2], y[::2], validation=(X[1::2], y[1::2]))
+    sizes = range(1, full.n_nodes + 1) if full.record.stages is None else full.record.stages
+    errors = [
+        np.mean((score > 0) != (y[1::2] > 0))
+        for score in pb.staged_decision_function(full, X[1::2])
+    ]
+    np.testing.assert_allclose(watched.record.validation[list(sizes)], errors, rtol=1e-12)
+    assert watched.n_nodes == sizes[int(np.argmin(errors))]
 
 
 def test_stages_survive_files_pickles_and_copies(tmp_path):
