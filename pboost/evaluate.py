@@ -11,27 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import walk
 from pboost.additive import AdditiveModel, Model
-from pboost.checks import as_weights, check_choice, check_finite, check_has_rows, check_integer
+from pboost.checks import as_weights, check_choice, check_has_rows, check_integer
 from pboost.graph import DecisionGraph, FloatArray
+from pboost.hard_evaluate import take_side, walk_rows
 from pboost.matching import (
     as_graph,
     check_model,
     count_rows,
     input_values,
     is_second_label,
-    match_columns,
     match_rows,
     match_sigma,
 )
-from pboost.oracle_evaluate import asks_functions, hard_exits, refuse_oracles, walk_functions
-from pboost.passages import Here, Take, passages
-from pboost.projections import Projections
+from pboost.oracle_evaluate import asks_functions, hard_exits, refuse_oracles
+from pboost.passages import Take, passages
 from pboost.rng import Seed
 from pboost.separators import Separators
 from pboost.soft_evaluate import expectation, expected_score, sampled_score
-from pboost.threads import Workers, is_worth_threads, resolve_threads
 
-PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 UNITS = ("nodes", "features", "stumps")
 ROUTES = ("hard", "expected", "sample")
 
@@ -101,7 +98,7 @@ def decision_function(
         match_sigma(model, X, sigma)
         return model.score(input_values(model, X))  # its answers are exact: all routes agree
     if route == "hard":
-        return _walk(model, X, False)[0]
+        return walk_rows(model, X, False)[0]
     if route == "expected":
         return expected_score(model, X, sigma)
     return sampled_score(model, X, rng, draws, sigma)
@@ -204,17 +201,7 @@ def staged_decision_function(model: Model, X: Any) -> Iterator[FloatArray]:
         rows = match_rows(model, X)
         return _stages(model, rows.n_rows, hard_exits(model, rows))
     values = input_values(model, X)
-    return _stages(model, len(values), _hard(model, values))
-
-
-def _hard(model: DecisionGraph, values: FloatArray) -> Take:
-    """Return what takes the exits on whose side rows lie, given what nodes compare."""
-
-    def take(node: int, here: Here) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = values[here, model.feature[node]] > model.threshold[node]
-        return found
-
-    return take
+    return _stages(model, len(values), take_side(model, values))
 
 
 def _stages(model: DecisionGraph, n: int, take: Take) -> Iterator[FloatArray]:
@@ -262,7 +249,7 @@ def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
     is_separated = isinstance(model.inputs, Separators)
     # No two nodes ask the same function.
     if unit == "nodes" or asks_functions(model) or (unit == "stumps" and not is_separated):
-        return _walk(model, X, True)[1]
+        return walk_rows(model, X, True)[1]
     values = input_values(model, X)
     if unit == "stumps":
         return _stumps(model, values)
@@ -280,7 +267,7 @@ def _stumps(model: DecisionGraph, values: FloatArray) -> FloatArray:
     """Return how many stumps the separators on the path of each row have."""
     assert isinstance(model.inputs, Separators)
     size, count = model.inputs.stumps[model.feature], np.zeros(len(values))
-    for node, (here, _) in enumerate(passages(model, len(values), _hard(model, values))):
+    for node, (here, _) in enumerate(passages(model, len(values), take_side(model, values))):
         count[here] += size[node]
     return count
 
@@ -361,49 +348,3 @@ def certificate(
     # Scaled, since the sum of the weights need not be a finite number.
     importance = None if weights is None else weights / weights.max()
     return float(np.average(loss, weights=importance))
-
-
-def _plain(model: DecisionGraph, X: Any) -> NDArray[Any]:
-    """Return X as the walk reads it: the model's columns, or numbers that it cannot make of them.
-
-    A matrix that has these columns is returned at once.
-    """
-    if model.inputs is not None and not isinstance(model.inputs, Projections | Separators):
-        return input_values(model, X)
-    if type(X) is np.ndarray and X.dtype in PLAIN and X.shape[1:] == (model.n_features,):
-        return X
-    return match_columns(model, X).values
-
-
-def _walk(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray, FloatArray]:
-    """Return the decision values and, if counting, the numbers of nodes evaluated."""
-    if asks_functions(model):
-        return walk_functions(model, X)
-    values = _plain(model, X)
-    n, d = values.shape
-    projections = model.inputs.arrays() if isinstance(model.inputs, Projections) else None
-    separators = model.inputs.tables() if isinstance(model.inputs, Separators) else None
-    width = d if projections is None else d + model.n_inputs
-    score = np.empty(n)
-    if n < walk.MANY and not counting:
-        bad = walk.walk(
-            values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
-            model.bias, d, 0, n, score, None, None, projections, separators,
-        )  # fmt: skip
-        if bad:
-            check_finite(match_columns(model, X))
-        return score, score
-    count = np.empty(n) if counting else None
-
-    def work(start: int, stop: int) -> int:
-        bad: int = walk.walk(
-            values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
-            model.bias, d, start, stop, score, np.empty(width * walk.TILE_ROWS), count, projections,
-            separators,
-        )  # fmt: skip
-        return bad
-
-    with Workers(resolve_threads(None, n * d) if is_worth_threads(n * d) else 1) as workers:
-        if any(workers.run(work, n, walk.TILE_ROWS)):
-            check_finite(match_columns(model, X))
-    return score, score if count is None else count

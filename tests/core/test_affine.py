@@ -17,8 +17,7 @@ from reference.walk import evaluate, path
 from soft_models import assert_certified, noisy, observation
 
 import pboost as pb
-from pboost import evaluate as evaluation
-from pboost import threads
+from pboost import hard_evaluate, threads
 from pboost._core import walk
 from pboost.projections import grid_of_directions, standard_deviations
 
@@ -286,7 +285,7 @@ def test_rows_and_layouts_give_the_same_bits(dtype):
             assert pb.decision_function(model, other).tobytes() == score.tobytes()
         few = [pb.decision_function(model, X[i : i + 3]) for i in range(0, 200, 3)]
         assert np.concatenate(few).tobytes() == score.tobytes()
-        counted = evaluation._walk(model, X, True)[0]  # walks a chain row by row
+        counted = hard_evaluate.walk_rows(model, X, True)[0]  # walks a chain row by row
         assert counted.tobytes() == score.tobytes()
 
 

@@ -17,8 +17,7 @@ from reference.walk import evaluate, path
 from soft_models import assert_certified, noisy, observation
 
 import pboost as pb
-from pboost import evaluate as evaluation
-from pboost import threads
+from pboost import hard_evaluate, threads
 from pboost.separators import Separators
 
 GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
@@ -305,7 +304,7 @@ def test_rows_and_layouts_give_the_same_bits(dtype):
             assert pb.decision_function(model, other).tobytes() == score.tobytes()
         few = [pb.decision_function(model, X[i : i + 3]) for i in range(0, 200, 3)]
         assert np.concatenate(few).tobytes() == score.tobytes()
-        assert evaluation._walk(model, X, True)[0].tobytes() == score.tobytes()
+        assert hard_evaluate.walk_rows(model, X, True)[0].tobytes() == score.tobytes()
 
 
 def test_random_walks_and_reach():

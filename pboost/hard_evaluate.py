@@ -1,0 +1,76 @@
+"""Rows that take the exits on whose side they lie, of models with nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import walk
+from pboost.checks import check_finite
+from pboost.graph import DecisionGraph, FloatArray
+from pboost.matching import input_values, match_columns
+from pboost.oracle_evaluate import asks_functions, walk_functions
+from pboost.passages import Here, Take
+from pboost.projections import Projections
+from pboost.separators import Separators
+from pboost.threads import Workers, is_worth_threads, resolve_threads
+
+PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+def take_side(model: DecisionGraph, values: FloatArray) -> Take:
+    """Return what takes the exits on whose side rows lie, given what nodes compare."""
+
+    def take(node: int, here: Here) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = values[here, model.feature[node]] > model.threshold[node]
+        return found
+
+    return take
+
+
+def walk_rows(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray, FloatArray]:
+    """Return the decision values and, if counting, the numbers of nodes evaluated."""
+    if asks_functions(model):
+        return walk_functions(model, X)
+    values = _plain(model, X)
+    n, d = values.shape
+    projections = model.inputs.arrays() if isinstance(model.inputs, Projections) else None
+    separators = model.inputs.tables() if isinstance(model.inputs, Separators) else None
+    width = d if projections is None else d + model.n_inputs
+    score = np.empty(n)
+    if n < walk.MANY and not counting:
+        bad = walk.walk(
+            values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
+            model.bias, d, 0, n, score, None, None, projections, separators,
+        )  # fmt: skip
+        if bad:
+            check_finite(match_columns(model, X))
+        return score, score
+    count = np.empty(n) if counting else None
+
+    def work(start: int, stop: int) -> int:
+        bad: int = walk.walk(
+            values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
+            model.bias, d, start, stop, score, np.empty(width * walk.TILE_ROWS), count, projections,
+            separators,
+        )  # fmt: skip
+        return bad
+
+    with Workers(resolve_threads(None, n * d) if is_worth_threads(n * d) else 1) as workers:
+        if any(workers.run(work, n, walk.TILE_ROWS)):
+            check_finite(match_columns(model, X))
+    return score, score if count is None else count
+
+
+def _plain(model: DecisionGraph, X: Any) -> NDArray[Any]:
+    """Return X as the walk reads it: the model's columns, or numbers that it cannot make of them.
+
+    A matrix that has these columns is returned at once.
+    """
+    if model.inputs is not None and not isinstance(model.inputs, Projections | Separators):
+        return input_values(model, X)
+    if type(X) is np.ndarray and X.dtype in PLAIN and X.shape[1:] == (model.n_features,):
+        return X
+    return match_columns(model, X).values
