@@ -1,12 +1,15 @@
 """Boosting with probabilities: a classifier is a decision graph, boosting grows its open exits."""
 
-from pboost import bounds, datasets, generic, observation, weak
+from pboost import bounds, datasets, generic, losses, observation, weak
 from pboost._version import __version__
 from pboost.adaboost import fit_adaboost
 from pboost.adaboost_real import fit_adaboost_real
 from pboost.additive import HypothesisSum, LinearModel
 from pboost.boosted_tree import fit_boosted_tree
+from pboost.cart import fit_cart
+from pboost.cart_pruning import PruningPath, prune, prune_path
 from pboost.columns import BinnedColumns, SortedColumns
+from pboost.committee import OneVsRest, WeightedVote
 from pboost.continuation import continue_fit
 from pboost.encoding import OneHot, fit_one_hot, one_hot
 from pboost.errors import ModelFileError
@@ -20,15 +23,21 @@ from pboost.evaluate import (
 )
 from pboost.explanation import Explanation, describe, explain
 from pboost.graph import DecisionGraph, TrainingRecord
+from pboost.importance import feature_importances, permutation_importance
 from pboost.io import load, save
 from pboost.margin import margin_bound, margin_error, margins, normalised_margins
 from pboost.margin_curves import logistic_margin_curve, margin_curve, plot_margin_curve
 from pboost.matryoshka import fit_matryoshka
+from pboost.multiclass import fit_one_vs_rest, fit_samme
 from pboost.oblique_tree import fit_oblique_tree
+from pboost.pruned_cart import fit_pruned_cart
 from pboost.pruning import prefix
 from pboost.soft_evaluate import reach
 from pboost.sorting import bin_columns, sort_columns
+from pboost.staged import staged_predict
 from pboost.topdown import fit_topdown_tree
+from pboost.tree import PruningTable, Tree
+from pboost.tree_functions import apply, decision_path
 from pboost.validation import CrossValidation, cross_validate
 
 __all__ = [
@@ -40,9 +49,15 @@ __all__ = [
     "LinearModel",
     "ModelFileError",
     "OneHot",
+    "OneVsRest",
+    "PruningPath",
+    "PruningTable",
     "SortedColumns",
     "TrainingRecord",
+    "Tree",
+    "WeightedVote",
     "__version__",
+    "apply",
     "bin_columns",
     "bounds",
     "certificate",
@@ -50,19 +65,26 @@ __all__ = [
     "cross_validate",
     "datasets",
     "decision_function",
+    "decision_path",
     "describe",
     "evaluation_cost",
     "explain",
+    "feature_importances",
     "fit_adaboost",
     "fit_adaboost_real",
     "fit_boosted_tree",
+    "fit_cart",
     "fit_matryoshka",
     "fit_oblique_tree",
     "fit_one_hot",
+    "fit_one_vs_rest",
+    "fit_pruned_cart",
+    "fit_samme",
     "fit_topdown_tree",
     "generic",
     "load",
     "logistic_margin_curve",
+    "losses",
     "margin_bound",
     "margin_curve",
     "margin_error",
@@ -70,13 +92,17 @@ __all__ = [
     "normalised_margins",
     "observation",
     "one_hot",
+    "permutation_importance",
     "plot_margin_curve",
     "predict",
     "predict_proba",
     "prefix",
+    "prune",
+    "prune_path",
     "reach",
     "save",
     "sort_columns",
     "staged_decision_function",
+    "staged_predict",
     "weak",
 ]

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.additive import Model
 from pboost.binding import bind, check_pair
 from pboost.checks import check_choice
 from pboost.data import prepare
 from pboost.grow import check_callback, check_size, vote_rule
 from pboost.observation_models import Exact
+from pboost.predictor import TwoClassModel
 from pboost.real_growth import (
     CONFIDENCES,
     Callback,
@@ -43,7 +43,7 @@ def fit_adaboost_real(
     rng: int | np.random.Generator | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
-) -> Model:
+) -> TwoClassModel:
     """Fit AdaBoostR: boosting of weak hypotheses that answer with real numbers.
 
     Parameters

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, TypeAlias
+from itertools import accumulate
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.explanation import input_names, summary
 from pboost.generic import check_answers
-from pboost.graph import DecisionGraph, FloatArray, IntArray, TrainingRecord, check_record, freeze
+from pboost.graph import FloatArray, IntArray, TrainingRecord, check_record, freeze
+from pboost.matching import input_values, match_sigma
+from pboost.predictor import (
+    OF_RECORD,
+    TWO_CLASS_MEMBERS,
+    TwoClassPredictor,
+    two_class_fields,
+    two_class_members,
+)
 
 #: ``feature`` of the constant hypothesis.
 CONSTANT = -1
 
 
-class AdditiveModel:
+class AdditiveModel(TwoClassPredictor):
     """Base of the models that are a bias and a sum of leveraged weak hypotheses.
 
     `labels`, `n_features`, `feature_names`, `bias`, `settings` and `record` are those of a
@@ -32,10 +42,6 @@ class AdditiveModel:
     bias: float
     settings: Mapping[str, Any]
     record: TrainingRecord
-    #: Answers are exact, given to the columns of X: the certificate is that of the predictions.
-    certificate_note = ""
-    is_exact, is_estimated = True, False
-    inputs, sigma = None, None
 
     def __repr__(self) -> str:
         return (
@@ -43,15 +49,26 @@ class AdditiveModel:
             f"{self.n_features} features, certificate {self.record.certificate[-1]:.4g}>"
         )
 
-    @property
-    def n_nodes(self) -> int:
-        """Number of rounds: weak hypotheses, with repetitions."""
-        return len(self.record.certificate) - 1
+    def check_route(self, route: str, X: Any, sigma: Any) -> None:
+        """Answers are exact: all routes agree, and sigma is refused."""
+        match_sigma(self, X, sigma)
 
-    @property
-    def n_inputs(self) -> int:
-        """Number of different numbers that hypotheses may read of a row."""
-        return self.n_features
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the decision value of each row."""
+        return self.score(input_values(self, X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the decision values after each round."""
+        terms = self.terms(input_values(self, X))
+        return (self.bias + total for total in accumulate(terms))
+
+    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+        """Return what evaluating each row costs, the same for all."""
+        return np.full(len(input_values(self, X)), self.cost(unit))
+
+    def describe(self) -> str:
+        """Return the model as text."""
+        return "\n".join([*summary(self), *self.lines(input_names(self))])
 
     def cost(self, unit: str) -> float:
         """Return what evaluating a row costs, in "features", else in weak hypotheses."""
@@ -94,8 +111,14 @@ class AdditiveModel:
         return tuple(getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
 
 
-#: Whatever a builder returns.
-Model: TypeAlias = DecisionGraph | AdditiveModel
+#: The arrays of a linear model, and the dtype in which they are kept.
+LINEAR_COLUMNS: dict[str, type[np.generic]] = {
+    "feature": np.int32,
+    "step": np.float64,
+    "mu": np.float64,
+    "center": np.float64,
+    "scale": np.float64,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -140,6 +163,13 @@ class LinearModel(AdditiveModel):
     bias: float
     settings: Mapping[str, Any]
     record: TrainingRecord
+
+    file_kind: ClassVar[str] = "linear"
+    file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
+        **{name: np.dtype(dtype).newbyteorder("<") for name, dtype in LINEAR_COLUMNS.items()},
+        **TWO_CLASS_MEMBERS,
+    }
+    file_optional: ClassVar[Mapping[str, np.dtype[Any] | None]] = OF_RECORD
 
     def __post_init__(self) -> None:
         self._freeze(LINEAR_COLUMNS)
@@ -215,15 +245,18 @@ class LinearModel(AdditiveModel):
         found = [f"{names[j]}: coefficient {self.coefficient[j]:+.6g}" for j in read]
         return [*found, f"intercept {self.intercept:+.6g}"]
 
+    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the fields of a file's header and its arrays."""
+        header, arrays = two_class_members(self)
+        return header, {**{name: getattr(self, name) for name in LINEAR_COLUMNS}, **arrays}
 
-#: The arrays of a linear model, and the dtype in which they are kept.
-LINEAR_COLUMNS: dict[str, type[np.generic]] = {
-    "feature": np.int32,
-    "step": np.float64,
-    "mu": np.float64,
-    "center": np.float64,
-    "scale": np.float64,
-}
+    @classmethod
+    def from_members(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> LinearModel:
+        """Return the model of a file; ValueError or TypeError where it is none."""
+        own: dict[str, Any] = {name: arrays[name] for name in LINEAR_COLUMNS}
+        return cls(**own, **two_class_fields(header, arrays))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -278,3 +311,7 @@ class HypothesisSum(AdditiveModel):
         """Return the model in words, given the names of its columns."""
         pairs = zip(self.hypotheses, self.alpha.tolist(), strict=True)
         return [f"round {t + 1}: {alpha:+.6g} times {h!r}" for t, (h, alpha) in enumerate(pairs)]
+
+    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Raise TypeError."""
+        raise TypeError("model: a HypothesisSum cannot be stored, as it holds functions")

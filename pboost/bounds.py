@@ -1,9 +1,10 @@
-"""Bounds on the training error of AdaBoost, boosted trees and matryoshki, as functions of numbers.
+"""Bounds on the errors of AdaBoost, boosted trees, matryoshki and votes, as functions of numbers.
 
-All assume that every weak classifier reduces the certificate at its node at least by the factor
-rho, as one of edge epsilon does with rho = sqrt(1 - 4 epsilon^2). Arguments are arrays, which are
-broadcast, or numbers, for which the result is a float. [M] is "A theory of probabilistic boosting,
-decision trees and matryoshki" (E. Grossmann, arXiv:cs/0607110); the documentation has its errata.
+Those of a factor rho assume that every weak classifier reduces the certificate at its node at least
+by that, as one of edge epsilon does with rho = sqrt(1 - 4 epsilon^2). Arguments are arrays, which
+are broadcast, or numbers, for which the result is a float. [M] is "A theory of probabilistic
+boosting, decision trees and matryoshki" (E. Grossmann, arXiv:cs/0607110); the documentation has its
+errata.
 """
 
 from __future__ import annotations
@@ -17,48 +18,31 @@ from pboost import _tree_bound
 from pboost._numbers import align, as_numbers, plain
 from pboost.checks import check_integer, check_number
 from pboost.graph import FloatArray
+from pboost.voting import (
+    crowd_bound,
+    crowd_error,
+    edge_to_rho,
+    margin_generalization_bound,
+    training_error_bound,
+)
 
 __all__ = [
     "adaboost_bound",
     "best_nesting",
     "chain_bound",
+    "crowd_bound",
+    "crowd_error",
     "edge_to_rho",
+    "margin_generalization_bound",
     "matryoshka2_bound",
     "nested_bound",
     "rate_matryoshka",
     "rate_simple",
     "sign_collapse_bound",
+    "training_error_bound",
     "tree_bound",
     "tree_bound_asymptotic",
 ]
-
-
-def edge_to_rho(edge: ArrayLike) -> float | FloatArray:
-    """Return the factor rho by which a weak classifier with this edge reduces the certificate.
-
-    Parameters
-    ----------
-    edge : array_like of float
-        Advantage epsilon over guessing: the weighted error is at most 1/2 - epsilon; in [0, 1/2].
-
-    Returns
-    -------
-    float or ndarray of float64
-        sqrt(1 - 4 epsilon^2), [M], equation 3.
-
-    Raises
-    ------
-    ValueError
-        If an edge is outside [0, 1/2].
-
-    Examples
-    --------
-    >>> import pboost as pb
-    >>> pb.bounds.edge_to_rho([0.0, 0.3, 0.5]).tolist()
-    [1.0, 0.8, 0.0]
-    """
-    epsilon = as_numbers("edge", edge, 0.0, 0.5)
-    return plain(np.sqrt((1 - 2 * epsilon) * (1 + 2 * epsilon)))
 
 
 def adaboost_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:

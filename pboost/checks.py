@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 INT32_MAX = np.iinfo(np.int32).max
+#: The largest number that can be predicted.
+MOST_TARGET = 1e150
 #: Rows examined at a time, so that checks need little memory.
 BLOCK = 65_536
 
@@ -230,6 +232,34 @@ def as_labels(y: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
         If `y` is not one-dimensional, has another length, is empty, holds NaN, or does not hold
         exactly two values.
     """
+    labels = _plain_labels(y, n)
+    # A sort of all labels, as in numpy.unique, would cost more than a round of boosting.
+    values = np.array([labels.min(), labels.max()]) if labels.dtype.kind != "U" else None
+    if values is None or not ((labels == values[0]) | (labels == values[1])).all():
+        values = np.unique(labels)
+    if len(values) > 2:
+        raise ValueError(
+            f"y: expected two label values, got {len(values)}: for more than two classes there are "
+            "fit_one_vs_rest and fit_samme"
+        )
+    if len(values) < 2 or values[0] == values[-1]:
+        raise ValueError(f"y: expected two label values, got only {values[0]!r}")
+    return values, labels == values[1]
+
+
+def as_classes(y: Any, n: int) -> tuple[Array, NDArray[np.int32]]:
+    """Return the sorted label values, two or more, and for each row which it has.
+
+    Raises as `as_labels` does, but for more than two values.
+    """
+    labels = _plain_labels(y, n)
+    values, codes = np.unique(labels, return_inverse=True)
+    if len(values) < 2:
+        raise ValueError(f"y: expected at least two label values, got only {values[0]!r}")
+    return values, codes.astype(np.int32)
+
+
+def _plain_labels(y: Any, n: int) -> Array:
     labels = plain_values(np.asarray(y), "y: expected labels")
     if labels.ndim != 1:
         raise ValueError(f"y: expected one dimension, got shape {labels.shape}")
@@ -239,17 +269,35 @@ def as_labels(y: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
         raise ValueError("y: expected at least one row of each class, got no rows")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y: expected labels, got NaN or infinity")
-    # A sort of all labels, as in numpy.unique, would cost more than a round of boosting.
-    values = np.array([labels.min(), labels.max()]) if labels.dtype.kind != "U" else None
-    if values is None or not ((labels == values[0]) | (labels == values[1])).all():
-        values = np.unique(labels)
-    if len(values) > 2:
+    return labels
+
+
+def as_targets(y: Any, n: int) -> NDArray[np.float64]:
+    """Return the numbers to be predicted as float64 (n,).
+
+    Raises
+    ------
+    ValueError
+        If `y` is not one-dimensional, has another length, is empty, or holds what is not finite or
+        beyond 1e150, whose square is no longer a number.
+    TypeError
+        If `y` does not hold numbers.
+    """
+    values = np.asarray(y)
+    if values.dtype.kind not in "biuf":
+        raise TypeError(f"y: expected numbers, got dtype {values.dtype}")
+    if values.shape != (n,):
+        raise ValueError(f"y: expected {n} numbers, one per row of X, got shape {values.shape}")
+    if n == 0:
+        raise ValueError("y: expected at least one row, got no rows")
+    targets = values.astype(np.float64)
+    wrong = np.flatnonzero(~(np.abs(targets) <= MOST_TARGET))
+    if len(wrong):
+        row = int(wrong[0])
         raise ValueError(
-            f"y: expected two label values, got {len(values)}: this builder is for two classes"
+            f"y: expected finite numbers to {MOST_TARGET:g}, got {targets[row]} in row {row}"
         )
-    if len(values) < 2 or values[0] == values[-1]:
-        raise ValueError(f"y: expected two label values, got only {values[0]!r}")
-    return values, labels == values[1]
+    return targets
 
 
 def plain_values(values: Array, expected: str) -> Array:

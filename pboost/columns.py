@@ -128,6 +128,12 @@ class SortedColumns:
         self, rows: NDArray[np.int32], max_bins: int, n_threads: int | None = None
     ) -> SortedColumns:
         """Return the columns of the listed rows, in the order listed, without sorting again."""
+        with Workers(resolve_threads(n_threads, self.packed_order.size)) as workers:
+            order = self.select_order(rows, workers)
+            return with_bins(self.source, self.rows[rows], order, max_bins, self.names, workers)
+
+    def select_order(self, rows: NDArray[np.int32], workers: Workers) -> NDArray[np.int32]:
+        """Return the packed orders (d, n) of the listed rows, numbered in the order listed."""
         renumber = np.full(self.n_rows, -1, dtype=np.int32)
         renumber[rows] = np.arange(len(rows), dtype=np.int32)
         order = np.empty((self.n_features, len(rows)), dtype=np.int32)
@@ -135,9 +141,8 @@ class SortedColumns:
         def work(first: int, last: int) -> None:
             sort.select_rows(self.packed_order[first:last], renumber, order[first:last])
 
-        with Workers(resolve_threads(n_threads, self.packed_order.size)) as workers:
-            workers.run(work, self.n_features)
-            return with_bins(self.source, self.rows[rows], order, max_bins, self.names, workers)
+        workers.run(work, self.n_features)
+        return order
 
 
 @dataclass(frozen=True, slots=True, eq=False)

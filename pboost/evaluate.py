@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import walk
-from pboost.additive import AdditiveModel, Model
 from pboost.checks import as_weights, check_choice, check_has_rows, check_integer
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.hard_evaluate import take_side, walk_rows
 from pboost.matching import (
     as_graph,
+    as_two_class,
     check_model,
     count_rows,
     input_values,
@@ -25,6 +24,7 @@ from pboost.matching import (
 )
 from pboost.oracle_evaluate import asks_functions, hard_exits, refuse_oracles
 from pboost.passages import Take, passages
+from pboost.predictor import Model, Predictor, one_of_two, two_probabilities
 from pboost.rng import Seed
 from pboost.separators import Separators
 from pboost.soft_evaluate import expectation, expected_score, sampled_score
@@ -69,7 +69,7 @@ def decision_function(
     -------
     ndarray of float64, shape (n,)
         Half log odds of ``model.labels[1]`` under the exponential loss; the second label is
-        predicted where positive.
+        predicted where positive. (n, J) for models of `fit_one_vs_rest` and `fit_samme`.
 
     Raises
     ------
@@ -94,9 +94,9 @@ def decision_function(
         raise ValueError('sigma: route="hard" does not depend on it; see route="expected"')
     if check_integer("draws", draws, least=1) > 1 and route != "sample":
         raise ValueError(f'draws: expected 1 with route={route!r}; random walks are route="sample"')
-    if isinstance(model, AdditiveModel):
-        match_sigma(model, X, sigma)
-        return model.score(input_values(model, X))  # its answers are exact: all routes agree
+    if isinstance(model, Predictor):
+        model.check_route(route, X, sigma)
+        return model.decision_function(X)
     if route == "hard":
         return walk_rows(model, X, False)[0]
     if route == "expected":
@@ -117,7 +117,8 @@ def predict(model: Model, X: Any) -> NDArray[Any]:
     Returns
     -------
     ndarray, shape (n,)
-        ``model.labels[1]`` where the decision value is positive, else ``model.labels[0]``.
+        ``model.labels[1]`` where the decision value is positive, else ``model.labels[0]``; of
+        models of `fit_one_vs_rest` and `fit_samme` the first label of largest probability.
 
     Examples
     --------
@@ -128,9 +129,10 @@ def predict(model: Model, X: Any) -> NDArray[Any]:
     >>> pb.predict(model, [[0.5], [2.5]]).tolist()
     ['no', 'yes']
     """
-    second = decision_function(model, X) > 0
-    labels: NDArray[Any] = model.labels[second.astype(np.intp)]
-    return labels
+    check_model(model)
+    if isinstance(model, Predictor):
+        return model.predict(X)
+    return one_of_two(model.labels, decision_function(model, X))
 
 
 def predict_proba(model: Model, X: Any) -> FloatArray:
@@ -145,9 +147,10 @@ def predict_proba(model: Model, X: Any) -> FloatArray:
 
     Returns
     -------
-    ndarray of float64, shape (n, 2)
+    ndarray of float64, shape (n, 2), or (n, J) of J classes
         Columns in the order of ``model.labels``; with decision value H the second is
-        ``1 / (1 + exp(-2 H))``, the population minimiser of the exponential loss.
+        ``1 / (1 + exp(-2 H))``, the population minimiser of the exponential loss. See
+        `fit_one_vs_rest` and `fit_samme` for those of their models.
 
     Examples
     --------
@@ -158,12 +161,9 @@ def predict_proba(model: Model, X: Any) -> FloatArray:
     >>> pb.predict_proba(model, X).round(2).tolist()
     [[0.78, 0.22], [0.11, 0.89], [0.11, 0.89], [0.11, 0.89]]
     """
-    score = decision_function(model, X)
-    # Of the two forms of the logistic function, the one that neither overflows nor cancels.
-    smaller = np.exp(-2 * np.abs(score))
-    likely, unlikely = 1 / (1 + smaller), smaller / (1 + smaller)
-    second = np.where(score > 0, likely, unlikely)
-    return np.column_stack([np.where(score > 0, unlikely, likely), second])
+    if isinstance(model, Predictor):
+        return model.predict_proba(X)
+    return two_probabilities(decision_function(model, X))
 
 
 def staged_decision_function(model: Model, X: Any) -> Iterator[FloatArray]:
@@ -194,9 +194,8 @@ def staged_decision_function(model: Model, X: Any) -> Iterator[FloatArray]:
     [3, 3, 2]
     """
     check_model(model)
-    if isinstance(model, AdditiveModel):
-        terms = model.terms(input_values(model, X))
-        return (model.bias + total for total in accumulate(terms))
+    if isinstance(model, Predictor):
+        return model.staged_decision_function(X)
     if asks_functions(model):
         rows = match_rows(model, X)
         return _stages(model, rows.n_rows, hard_exits(model, rows))
@@ -244,8 +243,8 @@ def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
     """
     check_choice("unit", unit, UNITS)
     check_model(model)
-    if isinstance(model, AdditiveModel):
-        return np.full(len(input_values(model, X)), model.cost(unit))
+    if isinstance(model, Predictor):
+        return model.evaluation_cost(X, unit)
     is_separated = isinstance(model.inputs, Separators)
     # No two nodes ask the same function.
     if unit == "nodes" or asks_functions(model) or (unit == "stumps" and not is_separated):
@@ -321,7 +320,7 @@ def certificate(
     >>> bool(abs(pb.certificate(model) - pb.certificate(model, X, y)) < 1e-12)
     True
     """
-    check_model(model)
+    model = as_two_class(model)
     if X is None and y is None:
         for name, value in (("sample_weight", sample_weight), ("sigma", sigma)):
             if value is not None:

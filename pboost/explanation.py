@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pboost.additive import AdditiveModel, Model
 from pboost.checks import is_frame
 from pboost.graph import ABOVE, BELOW, OUT, DecisionGraph
 from pboost.inputs import Inputs
 from pboost.matching import as_graph, check_model, input_values, match_rows
 from pboost.oracles import Oracles
+from pboost.predictor import Model, Predictor, TwoClassModel, TwoClassPredictor
 from pboost.rows import as_array
 
 #: How tests of columns are written.
@@ -165,7 +165,8 @@ def describe(model: Model) -> str:
     Returns
     -------
     str
-        For each node its test and, for either exit, the vote and where it leads.
+        For each node its test and, for either exit, the vote and where it leads. Of a model of
+        several members, each of them, indented.
 
     Examples
     --------
@@ -180,24 +181,9 @@ def describe(model: Model) -> str:
     node 0: x[0] <= 1.5: vote -4.2587, out; else vote +4.2587, out
     """
     check_model(model)
-    names = input_names(model)
-    record = model.record
-    minus, plus = (repr(label) for label in model.labels.tolist())
-    nodes, unit = (
-        ("round", "answers") if isinstance(model, AdditiveModel) else ("node", "comparisons")
-    )
-    lines = [
-        f"{model.settings.get('builder', 'model')}: {_count(model.n_nodes, nodes)}, "
-        f"{_count(model.n_features, 'feature')}, labels {minus} (-) and {plus} (+)",
-        f"certificate {record.certificate[-1]:.4g}"
-        + (f" ({model.certificate_note})" if model.certificate_note else "")
-        + f", mean cost {record.cost[-1]:.4g} {unit} per training row",
-        f"stopped: {record.stop_reason}",
-    ]
-    if model.bias:
-        lines.append(f"every row starts with vote {model.bias:+.4f}")
-    if isinstance(model, AdditiveModel):
-        return "\n".join([*lines, *model.lines(names)])
+    if isinstance(model, Predictor):
+        return model.describe()
+    names, lines = input_names(model), summary(model)
     for node in range(model.n_nodes):
         below, above = (
             f"vote {model.vote[node, exit_]:+.4f}, {_where(int(model.next[node, exit_]))}"
@@ -210,7 +196,27 @@ def describe(model: Model) -> str:
     return "\n".join(lines)
 
 
-def input_names(model: Model) -> tuple[str, ...]:
+def summary(model: TwoClassModel) -> list[str]:
+    """Return what is said of the whole model, its labels, certificate and cost."""
+    record = model.record
+    minus, plus = (repr(label) for label in model.labels.tolist())
+    nodes, unit = (
+        ("round", "answers") if isinstance(model, TwoClassPredictor) else ("node", "comparisons")
+    )
+    lines = [
+        f"{model.settings.get('builder', 'model')}: {_count(model.n_nodes, nodes)}, "
+        f"{_count(model.n_features, 'feature')}, labels {minus} (-) and {plus} (+)",
+        f"certificate {record.certificate[-1]:.4g}"
+        + (f" ({model.certificate_note})" if model.certificate_note else "")
+        + f", mean cost {record.cost[-1]:.4g} {unit} per training row",
+        f"stopped: {record.stop_reason}",
+    ]
+    if model.bias:
+        lines.append(f"every row starts with vote {model.bias:+.4f}")
+    return lines
+
+
+def input_names(model: TwoClassModel) -> tuple[str, ...]:
     """Return how the numbers are written that nodes compare; columns are ``x[j]`` without names."""
     columns = model.feature_names or tuple(f"x[{j}]" for j in range(model.n_features))
     return columns if model.inputs is None else model.inputs.names(columns)

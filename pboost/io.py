@@ -22,47 +22,46 @@ from pboost import projections, separators
 from pboost._archive import from_npy, list_members, read_member, to_npy
 from pboost._files import replace_file
 from pboost._version import __version__
-from pboost.additive import LINEAR_COLUMNS, HypothesisSum, LinearModel, Model
+from pboost.additive import LinearModel
 from pboost.errors import ModelFileError
-from pboost.graph import COLUMNS, DecisionGraph, TrainingRecord
+from pboost.graph import COLUMNS, DecisionGraph
 from pboost.inputs import Inputs
 from pboost.oracles import Oracles
+from pboost.predictor import (
+    OF_RECORD,
+    TWO_CLASS_MEMBERS,
+    Model,
+    Predictor,
+    TwoClassPredictor,
+    two_class_fields,
+    two_class_members,
+)
+from pboost.tree import Tree
 
 __all__ = ["load", "save"]
 
 FORMAT = "pboost-model"
 VERSION = (1, 0)
-#: The kinds of model that can be stored.
-KINDS: dict[str, type[DecisionGraph] | type[LinearModel]] = {
-    "decision-graph": DecisionGraph,
-    "linear": LinearModel,
+#: The kind of decision graphs.
+GRAPH = "decision-graph"
+#: The other kinds of model, which say themselves what is in their files.
+KINDS: dict[str, type[Predictor]] = {kind.file_kind: kind for kind in (LinearModel, Tree)}
+
+#: Array members of the file of every graph, and the dtype each must have.
+_MEMBERS: dict[str, np.dtype[Any] | None] = {
+    **{name: np.dtype(dtype).newbyteorder("<") for name, dtype in COLUMNS.items()},
+    **TWO_CLASS_MEMBERS,
+}
+#: Those of some graphs.
+_OPTIONAL: dict[str, np.dtype[Any] | None] = {
+    "answer": np.dtype("<f8"),
+    "sigma": np.dtype("<f8"),
+    "stages": np.dtype("<i4"),
+    **{member: dtype for member, (_, dtype) in projections.MEMBERS.items()},
+    **{member: dtype for member, (_, dtype) in separators.MEMBERS.items()},
+    **OF_RECORD,
 }
 
-#: Array members that every file has, and the dtype each must have; the labels choose theirs.
-_COMMON: dict[str, np.dtype[Any] | None] = {
-    "labels": None,
-    "certificate": np.dtype("<f8"),
-    "cost": np.dtype("<f8"),
-}
-#: Those of each kind.
-_MEMBERS: dict[str, dict[str, np.dtype[Any] | None]] = {
-    kind: {**{name: np.dtype(t).newbyteorder("<") for name, t in columns.items()}, **_COMMON}
-    for kind, columns in (("decision-graph", COLUMNS), ("linear", LINEAR_COLUMNS))
-}
-#: Members that only some models of a kind have.
-_OPTIONAL: dict[str, dict[str, np.dtype[Any]]] = {
-    "decision-graph": {
-        "answer": np.dtype("<f8"),
-        "sigma": np.dtype("<f8"),
-        "stages": np.dtype("<i4"),
-        **{member: dtype for member, (_, dtype) in projections.MEMBERS.items()},
-        **{member: dtype for member, (_, dtype) in separators.MEMBERS.items()},
-    },
-    "linear": {},
-}
-#: Members of the training record that only some models have; a reader can do without.
-_OF_RECORD: dict[str, np.dtype[Any]] = {"validation": np.dtype("<f8")}
-#: Kinds of label that have the same bytes on every machine: no long double, no objects.
 _LABEL_KINDS = "biufU"
 _MAX_NUMBER_BYTES = 8
 
@@ -76,8 +75,8 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : DecisionGraph or LinearModel
-        Any model of this package but a HypothesisSum.
+    model : DecisionGraph, LinearModel or Tree
+        Any model of this package but a HypothesisSum and those of several members.
     path : str or path-like
         Used as it stands: no suffix is appended. A symbolic link is followed.
 
@@ -87,6 +86,8 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
         If `model` is not a model, or it holds functions (those of `pboost.weak.oracle`,
         `from_estimator` and `hypothesis`), labels or settings that cannot be stored without
         pickling.
+    NotImplementedError
+        If `model` has several members, as `fit_one_vs_rest` and `fit_samme` return.
     OSError
         If the file cannot be written. What `path` held before is then unchanged, unless it was
         only the directory that could not be flushed after the renaming.
@@ -106,11 +107,9 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     ...     pb.predict(pb.load(file), [[0.2], [2.5]]).tolist()
     ['no', 'yes']
     """
-    if isinstance(model, HypothesisSum):
-        raise TypeError("model: a HypothesisSum cannot be stored, as it holds functions")
-    if not isinstance(model, DecisionGraph | LinearModel):
+    if not isinstance(model, DecisionGraph | Predictor):
         raise TypeError(f"model: expected a model such as fit_adaboost returns, got {model!r}")
-    if isinstance(model.inputs, Oracles):
+    if isinstance(model, DecisionGraph) and isinstance(model.inputs, Oracles):
         raise TypeError(
             "model: its weak classifiers are functions, which cannot be stored without pickling; "
             "pickle the model, or fit it again"
@@ -131,7 +130,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    DecisionGraph or LinearModel
+    DecisionGraph, LinearModel or Tree
         Equal to the model that was saved, to the last bit. Tuples in `settings` come back as
         lists.
 
@@ -164,29 +163,25 @@ def load(path: str | os.PathLike[str]) -> Any:
 # Writing
 
 
-def _pack(model: DecisionGraph | LinearModel) -> bytes:
+def _pack(model: Model) -> bytes:
     """The bytes of a model file; the same for the same model."""
-    kind = next(kind for kind, found in KINDS.items() if isinstance(model, found))
+    fields, arrays = _graph_members(model) if isinstance(model, DecisionGraph) else model.members()
     members: dict[str, bytes] = {}
     columns: dict[str, dict[str, Any]] = {}
-    for name, array in _arrays(model, kind).items():
+    for name, array in _little_endian(arrays).items():
         members[name] = to_npy(array)
         columns[name] = {
             "dtype": array.dtype.str,
             "shape": list(array.shape),
             "sha256": hashlib.sha256(members[name]).hexdigest(),
-            **({"optional": True} if name in _OF_RECORD else {}),
+            **({"optional": True} if name in OF_RECORD else {}),
         }
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": list(VERSION),
-        "kind": kind,
+        "kind": GRAPH if isinstance(model, DecisionGraph) else model.file_kind,
         "pboost": __version__,
-        "settings": _plain(model.settings, "settings"),
-        "n_features": int(model.n_features),
-        "feature_names": _plain(model.feature_names, "feature_names"),
-        "bias": float(model.bias),
-        "stop_reason": str(model.record.stop_reason),
+        **{name: _plain(value, name) for name, value in fields.items()},
         "columns": columns,
     }
     header["digest"] = _digest(header)
@@ -199,23 +194,24 @@ def _pack(model: DecisionGraph | LinearModel) -> bytes:
     return buffer.getvalue()
 
 
-def _arrays(model: DecisionGraph | LinearModel, kind: str) -> dict[str, NDArray[Any]]:
-    """The arrays of a model under their names in the file, little-endian."""
-    if not _storable_labels(model.labels.dtype):
-        raise TypeError(
-            f"model.labels: only integer, float, boolean and string labels can be stored, "
-            f"got dtype {model.labels.dtype}"
-        )
-    record = model.record
-    arrays = {name: getattr(model, name) for name in _MEMBERS[kind] if name not in _COMMON}
-    answer = model.answer if isinstance(model, DecisionGraph) else None
-    optional = {"answer": answer, "sigma": model.sigma, "stages": record.stages}
+def _graph_members(model: DecisionGraph) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The fields of a graph's header, and its arrays under their names in the file."""
+    header, shared = two_class_members(model)
+    arrays = {name: getattr(model, name) for name in COLUMNS}
+    optional = {"answer": model.answer, "sigma": model.sigma, "stages": model.record.stages}
     arrays |= {name: array for name, array in optional.items() if array is not None}
     if model.inputs is not None:
         arrays |= model.inputs.members()
-    arrays |= {"labels": model.labels, "certificate": record.certificate, "cost": record.cost}
-    if record.validation is not None:
-        arrays["validation"] = record.validation
+    return header, {**arrays, **shared}
+
+
+def _little_endian(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    labels = arrays.get("labels")
+    if labels is not None and not _storable_labels(labels.dtype):
+        raise TypeError(
+            f"model.labels: only integer, float, boolean and string labels can be stored, "
+            f"got dtype {labels.dtype}"
+        )
     return {name: a.astype(a.dtype.newbyteorder("<"), copy=False) for name, a in arrays.items()}
 
 
@@ -252,7 +248,7 @@ def _digest(header: Mapping[str, Any]) -> str:
 # Reading
 
 
-def _unpack(file: BinaryIO) -> DecisionGraph | LinearModel:
+def _unpack(file: BinaryIO) -> Model:
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
@@ -292,8 +288,8 @@ def _read_header(
         intact = False
     if not intact:
         raise ModelFileError("header: was changed after it was written (digest differs)")
-    if header.get("kind") not in tuple(KINDS):
-        known = " or ".join(map(repr, KINDS))
+    if header.get("kind") not in (GRAPH, *KINDS):
+        known = " or ".join(map(repr, (GRAPH, *KINDS)))
         raise ModelFileError(f"header: expected kind {known}, got {header.get('kind')!r}")
     return header
 
@@ -309,9 +305,10 @@ def _read_columns(
     columns = header.get("columns")
     if not isinstance(columns, dict) or not all(isinstance(c, dict) for c in columns.values()):
         raise ModelFileError("header: 'columns' is missing or not a table")
-    some = {**_OPTIONAL[header["kind"]], **_OF_RECORD}
-    own = _MEMBERS[header["kind"]]
-    known = {**own, **{name: some[name] for name in some.keys() & columns.keys()}}
+    kind = KINDS.get(header["kind"])
+    every: Mapping[str, np.dtype[Any] | None] = kind.file_members if kind else _MEMBERS
+    some: Mapping[str, np.dtype[Any] | None] = kind.file_optional if kind else _OPTIONAL
+    known = {**every, **{name: some[name] for name in some.keys() & columns.keys()}}
     for name in columns.keys() - known.keys():
         newer = tuple(header["version"]) > VERSION
         if not (newer and columns[name].get("optional") is True):
@@ -341,43 +338,27 @@ def _inputs(arrays: Mapping[str, NDArray[Any]]) -> Inputs | None:
     return found[0] or found[1]
 
 
-def _build(
-    header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> DecisionGraph | LinearModel:
+def _build(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Model:
     """The model; every field of the header must have the type it was written with."""
-    names = header.get("feature_names")
+    kind, names = KINDS.get(header["kind"]), header.get("feature_names")
+    has_bias = kind is None or issubclass(kind, TwoClassPredictor)
     typed = {
         "settings": isinstance(header.get("settings"), dict),
         "n_features": _is_int(header.get("n_features")),
         "feature_names": names is None
         or (isinstance(names, list) and all(isinstance(name, str) for name in names)),
-        "bias": isinstance(header.get("bias"), float),
+        "bias": not has_bias or isinstance(header.get("bias"), float),
         "stop_reason": isinstance(header.get("stop_reason"), str),
     }
     for field, right in typed.items():
         if not right:
             raise ModelFileError(f"header: bad value of {field!r}: {header.get(field)!r}")
     try:
-        record = TrainingRecord(
-            arrays["certificate"],
-            arrays["cost"],
-            header["stop_reason"],
-            arrays.get("stages"),
-            arrays.get("validation"),
-        )
-        kind = header["kind"]
-        own: dict[str, Any] = {n: arrays[n] for n in _MEMBERS[kind] if n not in _COMMON}
-        if kind == "decision-graph":
-            own |= {name: arrays.get(name) for name in ("answer", "sigma")}
-            own["inputs"] = _inputs(arrays)
-        return KINDS[kind](
-            labels=arrays["labels"],
-            n_features=header["n_features"],
-            feature_names=None if names is None else tuple(names),
-            bias=header["bias"],
-            settings=header["settings"],
-            record=record,
-            **own,
-        )
+        if kind is not None:
+            return kind.from_members(header, arrays)
+        own: dict[str, Any] = {name: arrays[name] for name in COLUMNS}
+        own |= {name: arrays.get(name) for name in ("answer", "sigma")}
+        own["inputs"] = _inputs(arrays)
+        return DecisionGraph(**own, **two_class_fields(header, arrays))
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"not a valid model: {error}") from error

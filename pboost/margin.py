@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.additive import HypothesisSum, LinearModel, Model
+from pboost.additive import HypothesisSum, LinearModel
 from pboost.checks import as_weights, check_choice, check_has_rows
 from pboost.evaluate import certificate, decision_function
 from pboost.graph import DecisionGraph, FloatArray
-from pboost.matching import is_second_label
+from pboost.matching import as_two_class, is_second_label
+from pboost.predictor import Model, TwoClassModel
 
 __all__ = [
     "margin_bound",
@@ -68,7 +69,7 @@ def margins(model: Model, X: Any, y: ArrayLike, *, scale: str = "half") -> Float
     >>> pb.margins(model, X, y).round(2).tolist()
     [0.3, 0.49, 0.49, 0.49]
     """
-    factor = scale_factor(scale)
+    model, factor = as_two_class(model), scale_factor(scale)
     score = decision_function(model, X)
     signed = np.where(is_second_label(model, y, len(score)), score, -score)
     return np.asarray(np.tanh(factor * signed))
@@ -245,6 +246,7 @@ def normalised_margins(model: Model, X: Any, y: ArrayLike) -> FloatArray:
     >>> pb.normalised_margins(model, X, y).round(2).tolist()
     [0.32, 0.21, 0.46, 0.32]
     """
+    model = as_two_class(model)
     score = decision_function(model, X)
     signed = np.where(is_second_label(model, y, len(score)), score, -score)
     largest = _largest_score(model)
@@ -275,7 +277,7 @@ def share_below(margin: FloatArray, weight: FloatArray | None, at: FloatArray) -
     return found
 
 
-def _largest_score(model: Model) -> float:
+def _largest_score(model: TwoClassModel) -> float:
     """Return the sum of the largest absolute votes on the path where it is largest."""
     if isinstance(model, LinearModel):
         return float(np.abs(model.step).sum()) + abs(model.bias)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.additive import Model
 from pboost.checks import as_labels, as_weights, check_integer
 from pboost.graph import FloatArray
 from pboost.margin import as_thetas, margin_error, margins, scale_factor, share_below
-from pboost.matching import check_model
+from pboost.matching import as_two_class
+from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
 from pboost.validation import assign_folds, row_selectors
 
@@ -79,7 +79,7 @@ def margin_curve(
     """
     at = np.atleast_1d(as_thetas(thetas))
     if folds is None:
-        check_model(model)
+        as_two_class(model)
         curve = margin_error(model, X, y, at, scale=scale, sample_weight=sample_weight)  # type: ignore[arg-type]
         return np.asarray(curve)
     if not callable(model):
@@ -94,7 +94,7 @@ def margin_curve(
         train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
         options = {} if weight is None else {"sample_weight": weight[train]}
         fitted = model(for_fit(train), labels[train], **options)
-        check_model(fitted)
+        as_two_class(fitted)
         found[test] = margins(fitted, for_predict(test), labels[test], scale=scale)
     return share_below(found, weight, at)
 

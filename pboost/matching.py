@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.additive import AdditiveModel, Model
 from pboost.checks import (
     Features,
     as_features,
@@ -19,23 +18,32 @@ from pboost.checks import (
 )
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.oracles import Oracles
+from pboost.predictor import Model, Predictor, TwoClassModel, TwoClassPredictor
 from pboost.rows import Rows, as_rows, pick_columns
 
 
 def check_model(model: Any) -> None:
     """Raise TypeError if this is no model."""
-    if not isinstance(model, DecisionGraph | AdditiveModel):
+    if not isinstance(model, DecisionGraph | Predictor):
         raise TypeError(f"model: expected a model such as fit_adaboost returns, got {model!r}")
 
 
 def as_graph(model: Model) -> DecisionGraph:
     """Return `model` if it has nodes and exits."""
     check_model(model)
-    if isinstance(model, AdditiveModel):
+    if isinstance(model, Predictor):
         raise TypeError(
-            f"model: expected a DecisionGraph, got a {type(model).__name__}, which has no nodes"
+            f"model: expected a DecisionGraph, got a {type(model).__name__}, {model.no_graph}"
         )
     return model
+
+
+def as_two_class(model: Any) -> TwoClassModel:
+    """Return `model` if it is of two classes and has a certificate."""
+    check_model(model)
+    if isinstance(model, DecisionGraph | TwoClassPredictor):
+        return model
+    return as_graph(model)
 
 
 def match_columns(model: Model, X: Any) -> Features:
@@ -140,7 +148,7 @@ def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -
     return [found.index(name) for name in names]
 
 
-def is_second_label(model: Model, y: ArrayLike, n: int) -> NDArray[np.bool_]:
+def is_second_label(model: TwoClassModel, y: ArrayLike, n: int) -> NDArray[np.bool_]:
     """Return whether each label is the model's second one."""
     return is_second(model.labels, y, n)
 

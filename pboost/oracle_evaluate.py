@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.additive import Model
 from pboost.graph import OUT, DecisionGraph, FloatArray
 from pboost.matching import match_rows
 from pboost.oracles import Oracles
 from pboost.passages import Here, Take, passages
+from pboost.predictor import Model
 from pboost.rows import Rows
 
 

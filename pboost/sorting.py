@@ -143,9 +143,8 @@ def sorted_columns(
 ) -> SortedColumns:
     """Sort the listed rows of checked features, or of projections of them."""
     gather, d = _gathering(features.values, projections)
-    order = np.empty((d, len(rows)), dtype=np.int32)
-    with Workers(resolve_threads(n_threads, order.size)) as workers:
-        _sort_blocks(gather, d, rows, order, None, workers)
+    with Workers(resolve_threads(n_threads, d * len(rows))) as workers:
+        order = _sorted(gather, d, rows, workers)
         found = with_bins(features.values, rows, order, max_bins, features.names, workers)
     if projections is None:
         return found
@@ -153,6 +152,11 @@ def sorted_columns(
         found.source, found.rows, found.packed_order, found.bin_start, found.n_bins, found.codes,
         found.names, projections,
     )  # fmt: skip
+
+
+def sorted_orders(values: Array, rows: NDArray[np.int32], workers: Workers) -> NDArray[np.int32]:
+    """Return the packed orders (d, n) of the listed rows of a matrix of finite numbers."""
+    return _sorted(*_gathering(values, None), rows, workers)
 
 
 def binned_columns(
@@ -187,6 +191,12 @@ def binned_columns(
     with Workers(resolve_threads(n_threads, codes.size)) as workers:
         _sort_blocks(gather, d, rows, None, keep, workers)
     return BinnedColumns(codes, n_bins, lower, upper, features.names)
+
+
+def _sorted(gather: Gather, d: int, rows: NDArray[np.int32], workers: Workers) -> NDArray[np.int32]:
+    order = np.empty((d, len(rows)), dtype=np.int32)
+    _sort_blocks(gather, d, rows, order, None, workers)
+    return order
 
 
 def _gathering(values: Array, projections: Projections | None) -> tuple[Gather, int]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.additive import Model
 from pboost.checks import as_labels, as_weights, check_integer
 from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.evaluate import evaluation_cost, predict
 from pboost.graph import FloatArray, IntArray, freeze
+from pboost.matching import as_two_class
+from pboost.predictor import TwoClassModel
 from pboost.rng import as_generator
 from pboost.rows import as_rows
 
@@ -95,7 +96,7 @@ class CrossValidation:
 
 
 def cross_validate(
-    fit: Callable[..., Model],
+    fit: Callable[..., TwoClassModel],
     X: Any,
     y: ArrayLike,
     *,
@@ -170,6 +171,7 @@ def cross_validate(
         start = time.perf_counter()
         model = fit(train_rows, labels[train], **options)
         fitted = time.perf_counter()
+        as_two_class(model)
         wrong = predict(model, test_rows) != labels[test]
         predicted = time.perf_counter()
         # Scaled, since the sum of the weights need not be a finite number.
@@ -223,7 +225,12 @@ def assign_folds(
             f"folds: expected at most {smaller}, the number of rows with label {rarer!s}"
             f"{'' if weight is None else ' and positive weight'}, got {folds}"
         )
+    return deal(strata, folds, rng)
+
+
+def deal(strata: Sequence[NDArray[np.intp]], folds: int, rng: np.random.Generator) -> IntArray:
+    """Return the fold of each row: rows dealt out in turn, each stratum in random order."""
     order = np.concatenate([rng.permutation(rows) for rows in strata])
-    test_fold = np.empty(len(labels), np.int32)
-    test_fold[order] = np.arange(len(labels)) % folds
+    test_fold = np.empty(len(order), np.int32)
+    test_fold[order] = np.arange(len(order)) % folds
     return test_fold

@@ -74,6 +74,13 @@ def pboost_tree(criterion: str, search: str = "exact") -> Fit:
     return fit
 
 
+def pboost_cart(X, y, depth, threads, weight=None):
+    import pboost as pb
+
+    model = pb.fit_cart(X, y, max_depth=depth, sample_weight=weight, n_threads=threads)
+    return lambda rows: pb.decision_function(model, rows)
+
+
 # scikit-learn
 
 
@@ -195,6 +202,7 @@ STUMPS = {
     ),
 }
 FULL_TREE = {
+    "pboost-cart": Library("pboost, fit_cart", "exact", "pboost", pboost_cart),
     "pboost-gini": Library("pboost, gini", "exact", "pboost", pboost_tree("gini")),
     "pboost": Library("pboost", "exact", "pboost", pboost_tree("kearns-mansour")),
     "sklearn": Library("scikit-learn DecisionTree", "exact", "sklearn", sklearn_tree),

@@ -1,9 +1,9 @@
-# The state of a growing tree, borrowed from the caller's arrays, and the heap of its open exits.
+# The state of a growing tree, borrowed from the caller's arrays.
 from libc.math cimport ceil, exp, ldexp
-from libc.string cimport memcpy
 
 from pboost._core._cut cimport Limits
-from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
+from pboost._core._heap cimport Heap
+from pboost._core.types cimport int32_t, int64_t, uint8_t
 
 # Columns of exit_int and counter.
 cdef enum:
@@ -58,53 +58,12 @@ cdef struct Given:
     double[2] votes
 
 
-# The heap of open exits: largest key first, the exit opened first among equals.
-
-cdef inline bint comes_before(const Tree* t, int32_t a, int32_t b) noexcept nogil:
-    if t.exit_real[EXIT_REALS * a + KEY] != t.exit_real[EXIT_REALS * b + KEY]:
-        return t.exit_real[EXIT_REALS * a + KEY] > t.exit_real[EXIT_REALS * b + KEY]
-    return a < b
-
-
-cdef inline void push(Tree* t, int32_t exit_) noexcept nogil:
-    cdef Py_ssize_t at = t.counter[HEAP], parent
-    t.counter[HEAP] += 1
-    while at > 0:
-        parent = (at - 1) // 2
-        if not comes_before(t, exit_, t.heap[parent]):
-            break
-        t.heap[at] = t.heap[parent]
-        at = parent
-    t.heap[at] = exit_
-
-
-cdef inline int32_t pop(Tree* t) noexcept nogil:
-    cdef int32_t first = t.heap[0], last
-    cdef Py_ssize_t at = 0, child, size
-    t.counter[HEAP] -= 1
-    size = t.counter[HEAP]
-    last = t.heap[size]
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and comes_before(t, t.heap[child + 1], t.heap[child]):
-            child += 1
-        if not comes_before(t, t.heap[child], last):
-            break
-        t.heap[at] = t.heap[child]
-        at = child
-    t.heap[at] = last
-    return first
-
-
-cdef inline double rounded(double key) noexcept nogil:
-    """The key rounded to 40 bits: bounds equal but for rounding are equal."""
-    cdef uint64_t bits
-    memcpy(&bits, &key, 8)
-    bits = (bits + 0x800) & ~<uint64_t>0xFFF
-    memcpy(&key, &bits, 8)
-    return key
+cdef inline Heap heap_of(const Tree* t) noexcept nogil:
+    """The open exits by their keys."""
+    cdef Heap heap
+    heap.items, heap.size = t.heap, &t.counter[HEAP]
+    heap.key, heap.stride = t.exit_real + KEY, EXIT_REALS
+    return heap
 
 
 cdef inline double unit_of(const Tree* t, int32_t e) noexcept nogil:

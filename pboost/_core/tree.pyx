@@ -18,19 +18,20 @@ from libc.stdint cimport uintptr_t
 
 from pboost._core._bins cimport partition_rows, search_bins
 from pboost._core._cut cimport Limits
+from pboost._core._heap cimport Heap, pop, push, rounded
 from pboost._core._math cimport half_log_odds, score_limit
 from pboost._core._segment cimport first_cut, partition_segment, search_rows
 from pboost._core._tree cimport (
-    ALL_NODES, BREADTH_FIRST, DONE, EXIT_INTS, EXIT_REALS, EXITS, FEATURE, FULL_MASS_BITS, HEAP,
-    KEY, LARGE, LARGEST_BOUND, LARGEST_ERROR, LEAST_MASS_BITS, LIMIT, LOOK_AHEAD, NODES, PARENT,
-    PAUSED, PENDING, SHIFT, SIDE, START, STOP, TARGET, Given, Tree, VOTES, add_exit, boosted_mass,
-    can_split, children_can_split, count_certificate, limits_of, pop, push, rounded, unit_of,
+    ALL_NODES, BREADTH_FIRST, DONE, EXIT_INTS, EXIT_REALS, EXITS, FEATURE, FULL_MASS_BITS,
+    HEAP, KEY, LARGE, LARGEST_BOUND, LARGEST_ERROR, LEAST_MASS_BITS, LIMIT, LOOK_AHEAD, NODES,
+    PARENT, PAUSED, PENDING, SHIFT, SIDE, START, STOP, TARGET, VOTES, Given, Tree, add_exit,
+    boosted_mass, can_split, children_can_split, count_certificate, heap_of, limits_of,
+    unit_of,
 )
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t
 
-STATUS = {
-    "done": DONE, "all nodes": ALL_NODES, "paused": PAUSED, "large": LARGE, "target": TARGET,
-}
+STATUS = dict(zip(("done", "all nodes", "paused", "large", "target"),
+                  (DONE, ALL_NODES, PAUSED, LARGE, TARGET)))
 GROWTH = {
     "largest-bound": LARGEST_BOUND, "breadth-first": BREADTH_FIRST,
     "largest-error": LARGEST_ERROR, "look-ahead": LOOK_AHEAD,
@@ -283,11 +284,12 @@ cdef void partition_features(
 cdef void open_children(Tree* t) noexcept nogil:
     """Put the two newest exits on the heap, those that can be split."""
     cdef int32_t e, newest = <int32_t>t.counter[EXITS]
+    cdef Heap heap = heap_of(t)
     for e in range(newest - 2, newest):
         if can_split(t, e):
             refine_weights(t, e)
             if set_key(t, e):
-                push(t, e)
+                push(&heap, e)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -296,6 +298,7 @@ cdef void open_children(Tree* t) noexcept nogil:
 def open_exits(arrays):
     """Put all open exits that can be split on the heap; at first there is the root's entrance."""
     cdef Tree t = read_tree(arrays)
+    cdef Heap heap = heap_of(&t)
     cdef int32_t e, parent
     with nogil:
         for e in range(<int32_t>t.counter[EXITS]):
@@ -304,7 +307,7 @@ def open_exits(arrays):
                     else t.node_int[5 * parent + 1 + t.exit_int[EXIT_INTS * e + SIDE]] >= 0):
                 continue
             if can_split(&t, e) and set_key(&t, e):
-                push(&t, e)
+                push(&heap, e)
 
 
 def split_given(arrays, int32_t e, int32_t feature, Py_ssize_t place, double below, double above):
@@ -331,9 +334,9 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
     `search_pending`, `split_pending` and `partition_pending`.
     """
     cdef Tree t = read_tree(arrays)
-    cdef int32_t e
+    cdef Heap heap = heap_of(&t)
     cdef Py_ssize_t done = 0, size
-    cdef int status = DONE
+    cdef int32_t e, status = DONE
     with nogil:
         while t.counter[HEAP] > 0:
             if t.counter[NODES] >= t.max_nodes:
@@ -342,7 +345,7 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
             if done >= cells:
                 status = PAUSED
                 break
-            e = pop(&t)
+            e = pop(&heap)
             t.counter[PENDING] = e
             size = (t.exit_int[EXIT_INTS * e + STOP] - t.exit_int[EXIT_INTS * e + START]) * t.d
             if size > large:

@@ -10,20 +10,17 @@ Arrays: feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote (n_nod
 a chain projects a tile at a time, and other graphs make each projection when a node needs it.
 Separators are always made where a node needs them.
 """
-from libc.string cimport memset
-
 from pboost._core._project cimport Projections, project, project_block, projections_of
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._separate cimport Separators, separate, separators_of
+from pboost._core._tile cimport TILE, load_tile
 from pboost._core.types cimport int32_t
 
 cdef extern from "walk_simd.h":
-    enum: TILE "PBOOST_TILE"
     ctypedef void (*ChainKernel "pboost_chain_kernel")(
         const double*, const int32_t*, const double*, const double*, Py_ssize_t, double*
     ) noexcept nogil
     ChainKernel choose_chain "pboost_choose_chain"(int level) noexcept nogil
-    bint tile_is_bad "pboost_tile_is_bad"(const double* tile, Py_ssize_t d) noexcept nogil
 
 # Fewer rows than this are read in place, one by one.
 cdef enum:
@@ -62,24 +59,6 @@ cdef inline double compared(
     if graph.separators != NULL:
         return separate(graph.separators, X, row, graph.feature[node])
     return read(X, row, graph.feature[node])
-
-
-cdef int load_tile(const Rows* X, Py_ssize_t start, Py_ssize_t rows, double* tile) noexcept nogil:
-    """Transpose rows into a tile as float64. Returns 1 if a value is not finite."""
-    cdef Py_ssize_t r, j
-    cdef const char* row
-    cdef double bad = 0.0
-    if rows < TILE:
-        memset(tile, 0, <size_t>(X.d * TILE) * sizeof(double))
-    for r in range(rows):
-        row = X.data + (start + r) * X.row_stride
-        if X.is_float:
-            for j in range(X.d):
-                tile[j * TILE + r] = (<const float*>(row + j * X.column_stride))[0]
-        else:
-            for j in range(X.d):
-                tile[j * TILE + r] = (<const double*>(row + j * X.column_stride))[0]
-    return tile_is_bad(tile, X.d)
 
 
 cdef double walk_row(const Graph* graph, const Rows* X, Py_ssize_t i) noexcept nogil:

@@ -84,7 +84,7 @@ __attribute__((target("avx512f"))) static void pboost_chain_avx512(PBOOST_CHAIN_
 }
 
 /* level: 0 baseline, 1 AVX2, 2 AVX-512; the best supported one not above it. */
-static pboost_chain_kernel pboost_choose_chain(int level)
+static inline pboost_chain_kernel pboost_choose_chain(int level)
 {
     __builtin_cpu_init();
     if (level >= 2 && __builtin_cpu_supports("avx512f")) return pboost_chain_avx512;
@@ -92,7 +92,7 @@ static pboost_chain_kernel pboost_choose_chain(int level)
     return pboost_chain_baseline;
 }
 #else
-static pboost_chain_kernel pboost_choose_chain(int level)
+static inline pboost_chain_kernel pboost_choose_chain(int level)
 {
     (void)level;
     return pboost_chain_baseline;

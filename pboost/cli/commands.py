@@ -11,9 +11,8 @@ from typing import Any
 from pboost import observation
 from pboost.adaboost import fit_adaboost
 from pboost.adaboost_real import fit_adaboost_real
-from pboost.additive import Model
 from pboost.boosted_tree import fit_boosted_tree
-from pboost.cli.errors import require
+from pboost.cli.errors import CommandError, require
 from pboost.cli.parser import (
     DEFAULT_SIZE,
     OBSERVATION_OPTIONS,
@@ -34,6 +33,7 @@ from pboost.evaluate import predict, predict_proba
 from pboost.explanation import describe
 from pboost.io import load, save
 from pboost.matryoshka import fit_matryoshka
+from pboost.predictor import TwoClassModel
 from pboost.topdown import fit_topdown_tree
 from pboost.validation import cross_validate
 from pboost.weak import affine, feature, linear, separator, stump
@@ -43,7 +43,7 @@ from pboost.weak_learners import Weak
 WEAK: dict[str, Callable[..., Weak]] = {
     "stump": stump, "affine": affine, "feature": feature, "separator": separator, "linear": linear,
 }  # fmt: skip
-BUILDERS: dict[str, Callable[..., Model]] = {
+BUILDERS: dict[str, Callable[..., TwoClassModel]] = {
     "adaboost": fit_adaboost,
     "tree": fit_boosted_tree,
     "matryoshka": fit_matryoshka,
@@ -93,6 +93,8 @@ def run_predict(options: Namespace) -> None:
         check_output(options.output, options.model, options.data)
     pandas = require("pandas", "cli")
     model = load(options.model)
+    if model.labels is None or len(model.labels) != 2:
+        raise CommandError(f"{options.model}: expected a model of two classes, got {model!r}")
     X = pick_columns(read_table(options.data), model.feature_names)
     probability = predict_proba(model, X)[:, 1]
     result = pandas.DataFrame({"label": predict(model, X), "probability": probability})
@@ -104,7 +106,7 @@ def run_show(options: Namespace) -> None:
     write_text(describe(load(options.model)).rstrip("\n") + "\n")
 
 
-def _builder(options: Namespace) -> tuple[Callable[..., Model], int]:
+def _builder(options: Namespace) -> tuple[Callable[..., TwoClassModel], int]:
     """The builder with the settings given on the command line, and the number of nodes."""
     given = vars(options)
     settings: dict[str, Any] = {}

@@ -1,0 +1,245 @@
+"""Classification and regression trees."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pboost.cart_data import CartProblem, cart_problem
+from pboost.cart_growth import Callback, CartArrays, CartLimits, grow_cart
+from pboost.checks import INT32_MAX, check_choice, check_integer
+from pboost.columns import MAX_BINS
+from pboost.graph import FloatArray
+from pboost.grow import check_callback
+from pboost.rng import as_generator
+from pboost.threads import Workers, resolve_threads
+from pboost.tree import Tree
+from pboost.weak_learners import SEARCHES
+
+TASKS = ("classification", "regression")
+CART_GROWTHS = ("depth-first", "best-first")
+#: The criteria of each task, the default first.
+CART_CRITERIA = {
+    "classification": ("gini", "entropy", "error", "kearns-mansour"),
+    "regression": ("squared",),
+}
+
+
+def fit_cart(
+    X: Any,
+    y: ArrayLike,
+    *,
+    task: str = "classification",
+    criterion: str | None = None,
+    max_depth: int | None = None,
+    min_leaf: int = 1,
+    min_split: int = 2,
+    max_leaves: int | None = None,
+    features_per_split: str | float | None = None,
+    growth: str | None = None,
+    search: str = "auto",
+    max_bins: int = MAX_BINS,
+    sample_weight: ArrayLike | None = None,
+    rng: int | np.random.Generator | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+) -> Tree:
+    """Fit a classification or regression tree: splits of least impurity, until leaves are pure.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
+        Features, finite numbers.
+    y : array_like of shape (n,)
+        Labels, of two or more different values; of a regression, finite numbers.
+    task : {"classification", "regression"}
+        What `y` is.
+    criterion : str, optional
+        Impurity that splits lower: "gini" (the default), "entropy" (base 2), "error", or, of two
+        classes, "kearns-mansour"; of a regression "squared".
+    max_depth : int or None
+        Greatest number of comparisons for a row.
+    min_leaf : int
+        Least number of training rows in a leaf, whatever their weights.
+    min_split : int
+        Least number of training rows of a node that is split, at least 2.
+    max_leaves : int or None
+        Greatest number of leaves; with ``growth="best-first"``.
+    features_per_split : int, float, "sqrt", "log2" or None
+        Number of columns, drawn at each node, in which it is searched; a float is a share of all.
+        None: all. Where all columns drawn are constant, more are drawn, until one is not.
+    growth : {"depth-first", "best-first"}, optional
+        Which node is split next: the first child, or the one whose split lowers the total
+        impurity most. They give the same tree unless it is cut short. Default: best first where
+        `max_leaves` is given, else depth first.
+    search : {"auto", "exact", "binned"}
+        "exact" tries every cut between two different values; "binned" only the edges of
+        `max_bins` bins of about equal weight. "auto" is exact below 1e7 rows.
+    max_bins : int
+        Number of bins, 2 to 256. It does not change what the exact search finds.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows; weight k gives the splits of k copies of the row, as long as
+        `min_leaf` and `min_split` do not count them.
+    rng : None, int or numpy.random.Generator
+        Source of randomness for `features_per_split`.
+    n_threads : int or None
+        Threads; None: as many as the work is worth. The model does not depend on it.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each split with the number of splits so far
+        and a `pboost.cart_growth.CartStep`; returning True stops.
+
+    Returns
+    -------
+    Tree
+        For `predict`, `predict_proba`, `apply`, `describe` and others.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described; the message names the argument.
+
+    Notes
+    -----
+    Among splits whose criterion agrees to 1e-12 of the node's impurity (of its weight, in a
+    classification) the lowest feature and then the lowest threshold is taken. A split that does
+    not lower the impurity is still made, because the ones after it may.
+
+    References
+    ----------
+    .. [1] L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, "Classification and
+       regression trees", Wadsworth (1984).
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> X = [[1, 1], [1, 2], [1, 3], [2, 2], [2, 3]]
+    >>> tree = pb.fit_cart(X, [9, -4, 2, 4, 2], task="regression", max_depth=2)
+    >>> print(pb.describe(tree))
+    fit_cart: 3 leaves, depth 2, 2 features, numbers
+    stopped: no node can be split
+    2.6 (5)
+      x[1] <= 1.5: 9 (1)
+      x[1] >  1.5: 1 (4)
+        x[0] <= 1.5: -1 (2)
+        x[0] >  1.5: 3 (2)
+    """
+    check_callback(callback)
+    generator = as_generator(rng)
+    problem, weights, limits, settings, key = fit_cart_problem(
+        X, y, sample_weight, n_threads, generator, task=task, criterion=criterion,
+        max_depth=max_depth, min_leaf=min_leaf, min_split=min_split, max_leaves=max_leaves,
+        features_per_split=features_per_split, growth=growth, search=search, max_bins=max_bins,
+    )  # fmt: skip
+    return fit_tree(problem, weights, limits, settings, key, n_threads, callback)
+
+
+def fit_cart_problem(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    n_threads: int | None,
+    generator: np.random.Generator,
+    *,
+    task: str = "classification",
+    criterion: str | None = None,
+    max_depth: Any = None,
+    min_leaf: Any = 1,
+    min_split: Any = 2,
+    max_leaves: Any = None,
+    features_per_split: Any = None,
+    growth: str | None = None,
+    search: str = "auto",
+    max_bins: Any = MAX_BINS,
+) -> tuple[CartProblem, FloatArray | None, CartLimits, dict[str, Any], int]:
+    """Check the arguments of `fit_cart`; returns those of `fit_tree`."""
+    check_choice("task", task, TASKS)
+    criterion = CART_CRITERIA[task][0] if criterion is None else criterion
+    check_choice("criterion", criterion, CART_CRITERIA[task])
+    check_choice("search", search, SEARCHES)
+    max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+    problem, weights = cart_problem(
+        X, y, sample_weight, task=task, search=search, max_bins=max_bins, n_threads=n_threads
+    )
+    limits = cart_limits(
+        problem, criterion, max_depth, min_leaf, min_split, max_leaves, features_per_split, growth
+    )
+    settings = {
+        "builder": "fit_cart",
+        "task": task,
+        "criterion": criterion,
+        "max_depth": max_depth,
+        "min_leaf": min_leaf,
+        "min_split": min_split,
+        "max_leaves": max_leaves,
+        "features_per_split": features_per_split,
+        "growth": "best-first" if limits.best_first else "depth-first",
+        "search": search,
+        "max_bins": max_bins,
+    }
+    key = int(generator.integers(2**63)) if limits.features < problem.n_features else 0
+    return problem, weights, limits, settings, key
+
+
+def cart_limits(
+    problem: CartProblem,
+    criterion: str,
+    max_depth: Any,
+    min_leaf: Any,
+    min_split: Any,
+    max_leaves: Any,
+    features_per_split: Any,
+    growth: Any,
+) -> CartLimits:
+    """Return the options that say how far a tree grows, checked."""
+    if growth is not None:
+        check_choice("growth", growth, CART_GROWTHS)
+    if max_leaves is not None and growth == "depth-first":
+        raise ValueError('max_leaves: expected None with growth="depth-first"')
+    j = 2 if problem.labels is None else len(problem.labels)
+    if criterion == "kearns-mansour" and j > 2:
+        raise ValueError(f'criterion: "kearns-mansour" is for two classes, got {j}')
+    return CartLimits(
+        criterion,
+        INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1),
+        INT32_MAX if max_leaves is None else check_integer("max_leaves", max_leaves, least=1),
+        check_integer("min_leaf", min_leaf, least=1),
+        check_integer("min_split", min_split, least=2),
+        resolve_features(features_per_split, problem.n_features),
+        growth == "best-first" or (growth is None and max_leaves is not None),
+    )
+
+
+def resolve_features(features_per_split: Any, d: int) -> int:
+    """Return the number of columns in which a node is searched."""
+    name = "features_per_split"
+    if features_per_split is None:
+        return d
+    if isinstance(features_per_split, str):
+        check_choice(name, features_per_split, ("sqrt", "log2"))
+        of = math.sqrt(d) if features_per_split == "sqrt" else math.log2(d)
+        return max(1, int(of))
+    if isinstance(features_per_split, float | np.floating):
+        if not 0 < features_per_split <= 1:
+            raise ValueError(f"{name}: expected a share in (0, 1], got {features_per_split}")
+        return max(1, int(features_per_split * d))
+    return check_integer(name, features_per_split, least=1, most=d)
+
+
+def fit_tree(
+    problem: CartProblem,
+    weights: FloatArray | None,
+    limits: CartLimits,
+    settings: dict[str, Any],
+    key: int,
+    n_threads: int | None,
+    callback: Callback | None = None,
+) -> Tree:
+    """Fit one tree to a problem, whose options are checked; `key` is that of its random numbers."""
+    cells = problem.n_rows * problem.n_features
+    with Workers(resolve_threads(n_threads, cells)) as workers:
+        arrays = CartArrays(problem.weighted(weights, workers), limits, key)
+        stop_reason = grow_cart(arrays, workers, callback)
+    return arrays.model(settings, stop_reason, limits.criterion)

@@ -1,0 +1,211 @@
+"""The arrays of the compiled grower of classification and regression trees, and its driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pboost import threads
+from pboost._core import cart
+from pboost.cart_data import CartData
+from pboost.columns import BinnedColumns
+from pboost.graph import FloatArray
+from pboost.tree import LEAF, Tree
+from pboost.tree_growth import CELLS_PER_CALL
+from pboost.weak_learners import CRITERIA
+
+#: Columns of `CartArrays.counter` and of `CartArrays.node_int`.
+NODES, OPEN, LEAVES, FRESH, AT, PHASE, PICKED, N_COUNTERS = range(8)
+START, STOP, DEPTH, SHIFT, FEATURE, LOW, HIGH, CHILD, LISTED, PURE, N_INTS = range(11)
+MEAN, LOSS = 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class CartLimits:
+    """How far a tree is grown, and where a node is searched."""
+
+    criterion: str
+    depth: int
+    leaves: int
+    min_leaf: int
+    min_split: int
+    features: int
+    best_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CartStep:
+    """One split, as passed to ``callback(step, record)`` of `fit_cart`.
+
+    Attributes
+    ----------
+    feature : int
+        Column that is compared.
+    threshold : float
+        What it is compared with.
+    depth : int
+        Number of comparisons on the way to the node.
+    n_rows : int
+        Number of training rows there.
+    """
+
+    feature: int
+    threshold: float
+    depth: int
+    n_rows: int
+
+
+Callback = Callable[[int, CartStep], Any]
+
+
+class CartArrays:
+    """What the kernel reads and writes while one tree grows; see `pboost._core.cart`."""
+
+    def __init__(self, data: CartData, limits: CartLimits, key: int) -> None:
+        problem = data.problem
+        n, d = len(data.rows), problem.n_features
+        squares = problem.labels is None
+        j = 0 if problem.labels is None else len(problem.labels)
+        columns = problem.columns
+        self.data = data
+        self.order = data.order  # partitioned in place: data belong to one fit
+        self.codes, self.n_bins = np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32)
+        self.rows = np.empty(0, dtype=np.int32)
+        if isinstance(columns, BinnedColumns):
+            self.codes, self.n_bins, self.rows = columns.codes, columns.n_bins, data.rows.copy()
+        self.weight, self.fixed, self.label, self.y = data.weight, data.fixed, data.label, data.y
+        n_moments = len(data.weight) if squares else 0
+        self.moment = np.zeros((n_moments, 2), dtype=np.int64)
+        self.moment[:, 0] = data.fixed[:n_moments]
+        self.side = np.empty(n if data.exact else 0, dtype=np.uint8)
+        self.spare = np.empty(n, dtype=np.int32)
+        self.work = np.zeros(cart.work_size(j), dtype=np.int64)
+        self.best = np.empty(d)
+        self.picked = np.arange(d, dtype=np.int32)
+        # Pages of these that are never written are never taken from the system. Two nodes more:
+        # the sides of a split that is looked at are measured where the next children will be.
+        capacity = 2 * min(limits.leaves, n, 1 << min(limits.depth, 40)) + 1
+        self.node_int = np.empty((capacity, N_INTS), dtype=np.int32)
+        self.node_mass = np.empty((capacity, 2 if squares else j), dtype=np.int64)
+        self.node_real = np.empty((capacity, 5))
+        self.open = np.empty(capacity, dtype=np.int32)
+        self.counter = np.zeros(N_COUNTERS, dtype=np.int64)
+        self.counter[[NODES, LEAVES]] = 1
+        self.node_int[0] = 0, n, 0, 0, LEAF, 0, 0, LEAF, 0, 0
+        self.node_mass[0] = self._root_mass(squares, j)
+        n_negative = int(np.searchsorted(data.label, 1)) if data.exact and j == 2 else 0
+        criterion = 0 if squares else CRITERIA.index(limits.criterion)
+        self.sizes = (
+            n, d, self.codes.shape[-1], n_negative, limits.leaves, limits.min_leaf,
+            limits.min_split, limits.features, criterion, j, limits.depth, data.exact,
+            limits.best_first, squares, key,
+        )  # fmt: skip
+        self.scale = data.scale
+        cart.begin_root(self)
+
+    def _root_mass(self, squares: bool, j: int) -> Any:
+        fixed = self.fixed if self.data.exact else self.fixed[self.data.rows]
+        if squares:
+            return fixed.sum(), 0
+        label = self.label if self.data.exact else self.label[self.data.rows]
+        return [fixed[label == k].sum() for k in range(j)]
+
+    def newest(self) -> CartStep:
+        """Return the record of the node split last."""
+        e = int(self.counter[AT])
+        feature, low, high = self.node_int[e, [FEATURE, LOW, HIGH]].reshape(3, 1)
+        start, stop, depth = self.node_int[e, [START, STOP, DEPTH]].tolist()
+        threshold = float(self.data.thresholds(feature, low, high)[0])
+        return CartStep(int(feature[0]), threshold, depth, stop - start)
+
+    def model(self, settings: Mapping[str, Any], stop_reason: str, criterion: str) -> Tree:
+        """Return the tree grown so far, its nodes in preorder."""
+        problem, n = self.data.problem, int(self.counter[NODES])
+        child = np.ascontiguousarray(self.node_int[:n, CHILD])
+        number = np.empty(n, dtype=np.int32)
+        cart.preorder(child, number)
+        place = np.empty(n, dtype=np.int32)
+        place[number] = np.arange(n, dtype=np.int32)
+        nodes = self.node_int[:n][place]
+        inner = np.flatnonzero(nodes[:, CHILD] != LEAF)
+        feature = np.full(n, LEAF, dtype=np.int32)
+        feature[inner] = nodes[inner, FEATURE]
+        threshold = np.zeros(n)
+        threshold[inner] = self.data.thresholds(*nodes[inner][:, [FEATURE, LOW, HIGH]].T)
+        children = np.full((n, 2), LEAF, dtype=np.int32)
+        first = nodes[inner, CHILD]
+        children[inner, 0], children[inner, 1] = number[first], number[first + 1]
+        value, impurity, weight = self._contents(place, nodes[:, SHIFT], criterion)
+        return Tree(
+            feature, threshold, children, value, impurity, weight,
+            nodes[:, STOP] - nodes[:, START], problem.labels, problem.n_features, problem.names,
+            settings, stop_reason,
+        )  # fmt: skip
+
+    def _contents(
+        self, place: Any, shift: Any, criterion: str
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Values, impurities and weights of nodes."""
+        exponent = self.data.weight_exponent
+        unit = np.ldexp(1.0 / self.scale, exponent - shift)
+        mass = self.node_mass[place]
+        if self.data.problem.labels is None:
+            up = self.data.problem.exponent
+            real = self.node_real[place]
+            weight = mass[:, 0] * unit
+            # The sum of squares is of the weights as they are scaled.
+            impurity = np.ldexp(real[:, LOSS] / np.ldexp(weight, -exponent), 2 * up)
+            return np.ldexp(real[:, MEAN], up), impurity, weight
+        total = mass.sum(axis=1)
+        value = mass / total[:, None]
+        return value, impurities(value, criterion), total * unit
+
+
+def impurities(share: FloatArray, criterion: str) -> FloatArray:
+    """Return the impurity of nodes from the shares (n, J) of their classes."""
+    if criterion == "gini":
+        return 1.0 - (share * share).sum(axis=1)
+    if criterion == "entropy":
+        logs = np.log2(share, out=np.zeros_like(share), where=share > 0)
+        return np.abs((share * logs).sum(axis=1))
+    if criterion == "error":
+        return 1.0 - share.max(axis=1)
+    return 2.0 * np.sqrt(share[:, 0] * share[:, 1])
+
+
+def grow_cart(arrays: CartArrays, workers: threads.Workers, callback: Callback | None) -> str:
+    """Split nodes until done; returns why growing stopped."""
+    large = np.iinfo(np.int64).max if workers.n_threads == 1 else threads.MIN_CELLS
+    cells = CELLS_PER_CALL if callback is None else 1
+    told = 1
+    while True:
+        status = cart.grow(arrays, cells, large)
+        if status == cart.STATUS["large search"]:
+            _search(arrays, workers)
+        elif status == cart.STATUS["large partition"]:
+            _partition(arrays, workers)
+        elif callback is not None and arrays.counter[LEAVES] > told:
+            told = int(arrays.counter[LEAVES])
+            if callback(told - 1, arrays.newest()):
+                return "stopped by the callback"
+        if status == cart.STATUS["all leaves"]:
+            return "all leaves are there"
+        if status == cart.STATUS["done"]:
+            return "no node can be split"
+
+
+def _search(arrays: CartArrays, workers: threads.Workers) -> None:
+    def search(first: int, last: int) -> None:
+        cart.search_pending(arrays, first, last, np.zeros_like(arrays.work))
+
+    workers.run(search, int(arrays.counter[PICKED]))
+
+
+def _partition(arrays: CartArrays, workers: threads.Workers) -> None:
+    def partition(first: int, last: int) -> None:
+        cart.partition_pending(arrays, first, last, np.empty_like(arrays.spare))
+
+    workers.run(partition, arrays.data.problem.n_features)

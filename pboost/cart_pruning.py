@@ -1,0 +1,260 @@
+"""Cost-complexity pruning of trees, and the price of a leaf chosen by cross-validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost._core.prune import weakest_links
+from pboost.cart_growth import impurities
+from pboost.checks import as_targets, as_weights, check_choice, check_number
+from pboost.graph import FloatArray, IntArray, freeze
+from pboost.tree import LEAF, TREE_COLUMNS, Tree
+from pboost.tree_functions import tree_only
+
+#: Prices that differ by less, as a share of themselves or of the root's risk, are one.
+SAME_PRICE, SAME_RISK = 1e-12, 1e-15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PruningPath:
+    """The nested subtrees of weakest-link pruning, the largest first; made by `prune_path`.
+
+    Attributes
+    ----------
+    lam : ndarray of float64, shape (k,)
+        Price of a leaf from which on each subtree is the best, increasing; the first is 0.
+    n_leaves : ndarray of int32, shape (k,)
+        Their numbers of leaves, decreasing; the last is 1.
+    risk : ndarray of float64, shape (k,)
+        Sum over their leaves of weight times impurity.
+    """
+
+    lam: FloatArray
+    n_leaves: IntArray
+    risk: FloatArray
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            dtype = np.int32 if f.name == "n_leaves" else np.float64
+            object.__setattr__(self, f.name, freeze(getattr(self, f.name), dtype))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+
+def prune_path(
+    tree: Tree,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    criterion: str | None = None,
+) -> PruningPath:
+    """Return the subtrees among which are the best ones for every price of a leaf.
+
+    The cost of a subtree is the sum over its leaves of weight times impurity, its *risk*, plus
+    `lam` times the number of leaves. Of the subtrees of least cost, one is contained in all others;
+    as `lam` grows, these smallest ones are nested, and there are at most as many as nodes.
+
+    Parameters
+    ----------
+    tree : Tree
+        A fitted tree.
+    X : array_like of shape (n, d), or data frame, optional
+        With `y`: rows whose weights and impurities at the nodes are used. Default: those of the
+        training rows, which the tree knows.
+    y : array_like of shape (n,), optional
+        Their labels, or targets.
+    sample_weight : array_like of shape (n,), optional
+        Their weights.
+    criterion : {"gini", "entropy", "error", "kearns-mansour"}, optional
+        Impurity of a classification tree, where it is not to be that by which it was grown.
+
+    Returns
+    -------
+    PruningPath
+        Prices are in units of the risk: scikit-learn's ``ccp_alpha`` is `lam` divided by the sum of
+        the weights.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described.
+
+    References
+    ----------
+    .. [1] L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, "Classification and
+       regression trees", Wadsworth (1984), section 3.3.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> X = [[1, 1], [1, 2], [1, 3], [2, 2], [2, 3]]
+    >>> tree = pb.fit_cart(X, [9, -4, 2, 4, 2], task="regression")
+    >>> path = pb.prune_path(tree)
+    >>> path.n_leaves.tolist(), path.lam.round(6).tolist()
+    ([5, 4, 2, 1], [0.0, 2.0, 17.0, 51.2])
+    """
+    risk = _risks(tree_only(tree), X, y, sample_weight, criterion)
+    price, gain, saved = _links(tree, risk)
+    gone = np.flatnonzero(np.isfinite(price))
+    gone = gone[np.argsort(price[gone], kind="stable")]
+    steps = price[gone]
+    bar = SAME_RISK * risk[0]
+    # The last of the prices that are one, and before them 0 with all that collapses there.
+    is_last = np.ones(len(steps), dtype=bool)
+    is_last[:-1] = np.diff(steps) > SAME_PRICE * steps[1:] + bar
+    leaves = tree.n_leaves - np.cumsum(saved[gone])
+    risks = _total(risk, tree) + np.cumsum(gain[gone])
+    lam, leaves, risks = steps[is_last], leaves[is_last], risks[is_last]
+    if not len(lam) or lam[0] > bar:
+        lam = np.concatenate([[0.0], lam])
+        leaves = np.concatenate([[tree.n_leaves], leaves])
+        risks = np.concatenate([[_total(risk, tree)], risks])
+    lam[0] = 0.0
+    return PruningPath(lam, leaves, risks)
+
+
+def prune(tree: Tree, lam: float, *, criterion: str | None = None) -> Tree:
+    """Return the smallest of the subtrees of least cost when a leaf costs `lam`.
+
+    Parameters
+    ----------
+    tree : Tree
+        A fitted tree.
+    lam : float
+        Price of a leaf, at least 0, as in `prune_path`.
+    criterion : {"gini", "entropy", "error", "kearns-mansour"}, optional
+        See `prune_path`.
+
+    Returns
+    -------
+    Tree
+        With the same root. Where nothing is gained at ``lam=0`` a split is removed, too.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `lam` is negative or an argument is not as described.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> X = [[1, 1], [1, 2], [1, 3], [2, 2], [2, 3]]
+    >>> tree = pb.fit_cart(X, [9, -4, 2, 4, 2], task="regression")
+    >>> pb.prune(tree, 20.0).n_leaves
+    2
+    """
+    lam = check_number("lam", lam, least=0.0)
+    risk = _risks(tree_only(tree), None, None, None, criterion)
+    price = _links(tree, risk)[0]
+    slack = SAME_PRICE * lam + SAME_RISK * risk[0]
+    settings = {"pruned_at": lam, "pruned_by": criterion or tree.settings.get("criterion")}
+    return collapsed(tree, np.isfinite(price) & (price <= lam + slack), settings)
+
+
+def collapsed(tree: Tree, at: NDArray[np.bool_], settings: dict[str, Any]) -> Tree:
+    """Return the tree with the nodes marked made leaves."""
+    kept = np.ones(tree.n_nodes, dtype=bool)
+    for nodes in levels(tree):
+        below = tree.children[nodes]
+        kept[below] = (kept[nodes] & ~at[nodes])[:, None]
+    columns = {name: getattr(tree, name)[kept] for name in TREE_COLUMNS}
+    number = np.cumsum(kept) - 1
+    is_leaf = at[kept] | (columns["feature"] == LEAF)
+    columns["feature"] = np.where(is_leaf, LEAF, columns["feature"])
+    columns["threshold"] = np.where(is_leaf, 0.0, columns["threshold"])
+    columns["children"] = np.where(is_leaf[:, None], LEAF, number[columns["children"]])
+    return replace(tree, settings={**tree.settings, **settings}, **columns)
+
+
+def levels(tree: Tree) -> list[NDArray[np.intp]]:
+    """Return the inner nodes by depth, the root first."""
+    depth = tree.node_depth()
+    inner = np.flatnonzero(tree.feature != LEAF)
+    inner = inner[np.argsort(depth[inner], kind="stable")]
+    return np.split(inner, np.flatnonzero(np.diff(depth[inner])) + 1) if len(inner) else []
+
+
+def _links(tree: Tree, risk: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return where nodes collapse, and what that does; see `pboost._core.prune`."""
+    n = tree.n_nodes
+    price, gain, saved = np.empty(n), np.empty(n), np.empty(n, dtype=np.int32)
+    work = np.empty((4, n), dtype=np.int32)
+    weakest_links(tree.children, risk, price, gain, saved, work)
+    return price, gain, saved
+
+
+def link_prices(tree: Tree) -> FloatArray:
+    """Return the price from which on each node is a leaf; -inf or inf where that is never so."""
+    return _links(tree, _risks(tree, None, None, None, None))[0]
+
+
+def _total(risk: FloatArray, tree: Tree) -> float:
+    return float(risk[tree.feature == LEAF].sum())
+
+
+def _risks(tree: Tree, X: Any, y: Any, sample_weight: Any, criterion: str | None) -> FloatArray:
+    """Return weight times impurity of each node as a leaf."""
+    if criterion is not None:
+        if tree.labels is None:
+            check_choice("criterion", criterion, ("squared",))
+        else:
+            two = ("kearns-mansour",) if len(tree.labels) == 2 else ()
+            check_choice("criterion", criterion, ("gini", "entropy", "error", *two))
+    if X is None and y is None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight: given without X and y")
+        if criterion is None or tree.labels is None:
+            return np.ascontiguousarray(tree.weight * tree.impurity)
+        return tree.weight * impurities(tree.value, criterion)
+    if X is None or y is None:
+        raise ValueError("prune_path: X and y must be given together")
+    at = tree.nodes_of(X)
+    weights = as_weights(sample_weight, len(at))
+    weights = np.ones(len(at)) if weights is None else weights
+    if tree.labels is None:
+        return _square_risks(tree, at, as_targets(y, len(at)), weights)
+    code = class_codes(tree, y, len(at))
+    mass = np.zeros((tree.n_nodes, len(tree.labels)))
+    np.add.at(mass, (at, code), weights)
+    for nodes in reversed(levels(tree)):
+        mass[nodes] = mass[tree.children[nodes]].sum(axis=1)
+    total = mass.sum(axis=1)
+    share = mass / np.where(total > 0, total, 1.0)[:, None]
+    return total * np.where(
+        total > 0, impurities(share, criterion or str(tree.settings["criterion"])), 0.0
+    )
+
+
+def class_codes(tree: Tree, y: Any, n: int) -> NDArray[np.intp]:
+    """Return the place of each label among those of a tree."""
+    assert tree.labels is not None
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise ValueError(f"y: expected {n} labels, one per row of X, got shape {labels.shape}")
+    code = np.minimum(np.searchsorted(tree.labels, labels), len(tree.labels) - 1)
+    if not (tree.labels[code] == labels).all():
+        raise ValueError(f"y: expected labels of the model, {tree.labels.tolist()}")
+    return code
+
+
+def _square_risks(tree: Tree, at: IntArray, y: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the sums of squares about the means of the rows at each node."""
+    n = tree.n_nodes
+    mass = np.bincount(at, weights, n)
+    mean = np.bincount(at, weights * y, n) / np.where(mass > 0, mass, 1.0)
+    risk: FloatArray = np.bincount(at, weights * (y - mean[at]) ** 2, n).astype(np.float64)
+    for nodes in reversed(levels(tree)):
+        first, second = tree.children[nodes].T
+        both = np.maximum(mass[first] + mass[second], np.finfo(np.float64).tiny)
+        apart = mean[second] - mean[first]
+        mass[nodes] = mass[first] + mass[second]
+        mean[nodes] = mean[first] + apart * (mass[second] / both)
+        between = apart**2 * (mass[first] * (mass[second] / both))
+        risk[nodes] = risk[first] + risk[second] + between
+    return risk

@@ -1,0 +1,191 @@
+"""Models of two or more classes whose members are trained one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.ensemble import Ensemble, is_foreign
+from pboost.evaluate import decision_function, evaluation_cost, predict, predict_proba
+from pboost.graph import FloatArray, freeze
+from pboost.rows import as_rows
+
+#: Labels of the members of a one-versus-rest model.
+REST_OR_CLASS = np.array([False, True])
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OneVsRest(Ensemble):
+    """One two-class model per class, each telling its class from the rest.
+
+    Attributes
+    ----------
+    models : tuple
+        Two-class models in the order of `labels`, of the labels False and True.
+    labels : ndarray, shape (J,)
+        The label values, sorted.
+    settings : mapping
+        The options it was fitted with; those of the models are with them.
+    """
+
+    models: tuple[Any, ...]
+    labels: NDArray[Any]
+    settings: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", freeze(self.labels))
+        object.__setattr__(self, "settings", dict(self.settings))
+        if not len(self.models) == len(self.labels) >= 2:
+            raise ValueError(
+                f"models: expected one per label, at least two, got {len(self.models)} models and "
+                f"{len(self.labels)} labels"
+            )
+        for label, model in zip(self.labels.tolist(), self.models, strict=True):
+            if not np.array_equal(getattr(model, "labels", ()), REST_OR_CLASS):
+                raise ValueError(
+                    f"models: expected a two-class model of labels False and True for {label!r}, "
+                    f"got {model!r}"
+                )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the decision values of the models, (n, J)."""
+        return np.column_stack([decision_function(model, X) for model in self.models])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities of the models, divided by their sum, (n, J)."""
+        found = np.column_stack([predict_proba(model, X)[:, 1] for model in self.models])
+        none = np.flatnonzero(~found.any(axis=1))
+        if len(none):
+            # All are below the least positive number: the largest stands out from the others.
+            score = self.decision_function(X if len(none) == len(found) else as_rows(X).take(none))
+            found[none] = score == score.max(axis=1, keepdims=True)
+        found /= found.sum(axis=1, keepdims=True)
+        return found
+
+    def count_nodes(self, X: Any) -> FloatArray:
+        """Return the number of weak classifiers that are evaluated for each row, (n,)."""
+        return np.sum([evaluation_cost(model, X) for model in self.models], axis=0)
+
+    def titles(self) -> list[str]:
+        """Return what is said of the whole, and then of each member."""
+        whole = f"fit_one_vs_rest: {len(self.models)} models, one per label"
+        return [whole, *(f"{label!r} against the rest:" for label in self.labels.tolist())]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WeightedVote(Ensemble):
+    """Classifiers of J classes that vote for their answers, each with its own weight.
+
+    Attributes
+    ----------
+    models : tuple
+        The members: models of this package, or objects with ``predict``.
+    alpha : ndarray of float64, shape (len(models),)
+        Weight of each vote.
+    labels : ndarray, shape (J,)
+        The label values, sorted.
+    bias : ndarray of float64, shape (J,)
+        Votes at the start: 0, or, where there are no members, the logarithms of the shares of the
+        classes.
+    settings : mapping
+        The options it was fitted with.
+    error : ndarray of float64, shape (rounds,)
+        Weighted error of the classifier of each round; one more than there are members where the
+        last was left out.
+    stop_reason : str
+        Why boosting ended, as a sentence.
+    """
+
+    models: tuple[Any, ...]
+    alpha: FloatArray
+    labels: NDArray[Any]
+    bias: FloatArray
+    settings: Mapping[str, Any]
+    error: FloatArray
+    stop_reason: str
+
+    def __post_init__(self) -> None:
+        for name in ("alpha", "bias", "error"):
+            object.__setattr__(self, name, freeze(getattr(self, name), np.float64))
+            if not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"{name}: expected finite numbers")
+        object.__setattr__(self, "labels", freeze(self.labels))
+        object.__setattr__(self, "settings", dict(self.settings))
+        for name, length in (("alpha", len(self.models)), ("bias", len(self.labels))):
+            if getattr(self, name).shape != (length,):
+                raise ValueError(
+                    f"{name}: expected shape ({length},), got {getattr(self, name).shape}"
+                )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the sum of the votes for each class, (n, J)."""
+        score = np.tile(self.bias, (as_rows(X).n_rows, 1))
+        for later in self._votes(X):
+            score = later
+        return score
+
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return the probabilities (n, J) that go with sums of votes: their softmax."""
+        odds = np.exp(score - score.max(axis=1, keepdims=True))
+        found: FloatArray = odds / odds.sum(axis=1, keepdims=True)
+        return found
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the sums of the votes (n, J) of the first 1, 2, ... members."""
+        return (score.copy() for score in self._votes(X))
+
+    def count_nodes(self, X: Any) -> FloatArray:
+        """Return the number of weak classifiers that are evaluated for each row, (n,)."""
+        cost = np.zeros(as_rows(X).n_rows)
+        for member in self.models:
+            if is_foreign(member):
+                raise NotImplementedError(
+                    f"model: what evaluating a {type(member).__name__} costs is not known"
+                )
+            cost += evaluation_cost(member, X)
+        return cost
+
+    def titles(self) -> list[str]:
+        """Return what is said of the whole, and then of each member."""
+        named = ", ".join(map(repr, self.labels.tolist()))
+        builder = self.settings.get("builder", "weighted vote")
+        whole = f"{builder}: {len(self.models)} members, labels {named}\nstopped: "
+        return [
+            whole + self.stop_reason,
+            *(f"member {t}, vote {alpha:.4f}:" for t, alpha in enumerate(self.alpha)),
+        ]
+
+    def _votes(self, X: Any) -> Iterator[FloatArray]:
+        """Yield one array of sums of votes after each member, the same each time."""
+        n = as_rows(X).n_rows
+        score, every = np.tile(self.bias, (n, 1)), np.arange(n)
+        for member, alpha in zip(self.models, self.alpha, strict=True):
+            score[every, answers(member, X, n, self.labels)] += alpha
+            yield score
+
+
+def answers(member: Any, X: Any, n: int, labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the positions among `labels` of what a classifier answers to the n rows X."""
+    found = np.asarray(member.predict(X) if is_foreign(member) else predict(member, X))
+    if found.shape != (n,):
+        raise ValueError(f"base: expected {n} predictions, got shape {found.shape}")
+    if found.dtype.kind == "O":
+        found = found.astype(labels.dtype)
+    codes = np.searchsorted(labels, found).clip(0, len(labels) - 1)
+    wrong = np.flatnonzero(labels[codes] != found)
+    if len(wrong):
+        raise ValueError(
+            f"base: expected predictions among the labels {labels.tolist()}, got "
+            f"{found[wrong[0]].item()!r}"
+        )
+    return codes

@@ -1,0 +1,94 @@
+"""Models of two or more classes that are made of other models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.explanation import describe
+from pboost.graph import DecisionGraph, FloatArray
+from pboost.predictor import Predictor
+
+
+class Ensemble(Predictor):
+    """Base of models of J >= 2 classes; what the functions of a model ask of them.
+
+    The label predicted is always the first of those of the largest probability.
+    """
+
+    __slots__ = ()
+
+    #: Label values, sorted, (J,).
+    labels: NDArray[Any]
+    no_graph: ClassVar[str] = "whose members, model.models, are models by themselves"
+    #: The members.
+    models: tuple[Any, ...]
+    #: The options it was fitted with.
+    settings: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        builder = self.settings.get("builder", type(self).__name__)
+        return f"<{builder}: {len(self.models)} models, {len(self.labels)} classes>"
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the decision values of rows for each class, (n, J)."""
+        raise NotImplementedError
+
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return the probabilities (n, J) that go with decision values (n, J)."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class, (n, J)."""
+        return self.probabilities(self.decision_function(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of largest probability of each row."""
+        return self.most_probable(self.predict_proba(X))
+
+    def labels_of(self, score: FloatArray) -> NDArray[Any]:
+        """Return the label of largest probability of each row, given its decision values."""
+        return self.most_probable(self.probabilities(score))
+
+    def most_probable(self, probabilities: FloatArray) -> NDArray[Any]:
+        """Return the label of largest probability, the first of several."""
+        found: NDArray[Any] = self.labels[np.argmax(probabilities, axis=1)]
+        return found
+
+    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+        """Return what evaluating each row costs, in "nodes"."""
+        if unit != "nodes":
+            raise NotImplementedError('unit: expected "nodes" for a model of several members')
+        return self.count_nodes(X)
+
+    def count_nodes(self, X: Any) -> FloatArray:
+        """Return the number of weak classifiers that are evaluated for each row, (n,)."""
+        raise NotImplementedError
+
+    def titles(self) -> list[str]:
+        """Return what is said of the whole, and then of each member."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """Return the model as text: what is said of the whole, then each member, indented."""
+        whole, *titles = self.titles()
+        lines = [whole]
+        for title, member in zip(titles, self.models, strict=True):
+            text = repr(member) if is_foreign(member) else describe(member)
+            lines += [title, *(f"  {line}" for line in text.splitlines())]
+        return "\n".join(lines)
+
+    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Raise NotImplementedError."""
+        raise NotImplementedError(
+            f"model: {self!r} cannot be stored as a whole yet: save its members, model.models, "
+            "or pickle it"
+        )
+
+
+def is_foreign(member: Any) -> bool:
+    """Return whether a member is no model of this package but an object with ``predict``."""
+    return not isinstance(member, DecisionGraph | Predictor)

@@ -1,0 +1,131 @@
+"""Minimisation of a loss along a line of decision values."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from pboost.graph import FloatArray
+
+#: Bound on a step where the loss names none.
+FAR = 2.0**60
+#: Relative width at which a search ends.
+WIDTH = 1e-13
+#: Share of all slopes that counts as none.
+FLAT = 1e-13
+
+
+class _Loss(Protocol):
+    @property
+    def limit(self) -> float: ...
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray: ...
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray: ...
+
+
+class _Line:
+    """The total loss and its slope along a line, downhill from 0; a step of 1 moves f by 1."""
+
+    def __init__(
+        self, loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, d: FloatArray
+    ) -> None:
+        self.loss, self.y, self.f, self.d = loss, y, f, d
+        self.weight = weight / weight.max()
+        self.sign = 1.0
+        if self.slope(0.0) > 0:
+            self.sign = -1.0
+        self.start = self.value(0.0)
+
+    def value(self, t: float) -> float:
+        """Return the total loss."""
+        with np.errstate(over="ignore"):
+            return float((self.weight * self.loss.value(self.y, self._at(t))).sum())
+
+    def slope(self, t: float) -> float:
+        """Return the derivative of the total loss."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = self.weight * self.d * self.loss.gradient(self.y, self._at(t))
+            return self.sign * float(terms.sum())
+
+    def falls(self, t: float) -> bool:
+        """Whether the loss is not above that at 0, and falls."""
+        return self.slope(t) < 0 and self.value(t) <= self.start
+
+    def _at(self, t: float) -> FloatArray:
+        return self.f + self.sign * t * self.d
+
+
+def line_search(
+    loss: _Loss,
+    y: FloatArray,
+    f: FloatArray,
+    weight: FloatArray,
+    direction: FloatArray | None = None,
+) -> float:
+    """Return the step s of least weighted loss at f + s * direction, bounded by ``loss.limit``.
+
+    The slope is followed downhill until it rises or the bound is reached, and its sign change is
+    enclosed. Of a loss that is not convex this is a local minimum; it is never above s = 0.
+    """
+    d = np.ones(len(y)) if direction is None else direction
+    size = float(np.abs(d).max(initial=0.0))
+    kept = (weight > 0) & (d != 0)
+    if not kept.any():
+        return 0.0
+    line = _Line(loss, y[kept], f[kept], weight[kept], d[kept] / size)
+    if not line.slope(0.0) < 0:
+        return 0.0
+    low, high, most = 0.0, 1.0, min(loss.limit, FAR)
+    while high < most and line.falls(high):
+        low, high = high, 2 * high
+    if high >= most:
+        high = most
+        if line.falls(most):
+            return line.sign * most / size
+    low, high = _enclose(line, low, high)
+    best = min((high, low), key=line.value)
+    return line.sign * best / size if line.value(best) <= line.start else 0.0
+
+
+def _enclose(line: _Line, low: float, high: float) -> tuple[float, float]:
+    """Return narrow bounds of a minimum between a step where the loss falls and one beyond it."""
+    at_low, at_high = line.slope(low), line.slope(high)
+    for round_ in range(200):
+        if high - low <= WIDTH * high:
+            break
+        middle = low + (high - low) / 2
+        if round_ % 2 and 0 < at_high < np.inf and at_low > -np.inf:
+            # A secant, kept off the ends, which otherwise move by ever less.
+            secant = low + (high - low) * at_low / (at_low - at_high)
+            margin = (high - low) / 1000
+            middle = min(max(secant, low + margin), high - margin)
+        if not low < middle < high:
+            break
+        if line.falls(middle):
+            low, at_low = middle, line.slope(middle)
+        else:
+            high, at_high = middle, line.slope(middle)
+    return low, high
+
+
+def kink_search(a: FloatArray, d: FloatArray, weight: FloatArray) -> float:
+    """Return the s that minimises the sum of weight * max(0, a - s d).
+
+    The middle, where it is an interval; the end nearest the kinks, where that is unbounded.
+    """
+    kept = (weight > 0) & (d != 0)
+    if not kept.any():
+        return 0.0
+    a, d, weight = a[kept], d[kept], weight[kept]
+    kink = a / d
+    order = np.argsort(kink, kind="stable")
+    kink, turn = kink[order], (weight * np.abs(d))[order]
+    flat = FLAT * float(turn.sum())
+    before = -float((weight * d)[d > 0].sum())
+    slope = before + np.cumsum(turn)  # to the right of each kink
+    if before >= -flat:
+        return float(kink[0])
+    k = int(np.argmax(slope >= -flat)) if slope[-1] >= -flat else len(kink) - 1
+    if slope[k] <= flat and k + 1 < len(kink):
+        return float(kink[k] / 2 + kink[k + 1] / 2)
+    return float(kink[k])

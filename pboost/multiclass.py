@@ -1,0 +1,315 @@
+"""More than two classes: one model per class against the rest, and SAMME."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost._core.votes import half_log_odds
+from pboost.adaboost import fit_adaboost
+from pboost.boosted_tree import fit_boosted_tree
+from pboost.cart import fit_cart
+from pboost.cart_data import is_binned
+from pboost.checks import as_classes, as_weights, check_integer, check_number
+from pboost.columns import BinnedColumns, SortedColumns
+from pboost.committee import REST_OR_CLASS, OneVsRest, WeightedVote, answers
+from pboost.graph import FloatArray
+from pboost.grow import NO_VOTE
+from pboost.matryoshka import fit_matryoshka
+from pboost.pruned_cart import fit_pruned_cart
+from pboost.rows import as_rows
+from pboost.sorting import sort_columns
+from pboost.weak import Stump
+
+__all__ = ["fit_one_vs_rest", "fit_samme"]
+
+Fit: TypeAlias = Callable[..., Any]
+#: Builders that take sorted columns and sort them alike whatever the labels.
+_SHARING: tuple[Fit, ...] = (fit_adaboost, fit_boosted_tree, fit_matryoshka)
+#: Those whose option is the search itself.
+_SHARING_TREES: tuple[Fit, ...] = (fit_cart, fit_pruned_cart)
+#: Share of the largest weight below which no weight falls: without any, a class would be absent.
+LEAST_WEIGHT = 1e-300
+PERFECT = "a member without error outweighs all others"
+NO_BETTER = "the error of a member was not below chance; it is left out"
+
+
+def fit_one_vs_rest(fit: Fit, X: Any, y: ArrayLike, **options: Any) -> OneVsRest:
+    """Fit one two-class model per class, each telling its class from all others.
+
+    Parameters
+    ----------
+    fit : callable
+        A two-class builder of this package, such as ``pb.fit_adaboost`` or ``pb.fit_cart``, or a
+        ``functools.partial`` of one. Called as ``fit(X, y == label, **options)``.
+    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
+        Features, or rows of anything, as the builder takes them. They are sorted once for all
+        models where weak classifiers are stumps and the search is exact; where it is binned, pass
+        `bin_columns` of them.
+    y : array_like of shape (n,)
+        Labels, of two or more values.
+    **options : object
+        Passed to `fit`. The labels of ``validation=(X, y)`` are those of y.
+
+    Returns
+    -------
+    OneVsRest
+        `decision_function` gives the decision values (n, J) of the models, and `predict_proba`
+        their probabilities divided by their sum. The label predicted is the first of those of
+        largest probability. `evaluation_cost` is the sum over the models.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If y holds one value only, or a class has no weight, or `fit` refuses the data or an
+        option, or returns no two-class model.
+
+    Notes
+    -----
+    Where all models give a probability below the least positive number, that of the largest
+    decision value is 1. The models are fitted each by itself, so that their probabilities need not
+    add up to 1 before they are divided, and the quotients need not be calibrated even if they are.
+
+    Each of two classes has a model, too, which costs twice what `fit` alone would.
+
+    References
+    ----------
+    .. [1] R. Rifkin and A. Klautau, "In defense of one-vs-all classification", J. Mach. Learn. Res.
+       5 (2004).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> y = ["low", "low", "middle", "middle", "top", "top"]
+    >>> model = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=5)
+    >>> pb.predict(model, [[0.5], [2.5], [9.0]]).tolist()
+    ['low', 'middle', 'top']
+    >>> pb.predict_proba(model, X).shape
+    (6, 3)
+    """
+    if not callable(fit):
+        raise TypeError(f"fit: expected a builder, got {fit!r}")
+    n = _count_rows(X)
+    labels, codes = as_classes(y, n)
+    _class_weights(labels, codes, as_weights(options.get("sample_weight"), n))
+    columns = _shared_columns(partial(fit, **options), X, n)
+    models = []
+    for code, label in enumerate(labels):
+        model = fit(columns, codes == code, **_with_validation(options, label))
+        if not np.array_equal(getattr(model, "labels", ()), REST_OR_CLASS):
+            raise TypeError(f"fit: expected a builder of two-class models, got back {model!r}")
+        models.append(model)
+    settings = {"builder": "fit_one_vs_rest", "fit": _name_of(fit), **models[0].settings}
+    settings["builder"] = "fit_one_vs_rest"
+    return OneVsRest(tuple(models), labels, settings)
+
+
+def fit_samme(
+    X: Any,
+    y: ArrayLike,
+    *,
+    base: Any,
+    rounds: int,
+    learning_rate: float = 1.0,
+    sample_weight: ArrayLike | None = None,
+    callback: Callable[[int, float], Any] | None = None,
+) -> WeightedVote:
+    """Fit SAMME: AdaBoost of classifiers of any number of classes.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame or SortedColumns
+        Features, or rows of anything, as `base` takes them.
+    y : array_like of shape (n,)
+        Labels, of two or more values.
+    base : callable or object
+        ``base(X, y, sample_weight=w)`` returns a model of this package or an object with
+        ``predict``; for example ``functools.partial(pb.fit_one_vs_rest, pb.fit_adaboost,
+        rounds=3)``. Or an estimator with ``fit(X, y, sample_weight=w)`` and ``predict(X)``, which
+        is copied for each round. The weights have the mean 1. If it draws random numbers, set its
+        own seed.
+    rounds : int
+        Greatest number of members.
+    learning_rate : float
+        Factor in (0, 1] of every vote, and so of the change of the weights.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows.
+    callback : callable, optional
+        Called as ``callback(round, error)`` after each round that adds a member, counting from 1,
+        with its weighted error; returning True stops.
+
+    Returns
+    -------
+    WeightedVote
+        `decision_function` gives the sums of the votes (n, J), `staged_decision_function` those
+        after each member, and `predict_proba` their softmax. The label predicted is the first of
+        those of largest probability.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described, or a member does not answer with labels of y.
+
+    Notes
+    -----
+    A member of weighted error e < 1 - 1/J votes with ``ln((1 - e)/e) + ln(J - 1)``, and the weights
+    of the rows on which it errs are multiplied by the exponential of that. With two classes this is
+    discrete AdaBoost, its votes doubled.
+
+    A member without error would have an infinite vote. It gets 36.04 + ln(J - 1), of an error of
+    2**-52, and in addition the sum of all votes before it, so that it decides alone, and boosting
+    ends. A member with an error of 1 - 1/J or more, which is that of guessing, ends it, too, and is
+    left out. If it is the first, all rows get the shares of the classes.
+
+    The softmax of the votes is the link under which one member gives the label it answers the
+    probability 1 - e and each other label e/(J - 1). It is the softmax of f/(J - 1) of [1]_, whose
+    f counts a vote (J - 1) times, up to a number that is the same for all classes.
+
+    References
+    ----------
+    .. [1] J. Zhu, H. Zou, S. Rosset and T. Hastie, "Multi-class AdaBoost", Statistics and Its
+       Interface 2 (2009), algorithm 2 and section 2.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> y = np.array([0, 0, 1, 2, 2, 2])
+    >>> stumps = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=1)
+    >>> model = pb.fit_samme(X, y, base=stumps, rounds=10)
+    >>> pb.predict(model, X).tolist()
+    [0, 0, 1, 2, 2, 2]
+    """
+    rounds = check_integer("rounds", rounds, least=1)
+    rate = check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback: expected a function or None, got {callback!r}")
+    n = _count_rows(X)
+    labels, codes = as_classes(y, n)
+    weights = as_weights(sample_weight, n)
+    share = _class_weights(labels, codes, weights)
+    fit = _as_fit(base)
+    columns, rows = _shared_columns(fit, X, n), _values_of(X)
+    w = np.ones(n) if weights is None else weights / weights.max()
+    floor = np.where(w > 0, LEAST_WEIGHT, 0.0)
+    models: list[Any] = []
+    alpha: list[float] = []
+    error: list[float] = []
+    stop_reason = "all rounds are done"
+    for round_ in range(rounds):
+        member = fit(columns, labels[codes], sample_weight=w * (n / w.sum()))
+        wrong = answers(member, rows, n, labels) != codes
+        error.append(float(w[wrong].sum() / w.sum()))
+        vote, is_last = _samme_vote(error[-1], len(labels), rate, sum(alpha))
+        if vote <= NO_VOTE:
+            stop_reason = NO_BETTER
+            break
+        models.append(member)
+        alpha.append(vote)
+        if (callback is not None and callback(round_ + 1, error[-1])) or is_last:
+            stop_reason = PERFECT if is_last else "stopped by the callback"
+            break
+        w = np.where(wrong, w, w * math.exp(-vote))
+        w = np.maximum(w / w.max(), floor)
+    bias = np.zeros(len(labels)) if models else np.log(share)
+    settings = {
+        "builder": "fit_samme", "base": _name_of(base), "rounds": rounds, "learning_rate": rate,
+    }  # fmt: skip
+    return WeightedVote(
+        tuple(models), np.array(alpha), labels, bias, settings, np.array(error), stop_reason
+    )
+
+
+def _samme_vote(error: float, n_classes: int, rate: float, before: float) -> tuple[float, bool]:
+    """Return the vote of a member of this weighted error, and whether it is without error."""
+    vote = 2 * half_log_odds(1 - error, error, 0.0) + math.log(n_classes - 1)
+    if error == 0.0:
+        return before + rate * vote, True
+    return rate * vote, False
+
+
+def _as_fit(base: Any) -> Fit:
+    """Return the function that fits a member of a weighted vote."""
+    if all(callable(getattr(base, name, None)) for name in ("fit", "predict")):
+
+        def fit(X: Any, y: NDArray[Any], sample_weight: FloatArray) -> Any:
+            estimator = copy.deepcopy(base)
+            estimator.fit(X, y, sample_weight=sample_weight)
+            return estimator
+
+        return fit
+    if not callable(base):
+        raise TypeError(
+            "base: expected a function (X, y, sample_weight) or an object with fit() and "
+            f"predict(), got {base!r}"
+        )
+    found: Fit = base
+    return found
+
+
+def _class_weights(
+    labels: NDArray[Any], codes: NDArray[np.int32], weights: FloatArray | None
+) -> FloatArray:
+    """Return the share of each class in the weights; ValueError if one has none."""
+    scaled = None if weights is None else weights / weights.max()
+    mass = np.bincount(codes, weights=scaled, minlength=len(labels)).astype(np.float64)
+    if not mass.all():
+        raise ValueError(
+            "sample_weight: expected every class to have positive weight, got none for "
+            f"{labels[int(np.argmin(mass))].item()!r}"
+        )
+    return mass / mass.sum()
+
+
+def _count_rows(X: Any) -> int:
+    return X.n_rows if isinstance(X, SortedColumns | BinnedColumns) else as_rows(X).n_rows
+
+
+def _values_of(X: Any) -> Any:
+    """Return rows to predict from."""
+    if isinstance(X, SortedColumns):
+        return X.source[X.rows]
+    if isinstance(X, BinnedColumns):
+        raise TypeError("X: BinnedColumns hold no values to predict from; pass X or SortedColumns")
+    return X
+
+
+def _shared_columns(fit: Fit, X: Any, n: int) -> Any:
+    """Return X, sorted once for many fits where they would sort it themselves, and alike."""
+    if isinstance(X, SortedColumns | BinnedColumns):
+        return X
+    given: dict[str, Any] = {}
+    while isinstance(fit, partial):
+        given = {**fit.keywords, **given}  # the outer ones count
+        fit = fit.args[0] if fit.func is fit_one_vs_rest and fit.args else fit.func
+    weak = given.get("weak") or Stump()
+    if fit in _SHARING_TREES:
+        shares = not is_binned(given.get("search", "auto"), n)
+    else:
+        shares = fit in _SHARING and type(weak) is Stump and weak.resolve_search(n) == "exact"
+    return sort_columns(X, copy=False) if shares else X
+
+
+def _with_validation(options: Mapping[str, Any], label: Any) -> dict[str, Any]:
+    """Return the options for one class: validation labels become the class or the rest."""
+    validation = options.get("validation")
+    if not isinstance(validation, tuple | list) or len(validation) < 2:
+        return dict(options)
+    X, y, *rest = validation
+    return {**options, "validation": (X, np.asarray(y) == label, *rest)}
+
+
+def _name_of(fit: Any) -> str:
+    while isinstance(fit, partial):
+        fit = fit.func
+    return getattr(fit, "__qualname__", type(fit).__qualname__)

@@ -1,0 +1,192 @@
+"""A tree pruned by cross-validation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost.cart import fit_cart_problem, fit_tree
+from pboost.cart_data import CartProblem
+from pboost.cart_pruning import levels, link_prices, prune, prune_path
+from pboost.checks import Features, check_choice, check_integer
+from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
+from pboost.graph import FloatArray, IntArray
+from pboost.rng import as_generator
+from pboost.sorting import sorted_columns
+from pboost.tree import LEAF, PruningTable, Tree
+from pboost.validation import deal
+
+RULES = ("min", "1se")
+
+
+def fit_pruned_cart(
+    X: Any,
+    y: ArrayLike,
+    *,
+    folds: int = 10,
+    rule: str = "min",
+    rng: int | np.random.Generator | None = None,
+    sample_weight: ArrayLike | None = None,
+    n_threads: int | None = None,
+    **options: Any,
+) -> Tree:
+    """Fit a tree and prune it at the price of a leaf that cross-validation finds best.
+
+    A tree is grown on all rows and its nested subtrees are found (`prune_path`). Each stands for
+    the prices of a leaf for which it is the best; at the geometric mean of these, the trees grown
+    without each of the folds are pruned, and tested on that fold.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame or SortedColumns
+        Features, finite numbers.
+    y : array_like of shape (n,)
+        Labels, of two or more different values; of a regression, finite numbers.
+    folds : int
+        Number of folds, 2 to the number of rows. Classes are dealt out evenly.
+    rule : {"min", "1se"}
+        "min": the subtree of least error, the smallest among equals. "1se": the smallest whose
+        error is within one standard error of that.
+    rng : None, int or numpy.random.Generator
+        Shuffles the rows; also for `features_per_split`.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows, in training and in the errors.
+    n_threads : int or None
+        Threads; None: as many as the work is worth. The model does not depend on it.
+    **options
+        Options of `fit_cart`.
+
+    Returns
+    -------
+    Tree
+        ``tree.pruning`` is the table of prices, leaves, errors and standard errors.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described; the message names the argument.
+
+    References
+    ----------
+    .. [1] L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, "Classification and
+       regression trees", Wadsworth (1984), sections 3.4 and 8.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = np.where(X[:, 0] > 0, 1.0, -1.0) + np.random.default_rng(1).normal(size=300)
+    >>> tree = pb.fit_pruned_cart(X, y, task="regression", rule="1se", rng=0)
+    >>> tree.n_leaves, round(float(tree.threshold[0]), 1)
+    (2, -0.0)
+    """
+    check_choice("rule", rule, RULES)
+    if isinstance(X, BinnedColumns):
+        raise TypeError("X: BinnedColumns hold no values to predict from; pass X or SortedColumns")
+    generator = as_generator(rng)
+    found = fit_cart_problem(X, y, sample_weight, n_threads, generator, **options)
+    problem, weights, limits, settings, key = found
+    problem = _sorted_once(problem, n_threads)
+    weights = np.ones(problem.n_rows) if weights is None else weights
+    fold = _folds(problem, weights, folds, generator)
+    tree = fit_tree(problem, weights, limits, settings, key, n_threads)
+    path = prune_path(tree)
+    # Each subtree's stretch of prices, by its geometric middle; the last one's has no end.
+    middle = np.append(np.sqrt(path.lam[:-1] * path.lam[1:]), np.inf) / weights.sum()
+    loss, squares = np.zeros(len(middle)), np.zeros(len(middle))
+    for k in range(int(fold.max()) + 1):
+        train = np.where(fold == k, 0.0, weights)
+        test = np.flatnonzero((fold == k) & (weights > 0))
+        if not train.any() or not len(test):
+            continue
+        grown = fit_tree(problem, train, limits, settings, key, n_threads)
+        for total, power in ((loss, 1), (squares, 2)):
+            total += _losses(grown, problem, test, weights[test], power, middle * train.sum())
+    error = loss / weights.sum()
+    spread = np.maximum(squares / weights.sum() - error**2, 0.0)
+    standard_error = np.sqrt(spread / np.count_nonzero(weights))
+    best = len(error) - 1 - int(np.argmin(error[::-1]))
+    if rule == "1se":
+        best = int(np.flatnonzero(error <= error[best] + standard_error[best])[-1])
+    table = PruningTable(path.lam, path.n_leaves, error, standard_error, best)
+    pruned = prune(tree, float(path.lam[best]))
+    said = {"builder": "fit_pruned_cart", "folds": folds, "rule": rule}
+    return replace(pruned, pruning=table, settings={**pruned.settings, **said})
+
+
+def _sorted_once(problem: CartProblem, n_threads: int | None) -> CartProblem:
+    """Return the problem with columns that the trees of all folds share."""
+    if not isinstance(problem.columns, np.ndarray):
+        return problem
+    features = Features(problem.columns, problem.names)
+    rows = np.arange(problem.n_rows, dtype=np.int32)
+    return replace(problem, columns=sorted_columns(features, rows, MAX_BINS, n_threads))
+
+
+def _folds(
+    problem: CartProblem, weights: FloatArray, folds: Any, rng: np.random.Generator
+) -> IntArray:
+    """Return the fold in which each row is tested."""
+    n_rows = int(np.count_nonzero(weights))
+    folds = check_integer("folds", folds, least=2)
+    if folds > n_rows:
+        raise ValueError(
+            f"folds: expected at most {n_rows}, the number of rows of positive weight, got {folds}"
+        )
+    label = problem.label if len(problem.label) else np.zeros(problem.n_rows, dtype=np.int32)
+    idle = weights == 0
+    strata = [np.flatnonzero((label == j) & ~idle) for j in range(int(label.max()) + 1)]
+    return deal([*strata, np.flatnonzero(idle)], folds, rng)
+
+
+def _losses(
+    tree: Tree,
+    problem: CartProblem,
+    test: NDArray[np.intp],
+    weights: FloatArray,
+    power: int,
+    lam: FloatArray,
+) -> FloatArray:
+    """Return the sums over the test rows of the loss, to a power, of a tree pruned at prices."""
+    here = _loss_by_node(tree, problem, test, weights, power)
+    price = link_prices(tree)
+    ends = np.isfinite(price)
+    # The loss below a node once all that collapses there has; and what each collapse changes.
+    after, change = np.where(tree.feature == LEAF, here, 0.0), np.zeros(tree.n_nodes)
+    full = np.where(tree.feature == LEAF, here, 0.0).sum()
+    for nodes in reversed(levels(tree)):
+        below = after[tree.children[nodes]].sum(axis=1)
+        after[nodes] = np.where(ends[nodes], here[nodes], below)
+        change[nodes] = after[nodes] - below
+    gone = np.flatnonzero(ends)
+    gone = gone[np.argsort(price[gone], kind="stable")]
+    totals = np.concatenate([[full], full + np.cumsum(change[gone])])
+    found: FloatArray = totals[np.searchsorted(price[gone], lam, side="right")]
+    return found
+
+
+def _loss_by_node(
+    tree: Tree, problem: CartProblem, test: NDArray[np.intp], weights: FloatArray, power: int
+) -> FloatArray:
+    """Return the sum of the losses of the test rows that come through each node, if it predicts."""
+    columns = problem.columns
+    assert isinstance(columns, SortedColumns)
+    X = columns.source[columns.rows[test]]
+    sums = np.zeros(tree.n_nodes)
+    at, rows = np.zeros(len(test), dtype=np.int32), np.arange(len(test))
+    while len(rows):
+        if tree.labels is None:
+            y = np.ldexp(problem.y[test[rows]], problem.exponent)
+            loss = (y - tree.value[at]) ** 2
+        else:
+            loss = np.argmax(tree.value, axis=1)[at] != problem.label[test[rows]]
+        sums += np.bincount(at, weights[rows] * loss.astype(np.float64) ** power, tree.n_nodes)
+        stays = tree.feature[at] != LEAF
+        rows, at = rows[stays], at[stays]
+        above = X[rows, tree.feature[at]] > tree.threshold[at]
+        at = tree.children[at, above.astype(np.intp)]
+    return sums

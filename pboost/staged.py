@@ -1,0 +1,42 @@
+"""Predictions at the stages of a model's growth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from numpy.typing import NDArray
+
+from pboost.evaluate import staged_decision_function
+from pboost.predictor import Model, Predictor, one_of_two
+
+
+def staged_predict(model: Model, X: Any) -> Iterator[NDArray[Any]]:
+    """Yield the labels that the model predicts at the stages of its growth.
+
+    Parameters
+    ----------
+    model : DecisionGraph
+        A fitted model.
+    X : array_like of shape (n, d), or data frame
+        See `decision_function`.
+
+    Yields
+    ------
+    ndarray, shape (n,)
+        At the stages of `staged_decision_function`; the last equals `predict`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
+    >>> model = pb.fit_boosted_tree(X, y, nodes=3)
+    >>> [int((labels != y).sum()) for labels in pb.staged_predict(model, X)]
+    [1, 1, 0]
+    """
+    for score in staged_decision_function(model, X):
+        if isinstance(model, Predictor):
+            yield model.labels_of(score)
+        else:
+            yield one_of_two(model.labels, score)

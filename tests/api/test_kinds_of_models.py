@@ -1,0 +1,115 @@
+"""The functions of a model, given models of every kind."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import pboost as pb
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3))
+Y = X[:, 0] + 0.5 * RNG.normal(size=120) > 0
+ZONE = np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])
+STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3)
+
+
+def best_column(X, y, weight, rng):
+    """Return the column that goes best with the labels, as a weak hypothesis."""
+    j = int(np.argmax(np.abs((weight * y) @ X)))
+    return lambda X: X[:, j]
+
+
+TWO_CLASS = {
+    "graph": lambda: pb.fit_boosted_tree(X, Y, nodes=4),
+    "linear": lambda: pb.fit_adaboost_real(X, Y, rounds=4, weak=pb.weak.feature()),
+    "hypotheses": lambda: pb.fit_adaboost_real(
+        X, Y, rounds=2, weak=pb.weak.hypothesis(best_column)
+    ),
+}
+OTHERS = {
+    "tree": lambda: pb.fit_cart(X, Y, max_depth=2),
+    "three classes": lambda: pb.fit_cart(X, ZONE, max_depth=2),
+    "regression": lambda: pb.fit_cart(X, X[:, 0] + X[:, 1], task="regression", max_depth=2),
+    "rest": lambda: STUMPS(X, ZONE),
+    "rest of trees": lambda: pb.fit_one_vs_rest(pb.fit_cart, X, ZONE, max_depth=2),
+    "samme": lambda: pb.fit_samme(X, ZONE, base=partial(pb.fit_cart, max_depth=2), rounds=3),
+    "samme of rest": lambda: pb.fit_samme(X, ZONE, base=STUMPS, rounds=2),
+}
+EVERY = {**TWO_CLASS, **OTHERS}
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_evaluation(kind):
+    model = EVERY[kind]()
+    y = {"regression": X[:, 0] + X[:, 1]}.get(kind, Y if kind in (*TWO_CLASS, "tree") else ZONE)
+    found = pb.predict(model, X)
+    if kind == "regression":
+        assert np.mean((found - y) ** 2) < 0.6 * np.var(y)
+        with pytest.raises(TypeError, match="no probabilities"):
+            pb.predict_proba(model, X)
+    else:
+        share = pb.predict_proba(model, X)
+        np.testing.assert_array_equal(found, model.labels[share.argmax(axis=1)])
+        np.testing.assert_allclose(share.sum(axis=1), 1)
+        assert np.mean(found == y) > 0.6
+    assert (pb.evaluation_cost(model, X) >= 1).all()
+    assert model.settings["builder"] in pb.describe(model)
+    rise = pb.permutation_importance(model, X, y, repeats=2, rng=0)
+    assert rise.shape == (3, 2)
+    assert rise[0].mean() > 0.05
+    if kind in TWO_CLASS or kind.startswith("samme"):
+        stages = list(pb.staged_predict(model, X))
+        assert len(stages) == (len(model.models) if kind.startswith("samme") else model.n_nodes)
+        np.testing.assert_array_equal(stages[-1], found)
+    else:
+        with pytest.raises(NotImplementedError, match="has no stages"):
+            pb.staged_decision_function(model, X)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in EVERY if kind != "graph"])
+def test_functions_of_graphs_refuse_the_others(kind):
+    model = EVERY[kind]()
+    for ask in (
+        lambda: pb.explain(model, X[0]),
+        lambda: pb.reach(model, X),
+        lambda: pb.prefix(model, 1),
+        lambda: pb.continue_fit(model, X, Y, rounds=1),
+    ):
+        with pytest.raises(TypeError, match="model: expected a "):
+            ask()
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_who_has_a_certificate_and_margins(kind):
+    model = EVERY[kind]()
+    asked = [
+        lambda: pb.certificate(model),
+        lambda: pb.certificate(model, X, Y),
+        lambda: pb.margins(model, X, Y),
+        lambda: pb.margin_error(model, X, Y, 0.0),
+        lambda: pb.margin_curve(model, X, Y, [0.0]),
+        lambda: pb.margin_curve(lambda X, y: model, X, Y, [0.0], folds=2),
+        lambda: pb.cross_validate(lambda X, y: model, X, Y, folds=2),
+        lambda: pb.decision_function(model, X, "expected"),
+    ]
+    if kind in TWO_CLASS:
+        for ask in asked:
+            ask()
+        np.testing.assert_allclose(pb.certificate(model, X, Y), pb.certificate(model))
+        return
+    for ask in [*asked, lambda: pb.normalised_margins(model, X, Y)]:
+        with pytest.raises(TypeError, match=r"model: expected a DecisionGraph.* got a \w+, who"):
+            ask()
+
+
+def test_shuffling_needs_columns_of_training():
+    class Constant:
+        def predict(self, X):
+            return np.zeros(len(X), int)
+
+    model = pb.fit_samme(X, ZONE, base=lambda X, y, sample_weight: Constant(), rounds=1)
+    with pytest.raises(TypeError, match="knows the columns"):
+        pb.permutation_importance(model, X, ZONE)

@@ -1,0 +1,149 @@
+"""Models of several classes: what their functions refuse, and what their builders do."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+
+import pboost as pb
+
+STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3)
+
+
+class Constant:
+    def __init__(self, label):
+        self.label = label
+
+    def predict(self, X):
+        return np.full(len(X), self.label)
+
+
+class Certain:
+    """Decision values as given, in place of a two-class model."""
+
+    labels = np.array([False, True])
+
+
+def three(n=90, seed=0, labels=("ash", "elm", "oak")):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    code = (X[:, 0] + 0.5 * rng.normal(size=n) > 0).astype(int) + (X[:, 1] > 0.3)
+    return X, np.asarray(labels)[code]
+
+
+@pytest.mark.parametrize("kind", ["rest", "samme"])
+def test_functions_of_a_model(kind, tmp_path):
+    X, y = three()
+    model = STUMPS(X, y) if kind == "rest" else pb.fit_samme(X, y, base=STUMPS, rounds=3)
+    again = pickle.loads(pickle.dumps(model))
+    assert (pb.decision_function(again, X) == pb.decision_function(model, X)).all()
+    assert not again.labels.flags.writeable
+    text = pb.describe(model)
+    assert text.count("fit_adaboost: 3 nodes") == (3 if kind == "rest" else 9)
+    assert ("'elm' against the rest:" in text) == (kind == "rest" or "member 2, vote" in text)
+    assert "3 classes>" in repr(model)
+    for ask in (
+        lambda: pb.certificate(model),
+        lambda: pb.explain(model, X[0]),
+        lambda: pb.reach(model, X),
+        lambda: pb.prefix(model, 1),
+        lambda: pb.decision_function(model, X, route="expected"),
+        lambda: pb.continue_fit(model, X, y, rounds=1),
+    ):
+        with pytest.raises(TypeError, match="model: expected"):
+            ask()
+    with pytest.raises(NotImplementedError, match="cannot be stored as a whole yet"):
+        pb.save(model, tmp_path / "model.npz")
+    with pytest.raises(NotImplementedError, match='expected "nodes"'):
+        pb.evaluation_cost(model, X, "features")
+    with pytest.raises(AttributeError):
+        model.labels = y
+    empty = pb.predict_proba(model, X[:0])
+    assert empty.shape == (0, 3)
+
+
+@pytest.mark.parametrize("fit", [pb.fit_adaboost, pb.fit_boosted_tree, pb.fit_matryoshka])
+def test_two_class_builders_name_the_others(fit):
+    X, y = three()
+    sizes = {pb.fit_adaboost: {"rounds": 2}, pb.fit_matryoshka: {"shape": (2,)}}
+    with pytest.raises(ValueError, match=r"got 3: .* fit_one_vs_rest and fit_samme"):
+        fit(X, y, **sizes.get(fit, {"nodes": 2}))
+
+
+X9, Y9 = three(9)
+
+
+def ivy(X, y, sample_weight):
+    return Constant("ivy")
+
+
+@pytest.mark.parametrize(
+    ("fit", "error", "message"),
+    [
+        (lambda: pb.fit_one_vs_rest(3, X9, Y9), TypeError, "fit: expected a builder, got 3"),
+        (lambda: STUMPS(X9, ["a"] * 9), ValueError, "at least two label values, got only"),
+        (lambda: STUMPS(X9, Y9[:8]), ValueError, "y: expected 9 labels"),
+        (lambda: STUMPS(X9[:0], []), ValueError, "y: expected at least one row of each class"),
+        (lambda: STUMPS(X9, [np.nan] * 9), ValueError, "y: expected labels, got NaN"),
+        (lambda: STUMPS(X9 * np.nan, Y9), ValueError, "X: expected finite numbers"),
+        (
+            lambda: STUMPS(X9, Y9, sample_weight=(Y9 != "elm") * 1.0),
+            ValueError,
+            "every class to have positive weight, got none for 'elm'",
+        ),
+        (
+            lambda: pb.fit_one_vs_rest(lambda X, y: Constant(1), X9, Y9),
+            TypeError,
+            "fit: expected a builder of two-class models, got back",
+        ),
+        (
+            lambda: pb.fit_samme(X9, Y9, base=3, rounds=1),
+            TypeError,
+            "base: expected a function .* got 3",
+        ),
+        (
+            lambda: pb.fit_samme(
+                X9, Y9, base=lambda X, y, sample_weight: Constant("ivy"), rounds=1
+            ),
+            ValueError,
+            "base: expected predictions among the labels .* got 'ivy'",
+        ),
+        (
+            lambda: pb.fit_samme(X9, Y9, base=pb.fit_adaboost, rounds=1),
+            TypeError,
+            "rounds",
+        ),
+        (
+            lambda: pb.fit_samme(pb.bin_columns(X9), Y9, base=STUMPS, rounds=1),
+            TypeError,
+            "X: BinnedColumns hold no values to predict from",
+        ),
+        (lambda: pb.fit_samme(X9, Y9, base=STUMPS, rounds=0), ValueError, "rounds: expected"),
+        (
+            lambda: pb.fit_samme(X9, Y9, base=STUMPS, rounds=1, callback=1),
+            TypeError,
+            "callback: expected a function",
+        ),
+        (
+            lambda: pb.OneVsRest((), np.arange(2), {}),
+            ValueError,
+            "models: expected one per label",
+        ),
+        (
+            lambda: pb.OneVsRest((Certain(), Constant(1)), np.arange(2), {}),
+            ValueError,
+            "models: expected a two-class model of labels False and True for 1",
+        ),
+        (
+            lambda: pb.WeightedVote((), [1.0], np.arange(2), [0.0, 0.0], {}, [], ""),
+            ValueError,
+            r"alpha: expected shape \(0,\)",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(fit, error, message):
+    with pytest.raises(error, match=message):
+        fit()

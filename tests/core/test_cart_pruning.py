@@ -1,0 +1,208 @@
+"""Weakest-link pruning against all subtrees, and pruning by cross-validation step by step."""
+
+import time
+
+import numpy as np
+import pytest
+from carts import assert_identical, targets
+from reference.cart import best_subtree, fit_cart
+
+import pboost as pb
+from pboost.cart_pruning import collapsed
+
+TASKS = [(0, "squared"), (2, "gini"), (3, "entropy"), (2, "error"), (2, "kearns-mansour")]
+
+
+def leaves_kept(tree, pruned):
+    """Return the nodes of `tree` that are the leaves of `pruned`."""
+    found, waiting = [], [(0, 0)]
+    while waiting:
+        a, b = waiting.pop()
+        if pruned.feature[b] < 0:
+            found.append(a)
+        else:
+            waiting += zip(tree.children[a].tolist(), pruned.children[b].tolist(), strict=True)
+    return frozenset(found)
+
+
+def problem(seed, n_classes, n=12):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n, 2)), rng.integers(0, 3))
+    y = targets(rng, X, n_classes)
+    if rng.random() < 0.5:
+        y = rng.permutation(y)  # splits that gain nothing, and equal prices
+    return X, y, rng.integers(1, 4, n)
+
+
+@pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
+def test_every_subtree_is_the_best(n_classes, criterion):
+    for case in range(25):
+        X, y, weight = problem([61, case], n_classes)
+        nodes = fit_cart(X, y, criterion=criterion, n_classes=n_classes, sample_weight=weight)
+        tree = pb.fit_cart(X, y, task="classification" if n_classes else "regression",
+                           criterion=criterion, sample_weight=weight)  # fmt: skip
+        path = pb.prune_path(tree)
+        assert path.lam[0] == 0.0
+        assert path.n_leaves[-1] == 1
+        assert (np.diff(path.lam) > 0).all()
+        assert (np.diff(path.n_leaves) < 0).all()
+        between = (path.lam[:-1] + path.lam[1:]) / 2
+        for lam in [*path.lam, *between, path.lam[-1] + 1]:
+            pruned = pb.prune(tree, lam)
+            assert leaves_kept(tree, pruned) == best_subtree(nodes, lam), (case, lam)
+        for k, lam in enumerate(path.lam):
+            pruned = pb.prune(tree, lam)
+            assert pruned.n_leaves == path.n_leaves[k]
+            risk = (pruned.weight * pruned.impurity)[pruned.feature < 0].sum()
+            assert abs(risk - path.risk[k]) < 1e-9
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 4])
+def test_path_of_given_rows(n_classes):
+    """With the training rows it is the path that the tree knows."""
+    rng = np.random.default_rng(62)
+    X, weight = rng.normal(size=(300, 3)), rng.uniform(0.5, 1, 300)
+    y = targets(rng, X, n_classes)
+    tree = pb.fit_cart(X, y, task="classification" if n_classes else "regression",
+                       sample_weight=weight, min_leaf=3)  # fmt: skip
+    for criterion in (None, "error") if n_classes else (None, "squared"):
+        known = pb.prune_path(tree, criterion=criterion)
+        given = pb.prune_path(tree, X, y, sample_weight=weight, criterion=criterion)
+        np.testing.assert_array_equal(known.n_leaves, given.n_leaves)
+        np.testing.assert_allclose(known.lam, given.lam, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(known.risk, given.risk, rtol=1e-9, atol=1e-9)
+    other = pb.prune_path(tree, X[:100], y[:100])
+    risk = 0.0
+    for leaf in range(tree.n_leaves):
+        rows = np.flatnonzero(pb.apply(tree, X[:100]) == leaf)
+        if len(rows) and not n_classes:
+            risk += ((y[rows] - y[rows].mean()) ** 2).sum()
+        elif len(rows):
+            share = np.bincount(y[rows]) / len(rows)
+            risk += len(rows) * (1 - (share**2).sum())
+    assert abs(other.risk[0] - risk) < 1e-9
+
+
+def test_prune_by_another_criterion():
+    rng = np.random.default_rng(63)
+    X, y = rng.normal(size=(200, 2)), rng.integers(0, 3, 200)
+    tree = pb.fit_cart(X, y)
+    path = pb.prune_path(tree, criterion="error")
+    for lam, n_leaves in zip(path.lam, path.n_leaves, strict=True):
+        assert pb.prune(tree, lam, criterion="error").n_leaves == n_leaves
+    # Errors are counted, so prices are ratios of small whole numbers.
+    assert len(path.lam) < len(pb.prune_path(tree).lam)
+
+
+def test_chain_shaped_tree():
+    """Its depth is its number of leaves; the pruning does not take its square."""
+    n = 3000
+    X, y = np.arange(float(n))[:, None], 2.0 ** -np.arange(n)
+    tree = pb.fit_cart(X, y, task="regression", min_split=2)
+    start = time.process_time()
+    path = pb.prune_path(tree)
+    assert time.process_time() - start < 1
+    assert path.n_leaves[-1] == 1
+
+
+def cross_validated(X, y, weight, task, folds, fold, lam):
+    """Errors and standard errors at each price, from trees pruned and asked one by one."""
+    n = len(y)
+    losses = np.empty((len(lam), n))
+    for k in range(folds):
+        train, test = fold != k, fold == k
+        tree = pb.fit_cart(X, y, task=task, sample_weight=np.where(train, weight, 0))
+        for i, price in enumerate(lam):
+            price = min(price * weight[train].sum(), 1e300)
+            found = pb.predict(pb.prune(tree, price), X[test])
+            losses[i, test] = (found - y[test]) ** 2 if task == "regression" else found != y[test]
+    error = np.average(losses, axis=1, weights=weight)
+    variance = np.average((losses - error[:, None]) ** 2, axis=1, weights=weight)
+    return error, np.sqrt(variance / n)
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+@pytest.mark.parametrize("rule", ["min", "1se"])
+def test_cross_validation(n_classes, rule):
+    rng = np.random.default_rng([64, n_classes])
+    X, weight = rng.normal(size=(150, 3)), rng.uniform(0.5, 1, 150)
+    y = targets(rng, X, n_classes)
+    if not n_classes:
+        y = y + rng.normal(size=150)
+    task = "classification" if n_classes else "regression"
+    options = {"task": task, "folds": 5, "rule": rule, "sample_weight": weight}
+    found = pb.fit_pruned_cart(X, y, rng=3, **options)
+    table = found.pruning
+    tree = pb.fit_cart(X, y, task=task, sample_weight=weight)
+    path = pb.prune_path(tree)
+    np.testing.assert_array_equal(table.lam, path.lam)
+    np.testing.assert_array_equal(table.n_leaves, path.n_leaves)
+    # The same folds: classes in order, each shuffled, dealt out.
+    draw = np.random.default_rng(3)
+    code = y if n_classes else np.zeros(150)
+    order = np.concatenate([draw.permutation(np.flatnonzero(code == c)) for c in np.unique(code)])
+    fold = np.empty(150, int)
+    fold[order] = np.arange(150) % 5
+    middle = np.append(np.sqrt(path.lam[:-1] * path.lam[1:]), np.inf) / weight.sum()
+    error, spread = cross_validated(X, y, weight, task, 5, fold, middle)
+    np.testing.assert_allclose(table.error, error, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(table.standard_error, spread, rtol=1e-7, atol=1e-9)
+    best = len(error) - 1 - int(np.argmin(table.error[::-1]))
+    if rule == "1se":
+        bar = table.error[best] + table.standard_error[best]
+        assert (table.error[table.chosen + 1 :] > bar).all()
+        assert table.error[table.chosen] <= bar
+    else:
+        assert table.chosen == best
+    assert_identical(found, pb.prune(tree, path.lam[table.chosen]))
+    assert "chosen" in str(table)
+
+
+def test_pruned_tree_of_one_leaf():
+    rng = np.random.default_rng(65)
+    X, y = rng.normal(size=(200, 2)), rng.normal(size=200)
+    tree = pb.fit_pruned_cart(X, y, task="regression", rule="1se", rng=0)
+    assert tree.n_leaves == 1
+    np.testing.assert_allclose(pb.predict(tree, X), y.mean())
+    same = pb.fit_pruned_cart(pb.sort_columns(X), y, task="regression", rule="1se", rng=0)
+    assert_identical(tree, same)
+
+
+def test_collapsed_keeps_the_rest():
+    rng = np.random.default_rng(66)
+    X, y = rng.normal(size=(100, 2)), rng.integers(0, 2, 100)
+    tree = pb.fit_cart(X, y)
+    same = collapsed(tree, np.zeros(tree.n_nodes, bool), {})
+    assert_identical(tree, same)
+    at = np.zeros(tree.n_nodes, bool)
+    at[tree.children[0, 1]] = True
+    half = collapsed(tree, at, {})
+    rows = X[:, tree.feature[0]] <= tree.threshold[0]
+    np.testing.assert_array_equal(pb.predict_proba(half, X)[rows], pb.predict_proba(tree, X)[rows])
+    assert len(np.unique(pb.apply(half, X[~rows]))) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda t, X, y: pb.prune(t, -1.0), "lam"),
+        (lambda t, X, y: pb.prune(t, np.nan), "lam"),
+        (lambda t, X, y: pb.prune(t, "0"), "lam"),
+        (lambda t, X, y: pb.prune(t, 0, criterion="kearns-mansour"), "criterion"),
+        (lambda t, X, y: pb.prune_path(t, X), "together"),
+        (lambda t, X, y: pb.prune_path(t, sample_weight=y), "sample_weight"),
+        (lambda t, X, y: pb.prune_path(t, X, y + 1), "labels of the model"),
+        (lambda t, X, y: pb.prune_path(t, X, y[1:]), "y: "),
+        (lambda t, X, y: pb.prune_path("tree"), "tree: "),
+        (lambda t, X, y: pb.fit_pruned_cart(X, y, rule="max"), "rule"),
+        (lambda t, X, y: pb.fit_pruned_cart(X, y, folds=1), "folds"),
+        (lambda t, X, y: pb.fit_pruned_cart(X, y, folds=31), "folds"),
+        (lambda t, X, y: pb.fit_pruned_cart(X, y, depth=3), "depth"),
+        (lambda t, X, y: pb.fit_pruned_cart(pb.bin_columns(X), y), "BinnedColumns"),
+    ],
+)
+def test_bad_input(call, message):
+    rng = np.random.default_rng(67)
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(pb.fit_cart(X, y), X, y)

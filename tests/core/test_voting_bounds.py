@@ -1,0 +1,145 @@
+"""Bounds of votes: exact sums, simulations, and what AdaBoost does."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from reference import voting as reference
+
+import pboost as pb
+from pboost import bounds
+
+GAMMAS = [Fraction(0), Fraction(1, 100), Fraction(1, 4), Fraction(2, 5), Fraction(1, 2)]
+
+
+@pytest.mark.parametrize("gamma", [*GAMMAS, Fraction(-1, 10)])
+@pytest.mark.parametrize("T", [0, 1, 7, 50, 300])
+def test_crowd_error_is_the_exact_sum(T, gamma):
+    expected = float(reference.crowd_error(T, gamma))
+    assert bounds.crowd_error(T, float(gamma)) == pytest.approx(expected, rel=1e-11, abs=1e-300)
+
+
+def test_crowd_error_is_that_of_simulated_voters():
+    rng = np.random.default_rng(0)
+    right = (rng.random((40_000, 21)) < 0.6).sum(axis=1)
+    assert np.mean(right <= 10) == pytest.approx(bounds.crowd_error(10, 0.1), abs=0.01)
+
+
+def test_crowd_bound():
+    T, gamma = np.arange(0, 400)[:, None], np.linspace(0, 0.5, 51)
+    exact, bound = bounds.crowd_error(T, gamma), bounds.crowd_bound(T, gamma)
+    assert bound.shape == (400, 51)
+    assert (exact <= bound).all()
+    assert (bound <= np.exp(-4 / 5 * gamma**2 * T)).all()
+    mu = 2.25
+    assert bounds.crowd_bound(1, 0.25) == pytest.approx(np.exp(-((mu - 1) ** 2) / (2 * mu)))
+
+
+def test_training_error_bound():
+    rng = np.random.default_rng(0)
+    gammas = rng.uniform(-0.5, 0.5, (3, 4, 9))
+    found, simple = (bounds.training_error_bound(gammas, simple=s) for s in (False, True))
+    assert found.shape == simple.shape == (3, 4)
+    assert (found <= simple).all()
+    for i, j in np.ndindex(3, 4):
+        one = 1.0
+        for gamma in gammas[i, j]:
+            one *= 2 * np.sqrt((0.5 - gamma) * (0.5 + gamma))
+        assert found[i, j] == pytest.approx(one, rel=1e-12)
+        assert simple[i, j] == pytest.approx(np.exp(-2 * sum(gammas[i, j] ** 2)), rel=1e-12)
+    assert bounds.training_error_bound([]) == 1.0
+    assert type(bounds.training_error_bound([0.1])) is float
+    assert bounds.training_error_bound([0.1, 0.5]) == 0.0
+
+
+def test_training_error_bound_is_the_certificate_of_adaboost():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.where(X.sum(axis=1) + rng.normal(size=200) > 0, 1, -1)
+    options = {"votes": "symmetric", "smoothing": 0}
+    model = pb.fit_adaboost(X, y, rounds=30, weak=pb.weak.stump("error"), **options)
+    # A vote of +-1/2 ln((1 - e)/e) tells the edge 1/2 - e = tanh(vote)/2.
+    gammas = np.tanh(np.abs(model.vote[:, 0])) / 2
+    assert bounds.training_error_bound(gammas) == pytest.approx(pb.certificate(model), rel=1e-9)
+    assert np.mean(pb.predict(model, X) != y) <= bounds.training_error_bound(gammas)
+
+
+@pytest.mark.parametrize("rich", [{"size": 4000.0}, {"size": 1.0}, {"vc": 3.0}])
+@pytest.mark.parametrize("theta", [0.2, 0.3, 1.0])
+@pytest.mark.parametrize("m", [1e3, 1e6, 1e9])
+def test_margin_bound_is_nearly_the_least_over_all_integers(rich, theta, m):
+    found = bounds.margin_generalization_bound(0.02, m, theta, delta=0.05, **rich)
+    every = [reference.margin_bound(0.02, m, theta, 0.05, N, **rich) for N in range(1, 4400)]
+    assert min(1.0, min(every)) <= found * (1 + 1e-12)
+    assert found <= min(1.0, min(every)) * 1.002
+
+
+def test_margin_bound_holds_for_votes():
+    """Votes of random stumps among 40, on rows of random labels: their true error is 1/2."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        m = 20_000
+        answers = rng.choice([-1.0, 1.0], (m, 40))
+        votes = answers.sum(axis=0) / m + 0.01 * rng.normal(size=40)  # chosen by the labels
+        margin = answers @ votes / np.abs(votes).sum()
+        for theta in (0.1, 0.5, 0.9):
+            share = np.mean(margin <= theta)
+            bound = bounds.margin_generalization_bound(share, m, theta, size=80, delta=0.05)
+            assert bound >= 0.5
+
+
+def test_margin_bound_falls_with_rows_and_margin():
+    m, theta = np.logspace(3, 10, 15)[:, None], np.linspace(0.1, 1, 10)
+    for rich in ({"size": 100}, {"vc": 5}):
+        found = bounds.margin_generalization_bound(0.0, m, theta, **rich)
+        assert found.shape == (15, 10)
+        assert (np.diff(found, axis=0) <= 1e-12).all()
+        assert (np.diff(found, axis=1) <= 1e-3).all()
+        assert found.min() < 0.05
+        assert found.max() == 1.0
+    assert type(bounds.margin_generalization_bound(0.0, 10, 0.1, vc=20)) is float
+    assert bounds.margin_generalization_bound(0.0, 10, 0.1, vc=20) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: bounds.crowd_error(1.5, 0.1), ValueError, "T: expected integers, got 1.5"),
+        (lambda: bounds.crowd_error(-1, 0.1), ValueError, "T: expected finite numbers >= 0"),
+        (lambda: bounds.crowd_error(1, 0.6), ValueError, "gamma: expected numbers in"),
+        (lambda: bounds.crowd_bound(1, -0.1), ValueError, "gamma: expected numbers in"),
+        (lambda: bounds.crowd_bound([1, 2], [0, 0, 0]), ValueError, "T, gamma: expected shapes"),
+        (lambda: bounds.training_error_bound(0.1), ValueError, "gammas: expected one edge per"),
+        (lambda: bounds.training_error_bound([0.6]), ValueError, "gammas: expected numbers in"),
+        (
+            lambda: bounds.margin_generalization_bound(0, 1, 0.1),
+            TypeError,
+            "size, vc: expected one of the two, got none",
+        ),
+        (
+            lambda: bounds.margin_generalization_bound(0, 1, 0.1, size=2, vc=2),
+            TypeError,
+            "size, vc: expected one of the two, got both",
+        ),
+        (
+            lambda: bounds.margin_generalization_bound(0, 1, 0.0, size=2),
+            ValueError,
+            "theta: expected numbers",
+        ),
+        (
+            lambda: bounds.margin_generalization_bound(0, 1, 0.1, size=0.5),
+            ValueError,
+            "size: expected finite numbers >= 1",
+        ),
+        (
+            lambda: bounds.margin_generalization_bound(0, 1, 0.1, vc=1, delta=0.0),
+            ValueError,
+            "delta: expected numbers",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,157 @@
+"""Classification and regression trees, and their pruning, node by node with masks of rows."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reference.split import midpoint
+
+#: Splits whose criteria differ by this share of the node's weight (squared error: of the node's
+#: sum of squares) are equally good.
+TIE = 1e-12
+
+
+class Node(NamedTuple):
+    feature: int  # -1: a leaf
+    threshold: float
+    value: Any  # shares of the classes, or the mean
+    impurity: float
+    weight: float
+    n_rows: int
+    depth: int
+    first: int = -1
+    second: int = -1
+
+
+def impurity_of_shares(share, criterion):
+    if criterion == "gini":
+        return float(sum(p * (1 - p) for p in share))
+    if criterion == "entropy":
+        return float(-sum(p * np.log2(p) for p in share if p > 0))
+    if criterion == "error":
+        return float(1 - max(share))
+    return float(2 * np.sqrt(share[0] * share[1]))
+
+
+def contents(y, weight, criterion, n_classes):
+    """Return the value and the impurity of the rows of a node."""
+    total = weight.sum()
+    if criterion == "squared":
+        mean = y[0] + (weight * (y - y[0])).sum() / total
+        return mean, float((weight * (y - mean) ** 2).sum() / total)
+    share = np.array([weight[y == k].sum() for k in range(n_classes)]) / total
+    return share, impurity_of_shares(share, criterion)
+
+
+def risk(y, weight, criterion, n_classes):
+    return weight.sum() * contents(y, weight, criterion, n_classes)[1]
+
+
+def cuts(x, edges):
+    """Return the thresholds that part the values of a column: all, or those of bin edges."""
+    distinct = np.unique(x)
+    if edges is None:
+        return [midpoint(a, b) for a, b in pairwise(distinct)]
+    found, sides = [], set()
+    for edge in edges:
+        n_below = int((distinct <= edge).sum())
+        if 0 < n_below < len(distinct) and n_below not in sides:
+            sides.add(n_below)
+            found.append(edge)
+    return found
+
+
+def best_cut(X, y, weight, criterion, n_classes, min_leaf=1, edges=None, columns=None):
+    """Return (risk after, feature, threshold) of the best cut, the first of those equally good."""
+    found = []
+    for j in range(X.shape[1]) if columns is None else sorted(columns):
+        for threshold in cuts(X[:, j], None if edges is None else edges[j]):
+            below = X[:, j] <= threshold
+            if min(below.sum(), (~below).sum()) < min_leaf:
+                continue
+            after = sum(risk(y[s], weight[s], criterion, n_classes) for s in (below, ~below))
+            found.append((after, j, threshold))
+    if not found:
+        return None
+    unit = risk(y, weight, criterion, n_classes) if criterion == "squared" else weight.sum()
+    least = min(after for after, _, _ in found)
+    return next(cut for cut in found if cut[0] <= least + TIE * unit)
+
+
+def is_pure(y):
+    return (y == y[0]).all()
+
+
+def fit_cart(
+    X, y, *, criterion, n_classes=0, sample_weight=None, max_depth=np.inf, min_leaf=1,
+    min_split=2, max_leaves=None, edges=None,
+):  # fmt: skip
+    """Grow a tree; `y` holds codes 0, 1, … or numbers. Returns its nodes in preorder."""
+    X, y = np.asarray(X, float), np.asarray(y)
+    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
+    used = weight > 0
+    X, y, weight = X[used], y[used], weight[used]
+
+    def look(rows, depth):
+        """A node as a leaf, its rows and its best cut."""
+        value, impurity = contents(y[rows], weight[rows], criterion, n_classes)
+        leaf = Node(-1, 0.0, value, impurity, weight[rows].sum(), len(rows), depth)
+        may = depth < max_depth and len(rows) >= min_split and not is_pure(y[rows])
+        at = (X[rows], y[rows], weight[rows], criterion, n_classes, min_leaf, edges)
+        return leaf, rows, best_cut(*at) if may else None
+
+    tree = {(): look(np.arange(len(y)), 0)}  # by the sides taken on the way
+    split = set()
+    while max_leaves is None or len(split) + 1 < max_leaves:
+        open_ = [path for path, (_, _, cut) in tree.items() if cut and path not in split]
+        if not open_:
+            break
+
+        def gain(path):
+            leaf, _, cut = tree[path]
+            return leaf.weight * leaf.impurity - cut[0]
+
+        path = max(open_, key=gain)
+        _, rows, (_, feature, threshold) = tree[path]
+        below = X[rows, feature] <= threshold
+        split.add(path)
+        for side, mask in enumerate((below, ~below)):
+            tree[(*path, side)] = look(rows[mask], len(path) + 1)
+    return in_preorder(tree, split)
+
+
+def in_preorder(tree, split):
+    paths = sorted(tree)
+    place = {path: i for i, path in enumerate(paths)}
+    nodes = []
+    for path in paths:
+        leaf, _, cut = tree[path]
+        if path in split:
+            leaf = leaf._replace(
+                feature=cut[1], threshold=cut[2],
+                first=place[(*path, 0)], second=place[(*path, 1)],
+            )  # fmt: skip
+        nodes.append(leaf)
+    return nodes
+
+
+def subtrees(nodes, at=0):
+    """Yield every subtree with the same root, as the set of its leaves."""
+    yield frozenset([at])
+    if nodes[at].feature >= 0:
+        pairs = product(subtrees(nodes, nodes[at].first), subtrees(nodes, nodes[at].second))
+        for first, second in pairs:
+            yield first | second
+
+
+def best_subtree(nodes, lam, slack=1e-9):
+    """Return the leaves of the smallest subtree of least risk + lam * leaves, by trying all."""
+    found = []
+    for leaves in subtrees(nodes):
+        cost = sum(nodes[i].weight * nodes[i].impurity for i in leaves) + lam * len(leaves)
+        found.append((cost, len(leaves), leaves))
+    least = min(cost for cost, _, _ in found)
+    return min((f for f in found if f[0] <= least + slack), key=lambda f: f[1])[2]
