@@ -14,13 +14,14 @@ from pboost.cart_data import CartData
 from pboost.columns import BinnedColumns
 from pboost.graph import FloatArray
 from pboost.tree import LEAF, Tree
-from pboost.tree_growth import CELLS_PER_CALL
 from pboost.weak_learners import CRITERIA
 
 #: Columns of `CartArrays.counter` and of `CartArrays.node_int`.
 NODES, OPEN, LEAVES, FRESH, AT, PHASE, PICKED, N_COUNTERS = range(8)
 START, STOP, DEPTH, SHIFT, FEATURE, LOW, HIGH, CHILD, LISTED, PURE, N_INTS = range(11)
 MEAN, LOSS = 2, 3
+#: Cells that compiled code works on between looks at signals: a tenth of a second at most.
+CELLS_PER_CALL = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ def impurities(share: FloatArray, criterion: str) -> FloatArray:
 
 def grow_cart(arrays: CartArrays, workers: threads.Workers, callback: Callback | None) -> str:
     """Split nodes until done; returns why growing stopped."""
-    large = np.iinfo(np.int64).max if workers.n_threads == 1 else threads.MIN_CELLS
+    large = CELLS_PER_CALL if workers.n_threads == 1 else threads.MIN_CELLS
     cells = CELLS_PER_CALL if callback is None else 1
     told = 1
     while True:
@@ -198,14 +199,27 @@ def grow_cart(arrays: CartArrays, workers: threads.Workers, callback: Callback |
 
 
 def _search(arrays: CartArrays, workers: threads.Workers) -> None:
+    step = _columns_per_call(arrays)
+
     def search(first: int, last: int) -> None:
-        cart.search_pending(arrays, first, last, np.zeros_like(arrays.work))
+        work = np.zeros_like(arrays.work)
+        for start in range(first, last, step):
+            cart.search_pending(arrays, start, min(start + step, last), work)
 
     workers.run(search, int(arrays.counter[PICKED]))
 
 
 def _partition(arrays: CartArrays, workers: threads.Workers) -> None:
+    step = _columns_per_call(arrays)
+
     def partition(first: int, last: int) -> None:
-        cart.partition_pending(arrays, first, last, np.empty_like(arrays.spare))
+        spare = np.empty_like(arrays.spare)
+        for start in range(first, last, step):
+            cart.partition_pending(arrays, start, min(start + step, last), spare)
 
     workers.run(partition, arrays.data.problem.n_features)
+
+
+def _columns_per_call(arrays: CartArrays) -> int:
+    start, stop = arrays.node_int[arrays.counter[AT], [START, STOP]].tolist()
+    return max(1, CELLS_PER_CALL // (stop - start))

@@ -295,9 +295,12 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
     cdef int32_t e, status = DONE
     with nogil:
         while True:
+            if done >= cells:
+                status = PAUSED
+                break
             if phase[0] == PICK:
-                if t.counter[LEAVES] >= t.max_leaves or done >= cells:
-                    status = ALL_LEAVES if t.counter[LEAVES] >= t.max_leaves else PAUSED
+                if t.counter[LEAVES] >= t.max_leaves:
+                    status = ALL_LEAVES
                     break
                 phase[0] = pick(&t)
                 if phase[0] == PICK:
@@ -322,13 +325,15 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
                         phase[0] = SPLIT
             elif phase[0] == SPLIT:
                 phase[0] = PARTITION if split_node(&t, e) else OPENED
-                if phase[0] == PARTITION and size > large:
-                    phase[0] = OPENED
+                done += size_of(&t, e)
+            elif phase[0] == PARTITION:
+                phase[0] = OPENED
+                if size > large:
                     status = LARGE_PARTITION
                     break
+                partition_columns(&t, e, 0, t.d, t.spare)
+                done += size
             else:
-                if phase[0] == PARTITION:
-                    partition_columns(&t, e, 0, t.d, t.spare)
                 if not t.best_first:
                     open_children(&t, e)
                 phase[0] = PICK

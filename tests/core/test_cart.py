@@ -221,17 +221,31 @@ def test_constant_columns_are_drawn_again(search):
         assert tree.n_leaves == 64
 
 
-def test_callback():
-    X, y = np.arange(32.0)[:, None], np.arange(32) % 2
+@pytest.mark.parametrize("growth", ["depth-first", "best-first"])
+@pytest.mark.parametrize("search", ["exact", "binned"])
+@pytest.mark.parametrize("large", [False, True])
+def test_callback(growth, search, large, monkeypatch):
+    """It sees every split once, when it has just been made."""
+    if large:
+        monkeypatch.setattr(pb.cart_growth, "CELLS_PER_CALL", 50)
+    rng = np.random.default_rng(53)
+    X, y = rng.normal(size=(120, 2)), rng.integers(0, 3, 120)
     steps = []
-    tree = pb.fit_cart(
-        X, y, callback=lambda step, record: steps.append((step, record)) or step == 5
-    )
-    assert [step for step, _ in steps] == [1, 2, 3, 4, 5]
-    assert tree.n_leaves == 6
-    assert tree.stop_reason == "stopped by the callback"
-    assert steps[0][1].n_rows == 32
-    assert steps[0][1].threshold == tree.threshold[0]
+    options = {"growth": growth, "search": search}
+    tree = pb.fit_cart(X, y, callback=lambda *step: steps.append(step), **options)
+    assert_identical(tree, pb.fit_cart(X, y, **options))
+    assert [step for step, _ in steps] == list(range(1, tree.n_leaves))
+    inner, depth = np.flatnonzero(tree.feature >= 0), tree.node_depth()
+    expected = [
+        (int(tree.feature[i]), float(tree.threshold[i]), int(depth[i]), int(tree.n_rows[i]))
+        for i in inner
+    ]
+    found = [(r.feature, r.threshold, r.depth, r.n_rows) for _, r in steps]
+    assert sorted(found) == sorted(expected)
+    if growth == "depth-first":
+        assert found == expected
+    short = pb.fit_cart(X, y, callback=lambda step, record: step == 5, **options)
+    assert (short.n_leaves, short.stop_reason) == (6, "stopped by the callback")
 
 
 def test_the_lecture_s_tree():
