@@ -48,6 +48,11 @@ class Predictor:
         """Number of different numbers that are read of a row."""
         return self.n_features
 
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        raise NotImplementedError
+
     def check_route(self, route: str, X: Any, sigma: Any) -> None:
         """Raise if the decision values by this route are not defined."""
         if route != "hard":

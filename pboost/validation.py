@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.checks import as_labels, as_weights, check_integer
+from pboost.checks import as_classes, as_weights, check_integer
 from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.evaluate import evaluation_cost, predict
 from pboost.graph import FloatArray, IntArray, freeze
-from pboost.matching import as_two_class
-from pboost.predictor import TwoClassModel
+from pboost.matching import check_model
+from pboost.predictor import Model
 from pboost.rng import as_generator
 from pboost.rows import as_rows
 
@@ -36,7 +36,7 @@ class CrossValidation:
     cost : ndarray of float64, shape (folds,)
         Mean number of weak classifiers evaluated per test row (weighted likewise).
     certificate : ndarray of float64, shape (folds,)
-        The bound on the training error that each model carries.
+        The bound on the training error that each model carries; NaN where it has none.
     n_nodes : ndarray of int32, shape (folds,)
         Size of each model.
     fit_seconds, predict_seconds : ndarray of float64, shape (folds,)
@@ -80,10 +80,11 @@ class CrossValidation:
         str
             One line per quantity.
         """
+        unbounded = bool(np.isnan(self.certificate).any())
         rows = [
             ("test error", f"{self.error.mean():.2%} ± {self.error_sd:.2%} (sd)"),
             ("comparisons per row", f"{self.cost.mean():.2f}"),
-            ("certificate", f"{self.certificate.mean():.4g}"),
+            *([] if unbounded else [("certificate", f"{self.certificate.mean():.4g}")]),
             ("nodes", f"{self.n_nodes.mean():.1f}"),
             ("fit time", f"{self.fit_seconds.mean():.4g} s"),
             ("predict time", f"{self.predict_seconds.mean():.4g} s"),
@@ -96,7 +97,7 @@ class CrossValidation:
 
 
 def cross_validate(
-    fit: Callable[..., TwoClassModel],
+    fit: Callable[..., Model],
     X: Any,
     y: ArrayLike,
     *,
@@ -122,7 +123,7 @@ def cross_validate(
         `fit` gets rows of it in the same type: arrays as arrays, data frames as data frames.
         Sorted columns are not sorted again for each fold.
     y : array_like of shape (n,)
-        Labels, of two different values.
+        Labels; of two values, or of more where `fit` takes more.
     folds : int, default 10
         Number of folds, at least 2 and at most the number of rows of the rarer class.
     rng : None, int or numpy.random.Generator, optional
@@ -159,8 +160,8 @@ def cross_validate(
     """
     folds = check_integer("folds", folds, least=2)
     for_fit, for_predict, n = row_selectors(X)
-    values, positive = as_labels(y, n)
-    labels = values[positive.astype(np.intp)]
+    values, code = as_classes(y, n)
+    labels = values[code]
     weight = as_weights(sample_weight, n)
     test_fold = assign_folds(labels, weight, folds, as_generator(rng))
     results = []
@@ -171,7 +172,7 @@ def cross_validate(
         start = time.perf_counter()
         model = fit(train_rows, labels[train], **options)
         fitted = time.perf_counter()
-        as_two_class(model)
+        check_model(model)
         wrong = predict(model, test_rows) != labels[test]
         predicted = time.perf_counter()
         # Scaled, since the sum of the weights need not be a finite number.
@@ -181,7 +182,7 @@ def cross_validate(
             (
                 wrong_share,
                 float(np.average(evaluation_cost(model, test_rows), weights=importance)),
-                float(model.record.certificate[-1]),
+                _certificate(model),
                 model.n_nodes,
                 fitted - start,
                 predicted - fitted,
@@ -191,8 +192,13 @@ def cross_validate(
             break
     error, cost, bound, n_nodes, fit_time, predict_time = map(np.array, zip(*results, strict=True))
     return CrossValidation(
-        error, cost, bound, n_nodes, fit_time, predict_time, test_fold, model.certificate_note
-    )
+        error, cost, bound, n_nodes, fit_time, predict_time, test_fold,
+        getattr(model, "certificate_note", ""),
+    )  # fmt: skip
+
+
+def _certificate(model: Model) -> float:
+    return float(model.record.certificate[-1]) if hasattr(model, "record") else np.nan
 
 
 def row_selectors(X: Any) -> tuple[Select, Select, int]:
@@ -217,10 +223,12 @@ def assign_folds(
     values, code = np.unique(labels, return_inverse=True)
     # A row of weight 0 trains and tests nothing, so it must not stand for its class.
     idle = np.zeros(len(labels), bool) if weight is None else weight == 0
-    strata = [np.flatnonzero((code == k) & (idle == i)) for i in (False, True) for k in (0, 1)]
-    smaller = min(len(rows) for rows in strata[:2])
+    classes = range(len(values))
+    strata = [np.flatnonzero((code == k) & (idle == i)) for i in (False, True) for k in classes]
+    sizes = [len(strata[k]) for k in classes]
+    smaller = min(sizes)
     if folds > smaller:
-        rarer = values[int(len(strata[1]) < len(strata[0]))]
+        rarer = values[sizes.index(smaller)]
         raise ValueError(
             f"folds: expected at most {smaller}, the number of rows with label {rarer!s}"
             f"{'' if weight is None else ' and positive weight'}, got {folds}"

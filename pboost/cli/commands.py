@@ -12,7 +12,8 @@ from pboost import observation
 from pboost.adaboost import fit_adaboost
 from pboost.adaboost_real import fit_adaboost_real
 from pboost.boosted_tree import fit_boosted_tree
-from pboost.cli.errors import CommandError, require
+from pboost.checks import as_labels
+from pboost.cli.errors import require
 from pboost.cli.parser import (
     DEFAULT_SIZE,
     OBSERVATION_OPTIONS,
@@ -35,6 +36,7 @@ from pboost.io import load, save
 from pboost.matryoshka import fit_matryoshka
 from pboost.predictor import TwoClassModel
 from pboost.topdown import fit_topdown_tree
+from pboost.tree import Tree
 from pboost.validation import cross_validate
 from pboost.weak import affine, feature, linear, separator, stump
 from pboost.weak_learners import Weak
@@ -73,6 +75,7 @@ def run_evaluate(options: Namespace) -> None:
     """``pboost evaluate``: cross-validate."""
     check_model_options(options)
     X, y, weight = split_table(read_table(options.train), options.target, options.weight)
+    as_labels(y, len(y))  # these builders take two classes
     fit, _ = _builder(options)
     with progress(options.folds, "folds") as callback:
         result = cross_validate(
@@ -88,17 +91,21 @@ def run_evaluate(options: Namespace) -> None:
 
 
 def run_predict(options: Namespace) -> None:
-    """``pboost predict``: label and probability of each row."""
+    """``pboost predict``: label and probability of each row, or a number."""
     if options.output is not None:
         check_output(options.output, options.model, options.data)
     pandas = require("pandas", "cli")
     model = load(options.model)
-    if model.labels is None or len(model.labels) != 2:
-        raise CommandError(f"{options.model}: expected a model of two classes, got {model!r}")
     X = pick_columns(read_table(options.data), model.feature_names)
-    probability = predict_proba(model, X)[:, 1]
-    result = pandas.DataFrame({"label": predict(model, X), "probability": probability})
-    write_table(result, options.output)
+    if isinstance(model, Tree) and model.labels is None:
+        columns = {"value": predict(model, X)}
+    elif len(model.labels) == 2:
+        columns = {"label": predict(model, X), "probability": predict_proba(model, X)[:, 1]}
+    else:
+        names = [f"probability {label}" for label in model.labels.tolist()]
+        shares = zip(names, predict_proba(model, X).T, strict=True)
+        columns = {"label": predict(model, X), **dict(shares)}
+    write_table(pandas.DataFrame(columns), options.output)
 
 
 def run_show(options: Namespace) -> None:

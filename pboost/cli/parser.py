@@ -84,7 +84,8 @@ def build_parser() -> argparse.ArgumentParser:
         "predict",
         help="apply a model to a CSV file",
         description="Writes a CSV file with one line per row: the predicted label, and the "
-        "probability that the row has the second of the model's two labels in sorted order.",
+        "probability that the row has the second of the model's two labels in sorted order; with "
+        "more labels the probability of each, and for a regression tree the number.",
     )
     predict.add_argument("model", metavar="MODEL.npz")
     predict.add_argument("data", metavar="DATA.csv", help="other columns may be there, too")

@@ -174,6 +174,24 @@ def test_importances_by_permutation(tree):
     assert pb.permutation_importance(graph, X, Y == "a", rng=0)[1].mean() > 0.1
 
 
+def test_cross_validation_of_trees():
+    found = pb.cross_validate(pb.fit_cart, X, Y, folds=4, rng=0)
+    assert np.isnan(found.certificate).all()
+    assert "certificate" not in found.summary()
+    error = []
+    for fold in range(4):
+        test = found.test_fold == fold
+        tree = pb.fit_cart(X[~test], Y[~test])
+        error.append((pb.predict(tree, X[test]) != Y[test]).mean())
+        assert found.n_nodes[fold] == tree.n_nodes
+        counts = [np.count_nonzero(test & (label == Y)) for label in "abc"]
+        sizes = np.unique(Y, return_counts=True)[1]
+        np.testing.assert_allclose(counts, sizes / 4, atol=1)
+    np.testing.assert_array_equal(found.error, error)
+    with pytest.raises(ValueError, match="number of rows with label"):
+        pb.cross_validate(pb.fit_cart, X[:12], np.array(list("aaaaaaaaabbc")), folds=2)
+
+
 def test_a_class_without_weight():
     weight = (Y != "b").astype(float)
     tree = pb.fit_cart(X, Y, sample_weight=weight)

@@ -248,6 +248,26 @@ def test_predict_finds_columns_by_name(csv_file, model_file, pboost_main):
     assert out.count("\n") == 61
 
 
+def test_predict_with_trees(csv_file, pboost_main):
+    table = frame()
+    X, path = table[["age", "ward"]], csv_file.parent / "tree"
+    numbers = pb.fit_cart(X, table["größe"], task="regression", max_depth=2)
+    many = pb.fit_cart(X, np.arange(60) % 3, max_depth=2)
+    expected = {
+        "value": pb.predict(numbers, X),
+        **{f"probability {k}": pb.predict_proba(many, X)[:, k] for k in range(3)},
+    }
+    for tree, names in ((numbers, ["value"]), (many, ["label", *list(expected)[1:]])):
+        pb.save(tree, path)
+        assert pboost_main("predict", path, csv_file, "-o", csv_file.parent / "out.csv")[0] == 0
+        found = read_table(str(csv_file.parent / "out.csv"))
+        assert list(found.columns) == names
+        for name in found.columns.intersection(list(expected)):
+            np.testing.assert_allclose(found[name], expected[name], rtol=1e-12)
+        _, out, _ = pboost_main("show", path)
+        assert out.rstrip("\n") == pb.describe(tree)
+
+
 def test_predict_with_a_model_that_knows_no_names(csv_file, pboost_main):
     numbers = frame()[["age", "größe"]]
     pb.save(pb.fit_adaboost(numbers.to_numpy(), frame()["state"], rounds=3), csv_file.parent / "m")
