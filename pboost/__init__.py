@@ -5,6 +5,8 @@ from pboost._version import __version__
 from pboost.adaboost import fit_adaboost
 from pboost.adaboost_real import fit_adaboost_real
 from pboost.additive import HypothesisSum, LinearModel
+from pboost.bagging import Bagging, fit_bagging
+from pboost.bags import OutOfBag
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cart import fit_cart
 from pboost.cart_pruning import PruningPath, prune, prune_path
@@ -22,6 +24,8 @@ from pboost.evaluate import (
     staged_decision_function,
 )
 from pboost.explanation import Explanation, describe, explain
+from pboost.forest import fit_forest
+from pboost.forest_model import Forest
 from pboost.graph import DecisionGraph, TrainingRecord
 from pboost.importance import feature_importances, permutation_importance
 from pboost.io import load, save
@@ -41,15 +45,18 @@ from pboost.tree_functions import apply, decision_path
 from pboost.validation import CrossValidation, cross_validate
 
 __all__ = [
+    "Bagging",
     "BinnedColumns",
     "CrossValidation",
     "DecisionGraph",
     "Explanation",
+    "Forest",
     "HypothesisSum",
     "LinearModel",
     "ModelFileError",
     "OneHot",
     "OneVsRest",
+    "OutOfBag",
     "PruningPath",
     "PruningTable",
     "SortedColumns",
@@ -72,8 +79,10 @@ __all__ = [
     "feature_importances",
     "fit_adaboost",
     "fit_adaboost_real",
+    "fit_bagging",
     "fit_boosted_tree",
     "fit_cart",
+    "fit_forest",
     "fit_matryoshka",
     "fit_oblique_tree",
     "fit_one_hot",

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.checks import as_classes, as_features, as_targets, as_weights, check_finite
-from pboost.columns import NO_WEIGHT, BinnedColumns, SortedColumns, midpoint
+from pboost.checks import (
+    Features,
+    as_classes,
+    as_features,
+    as_targets,
+    as_weights,
+    check_finite,
+)
+from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns, midpoint
 from pboost.graph import FloatArray, IntArray
-from pboost.sorting import binned_columns, sorted_orders, to_fixed_point
+from pboost.sorting import binned_columns, sorted_columns, sorted_orders, to_fixed_point
 from pboost.threads import Workers
 from pboost.weak_learners import AUTO_BINNED_ROWS
 
@@ -57,6 +64,26 @@ class CartProblem:
         columns = self.columns
         return columns.shape[1] if isinstance(columns, np.ndarray) else columns.n_features
 
+    def sorted_once(self, n_threads: int | None) -> CartProblem:
+        """Return the problem with columns that several trees share."""
+        if not isinstance(self.columns, np.ndarray):
+            return self
+        features = Features(self.columns, self.names)
+        rows = np.arange(self.n_rows, dtype=np.int32)
+        return replace(self, columns=sorted_columns(features, rows, MAX_BINS, n_threads))
+
+    def values(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return rows of X, or what is on the same side of every threshold of a tree."""
+        columns = self.columns
+        if isinstance(columns, np.ndarray):
+            return columns[rows]
+        if isinstance(columns, SortedColumns):
+            return columns.source[columns.rows[rows]]
+        values = np.empty((len(rows), self.n_features))
+        for j in range(self.n_features):
+            values[:, j] = columns.lower[j][columns.codes[j][rows]]
+        return values
+
     def weighted(self, weights: FloatArray | None, workers: Workers) -> CartData:
         """Return the data of one tree; rows of weight 0 are left out."""
         n = self.n_rows
@@ -73,7 +100,7 @@ class CartProblem:
             )  # fmt: skip
         if self.labels is not None:
             # Class by class, as the search of two classes wants them.
-            rows = rows[np.argsort(self.label[rows], kind="stable")]
+            rows = rows[_by_class(self.label[rows])]
         weight, exponent = _scaled(None if weights is None else weights[rows], len(rows))
         fixed, scale = _fixed(weight)
         if isinstance(columns, SortedColumns):
@@ -200,6 +227,13 @@ def cart_problem(
         raise ValueError('search: "binned" needs BinnedColumns or X, got SortedColumns')
     names = X.names if features is None else features.names
     return CartProblem(columns, labels, label, targets, exponent, names), weights
+
+
+def _by_class(label: IntArray) -> NDArray[np.intp]:
+    """Return the rows class by class."""
+    # NumPy sorts small integers by their digits.
+    small = label.astype(np.int16) if label.max(initial=0) < 2**15 else label
+    return np.argsort(small, kind="stable")
 
 
 def is_binned(search: str, n: int) -> bool:

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.bagging import Bagging
 from pboost.checks import as_targets, as_weights, check_choice, check_finite, check_integer
 from pboost.ensemble import Ensemble, is_foreign
 from pboost.evaluate import predict
+from pboost.forest_model import Forest
 from pboost.graph import FloatArray
 from pboost.matching import match_names
 from pboost.predictor import Model
@@ -18,13 +20,13 @@ from pboost.tree import LEAF, Tree
 from pboost.tree_functions import tree_only
 
 
-def feature_importances(tree: Tree, kind: str = "impurity") -> FloatArray:
+def feature_importances(tree: Tree | Forest, kind: str = "impurity") -> FloatArray:
     """Return how much of the tree's gain each feature's splits bring.
 
     Parameters
     ----------
-    tree : Tree
-        A fitted tree.
+    tree : Tree or Forest
+        A fitted tree, or forest, of which the mean over the trees is returned.
     kind : {"impurity"}
         The decrease of weight times impurity, summed over the splits of each feature.
 
@@ -54,6 +56,8 @@ def feature_importances(tree: Tree, kind: str = "impurity") -> FloatArray:
     [1.0, 0.0]
     """
     check_choice("kind", kind, ("impurity",))
+    if isinstance(tree, Forest):
+        return np.mean([feature_importances(one, kind) for one in tree], axis=0)
     inner = np.flatnonzero(tree_only(tree).feature != LEAF)
     risk = tree.weight * tree.impurity
     gain = np.maximum(risk[inner] - risk[tree.children[inner]].sum(axis=1), 0.0)
@@ -75,7 +79,7 @@ def permutation_importance(
 
     Parameters
     ----------
-    model : DecisionGraph, Tree or other model
+    model : DecisionGraph, Tree, Forest, Bagging or other model
         A fitted model.
     X : array_like of shape (n, d), or data frame
         Rows, better not those of training: there a model that has learnt noise needs the columns
@@ -124,7 +128,7 @@ def permutation_importance(
     if n == 0:
         raise ValueError("X: expected at least one row, got none")
     weights = as_weights(sample_weight, n)
-    numbers = isinstance(model, Tree) and model.labels is None
+    numbers = isinstance(model, Tree | Forest | Bagging) and model.labels is None
     truth: NDArray[Any] = as_targets(y, n) if numbers else np.asarray(y)
     if truth.shape != (n,):
         raise ValueError(f"y: expected {n} labels, one per row of X, got shape {truth.shape}")

@@ -24,6 +24,7 @@ from pboost._files import replace_file
 from pboost._version import __version__
 from pboost.additive import LinearModel
 from pboost.errors import ModelFileError
+from pboost.forest_model import Forest
 from pboost.graph import COLUMNS, DecisionGraph
 from pboost.inputs import Inputs
 from pboost.oracles import Oracles
@@ -45,7 +46,7 @@ VERSION = (1, 0)
 #: The kind of decision graphs.
 GRAPH = "decision-graph"
 #: The other kinds of model, which say themselves what is in their files.
-KINDS: dict[str, type[Predictor]] = {kind.file_kind: kind for kind in (LinearModel, Tree)}
+KINDS: dict[str, type[Predictor]] = {kind.file_kind: kind for kind in (LinearModel, Tree, Forest)}
 
 #: Array members of the file of every graph, and the dtype each must have.
 _MEMBERS: dict[str, np.dtype[Any] | None] = {

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.cart import fit_cart_problem, fit_tree
 from pboost.cart_data import CartProblem
 from pboost.cart_pruning import levels, link_prices, prune, prune_path
-from pboost.checks import Features, check_choice, check_integer
-from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
+from pboost.checks import check_choice, check_integer
+from pboost.columns import BinnedColumns, SortedColumns
 from pboost.graph import FloatArray, IntArray
 from pboost.rng import as_generator
-from pboost.sorting import sorted_columns
 from pboost.tree import LEAF, PruningTable, Tree
 from pboost.validation import deal
 
@@ -90,7 +89,7 @@ def fit_pruned_cart(
     generator = as_generator(rng)
     found = fit_cart_problem(X, y, sample_weight, n_threads, generator, **options)
     problem, weights, limits, settings, key = found
-    problem = _sorted_once(problem, n_threads)
+    problem = problem.sorted_once(n_threads)
     weights = np.ones(problem.n_rows) if weights is None else weights
     fold = _folds(problem, weights, folds, generator)
     tree = fit_tree(problem, weights, limits, settings, key, n_threads)
@@ -116,15 +115,6 @@ def fit_pruned_cart(
     pruned = prune(tree, float(path.lam[best]))
     said = {"builder": "fit_pruned_cart", "folds": folds, "rule": rule}
     return replace(pruned, pruning=table, settings={**pruned.settings, **said})
-
-
-def _sorted_once(problem: CartProblem, n_threads: int | None) -> CartProblem:
-    """Return the problem with columns that the trees of all folds share."""
-    if not isinstance(problem.columns, np.ndarray):
-        return problem
-    features = Features(problem.columns, problem.names)
-    rows = np.arange(problem.n_rows, dtype=np.int32)
-    return replace(problem, columns=sorted_columns(features, rows, MAX_BINS, n_threads))
 
 
 def _folds(

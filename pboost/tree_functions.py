@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pboost.forest_model import Forest
 from pboost.graph import IntArray
 from pboost.tree import LEAF, Tree
 
@@ -17,19 +18,19 @@ def tree_only(model: Any) -> Tree:
     return model
 
 
-def apply(tree: Tree, X: Any) -> IntArray:
+def apply(tree: Tree | Forest, X: Any) -> IntArray:
     """Return the leaf that each row reaches.
 
     Parameters
     ----------
-    tree : Tree
-        A fitted tree.
+    tree : Tree or Forest
+        A fitted tree, or forest.
     X : array_like of shape (n, d), or data frame
         Finite numbers, with the columns of training.
 
     Returns
     -------
-    ndarray of int32, shape (n,)
+    ndarray of int32, shape (n,); of a forest (n, n_trees)
         Numbers of leaves, from 0 on, from left to right; ``tree.leaf`` has them by node.
 
     Examples
@@ -39,6 +40,8 @@ def apply(tree: Tree, X: Any) -> IntArray:
     >>> pb.apply(tree, [[0.5], [2.2], [9.0]]).tolist()
     [0, 1, 2]
     """
+    if isinstance(tree, Forest):
+        return tree.leaves_of(X)
     return tree_only(tree).leaf[tree.nodes_of(X)]
 
 

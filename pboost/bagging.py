@@ -1,0 +1,299 @@
+"""Bagging of any builder."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost.adaboost import fit_adaboost
+from pboost.bags import Bags, OutOfBag, Tally, make_bags, train_members
+from pboost.boosted_tree import fit_boosted_tree
+from pboost.cart import TASKS, fit_cart
+from pboost.checks import (
+    as_classes,
+    as_features,
+    as_targets,
+    as_weights,
+    check_choice,
+    check_finite,
+    check_integer,
+)
+from pboost.columns import BinnedColumns, SortedColumns
+from pboost.evaluate import predict
+from pboost.graph import DecisionGraph, FloatArray, freeze
+from pboost.matryoshka import fit_matryoshka
+from pboost.predictor import Predictor
+from pboost.rng import as_generator
+from pboost.rows import Rows, as_rows
+from pboost.sorting import bin_columns, sort_columns
+from pboost.threads import resolve_threads
+from pboost.weak import Stump, stump
+
+#: Builders that take sorted or binned columns in place of X.
+COLUMN_BUILDERS = (fit_adaboost, fit_boosted_tree, fit_cart, fit_matryoshka)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bagging(Predictor):
+    """Models fitted to different bags of rows, which vote; made by `fit_bagging`.
+
+    Attributes
+    ----------
+    models : tuple
+        The members.
+    labels : ndarray, shape (J,), or None
+        The label values, sorted; None of a regression.
+    n_features : int
+        Number of columns the members were trained on.
+    feature_names : tuple of str or None
+        Their names, where the training data had names.
+    settings : mapping
+        The options of the fit.
+    oob : OutOfBag
+        The training record: what members say of rows that they have not seen.
+    """
+
+    models: tuple[Any, ...]
+    labels: NDArray[Any] | None
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    settings: Mapping[str, Any]
+    oob: OutOfBag
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "models", tuple(self.models))
+        if self.labels is not None:
+            object.__setattr__(self, "labels", freeze(self.labels))
+        object.__setattr__(self, "settings", dict(self.settings))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+    def __repr__(self) -> str:
+        return f"<fit_bagging: {len(self.models)} members, {self.n_features} features>"
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of most votes, the first among equals, or the mean of the numbers."""
+        mean = self._mean(X)
+        if self.labels is None:
+            return mean
+        found: NDArray[Any] = self.labels[np.argmax(mean, axis=1)]
+        return found
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the share of the members that vote for each label."""
+        if self.labels is None:
+            raise TypeError("model: bagged regressions have no probabilities")
+        return self._mean(X)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the predicted number, or by how much the second label has more of the votes."""
+        if self.labels is None:
+            return self._mean(X)
+        if len(self.labels) > 2:
+            raise TypeError(
+                f"model: an ensemble of {len(self.labels)} classes has no decision value; "
+                "see predict_proba"
+            )
+        share = self._mean(X)
+        return share[:, 1] - share[:, 0]
+
+    def describe(self) -> str:
+        """Return a summary of the ensemble."""
+        of = "numbers" if self.labels is None else f"labels {self.labels.tolist()!r}"
+        lines = [
+            f"fit_bagging of {self.settings['fit']}: {len(self)} member{'s' * (len(self) != 1)}, "
+            f"{self.n_features} feature{'s' * (self.n_features != 1)}, {of}"
+        ]
+        if np.isfinite(self.oob.error):
+            lines.append(f"out-of-bag error {self.oob.error:.6g}")
+        return "\n".join(lines)
+
+    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Raise NotImplementedError: members can be models of any kind."""
+        raise NotImplementedError(
+            "model: an ensemble of fit_bagging cannot be stored in a file; save its models one by "
+            "one, or pickle it"
+        )
+
+    def _mean(self, X: Any) -> FloatArray:
+        total = said_by(self.models[0], X, self.labels)
+        for model in self.models[1:]:
+            total += said_by(model, X, self.labels)
+        return total / len(self.models)
+
+
+def said_by(model: Any, X: Any, labels: NDArray[Any] | None) -> FloatArray:
+    """Return the vote (n, J) of a member for each row, or its number."""
+    is_own = isinstance(model, DecisionGraph | Predictor)
+    said = np.asarray(predict(model, X) if is_own else model.predict(X))
+    if labels is None:
+        return said.astype(np.float64)
+    code = np.minimum(np.searchsorted(labels, said), len(labels) - 1)
+    if not (labels[code] == said).all():
+        raise ValueError(f"fit: its models must predict the labels {labels.tolist()!r}")
+    return (code[:, None] == np.arange(len(labels))).astype(np.float64)
+
+
+def fit_bagging(
+    fit: Callable[..., Any],
+    X: Any,
+    y: ArrayLike,
+    *,
+    members: int = 100,
+    task: str = "classification",
+    size: int | None = None,
+    replace: bool = True,
+    sample_weight: ArrayLike | None = None,
+    rng: int | np.random.Generator | None = None,
+    n_threads: int | None = None,
+    **options: Any,
+) -> Bagging:
+    """Fit the same builder to many bags of rows; the models vote, or their numbers are averaged.
+
+    A bag is drawn as a number of copies of each row, by which its weight is multiplied.
+
+    Parameters
+    ----------
+    fit : callable
+        A builder such as `fit_boosted_tree`, or any function of the same form:
+        ``fit(X, y, sample_weight=…, **options)`` returns a model of this package or an object with
+        a method ``predict(X)``. Rows out of the bag have weight 0. If it takes `rng`, `n_threads`
+        or `task` it is given a random stream of the member, 1, and `task`. It is called on several
+        threads.
+    X : array_like of shape (n, d), data frame, or SortedColumns
+        What `fit` takes. Where it is a builder of this package that compares columns, they are
+        sorted or binned once for all members.
+    y : array_like of shape (n,)
+        Labels, of two or more different values; of a regression, finite numbers.
+    members : int
+        Number of models.
+    task : {"classification", "regression"}
+        What `y` is.
+    size : int, optional
+        Number of rows drawn for each bag. Default: the number of rows of positive weight.
+    replace : bool
+        Whether a row can be drawn for a bag more than once. Fewer rows, each at most once, are
+        *subagging*.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
+        weight are equally likely to be drawn.
+    rng : None, int or numpy.random.Generator
+        Source of randomness.
+    n_threads : int or None
+        Threads, each of which fits whole members; None: as many as the work is worth. The model
+        does not depend on it.
+    **options
+        Options of `fit`.
+
+    Returns
+    -------
+    Bagging
+        ``bagging.models`` are the members, ``bagging.oob`` the out-of-bag predictions and error.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described, or from `fit`, with a note that says for which
+        member: a builder for two classes refuses a bag in which one has no row.
+
+    References
+    ----------
+    .. [1] L. Breiman, "Bagging predictors", Machine Learning 24 (1996).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = X[:, 0] + X[:, 1] > 0
+    >>> bagging = pb.fit_bagging(pb.fit_boosted_tree, X, y, members=20, nodes=10, rng=0)
+    >>> len(bagging), bool(bagging.oob.error < 0.2)
+    (20, True)
+    """
+    members = check_integer("members", members, least=1)
+    check_choice("task", task, TASKS)
+    if not callable(fit):
+        raise TypeError(f"fit: expected a builder such as fit_cart, got {fit!r}")
+    generator = as_generator(rng)
+    data, rows = _shared(fit, X, options, n_threads)
+    n = rows.n_rows
+    labels, truth = as_classes(y, n) if task == "classification" else (None, as_targets(y, n))
+    weights = as_weights(sample_weight, n)
+    bags = make_bags(weights, n, size, replace, generator)
+    tally = Tally(n, 0 if labels is None else len(labels))
+    models: list[Any] = []
+
+    def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
+        model, out = _member(fit, data, y, bags, member, {"task": task, "n_threads": 1}, options)
+        said = said_by(model, rows.take(out), labels) if len(out) else np.empty(0)
+        return model, out, said
+
+    def take(trained: tuple[Any, NDArray[np.intp], FloatArray]) -> None:
+        models.append(trained[0])
+        if len(trained[1]):
+            tally.add(*trained[1:])
+
+    threads = resolve_threads(n_threads, n * rows.n_features * members)
+    train_members(train, members, threads, take)
+    settings = {
+        "builder": "fit_bagging", "fit": getattr(fit, "__name__", type(fit).__name__),
+        "members": members, "replace": bags.replace, "size": bags.size, **options,
+    }  # fmt: skip
+    oob = tally.close(truth, bags.weights)
+    return Bagging(tuple(models), labels, rows.n_features, rows.names, settings, oob)
+
+
+def _member(
+    fit: Callable[..., Any],
+    X: Any,
+    y: Any,
+    bags: Bags,
+    member: int,
+    given: dict[str, Any],
+    options: Mapping[str, Any],
+) -> tuple[Any, NDArray[np.intp]]:
+    """Fit a member; returns it, and the rows out of its bag."""
+    bag, stream = bags.draw(member)
+    taken = inspect.signature(fit).parameters
+    given = {name: value for name, value in (given | {"rng": stream}).items() if name in taken}
+    try:
+        model = fit(X, y, sample_weight=bag, **(given | dict(options)))
+    except Exception as error:
+        error.add_note(f"fit_bagging: raised by member {member}")
+        raise
+    return model, np.flatnonzero(bag == 0)
+
+
+def _shared(
+    fit: Callable[..., Any], X: Any, options: Mapping[str, Any], n_threads: int | None
+) -> tuple[Any, Rows]:
+    """Return X as all members are given it, and rows to predict from."""
+    if isinstance(X, BinnedColumns):
+        raise TypeError("X: BinnedColumns hold no values to predict from; pass X or SortedColumns")
+    if isinstance(X, SortedColumns):
+        rows = as_rows(X.source if len(X.rows) == len(X.source) else X.source[X.rows])
+        return X, Rows(rows.source, rows.n_rows, rows.n_features, X.names, rows.row_shape)
+    learner = options.get("weak", stump())
+    if fit not in COLUMN_BUILDERS or not isinstance(learner, Stump):
+        return X, as_rows(X)
+    features = as_features(X)
+    check_finite(features)
+    n, d = features.values.shape
+    rows = Rows(features.values, n, d, features.names, (d,))
+    # The options of fit_cart are its own.
+    search = options.get("search", learner.search)
+    max_bins = options.get("max_bins", learner.max_bins)
+    if search == "auto":
+        search = learner.resolve_search(rows.n_rows)
+    if search == "exact":
+        return sort_columns(X, copy=False, n_threads=n_threads), rows
+    return bin_columns(X, max_bins=max_bins, n_threads=n_threads), rows

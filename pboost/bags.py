@@ -1,0 +1,156 @@
+"""Bags: the rows that each member of an ensemble is trained on, and what the others say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.checks import check_integer
+from pboost.graph import FloatArray, IntArray, freeze
+from pboost.threads import Workers
+
+T = TypeVar("T")
+
+#: Members per thread that are trained before their results are taken in.
+BATCH = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutOfBag:
+    """What the members of an ensemble predict for the training rows that they have not seen.
+
+    Attributes
+    ----------
+    members : ndarray of int32, shape (n,)
+        Number of members in whose bag the row was not.
+    prediction : ndarray of float64, shape (n, J) or (n,)
+        Mean of what they say: the shares of the classes; of a regression, the number. NaN where
+        there are none.
+    error : float
+        Share of rows misclassified by them, or mean squared error, by weight, over the rows with
+        such members; NaN if there are none.
+    """
+
+    members: IntArray
+    prediction: FloatArray
+    error: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "members", freeze(self.members, np.int32))
+        object.__setattr__(self, "prediction", freeze(self.prediction, np.float64))
+        if self.members.ndim != 1 or self.prediction.shape[:1] != self.members.shape:
+            raise ValueError("oob: expected a prediction for each row")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bags:
+    """How the rows of the members are drawn: those of member i follow from the seed and i alone.
+
+    Attributes
+    ----------
+    rows : ndarray of int32, shape (n_positive,)
+        The rows of positive weight, from which is drawn.
+    weights : ndarray of float64, shape (n,)
+        Their weights.
+    size : int
+        Number of rows drawn.
+    replace : bool
+        Whether a row can be drawn again.
+    seed : tuple of int
+        Of all streams.
+    """
+
+    rows: IntArray
+    weights: FloatArray
+    size: int
+    replace: bool
+    seed: tuple[int, ...]
+
+    def draw(self, member: int) -> tuple[FloatArray, np.random.Generator]:
+        """Return the row weights of a member, 0 out of its bag, and its stream of numbers."""
+        sequence = np.random.SeedSequence(list(self.seed), spawn_key=(member,))
+        generator = np.random.default_rng(sequence)
+        n = len(self.rows)
+        if not self.replace and self.size == n:
+            return self.weights, generator
+        if self.replace:
+            count = np.bincount(generator.integers(0, n, self.size), minlength=n)
+        else:
+            count = np.zeros(n, dtype=np.int64)
+            count[generator.choice(n, self.size, replace=False, shuffle=False)] = 1
+        weights = np.zeros(len(self.weights))
+        weights[self.rows] = self.weights[self.rows] * count
+        return weights, generator
+
+
+def make_bags(
+    weights: FloatArray | None, n: int, size: Any, replace: Any, generator: np.random.Generator
+) -> Bags:
+    """Check the options that say how rows are drawn."""
+    if not isinstance(replace, bool | np.bool_):
+        raise TypeError(f"replace: expected True or False, got {replace!r}")
+    weights = np.ones(n) if weights is None else weights
+    rows = np.flatnonzero(weights > 0).astype(np.int32)
+    if size is None:
+        size = len(rows)
+    size = check_integer("size", size, least=1)
+    if not replace and size > len(rows):
+        raise ValueError(
+            f"size: expected at most {len(rows)}, the number of rows of positive weight, where "
+            f"rows are drawn once, got {size}"
+        )
+    seed = tuple(generator.integers(2**63, size=2).tolist())
+    return Bags(rows, weights, size, bool(replace), seed)
+
+
+class Tally:
+    """Sums of what members say of rows out of their bags."""
+
+    def __init__(self, n: int, n_classes: int) -> None:
+        self.members = np.zeros(n, dtype=np.int32)
+        self.total = np.zeros((n, max(n_classes, 1)))
+        self.n_classes = n_classes
+
+    def add(self, rows: NDArray[np.intp], said: FloatArray) -> None:
+        """Add what one member says of the listed rows, (rows, J) or (rows,)."""
+        self.members[rows] += 1
+        self.total[rows] += said.reshape(len(rows), -1)
+
+    def close(self, truth: NDArray[Any], weights: FloatArray) -> OutOfBag:
+        """Return means, and their error against classes, or numbers, with these weights."""
+        mean = np.full(self.total.shape, np.nan)
+        seen = np.flatnonzero(self.members)
+        mean[seen] = self.total[seen] / self.members[seen, None]
+        tested = seen[weights[seen] > 0]
+        if self.n_classes:
+            loss = (np.argmax(mean[tested], axis=1) != truth[tested]).astype(np.float64)
+        else:
+            loss = (mean[tested, 0] - truth[tested]) ** 2
+        error = float(np.average(loss, weights=weights[tested])) if len(tested) else np.nan
+        return OutOfBag(self.members, mean if self.n_classes else mean[:, 0], error)
+
+
+def train_members(
+    train: Callable[[int], T], members: int, n_threads: int, take: Callable[[T], None]
+) -> None:
+    """Call ``take(train(i))`` for each member, in order; `train` runs on several threads.
+
+    Sums that `take` makes do not depend on the number of threads, then.
+    """
+    batch = BATCH * n_threads if n_threads > 1 else 1
+    with Workers(n_threads) as workers:
+        for start in range(0, members, batch):
+
+            def several(first: int, last: int, start: int = start) -> list[T]:
+                return [train(start + i) for i in range(first, last)]
+
+            for part in workers.run(several, min(batch, members - start)):
+                for trained in part:
+                    take(trained)

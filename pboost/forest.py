@@ -1,0 +1,153 @@
+"""Random forests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost._core import forest_walk
+from pboost.bags import Tally, make_bags, train_members
+from pboost.cart import fit_cart_problem, fit_tree
+from pboost.cart_data import CartProblem
+from pboost.checks import check_integer
+from pboost.columns import MAX_BINS
+from pboost.forest_model import Forest, join_trees
+from pboost.graph import FloatArray
+from pboost.rng import as_generator
+from pboost.threads import resolve_threads
+from pboost.tree import Tree
+
+#: Rows whose values are gathered at a time for the trees that have not seen them.
+BLOCK_ROWS = 64 * forest_walk.TILE_ROWS
+
+
+def fit_forest(
+    X: Any,
+    y: ArrayLike,
+    *,
+    members: int = 100,
+    task: str = "classification",
+    features_per_split: str | float | None = "sqrt",
+    replace: bool = True,
+    size: int | None = None,
+    criterion: str | None = None,
+    max_depth: int | None = None,
+    min_leaf: int = 1,
+    min_split: int = 2,
+    max_leaves: int | None = None,
+    search: str = "auto",
+    max_bins: int = MAX_BINS,
+    sample_weight: ArrayLike | None = None,
+    rng: int | np.random.Generator | None = None,
+    n_threads: int | None = None,
+) -> Forest:
+    """Fit a random forest: trees on bags of rows, each split searched in a few random columns.
+
+    A bag is drawn as a number of copies of each row, which multiplies its weight; the columns are
+    sorted or binned once for all trees. The rows that are not in the bag of a tree test it: the
+    record of these tests estimates the error of the forest without other data.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
+        Features, finite numbers.
+    y : array_like of shape (n,)
+        Labels, of two or more different values; of a regression, finite numbers.
+    members : int
+        Number of trees.
+    task : {"classification", "regression"}
+        What `y` is.
+    features_per_split : int, float, "sqrt", "log2" or None
+        Number of columns, drawn at each node, in which it is searched; a float is a share of all,
+        None all of them.
+    replace : bool
+        Whether a row can be drawn for a bag more than once.
+    size : int, optional
+        Number of rows drawn for each bag; with ``replace=False`` fewer than n, for subsamples.
+        Default: the number of rows of positive weight.
+    criterion, max_depth, min_leaf, min_split, max_leaves, search, max_bins :
+        Options of the trees, see `fit_cart`. `min_leaf` and `min_split` count rows once, however
+        often they are in the bag.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
+        weight are equally likely to be drawn.
+    rng : None, int or numpy.random.Generator
+        Source of randomness. The first k trees are the same for any number of `members`.
+    n_threads : int or None
+        Threads, each of which fits whole trees; None: as many as the work is worth. The model does
+        not depend on it.
+
+    Returns
+    -------
+    Forest
+        ``forest.oob`` has the out-of-bag predictions and error, ``forest[i]`` tree i.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described; the message names the argument.
+
+    Notes
+    -----
+    A class may have no row in a bag; the tree then gives it the share 0. The forest predicts the
+    class of largest mean share, as in scikit-learn; in [1]_ trees vote.
+
+    References
+    ----------
+    .. [1] L. Breiman, "Random forests", Machine Learning 45 (2001).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.random.default_rng(0).normal(size=(300, 4))
+    >>> forest = pb.fit_forest(X, X[:, 0] + X[:, 1] > 0, members=30, rng=0)
+    >>> len(forest), bool(forest.oob.error < 0.1)
+    (30, True)
+    >>> pb.predict_proba(forest, [[2.0, 2.0, 0.0, 0.0]]).shape
+    (1, 2)
+    """
+    members = check_integer("members", members, least=1)
+    generator = as_generator(rng)
+    problem, weights, limits, settings, _ = fit_cart_problem(
+        X, y, sample_weight, n_threads, generator, task=task, criterion=criterion,
+        max_depth=max_depth, min_leaf=min_leaf, min_split=min_split, max_leaves=max_leaves,
+        features_per_split=features_per_split, search=search, max_bins=max_bins,
+    )  # fmt: skip
+    bags = make_bags(weights, problem.n_rows, size, replace, generator)
+    problem = problem.sorted_once(n_threads)
+    tally = Tally(problem.n_rows, 0 if problem.labels is None else len(problem.labels))
+    trees: list[Tree] = []
+
+    def train(member: int) -> tuple[Tree, NDArray[np.intp], FloatArray]:
+        bag, stream = bags.draw(member)
+        tree = fit_tree(problem, bag, limits, settings, int(stream.integers(2**63)), 1)
+        out = np.flatnonzero(bag == 0)
+        return tree, out, tree.value[_nodes_of(tree, problem, out)]
+
+    def take(trained: tuple[Tree, NDArray[np.intp], FloatArray]) -> None:
+        trees.append(trained[0])
+        tally.add(*trained[1:])
+
+    cells = problem.n_rows * problem.n_features * members
+    train_members(train, members, resolve_threads(n_threads, cells), take)
+    truth = problem.label
+    if problem.labels is None:
+        truth = np.ldexp(problem.y, problem.exponent)
+    said = {"builder": "fit_forest", "members": members, "replace": bags.replace, "size": bags.size}
+    return join_trees(trees, {**settings, **said}, tally.close(truth, bags.weights))
+
+
+def _nodes_of(tree: Tree, problem: CartProblem, rows: NDArray[np.intp]) -> NDArray[np.int32]:
+    """Return the leaf that each of the listed rows of the problem reaches, as a node."""
+    node = np.empty((len(rows), 1), dtype=np.int32)
+    root = np.array([0, tree.n_nodes], dtype=np.int32)
+    depth = np.array([tree.depth], dtype=np.int32)
+    tile = np.empty(problem.n_features * forest_walk.TILE_ROWS)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        block = problem.values(rows[start : start + BLOCK_ROWS])
+        here = node[start : start + BLOCK_ROWS]
+        forest_walk.walk_leaves(block, tree.steps, root, depth, 0, len(block), tile, here)
+    return node[:, 0]

@@ -1,0 +1,241 @@
+"""The model of a random forest: the trees one after another in one set of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import forest_walk
+from pboost.bags import OutOfBag
+from pboost.checks import check_finite
+from pboost.graph import FloatArray, IntArray, freeze
+from pboost.matching import match_names
+from pboost.predictor import Predictor
+from pboost.threads import Workers, is_worth_threads, resolve_threads
+from pboost.tree import TREE_COLUMNS, Tree, walk_trees
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forest(Predictor):
+    """A random forest, made by `fit_forest`.
+
+    ``forest[i]`` is tree i, as a `Tree`; ``len(forest)`` is the number of trees.
+
+    Attributes
+    ----------
+    root : ndarray of int32, shape (n_trees + 1,)
+        Where the nodes of each tree begin in the arrays, closed by their number.
+    feature, threshold, children, value, impurity, weight, n_rows : ndarray
+        Those of the trees, see `Tree`; `children` are counted from the tree's root.
+    labels : ndarray, shape (J,), or None
+        The label values, sorted; None of a regression.
+    n_features : int
+        Number of columns the model was trained on.
+    feature_names : tuple of str or None
+        Their names, where the training data had names.
+    settings : mapping
+        The options the model was fitted with.
+    oob : OutOfBag or None
+        The training record: predictions for rows by the trees that have not seen them.
+    """
+
+    root: IntArray
+    feature: IntArray
+    threshold: FloatArray
+    children: IntArray
+    value: FloatArray
+    impurity: FloatArray
+    weight: FloatArray
+    n_rows: IntArray
+    labels: NDArray[Any] | None
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    settings: Mapping[str, Any]
+    oob: OutOfBag | None = None
+    #: The nodes as the kernel reads them, and the greatest number of comparisons in each tree.
+    steps: NDArray[np.uint8] = field(init=False, repr=False)
+    depth: IntArray = field(init=False, repr=False)
+
+    file_kind: ClassVar[str] = "forest"
+    file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
+        "root": np.dtype("<i4"),
+        **Tree.file_members,
+    }
+    file_optional: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
+        "labels": None,
+        "oob_members": np.dtype("<i4"),
+        "oob_prediction": np.dtype("<f8"),
+    }
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "root", freeze(self.root, np.int32))
+        for name, dtype in TREE_COLUMNS.items():
+            object.__setattr__(self, name, freeze(getattr(self, name), dtype))
+        if self.labels is not None:
+            object.__setattr__(self, "labels", freeze(self.labels))
+        object.__setattr__(self, "settings", dict(self.settings))
+        self.validate()
+        trees = list(self)
+        object.__setattr__(self, "steps", freeze(np.concatenate([tree.steps for tree in trees])))
+        object.__setattr__(self, "depth", freeze([tree.depth for tree in trees], np.int32))
+
+    def validate(self) -> None:
+        """Check where the trees begin; ValueError names the array. Trees check themselves."""
+        root, n = self.root, len(self.feature)
+        if root.ndim != 1 or len(root) < 2 or root[0] != 0 or root[-1] != n:
+            raise ValueError("root: expected the first node of each tree, and the number of nodes")
+        if not (np.diff(root) > 0).all():
+            raise ValueError("root: expected increasing numbers")
+        if any(len(getattr(self, name)) != n for name in TREE_COLUMNS):
+            raise ValueError("feature: expected as many nodes as in the other arrays")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
+
+    def __repr__(self) -> str:
+        return f"<fit_forest: {len(self)} trees, {self.n_features} features>"
+
+    def __len__(self) -> int:
+        return len(self.root) - 1
+
+    def __getitem__(self, tree: int) -> Tree:
+        if not -len(self) <= tree < len(self):
+            raise IndexError(f"tree: expected a number below {len(self)}, got {tree}")
+        start, stop = self.root[tree % len(self) :][:2].tolist()
+        columns: dict[str, Any] = {name: getattr(self, name)[start:stop] for name in TREE_COLUMNS}
+        return Tree(
+            **columns, labels=self.labels, n_features=self.n_features,
+            feature_names=self.feature_names, settings=self.settings,
+            stop_reason="a tree of a forest",
+        )  # fmt: skip
+
+    def __iter__(self) -> Iterator[Tree]:
+        return (self[i] for i in range(len(self)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of largest mean share, or the mean of the trees' numbers."""
+        mean = self._mean(X)
+        if self.labels is None:
+            return mean[:, 0]
+        found: NDArray[Any] = self.labels[np.argmax(mean, axis=1)]
+        return found
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the mean over the trees of the shares of the classes at the leaf of each row."""
+        if self.labels is None:
+            raise TypeError("model: a forest of regression trees has no probabilities")
+        return self._mean(X)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the predicted number, or by how much the second class is more probable."""
+        if self.labels is None:
+            return self.predict(X)
+        if len(self.labels) > 2:
+            raise TypeError(
+                f"model: a forest of {len(self.labels)} classes has no decision value; "
+                "see predict_proba"
+            )
+        share = self._mean(X)
+        return share[:, 1] - share[:, 0]
+
+    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+        """Return the number of comparisons, or of columns read tree by tree, for each row."""
+        cost = np.zeros(0)
+        for tree in self:
+            of_tree = tree.evaluation_cost(X, unit)
+            cost = cost + of_tree if len(cost) else of_tree
+        return cost
+
+    def nodes_of(self, X: Any) -> IntArray:
+        """Return the leaf (n, n_trees) that each row reaches, as a node of each tree."""
+        return walk_trees(self.steps, self.root, self.depth, self, X)
+
+    def leaves_of(self, X: Any) -> IntArray:
+        """Return the leaf (n, n_trees) that each row reaches, numbered within each tree."""
+        found = self.nodes_of(X)
+        for i, tree in enumerate(self):
+            found[:, i] = tree.leaf[found[:, i]]
+        return found
+
+    def describe(self) -> str:
+        """Return a summary of the forest."""
+        leaves = (np.diff(self.root) + 1) // 2
+        of = "numbers" if self.labels is None else f"labels {self.labels.tolist()!r}"
+        lines = [
+            f"fit_forest: {len(self)} tree{'s' * (len(self) != 1)}, {leaves.mean():.1f} leaves on "
+            f"average, {self.n_features} feature{'s' * (self.n_features != 1)}, {of}"
+        ]
+        if self.oob is not None and np.isfinite(self.oob.error):
+            lines.append(f"out-of-bag error {self.oob.error:.6g}")
+        return "\n".join(lines)
+
+    def _mean(self, X: Any) -> FloatArray:
+        values = match_names(self.feature_names, self.n_features, X).values
+        n, d = values.shape
+        value = self.value.reshape(len(self.feature), -1)
+        total = np.zeros((n, value.shape[1]))
+
+        def work(start: int, stop: int) -> int:
+            tile = np.empty(d * forest_walk.TILE_ROWS)
+            return forest_walk.walk_sums(
+                values, self.steps, self.root, self.depth, value, start, stop, tile, total
+            )
+
+        cells = n * max(d, len(self))
+        with Workers(resolve_threads(None, cells) if is_worth_threads(cells) else 1) as workers:
+            if any(workers.run(work, n, forest_walk.TILE_ROWS)):
+                check_finite(match_names(self.feature_names, self.n_features, X))
+        total /= len(self)
+        return total
+
+    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the fields of a file's header and its arrays."""
+        header = {name: getattr(self, name) for name in ("settings", "n_features", "feature_names")}
+        header["stop_reason"] = "all trees are there"
+        arrays = {name: getattr(self, name) for name in ("root", *TREE_COLUMNS)}
+        if self.labels is not None:
+            arrays["labels"] = self.labels
+        if self.oob is not None:
+            header["oob_error"] = None if np.isnan(self.oob.error) else self.oob.error
+            arrays["oob_members"] = self.oob.members
+            arrays["oob_prediction"] = self.oob.prediction
+        return header, arrays
+
+    @classmethod
+    def from_members(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Forest:
+        """Return the forest of a file; ValueError or TypeError where it is none."""
+        oob = None
+        if "oob_members" in arrays or "oob_prediction" in arrays:
+            error = header.get("oob_error")
+            if not {"oob_members", "oob_prediction"} <= set(arrays):
+                raise ValueError("oob: the record is not complete")
+            oob = OutOfBag(
+                arrays["oob_members"], arrays["oob_prediction"],
+                np.nan if error is None else float(error),
+            )  # fmt: skip
+        names = header["feature_names"]
+        columns: dict[str, Any] = {name: arrays[name] for name in ("root", *TREE_COLUMNS)}
+        return cls(
+            **columns, labels=arrays.get("labels"), n_features=header["n_features"],
+            feature_names=None if names is None else tuple(names), settings=header["settings"],
+            oob=oob,
+        )  # fmt: skip
+
+
+def join_trees(trees: Sequence[Tree], settings: Mapping[str, Any], oob: OutOfBag) -> Forest:
+    """Return the forest of trees that were fitted to the same columns and labels."""
+    root = np.cumsum([0, *(tree.n_nodes for tree in trees)])
+    if root[-1] > np.iinfo(np.int32).max:
+        raise ValueError(f"members: expected fewer than 2**31 nodes in all trees, got {root[-1]}")
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(tree, name) for tree in trees]) for name in TREE_COLUMNS
+    }
+    first = trees[0]
+    return Forest(
+        root, **columns, labels=first.labels, n_features=first.n_features,
+        feature_names=first.feature_names, settings=settings, oob=oob,
+    )  # fmt: skip

@@ -1,0 +1,232 @@
+"""Forests and bagging: bags, out-of-bag records, threads, equality with single trees."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import pboost as pb
+
+
+def problem(n=300, d=5, seed=0):
+    r = np.random.default_rng(seed)
+    X = r.normal(size=(n, d))
+    return X, (X[:, 0] + X[:, 1] ** 2 + 0.5 * r.normal(size=n) > 0.7).astype(int)
+
+
+def same(a, b):
+    if a is None or b is None:
+        return a is b
+    return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+
+
+def assert_same_forest(a, b):
+    for name in ("root", "feature", "threshold", "children", "value", "impurity", "weight"):
+        assert np.array_equal(getattr(a, name), getattr(b, name)), name
+    assert same(a.oob.prediction, b.oob.prediction)
+    assert a.oob.error == b.oob.error
+
+
+@pytest.mark.parametrize("search", ["exact", "binned"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_one_member_on_all_rows_is_fit_cart(task, search):
+    X, y = problem()
+    y = y if task == "classification" else X[:, 0] + 0.1 * X[:, 1]
+    w = np.random.default_rng(1).integers(0, 4, len(y)).astype(float)
+    options = {"task": task, "search": search, "max_depth": 7, "sample_weight": w}
+    forest = pb.fit_forest(X, y, members=1, replace=False, features_per_split=None, **options)
+    tree = pb.fit_cart(X, y, **options)
+    for name in ("feature", "threshold", "children", "value", "weight", "n_rows"):
+        assert np.array_equal(getattr(forest[0], name), getattr(tree, name)), name
+    assert np.array_equal(pb.predict(forest, X), pb.predict(tree, X))
+    # The rows of weight 0 are in no bag, and have no part in the error.
+    assert np.array_equal(forest.oob.members, w == 0)
+    assert np.isnan(forest.oob.error)
+
+
+@pytest.mark.parametrize("search", ["exact", "binned"])
+def test_threads_do_not_matter(search):
+    X, y = problem(30_000, 8)
+    options = {"members": 9, "max_depth": 6, "search": search, "rng": 3}
+    assert_same_forest(
+        pb.fit_forest(X, y, n_threads=1, **options), pb.fit_forest(X, y, n_threads=2, **options)
+    )
+
+
+def test_first_trees_do_not_depend_on_the_number_of_members():
+    X, y = problem()
+    few, many = (pb.fit_forest(X, y, members=k, rng=7) for k in (2, 5))
+    assert np.array_equal(few.threshold, many.threshold[: few.root[-1]])
+
+
+@pytest.mark.parametrize(("replace", "size"), [(True, None), (True, 100), (False, 100)])
+def test_rows_out_of_bag_are_out_of_bag(replace, size):
+    """A column that tells rows apart: a tree is right on its bag, whatever the labels."""
+    n = 300
+    r = np.random.default_rng(0)
+    X, y = np.arange(n, dtype=float)[:, None], r.permutation(np.repeat(["a", "b", "c"], n // 3))
+    forest = pb.fit_forest(X, y, members=40, replace=replace, size=size, rng=1)
+    for tree in forest:
+        right = pb.predict(tree, X) == y
+        drawn = int(tree.n_rows[0])
+        assert drawn == size if not replace else drawn < n
+        # Rows in the bag are right, so at most those out of it are wrong.
+        assert (~right).sum() <= n - drawn
+    share = forest.oob.members.mean() / len(forest)
+    at_all = 1 - (1 - 1 / n) ** (size or n) if replace else size / n
+    assert abs(share - (1 - at_all)) < 0.02
+    # One member alone: its prediction for rows out of the bag, nothing for others.
+    one = pb.fit_forest(X, y, members=1, replace=replace, size=size, rng=1)
+    out = one.oob.members == 1
+    assert out.sum() == n - one[0].n_rows[0]
+    assert np.array_equal(one.oob.prediction[out], pb.predict_proba(one, X[out]))
+    assert np.isnan(one.oob.prediction[~out]).all()
+    wrong = np.argmax(one.oob.prediction[out], axis=1) != np.searchsorted(["a", "b", "c"], y[out])
+    assert one.oob.error == pytest.approx(wrong.mean(), abs=1e-15)
+    assert (pb.predict(one, X)[~out] == y[~out]).all()
+
+
+def test_out_of_bag_error_is_that_of_new_rows():
+    X, y = problem(4000)
+    new, truth = problem(4000, seed=5)
+    forest = pb.fit_forest(X, y, members=40, rng=0)
+    assert abs(forest.oob.error - (pb.predict(forest, new) != truth).mean()) < 0.02
+    numbers = X[:, 0] ** 2 + X[:, 1]
+    forest = pb.fit_forest(X, numbers, task="regression", members=40, rng=0)
+    error = np.mean((pb.predict(forest, new) - new[:, 0] ** 2 - new[:, 1]) ** 2)
+    assert forest.oob.error == pytest.approx(error, rel=0.25)
+    assert error < 0.2 * numbers.var()
+
+
+def test_accuracy_is_that_of_scikit_learn():
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    X, y = problem(1500, 8)
+    new, truth = problem(4000, 8, seed=5)
+    theirs = ensemble.RandomForestClassifier(100, random_state=0).fit(X, y).score(new, truth)
+    ours = (pb.predict(pb.fit_forest(X, y, rng=0), new) == truth).mean()
+    assert ours > theirs - 0.01
+
+
+def test_columns_and_binned_columns_give_the_same_forest():
+    X, y = problem()
+    options = {"members": 5, "rng": 2}
+    assert_same_forest(
+        pb.fit_forest(X, y, search="exact", **options),
+        pb.fit_forest(pb.sort_columns(X), y, **options),
+    )
+    assert_same_forest(
+        pb.fit_forest(X, y, search="binned", max_bins=32, **options),
+        pb.fit_forest(pb.bin_columns(X, max_bins=32), y, **options),
+    )
+
+
+def test_prediction_is_the_mean_of_the_trees():
+    X, y = problem(200)
+    y = y + 2 * (X[:, 2] > 1)
+    forest = pb.fit_forest(X, y, members=7, rng=0)
+    new = problem(77, seed=2)[0]
+    mean = sum(pb.predict_proba(tree, new) for tree in forest) / 7
+    assert np.array_equal(pb.predict_proba(forest, new), mean)
+    assert np.allclose(mean.sum(axis=1), 1, rtol=0, atol=1e-12)
+    assert np.array_equal(pb.predict(forest, new), forest.labels[mean.argmax(axis=1)])
+    leaves = np.column_stack([pb.apply(tree, new) for tree in forest])
+    assert np.array_equal(pb.apply(forest, new), leaves)
+    importance = np.mean([pb.feature_importances(tree) for tree in forest], axis=0)
+    assert np.array_equal(pb.feature_importances(forest), importance)
+    cost = sum(pb.evaluation_cost(tree, new) for tree in forest)
+    assert np.array_equal(pb.evaluation_cost(forest, new), cost)
+
+
+def test_values_that_are_not_finite_are_refused():
+    X, y = problem()
+    forest = pb.fit_forest(X, y, members=2, rng=0)
+    X[5, 1] = np.nan
+    with pytest.raises(ValueError, match="X: "):
+        pb.predict(forest, X)
+    with pytest.raises(ValueError, match="X: "):
+        pb.fit_forest(X, y, members=2)
+
+
+def test_class_without_rows_in_a_bag():
+    X, _ = problem(60)
+    y = np.zeros(60, dtype=int)
+    y[0] = 1
+    forest = pb.fit_forest(X, y, members=20, size=10, rng=0)
+    assert forest.value.shape[1] == 2
+    assert any(tree.n_nodes == 1 for tree in forest)
+    assert np.isfinite(pb.predict_proba(forest, X)).all()
+
+
+def test_files_and_pickles(tmp_path):
+    X, y = problem()
+    new = problem(50, seed=3)[0]
+    for task, target in (("classification", np.array(["no", "yes"])[y]), ("regression", X[:, 0])):
+        forest = pb.fit_forest(X, target, task=task, members=4, rng=0, max_depth=5)
+        pb.save(forest, tmp_path / "forest.npz")
+        for copy in (pb.load(tmp_path / "forest.npz"), pickle.loads(pickle.dumps(forest))):
+            assert_same_forest(forest, copy)
+            assert np.array_equal(pb.predict(copy, new), pb.predict(forest, new))
+
+
+def test_models_are_frozen():
+    X, y = problem()
+    forest = pb.fit_forest(X, y, members=2, rng=0)
+    with pytest.raises(AttributeError):
+        forest.root = None
+    for array in (forest.threshold, forest.oob.prediction):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+def test_root_is_checked():
+    X, y = problem()
+    forest = pb.fit_forest(X, y, members=3, rng=0)
+    _, arrays = forest.members()
+    header = {"n_features": 5, "feature_names": None, "settings": {}}
+    for root in (
+        [0, 1],
+        [0, 5, 3, forest.root[-1]],
+        [1, *forest.root[1:]],
+        [0, 2, forest.root[-1]],
+    ):
+        with pytest.raises(ValueError, match=r"root|feature|children"):
+            pb.Forest.from_members(header, {**arrays, "root": np.array(root)})
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"members": 0}, "members"),
+        ({"features_per_split": 6}, "features_per_split"),
+        ({"features_per_split": 0}, "features_per_split"),
+        ({"features_per_split": 1.5}, "features_per_split"),
+        ({"features_per_split": "all"}, "features_per_split"),
+        ({"size": 0}, "size"),
+        ({"size": 301, "replace": False}, "size"),
+        ({"task": "ranking"}, "task"),
+        ({"max_depth": 0}, "max_depth"),
+    ],
+)
+def test_bad_options(options, match):
+    X, y = problem()
+    with pytest.raises(ValueError, match=f"^{match}: "):
+        pb.fit_forest(X, y, **options)
+
+
+def test_bad_types_and_targets():
+    X, y = problem()
+    with pytest.raises(TypeError, match=r"^replace: "):
+        pb.fit_forest(X, y, replace="yes")
+    with pytest.raises(TypeError, match=r"^rng: "):
+        pb.fit_forest(X, y, rng="seed")
+    with pytest.raises(ValueError, match=r"^y: "):
+        pb.fit_forest(X, np.zeros(300))
+    with pytest.raises(ValueError, match=r"^y: "):
+        pb.fit_forest(X, np.full(300, np.nan), task="regression")
+    forest = pb.fit_forest(X, X[:, 0], task="regression", members=2, rng=0)
+    with pytest.raises(TypeError, match="no probabilities"):
+        pb.predict_proba(forest, X)
+    with pytest.raises(IndexError, match="tree: "):
+        forest[2]
