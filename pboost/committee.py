@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.ensemble import Ensemble, is_foreign
+from pboost.ensemble import Ensemble, check_known, is_foreign
 from pboost.evaluate import decision_function, evaluation_cost, predict, predict_proba
 from pboost.graph import FloatArray, freeze
 from pboost.rows import as_rows
@@ -148,11 +148,7 @@ class WeightedVote(Ensemble):
         """Return the number of weak classifiers that are evaluated for each row, (n,)."""
         cost = np.zeros(as_rows(X).n_rows)
         for member in self.models:
-            if is_foreign(member):
-                raise NotImplementedError(
-                    f"model: what evaluating a {type(member).__name__} costs is not known"
-                )
-            cost += evaluation_cost(member, X)
+            cost += evaluation_cost(check_known(member), X)
         return cost
 
     def titles(self) -> list[str]:

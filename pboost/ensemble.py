@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pboost.explanation import describe
 from pboost.graph import DecisionGraph, FloatArray
-from pboost.predictor import Predictor
+from pboost.predictor import Model, Predictor
 
 
 class Ensemble(Predictor):
@@ -32,6 +32,11 @@ class Ensemble(Predictor):
     def __repr__(self) -> str:
         builder = self.settings.get("builder", type(self).__name__)
         return f"<{builder}: {len(self.models)} models, {len(self.labels)} classes>"
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all members together."""
+        return sum(check_known(member).n_nodes for member in self.models)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the decision values of rows for each class, (n, J)."""
@@ -92,3 +97,13 @@ class Ensemble(Predictor):
 def is_foreign(member: Any) -> bool:
     """Return whether a member is no model of this package but an object with ``predict``."""
     return not isinstance(member, DecisionGraph | Predictor)
+
+
+def check_known(member: Any) -> Model:
+    """Return a member that is a model of this package; of others the size is not known."""
+    if is_foreign(member):
+        raise NotImplementedError(
+            f"model: what evaluating a {type(member).__name__} costs is not known"
+        )
+    known: Model = member
+    return known

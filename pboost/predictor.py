@@ -39,6 +39,8 @@ class Predictor:
     no_graph: ClassVar[str] = "which has no nodes"
     #: It reads the columns of X as they are.
     inputs, sigma = None, None
+    #: A certificate, if there is one, is that of the predictions.
+    certificate_note = ""
     labels: NDArray[Any] | None
     n_features: int
     feature_names: tuple[str, ...] | None
@@ -48,11 +50,6 @@ class Predictor:
         """Number of different numbers that are read of a row."""
         return self.n_features
 
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes."""
-        raise NotImplementedError
-
     def check_route(self, route: str, X: Any, sigma: Any) -> None:
         """Raise if the decision values by this route are not defined."""
         if route != "hard":
@@ -60,6 +57,11 @@ class Predictor:
                 f"model: expected a DecisionGraph for route={route!r}, got a "
                 f"{type(self).__name__}, {self.no_graph}"
             )
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        raise NotImplementedError
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the prediction for each row."""
@@ -113,8 +115,6 @@ class TwoClassPredictor(Predictor):
     bias: float
     settings: Mapping[str, Any]
     record: TrainingRecord
-    #: The certificate is that of the predictions.
-    certificate_note = ""
     is_exact, is_estimated = True, False
 
     @property

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.checks import as_classes, as_weights, check_integer
 from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.evaluate import evaluation_cost, predict
-from pboost.graph import FloatArray, IntArray, freeze
+from pboost.graph import DecisionGraph, FloatArray, IntArray, freeze
 from pboost.matching import check_model
-from pboost.predictor import Model
+from pboost.predictor import Model, TwoClassPredictor
 from pboost.rng import as_generator
 from pboost.rows import as_rows
 
@@ -171,8 +171,8 @@ def cross_validate(
         train_rows, test_rows = for_fit(train), for_predict(test)
         start = time.perf_counter()
         model = fit(train_rows, labels[train], **options)
-        fitted = time.perf_counter()
         check_model(model)
+        fitted = time.perf_counter()
         wrong = predict(model, test_rows) != labels[test]
         predicted = time.perf_counter()
         # Scaled, since the sum of the weights need not be a finite number.
@@ -192,13 +192,14 @@ def cross_validate(
             break
     error, cost, bound, n_nodes, fit_time, predict_time = map(np.array, zip(*results, strict=True))
     return CrossValidation(
-        error, cost, bound, n_nodes, fit_time, predict_time, test_fold,
-        getattr(model, "certificate_note", ""),
-    )  # fmt: skip
+        error, cost, bound, n_nodes, fit_time, predict_time, test_fold, model.certificate_note
+    )
 
 
 def _certificate(model: Model) -> float:
-    return float(model.record.certificate[-1]) if hasattr(model, "record") else np.nan
+    if isinstance(model, DecisionGraph | TwoClassPredictor):
+        return float(model.record.certificate[-1])
+    return np.nan
 
 
 def row_selectors(X: Any) -> tuple[Select, Select, int]:

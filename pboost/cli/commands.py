@@ -36,7 +36,6 @@ from pboost.io import load, save
 from pboost.matryoshka import fit_matryoshka
 from pboost.predictor import TwoClassModel
 from pboost.topdown import fit_topdown_tree
-from pboost.tree import Tree
 from pboost.validation import cross_validate
 from pboost.weak import affine, feature, linear, separator, stump
 from pboost.weak_learners import Weak
@@ -97,7 +96,7 @@ def run_predict(options: Namespace) -> None:
     pandas = require("pandas", "cli")
     model = load(options.model)
     X = pick_columns(read_table(options.data), model.feature_names)
-    if isinstance(model, Tree) and model.labels is None:
+    if model.labels is None:
         columns = {"value": predict(model, X)}
     elif len(model.labels) == 2:
         columns = {"label": predict(model, X), "probability": predict_proba(model, X)[:, 1]}

@@ -8,8 +8,6 @@ import os
 import pytest
 from command_line import assert_one_line, frame
 
-import pboost as pb
-
 pytest.importorskip("pandas")
 
 
@@ -219,15 +217,6 @@ def test_predict_names_the_column_that_is_missing(csv_file, model_file, pboost_m
     code, out, err = pboost_main("predict", model_file, csv_file)
     assert (code, out) == (1, "")
     assert_one_line(err, "'größe'")
-
-
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_predict_needs_two_classes(csv_file, tmp_path, pboost_main, task):
-    model_file = tmp_path / "tree.npz"
-    pb.save(pb.fit_cart([[0.0], [1.0], [2.0]], [0, 1, 2], task=task), model_file)
-    code, _, err = pboost_main("predict", model_file, csv_file)
-    assert code == 1
-    assert_one_line(err, "tree.npz: expected a model of two classes, got <fit_cart: 3 leaves")
 
 
 def test_failed_predict_leaves_the_old_output(csv_file, model_file, pboost_main, monkeypatch):

@@ -92,7 +92,6 @@ def test_who_has_a_certificate_and_margins(kind):
         lambda: pb.margin_error(model, X, Y, 0.0),
         lambda: pb.margin_curve(model, X, Y, [0.0]),
         lambda: pb.margin_curve(lambda X, y: model, X, Y, [0.0], folds=2),
-        lambda: pb.cross_validate(lambda X, y: model, X, Y, folds=2),
         lambda: pb.decision_function(model, X, "expected"),
     ]
     if kind in TWO_CLASS:
@@ -103,6 +102,21 @@ def test_who_has_a_certificate_and_margins(kind):
     for ask in [*asked, lambda: pb.normalised_margins(model, X, Y)]:
         with pytest.raises(TypeError, match=r"model: expected a DecisionGraph.* got a \w+, who"):
             ask()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in EVERY if kind != "regression"])
+def test_cross_validation(kind):
+    model = EVERY[kind]()
+    y = Y if len(model.labels) == 2 else ZONE
+    result = pb.cross_validate(lambda X, y: model, X, y, folds=2)
+    size = model.n_nodes
+    if kind.startswith(("rest", "samme")):
+        assert size == sum(member.n_nodes for member in model.models)
+    assert result.n_nodes.tolist() == [size, size]
+    assert np.isfinite(result.certificate).all() == (kind in TWO_CLASS)
+    assert ("certificate" in result.summary()) == (kind in TWO_CLASS)
+    np.testing.assert_allclose(result.error.mean(), np.mean(pb.predict(model, X) != y))
+    np.testing.assert_allclose(result.cost.mean(), pb.evaluation_cost(model, X).mean())
 
 
 def test_shuffling_needs_columns_of_training():

@@ -77,6 +77,19 @@ def test_segments_of_all_lengths(n_classes, search):
         assert_equals_twin(tree, twin, n)
 
 
+@pytest.mark.parametrize(
+    ("n_classes", "criterion"), [(0, "squared"), (3, "gini"), (3, "entropy"), (4, "error")]
+)
+def test_many_rows(n_classes, criterion):
+    rng = np.random.default_rng([54, n_classes])
+    X, weight = rng.normal(size=(1500, 2)), rng.exponential(size=1500) ** 2
+    y = targets(rng, X, n_classes)
+    options = {"criterion": criterion, "sample_weight": weight, "max_depth": 2}
+    twin = fit_cart(X, y, n_classes=n_classes, **options)
+    task = "classification" if n_classes else "regression"
+    assert_equals_twin(pb.fit_cart(X, y, task=task, **options), twin)
+
+
 def test_long_segments():
     """More rows than the blocks of one round of the coarse pass."""
     rng = np.random.default_rng(44)
