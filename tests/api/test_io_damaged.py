@@ -154,7 +154,7 @@ def test_changed_header_is_noticed(path, members, field, value):
         ("bias", "0"),
         ("bias", 0),
         ("stop_reason", 1),
-        ("kind", "forest"),
+        ("kind", "cloud"),
         ("version", "1.0"),
         ("version", [1]),
         ("version", [True, 0]),
