@@ -32,12 +32,14 @@ def take_side(model: DecisionGraph, values: FloatArray) -> Take:
 
 def walk_rows(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray, FloatArray]:
     """Return the decision values and, if counting, the numbers of nodes evaluated."""
-    if asks_functions(model):
+    if model.inputs is not None and asks_functions(model):
         return walk_functions(model, X)
     values = _plain(model, X)
     n, d = values.shape
-    projections = model.inputs.arrays() if isinstance(model.inputs, Projections) else None
-    separators = model.inputs.tables() if isinstance(model.inputs, Separators) else None
+    projections = separators = None
+    if model.inputs is not None:
+        projections = model.inputs.arrays() if isinstance(model.inputs, Projections) else None
+        separators = model.inputs.tables() if isinstance(model.inputs, Separators) else None
     width = d if projections is None else d + model.n_inputs
     score = np.empty(n)
     if n < walk.MANY and not counting:
