@@ -39,6 +39,8 @@ from pboost.pruning import prefix
 from pboost.soft_evaluate import reach
 from pboost.sorting import bin_columns, sort_columns
 from pboost.staged import staged_predict
+from pboost.stagewise import fit_stagewise
+from pboost.stagewise_model import StagewiseModel
 from pboost.topdown import fit_topdown_tree
 from pboost.tree import PruningTable, Tree
 from pboost.tree_functions import apply, decision_path
@@ -60,6 +62,7 @@ __all__ = [
     "PruningPath",
     "PruningTable",
     "SortedColumns",
+    "StagewiseModel",
     "TrainingRecord",
     "Tree",
     "WeightedVote",
@@ -89,6 +92,7 @@ __all__ = [
     "fit_one_vs_rest",
     "fit_pruned_cart",
     "fit_samme",
+    "fit_stagewise",
     "fit_topdown_tree",
     "generic",
     "load",

@@ -125,7 +125,7 @@ def fit_forest(
         bag, stream = bags.draw(member)
         tree = fit_tree(problem, bag, limits, settings, int(stream.integers(2**63)), 1)
         out = np.flatnonzero(bag == 0)
-        return tree, out, tree.value[_nodes_of(tree, problem, out)]
+        return tree, out, tree.value[nodes_of_rows(tree, problem, out)]
 
     def take(trained: tuple[Tree, NDArray[np.intp], FloatArray]) -> None:
         trees.append(trained[0])
@@ -140,7 +140,7 @@ def fit_forest(
     return join_trees(trees, {**settings, **said}, tally.close(truth, bags.weights))
 
 
-def _nodes_of(tree: Tree, problem: CartProblem, rows: NDArray[np.intp]) -> NDArray[np.int32]:
+def nodes_of_rows(tree: Tree, problem: CartProblem, rows: NDArray[np.intp]) -> NDArray[np.int32]:
     """Return the leaf that each of the listed rows of the problem reaches, as a node."""
     node = np.empty((len(rows), 1), dtype=np.int32)
     root = np.array([0, tree.n_nodes], dtype=np.int32)

@@ -174,6 +174,10 @@ class Forest(Predictor):
         return "\n".join(lines)
 
     def _mean(self, X: Any) -> FloatArray:
+        return self.total(X) / len(self)
+
+    def total(self, X: Any) -> FloatArray:
+        """Return the sums (n, J) over the trees of the values of the leaf of each row."""
         values = match_names(self.feature_names, self.n_features, X).values
         n, d = values.shape
         value = self.value.reshape(len(self.feature), -1)
@@ -189,7 +193,6 @@ class Forest(Predictor):
         with Workers(resolve_threads(None, cells) if is_worth_threads(cells) else 1) as workers:
             if any(workers.run(work, n, forest_walk.TILE_ROWS)):
                 check_finite(match_names(self.feature_names, self.n_features, X))
-        total /= len(self)
         return total
 
     def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -226,7 +229,7 @@ class Forest(Predictor):
         )  # fmt: skip
 
 
-def join_trees(trees: Sequence[Tree], settings: Mapping[str, Any], oob: OutOfBag) -> Forest:
+def join_trees(trees: Sequence[Tree], settings: Mapping[str, Any], oob: OutOfBag | None) -> Forest:
     """Return the forest of trees that were fitted to the same columns and labels."""
     root = np.cumsum([0, *(tree.n_nodes for tree in trees)])
     if root[-1] > np.iinfo(np.int32).max:

@@ -16,6 +16,7 @@ from pboost.graph import FloatArray
 from pboost.matching import match_names
 from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
+from pboost.stagewise_model import StagewiseModel
 from pboost.tree import LEAF, Tree
 from pboost.tree_functions import tree_only
 
@@ -128,7 +129,7 @@ def permutation_importance(
     if n == 0:
         raise ValueError("X: expected at least one row, got none")
     weights = as_weights(sample_weight, n)
-    numbers = isinstance(model, Tree | Forest | Bagging) and model.labels is None
+    numbers = isinstance(model, Tree | Forest | Bagging | StagewiseModel) and model.labels is None
     truth: NDArray[Any] = as_targets(y, n) if numbers else np.asarray(y)
     if truth.shape != (n,):
         raise ValueError(f"y: expected {n} labels, one per row of X, got shape {truth.shape}")

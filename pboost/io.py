@@ -37,6 +37,7 @@ from pboost.predictor import (
     two_class_fields,
     two_class_members,
 )
+from pboost.stagewise_model import StagewiseModel
 from pboost.tree import Tree
 
 __all__ = ["load", "save"]
@@ -46,7 +47,9 @@ VERSION = (1, 0)
 #: The kind of decision graphs.
 GRAPH = "decision-graph"
 #: The other kinds of model, which say themselves what is in their files.
-KINDS: dict[str, type[Predictor]] = {kind.file_kind: kind for kind in (LinearModel, Tree, Forest)}
+KINDS: dict[str, type[Predictor]] = {
+    kind.file_kind: kind for kind in (LinearModel, Tree, Forest, StagewiseModel)
+}
 
 #: Array members of the file of every graph, and the dtype each must have.
 _MEMBERS: dict[str, np.dtype[Any] | None] = {

@@ -1,0 +1,304 @@
+"""Forward stagewise additive modelling: trees fitted to the gradient of a loss, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost.bags import Bags, make_bags
+from pboost.cart import TASKS, fit_cart_problem, fit_tree
+from pboost.cart_data import CartProblem
+from pboost.cart_growth import CartLimits
+from pboost.checks import check_choice, check_integer, check_number
+from pboost.columns import MAX_BINS
+from pboost.forest import nodes_of_rows
+from pboost.forest_model import join_trees
+from pboost.graph import FloatArray
+from pboost.grow import check_callback
+from pboost.losses import Loss, check_loss
+from pboost.rng import as_generator
+from pboost.stagewise_model import StagewiseModel
+from pboost.stagewise_watch import LossWatch
+from pboost.tree import Tree
+
+STARTS = ("constant", "zero")
+
+
+@dataclass(frozen=True, slots=True)
+class StagewiseStep:
+    """One step, as passed to ``callback(step, record)`` of `fit_stagewise`.
+
+    Attributes
+    ----------
+    n_leaves : int
+        Number of leaves of the tree.
+    training_loss : float
+        Weighted mean loss on the training rows, after the step.
+    validation_loss : float or None
+        That on the validation rows, if there are any.
+    """
+
+    n_leaves: int
+    training_loss: float
+    validation_loss: float | None
+
+
+Callback = Callable[[int, StagewiseStep], Any]
+
+
+def fit_stagewise(
+    X: Any,
+    y: ArrayLike,
+    *,
+    loss: str | Loss,
+    task: str | None = None,
+    steps: int = 100,
+    learning_rate: float = 0.1,
+    max_depth: int | None = 3,
+    min_leaf: int = 1,
+    start: str = "constant",
+    subsample: float = 1.0,
+    search: str = "auto",
+    max_bins: int = MAX_BINS,
+    sample_weight: ArrayLike | None = None,
+    validation: tuple[Any, ...] | float | None = None,
+    patience: int | None = None,
+    rng: int | np.random.Generator | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+) -> StagewiseModel:
+    """Fit a sum of trees, each of which lowers the loss that the ones before it leave.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
+        Features, finite numbers.
+    y : array_like of shape (n,)
+        Labels, any two values; of a regression, finite numbers.
+    loss : {"exponential", "logistic", "squared", "hinge", "probit"} or Loss
+        What is minimised, see `pboost.losses`. The lower label is -1 to it, the other +1.
+    task : {"classification", "regression"}, optional
+        What `y` is. Default: regression for losses of numbers, such as "squared".
+    steps : int
+        Greatest number of trees.
+    learning_rate : float
+        Factor in (0, 1] of what each tree adds.
+    max_depth : int or None
+        Greatest depth of each tree; 1 gives stumps.
+    min_leaf : int
+        Least number of training rows in a leaf.
+    start : {"constant", "zero"}
+        Decision value before the first tree: the constant of least loss, or 0.
+    subsample : float
+        Share in (0, 1] of the rows to which each tree is fitted, drawn without replacement.
+    search, max_bins
+        Options of the trees, see `fit_cart`; columns are sorted or binned once for all.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows.
+    validation : tuple or float, optional
+        Rows by whose mean loss the number of trees is chosen: ``(X, y)``, ``(X, y,
+        sample_weight)``, or a share in (0, 0.5] of the rows, drawn with `rng` and not trained on.
+    patience : int, optional
+        With `validation`: fitting ends after so many trees without improvement; default 50.
+    rng : None, int or numpy.random.Generator
+        Source of randomness for `subsample` and `validation`.
+    n_threads : int or None
+        Threads; None: as many as the work is worth. The model does not depend on it.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each tree with their number so far and a
+        `pboost.stagewise.StagewiseStep`; returning True stops.
+
+    Returns
+    -------
+    StagewiseModel
+        For `predict`, `decision_function`, `staged_decision_function` and others.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described; the message names the argument.
+
+    Notes
+    -----
+    A step fits a regression tree by squared error. Where the loss has a curvature h > 0, the
+    targets are the Newton steps -g / h with weights h, g the gradient; h is raised where a target
+    would be beyond the `limit` of the loss. Otherwise the targets are -g. Each leaf then adds the
+    step of least loss on its rows (``Loss.leaf_value``), times `learning_rate`.
+
+    With the exponential loss, -g / h is the label and h the boosted weight, so that squared error
+    is half the Gini index. With stumps, ``start="zero"`` and ``learning_rate=1`` the decision
+    values are those of ``fit_adaboost(votes="domain", smoothing=0)`` with
+    ``weak.stump(criterion="gini")``, and for other criteria as long as they find the same splits.
+
+    References
+    ----------
+    .. [1] J. H. Friedman, "Greedy function approximation: a gradient boosting machine", Annals of
+       Statistics 29 (2001), algorithm 1.
+    .. [2] J. Friedman, T. Hastie and R. Tibshirani, "Additive logistic regression: a statistical
+       view of boosting", Annals of Statistics 28 (2000), algorithm 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.random.default_rng(0).normal(size=(300, 4))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
+    >>> model = pb.fit_stagewise(X, y, loss="logistic", steps=50)
+    >>> model
+    <fit_stagewise: 50 trees, 4 features, logistic loss>
+    >>> pb.predict(model, [[1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]]).tolist()
+    ['same', 'other']
+    """
+    check_callback(callback)
+    loss = check_loss(loss)
+    task = _task_of(loss, task)
+    steps = check_integer("steps", steps, least=1)
+    rate = check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True)
+    share = check_number("subsample", subsample, least=0.0, most=1.0, open_least=True)
+    check_choice("start", start, STARTS)
+    generator = as_generator(rng)
+    problem, weights, limits, tree_settings, _ = fit_cart_problem(
+        X, y, sample_weight, n_threads, generator, task=task, max_depth=max_depth,
+        min_leaf=min_leaf, search=search, max_bins=max_bins,
+    )  # fmt: skip
+    labels, target = _targets(problem)
+    watch = LossWatch(validation, patience, problem.n_rows, labels, weights, loss, generator)
+    settings = {
+        "builder": "fit_stagewise", "task": task, "loss": loss.name or type(loss).__name__,
+        "steps": steps, "learning_rate": rate, "start": start, "subsample": share,
+        **{name: tree_settings[name] for name in ("max_depth", "min_leaf", "search", "max_bins")},
+        **watch.settings,
+    }  # fmt: skip
+    fit = _Fit(problem.sorted_once(n_threads), target, loss, rate, watch, limits, n_threads)
+    fit.begin(start, share, generator)
+    stop_reason = fit.run(steps, callback)
+    return fit.model(labels, settings, stop_reason)
+
+
+class _Fit:
+    """The trees of one fit so far, and the decision values that they give the training rows."""
+
+    def __init__(
+        self, problem: CartProblem, y: FloatArray, loss: Loss, rate: float, watch: LossWatch,
+        limits: CartLimits, n_threads: int | None,
+    ) -> None:  # fmt: skip
+        self.problem = replace(
+            problem, labels=None, label=np.empty(0, dtype=np.int32), y=np.zeros(problem.n_rows)
+        )
+        self.y, self.loss, self.rate, self.watch = y, loss, rate, watch
+        self.limits, self.n_threads = replace(limits, criterion="squared"), n_threads
+        self.weight = watch.weight  # 0 for the rows held out
+        self.rows = np.flatnonzero(self.weight > 0)
+        self.trees: list[Tree] = []
+        self.bias = 0.0
+        self.f = np.zeros(problem.n_rows)
+        self.training_loss: list[float] = []
+        self.bags: Bags
+
+    def begin(self, start: str, share: float, generator: np.random.Generator) -> None:
+        rows = self.rows
+        if start == "constant":
+            self.bias = float(self.loss.constant(self.y[rows], self.weight[rows]))
+        self.f[:] = self.bias
+        size = max(1, round(share * len(rows)))
+        self.bags = make_bags(self.weight, len(self.y), size, False, generator)
+        self.training_loss.append(self._mean_loss())
+        self.watch.begin(self.bias, self.y)
+
+    def run(self, steps: int, callback: Callback | None) -> str:
+        """Add trees until done; returns why fitting stopped."""
+        for step in range(1, steps + 1):
+            tree = self._fit_tree(self.bags.draw(step - 1)[0])
+            if tree is None:
+                return "the loss of a row is too large to go on"
+            if step > 1 and self.bags.size == len(self.rows) and not tree.value.any():
+                return "no leaf lowers the loss"
+            self.trees.append(tree)
+            everyone = np.arange(len(self.y))
+            self.f += tree.value[nodes_of_rows(tree, self.problem, everyone)]
+            self.training_loss.append(self._mean_loss())
+            tired = self.watch.add(tree, self.f)
+            if callback is not None:
+                record = StagewiseStep(tree.n_leaves, self.training_loss[-1], self.watch.latest)
+                if callback(step, record):
+                    return "stopped by the callback"
+            if tired:
+                return f"no better on the validation rows for {self.watch.patience} trees"
+        return "all trees are there"
+
+    def model(
+        self, labels: NDArray[Any] | None, settings: dict[str, Any], stop_reason: str
+    ) -> StagewiseModel:
+        kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
+        trees = join_trees(self.trees[:kept], {"builder": "fit_stagewise"}, None)
+        return StagewiseModel(
+            trees, self.bias, self.loss, labels, settings, stop_reason,
+            np.array(self.training_loss[: kept + 1]),
+            np.array(self.watch.losses) if self.watch.settings else None,
+        )  # fmt: skip
+
+    def _mean_loss(self) -> float:
+        rows = self.rows
+        value = self.loss.value(self.y[rows], self.f[rows])
+        return float(np.average(value, weights=self.weight[rows]))
+
+    def _fit_tree(self, bag: FloatArray) -> Tree | None:
+        """Return the tree of one step, its leaf values final; None where numbers end."""
+        rows = np.flatnonzero(bag > 0)
+        y, f, weight = self.y[rows], self.f[rows], bag[rows]
+        found = working_response(self.loss, y, f, weight)
+        if found is None:
+            return None
+        target, of_target = np.zeros(len(self.y)), np.zeros(len(self.y))
+        target[rows], of_target[rows] = found
+        exponent = int(np.frexp(np.abs(target).max())[1])
+        problem = replace(self.problem, y=np.ldexp(target, -exponent), exponent=exponent)
+        tree = fit_tree(problem, of_target, self.limits, {}, 0, self.n_threads)
+        node = nodes_of_rows(tree, problem, rows)
+        value = np.zeros(tree.n_nodes)
+        order = np.argsort(node, kind="stable")
+        cuts = np.flatnonzero(np.diff(node[order])) + 1
+        for inside in np.split(order, cuts):
+            best = self.loss.leaf_value(y[inside], f[inside], weight[inside])
+            value[node[inside[0]]] = self.rate * best
+        return replace(tree, value=value)
+
+
+def working_response(
+    loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the targets and weights of a least-squares step; None where they are not finite."""
+    gradient = loss.gradient(y, f)
+    target, of_target = -gradient, weight
+    if type(loss).curvature is not Loss.curvature:
+        curvature = np.maximum(loss.curvature(y, f), np.abs(gradient) / loss.limit)
+        some = curvature > 0
+        # A row without gradient or curvature has no part; a gradient alone has no Newton step.
+        if not gradient[~some].any() and some.any():
+            target = np.divide(-gradient, curvature, out=np.zeros(len(y)), where=some)
+            of_target = weight * np.where(some, curvature, 0.0)
+    if not (np.isfinite(target).all() and 0 < of_target.sum() < np.inf):
+        return None
+    return target, of_target
+
+
+def _task_of(loss: Loss, task: str | None) -> str:
+    if task is None:
+        return "regression" if loss.is_regression else "classification"
+    check_choice("task", task, TASKS)
+    if task == "regression" and not loss.is_regression:
+        raise ValueError(f'task: expected "classification" for the {loss.name} loss, got {task!r}')
+    return task
+
+
+def _targets(problem: CartProblem) -> tuple[NDArray[Any] | None, FloatArray]:
+    """Return the labels, and what the loss compares with: -1 and +1, or numbers."""
+    if problem.labels is None:
+        return None, np.ldexp(problem.y, problem.exponent)
+    if len(problem.labels) != 2:
+        raise ValueError(f"y: expected two label values, got {len(problem.labels)}")
+    return problem.labels, 2.0 * problem.label - 1.0

@@ -1,0 +1,113 @@
+"""Validation rows of a forward stagewise fit, and the number of trees of least loss on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.checks import as_features, as_targets, as_weights, check_integer, check_number
+from pboost.graph import FloatArray
+from pboost.losses import Loss
+from pboost.matching import is_second
+from pboost.stopping import PATIENCE
+from pboost.tree import Tree
+
+
+class LossWatch:
+    """The options `validation` and `patience` of `fit_stagewise`.
+
+    Attributes
+    ----------
+    weight : ndarray of float64, shape (n,)
+        Weights of the training rows, the largest 1; 0 for the rows held out.
+    settings : dict
+        The options; empty without validation.
+    losses : list of float
+        Mean loss on the validation rows before the first tree and after each.
+    """
+
+    def __init__(
+        self,
+        validation: Any,
+        patience: Any,
+        n: int,
+        labels: NDArray[Any] | None,
+        weights: FloatArray | None,
+        loss: Loss,
+        generator: np.random.Generator,
+    ) -> None:
+        self.weight = np.ones(n) if weights is None else weights / weights.max()
+        self.settings: Mapping[str, Any] = {}
+        self.losses: list[float] = []
+        self.patience = PATIENCE
+        self._loss = loss
+        self._rows: NDArray[np.intp] | None = None
+        if validation is None:
+            if patience is not None:
+                raise ValueError(f"patience: expected None without validation, got {patience!r}")
+            return
+        if patience is not None:
+            self.patience = check_integer("patience", patience, least=1)
+        kind: Any = "given"
+        if isinstance(validation, tuple | list):
+            self._take(validation, labels)
+        else:
+            kind = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
+            self._hold_out(kind, generator)
+        self.settings = {"validation": kind, "patience": self.patience}
+
+    def _hold_out(self, share: float, generator: np.random.Generator) -> None:
+        rows = np.flatnonzero(self.weight > 0)
+        size = max(1, round(share * len(rows)))
+        if size == len(rows):
+            raise ValueError("validation: expected two rows of positive weight or more")
+        self._rows = np.sort(generator.choice(rows, size, replace=False))
+        self._weight = self.weight[self._rows]
+        self.weight = self.weight.copy()
+        self.weight[self._rows] = 0.0
+
+    def _take(self, validation: Any, labels: NDArray[Any] | None) -> None:
+        if len(validation) not in (2, 3):
+            raise ValueError(
+                "validation: expected (X, y), (X, y, sample_weight) or a share of the rows, "
+                f"got {len(validation)} items"
+            )
+        X, y, weight = (*validation, None)[:3]
+        n = len(as_features(X).values)
+        given = as_weights(weight, n)
+        self._X, self._weight = X, np.ones(n) if given is None else given
+        self._y = as_targets(y, n) if labels is None else 2.0 * is_second(labels, y, n) - 1.0
+
+    @property
+    def latest(self) -> float | None:
+        """Mean loss on the validation rows after the latest tree."""
+        return self.losses[-1] if self.losses else None
+
+    @property
+    def best(self) -> int:
+        """Number of trees of least loss, the smallest of several."""
+        return int(np.argmin(self.losses))
+
+    def begin(self, bias: float, y: FloatArray) -> None:
+        """Take in the decision value before the first tree."""
+        if not self.settings:
+            return
+        if self._rows is not None:
+            self._y = y[self._rows]
+        self._f = np.full(len(self._y), bias)
+        self._measure()
+
+    def add(self, tree: Tree, f: FloatArray) -> bool:
+        """Take in a tree, and what it makes of the training rows; returns whether to stop."""
+        if not self.settings:
+            return False
+        self._f = f[self._rows] if self._rows is not None else self._f + tree.predict(self._X)
+        self._measure()
+        return len(self.losses) - 1 - self.best >= self.patience
+
+    def _measure(self) -> None:
+        value = self._loss.value(self._y, self._f)
+        self.losses.append(float(np.average(value, weights=self._weight)))
