@@ -26,6 +26,8 @@ from pboost.stagewise_watch import LossWatch
 from pboost.tree import Tree
 
 STARTS = ("constant", "zero")
+#: Bound on what a leaf adds to decision values of labels: that of LogitBoost's targets.
+MAX_STEP = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ def fit_stagewise(
     learning_rate: float = 0.1,
     max_depth: int | None = 3,
     min_leaf: int = 1,
+    max_step: float | str | None = "auto",
     start: str = "constant",
     subsample: float = 1.0,
     search: str = "auto",
@@ -91,17 +94,22 @@ def fit_stagewise(
         Greatest depth of each tree; 1 gives stumps.
     min_leaf : int
         Least number of training rows in a leaf.
+    max_step : float, None or "auto"
+        Bound on the size of what a leaf adds, before `learning_rate`; None: only the `limit` of
+        the loss. On rows of one class many losses are least at infinity. "auto" is 4 of a
+        classification, None of a regression.
     start : {"constant", "zero"}
         Decision value before the first tree: the constant of least loss, or 0.
     subsample : float
         Share in (0, 1] of the rows to which each tree is fitted, drawn without replacement.
-    search, max_bins
+    search, max_bins :
         Options of the trees, see `fit_cart`; columns are sorted or binned once for all.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows.
     validation : tuple or float, optional
         Rows by whose mean loss the number of trees is chosen: ``(X, y)``, ``(X, y,
         sample_weight)``, or a share in (0, 0.5] of the rows, drawn with `rng` and not trained on.
+        The model has at least one tree.
     patience : int, optional
         With `validation`: fitting ends after so many trees without improvement; default 50.
     rng : None, int or numpy.random.Generator
@@ -130,9 +138,10 @@ def fit_stagewise(
     step of least loss on its rows (``Loss.leaf_value``), times `learning_rate`.
 
     With the exponential loss, -g / h is the label and h the boosted weight, so that squared error
-    is half the Gini index. With stumps, ``start="zero"`` and ``learning_rate=1`` the decision
-    values are those of ``fit_adaboost(votes="domain", smoothing=0)`` with
-    ``weak.stump(criterion="gini")``, and for other criteria as long as they find the same splits.
+    is twice the Gini index. With stumps, ``start="zero"``, ``learning_rate=1`` and
+    ``max_step=None`` the decision values are those of `fit_adaboost` with ``votes="domain"``,
+    ``smoothing=0`` and ``weak.stump(criterion="gini")``, and of other criteria as long as they
+    find the same splits.
 
     References
     ----------
@@ -160,6 +169,7 @@ def fit_stagewise(
     rate = check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True)
     share = check_number("subsample", subsample, least=0.0, most=1.0, open_least=True)
     check_choice("start", start, STARTS)
+    most = _most(max_step, task)
     generator = as_generator(rng)
     problem, weights, limits, tree_settings, _ = fit_cart_problem(
         X, y, sample_weight, n_threads, generator, task=task, max_depth=max_depth,
@@ -169,12 +179,13 @@ def fit_stagewise(
     watch = LossWatch(validation, patience, problem.n_rows, labels, weights, loss, generator)
     settings = {
         "builder": "fit_stagewise", "task": task, "loss": loss.name or type(loss).__name__,
-        "steps": steps, "learning_rate": rate, "start": start, "subsample": share,
+        "steps": steps, "learning_rate": rate, "max_step": most, "start": start,
+        "subsample": share,
         **{name: tree_settings[name] for name in ("max_depth", "min_leaf", "search", "max_bins")},
         **watch.settings,
     }  # fmt: skip
-    fit = _Fit(problem.sorted_once(n_threads), target, loss, rate, watch, limits, n_threads)
-    fit.begin(start, share, generator)
+    fit = _Fit(problem.sorted_once(n_threads), target, loss, watch, limits, n_threads)
+    fit.begin(start, share, generator, rate, most)
     stop_reason = fit.run(steps, callback)
     return fit.model(labels, settings, stop_reason)
 
@@ -183,13 +194,13 @@ class _Fit:
     """The trees of one fit so far, and the decision values that they give the training rows."""
 
     def __init__(
-        self, problem: CartProblem, y: FloatArray, loss: Loss, rate: float, watch: LossWatch,
+        self, problem: CartProblem, y: FloatArray, loss: Loss, watch: LossWatch,
         limits: CartLimits, n_threads: int | None,
     ) -> None:  # fmt: skip
         self.problem = replace(
             problem, labels=None, label=np.empty(0, dtype=np.int32), y=np.zeros(problem.n_rows)
         )
-        self.y, self.loss, self.rate, self.watch = y, loss, rate, watch
+        self.y, self.loss, self.watch = y, loss, watch
         self.limits, self.n_threads = replace(limits, criterion="squared"), n_threads
         self.weight = watch.weight  # 0 for the rows held out
         self.rows = np.flatnonzero(self.weight > 0)
@@ -198,9 +209,15 @@ class _Fit:
         self.f = np.zeros(problem.n_rows)
         self.training_loss: list[float] = []
         self.bags: Bags
+        self.rate, self.most = 1.0, np.inf
 
-    def begin(self, start: str, share: float, generator: np.random.Generator) -> None:
+    def begin(
+        self, start: str, share: float, generator: np.random.Generator, rate: float,
+        most: float | None,
+    ) -> None:  # fmt: skip
+        """Set the decision value before the first tree."""
         rows = self.rows
+        self.rate, self.most = rate, np.inf if most is None else most
         if start == "constant":
             self.bias = float(self.loss.constant(self.y[rows], self.weight[rows]))
         self.f[:] = self.bias
@@ -233,6 +250,7 @@ class _Fit:
     def model(
         self, labels: NDArray[Any] | None, settings: dict[str, Any], stop_reason: str
     ) -> StagewiseModel:
+        """Return the model, with the trees up to the best on validation rows."""
         kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
         trees = join_trees(self.trees[:kept], {"builder": "fit_stagewise"}, None)
         return StagewiseModel(
@@ -264,14 +282,17 @@ class _Fit:
         cuts = np.flatnonzero(np.diff(node[order])) + 1
         for inside in np.split(order, cuts):
             best = self.loss.leaf_value(y[inside], f[inside], weight[inside])
-            value[node[inside[0]]] = self.rate * best
+            value[node[inside[0]]] = self.rate * min(max(best, -self.most), self.most)
         return replace(tree, value=value)
 
 
 def working_response(
     loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the targets and weights of a least-squares step; None where they are not finite."""
+    """Return the targets and weights of a least-squares step; None where they are not finite.
+
+    The largest weight is 1.
+    """
     gradient = loss.gradient(y, f)
     target, of_target = -gradient, weight
     if type(loss).curvature is not Loss.curvature:
@@ -279,11 +300,13 @@ def working_response(
         some = curvature > 0
         # A row without gradient or curvature has no part; a gradient alone has no Newton step.
         if not gradient[~some].any() and some.any():
-            target = np.divide(-gradient, curvature, out=np.zeros(len(y)), where=some)
+            with np.errstate(over="ignore", invalid="ignore"):
+                target = np.divide(-gradient, curvature, out=np.zeros(len(y)), where=some)
             of_target = weight * np.where(some, curvature, 0.0)
     if not (np.isfinite(target).all() and 0 < of_target.sum() < np.inf):
         return None
-    return target, of_target
+    # Curvatures can all be near the smallest number; only their ratios matter.
+    return target, of_target / of_target.max()
 
 
 def _task_of(loss: Loss, task: str | None) -> str:
@@ -295,10 +318,21 @@ def _task_of(loss: Loss, task: str | None) -> str:
     return task
 
 
+def _most(max_step: Any, task: str) -> float | None:
+    """Return the bound on what a leaf adds, None where there is none."""
+    if isinstance(max_step, str):
+        check_choice("max_step", max_step, ("auto",))
+        return MAX_STEP if task == "classification" else None
+    if max_step is None:
+        return None
+    return check_number("max_step", max_step, least=0.0, open_least=True)
+
+
 def _targets(problem: CartProblem) -> tuple[NDArray[Any] | None, FloatArray]:
     """Return the labels, and what the loss compares with: -1 and +1, or numbers."""
     if problem.labels is None:
-        return None, np.ldexp(problem.y, problem.exponent)
+        numbers: FloatArray = np.ldexp(problem.y, problem.exponent)
+        return None, numbers
     if len(problem.labels) != 2:
         raise ValueError(f"y: expected two label values, got {len(problem.labels)}")
-    return problem.labels, 2.0 * problem.label - 1.0
+    return problem.labels, 2.0 * problem.label.astype(np.float64) - 1.0

@@ -24,7 +24,7 @@ class StagewiseModel(Predictor):
     ----------
     trees : Forest
         The trees, as regression trees; ``value`` is what each leaf adds to the decision value,
-        0 at other nodes.
+        0 at other nodes, and ``weight`` is counted in the largest weight of a row in its step.
     bias : float
         Decision value before the first tree.
     loss : Loss

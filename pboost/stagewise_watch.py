@@ -79,7 +79,9 @@ class LossWatch:
         n = len(as_features(X).values)
         given = as_weights(weight, n)
         self._X, self._weight = X, np.ones(n) if given is None else given
-        self._y = as_targets(y, n) if labels is None else 2.0 * is_second(labels, y, n) - 1.0
+        self._y = (
+            as_targets(y, n) if labels is None else np.where(is_second(labels, y, n), 1.0, -1.0)
+        )
 
     @property
     def latest(self) -> float | None:

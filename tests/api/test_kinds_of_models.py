@@ -33,6 +33,7 @@ OTHERS = {
     "tree": lambda: pb.fit_cart(X, Y, max_depth=2),
     "three classes": lambda: pb.fit_cart(X, ZONE, max_depth=2),
     "regression": lambda: pb.fit_cart(X, X[:, 0] + X[:, 1], task="regression", max_depth=2),
+    "stagewise": lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=5, learning_rate=0.5),
     "rest": lambda: STUMPS(X, ZONE),
     "rest of trees": lambda: pb.fit_one_vs_rest(pb.fit_cart, X, ZONE, max_depth=2),
     "samme": lambda: pb.fit_samme(X, ZONE, base=partial(pb.fit_cart, max_depth=2), rounds=3),
@@ -44,7 +45,9 @@ EVERY = {**TWO_CLASS, **OTHERS}
 @pytest.mark.parametrize("kind", EVERY)
 def test_evaluation(kind):
     model = EVERY[kind]()
-    y = {"regression": X[:, 0] + X[:, 1]}.get(kind, Y if kind in (*TWO_CLASS, "tree") else ZONE)
+    y = {"regression": X[:, 0] + X[:, 1]}.get(
+        kind, Y if kind in (*TWO_CLASS, "tree", "stagewise") else ZONE
+    )
     found = pb.predict(model, X)
     if kind == "regression":
         assert np.mean((found - y) ** 2) < 0.6 * np.var(y)
@@ -60,9 +63,10 @@ def test_evaluation(kind):
     rise = pb.permutation_importance(model, X, y, repeats=2, rng=0)
     assert rise.shape == (3, 2)
     assert rise[0].mean() > 0.05
-    if kind in TWO_CLASS or kind.startswith("samme"):
+    if kind in TWO_CLASS or kind.startswith(("samme", "stagewise")):
         stages = list(pb.staged_predict(model, X))
-        assert len(stages) == (len(model.models) if kind.startswith("samme") else model.n_nodes)
+        sizes = {"samme": lambda: len(model.models), "stagewise": lambda: len(model)}
+        assert len(stages) == sizes.get(kind.split()[0], lambda: model.n_nodes)()
         np.testing.assert_array_equal(stages[-1], found)
     else:
         with pytest.raises(NotImplementedError, match="has no stages"):

@@ -1,0 +1,337 @@
+"""Forward stagewise additive models: the twin, AdaBoost, options, files, bad input."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from reference.stagewise import fit_stagewise
+
+import pboost as pb
+from pboost.losses import LOSSES, Loss
+from pboost.stagewise import working_response
+
+NAMES = list(LOSSES)
+
+
+def problem(n=300, d=4, seed=0):
+    r = np.random.default_rng(seed)
+    X = r.normal(size=(n, d))
+    return X, np.where(X[:, 0] * X[:, 1] + 0.4 * r.normal(size=n) > 0, "same", "other")
+
+
+def numbers(n=300, seed=0):
+    X, _ = problem(n, seed=seed)
+    return X, X[:, 0] ** 2 + X[:, 1] + 0.1 * np.random.default_rng(seed + 1).normal(size=n)
+
+
+def assert_same_model(a, b):
+    for name in ("root", "feature", "threshold", "children", "value", "weight"):
+        assert np.array_equal(getattr(a.trees, name), getattr(b.trees, name)), name
+    assert a.bias == b.bias
+    assert a.loss == b.loss
+    assert np.array_equal(a.training_loss, b.training_loss)
+
+
+@dataclass(frozen=True, slots=True)
+class Huber(Loss):
+    """Squared near 0, then linear; it has no curvature."""
+
+    name: ClassVar[str] = "huber"
+    is_regression: ClassVar[bool] = True
+
+    def value(self, y, f):
+        size = np.abs(y - f)
+        return np.where(size < 1, size**2 / 2, size - 0.5)
+
+    def gradient(self, y, f):
+        return np.clip(f - y, -1, 1)
+
+
+@pytest.mark.parametrize(("start", "max_step"), [("constant", 0.8), ("zero", None)])
+@pytest.mark.parametrize("name", [*NAMES, "numbers"])
+def test_equals_the_twin(name, start, max_step):
+    r = np.random.default_rng(3)
+    X, weight = r.normal(size=(60, 3)), r.uniform(0.5, 2, 60)
+    sign = np.where(X[:, 0] + X[:, 1] + r.normal(size=60) > 0.3, 1.0, -1.0)
+    y = sign + X[:, 2] if name == "numbers" else sign
+    task = "regression" if name == "numbers" else "classification"
+    loss = LOSSES["squared" if name == "numbers" else name]
+    model = pb.fit_stagewise(
+        X, y, loss=loss, task=task, steps=4, learning_rate=0.5, max_depth=2, min_leaf=3,
+        start=start, sample_weight=weight, max_step=max_step,
+    )  # fmt: skip
+    stages = fit_stagewise(
+        X, y, loss, steps=4, rate=0.5, weight=weight, max_depth=2, start=start, min_leaf=3,
+        max_step=np.inf if max_step is None else max_step,
+    )  # fmt: skip
+    found = [np.full(60, model.bias), *pb.staged_decision_function(model, X)]
+    losses = [np.average(loss.value(y, f), weights=weight) for f in stages]
+    np.testing.assert_allclose(model.training_loss, losses, rtol=1e-6)
+    for ours, theirs in zip(found, stages, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize("criterion", ["gini", "kearns-mansour"])
+def test_exponential_stumps_are_adaboost(criterion):
+    """With Gini always, with another criterion for as long as both find the same splits."""
+    X, y = problem(1000)
+    boosted = pb.fit_adaboost(
+        X, y, rounds=25, weak=pb.weak.stump(criterion=criterion), votes="domain", smoothing=0
+    )
+    model = pb.fit_stagewise(
+        X, y, loss="exponential", steps=25, learning_rate=1, max_depth=1, start="zero",
+        max_step=None,
+    )  # fmt: skip
+    ours = list(pb.staged_decision_function(model, X))
+    theirs = list(pb.staged_decision_function(boosted, X))
+    splits = [(int(t.feature[0]), float(t.threshold[0])) for t in model.trees]
+    of_nodes = list(zip(boosted.feature.tolist(), boosted.threshold.tolist(), strict=True))
+    agree = 0
+    while agree < 25 and splits[agree] == of_nodes[agree]:
+        agree += 1
+    assert agree == 25 if criterion == "gini" else agree >= 1
+    for a, b in zip(ours[:agree], theirs[:agree], strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+    # The mean loss of the exponential is the certificate of the chain.
+    bound = boosted.record.certificate[: agree + 1]
+    np.testing.assert_allclose(model.training_loss[: agree + 1], bound, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_learns_and_lowers_the_loss(name):
+    X, y = problem(800)
+    new, truth = problem(800, seed=9)
+    model = pb.fit_stagewise(X, y, loss=name, task="classification", steps=60, learning_rate=0.3)
+    assert (np.diff(model.training_loss) <= 1e-12).all()
+    assert np.mean(pb.predict(model, new) == truth) > 0.7
+    score = pb.decision_function(model, X)
+    target = np.where(y == "same", 1.0, -1.0)
+    mean = LOSSES[name].value(target, score).mean()
+    assert mean == pytest.approx(model.training_loss[-1], rel=1e-9)
+    stages = list(pb.staged_decision_function(model, X))
+    assert len(stages) == len(model)
+    assert np.array_equal(stages[-1], score)
+    assert np.array_equal(list(pb.staged_predict(model, X))[-1], pb.predict(model, X))
+    assert (pb.evaluation_cost(model, X) <= 3 * len(model)).all()
+    if name == "hinge":
+        with pytest.raises(NotImplementedError, match="do not tell probabilities"):
+            pb.predict_proba(model, X)
+        return
+    share = pb.predict_proba(model, X)
+    assert np.array_equal(share[:, 1], LOSSES[name].probability(score))
+    assert np.array_equal(model.labels[share.argmax(axis=1)], pb.predict(model, X))
+
+
+@pytest.mark.parametrize("loss", ["squared", Huber()], ids=["squared", "huber"])
+def test_regression(loss):
+    X, y = numbers()
+    new, truth = numbers(seed=8)
+    model = pb.fit_stagewise(X, y, loss=loss, steps=200)
+    assert model.labels is None
+    assert np.mean((pb.predict(model, new) - truth) ** 2) < 0.2 * truth.var()
+    with pytest.raises(TypeError, match="no probabilities"):
+        pb.predict_proba(model, X)
+    rise = pb.permutation_importance(model, X, y, repeats=2, rng=0).mean(axis=1)
+    assert rise[:2].min() > 10 * rise[2:].max()
+
+
+def test_squared_is_gradient_boosting_of_scikit_learn():
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    X, y = numbers()
+    X = X.astype(np.float32).astype(np.float64)
+    theirs = ensemble.GradientBoostingRegressor(
+        n_estimators=20, learning_rate=0.3, max_depth=2
+    ).fit(X, y)
+    ours = pb.fit_stagewise(X, y, loss="squared", steps=20, learning_rate=0.3, max_depth=2)
+    for a, b in zip(pb.staged_predict(ours, X), theirs.staged_predict(X), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+def test_same_model_for_threads_columns_and_equal_seeds():
+    X, y = problem(3000)
+    options = {"loss": "logistic", "steps": 5, "subsample": 0.5, "search": "exact"}
+    model = pb.fit_stagewise(X, y, rng=1, n_threads=1, **options)
+    assert_same_model(model, pb.fit_stagewise(X, y, rng=1, n_threads=2, **options))
+    options["search"] = "auto"
+    assert_same_model(model, pb.fit_stagewise(pb.sort_columns(X), y, rng=1, **options))
+    other = pb.fit_stagewise(X, y, rng=2, **options)
+    assert not np.array_equal(model.training_loss, other.training_loss)
+    assert all(tree.n_rows[0] == 1500 for tree in model.trees)
+    binned = pb.fit_stagewise(X, y, rng=1, **{**options, "search": "binned"}, max_bins=32)
+    columns = pb.bin_columns(X, max_bins=32)
+    assert_same_model(binned, pb.fit_stagewise(columns, y, rng=1, **options))
+
+
+def test_rows_of_weight_0_do_not_matter():
+    X, y = problem()
+    weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    used = weight > 0
+    options = {"loss": "probit", "steps": 5}
+    model = pb.fit_stagewise(X, y, sample_weight=weight, **options)
+    other = pb.fit_stagewise(X[used], y[used], sample_weight=weight[used], **options)
+    assert_same_model(model, other)
+
+
+def test_validation_chooses_the_number_of_trees():
+    X, y = problem(600)
+    new, truth = problem(600, seed=4)
+    options = {"loss": "logistic", "steps": 300, "learning_rate": 0.3, "patience": 10}
+    model = pb.fit_stagewise(X, y, validation=(new, truth), **options)
+    tried = model.validation_loss
+    assert len(model) == tried.argmin() == len(tried) - 11
+    assert model.stop_reason == "no better on the validation rows for 10 trees"
+    target = np.where(truth == "same", 1.0, -1.0)
+    stages = pb.staged_decision_function(model, new)
+    losses = [LOSSES["logistic"].value(target, f).mean() for f in stages]
+    np.testing.assert_allclose(losses, tried[1 : len(model) + 1])
+    doubled = pb.fit_stagewise(X, y, validation=(new, truth, np.full(len(truth), 2.0)), **options)
+    assert np.allclose(doubled.validation_loss, tried)
+
+
+def test_rows_held_out_are_not_trained_on():
+    X, y = problem()
+    model = pb.fit_stagewise(X, y, loss="logistic", steps=3, validation=0.25, rng=0)
+    assert model.trees[0].n_rows[0] == 225
+    assert len(model.validation_loss) == 4
+    X, y = numbers()
+    assert (
+        pb.fit_stagewise(X, y, loss="squared", steps=3, validation=0.25, rng=0).trees[0].n_rows[0]
+        == 225
+    )
+
+
+def test_callback_sees_each_step_and_stops():
+    X, y = problem()
+    seen = []
+
+    def look(step, record):
+        seen.append((step, record.n_leaves, record.training_loss, record.validation_loss))
+        return step == 3
+
+    model = pb.fit_stagewise(X, y, loss="logistic", steps=9, callback=look)
+    assert model.stop_reason == "stopped by the callback"
+    assert [step for step, *_ in seen] == [1, 2, 3]
+    assert [loss for _, _, loss, _ in seen] == model.training_loss[1:].tolist()
+    assert [leaves for _, leaves, *_ in seen] == [tree.n_leaves for tree in model.trees]
+
+
+def test_nothing_to_learn():
+    y = np.array([0, 1] * 10)
+    model = pb.fit_stagewise(np.ones((20, 2)), y, loss="logistic", steps=10)
+    assert model.stop_reason == "no leaf lowers the loss"
+    assert len(model) == 1
+    assert not pb.decision_function(model, np.ones((2, 2))).any()
+    # From 0, the constant is approached by trees of one leaf.
+    y = np.array([0, 1, 1, 1] * 5)
+    model = pb.fit_stagewise(
+        np.ones((20, 1)), y, loss="exponential", steps=60, learning_rate=0.5, start="zero"
+    )
+    score = pb.decision_function(model, np.ones((1, 1)))[0]
+    assert score == pytest.approx(np.log(3) / 2, abs=1e-6)
+
+
+def test_separable_rows_stay_finite():
+    X = np.arange(40.0)[:, None]
+    for name in NAMES:
+        model = pb.fit_stagewise(
+            X, X[:, 0] > 17, loss=name, task="classification", steps=400, learning_rate=1,
+            max_step=None,
+        )  # fmt: skip
+        assert (pb.predict(model, X) == (X[:, 0] > 17)).all()
+        assert np.isfinite(pb.decision_function(model, X)).all()
+
+
+def test_newton_steps_are_bounded():
+    """Far on the wrong side the curvature of the log loss vanishes, and the gradient does not."""
+    loss = LOSSES["logistic"]
+    f = np.array([-700.0, 0.0, 700.0])
+    target, weight = working_response(loss, np.ones(3), f, np.ones(3))
+    assert target[0] == pytest.approx(loss.limit)
+    # Gradients are 1 and 1/2, curvatures 1 / limit and 1/4.
+    assert target[0] * weight[0] == pytest.approx(2 * target[1] * weight[1])
+    assert weight.max() == 1
+    assert target[1] == pytest.approx(2.0)
+    assert np.abs(target).max() <= loss.limit
+    # An exponential beyond the range of numbers gives no step.
+    assert working_response(LOSSES["exponential"], np.ones(3), 2 * f, np.ones(3)) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_saved_and_pickled(name, tmp_path):
+    X, y = problem()
+    task, share = "classification", 0.2 if name == "probit" else None
+    model = pb.fit_stagewise(X, y, loss=name, task=task, steps=4, validation=share, rng=0)
+    pb.save(model, tmp_path / "m.npz")
+    for again in (pb.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(model))):
+        assert_same_model(model, again)
+        assert again.settings == model.settings
+        assert again.stop_reason == model.stop_reason
+        assert np.array_equal(pb.predict(model, X), pb.predict(again, X))
+        assert (again.validation_loss is None) == (share is None)
+        assert pb.describe(again) == pb.describe(model)
+
+
+def test_regression_saved_and_own_loss_refused(tmp_path):
+    X, y = numbers()
+    model = pb.fit_stagewise(X, y, loss="squared", steps=3)
+    pb.save(model, tmp_path / "m.npz")
+    again = pb.load(tmp_path / "m.npz")
+    assert again.labels is None
+    assert_same_model(model, again)
+    with pytest.raises(TypeError, match="'huber' is a function"):
+        pb.save(pb.fit_stagewise(X, y, loss=Huber(), steps=3), tmp_path / "h.npz")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"loss": "cubic"}, ValueError, "loss: expected one of"),
+        ({"loss": 3}, TypeError, "loss: "),
+        ({"task": "regression"}, ValueError, 'task: expected "classification"'),
+        ({"task": "ranking"}, ValueError, "task: "),
+        ({"steps": 0}, ValueError, "steps: "),
+        ({"steps": 2.5}, TypeError, "steps: "),
+        ({"learning_rate": 0.0}, ValueError, "learning_rate: "),
+        ({"learning_rate": 1.5}, ValueError, "learning_rate: "),
+        ({"subsample": 0.0}, ValueError, "subsample: "),
+        ({"subsample": 2}, ValueError, "subsample: "),
+        ({"start": "one"}, ValueError, "start: "),
+        ({"max_depth": 0}, ValueError, "max_depth: "),
+        ({"min_leaf": 0}, ValueError, "min_leaf: "),
+        ({"max_step": 0}, ValueError, "max_step: "),
+        ({"max_step": "none"}, ValueError, "max_step: "),
+        ({"max_step": [1]}, TypeError, "max_step: "),
+        ({"search": "fast"}, ValueError, "search: "),
+        ({"patience": 3}, ValueError, "patience: "),
+        ({"validation": 0.7}, ValueError, "validation: "),
+        ({"validation": (1,)}, ValueError, "validation: "),
+        ({"validation": 0.2, "patience": 0}, ValueError, "patience: "),
+        ({"rng": "a"}, TypeError, "rng: "),
+        ({"callback": 3}, TypeError, "callback: "),
+        ({"sample_weight": np.full(300, -1.0)}, ValueError, "sample_weight: "),
+    ],
+)
+def test_bad_options(options, error, message):
+    with pytest.raises(error, match=message):
+        pb.fit_stagewise(*problem(), **{"loss": "logistic", **options})
+
+
+def test_bad_data():
+    X, y = problem()
+    with pytest.raises(ValueError, match="y: expected two label values, got 3"):
+        pb.fit_stagewise(X, np.arange(300) % 3, loss="logistic")
+    with pytest.raises(ValueError, match="y: "):
+        pb.fit_stagewise(X, np.zeros(300), loss="logistic")
+    with pytest.raises(ValueError, match="y: expected finite numbers"):
+        pb.fit_stagewise(X, np.full(300, np.nan), loss="squared")
+    with pytest.raises(TypeError, match="y: expected numbers"):
+        pb.fit_stagewise(X, y, loss="squared")
+    model = pb.fit_stagewise(X, y, loss="logistic", steps=2)
+    with pytest.raises(ValueError, match="X: "):
+        pb.predict(model, np.full((2, 4), np.nan))
+    with pytest.raises(ValueError, match="y: expected labels of the model"):
+        pb.fit_stagewise(X, y, loss="logistic", validation=(X, np.arange(300)))
