@@ -79,7 +79,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : DecisionGraph, LinearModel or Tree
+    model : DecisionGraph, LinearModel, Tree, Forest or StagewiseModel
         Any model of this package but a HypothesisSum and those of several members.
     path : str or path-like
         Used as it stands: no suffix is appended. A symbolic link is followed.
@@ -134,7 +134,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    DecisionGraph, LinearModel or Tree
+    DecisionGraph, LinearModel, Tree, Forest or StagewiseModel
         Equal to the model that was saved, to the last bit. Tuples in `settings` come back as
         lists.
 
