@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,8 @@ from pboost.checks import (
     check_integer,
 )
 from pboost.columns import BinnedColumns, SortedColumns
-from pboost.evaluate import predict
+from pboost.ensemble import check_known
+from pboost.evaluate import evaluation_cost, predict
 from pboost.graph import DecisionGraph, FloatArray, freeze
 from pboost.matryoshka import fit_matryoshka
 from pboost.predictor import Predictor
@@ -65,6 +66,8 @@ class Bagging(Predictor):
     settings: Mapping[str, Any]
     oob: OutOfBag
 
+    no_graph: ClassVar[str] = "whose members, model.models, are models by themselves"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "models", tuple(self.models))
         if self.labels is not None:
@@ -79,6 +82,11 @@ class Bagging(Predictor):
 
     def __len__(self) -> int:
         return len(self.models)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all members together."""
+        return sum(check_known(member).n_nodes for member in self.models)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of most votes, the first among equals, or the mean of the numbers."""
@@ -105,6 +113,12 @@ class Bagging(Predictor):
             )
         share = self._mean(X)
         return share[:, 1] - share[:, 0]
+
+    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+        """Return what evaluating each row costs, the sum over the members."""
+        costs = [evaluation_cost(check_known(member), X, unit) for member in self.models]
+        total: FloatArray = np.sum(costs, axis=0)
+        return total
 
     def describe(self) -> str:
         """Return a summary of the ensemble."""

@@ -60,6 +60,7 @@ class Forest(Predictor):
     steps: NDArray[np.uint8] = field(init=False, repr=False)
     depth: IntArray = field(init=False, repr=False)
 
+    no_graph: ClassVar[str] = "whose trees, model[i], are models by themselves"
     file_kind: ClassVar[str] = "forest"
     file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
         "root": np.dtype("<i4"),
@@ -115,6 +116,11 @@ class Forest(Predictor):
 
     def __iter__(self) -> Iterator[Tree]:
         return (self[i] for i in range(len(self)))
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all trees, leaves included."""
+        return len(self.feature)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of largest mean share, or the mean of the trees' numbers."""

@@ -37,6 +37,8 @@ OTHERS = {
     "rest": lambda: STUMPS(X, ZONE),
     "rest of trees": lambda: pb.fit_one_vs_rest(pb.fit_cart, X, ZONE, max_depth=2),
     "samme": lambda: pb.fit_samme(X, ZONE, base=partial(pb.fit_cart, max_depth=2), rounds=3),
+    "forest": lambda: pb.fit_forest(X, ZONE, members=3, max_depth=3, rng=0),
+    "bagging": lambda: pb.fit_bagging(pb.fit_cart, X, ZONE, members=3, rng=0, max_depth=3),
     "samme of rest": lambda: pb.fit_samme(X, ZONE, base=STUMPS, rounds=2),
 }
 EVERY = {**TWO_CLASS, **OTHERS}
@@ -114,7 +116,7 @@ def test_cross_validation(kind):
     y = Y if len(model.labels) == 2 else ZONE
     result = pb.cross_validate(lambda X, y: model, X, y, folds=2)
     size = model.n_nodes
-    if kind.startswith(("rest", "samme")):
+    if kind.startswith(("rest", "samme", "bagging")):
         assert size == sum(member.n_nodes for member in model.models)
     assert result.n_nodes.tolist() == [size, size]
     assert np.isfinite(result.certificate).all() == (kind in TWO_CLASS)
