@@ -103,12 +103,14 @@ Outcomes = dict[str, Outcome]
 # Data
 
 
-def read(path: Path) -> tuple[NDArray[np.float64], NDArray[np.bool_]] | str:
-    """Return X and y of a file, or why it cannot be used."""
+def read(path: Path, drop: bool = False) -> tuple[NDArray[np.float64], NDArray[Any]] | str:
+    """Return X and labels of a file, without incomplete rows if wanted, or why it is of no use."""
     if not path.exists():
         return "no data"
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         names, *lines = csv.reader(file)
+    if drop:
+        lines = [line for line in lines if "" not in line]
     if any("" in line for line in lines):
         return "missing values"
     table, target = np.array(lines, dtype=object)[:, :-1], [line[-1] for line in lines]
@@ -116,7 +118,7 @@ def read(path: Path) -> tuple[NDArray[np.float64], NDArray[np.bool_]] | str:
     for j in np.flatnonzero(~np.array(is_category)):
         table[:, j] = table[:, j].astype(np.float64)
     X, _ = pb.one_hot(table, np.flatnonzero(is_category).tolist())
-    return X, np.array(target) == max(target)
+    return X, np.array(target)
 
 
 def domains(folder: Path, quick: bool) -> tuple[list[Domain], dict[str, str]]:
@@ -127,7 +129,8 @@ def domains(folder: Path, quick: bool) -> tuple[list[Domain], dict[str, str]]:
         if isinstance(data, str):
             left_out[name] = data
         else:
-            found.append(Domain(name, *data))
+            X, target = data
+            found.append(Domain(name, X, target == max(target)))
     return (found[:QUICK_DOMAINS] if quick else found), left_out
 
 
@@ -301,16 +304,14 @@ def tables(found: list[Domain], left_out: dict[str, str], results: list[Outcomes
     return "\n".join(parts)
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Cross-validate, print the tables and write them if wanted."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def arguments(
+    doc: str | None, quick: str, argv: list[str] | None
+) -> tuple[argparse.ArgumentParser, argparse.Namespace, Path]:
+    """Return the parser, the options and the folder of the data, or exit with what is missing."""
+    parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the data; default: $PBOOST_DATA")
     parser.add_argument("--rst", type=Path, help="file to write the tables to")
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help=f"the first {QUICK_DOMAINS} domains, {QUICK_FOLDS} folds, once",
-    )
+    parser.add_argument("--quick", action="store_true", help=quick)
     options = parser.parse_args(argv)
     folder = options.data or os.environ.get("PBOOST_DATA")
     if not folder:
@@ -319,7 +320,14 @@ def main(argv: list[str] | None = None) -> None:
         parser.error(f"no data: {folder} is not a folder")
     if options.rst and not options.rst.parent.is_dir():
         parser.error(f"--rst: {options.rst.parent} is not a folder")
-    found, left_out = domains(Path(folder), options.quick)
+    return parser, options, Path(folder)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Cross-validate, print the tables and write them if wanted."""
+    quick = f"the first {QUICK_DOMAINS} domains, {QUICK_FOLDS} folds, once"
+    parser, options, folder = arguments(__doc__, quick, argv)
+    found, left_out = domains(folder, options.quick)
     if not found:
         parser.error(f"no data: {folder} has no file of a domain of Table 1 without missing values")
     results = []
