@@ -166,9 +166,8 @@ def comparison(found: list[DataSet], results: list[Outcomes], learner: str) -> s
         rows.append([data.name, str(len(data.y)), str(ours.folds), *cells])
     n, near = len(verdicts), len(verdicts) - verdicts.count("no")
     count = (
-        f"On {near} of {n} sets ({100 * near / n:.0f} %) the {learner} of ours is within two "
-        f"standard errors of the paper's {RIVALS[learner]}, or better; better by more than that on "
-        f"{verdicts.count('better')}.\n"
+        f"{near} of {n} sets ({100 * near / n:.0f} %) are within two standard errors of the "
+        f"paper's {RIVALS[learner]}, or better; {verdicts.count('better')} better by more.\n"
     )
     title = f"Accuracy in %: {learner}, and {RIVALS[learner]} of the paper"
     return f"{table(title, rows)}\n{count}"
