@@ -15,6 +15,7 @@ from pboost.checks import check_finite
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.matching import match_names
 from pboost.predictor import Predictor
+from pboost.ranked_trees import RankedTrees, rank_tile, rank_trees
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 from pboost.tree import TREE_COLUMNS, Tree, walk_trees
 
@@ -59,6 +60,8 @@ class Forest(Predictor):
     #: The nodes as the kernel reads them, and the greatest number of comparisons in each tree.
     steps: NDArray[np.uint8] = field(init=False, repr=False)
     depth: IntArray = field(init=False, repr=False)
+    #: Shallow trees for many rows at a time.
+    ranked: RankedTrees | None = field(init=False, repr=False)
 
     no_graph: ClassVar[str] = "whose trees, model[i], are models by themselves"
     file_kind: ClassVar[str] = "forest"
@@ -83,6 +86,7 @@ class Forest(Predictor):
         trees = list(self)
         object.__setattr__(self, "steps", freeze(np.concatenate([tree.steps for tree in trees])))
         object.__setattr__(self, "depth", freeze([tree.depth for tree in trees], np.int32))
+        object.__setattr__(self, "ranked", rank_trees(self, self.depth))
 
     def validate(self) -> None:
         """Check where the trees begin; ValueError names the array. Trees check themselves."""
@@ -188,12 +192,14 @@ class Forest(Predictor):
         n, d = values.shape
         value = self.value.reshape(len(self.feature), -1)
         total = np.zeros((n, value.shape[1]))
+        ranked = self.ranked.arrays if self.ranked and n >= forest_walk.MANY else None
 
         def work(start: int, stop: int) -> int:
             tile = np.empty(d * forest_walk.TILE_ROWS)
             return forest_walk.walk_sums(
-                values, self.steps, self.root, self.depth, value, start, stop, tile, total
-            )
+                values, self.steps, self.root, self.depth, value, start, stop, tile, total,
+                ranked, None if ranked is None else rank_tile(d),
+            )  # fmt: skip
 
         cells = n * max(d, len(self))
         with Workers(resolve_threads(None, cells) if is_worth_threads(cells) else 1) as workers:

@@ -4,7 +4,10 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 TILE_ROWS: int
+MANY: int
 
+def use_simd_level(level: int) -> None: ...
+def has_ranks() -> bool: ...
 def walk_leaves(
     X: Array,
     steps: Array,
@@ -25,4 +28,6 @@ def walk_sums(
     stop: int,
     tile: Array,
     total: Array,
+    ranked: tuple[Array, Array, Array, Array, Array, int] | None = None,
+    rank: Array | None = None,
 ) -> int: ...

@@ -6,14 +6,40 @@ compares (int32), and how far beyond the first child the second is (int32). A le
 itself: its threshold is below every number, and its second child one place before the node that
 follows it. Rows go eight together, which hides the time that each waits for its next node.
 
+Shallow trees of many rows are added up on ranks in place of values, see rank_simd.h and
+`pboost.ranked_trees`; the sums are the same, bit for bit.
+
 X has n rows; arrays: root (n_trees + 1,) the first node of each tree, closed by the number of nodes;
 depth (n_trees,) the greatest number of comparisons in each.
 """
+from libc.string cimport memset
+
 from pboost._core._rows cimport Rows, rows_of
 from pboost._core._tile cimport TILE, load_tile
-from pboost._core.types cimport int32_t, uint8_t
+from pboost._core.types cimport int16_t, int32_t, uint8_t
+
+cdef extern from "rank_simd.h":
+    ctypedef struct RankedNode "pboost_ranked_node":
+        int32_t column
+        int32_t edge
+    ctypedef void (*LeafKernel "pboost_leaf_kernel")(
+        const RankedNode*, int, const int16_t*, int16_t*
+    ) noexcept nogil
+    LeafKernel choose_leaf "pboost_choose_leaf"(int level) noexcept nogil
+    void rank_column "pboost_rank_column"(
+        const double* x, const double* edge, int levels, int16_t* rank
+    ) noexcept nogil
+    void add_leaves "pboost_add_leaves"(
+        const double* value, const int16_t* leaf, Py_ssize_t n, Py_ssize_t width, double* total
+    ) noexcept nogil
+
+cdef LeafKernel leaf_kernel = choose_leaf(2)
+
+cdef enum:
+    FEW_ROWS = 24  # fewer in a tile are walked faster than ranked
 
 TILE_ROWS = TILE
+MANY = FEW_ROWS
 
 cdef enum:
     TOGETHER = 8  # rows that walk side by side
@@ -61,6 +87,58 @@ cdef inline void walk_together(
         at[r] = here[r]
 
 
+def use_simd_level(int level):
+    """Choose the variant of the kernel on ranks: 0 none, 1 AVX2, 2 AVX-512 if supported."""
+    global leaf_kernel
+    leaf_kernel = choose_leaf(level)
+
+
+def has_ranks():
+    """Whether there is a kernel on ranks."""
+    return leaf_kernel != NULL
+
+
+# Trees on ranks; the arrays of `RankedTrees`.
+cdef struct Ranked:
+    const double* edge
+    const int32_t* first
+    const int32_t* levels
+    const RankedNode* node
+    const double* value
+    Py_ssize_t d, n_trees, width
+    int depth
+
+
+cdef Ranked read_ranked(
+    const double[::1] edge, const int32_t[::1] first, const int32_t[::1] levels,
+    const int32_t[:, :, ::1] node, const double[:, :, ::1] value, int depth,
+):
+    cdef Ranked t
+    t.edge, t.first, t.levels = &edge[0], &first[0], &levels[0]
+    t.node, t.value = <const RankedNode*>&node[0, 0, 0], &value[0, 0, 0]
+    t.d, t.n_trees, t.width, t.depth = levels.shape[0], node.shape[0], value.shape[2], depth
+    if (node.shape[1] != (1 << depth) - 1 or value.shape[0] != t.n_trees or node.shape[2] != 2
+            or value.shape[1] != 1 << depth or first.shape[0] != t.d):
+        raise ValueError("read_ranked: arrays of different sizes")
+    return t
+
+
+cdef void add_ranked(
+    const Ranked* t, const double* tile, Py_ssize_t n, int16_t* rank, double* total
+) noexcept nogil:
+    """Add the values of the leaves that the n rows of a tile reach, tree after tree."""
+    cdef int16_t[TILE] leaf
+    cdef const double* value = t.value
+    cdef Py_ssize_t i, j
+    for j in range(t.d):
+        if t.levels[j]:
+            rank_column(tile + j * TILE, t.edge + t.first[j], t.levels[j], rank + j * TILE)
+    for i in range(t.n_trees):
+        leaf_kernel(t.node + (i << t.depth) - i, t.depth, rank, leaf)
+        add_leaves(value, leaf, n, t.width, total)
+        value += t.width << t.depth
+
+
 def walk_leaves(
     X, const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth,
     Py_ssize_t start, Py_ssize_t stop, double[::1] tile, int32_t[:, ::1] leaf,
@@ -96,11 +174,13 @@ def walk_leaves(
 def walk_sums(
     X, const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth,
     const double[:, ::1] value, Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[:, ::1] total,
+    ranked=None, int16_t[::1] rank=None,
 ):
     """Add the values of the leaves that rows start..stop-1 of X reach, tree after tree.
 
-    IN value (n_nodes, k); WORK tile (n_features * 64,); INOUT total (n, k). Returns 1, with the
-    sums unfinished, if a value of X is not finite.
+    IN value (n_nodes, k); WORK tile (n_features * 64,); INOUT total (n, k). `ranked`: the arrays of
+    the same trees as `RankedTrees`, with WORK rank (n_features * 64,). Returns 1, with the sums
+    unfinished, if a value of X is not finite.
     """
     cdef Rows rows = rows_of(X)
     cdef Py_ssize_t n_trees = root.shape[0] - 1, i = start, n, g, r, k, t, j, width = value.shape[1]
@@ -108,6 +188,15 @@ def walk_sums(
     cdef const double* leaf
     cdef int32_t[TOGETHER] at
     cdef int bad = 0
+    cdef Ranked on_ranks
+    cdef bint has_ranked = ranked is not None and leaf_kernel != NULL
+    memset(&on_ranks, 0, sizeof(on_ranks))
+    if has_ranked:
+        edge, first, levels, node, leaf_value, levels_of_tree = ranked
+        on_ranks = read_ranked(edge, first, levels, node, leaf_value, levels_of_tree)
+        if (on_ranks.d != rows.d or on_ranks.n_trees != n_trees or on_ranks.width != width
+                or rank is None or rank.shape[0] < rows.d * TILE):
+            raise ValueError("walk_sums: ranked trees of different sizes")
     if (total.shape[0] < stop or total.shape[1] != width or tile.shape[0] < rows.d * TILE
             or depth.shape[0] < n_trees):
         raise ValueError("walk_sums: arrays of different sizes")
@@ -117,6 +206,10 @@ def walk_sums(
             if bad:
                 break
             n = min(TILE, stop - i)
+            if has_ranked and n >= FEW_ROWS:
+                add_ranked(&on_ranks, &tile[0], n, &rank[0], &total[i, 0])
+                i += TILE
+                continue
             for t in range(n_trees):
                 for g in range((n + TOGETHER - 1) // TOGETHER):
                     r = g * TOGETHER

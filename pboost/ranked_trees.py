@@ -1,0 +1,101 @@
+"""Shallow trees for the kernel that compares ranks; see `pboost/_core/rank_simd.h`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import forest_walk
+from pboost.graph import FloatArray, IntArray, freeze
+from pboost.tree import LEAF
+
+#: No rank is above it.
+NO_EDGE = np.iinfo(np.int16).max
+#: Puts a number below 2**15 in both halves of 32 bits.
+TWICE = 2**16 + 1
+#: Depth up to which comparing all nodes of a tree can be faster than a walk.
+MOST_DEPTH = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedTrees:
+    """The trees of a forest, filled up to the same depth, on ranks in place of values.
+
+    Attributes
+    ----------
+    edge : ndarray of float64
+        The thresholds of each column, ascending, filled up with infinity to ``2**levels - 1``.
+    first : ndarray of int32, shape (n_features,)
+        Where those of a column begin.
+    levels : ndarray of int32, shape (n_features,)
+        See `edge`; 0 where nothing is compared.
+    node : ndarray of int32, shape (n_trees, 2**depth - 1, 2)
+        64 times the column, and the number of the threshold among those of the column in both
+        halves of 32 bits; nodes stand in preorder.
+    value : ndarray of float64, shape (n_trees, 2**depth, k)
+        Values of the leaves, from left to right.
+    depth : int
+        Number of comparisons on the way to a leaf.
+    """
+
+    edge: FloatArray
+    first: IntArray
+    levels: IntArray
+    node: IntArray
+    value: FloatArray
+    depth: int
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What the kernel takes."""
+        return self.edge, self.first, self.levels, self.node, self.value, self.depth
+
+
+def rank_trees(forest: Any, depths: IntArray) -> RankedTrees | None:
+    """Return the trees of a `Forest` of these depths, None where a walk is faster."""
+    n_trees, depth = len(depths), int(depths.max())
+    if not 1 <= depth <= MOST_DEPTH or not forest_walk.has_ranks():
+        return None
+    number = np.full(len(forest.feature), NO_EDGE, dtype=np.int32)
+    levels = np.zeros(forest.n_features, dtype=np.int32)
+    first = np.zeros(forest.n_features, dtype=np.int32)
+    edges: list[FloatArray] = []
+    by_column = np.argsort(forest.feature, kind="stable")
+    columns, starts = np.unique(forest.feature[by_column], return_index=True)
+    for column, nodes in zip(columns.tolist(), np.split(by_column, starts[1:]), strict=True):
+        if column == LEAF:
+            continue
+        edge, number[nodes] = np.unique(forest.threshold[nodes], return_inverse=True)
+        if len(edge) > NO_EDGE:
+            return None
+        levels[column] = len(edge).bit_length()
+        first[column] = sum(map(len, edges))
+        padding = np.full((1 << int(levels[column])) - 1 - len(edge), np.inf)
+        edges += [edge, padding]
+    # A node compared costs a fortieth of a step of a walk, a step of a binary search a third.
+    if n_trees * 2**depth / 40 + levels.sum() / 3 > depths.sum():
+        return None
+    node = np.empty((n_trees, (1 << depth) - 1, 2), dtype=np.int32)
+    here = forest.root[:-1, None].astype(np.int64)
+    place = np.zeros(1, dtype=np.int64)
+    for level in range(depth):
+        is_leaf = forest.feature[here] == LEAF
+        node[:, place, 0] = np.where(is_leaf, 0, forest.feature[here] * forest_walk.TILE_ROWS)
+        node[:, place, 1] = number[here] * TWICE
+        # A leaf is carried down to both sides.
+        children = forest.children[here] + forest.root[:-1, None, None]
+        here = np.where(is_leaf[:, :, None], here[:, :, None], children).reshape(n_trees, -1)
+        place = np.column_stack([place + 1, place + (1 << (depth - 1 - level))]).ravel()
+    value = forest.value.reshape(len(forest.feature), -1)[here]
+    return RankedTrees(
+        freeze(np.concatenate(edges)), freeze(first), freeze(levels), freeze(node),
+        freeze(value), depth,
+    )  # fmt: skip
+
+
+def rank_tile(n_features: int) -> NDArray[np.int16]:
+    """Return work space for the ranks of a tile of rows."""
+    return np.empty(n_features * forest_walk.TILE_ROWS, dtype=np.int16)
