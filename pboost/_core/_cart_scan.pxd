@@ -12,11 +12,12 @@ from pboost._core._classes cimport (
     ClassNode, ClassSums, begin, may_cut, move, scan_classes, score_of,
 )
 from pboost._core._cut cimport Limits
+from pboost._core._math cimport Masses, score_many
 from pboost._core._segment cimport first_cut, search_rows
 from pboost._core._squares cimport (
     Moment, SquareNode, may_cut_squares, scan_squares, square_score,
 )
-from pboost._core.types cimport ROW_MASK, int32_t, int64_t, is_tied, uint8_t
+from pboost._core.types cimport MAX_BINS, ROW_MASK, int32_t, int64_t, is_tied, uint8_t
 
 cdef enum:
     FEW_ROWS = 32  # up to here binned rows are sorted instead of counted by bin
@@ -106,6 +107,72 @@ cdef inline Py_ssize_t scan_class_bins(
     return found
 
 
+# Non-empty bins of a column of two classes: what lies up to the upper edge of each.
+cdef struct Edges:
+    Py_ssize_t n
+    double[MAX_BINS] lp
+    double[MAX_BINS] ln
+    double[MAX_BINS] rp
+    double[MAX_BINS] rn
+    double[MAX_BINS] score
+    int32_t[MAX_BINS] bin
+    int32_t[MAX_BINS] count
+
+
+cdef inline void list_edges(
+    const Cart* t, int32_t e, Py_ssize_t f, int64_t* cells, Edges* edges
+) noexcept nogil:
+    """The edges of a node's bins of a column, without a branch on whether a bin is empty."""
+    cdef const int32_t* rows = t.rows + start_of(t, e)
+    cdef const uint8_t* codes = t.codes + f * t.n_columns
+    cdef int64_t* cell
+    cdef int64_t n = t.node_mass[2 * e], p = t.node_mass[2 * e + 1], ln = 0, lp = 0
+    cdef Py_ssize_t i, at = 0
+    cdef int32_t b, row, below = 0
+    for i in range(size_of(t, e)):
+        row = rows[i]
+        cell = cells + 3 * <Py_ssize_t>codes[row]
+        cell[t.label[row]] += t.fixed[row]
+        cell[2] += 1
+    for b in range(t.n_bins[f]):
+        cell = cells + 3 * b
+        ln += cell[0]
+        lp += cell[1]
+        below += <int32_t>cell[2]
+        edges.ln[at], edges.lp[at] = <double>ln, <double>lp
+        edges.rn[at], edges.rp[at] = <double>(n - ln), <double>(p - lp)
+        edges.bin[at], edges.count[at] = b, below
+        at += cell[2] != 0
+        cell[0] = cell[1] = cell[2] = 0
+    edges.n = at
+
+
+cdef inline Py_ssize_t scan_two_bins(
+    const Cart* t, int32_t e, Py_ssize_t f, double limit, double* best, int64_t* work
+) noexcept nogil:
+    cdef Edges edges
+    cdef Masses masses
+    cdef Py_ssize_t first = 0, last, i, n = size_of(t, e)
+    cdef double least = best[0]
+    list_edges(t, e, f, work + 4 * t.n_classes, &edges)
+    # Cuts with mass, and rows enough, on both sides.
+    while first < edges.n and (edges.ln[first] + edges.lp[first] <= 0.0
+                               or edges.count[first] < t.min_count):
+        first += 1
+    last = edges.n
+    while last > first and (edges.rn[last - 1] + edges.rp[last - 1] <= 0.0
+                            or n - edges.count[last - 1] < t.min_count):
+        last -= 1
+    masses.lp, masses.ln, masses.rp, masses.rn = edges.lp, edges.ln, edges.rp, edges.rn
+    score_many(t.criterion, &masses, first, first, last - first, edges.score)
+    for i in range(last - first):
+        if edges.score[i] <= limit:
+            return edges.bin[first + i]
+        least = min(least, edges.score[i])
+    best[0] = least
+    return -1
+
+
 cdef inline Py_ssize_t scan_square_bins(
     const Cart* t, int32_t e, Py_ssize_t f, double limit, double* best, int64_t* work
 ) noexcept nogil:
@@ -150,6 +217,8 @@ cdef inline Py_ssize_t scan_column(
         return scan_few(t, e, f, limit, best, work)
     if t.squares:
         return scan_square_bins(t, e, f, limit, best, work)
+    if t.n_classes == 2:
+        return scan_two_bins(t, e, f, limit, best, work)
     return scan_class_bins(t, e, f, limit, best, work)
 
 
