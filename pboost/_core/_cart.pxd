@@ -35,6 +35,12 @@ cdef enum:
 cdef enum:
     MOST_SCALE = 400
 
+# The first cut of a node within the limit of its least score, and the masses below it.
+cdef struct Found:
+    double score
+    int32_t node, feature, place
+    int64_t[2] below
+
 cdef struct Cart:
     int32_t* order
     const uint8_t* codes

@@ -6,10 +6,10 @@
 from libc.math cimport INFINITY
 
 from pboost._core._cart cimport (
-    Cart, class_node, size_of, square_node, start_of, two_classes,
+    Cart, Found, class_node, size_of, square_node, start_of, two_classes,
 )
 from pboost._core._classes cimport (
-    ClassNode, ClassSums, begin, may_cut, move, scan_classes, score_of,
+    ClassNode, ClassSums, begin, class_score_limit, may_cut, move, scan_classes, score_of,
 )
 from pboost._core._cut cimport Limits
 from pboost._core._math cimport Masses, score_many
@@ -110,6 +110,8 @@ cdef inline Py_ssize_t scan_class_bins(
 # Non-empty bins of a column of two classes: what lies up to the upper edge of each.
 cdef struct Edges:
     Py_ssize_t n
+    int64_t[MAX_BINS] p
+    int64_t[MAX_BINS] n_mass
     double[MAX_BINS] lp
     double[MAX_BINS] ln
     double[MAX_BINS] rp
@@ -126,7 +128,7 @@ cdef inline void list_edges(
     cdef const int32_t* rows = t.rows + start_of(t, e)
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef int64_t* cell
-    cdef int64_t n = t.node_mass[2 * e], p = t.node_mass[2 * e + 1], ln = 0, lp = 0
+    cdef int64_t ln = 0, lp = 0
     cdef Py_ssize_t i, at = 0
     cdef int32_t b, row, below = 0
     for i in range(size_of(t, e)):
@@ -139,38 +141,50 @@ cdef inline void list_edges(
         ln += cell[0]
         lp += cell[1]
         below += <int32_t>cell[2]
-        edges.ln[at], edges.lp[at] = <double>ln, <double>lp
-        edges.rn[at], edges.rp[at] = <double>(n - ln), <double>(p - lp)
-        edges.bin[at], edges.count[at] = b, below
+        edges.n_mass[at], edges.p[at], edges.bin[at], edges.count[at] = ln, lp, b, below
         at += cell[2] != 0
         cell[0] = cell[1] = cell[2] = 0
     edges.n = at
 
 
 cdef inline Py_ssize_t scan_two_bins(
-    const Cart* t, int32_t e, Py_ssize_t f, double limit, double* best, int64_t* work
+    const Cart* t, int32_t e, Py_ssize_t f, double limit, double* best, int64_t* work, Found* kept
 ) noexcept nogil:
     cdef Edges edges
     cdef Masses masses
-    cdef Py_ssize_t first = 0, last, i, n = size_of(t, e)
+    cdef ClassNode at = class_node(t, e, work)
+    cdef Py_ssize_t first = 0, last, i
     cdef double least = best[0]
     list_edges(t, e, f, work + 4 * t.n_classes, &edges)
     # Cuts with mass, and rows enough, on both sides.
-    while first < edges.n and (edges.ln[first] + edges.lp[first] <= 0.0
-                               or edges.count[first] < t.min_count):
+    while first < edges.n and (edges.n_mass[first] + edges.p[first] <= 0
+                               or edges.count[first] < at.min_count):
         first += 1
     last = edges.n
-    while last > first and (edges.rn[last - 1] + edges.rp[last - 1] <= 0.0
-                            or n - edges.count[last - 1] < t.min_count):
+    while last > first and (edges.n_mass[last - 1] + edges.p[last - 1] >= at.total
+                            or at.n - edges.count[last - 1] < at.min_count):
         last -= 1
+    for i in range(first, last):
+        edges.ln[i], edges.lp[i] = <double>edges.n_mass[i], <double>edges.p[i]
+        edges.rn[i] = <double>(at.mass[0] - edges.n_mass[i])
+        edges.rp[i] = <double>(at.mass[1] - edges.p[i])
     masses.lp, masses.ln, masses.rp, masses.rn = edges.lp, edges.ln, edges.rp, edges.rn
-    score_many(t.criterion, &masses, first, first, last - first, edges.score)
-    for i in range(last - first):
-        if edges.score[i] <= limit:
-            return edges.bin[first + i]
-        least = min(least, edges.score[i])
-    best[0] = least
-    return -1
+    score_many(t.criterion, &masses, first, first, last - first, &edges.score[first])
+    if limit == -INFINITY:
+        for i in range(first, last):
+            least = min(least, edges.score[i])
+        best[0] = least
+        if kept == NULL or least >= kept.score:
+            return -1
+        limit = class_score_limit(&at, least)
+    while first < last and edges.score[first] > limit:
+        first += 1
+    if first == last:
+        return -1
+    if kept != NULL:
+        kept.score, kept.node, kept.feature, kept.place = least, e, <int32_t>f, edges.bin[first]
+        kept.below[0], kept.below[1] = edges.n_mass[first], edges.p[first]
+    return edges.bin[first]
 
 
 cdef inline Py_ssize_t scan_square_bins(
@@ -209,8 +223,9 @@ cdef inline Py_ssize_t scan_square_bins(
 
 cdef inline Py_ssize_t scan_column(
     const Cart* t, int32_t e, Py_ssize_t f, double limit, double found, double* best,
-    int64_t* work,
+    int64_t* work, Found* kept,
 ) noexcept nogil:
+    """`kept`, where it is not NULL, may be told the first cut within the limit of the least score."""
     if t.exact:
         return scan_order(t, e, t.order + f * t.n + start_of(t, e), limit, found, best, work)
     if size_of(t, e) <= FEW_ROWS:
@@ -218,7 +233,7 @@ cdef inline Py_ssize_t scan_column(
     if t.squares:
         return scan_square_bins(t, e, f, limit, best, work)
     if t.n_classes == 2:
-        return scan_two_bins(t, e, f, limit, best, work)
+        return scan_two_bins(t, e, f, limit, best, work, kept)
     return scan_class_bins(t, e, f, limit, best, work)
 
 

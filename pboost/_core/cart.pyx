@@ -15,7 +15,7 @@ from libc.stdint cimport uintptr_t
 
 from pboost._core._bins cimport partition_rows
 from pboost._core._cart cimport (
-    ALL_LEAVES, AT, CHILD, CHOOSE, Cart, DEPTH, DONE, FEATURE, FRESH, HIGH, KEY, LARGE_PARTITION,
+    ALL_LEAVES, AT, CHILD, CHOOSE, Cart, DEPTH, DONE, FEATURE, FRESH, Found, HIGH, KEY, LARGE_PARTITION,
     LARGE_SEARCH, LEAVES, LIMIT, LISTED, LOW, NODES, NODE_INTS, NODE_REALS, OPEN, OPENED, PARTITION, PAUSED,
     PHASE, PICK, PICKED, SCALE, SEARCH, SHIFT, SPLIT, START, STOP, can_split, class_node, draw_from,
     heap_of, measure_classes, measure_squares, size_of, square_node, start_of, stream, unit_of,
@@ -93,14 +93,16 @@ cdef Py_ssize_t draw_columns(const Cart* t, int32_t e) noexcept nogil:
 
 
 cdef void search_columns(
-    const Cart* t, int32_t e, Py_ssize_t first, Py_ssize_t last, int64_t* work
+    const Cart* t, int32_t e, Py_ssize_t first, Py_ssize_t last, int64_t* work, Found* kept
 ) noexcept nogil:
-    """Least scores of the columns picked first..last-1."""
+    """Least scores of the columns picked first..last-1. `kept`: as of `scan_column`, or NULL."""
     cdef double found = INFINITY
     cdef Py_ssize_t i
+    if kept != NULL:
+        kept.node, kept.score = -1, INFINITY
     for i in range(first, last):
         t.best[i] = INFINITY
-        scan_column(t, e, t.picked[i], -INFINITY, found, &t.best[i], work)
+        scan_column(t, e, t.picked[i], -INFINITY, found, &t.best[i], work, kept)
         found = min(found, t.best[i])
 
 
@@ -151,19 +153,33 @@ cdef void mass_below(
             mass[t.label[row]] += t.fixed[row]
 
 
-cdef void set_key(Cart* t, int32_t e) noexcept nogil:
+cdef Py_ssize_t cut_of(
+    const Cart* t, int32_t e, const Found* kept, int64_t* below
+) noexcept nogil:
+    """Where the node is cut that `choose` has been at. OUT below: masses below the cut."""
+    cdef Py_ssize_t f = t.node_int[NODE_INTS * e + FEATURE], place
+    cdef double ignored = INFINITY
+    if kept.node == e and kept.feature == f:
+        below[0], below[1] = kept.below[0], kept.below[1]
+        return kept.place
+    place = scan_column(
+        t, e, f, t.node_real[NODE_REALS * e + LIMIT], INFINITY, &ignored, t.work, NULL)
+    mass_below(t, e, f, place, below)
+    return place
+
+
+cdef void set_key(Cart* t, int32_t e, const Found* kept) noexcept nogil:
     """By how much the split chosen lowers the impurity. The masses of its sides are put where
     those of the next children will be."""
     cdef double* real = t.node_real + NODE_REALS * e
-    cdef Py_ssize_t k = width(t), f = t.node_int[NODE_INTS * e + FEATURE], place
+    cdef Py_ssize_t k = width(t)
     cdef int64_t* mass = t.node_mass + k * e
     cdef int64_t* below = t.node_mass + k * t.counter[NODES]
     cdef int64_t* above = below + k
     cdef SquareNode squares
-    cdef double ignored = INFINITY, before, after
+    cdef double before, after
     cdef int j
-    place = scan_column(t, e, f, real[LIMIT], INFINITY, &ignored, t.work)
-    mass_below(t, e, f, place, below)
+    cut_of(t, e, kept, below)
     if t.squares:
         squares = square_node(t, e)
         after = square_score(&squares, <Moment*>below)
@@ -197,7 +213,7 @@ cdef void add_child(
         measure_classes(t, e)
 
 
-cdef bint split_node(Cart* t, int32_t e) noexcept nogil:
+cdef bint split_node(Cart* t, int32_t e, const Found* kept) noexcept nogil:
     """Split a node where `choose` has been; whether its sorted columns must be partitioned."""
     cdef int32_t* node = t.node_int + NODE_INTS * e
     cdef Py_ssize_t k = width(t), f = node[FEATURE], start = node[START], n = size_of(t, e)
@@ -205,9 +221,7 @@ cdef bint split_node(Cart* t, int32_t e) noexcept nogil:
     cdef int32_t first = <int32_t>t.counter[NODES]
     cdef const int32_t* order = t.order + f * t.n + start
     cdef int64_t* below = t.node_mass + k * first
-    cdef double ignored = INFINITY
-    place = scan_column(t, e, f, t.node_real[NODE_REALS * e + LIMIT], INFINITY, &ignored, t.work)
-    mass_below(t, e, f, place, below)
+    place = cut_of(t, e, kept, below)
     for i in range(k):
         below[k + i] = t.node_mass[k * e + i] - below[i]
     if t.exact:
@@ -293,6 +307,8 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
     cdef Py_ssize_t done = 0, size
     cdef int64_t* phase = &t.counter[PHASE]
     cdef int32_t e, status = DONE
+    cdef Found kept
+    kept.node = -1
     with nogil:
         while True:
             if done >= cells:
@@ -313,18 +329,18 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
                 if size > large:
                     status = LARGE_SEARCH
                     break
-                search_columns(&t, e, 0, t.counter[PICKED], t.work)
+                search_columns(&t, e, 0, t.counter[PICKED], t.work, &kept)
                 done += size
             elif phase[0] == CHOOSE:
                 phase[0] = PICK
                 if choose(&t, e, t.counter[PICKED]):
                     if t.best_first:
-                        set_key(&t, e)
+                        set_key(&t, e, &kept)
                         push(&heap, e)
                     else:
                         phase[0] = SPLIT
             elif phase[0] == SPLIT:
-                phase[0] = PARTITION if split_node(&t, e) else OPENED
+                phase[0] = PARTITION if split_node(&t, e, &kept) else OPENED
                 done += size_of(&t, e)
             elif phase[0] == PARTITION:
                 phase[0] = OPENED
@@ -344,7 +360,7 @@ def search_pending(arrays, Py_ssize_t first, Py_ssize_t last, int64_t[::1] work)
     """Search a range of the columns picked at the pending node; WORK work (work_size,)."""
     cdef Cart t = read_cart(arrays)
     with nogil:
-        search_columns(&t, <int32_t>t.counter[AT], first, last, &work[0])
+        search_columns(&t, <int32_t>t.counter[AT], first, last, &work[0], NULL)
 
 
 def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] spare):
