@@ -54,6 +54,7 @@ cdef struct Cart:
     uint8_t* side
     int32_t* spare
     int64_t* work
+    int64_t* packed
     double* best
     int32_t* picked
     int32_t* node_int

@@ -21,7 +21,7 @@ from pboost._core._cart cimport (
     heap_of, measure_classes, measure_squares, size_of, square_node, start_of, stream, unit_of,
     width,
 )
-from pboost._core._cart_scan cimport is_constant, scan_column
+from pboost._core._cart_scan cimport is_constant, pack_rows, scan_column
 from pboost._core._classes cimport ClassNode, class_score_limit, total_impurity
 from pboost._core._heap cimport Heap, pop, push, rounded
 from pboost._core._segment cimport partition_segment
@@ -56,6 +56,7 @@ cdef Cart read_cart(arrays):
     t.side = <uint8_t*>address(arrays.side)
     t.spare = <int32_t*>address(arrays.spare)
     t.work = <int64_t*>address(arrays.work)
+    t.packed = <int64_t*>address(arrays.packed)
     t.best = <double*>address(arrays.best)
     t.picked = <int32_t*>address(arrays.picked)
     t.node_int = <int32_t*>address(arrays.node_int)
@@ -162,6 +163,7 @@ cdef Py_ssize_t cut_of(
     if kept.node == e and kept.feature == f:
         below[0], below[1] = kept.below[0], kept.below[1]
         return kept.place
+    pack_rows(t, e)
     place = scan_column(
         t, e, f, t.node_real[NODE_REALS * e + LIMIT], INFINITY, &ignored, t.work, NULL)
     mass_below(t, e, f, place, below)
@@ -326,6 +328,7 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
             if phase[0] == SEARCH:
                 t.counter[PICKED] = draw_columns(&t, e)
                 phase[0] = CHOOSE
+                pack_rows(&t, e)
                 if size > large:
                     status = LARGE_SEARCH
                     break
