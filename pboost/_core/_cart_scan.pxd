@@ -137,22 +137,23 @@ cdef inline void list_edges(
     """The edges of a node's bins of a column, without a branch on whether a bin is empty."""
     cdef const int32_t* rows = t.rows + start_of(t, e)
     cdef const uint8_t* codes = t.codes + f * t.n_columns
-    cdef int64_t* cell
+    cdef const int64_t* packed = t.packed
+    cdef int64_t* count = cells + 2 * MAX_BINS
     cdef int64_t ln = 0, lp = 0
     cdef Py_ssize_t i, at = 0
-    cdef int32_t b, below = 0
+    cdef int32_t b, below = 0 if t.min_count > 1 else 1
     for i in range(size_of(t, e)):
-        cell = cells + 3 * <Py_ssize_t>codes[rows[i]]
-        cell[t.packed[i] & 1] += t.packed[i] >> 1
-        cell[2] += 1
+        cells[2 * <Py_ssize_t>codes[rows[i]] + (packed[i] & 1)] += packed[i] >> 1
+    if t.min_count > 1:  # else a side with mass has rows enough
+        for i in range(size_of(t, e)):
+            count[codes[rows[i]]] += 1
     for b in range(t.n_bins[f]):
-        cell = cells + 3 * b
-        ln += cell[0]
-        lp += cell[1]
-        below += <int32_t>cell[2]
+        ln += cells[2 * b]
+        lp += cells[2 * b + 1]
+        below += <int32_t>count[b]
         edges.n_mass[at], edges.p[at], edges.bin[at], edges.count[at] = ln, lp, b, below
-        at += cell[2] != 0
-        cell[0] = cell[1] = cell[2] = 0
+        at += (cells[2 * b] | cells[2 * b + 1] | count[b]) != 0
+        cells[2 * b] = cells[2 * b + 1] = count[b] = 0
     edges.n = at
 
 
