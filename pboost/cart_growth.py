@@ -84,7 +84,7 @@ class CartArrays:
         self.side = np.empty(n if data.exact else 0, dtype=np.uint8)
         self.spare = np.empty(n, dtype=np.int32)
         self.work = np.zeros(cart.work_size(j), dtype=np.int64)
-        self.packed = np.empty(n if j == 2 and not data.exact else 0, dtype=np.int64)
+        self.packed = np.empty(0 if data.exact else n * (2 if squares else j == 2), dtype=np.int64)
         self.best = np.empty(d)
         self.picked = np.arange(d, dtype=np.int32)
         # Pages of these that are never written are never taken from the system. Two nodes more:

@@ -15,7 +15,7 @@ from pboost._core._cut cimport Limits
 from pboost._core._math cimport Masses, score_many
 from pboost._core._segment cimport first_cut, search_rows
 from pboost._core._squares cimport (
-    Moment, SquareNode, may_cut_squares, scan_squares, square_score,
+    Moment, SquareNode, scan_squares, square_score,
 )
 from pboost._core.types cimport MAX_BINS, ROW_MASK, int32_t, int64_t, is_tied, uint8_t
 
@@ -108,127 +108,133 @@ cdef inline Py_ssize_t scan_class_bins(
 
 
 cdef inline void pack_rows(const Cart* t, int32_t e) noexcept nogil:
-    """Weights and classes of a node's rows, in their order: they are read for each column."""
+    """Gather what the search of every binned column reads of a node's rows."""
     cdef const int32_t* rows = t.rows + start_of(t, e)
+    cdef Moment* moment = <Moment*>t.packed
     cdef Py_ssize_t i, n = size_of(t, e)
-    if t.exact or t.squares or t.n_classes != 2 or n <= FEW_ROWS:
+    if t.exact or n <= FEW_ROWS:
         return
-    for i in range(n):
-        t.packed[i] = 2 * t.fixed[rows[i]] + t.label[rows[i]]
+    if t.squares:
+        for i in range(n):
+            moment[i] = t.moment[rows[i]]
+    elif t.n_classes == 2:
+        for i in range(n):
+            t.packed[i] = 2 * t.fixed[rows[i]] + t.label[rows[i]]
 
 
-# Non-empty bins of a column of two classes: what lies up to the upper edge of each.
+# The upper edges of the bins of a column that are not empty, of two classes or of squares: the sums
+# of the two masses up to each, and the number of rows if it matters. Legal cuts are first..last-1.
 cdef struct Edges:
-    Py_ssize_t n
-    int64_t[MAX_BINS] p
-    int64_t[MAX_BINS] n_mass
-    double[MAX_BINS] lp
-    double[MAX_BINS] ln
-    double[MAX_BINS] rp
-    double[MAX_BINS] rn
-    double[MAX_BINS] score
+    Py_ssize_t first, last
+    int64_t[MAX_BINS] one
+    int64_t[MAX_BINS] two
     int32_t[MAX_BINS] bin
     int32_t[MAX_BINS] count
+    double[MAX_BINS] score
 
 
 cdef inline void list_edges(
     const Cart* t, int32_t e, Py_ssize_t f, int64_t* cells, Edges* edges
 ) noexcept nogil:
-    """The edges of a node's bins of a column, without a branch on whether a bin is empty."""
+    """Without a branch on whether a bin is empty. Makes the bins 0 again."""
     cdef const int32_t* rows = t.rows + start_of(t, e)
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef const int64_t* packed = t.packed
     cdef int64_t* count = cells + 2 * MAX_BINS
-    cdef int64_t ln = 0, lp = 0
-    cdef Py_ssize_t i, at = 0
+    cdef int64_t one = 0, two = 0
+    cdef Py_ssize_t i, at = 0, n = size_of(t, e)
     cdef int32_t b, below = 0 if t.min_count > 1 else 1
-    for i in range(size_of(t, e)):
-        cells[2 * <Py_ssize_t>codes[rows[i]] + (packed[i] & 1)] += packed[i] >> 1
+    if t.squares:
+        for i in range(n):
+            b = 2 * <int32_t>codes[rows[i]]
+            cells[b] += packed[2 * i]
+            cells[b + 1] += packed[2 * i + 1]
+    else:
+        for i in range(n):
+            cells[2 * <Py_ssize_t>codes[rows[i]] + (packed[i] & 1)] += packed[i] >> 1
     if t.min_count > 1:  # else a side with mass has rows enough
-        for i in range(size_of(t, e)):
+        for i in range(n):
             count[codes[rows[i]]] += 1
     for b in range(t.n_bins[f]):
-        ln += cells[2 * b]
-        lp += cells[2 * b + 1]
+        one += cells[2 * b]
+        two += cells[2 * b + 1]
         below += <int32_t>count[b]
-        edges.n_mass[at], edges.p[at], edges.bin[at], edges.count[at] = ln, lp, b, below
+        edges.one[at], edges.two[at], edges.bin[at], edges.count[at] = one, two, b, below
         at += (cells[2 * b] | cells[2 * b + 1] | count[b]) != 0
         cells[2 * b] = cells[2 * b + 1] = count[b] = 0
-    edges.n = at
+    edges.last = at
 
 
-cdef inline Py_ssize_t scan_two_bins(
+cdef inline void find_legal(Edges* edges, const Cart* t, int32_t e) noexcept nogil:
+    """Leave out the edges with too little on a side."""
+    cdef const int64_t* mass = t.node_mass + 2 * e
+    cdef int64_t two = 0 if t.squares else 1  # whether the second mass is one of weight
+    cdef int64_t total = mass[0] + two * mass[1]
+    cdef Py_ssize_t i = 0, n = size_of(t, e), last = edges.last
+    while i < last and (edges.one[i] + two * edges.two[i] <= 0 or edges.count[i] < t.min_count):
+        i += 1
+    while last > i and (edges.one[last - 1] + two * edges.two[last - 1] >= total
+                        or n - edges.count[last - 1] < t.min_count):
+        last -= 1
+    edges.first, edges.last = i, last
+
+
+cdef inline double score_classes(const Cart* t, int32_t e, Edges* edges, double least) noexcept nogil:
+    """Scores of two classes; the least of them and `least`."""
+    cdef double[4][MAX_BINS] mass
+    cdef Masses masses
+    cdef int64_t n = t.node_mass[2 * e], p = t.node_mass[2 * e + 1]
+    cdef Py_ssize_t i, first = edges.first
+    masses.lp, masses.ln, masses.rp, masses.rn = mass[0], mass[1], mass[2], mass[3]
+    for i in range(first, edges.last):
+        masses.ln[i], masses.rn[i] = <double>edges.one[i], <double>(n - edges.one[i])
+        masses.lp[i], masses.rp[i] = <double>edges.two[i], <double>(p - edges.two[i])
+    score_many(t.criterion, &masses, first, first, edges.last - first, edges.score + first)
+    for i in range(first, edges.last):
+        least = min(least, edges.score[i])
+    return least
+
+
+cdef inline double score_squares(const SquareNode* at, Edges* edges, double least) noexcept nogil:
+    cdef Moment left
+    cdef Py_ssize_t i
+    for i in range(edges.first, edges.last):
+        left.w, left.v = edges.one[i], edges.two[i]
+        edges.score[i] = square_score(at, &left)
+        least = min(least, edges.score[i])
+    return least
+
+
+cdef inline Py_ssize_t scan_edges(
     const Cart* t, int32_t e, Py_ssize_t f, double limit, double* best, int64_t* work, Found* kept
 ) noexcept nogil:
+    """A binned column of two classes, or of squares, where `pack_rows` has been."""
     cdef Edges edges
-    cdef Masses masses
-    cdef ClassNode at = class_node(t, e, work)
-    cdef Py_ssize_t first = 0, last, i
-    cdef double least = best[0]
+    cdef ClassNode classes
+    cdef SquareNode squares
+    cdef Py_ssize_t i
     list_edges(t, e, f, work + 4 * t.n_classes, &edges)
-    # Cuts with mass, and rows enough, on both sides.
-    while first < edges.n and (edges.n_mass[first] + edges.p[first] <= 0
-                               or edges.count[first] < at.min_count):
-        first += 1
-    last = edges.n
-    while last > first and (edges.n_mass[last - 1] + edges.p[last - 1] >= at.total
-                            or at.n - edges.count[last - 1] < at.min_count):
-        last -= 1
-    for i in range(first, last):
-        edges.ln[i], edges.lp[i] = <double>edges.n_mass[i], <double>edges.p[i]
-        edges.rn[i] = <double>(at.mass[0] - edges.n_mass[i])
-        edges.rp[i] = <double>(at.mass[1] - edges.p[i])
-    masses.lp, masses.ln, masses.rp, masses.rn = edges.lp, edges.ln, edges.rp, edges.rn
-    score_many(t.criterion, &masses, first, first, last - first, &edges.score[first])
+    find_legal(&edges, t, e)
+    if t.squares:
+        squares = square_node(t, e)
+        best[0] = score_squares(&squares, &edges, best[0])
+    else:
+        classes = class_node(t, e, work)
+        best[0] = score_classes(t, e, &edges, best[0])
     if limit == -INFINITY:
-        for i in range(first, last):
-            least = min(least, edges.score[i])
-        best[0] = least
-        if kept == NULL or least >= kept.score:
+        if kept == NULL or best[0] >= kept.score:
             return -1
-        limit = class_score_limit(&at, least)
-    while first < last and edges.score[first] > limit:
-        first += 1
-    if first == last:
+        kept.score = best[0]
+        limit = best[0] + squares.tie if t.squares else class_score_limit(&classes, best[0])
+    i = edges.first
+    while i < edges.last and edges.score[i] > limit:
+        i += 1
+    if i == edges.last:
         return -1
     if kept != NULL:
-        kept.score, kept.node, kept.feature, kept.place = least, e, <int32_t>f, edges.bin[first]
-        kept.below[0], kept.below[1] = edges.n_mass[first], edges.p[first]
-    return edges.bin[first]
-
-
-cdef inline Py_ssize_t scan_square_bins(
-    const Cart* t, int32_t e, Py_ssize_t f, double limit, double* best, int64_t* work
-) noexcept nogil:
-    cdef SquareNode at = square_node(t, e)
-    cdef int64_t* cell
-    cdef const int32_t* rows = t.rows + start_of(t, e)
-    cdef const uint8_t* codes = t.codes + f * t.n_columns
-    cdef int b
-    cdef Moment left
-    cdef Py_ssize_t i, below = 0, found = -1
-    cdef double here
-    for i in range(at.n):
-        b = codes[rows[i]]
-        cell = work + 3 * b
-        cell[0] += t.moment[rows[i]].w
-        cell[1] += t.moment[rows[i]].v
-        cell[2] += 1
-    left.w = left.v = 0
-    for b in range(t.n_bins[f]):
-        cell = work + 3 * b
-        if cell[2] == 0:
-            continue
-        left.w += cell[0]
-        left.v += cell[1]
-        below += cell[2]
-        cell[0] = cell[1] = cell[2] = 0
-        if found < 0 and may_cut_squares(&at, &left, below):
-            here = square_score(&at, &left)
-            best[0] = min(best[0], here)
-            if here <= limit:
-                found = b
-    return found
+        kept.node, kept.feature, kept.place = e, <int32_t>f, edges.bin[i]
+        kept.below[0], kept.below[1] = edges.one[i], edges.two[i]
+    return edges.bin[i]
 
 
 cdef inline Py_ssize_t scan_column(
@@ -240,10 +246,8 @@ cdef inline Py_ssize_t scan_column(
         return scan_order(t, e, t.order + f * t.n + start_of(t, e), limit, found, best, work)
     if size_of(t, e) <= FEW_ROWS:
         return scan_few(t, e, f, limit, best, work)
-    if t.squares:
-        return scan_square_bins(t, e, f, limit, best, work)
-    if t.n_classes == 2:
-        return scan_two_bins(t, e, f, limit, best, work, kept)
+    if t.squares or t.n_classes == 2:
+        return scan_edges(t, e, f, limit, best, work, kept)
     return scan_class_bins(t, e, f, limit, best, work)
 
 
