@@ -17,10 +17,12 @@ from pboost._core._segment cimport first_cut, search_rows
 from pboost._core._squares cimport (
     Moment, SquareNode, scan_squares, square_score,
 )
-from pboost._core.types cimport MAX_BINS, ROW_MASK, int32_t, int64_t, is_tied, uint8_t
+from pboost._core.types cimport MAX_BINS, ROW_MASK, int16_t, int32_t, int64_t, is_tied, uint8_t
 
 cdef enum:
     FEW_ROWS = 32  # up to here binned rows are sorted instead of counted by bin
+cdef enum:
+    LAST_KEY = 0x7FFF
 
 
 cdef inline Py_ssize_t scan_order(
@@ -112,7 +114,7 @@ cdef inline void pack_rows(const Cart* t, int32_t e) noexcept nogil:
     cdef const int32_t* rows = t.rows + start_of(t, e)
     cdef Moment* moment = <Moment*>t.packed
     cdef Py_ssize_t i, n = size_of(t, e)
-    if t.exact or n <= FEW_ROWS:
+    if t.exact:
         return
     if t.squares:
         for i in range(n):
@@ -165,6 +167,40 @@ cdef inline void list_edges(
     edges.last = at
 
 
+cdef inline void list_few(const Cart* t, int32_t e, Py_ssize_t f, Edges* edges) noexcept nogil:
+    """As `list_edges`, for at most FEW_ROWS rows, which are sorted: each counts those before it."""
+    cdef const int32_t* rows = t.rows + start_of(t, e)
+    cdef const uint8_t* codes = t.codes + f * t.n_columns
+    cdef const int64_t* packed = t.packed
+    cdef int16_t[FEW_ROWS] key
+    cdef int16_t[FEW_ROWS + 1] sorted
+    cdef int64_t one = 0, two = 0
+    cdef Py_ssize_t i, k, at = 0, n = size_of(t, e), padded = (n + 7) & ~<Py_ssize_t>7
+    cdef int16_t place
+    for i in range(n):
+        key[i] = <int16_t>(codes[rows[i]] * FEW_ROWS + i)
+    for i in range(n, padded):
+        key[i] = LAST_KEY
+    for i in range(n):
+        place = 0
+        for k in range(padded):
+            place += key[k] < key[i]
+        sorted[place] = key[i]
+    sorted[n] = LAST_KEY
+    for k in range(n):
+        i = sorted[k] & (FEW_ROWS - 1)
+        if t.squares:
+            one += packed[2 * i]
+            two += packed[2 * i + 1]
+        else:
+            one += (packed[i] >> 1) & ((packed[i] & 1) - 1)
+            two += (packed[i] >> 1) & -(packed[i] & 1)
+        edges.one[at], edges.two[at] = one, two
+        edges.bin[at], edges.count[at] = sorted[k] // FEW_ROWS, <int32_t>(k + 1)
+        at += sorted[k] // FEW_ROWS != sorted[k + 1] // FEW_ROWS
+    edges.last = at
+
+
 cdef inline void find_legal(Edges* edges, const Cart* t, int32_t e) noexcept nogil:
     """Leave out the edges with too little on a side."""
     cdef const int64_t* mass = t.node_mass + 2 * e
@@ -213,7 +249,10 @@ cdef inline Py_ssize_t scan_edges(
     cdef ClassNode classes
     cdef SquareNode squares
     cdef Py_ssize_t i
-    list_edges(t, e, f, work + 4 * t.n_classes, &edges)
+    if size_of(t, e) <= FEW_ROWS:
+        list_few(t, e, f, &edges)
+    else:
+        list_edges(t, e, f, work + 4 * t.n_classes, &edges)
     find_legal(&edges, t, e)
     if t.squares:
         squares = square_node(t, e)
@@ -244,10 +283,10 @@ cdef inline Py_ssize_t scan_column(
     """`kept`, where it is not NULL, may be told the first cut within the limit of the least score."""
     if t.exact:
         return scan_order(t, e, t.order + f * t.n + start_of(t, e), limit, found, best, work)
-    if size_of(t, e) <= FEW_ROWS:
-        return scan_few(t, e, f, limit, best, work)
     if t.squares or t.n_classes == 2:
         return scan_edges(t, e, f, limit, best, work, kept)
+    if size_of(t, e) <= FEW_ROWS:
+        return scan_few(t, e, f, limit, best, work)
     return scan_class_bins(t, e, f, limit, best, work)
 
 
