@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import pboost as pb
+from pboost import ranked_trees
+from pboost._core import forest_walk
 
 
 def problem(n=300, d=5, seed=0):
@@ -230,3 +232,54 @@ def test_bad_types_and_targets():
         pb.predict_proba(forest, X)
     with pytest.raises(IndexError, match="tree: "):
         forest[2]
+
+
+def ranked_problem(kind, depth, n=3000, d=4):
+    r = np.random.default_rng(depth)
+    X = r.normal(size=(n, d)).round(2)
+    score = X.sum(axis=1) + r.normal(size=n)
+    if kind == "regression":
+        return X, score
+    return X, score > 0 if kind == "two" else np.digitize(score, [-1, 1])
+
+
+@pytest.mark.parametrize("kind", ["two", "three", "regression"])
+@pytest.mark.parametrize("depth", range(1, 9))
+def test_sums_on_ranks_are_those_of_the_walk(kind, depth):
+    X, y = ranked_problem(kind, depth)
+    task = "regression" if kind == "regression" else "classification"
+    options = {"task": task, "members": 40, "max_depth": depth, "rng": 0}
+    forest = pb.fit_forest(X, y, features_per_split=None, search="binned", max_bins=8, **options)
+    assert (forest.ranked is not None) == forest_walk.has_ranks()
+    # Values at thresholds, and on either side of them; the last tile is not full.
+    cuts = np.resize(forest.threshold[forest.feature >= 0], X.shape)
+    rows = np.vstack([X, cuts, np.nextafter(cuts, np.inf), np.nextafter(cuts, -np.inf)])[:-7]
+    total = sum(tree.value[tree.nodes_of(rows)] for tree in forest)
+    try:
+        for level in range(3):
+            forest_walk.use_simd_level(level)
+            assert np.array_equal(forest.total(rows), total.reshape(len(rows), -1))
+            assert np.array_equal(forest.total(rows[:40]), total[:40].reshape(40, -1))
+    finally:
+        forest_walk.use_simd_level(2)
+
+
+def test_ranks_are_not_used_where_a_walk_is_faster_or_they_do_not_fit(monkeypatch):
+    X, y = problem()
+    assert pb.fit_forest(X, y, members=3).ranked is None  # deep
+    assert pb.fit_forest(X, y, members=1, max_depth=8).ranked is None  # most nodes are not reached
+    shallow = {"members": 60, "max_depth": 5, "min_leaf": 5, "rng": 0}
+    forest = pb.fit_forest(X, y, **shallow)
+    assert (forest.ranked is not None) == forest_walk.has_ranks()
+    monkeypatch.setattr(ranked_trees, "NO_EDGE", 40)
+    walked = pb.fit_forest(X, y, **shallow)
+    assert walked.ranked is None
+    assert np.array_equal(pb.predict_proba(walked, X), pb.predict_proba(forest, X))
+
+
+def test_rows_on_ranks_must_be_finite():
+    X, y = problem()
+    forest = pb.fit_forest(X, y, members=60, max_depth=5, rng=0)
+    X[70, 3] = np.nan
+    with pytest.raises(ValueError, match="nan in column 3, row 70"):
+        pb.predict(forest, X)
