@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,12 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pboost.errors import ModelFileError
+
+#: The arrays that hold files within a file, and their dtypes.
+FILES: dict[str, np.dtype[Any] | None] = {
+    "models": np.dtype("|u1"),
+    "model_start": np.dtype("<i8"),
+}
 
 
 def to_npy(array: NDArray[Any]) -> bytes:
@@ -23,6 +29,9 @@ def to_npy(array: NDArray[Any]) -> bytes:
 def list_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
     """Members by name, none larger than the file itself."""
     members: dict[str, zipfile.ZipInfo] = {}
+    # Where the end of a file is damaged, that of the last file within it would be found instead.
+    if min((info.header_offset for info in archive.infolist()), default=0) != 0:
+        raise ModelFileError("damaged zip archive: does not begin where the file begins")
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
         if name in members:
@@ -72,3 +81,22 @@ def from_npy(content: bytes, name: str) -> NDArray[Any]:
             f"but there are {len(content) - start}"
         )
     return np.frombuffer(content, dtype, offset=start).reshape(shape)
+
+
+def join_files(contents: Sequence[bytes]) -> dict[str, NDArray[Any]]:
+    """Files one after another as one array, and where each begins, closed by the end."""
+    start = np.cumsum([0, *map(len, contents)], dtype=np.int64)
+    return {"models": np.frombuffer(b"".join(contents), np.uint8), "model_start": start}
+
+
+def split_files(arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes]:
+    """Yield the files that `join_files` has joined."""
+    joined, start = arrays["models"], arrays["model_start"]
+    if joined.ndim != 1 or start.ndim != 1 or len(start) == 0:
+        raise ModelFileError("column 'model_start': expected the first byte of each model")
+    if start[0] != 0 or start[-1] != len(joined) or not (start[:-1] < start[1:]).all():
+        raise ModelFileError(
+            f"column 'model_start': expected increasing numbers from 0 to {len(joined)}"
+        )
+    for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True):
+        yield joined[first:last].tobytes()

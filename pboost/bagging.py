@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost._archive import FILES
 from pboost.adaboost import fit_adaboost
-from pboost.bags import Bags, OutOfBag, Tally, make_bags, train_members
+from pboost.bags import OOB_MEMBERS, Bags, OutOfBag, Tally, make_bags, train_members
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cart import TASKS, fit_cart
 from pboost.checks import (
@@ -24,11 +25,11 @@ from pboost.checks import (
     check_integer,
 )
 from pboost.columns import BinnedColumns, SortedColumns
-from pboost.ensemble import check_known
+from pboost.ensemble import Composite, check_known, check_sorted
 from pboost.evaluate import evaluation_cost, predict
 from pboost.graph import DecisionGraph, FloatArray, freeze
 from pboost.matryoshka import fit_matryoshka
-from pboost.predictor import Predictor
+from pboost.predictor import Model, Predictor
 from pboost.rng import as_generator
 from pboost.rows import Rows, as_rows
 from pboost.sorting import bin_columns, sort_columns
@@ -40,7 +41,7 @@ COLUMN_BUILDERS = (fit_adaboost, fit_boosted_tree, fit_cart, fit_matryoshka)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bagging(Predictor):
+class Bagging(Composite):
     """Models fitted to different bags of rows, which vote; made by `fit_bagging`.
 
     Attributes
@@ -66,13 +67,23 @@ class Bagging(Predictor):
     settings: Mapping[str, Any]
     oob: OutOfBag
 
-    no_graph: ClassVar[str] = "whose members, model.models, are models by themselves"
+    file_kind: ClassVar[str] = "bagging"
+    file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {**FILES, **OOB_MEMBERS}
+    file_optional: ClassVar[Mapping[str, np.dtype[Any] | None]] = {"labels": None}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "models", tuple(self.models))
         if self.labels is not None:
             object.__setattr__(self, "labels", freeze(self.labels))
+            check_sorted(self.labels)
         object.__setattr__(self, "settings", dict(self.settings))
+        if not self.models:
+            raise ValueError("models: expected one or more, got none")
+        shape = () if self.labels is None else (len(self.labels),)
+        if self.oob.prediction.shape[1:] != shape:
+            raise ValueError(
+                f"oob: expected predictions of shape (n, *{shape}), got {self.oob.prediction.shape}"
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
@@ -82,11 +93,6 @@ class Bagging(Predictor):
 
     def __len__(self) -> int:
         return len(self.models)
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes of all members together."""
-        return sum(check_known(member).n_nodes for member in self.models)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of most votes, the first among equals, or the mean of the numbers."""
@@ -132,11 +138,28 @@ class Bagging(Predictor):
         return "\n".join(lines)
 
     def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Raise NotImplementedError: members can be models of any kind."""
-        raise NotImplementedError(
-            "model: an ensemble of fit_bagging cannot be stored in a file; save its models one by "
-            "one, or pickle it"
-        )
+        """Return the fields of a file's header and its arrays, but for the models."""
+        header = {name: getattr(self, name) for name in ("settings", "n_features", "feature_names")}
+        header["stop_reason"] = "all models are there"
+        fields_, arrays = self.oob.parts()
+        if self.labels is not None:
+            arrays["labels"] = self.labels
+        return header | fields_, arrays
+
+    @classmethod
+    def from_models(
+        cls,
+        header: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+        models: tuple[Model, ...],
+    ) -> Bagging:
+        """Return the model of a file and of its members; ValueError where it is none."""
+        names = header.get("feature_names")
+        return cls(
+            models, arrays.get("labels"), header["n_features"],
+            None if names is None else tuple(names), header["settings"],
+            OutOfBag.from_parts(header, arrays),
+        )  # fmt: skip
 
     def _mean(self, X: Any) -> FloatArray:
         total = said_by(self.models[0], X, self.labels)
@@ -258,9 +281,12 @@ def fit_bagging(
 
     threads = resolve_threads(n_threads, n * rows.n_features * members)
     train_members(train, members, threads, take)
+    # As the members name them, if they do: an option can be an object.
+    named = getattr(models[0], "settings", {})
     settings = {
         "builder": "fit_bagging", "fit": getattr(fit, "__name__", type(fit).__name__),
-        "members": members, "replace": bags.replace, "size": bags.size, **options,
+        "members": members, "replace": bags.replace, "size": bags.size,
+        **{name: named.get(name, value) for name, value in options.items()},
     }  # fmt: skip
     oob = tally.close(truth, bags.weights)
     return Bagging(tuple(models), labels, rows.n_features, rows.names, settings, oob)

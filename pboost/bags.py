@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -15,6 +15,11 @@ from pboost.threads import Workers
 
 T = TypeVar("T")
 
+#: Arrays of the record of rows out of the bags in files, and their dtypes.
+OOB_MEMBERS: dict[str, np.dtype[Any] | None] = {
+    "oob_members": np.dtype("<i4"),
+    "oob_prediction": np.dtype("<f8"),
+}
 #: Members per thread that are trained before their results are taken in.
 BATCH = 4
 
@@ -47,6 +52,22 @@ class OutOfBag:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the field of a file's header and the arrays that hold the record."""
+        arrays: dict[str, NDArray[Any]] = {
+            "oob_members": self.members,
+            "oob_prediction": self.prediction,
+        }
+        error = None if np.isnan(self.error) else self.error
+        return {"oob_error": error}, arrays
+
+    @classmethod
+    def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> OutOfBag:
+        """Return the record of a file."""
+        error = header.get("oob_error")
+        error = np.nan if error is None else float(error)
+        return cls(arrays["oob_members"], arrays["oob_prediction"], error)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.ensemble import Ensemble, check_known, is_foreign
+from pboost._archive import FILES
+from pboost.ensemble import Ensemble, check_known, check_sorted, is_foreign
 from pboost.evaluate import decision_function, evaluation_cost, predict, predict_proba
 from pboost.graph import FloatArray, freeze
+from pboost.predictor import Model
 from pboost.rows import as_rows
 
 #: Labels of the members of a one-versus-rest model.
@@ -36,9 +38,13 @@ class OneVsRest(Ensemble):
     labels: NDArray[Any]
     settings: Mapping[str, Any]
 
+    file_kind: ClassVar[str] = "one-vs-rest"
+    file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {**FILES, "labels": None}
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", freeze(self.labels))
         object.__setattr__(self, "settings", dict(self.settings))
+        check_sorted(self.labels)
         if not len(self.models) == len(self.labels) >= 2:
             raise ValueError(
                 f"models: expected one per label, at least two, got {len(self.models)} models and "
@@ -78,6 +84,21 @@ class OneVsRest(Ensemble):
         whole = f"fit_one_vs_rest: {len(self.models)} models, one per label"
         return [whole, *(f"{label!r} against the rest:" for label in self.labels.tolist())]
 
+    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the fields of a file's header and its arrays, but for the models."""
+        header = {"settings": self.settings, "stop_reason": "all models are there"}
+        return header, {"labels": self.labels}
+
+    @classmethod
+    def from_models(
+        cls,
+        header: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+        models: tuple[Model, ...],
+    ) -> OneVsRest:
+        """Return the model of a file and of its members; ValueError where it is none."""
+        return cls(models, arrays["labels"], header["settings"])
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WeightedVote(Ensemble):
@@ -111,6 +132,13 @@ class WeightedVote(Ensemble):
     error: FloatArray
     stop_reason: str
 
+    file_kind: ClassVar[str] = "weighted-vote"
+    file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
+        **FILES,
+        "labels": None,
+        **dict.fromkeys(("alpha", "bias", "error"), np.dtype("<f8")),
+    }
+
     def __post_init__(self) -> None:
         for name in ("alpha", "bias", "error"):
             object.__setattr__(self, name, freeze(getattr(self, name), np.float64))
@@ -118,6 +146,7 @@ class WeightedVote(Ensemble):
                 raise ValueError(f"{name}: expected finite numbers")
         object.__setattr__(self, "labels", freeze(self.labels))
         object.__setattr__(self, "settings", dict(self.settings))
+        check_sorted(self.labels)
         for name, length in (("alpha", len(self.models)), ("bias", len(self.labels))):
             if getattr(self, name).shape != (length,):
                 raise ValueError(
@@ -160,6 +189,24 @@ class WeightedVote(Ensemble):
             whole + self.stop_reason,
             *(f"member {t}, vote {alpha:.4f}:" for t, alpha in enumerate(self.alpha)),
         ]
+
+    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the fields of a file's header and its arrays, but for the models."""
+        header = {"settings": self.settings, "stop_reason": self.stop_reason}
+        return header, {name: getattr(self, name) for name in ("labels", "alpha", "bias", "error")}
+
+    @classmethod
+    def from_models(
+        cls,
+        header: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+        models: tuple[Model, ...],
+    ) -> WeightedVote:
+        """Return the model of a file and of its members; ValueError where it is none."""
+        return cls(
+            models, arrays["alpha"], arrays["labels"], arrays["bias"], header["settings"],
+            arrays["error"], header["stop_reason"],
+        )  # fmt: skip
 
     def _votes(self, X: Any) -> Iterator[FloatArray]:
         """Yield one array of sums of votes after each member, the same each time."""

@@ -13,7 +13,34 @@ from pboost.graph import DecisionGraph, FloatArray
 from pboost.predictor import Model, Predictor
 
 
-class Ensemble(Predictor):
+class Composite(Predictor):
+    """Base of models that are made of other models, which are stored with them."""
+
+    __slots__ = ()
+
+    no_graph: ClassVar[str] = "whose members, model.models, are models by themselves"
+    #: The members.
+    models: tuple[Any, ...]
+    #: The options it was fitted with.
+    settings: Mapping[str, Any]
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all members together."""
+        return sum(check_known(member).n_nodes for member in self.models)
+
+    @classmethod
+    def from_models(
+        cls,
+        header: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+        models: tuple[Model, ...],
+    ) -> Predictor:
+        """Return the model of a file and of its members; ValueError where it is none."""
+        raise NotImplementedError
+
+
+class Ensemble(Composite):
     """Base of models of J >= 2 classes; what the functions of a model ask of them.
 
     The label predicted is always the first of those of the largest probability.
@@ -23,20 +50,16 @@ class Ensemble(Predictor):
 
     #: Label values, sorted, (J,).
     labels: NDArray[Any]
-    no_graph: ClassVar[str] = "whose members, model.models, are models by themselves"
-    #: The members.
-    models: tuple[Any, ...]
-    #: The options it was fitted with.
-    settings: Mapping[str, Any]
 
     def __repr__(self) -> str:
         builder = self.settings.get("builder", type(self).__name__)
         return f"<{builder}: {len(self.models)} models, {len(self.labels)} classes>"
 
     @property
-    def n_nodes(self) -> int:
-        """Number of nodes of all members together."""
-        return sum(check_known(member).n_nodes for member in self.models)
+    def feature_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """Names of the columns that the members were trained on, where they have any."""
+        known = (member for member in self.models if not is_foreign(member))
+        return next((member.feature_names for member in known), None)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the decision values of rows for each class, (n, J)."""
@@ -86,17 +109,16 @@ class Ensemble(Predictor):
             lines += [title, *(f"  {line}" for line in text.splitlines())]
         return "\n".join(lines)
 
-    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Raise NotImplementedError."""
-        raise NotImplementedError(
-            f"model: {self!r} cannot be stored as a whole yet: save its members, model.models, "
-            "or pickle it"
-        )
-
 
 def is_foreign(member: Any) -> bool:
     """Return whether a member is no model of this package but an object with ``predict``."""
     return not isinstance(member, DecisionGraph | Predictor)
+
+
+def check_sorted(labels: NDArray[Any]) -> None:
+    """Raise ValueError unless labels are different values in order."""
+    if labels.ndim != 1 or not (labels[:-1] < labels[1:]).all():
+        raise ValueError(f"labels: expected sorted values, got {labels.tolist()}")
 
 
 def check_known(member: Any) -> Model:

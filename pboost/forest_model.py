@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import forest_walk
-from pboost.bags import OutOfBag
+from pboost.bags import OOB_MEMBERS, OutOfBag
 from pboost.checks import check_finite
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.matching import match_names
@@ -71,8 +71,7 @@ class Forest(Predictor):
     }
     file_optional: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
         "labels": None,
-        "oob_members": np.dtype("<i4"),
-        "oob_prediction": np.dtype("<f8"),
+        **OOB_MEMBERS,
     }
 
     def __post_init__(self) -> None:
@@ -215,24 +214,19 @@ class Forest(Predictor):
         if self.labels is not None:
             arrays["labels"] = self.labels
         if self.oob is not None:
-            header["oob_error"] = None if np.isnan(self.oob.error) else self.oob.error
-            arrays["oob_members"] = self.oob.members
-            arrays["oob_prediction"] = self.oob.prediction
+            fields_, record = self.oob.parts()
+            header, arrays = header | fields_, arrays | record
         return header, arrays
 
     @classmethod
     def from_members(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Forest:
         """Return the forest of a file; ValueError or TypeError where it is none."""
         oob = None
-        if "oob_members" in arrays or "oob_prediction" in arrays:
-            error = header.get("oob_error")
-            if not {"oob_members", "oob_prediction"} <= set(arrays):
+        if OOB_MEMBERS.keys() & arrays.keys():
+            if not OOB_MEMBERS.keys() <= arrays.keys():
                 raise ValueError("oob: the record is not complete")
-            oob = OutOfBag(
-                arrays["oob_members"], arrays["oob_prediction"],
-                np.nan if error is None else float(error),
-            )  # fmt: skip
-        names = header["feature_names"]
+            oob = OutOfBag.from_parts(header, arrays)
+        names = header.get("feature_names")
         columns: dict[str, Any] = {name: arrays[name] for name in ("root", *TREE_COLUMNS)}
         return cls(
             **columns, labels=arrays.get("labels"), n_features=header["n_features"],

@@ -9,20 +9,30 @@ import errno
 import hashlib
 import io
 import json
-import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost import projections, separators
-from pboost._archive import from_npy, list_members, read_member, to_npy
+from pboost._archive import (
+    from_npy,
+    join_files,
+    list_members,
+    read_member,
+    split_files,
+    to_npy,
+)
 from pboost._files import replace_file
+from pboost._header import digest, plain, to_json
 from pboost._version import __version__
 from pboost.additive import LinearModel
+from pboost.bagging import Bagging
+from pboost.committee import OneVsRest, WeightedVote
+from pboost.ensemble import Composite, Ensemble
 from pboost.errors import ModelFileError
 from pboost.forest_model import Forest
 from pboost.graph import COLUMNS, DecisionGraph
@@ -48,8 +58,11 @@ VERSION = (1, 0)
 GRAPH = "decision-graph"
 #: The other kinds of model, which say themselves what is in their files.
 KINDS: dict[str, type[Predictor]] = {
-    kind.file_kind: kind for kind in (LinearModel, Tree, Forest, StagewiseModel)
+    kind.file_kind: kind
+    for kind in (LinearModel, Tree, Forest, StagewiseModel, OneVsRest, WeightedVote, Bagging)
 }
+#: How deep models can lie within models.
+MAX_DEPTH = 8
 
 #: Array members of the file of every graph, and the dtype each must have.
 _MEMBERS: dict[str, np.dtype[Any] | None] = {
@@ -79,19 +92,18 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : DecisionGraph, LinearModel, Tree, Forest or StagewiseModel
-        Any model of this package but a HypothesisSum and those of several members.
+    model : DecisionGraph, LinearModel, Tree, Forest, StagewiseModel, OneVsRest or others
+        Any model of this package but a HypothesisSum. OneVsRest, WeightedVote and Bagging are
+        stored with their members, and those with theirs, eight deep.
     path : str or path-like
         Used as it stands: no suffix is appended. A symbolic link is followed.
 
     Raises
     ------
     TypeError
-        If `model` is not a model, or it holds functions (those of `pboost.weak.oracle`,
-        `from_estimator` and `hypothesis`), labels or settings that cannot be stored without
-        pickling.
-    NotImplementedError
-        If `model` has several members, as `fit_one_vs_rest` and `fit_samme` return.
+        If `model` or a member of it is not a model of this package, or holds functions (those of
+        `pboost.weak.oracle`, `from_estimator` and `hypothesis`), labels or settings that cannot be
+        stored without pickling.
     OSError
         If the file cannot be written. What `path` held before is then unchanged, unless it was
         only the directory that could not be flushed after the renaming.
@@ -111,13 +123,6 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     ...     pb.predict(pb.load(file), [[0.2], [2.5]]).tolist()
     ['no', 'yes']
     """
-    if not isinstance(model, DecisionGraph | Predictor):
-        raise TypeError(f"model: expected a model such as fit_adaboost returns, got {model!r}")
-    if isinstance(model, DecisionGraph) and isinstance(model.inputs, Oracles):
-        raise TypeError(
-            "model: its weak classifiers are functions, which cannot be stored without pickling; "
-            "pickle the model, or fit it again"
-        )
     replace_file(path, _pack(model))
 
 
@@ -134,7 +139,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    DecisionGraph, LinearModel, Tree, Forest or StagewiseModel
+    DecisionGraph, LinearModel, Tree, Forest, StagewiseModel, OneVsRest, WeightedVote or Bagging
         Equal to the model that was saved, to the last bit. Tuples in `settings` come back as
         lists.
 
@@ -153,7 +158,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     where = os.fsdecode(path)
     with open(where, "rb") as file:
         try:
-            return _unpack(file)
+            return _unpack(file, os.fstat(file.fileno()).st_size)
         except ModelFileError as error:
             raise ModelFileError(f"{where}: {error}") from error.__cause__
         except OSError as error:
@@ -167,9 +172,18 @@ def load(path: str | os.PathLike[str]) -> Any:
 # Writing
 
 
-def _pack(model: Model) -> bytes:
+def _pack(model: Model, depth: int = 0) -> bytes:
     """The bytes of a model file; the same for the same model."""
+    if not isinstance(model, DecisionGraph | Predictor):
+        raise TypeError(f"model: expected a model such as fit_adaboost returns, got {model!r}")
+    if isinstance(model, DecisionGraph) and isinstance(model.inputs, Oracles):
+        raise TypeError(
+            "model: its weak classifiers are functions, which cannot be stored without pickling; "
+            "pickle the model, or fit it again"
+        )
     fields, arrays = _graph_members(model) if isinstance(model, DecisionGraph) else model.members()
+    if isinstance(model, Composite):
+        arrays = {**arrays, **join_files(_pack_models(model, depth + 1))}
     members: dict[str, bytes] = {}
     columns: dict[str, dict[str, Any]] = {}
     for name, array in _little_endian(arrays).items():
@@ -185,17 +199,31 @@ def _pack(model: Model) -> bytes:
         "version": list(VERSION),
         "kind": GRAPH if isinstance(model, DecisionGraph) else model.file_kind,
         "pboost": __version__,
-        **{name: _plain(value, name) for name, value in fields.items()},
+        **{name: plain(value, name) for name, value in fields.items()},
         "columns": columns,
     }
-    header["digest"] = _digest(header)
-    text = _to_json(header)
+    header["digest"] = digest(header)
+    text = to_json(header)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, content in {"header": to_npy(np.frombuffer(text, np.uint8)), **members}.items():
             # A ZipInfo made from a name alone carries a constant date, hence equal bytes.
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content)
     return buffer.getvalue()
+
+
+def _pack_models(model: Composite, depth: int) -> list[bytes]:
+    """The files of the members of a model."""
+    if depth > MAX_DEPTH:
+        raise TypeError(f"model: models within models are stored at most {MAX_DEPTH} deep")
+    files = []
+    for k, member in enumerate(model.models):
+        try:
+            files.append(_pack(member, depth))
+        except TypeError as error:
+            where = str(error).removeprefix("model")
+            raise TypeError(f"model.models[{k}]{where}") from error
+    return files
 
 
 def _graph_members(model: DecisionGraph) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -224,44 +252,33 @@ def _storable_labels(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in _LABEL_KINDS and dtype.itemsize > 0 and small
 
 
-def _plain(value: Any, where: str) -> Any:
-    """`value` in JSON's own types; TypeError naming the place of what has none."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float) and math.isfinite(value):
-        return value
-    if isinstance(value, list | tuple):
-        return [_plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
-    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: _plain(item, f"{where}[{key!r}]") for key, item in value.items()}
-    raise TypeError(f"model.{where}: cannot be stored: {value!r}")
-
-
-def _to_json(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-
-
-def _digest(header: Mapping[str, Any]) -> str:
-    """SHA-256 of the header without its digest; through it, of all columns."""
-    rest = {key: value for key, value in header.items() if key != "digest"}
-    return hashlib.sha256(_to_json(rest)).hexdigest()
-
-
 # Reading
 
 
-def _unpack(file: BinaryIO) -> Model:
+def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
         raise ModelFileError(f"not a zip archive, or truncated: {error}") from error
     with archive:
-        members = list_members(archive, size=os.fstat(file.fileno()).st_size)
+        members = list_members(archive, size)
         header = _read_header(archive, members)
         arrays = _read_columns(archive, members, header)
-    return _build(header, arrays)
+    kind = KINDS.get(header["kind"])
+    if kind is None or not issubclass(kind, Composite):
+        return _build(header, arrays)
+    return _build(header, arrays, tuple(_unpack_models(arrays, depth + 1)))
+
+
+def _unpack_models(arrays: Mapping[str, NDArray[Any]], depth: int) -> Iterator[Model]:
+    """The members of a model."""
+    if depth > MAX_DEPTH:
+        raise ModelFileError(f"models within models are read at most {MAX_DEPTH} deep")
+    for k, content in enumerate(split_files(arrays)):
+        try:
+            yield _unpack(io.BytesIO(content), len(content), depth)
+        except ModelFileError as error:
+            raise ModelFileError(f"model {k}: {error}") from error.__cause__
 
 
 def _read_header(
@@ -287,7 +304,7 @@ def _read_header(
             f"{header.get('pboost')}; pboost {__version__} reads versions {VERSION[0]}.x"
         )
     try:
-        intact = header.get("digest") == _digest(header)
+        intact = header.get("digest") == digest(header)
     except (ValueError, RecursionError):  # NaN is no JSON
         intact = False
     if not intact:
@@ -342,13 +359,18 @@ def _inputs(arrays: Mapping[str, NDArray[Any]]) -> Inputs | None:
     return found[0] or found[1]
 
 
-def _build(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Model:
+def _build(
+    header: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    models: tuple[Model, ...] = (),
+) -> Model:
     """The model; every field of the header must have the type it was written with."""
     kind, names = KINDS.get(header["kind"]), header.get("feature_names")
     has_bias = kind is None or issubclass(kind, TwoClassPredictor)
     typed = {
         "settings": isinstance(header.get("settings"), dict),
-        "n_features": _is_int(header.get("n_features")),
+        "n_features": (kind is not None and issubclass(kind, Ensemble))
+        or _is_int(header.get("n_features")),
         "feature_names": names is None
         or (isinstance(names, list) and all(isinstance(name, str) for name in names)),
         "bias": not has_bias or isinstance(header.get("bias"), float),
@@ -358,6 +380,8 @@ def _build(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
         if not right:
             raise ModelFileError(f"header: bad value of {field!r}: {header.get(field)!r}")
     try:
+        if kind is not None and issubclass(kind, Composite):
+            return kind.from_models(header, arrays, models)
         if kind is not None:
             return kind.from_members(header, arrays)
         own: dict[str, Any] = {name: arrays[name] for name in COLUMNS}

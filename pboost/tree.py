@@ -300,7 +300,7 @@ class Tree(Predictor):
         chosen: Any = header.get("chosen")
         if table and (len(table) < len(PRUNING_COLUMNS) or type(chosen) is not int):
             raise ValueError("pruning: the table is not complete")
-        names = header["feature_names"]
+        names = header.get("feature_names")
         columns: dict[str, Any] = {name: arrays[name] for name in TREE_COLUMNS}
         return cls(
             **columns,

@@ -11,7 +11,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from pboost import io as model_io
+from pboost._header import digest
 from pboost.graph import COLUMNS, DecisionGraph, TrainingRecord
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="POSIX signals, links and permissions")
@@ -98,7 +98,7 @@ def forge(members, *, sealed=True, **fields):
     header = {**header_of(members), **fields}
     header = {key: value for key, value in header.items() if value is not None}
     if sealed:
-        header["digest"] = model_io._digest(header)
+        header["digest"] = digest(header)
     return {**members, "header.npy": npy(np.frombuffer(json.dumps(header).encode(), np.uint8))}
 
 

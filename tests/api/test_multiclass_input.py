@@ -55,8 +55,9 @@ def test_functions_of_a_model(kind, tmp_path):
     ):
         with pytest.raises(TypeError, match="model: expected"):
             ask()
-    with pytest.raises(NotImplementedError, match="cannot be stored as a whole yet"):
-        pb.save(model, tmp_path / "model.npz")
+    pb.save(model, tmp_path / "model.npz")
+    stored = pb.load(tmp_path / "model.npz")
+    assert (pb.decision_function(stored, X) == pb.decision_function(model, X)).all()
     with pytest.raises(NotImplementedError, match='expected "nodes"'):
         pb.evaluation_cost(model, X, "features")
     with pytest.raises(AttributeError):

@@ -105,8 +105,8 @@ def test_pickle_describe_and_files(tmp_path):
     copy = pickle.loads(pickle.dumps(bagging))
     assert np.array_equal(pb.predict(copy, X), pb.predict(bagging, X))
     assert pb.describe(bagging).startswith("fit_bagging of fit_cart: 3 members, 4 features")
-    with pytest.raises(NotImplementedError, match="pickle"):
-        pb.save(bagging, tmp_path / "model.npz")
+    pb.save(bagging, tmp_path / "model.npz")
+    assert np.array_equal(pb.predict(pb.load(tmp_path / "model.npz"), X), pb.predict(bagging, X))
 
 
 def test_bag_without_a_class():
