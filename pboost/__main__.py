@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(f"{error.filename}: {error.strerror}" if named else str(error), FAILED)
     except MemoryError as error:
         return _fail(str(error) or "out of memory", FAILED)
-    except (CommandError, ValueError, TypeError) as error:
+    except (CommandError, ValueError, TypeError, NotImplementedError) as error:
         return _fail(str(error), FAILED)
 
 

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.checks import as_classes, as_weights, check_integer
+from pboost.cart import TASKS
+from pboost.checks import as_classes, as_targets, as_weights, check_choice, check_integer
 from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.evaluate import evaluation_cost, predict
 from pboost.graph import DecisionGraph, FloatArray, IntArray, freeze
@@ -32,7 +33,7 @@ class CrossValidation:
     ----------
     error : ndarray of float64, shape (folds,)
         Share of each fold's test rows that were misclassified (of their weight, where sample
-        weights were given).
+        weights were given); of a regression the mean squared error.
     cost : ndarray of float64, shape (folds,)
         Mean number of weak classifiers evaluated per test row (weighted likewise).
     certificate : ndarray of float64, shape (folds,)
@@ -45,6 +46,8 @@ class CrossValidation:
         The fold in which each row was tested.
     certificate_note : str
         What to know of the certificates; empty where answers are exact.
+    task : {"classification", "regression"}
+        What was predicted.
     """
 
     error: FloatArray
@@ -55,9 +58,10 @@ class CrossValidation:
     predict_seconds: FloatArray
     test_fold: IntArray
     certificate_note: str = ""
+    task: str = "classification"
 
     def __post_init__(self) -> None:
-        for name in self.__slots__[:-1]:
+        for name in self.__slots__[:-2]:
             dtype = np.int32 if name in ("n_nodes", "test_fold") else np.float64
             object.__setattr__(self, name, freeze(getattr(self, name), dtype))
 
@@ -81,8 +85,10 @@ class CrossValidation:
             One line per quantity.
         """
         unbounded = bool(np.isnan(self.certificate).any())
+        share = ("test error", f"{self.error.mean():.2%} ± {self.error_sd:.2%} (sd)")
+        square = ("mean squared error", f"{self.error.mean():.4g} ± {self.error_sd:.4g} (sd)")
         rows = [
-            ("test error", f"{self.error.mean():.2%} ± {self.error_sd:.2%} (sd)"),
+            share if self.task == "classification" else square,
             ("comparisons per row", f"{self.cost.mean():.2f}"),
             *([] if unbounded else [("certificate", f"{self.certificate.mean():.4g}")]),
             ("nodes", f"{self.n_nodes.mean():.1f}"),
@@ -101,6 +107,7 @@ def cross_validate(
     X: Any,
     y: ArrayLike,
     *,
+    task: str = "classification",
     folds: int = 10,
     rng: int | np.random.Generator | None = None,
     sample_weight: ArrayLike | None = None,
@@ -123,7 +130,10 @@ def cross_validate(
         `fit` gets rows of it in the same type: arrays as arrays, data frames as data frames.
         Sorted columns are not sorted again for each fold.
     y : array_like of shape (n,)
-        Labels; of two values, or of more where `fit` takes more.
+        Labels; of two values, or of more where `fit` takes more. Of a regression, finite numbers.
+    task : {"classification", "regression"}
+        What `y` is, and so what the error is; `fit` is not told. The folds of a regression are not
+        stratified.
     folds : int, default 10
         Number of folds, at least 2 and at most the number of rows of the rarer class.
     rng : None, int or numpy.random.Generator, optional
@@ -160,27 +170,33 @@ def cross_validate(
     """
     folds = check_integer("folds", folds, least=2)
     for_fit, for_predict, n = row_selectors(X)
-    values, code = as_classes(y, n)
-    labels = values[code]
-    weight = as_weights(sample_weight, n)
-    test_fold = assign_folds(labels, weight, folds, as_generator(rng))
+    check_choice("task", task, TASKS)
+    weight, generator = as_weights(sample_weight, n), as_generator(rng)
+    if task == "regression":
+        truth: NDArray[Any] = as_targets(y, n)
+        test_fold = _any_folds(n, weight, folds, generator)
+    else:
+        values, code = as_classes(y, n)
+        truth = values[code]
+        test_fold = assign_folds(truth, weight, folds, generator)
     results = []
     for fold in range(folds):
         train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
         options = {} if weight is None else {"sample_weight": weight[train]}
         train_rows, test_rows = for_fit(train), for_predict(test)
         start = time.perf_counter()
-        model = fit(train_rows, labels[train], **options)
+        model = fit(train_rows, truth[train], **options)
         check_model(model)
         fitted = time.perf_counter()
-        wrong = predict(model, test_rows) != labels[test]
+        found = predict(model, test_rows)
         predicted = time.perf_counter()
         # Scaled, since the sum of the weights need not be a finite number.
         importance = None if weight is None else weight[test] / weight[test].max()
-        wrong_share = float(np.average(wrong, weights=importance))
+        loss = (found - truth[test]) ** 2 if task == "regression" else found != truth[test]
+        error_ = float(np.average(loss, weights=importance))
         results.append(
             (
-                wrong_share,
+                error_,
                 float(np.average(evaluation_cost(model, test_rows), weights=importance)),
                 _certificate(model),
                 model.n_nodes,
@@ -188,12 +204,13 @@ def cross_validate(
                 predicted - fitted,
             )
         )
-        if callback is not None and callback(fold + 1, wrong_share):
+        if callback is not None and callback(fold + 1, error_):
             break
     error, cost, bound, n_nodes, fit_time, predict_time = map(np.array, zip(*results, strict=True))
     return CrossValidation(
-        error, cost, bound, n_nodes, fit_time, predict_time, test_fold, model.certificate_note
-    )
+        error, cost, bound, n_nodes, fit_time, predict_time, test_fold, model.certificate_note,
+        task,
+    )  # fmt: skip
 
 
 def _certificate(model: Model) -> float:
@@ -235,6 +252,18 @@ def assign_folds(
             f"{'' if weight is None else ' and positive weight'}, got {folds}"
         )
     return deal(strata, folds, rng)
+
+
+def _any_folds(n: int, weight: FloatArray | None, folds: int, rng: np.random.Generator) -> IntArray:
+    """The fold that tests each row: those that weigh something dealt out first."""
+    idle = np.zeros(n, bool) if weight is None else weight == 0
+    some = np.flatnonzero(~idle)
+    if folds > len(some):
+        raise ValueError(
+            f"folds: expected at most {len(some)}, the number of rows of positive weight, "
+            f"got {folds}"
+        )
+    return deal([some, np.flatnonzero(idle)], folds, rng)
 
 
 def deal(strata: Sequence[NDArray[np.intp]], folds: int, rng: np.random.Generator) -> IntArray:

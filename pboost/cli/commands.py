@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from argparse import Namespace
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from pboost import observation
-from pboost.adaboost import fit_adaboost
-from pboost.adaboost_real import fit_adaboost_real
-from pboost.boosted_tree import fit_boosted_tree
-from pboost.checks import as_labels
-from pboost.cli.errors import require
-from pboost.cli.parser import (
-    DEFAULT_SIZE,
-    OBSERVATION_OPTIONS,
-    OWN_OPTIONS,
-    WEAK_OPTIONS,
-    check_model_options,
-)
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.cli.builders import builder
+from pboost.cli.errors import CommandError, require
+from pboost.cli.parser import SEVERAL_CLASSES, check_model_options
 from pboost.cli.progress import progress
 from pboost.cli.table import (
     check_output,
@@ -30,57 +20,38 @@ from pboost.cli.table import (
     write_table,
     write_text,
 )
-from pboost.evaluate import predict, predict_proba
+from pboost.evaluate import decision_function, predict, predict_proba
 from pboost.explanation import describe
+from pboost.graph import DecisionGraph, FloatArray
 from pboost.io import load, save
-from pboost.matryoshka import fit_matryoshka
-from pboost.predictor import TwoClassModel
-from pboost.topdown import fit_topdown_tree
+from pboost.predictor import Model, TwoClassPredictor
 from pboost.validation import cross_validate
-from pboost.weak import affine, feature, linear, separator, stump
-from pboost.weak_learners import Weak
-
-#: What makes the weak learner of ``--weak``.
-WEAK: dict[str, Callable[..., Weak]] = {
-    "stump": stump, "affine": affine, "feature": feature, "separator": separator, "linear": linear,
-}  # fmt: skip
-BUILDERS: dict[str, Callable[..., TwoClassModel]] = {
-    "adaboost": fit_adaboost,
-    "tree": fit_boosted_tree,
-    "matryoshka": fit_matryoshka,
-    "adaboost-real": fit_adaboost_real,
-    "topdown": fit_topdown_tree,
-}
 
 
 def run_fit(options: Namespace) -> None:
     """``pboost fit``: train on a whole file, save, and say what came out."""
     check_model_options(options)
     check_output(options.output, options.train)
-    X, y, weight = split_table(read_table(options.train), options.target, options.weight)
-    fit, n_nodes = _builder(options)
-    with progress(n_nodes, "nodes") as callback:
-        model = fit(X, y, sample_weight=weight, callback=callback)
+    X, y, weight = _training(options)
+    fit, n_steps = builder(options)
+    with progress(n_steps or 1, "nodes") as callback:
+        given = {} if n_steps is None else {"callback": callback}
+        model = fit(X, y, sample_weight=weight, **given)
     save(model, options.output)
-    write_text(
-        f"{options.output}: {model.n_nodes} nodes, certificate "
-        f"{model.record.certificate[-1]:.4g}"
-        f"{f' ({model.certificate_note})' if model.certificate_note else ''}; "
-        f"{model.record.stop_reason}\n"
-    )
+    write_text(f"{options.output}: {_outcome(model)}\n")
 
 
 def run_evaluate(options: Namespace) -> None:
     """``pboost evaluate``: cross-validate."""
     check_model_options(options)
-    X, y, weight = split_table(read_table(options.train), options.target, options.weight)
-    as_labels(y, len(y))  # these builders take two classes
-    fit, _ = _builder(options)
+    X, y, weight = _training(options)
+    fit, _ = builder(options)
     with progress(options.folds, "folds") as callback:
         result = cross_validate(
             fit,
             X,
             y,
+            task=_task(options),
             folds=options.folds,
             rng=options.seed,
             sample_weight=weight,
@@ -96,15 +67,7 @@ def run_predict(options: Namespace) -> None:
     pandas = require("pandas", "cli")
     model = load(options.model)
     X = pick_columns(read_table(options.data), model.feature_names)
-    if model.labels is None:
-        columns = {"value": predict(model, X)}
-    elif len(model.labels) == 2:
-        columns = {"label": predict(model, X), "probability": predict_proba(model, X)[:, 1]}
-    else:
-        names = [f"probability {label}" for label in model.labels.tolist()]
-        shares = zip(names, predict_proba(model, X).T, strict=True)
-        columns = {"label": predict(model, X), **dict(shares)}
-    write_table(pandas.DataFrame(columns), options.output)
+    write_table(pandas.DataFrame(_predictions(model, X)), options.output)
 
 
 def run_show(options: Namespace) -> None:
@@ -112,44 +75,53 @@ def run_show(options: Namespace) -> None:
     write_text(describe(load(options.model)).rstrip("\n") + "\n")
 
 
-def _builder(options: Namespace) -> tuple[Callable[..., TwoClassModel], int]:
-    """The builder with the settings given on the command line, and the number of nodes."""
-    given = vars(options)
-    settings: dict[str, Any] = {}
-    if options.model != "topdown":
-        settings = {"weak": _weak(options), "rng": options.seed}
-    if "observation" in given:
-        settings["observation"] = _observation(options)
-    every = ("smoothing", "learning_rate", "validation", "patience")
-    for name in (*every, *OWN_OPTIONS[options.model]):
-        if name in given:
-            settings[name] = given[name]
-    if "threads" in given:
-        settings["n_threads"] = options.threads
-    size = "nodes" if given.get("growth") == "greedy" else OWN_OPTIONS[options.model][0]
-    settings.setdefault(size, DEFAULT_SIZE[options.model])
-    n_nodes = settings[size] if size != "shape" else math.prod(settings[size])
-    return partial(BUILDERS[options.model], **settings), n_nodes
+def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]:
+    """Features, labels or numbers, and weights; CommandError where the model takes fewer labels."""
+    X, y, weight = split_table(read_table(options.train), options.target, options.weight)
+    takes_any = options.model in SEVERAL_CLASSES or "one_vs_rest" in options
+    if takes_any or _task(options) == "regression":
+        return X, y, weight
+    values = np.unique(y)
+    if len(values) > 2:
+        raise CommandError(
+            f"column {options.target!r} holds {len(values)} values and --model {options.model} "
+            "takes two: for more there are --one-vs-rest (fit_one_vs_rest), --model samme "
+            "(fit_samme), --model forest and --model cart"
+        )
+    return X, y, weight
 
 
-def _weak(options: Namespace) -> Weak:
-    """The weak learner given on the command line."""
-    given = vars(options)
-    kind = given.get("weak", "stump")
-    every = () if kind == "feature" else ("criterion", "search")
-    choices: dict[str, Any] = {n: given[n] for n in (*every, *WEAK_OPTIONS[kind]) if n in given}
-    if kind in ("affine", "linear"):
-        choices["seed"] = options.seed
-    return WEAK[kind](**choices)
+def _task(options: Namespace) -> str:
+    """What the target is; as in `fit_stagewise`, the loss can say it."""
+    squared = getattr(options, "loss", "") == "squared" and "one_vs_rest" not in options
+    by_loss = "regression" if squared else "classification"
+    task: str = getattr(options, "task", by_loss)
+    return task
 
 
-def _observation(options: Namespace) -> observation.Observation:
-    """The observation model given on the command line."""
-    if options.observation == "sampled":
-        rate = getattr(options, "flip_rate", None)
-        of = observation.exact() if rate is None else observation.flip(rate)
-        return observation.sampled(getattr(options, "draws", "first-increase"), of=of)
-    name = OBSERVATION_OPTIONS.get(options.observation)
-    arguments = () if name is None else (getattr(options, name),)
-    make: Callable[..., observation.Observation] = getattr(observation, options.observation)
-    return make(*arguments)
+def _outcome(model: Model) -> str:
+    """What came out of a fit, in a line."""
+    if not isinstance(model, DecisionGraph | TwoClassPredictor):
+        error = getattr(getattr(model, "oob", None), "error", np.nan)
+        tested = f"; out-of-bag error {error:.4g}" if np.isfinite(error) else ""
+        return describe(model).splitlines()[0] + tested
+    return (
+        f"{model.n_nodes} nodes, certificate {model.record.certificate[-1]:.4g}"
+        f"{f' ({model.certificate_note})' if model.certificate_note else ''}; "
+        f"{model.record.stop_reason}"
+    )
+
+
+def _predictions(model: Model, X: Any) -> dict[str, NDArray[Any]]:
+    """The columns of predictions."""
+    if model.labels is None:
+        return {"value": predict(model, X)}
+    labels = {"label": predict(model, X)}
+    try:
+        share = predict_proba(model, X)
+    except NotImplementedError:  # the loss tells none
+        return {**labels, "decision value": decision_function(model, X)}
+    if len(model.labels) == 2:
+        return {**labels, "probability": share[:, 1]}
+    names = [f"probability {label}" for label in model.labels.tolist()]
+    return {**labels, **dict(zip(names, share.T, strict=True))}

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from pboost._version import __version__
 from pboost.checks import check_integer
 from pboost.cli.errors import UsageError
+from pboost.losses import LOSSES
 from pboost.observation_models import MOST_DRAWS
 
 #: Options that not all kinds of model have, as `dest` names; first the size.
@@ -18,12 +19,26 @@ OWN_OPTIONS = {
     "matryoshka": ("shape", "collect", "join", "growth", "nodes"),
     "adaboost-real": ("rounds", "confidence"),
     "topdown": ("nodes", "growth", "max_depth", "target_certificate", "impurity"),
+    "cart": ("max_leaves", "max_depth", "min_leaf", "task", "pruned"),
+    "forest": ("members", "max_depth", "min_leaf", "max_leaves", "features_per_split", "task"),
+    "samme": ("rounds", "max_depth", "min_leaf", "max_leaves"),
+    "stagewise": ("steps", "loss", "max_depth", "min_leaf", "subsample", "task"),
 }
+#: Models that are trees, or made of them, which are not grown by boosting.
+TREE_MODELS = ("cart", "forest", "samme", "stagewise")
+#: Those of them that take labels of more than two values.
+SEVERAL_CLASSES = ("cart", "forest", "samme")
 #: Options of all models but these.
 NOT_OF: dict[str, tuple[str, ...]] = {
     "adaboost-real": ("observation", "validation", "patience"),
     "topdown": ("observation", "weak", "criterion", "search", "validation", "patience"),
-}
+    "cart": ("observation", "weak", "smoothing", "learning_rate", "validation", "patience",
+             "one_vs_rest"),
+    "forest": ("observation", "weak", "smoothing", "learning_rate", "validation", "patience",
+               "one_vs_rest"),
+    "samme": ("observation", "weak", "smoothing", "validation", "patience", "one_vs_rest"),
+    "stagewise": ("observation", "weak", "smoothing", "criterion"),
+}  # fmt: skip
 #: Options that only some weak classifiers have, as `dest` names; the default first.
 WEAK_OPTIONS: dict[str, tuple[str, ...]] = {
     "stump": (), "affine": ("directions", "terms"), "feature": (), "separator": ("stumps",),
@@ -32,7 +47,10 @@ WEAK_OPTIONS: dict[str, tuple[str, ...]] = {
 #: Sizes used where none is given.
 DEFAULT_SIZE: dict[str, Any] = {
     "adaboost": 100, "tree": 31, "matryoshka": (8, 8), "adaboost-real": 100, "topdown": 31,
+    "forest": 100, "samme": 100, "stagewise": 100,
 }  # fmt: skip
+#: Depth of the trees of SAMME where none is given: those without error would end it.
+SAMME_DEPTH = 3
 #: Values of ``--observation`` and, by kind of model, ``--growth``, the defaults first.
 OBSERVATIONS = ("exact", "flip", "half", "uniform", "adatree2", "gaussian", "sampled")
 #: The option that an observation needs, as `dest` name.
@@ -45,6 +63,7 @@ GROWTHS = {
     "topdown": _TREE_GROWTHS,
     "matryoshka": ("nested", "greedy"),
 }
+CRITERIA = ("kearns-mansour", "gini", "entropy", "error")
 #: Seed used where none is given, so that a command gives the same result twice.
 DEFAULT_SEED = 0
 
@@ -85,7 +104,8 @@ def build_parser() -> argparse.ArgumentParser:
         help="apply a model to a CSV file",
         description="Writes a CSV file with one line per row: the predicted label, and the "
         "probability that the row has the second of the model's two labels in sorted order; with "
-        "more labels the probability of each, and for a regression tree the number.",
+        "more labels the probability of each; of a regression the number; with the hinge loss, "
+        "which tells no probability, the decision value.",
     )
     predict.add_argument("model", metavar="MODEL.npz")
     predict.add_argument("data", metavar="DATA.csv", help="other columns may be there, too")
@@ -105,7 +125,12 @@ def check_model_options(options: argparse.Namespace) -> None:
             raise UsageError(f"{flag} belongs to --model {owners}, not {options.model}")
     for name in NOT_OF.get(options.model, ()):
         if hasattr(options, name):
-            raise UsageError(f"--{name} does not go with --model {options.model}")
+            flag = "--" + name.replace("_", "-")
+            raise UsageError(f"{flag} does not go with --model {options.model}")
+    if hasattr(options, "one_vs_rest"):
+        for name, value in (("task", "regression"), ("loss", "hinge")):
+            if getattr(options, name, "") == value:
+                raise UsageError(f"--one-vs-rest does not go with --{name} {value}")
     _check_growth(options)
     _check_weak(options)
     _check_observation(options)
@@ -175,15 +200,17 @@ def _add_seed(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def option(group: Any, flag: str, **details: Any) -> None:
+    """Add an option that is absent from the namespace where it is not given."""
+    group.add_argument(flag, default=argparse.SUPPRESS, **details)
+
+
 def _add_training(parser: argparse.ArgumentParser) -> None:
     """Add data and model options; those left out are absent from the namespace."""
     parser.add_argument("train", metavar="TRAIN.csv", help="with a header line; may be gzipped")
     parser.add_argument("--target", required=True, metavar="COLUMN", help="column of the labels")
     parser.add_argument("--weight", metavar="COLUMN", help="column of the sample weights")
     parser.add_argument("--model", choices=tuple(OWN_OPTIONS), default="adaboost")
-
-    def option(group: Any, flag: str, **details: Any) -> None:
-        group.add_argument(flag, default=argparse.SUPPRESS, **details)
 
     every = parser.add_argument_group("all models")
     option(every, "--weak", choices=tuple(WEAK_OPTIONS), help="what a node compares; not with "
@@ -192,8 +219,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     option(every, "--terms", type=_terms, metavar="N", help="columns in a sum, likewise")
     option(every, "--stumps", type=_count, metavar="N", help="of --weak separator")
     option(every, "--dense-gain", type=_gain, metavar="X", help="of --weak linear, 0 or more")
-    criteria = ("kearns-mansour", "gini", "entropy", "error")
-    option(every, "--criterion", choices=criteria, help="of stumps; not with topdown")
+    option(every, "--criterion", choices=CRITERIA, help="not of topdown, stagewise")
     option(every, "--search", choices=("auto", "exact", "binned"))
     option(every, "--observation", choices=OBSERVATIONS, help="how sure answers are; not with "
            "adaboost-real and topdown")  # fmt: skip
@@ -205,8 +231,16 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     option(every, "--validation", type=_held_out, metavar="X", help="share of rows held out")
     option(every, "--patience", type=_count, metavar="N", help="with --validation; default: 50")
     option(every, "--threads", type=_count, metavar="N")
+    every.add_argument("--one-vs-rest", action="store_const", const=True, help="one model per "
+                       "label; for two-class models", default=argparse.SUPPRESS)  # fmt: skip
     _add_seed(parser)
-    adaboost = parser.add_argument_group("--model adaboost and adaboost-real")
+    _add_boosting(parser)
+    _add_trees(parser)
+
+
+def _add_boosting(parser: argparse.ArgumentParser) -> None:
+    """Add the options of single boosters."""
+    adaboost = parser.add_argument_group("--model adaboost, adaboost-real and samme")
     size = DEFAULT_SIZE["adaboost"]
     option(adaboost, "--rounds", type=_count, metavar="N", help=f"default: {size}")
     option(adaboost, "--votes", choices=("domain", "symmetric"), help="adaboost only")
@@ -224,9 +258,10 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         metavar="ORDER",
         help=f"one of {', '.join(GROWTHS['tree'])}; see also below",
     )
-    option(tree, "--max-depth", type=_count, metavar="N")
+    option(tree, "--max-depth", type=_count, metavar="N", help="also of the models below but "
+           f"matryoshka; {SAMME_DEPTH} with samme and stagewise if left out")  # fmt: skip
     option(tree, "--target-certificate", type=_target, metavar="X", help="between 0 and 1")
-    option(tree, "--impurity", choices=criteria, help="topdown only")
+    option(tree, "--impurity", choices=CRITERIA, help="topdown only")
     matryoshka = parser.add_argument_group(
         "--model matryoshka",
         "Has --growth, too: nested (default), with --shape, or greedy, which needs --nodes.",
@@ -236,6 +271,25 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     option(matryoshka, "--shape", type=_shape, metavar="N,N", help=help_)
     option(matryoshka, "--collect", choices=("additive", "sign"))
     option(matryoshka, "--join", choices=("sign", "all"))
+
+
+def _add_trees(parser: argparse.ArgumentParser) -> None:
+    """Add the options of trees and of models made of them."""
+    carts = parser.add_argument_group("--model cart, forest, samme and stagewise")
+    option(carts, "--task", choices=("classification", "regression"), help="not of samme")
+    option(carts, "--min-leaf", type=_count, metavar="N", help="rows in a leaf; default: 1")
+    option(carts, "--max-leaves", type=_count, metavar="N", help="not of stagewise")
+    carts.add_argument("--pruned", action="store_const", const=True, default=argparse.SUPPRESS,
+                       help="cart only: pruned by cross-validation")  # fmt: skip
+    size = DEFAULT_SIZE["forest"]
+    option(carts, "--members", type=_count, metavar="N", help=f"forest only; default: {size}")
+    option(carts, "--features-per-split", type=_columns, metavar="K", help="forest only: sqrt "
+           "(default), log2, all, or a number")  # fmt: skip
+    size = DEFAULT_SIZE["stagewise"]
+    option(carts, "--steps", type=_count, metavar="N", help=f"stagewise only; default: {size}")
+    option(carts, "--loss", choices=tuple(LOSSES), help="stagewise only; default: logistic, or "
+           "squared of a regression")  # fmt: skip
+    option(carts, "--subsample", type=_rate, metavar="X", help="stagewise only: share of rows")
 
 
 def _integer(text: str, least: int) -> int:
@@ -265,6 +319,12 @@ def _draws(text: str) -> int | str:
         raise argparse.ArgumentTypeError(
             f"expected first-increase or an integer from 1 to {MOST_DRAWS}, got {text!r}"
         ) from None
+
+
+def _columns(text: str) -> str | int | None:
+    if text in ("sqrt", "log2"):
+        return text
+    return None if text == "all" else _count(text)
 
 
 def _folds(text: str) -> int:

@@ -22,7 +22,7 @@ pytest.importorskip("pandas")
         ("fit", ["TRAIN.csv", "--target", "-o"]),
         ("fit t.csv --target y", ["-o"]),
         ("fit t.csv -o m", ["--target"]),
-        ("fit t.csv --target y -o m --model forest", ["--model", "forest"]),
+        ("fit t.csv --target y -o m --model oak", ["--model", "oak"]),
         ("fit t.csv --target y -o m --nodes 3", ["--nodes belongs to --model tree or matr"]),
         ("fit t.csv --target y -o m --growth breadth-first", ["--growth belongs to"]),
         ("fit t.csv --target y -o m --max-depth 3", ["--max-depth belongs to"]),

@@ -231,3 +231,35 @@ def test_result_is_frozen_readable_and_pickles():
     again = pickle.loads(pickle.dumps(result))
     assert str(again) == text
     np.testing.assert_array_equal(again.test_fold, result.test_fold)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_regression(weighted):
+    X, _ = problem()
+    y = X[:, 0] + 3 * X[:, 1] ** 2
+    weight = np.random.default_rng(0).integers(0, 3, len(y)) * 1.0 if weighted else None
+    fit = Recorder(partial(pb.fit_cart, task="regression", max_depth=3))
+    result = pb.cross_validate(fit, X, y, task="regression", folds=4, rng=1, sample_weight=weight)
+    assert np.bincount(result.test_fold).max() - np.bincount(result.test_fold).min() <= 1
+    for fold, (_, _, _, model) in enumerate(fit.calls):
+        test = result.test_fold == fold
+        square = (pb.predict(model, X[test]) - y[test]) ** 2
+        expected = np.average(square, weights=None if weight is None else weight[test])
+        np.testing.assert_allclose(result.error[fold], expected)
+    assert f"mean squared error   {result.error.mean():.4g} ± {result.error_sd:.4g}" in str(result)
+    assert "test error" not in str(result)
+    assert pickle.loads(pickle.dumps(result)).task == "regression"
+
+
+def test_regression_bad_input():
+    X, _ = problem()
+    fit = partial(pb.fit_cart, task="regression")
+    few = (np.arange(90) < 3) * 1.0
+    with pytest.raises(ValueError, match="y: expected finite"):
+        pb.cross_validate(fit, X, np.full(90, np.nan), task="regression")
+    with pytest.raises(TypeError, match="y: expected numbers"):
+        pb.cross_validate(fit, X, ["a"] * 90, task="regression")
+    with pytest.raises(ValueError, match="folds: expected at most 3"):
+        pb.cross_validate(fit, X, X[:, 0], task="regression", folds=4, sample_weight=few)
+    with pytest.raises(ValueError, match="task: expected"):
+        pb.cross_validate(fit, X, X[:, 0], task="ranking")
