@@ -38,7 +38,7 @@ from pboost.pruned_cart import fit_pruned_cart
 from pboost.pruning import prefix
 from pboost.soft_evaluate import reach
 from pboost.sorting import bin_columns, sort_columns
-from pboost.staged import staged_predict
+from pboost.staged import staged_predict, staged_predict_proba
 from pboost.stagewise import fit_stagewise
 from pboost.stagewise_model import StagewiseModel
 from pboost.topdown import fit_topdown_tree
@@ -117,5 +117,6 @@ __all__ = [
     "sort_columns",
     "staged_decision_function",
     "staged_predict",
+    "staged_predict_proba",
     "weak",
 ]

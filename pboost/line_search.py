@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pboost.graph import FloatArray
+
+Counts: TypeAlias = NDArray[np.signedinteger[Any]]
 
 #: Bound on a step where the loss names none.
 FAR = 2.0**60
@@ -14,6 +17,12 @@ FAR = 2.0**60
 WIDTH = 1e-13
 #: Share of all slopes that counts as none.
 FLAT = 1e-13
+#: The same of sums of few terms.
+ROUNDING = 1e-15
+#: Newton step, relative to where it leads, after which the next would be lost in rounding.
+NEAR = 1e-8
+#: Step so small that no more than an absolute precision of its product with `NEAR` is asked for.
+TINY = 1e-6
 
 
 class _Loss(Protocol):
@@ -21,6 +30,12 @@ class _Loss(Protocol):
     def limit(self) -> float: ...
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray: ...
     def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray: ...
+
+
+class _Convex(Protocol):
+    @property
+    def limit(self) -> float: ...
+    def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]: ...
 
 
 class _Line:
@@ -106,6 +121,76 @@ def _enclose(line: _Line, low: float, high: float) -> tuple[float, float]:
         else:
             high, at_high = middle, line.slope(middle)
     return low, high
+
+
+class _Groups:
+    """Groups of rows, one after another, and the slopes of their losses along steps."""
+
+    def __init__(self, loss: _Convex, y: FloatArray, f: FloatArray, weight: FloatArray,
+                 count: Counts) -> None:  # fmt: skip
+        self.loss, self.y, self.f, self.weight = loss, y, f, weight
+        self.number = np.arange(len(count))
+        self._count(count)
+        heaviest = np.maximum.reduceat(weight, self.start)
+        self.weight = weight / np.where(heaviest > 0, heaviest, 1.0)[self.group]
+
+    def _count(self, count: Counts) -> None:
+        self.count = count
+        self.start = np.concatenate([[0], np.cumsum(count)[:-1]])
+        self.group = np.repeat(np.arange(len(count)), count)
+
+    def slopes(self, step: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the slope, the curvature and the sum of sizes of slopes of each group."""
+        slope, bend = self.loss.slopes(self.y, self.f + step[self.group])
+        terms = self.weight * slope
+        total = np.add.reduceat
+        bends = total(self.weight * bend, self.start)
+        return total(terms, self.start), bends, total(np.abs(terms), self.start)
+
+    def keep(self, groups: NDArray[np.bool_]) -> None:
+        """Drop the other groups."""
+        rows = groups[self.group]
+        self.y, self.f, self.weight = self.y[rows], self.f[rows], self.weight[rows]
+        self.number = self.number[groups]
+        self._count(self.count[groups])
+
+
+def newton_steps(
+    loss: _Convex, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+) -> FloatArray:
+    """Return the step of least weighted loss of groups of rows, all at once; the loss is convex.
+
+    `count` are the numbers of rows of the groups, which stand one after another. Newton steps are
+    kept within the bounds that the signs of slopes have shown, and halve them otherwise.
+    """
+    groups = _Groups(loss, y, f, weight, count)
+    found, at = np.zeros(len(count)), np.zeros(len(count))
+    slope, bend, size = groups.slopes(at)
+    end = np.where(slope < 0, loss.limit, -loss.limit)
+    far = np.sign(groups.slopes(end)[0]) == np.sign(slope)
+    flat = np.abs(slope) <= ROUNDING * size
+    found[far & ~flat] = end[far & ~flat]
+    low, high = np.minimum(end, 0.0), np.maximum(end, 0.0)
+    done = far | flat
+    for _ in range(200):
+        if done.all():
+            break
+        if done.any():
+            groups.keep(~done)
+            at, slope, bend, low, high = (part[~done] for part in (at, slope, bend, low, high))
+        low, high = np.where(slope < 0, at, low), np.where(slope > 0, at, high)
+        with np.errstate(all="ignore"):
+            following = at - slope / bend
+        inside = (low < following) & (following < high)
+        following = np.where(inside, following, low + (high - low) / 2)
+        moved = np.abs(following - at)
+        near = np.where(inside, NEAR * np.maximum(np.abs(following), TINY), 0.0)
+        found[groups.number] = at = following
+        done = (moved <= near) | (high - low <= WIDTH * np.abs(at))
+        if not done.all():
+            slope, bend, _ = groups.slopes(at)
+            done |= slope == 0
+    return found
 
 
 def kink_search(a: FloatArray, d: FloatArray, weight: FloatArray) -> float:

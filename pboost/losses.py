@@ -1,9 +1,7 @@
 """Losses: what an additive model minimises, as functions of the label and the decision value.
 
-Each has its value, its gradient and, where there is one, its curvature in the decision value, the
-link that makes it a probability, and the number that is best added to the decision values of some
-rows. Margins from -1e6 to 1e6 neither overflow nor cancel, save the exponential's own values
-beyond the range of numbers, which are infinite.
+Each has its value, gradient, curvature, link to a probability and best constant. Margins from -1e6
+to 1e6 neither overflow nor cancel, but the exponential's values beyond the numbers are infinite.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from pboost._core import probit as kernel
 from pboost._core.votes import half_log_odds
 from pboost._differences import check_derivatives
 from pboost.graph import FloatArray
-from pboost.line_search import kink_search, line_search
+from pboost.line_search import Counts, kink_search, line_search, newton_steps
 
 __all__ = ["Exponential", "Hinge", "Logistic", "Loss", "Probit", "Squared", "check_loss"]
 
@@ -45,6 +43,8 @@ class Loss:
     limit : float
         Bound on the size of what is added to a decision value, for losses without a minimum on
         rows of one class.
+    is_newton : bool
+        Whether Newton steps find the values of all leaves at once: of convex, curved losses.
 
     Examples
     --------
@@ -65,6 +65,7 @@ class Loss:
     name: ClassVar[str] = ""
     is_regression: ClassVar[bool] = False
     limit: ClassVar[float] = 2 * HALF_LIMIT
+    is_newton: ClassVar[bool] = False
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each decision value."""
@@ -127,6 +128,20 @@ class Loss:
         """
         return line_search(self, y, f, weight, direction)
 
+    def leaf_values(
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+    ) -> FloatArray:
+        """Return the `leaf_value` of each group, `count` rows after another."""
+        if self.is_newton:
+            return newton_steps(self, y, f, weight, count)
+        cuts = np.cumsum(count)[:-1]
+        parts = zip(*(np.split(array, cuts) for array in (y, f, weight)), strict=True)
+        return np.array([self.leaf_value(*part) for part in parts])
+
+    def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient and the curvature."""
+        return self.gradient(y, f), self.curvature(y, f)
+
     @property
     def _called(self) -> str:
         return self.name or type(self).__name__
@@ -180,6 +195,7 @@ class Logistic(Loss):
     """ln(1 + exp(-y f)): the log loss. f is the log odds."""
 
     name: ClassVar[str] = "logistic"
+    is_newton: ClassVar[bool] = True
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return ln(1 + exp(-y f))."""
@@ -192,6 +208,13 @@ class Logistic(Loss):
     def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return p (1 - p) of the probability p."""
         return logistic(f) * logistic(-f)
+
+    def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient and the curvature, of one exponential."""
+        margin = y * f
+        smaller = np.exp(-np.abs(margin))
+        wrong = np.where(margin > 0, smaller, 1.0) / (1 + smaller)
+        return -y * wrong, smaller / (1 + smaller) ** 2
 
     def probability(self, f: FloatArray) -> FloatArray:
         """Return 1 / (1 + exp(-f))."""
@@ -276,6 +299,7 @@ class Probit(Loss):
     """-ln Phi(y f), Phi the normal distribution function."""
 
     name: ClassVar[str] = "probit"
+    is_newton: ClassVar[bool] = True
     #: -Phi^-1(1 / (1 + 2**52)), the counterpart of `HALF_LIMIT`.
     limit: ClassVar[float] = 8.125890664701906
 
@@ -291,6 +315,12 @@ class Probit(Loss):
         """Return r(m) (m + r(m)) of the margin m = y f, a number in (0, 1)."""
         margin = y * f
         return _each(kernel.ratios, margin) * _each(kernel.excesses, margin)
+
+    def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient and the curvature, of one r."""
+        margin = y * f
+        ratio = _each(kernel.ratios, margin)
+        return -y * ratio, ratio * _each(kernel.excesses, margin)
 
     def probability(self, f: FloatArray) -> FloatArray:
         """Return Phi(f)."""

@@ -71,6 +71,10 @@ class Predictor:
         """Return the probability of each label for each row."""
         raise TypeError(f"model: a {type(self).__name__} has no probabilities")
 
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return the probabilities that go with decision values."""
+        raise TypeError(f"model: a {type(self).__name__} has no probabilities")
+
     def decision_function(self, X: Any) -> FloatArray:
         """Return the decision value of each row."""
         raise TypeError(f"model: a {type(self).__name__} has no decision values")
@@ -128,7 +132,11 @@ class TwoClassPredictor(Predictor):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities whose half log odds are the decision values."""
-        return two_probabilities(self.decision_function(X))
+        return self.probabilities(self.decision_function(X))
+
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return the probabilities whose half log odds are decision values."""
+        return two_probabilities(score)
 
     def labels_of(self, score: FloatArray) -> NDArray[Any]:
         """Return the second label where the decision value is positive, else the first."""

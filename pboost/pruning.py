@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from pboost.checks import check_integer
-from pboost.graph import OUT, DecisionGraph, IntArray
+from pboost.graph import OUT, IntArray
 from pboost.matching import as_graph
+from pboost.stagewise_model import StagewiseModel
 
 
-def prefix(model: DecisionGraph, n_nodes: int) -> DecisionGraph:
-    """Return the model with its first nodes only.
+def prefix(model: Any, n_nodes: int) -> Any:
+    """Return the model with its first nodes only; of a stagewise model its first trees.
 
     Parameters
     ----------
-    model : DecisionGraph
+    model : DecisionGraph or StagewiseModel
         A fitted model.
     n_nodes : int
-        Number of nodes to keep, 1 to ``model.n_nodes``. Exits that led to others lead out.
+        Number of nodes to keep, 1 to ``model.n_nodes``. Exits that led to others lead out. Of a
+        stagewise model the number of trees, 1 to ``len(model)``.
 
     Returns
     -------
-    DecisionGraph
+    DecisionGraph or StagewiseModel
         The model as it was when so many nodes had been opened. Its record is that of these nodes,
         and ``record.stop_reason`` says that it was cut.
 
@@ -42,6 +45,9 @@ def prefix(model: DecisionGraph, n_nodes: int) -> DecisionGraph:
     >>> pb.prefix(model, 5).n_nodes
     5
     """
+    if isinstance(model, StagewiseModel):
+        n = check_integer("n_nodes", n_nodes, least=1, most=len(model))
+        return model if n == len(model) else model.prefix(n)
     model = as_graph(model)
     n = check_integer("n_nodes", n_nodes, least=min(1, model.n_nodes), most=model.n_nodes)
     if n == model.n_nodes:

@@ -279,10 +279,10 @@ class _Fit:
         node = nodes_of_rows(tree, problem, rows)
         value = np.zeros(tree.n_nodes)
         order = np.argsort(node, kind="stable")
-        cuts = np.flatnonzero(np.diff(node[order])) + 1
-        for inside in np.split(order, cuts):
-            best = self.loss.leaf_value(y[inside], f[inside], weight[inside])
-            value[node[inside[0]]] = self.rate * min(max(best, -self.most), self.most)
+        count = np.bincount(node)
+        leaves = np.flatnonzero(count)
+        best = self.loss.leaf_values(y[order], f[order], weight[order], count[leaves])
+        value[leaves] = self.rate * np.clip(best, -self.most, self.most)
         return replace(tree, value=value)
 
 

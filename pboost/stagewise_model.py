@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import accumulate
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from pboost.forest_model import Forest
 from pboost.graph import FloatArray, freeze
 from pboost.losses import LOSSES, Loss
 from pboost.predictor import Predictor, one_of_two
+from pboost.tree import TREE_COLUMNS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,10 +136,27 @@ class StagewiseModel(Predictor):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each label by the link of the loss."""
+        return self.probabilities(self.decision_function(X))
+
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return the probability of each label that goes with decision values."""
         if self.labels is None:
             raise TypeError("model: a regression has no probabilities")
-        second = self.loss.probability(self.decision_function(X))
+        second = self.loss.probability(score)
         return np.column_stack([1 - second, second])
+
+    def prefix(self, n_trees: int) -> StagewiseModel:
+        """Return the model with its first trees only, 1 or more."""
+        n_nodes = int(self.trees.root[n_trees])
+        columns: dict[str, Any] = {
+            name: getattr(self.trees, name)[:n_nodes] for name in TREE_COLUMNS
+        }
+        return replace(
+            self,
+            trees=replace(self.trees, root=self.trees.root[: n_trees + 1], **columns),
+            stop_reason=f"cut to the first {n_trees} of {len(self)} trees",
+            training_loss=self.training_loss[: n_trees + 1],
+        )
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""

@@ -70,6 +70,11 @@ def test_evaluation(kind):
         sizes = {"samme": lambda: len(model.models), "stagewise": lambda: len(model)}
         assert len(stages) == sizes.get(kind.split()[0], lambda: model.n_nodes)()
         np.testing.assert_array_equal(stages[-1], found)
+        shares = list(pb.staged_predict_proba(model, X))
+        assert len(shares) == len(stages)
+        for labels, at in zip(stages, shares, strict=True):
+            np.testing.assert_array_equal(model.labels[at.argmax(axis=1)], labels)
+        np.testing.assert_allclose(shares[-1], share, rtol=1e-12)
     else:
         with pytest.raises(NotImplementedError, match="has no stages"):
             pb.staged_decision_function(model, X)
@@ -81,8 +86,8 @@ def test_functions_of_graphs_refuse_the_others(kind):
     for ask in (
         lambda: pb.explain(model, X[0]),
         lambda: pb.reach(model, X),
-        lambda: pb.prefix(model, 1),
         lambda: pb.continue_fit(model, X, Y, rounds=1),
+        *([] if kind == "stagewise" else [lambda: pb.prefix(model, 1)]),
     ):
         with pytest.raises(TypeError, match="model: expected a "):
             ask()

@@ -250,3 +250,51 @@ def test_exponential_leaf_is_the_vote_of_adaboost():
     f = model.vote[0, first.astype(int)]
     found = check_loss("exponential").leaf_value(y[second], f[second], np.ones(second.sum()))
     assert found == pytest.approx(model.vote[1, 1], rel=1e-9)
+
+
+def sizes_of(r, n, groups):
+    return np.diff([0, *np.sort(r.choice(np.arange(1, n), groups - 1, replace=False)), n])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("far", [0.1, 1.0, 5.0, 30.0])
+def test_values_of_many_leaves_are_those_of_each(name, far):
+    """Some groups have rows of one class, some rows without weight, some weights near 0."""
+    loss, r = LOSSES[name], np.random.default_rng(round(10 * far))
+    n, groups = 600, 40
+    count = sizes_of(r, n, groups)
+    group = np.repeat(np.arange(groups), count)
+    y = r.choice([-1.0, 1.0], n)
+    y[group % 7 == 0] = 1.0
+    f, weight = far * r.normal(size=n), r.exponential(size=n)
+    weight[r.random(n) < 0.1] = 0.0
+    weight[group == 3] = 0.0
+    weight[group % 5 == 4] *= 1e-200
+    found = loss.leaf_values(y, f, weight, count)
+    stop = np.cumsum(count)
+    each = [
+        loss.leaf_value(y[a:b], f[a:b], weight[a:b])
+        for a, b in zip(stop - count, stop, strict=True)
+    ]
+    np.testing.assert_allclose(found, each, rtol=1e-9, atol=1e-9)
+    # No slope is left at those within the bounds.
+    if loss.is_newton:
+        inside = np.abs(found) < loss.limit
+        assert inside.sum() > 10
+        slope = np.bincount(group, weight * loss.gradient(y, f + found[group]))
+        size = np.bincount(group, weight * np.abs(loss.gradient(y, f + found[group])))
+        assert (np.abs(slope) <= 1e-11 * size)[inside].all()
+
+
+@pytest.mark.parametrize("name", ["logistic", "probit"])
+def test_leaves_at_the_bound_and_at_rest(name):
+    loss = LOSSES[name]
+    y, count = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0]), np.array([2, 2, 2])
+    found = loss.leaf_values(y, np.zeros(6), np.ones(6), count)
+    assert found.tolist() == [loss.limit, 0.0, -loss.limit]
+    far = loss.leaf_values(y, -700 * y, np.ones(6), count)
+    assert far.tolist() == [loss.limit, 0.0, -loss.limit]
+    assert np.isfinite(loss.leaf_values(y, 1e6 * y, np.ones(6), count)).all()
+    slope, bend = loss.slopes(y, 3 * y)
+    np.testing.assert_allclose(slope, loss.gradient(y, 3 * y), rtol=1e-14)
+    np.testing.assert_allclose(bend, loss.curvature(y, 3 * y), rtol=1e-13)

@@ -204,6 +204,36 @@ def test_rows_held_out_are_not_trained_on():
     )
 
 
+def test_prefix_is_the_model_of_fewer_steps(tmp_path):
+    X, y = problem()
+    options = {"loss": "logistic", "subsample": 0.6, "rng": 3}
+    model = pb.fit_stagewise(X, y, steps=9, **options)
+    for n in (1, 4):
+        cut = pb.prefix(model, n)
+        assert_same_model(cut, pb.fit_stagewise(X, y, steps=n, **options))
+        assert cut.stop_reason == f"cut to the first {n} of 9 trees"
+        stages = list(pb.staged_decision_function(model, X))
+        assert np.array_equal(pb.decision_function(cut, X), stages[n - 1])
+        pb.save(cut, tmp_path / "m.npz")
+        assert_same_model(pb.load(tmp_path / "m.npz"), cut)
+    assert pb.prefix(model, 9) is model
+    assert len(model) == 9
+    for wrong in (0, 10):
+        with pytest.raises(ValueError, match="n_nodes: expected"):
+            pb.prefix(model, wrong)
+
+
+def test_staged_probabilities():
+    X, y = problem()
+    model = pb.fit_stagewise(X, y, loss="probit", steps=5)
+    shares = list(pb.staged_predict_proba(model, X))
+    for n, share in enumerate(shares, 1):
+        assert np.array_equal(share, pb.predict_proba(pb.prefix(model, n), X))
+    numbers_ = pb.fit_stagewise(X, X[:, 0], loss="squared", steps=2)
+    with pytest.raises(TypeError, match="no probabilities"):
+        next(pb.staged_predict_proba(numbers_, X))
+
+
 def test_callback_sees_each_step_and_stops():
     X, y = problem()
     seen = []
