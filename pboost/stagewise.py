@@ -17,7 +17,7 @@ from pboost.checks import check_choice, check_integer, check_number
 from pboost.columns import MAX_BINS
 from pboost.forest import nodes_of_rows
 from pboost.forest_model import join_trees
-from pboost.graph import FloatArray
+from pboost.graph import FloatArray, IntArray
 from pboost.grow import check_callback
 from pboost.losses import Loss, check_loss
 from pboost.rng import as_generator
@@ -229,14 +229,14 @@ class _Fit:
     def run(self, steps: int, callback: Callback | None) -> str:
         """Add trees until done; returns why fitting stopped."""
         for step in range(1, steps + 1):
-            tree = self._fit_tree(self.bags.draw(step - 1)[0])
-            if tree is None:
+            fitted = self._fit_tree(self.bags.draw(step - 1)[0])
+            if fitted is None:
                 return "the loss of a row is too large to go on"
+            tree, node = fitted
             if step > 1 and self.bags.size == len(self.rows) and not tree.value.any():
                 return "no leaf lowers the loss"
             self.trees.append(tree)
-            everyone = np.arange(len(self.y))
-            self.f += tree.value[nodes_of_rows(tree, self.problem, everyone)]
+            self.f += tree.value[node]
             self.training_loss.append(self._mean_loss())
             tired = self.watch.add(tree, self.f)
             if callback is not None:
@@ -264,8 +264,8 @@ class _Fit:
         value = self.loss.value(self.y[rows], self.f[rows])
         return float(np.average(value, weights=self.weight[rows]))
 
-    def _fit_tree(self, bag: FloatArray) -> Tree | None:
-        """Return the tree of one step, its leaf values final; None where numbers end."""
+    def _fit_tree(self, bag: FloatArray) -> tuple[Tree, IntArray] | None:
+        """Return the tree of one step and the leaf of each row; None where numbers end."""
         rows = np.flatnonzero(bag > 0)
         y, f, weight = self.y[rows], self.f[rows], bag[rows]
         found = working_response(self.loss, y, f, weight)
@@ -276,14 +276,15 @@ class _Fit:
         exponent = int(np.frexp(np.abs(target).max())[1])
         problem = replace(self.problem, y=np.ldexp(target, -exponent), exponent=exponent)
         tree = fit_tree(problem, of_target, self.limits, {}, 0, self.n_threads)
-        node = nodes_of_rows(tree, problem, rows)
+        everyone = nodes_of_rows(tree, problem, np.arange(len(self.y)))
+        node = everyone[rows]
         value = np.zeros(tree.n_nodes)
         order = np.argsort(node, kind="stable")
         count = np.bincount(node)
         leaves = np.flatnonzero(count)
         best = self.loss.leaf_values(y[order], f[order], weight[order], count[leaves])
         value[leaves] = self.rate * np.clip(best, -self.most, self.most)
-        return replace(tree, value=value)
+        return replace(tree, value=value), everyone
 
 
 def working_response(
