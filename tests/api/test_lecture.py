@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from itertools import product
+import sys
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -12,20 +13,46 @@ import pytest
 import pboost as pb
 
 ROOT = Path(__file__).parents[2]
-FIGURE = ROOT / "examples" / "losses.py"
+EXAMPLES = ROOT / "examples"
 
 PLUS = [(1, 3), (2, 1), (4, 8), (5, 9), (7, 7)]
 MINUS = [(3, 4), (5, 2), (6, 5), (9, 8), (8, 3)]
 
 
-@pytest.fixture
-def figure():
-    if not FIGURE.exists():
+def example(name):
+    path = EXAMPLES / f"{name}.py"
+    if not path.exists():
         pytest.skip("no examples/ beside tests/")
-    spec = importlib.util.spec_from_file_location("losses_figure", FIGURE)
+    spec = importlib.util.spec_from_file_location(f"{name}_figure", path)
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def figure():
+    return example("losses")
+
+
+@pytest.fixture
+def points():
+    return example("ten_points")
+
+
+def page_has(page, table):
+    """Whether the lines of a table stand on a page, one after another."""
+    path = ROOT / "docs" / "user" / page
+    if not path.exists():
+        pytest.skip("no docs/ beside tests/")
+    text = "\n".join(line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    return "\n".join(line.strip() for line in table.splitlines()) in text
+
+
+def has_picture(page, name):
+    text = (ROOT / "docs" / "user" / page).read_text(encoding="utf-8")
+    content = (ROOT / "docs" / "_static" / name).read_bytes()
+    return f".. image:: /_static/{name}" in text and content[:8] == b"\x89PNG\r\n\x1a\n"
 
 
 def test_figure_of_losses(figure, tmp_path, capsys):
@@ -38,11 +65,8 @@ def test_figure_of_losses(figure, tmp_path, capsys):
 
 
 def test_page_has_the_printed_table(figure):
-    page = ROOT / "docs" / "user" / "losses.rst"
-    if not page.exists():
-        pytest.skip("no docs/ beside tests/")
-    lines = [line.strip() for line in page.read_text(encoding="utf-8").splitlines()]
-    assert all(line.strip() in lines for line in figure.table().splitlines())
+    assert page_has("losses.rst", figure.table())
+    assert has_picture("losses.rst", figure.FILE)
 
 
 # AdaBoost on ten points
@@ -64,6 +88,34 @@ def test_three_rounds_of_adaboost():
     assert model.threshold.tolist() == [2.5, 7.5, 6.0]
     assert (pb.predict(model, X) == y).all()
     assert [int((labels != y).sum()) for labels in pb.staged_predict(model, X)] == [3, 3, 0]
+
+
+def test_figure_of_ten_points(points, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    points.main(["--out", str(tmp_path / "new")])
+    path = tmp_path / "new" / points.FILE
+    assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert path.stat().st_size > 10_000
+    table = points.table(points.fit())
+    assert capsys.readouterr().out == table
+    assert page_has("lecture.rst", table)
+    assert has_picture("lecture.rst", points.FILE)
+
+
+def test_rounds_of_the_figure(points):
+    assert points.PLUS == PLUS
+    assert points.MINUS == MINUS
+    found = points.rounds(points.fit())
+    assert [(round(one.error, 2), round(one.alpha, 2)) for one in found] == [
+        (0.30, 0.42), (0.21, 0.65), (0.14, 0.92),
+    ]  # fmt: skip
+    for one in found:
+        assert one.alpha == pytest.approx(0.5 * np.log((1 - one.error) / one.error))
+        assert one.weight.sum() == pytest.approx(1)
+    # The points that a round gets wrong have half of the weight in the next.
+    for one, after in pairwise(found):
+        assert after.weight[one.answer != points.Y].sum() == pytest.approx(0.5)
+    assert (np.sign(sum(one.alpha * one.answer for one in found)) == points.Y).all()
 
 
 # Weak universality
