@@ -1,0 +1,153 @@
+"""Bad input to the builders of trees, ensembles and sums: each says what is wrong, and where."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import pboost as pb
+
+X = np.random.default_rng(0).normal(size=(60, 4))
+Y = np.array(["ash", "elm", "oak"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+TWO = Y == "oak"
+TREE = partial(pb.fit_cart, max_depth=2)
+#: Builders of any number of classes, as functions of X and y.
+SEVERAL = {
+    "cart": pb.fit_cart,
+    "best first": partial(pb.fit_cart, max_leaves=4),
+    "binned": partial(pb.fit_cart, search="binned"),
+    "pruned": partial(pb.fit_pruned_cart, folds=3, rng=0),
+    "forest": partial(pb.fit_forest, members=3, rng=0),
+    "bagging": partial(pb.fit_bagging, TREE, members=3, rng=0),
+    "samme": partial(pb.fit_samme, base=TREE, rounds=3),
+    "rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3),
+}
+#: Those of two.
+TWO_CLASS = {
+    "stagewise": partial(pb.fit_stagewise, loss="logistic", steps=3),
+    "adaboost": partial(pb.fit_adaboost, rounds=3),
+    "tree": partial(pb.fit_boosted_tree, nodes=3),
+}
+#: Those of numbers.
+NUMBERS = {
+    "cart": partial(pb.fit_cart, task="regression"),
+    "binned": partial(pb.fit_cart, task="regression", search="binned"),
+    "pruned": partial(pb.fit_pruned_cart, task="regression", folds=3, rng=0),
+    "forest": partial(pb.fit_forest, task="regression", members=3, rng=0),
+    "bagging": partial(pb.fit_bagging, TREE, task="regression", members=3, rng=0),
+    "stagewise": partial(pb.fit_stagewise, loss="squared", steps=3),
+}
+#: Those that draw columns at each split.
+DRAWING = {
+    "cart": pb.fit_cart,
+    "pruned": partial(pb.fit_pruned_cart, folds=3, rng=0),
+    "forest": partial(pb.fit_forest, members=3, rng=0),
+    "bagging": partial(pb.fit_bagging, pb.fit_cart, members=3, rng=0),
+}
+
+
+@pytest.mark.parametrize("fit", [*SEVERAL.values(), *TWO_CLASS.values()],
+                         ids=[*SEVERAL, *TWO_CLASS])  # fmt: skip
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.where(TWO, np.nan, 1.0), "y: expected labels, got NaN"),
+        (np.full(60, np.nan), "y: expected labels, got NaN"),
+        (np.full(60, "ash"), "y: expected .*two label values, got only"),
+        (TWO[:59], "y: expected 60 labels"),
+        (np.column_stack([TWO, TWO]), "y: "),
+    ],
+    ids=["some NaN", "all NaN", "one class", "too few", "two columns"],
+)
+def test_bad_labels(fit, y, message):
+    before = y.copy()
+    with pytest.raises(ValueError, match=f"^{message}"):
+        fit(X, y)
+    np.testing.assert_array_equal(y, before)
+
+
+@pytest.mark.parametrize("kind", TWO_CLASS)
+def test_three_classes_for_a_builder_of_two(kind):
+    with pytest.raises(ValueError, match=r"^y: expected two label values, got 3"):
+        TWO_CLASS[kind](X, Y)
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+@pytest.mark.parametrize(
+    ("y", "error", "message"),
+    [
+        (np.where(TWO, np.nan, 1.0), ValueError, "y: expected finite"),
+        (np.where(TWO, np.inf, 1.0), ValueError, "y: expected finite"),
+        (X[:59, 0], ValueError, "y: expected 60"),
+        (Y, TypeError, "y: expected numbers"),
+    ],
+    ids=["NaN", "infinite", "too few", "words"],
+)
+def test_bad_numbers(kind, y, error, message):
+    with pytest.raises(error, match=f"^{message}"):
+        NUMBERS[kind](X, y)
+
+
+@pytest.mark.parametrize("kind", DRAWING)
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize(
+    "wrong", [0, 5, -1, 0.0, 1.5, np.nan, "half"], ids=["0", "d+1", "-1", "0.0", "1.5", "NaN", "?"]
+)
+def test_columns_per_split_out_of_range(kind, task, wrong):
+    y = Y if task == "classification" else X[:, 0]
+    with pytest.raises(ValueError, match=r"^features_per_split: expected"):
+        DRAWING[kind](X, y, task=task, features_per_split=wrong)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize(
+    ("lam", "error"), [(-1e-300, ValueError), (-np.inf, ValueError), (np.nan, ValueError),
+                       ("0", TypeError), (None, TypeError)], ids=str,
+)  # fmt: skip
+def test_price_of_a_leaf_out_of_range(task, lam, error):
+    tree = pb.fit_cart(X, Y if task == "classification" else X[:, 0], task=task)
+    with pytest.raises(error, match=r"^lam: expected"):
+        pb.prune(tree, lam)
+    assert pb.prune(tree, 0.0).n_leaves <= tree.n_leaves
+
+
+# Classes without rows in a bag
+
+RARE = np.where(np.arange(60) == 7, "yew", np.where(TWO, "oak", "elm"))
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_forest_of_bags_without_a_class(replace):
+    """A tree knows all classes, also those that are not in its bag."""
+    size = 60 if replace else 30
+    forest = pb.fit_forest(X, RARE, members=20, rng=0, replace=replace, size=size)
+    without = [tree for tree in forest if tree.value[0, 2] == 0.0]
+    assert 0 < len(without) < 20
+    share = pb.predict_proba(forest, X)
+    assert share.shape == (60, 3)
+    np.testing.assert_allclose(share.sum(axis=1), 1)
+    assert 0 < share[7, 2] < 1
+    assert forest.oob.prediction.shape == (60, 3)
+
+
+@pytest.mark.parametrize("fit", [TREE, partial(pb.fit_forest, members=2)], ids=["cart", "forest"])
+def test_bagging_of_trees_and_bags_without_a_class(fit):
+    bagging = pb.fit_bagging(fit, X, RARE, members=8, rng=0)
+    assert bagging.labels.tolist() == ["elm", "oak", "yew"]
+    assert pb.predict_proba(bagging, X).shape == (60, 3)
+
+
+def test_bagging_of_weighted_votes_names_the_member():
+    fit = partial(pb.fit_samme, base=TREE, rounds=2)
+    with pytest.raises(ValueError, match="positive weight, got none for 'yew'") as caught:
+        pb.fit_bagging(fit, X, RARE, members=8, rng=0)
+    assert "fit_bagging: raised by member" in caught.value.__notes__[0]
+
+
+def test_bag_of_one_class():
+    rare = np.arange(60) == 7
+    with pytest.raises(ValueError, match="both classes") as caught:
+        pb.fit_bagging(pb.fit_adaboost, X, rare, members=20, rng=0, rounds=2)
+    assert "fit_bagging: raised by member" in caught.value.__notes__[0]
