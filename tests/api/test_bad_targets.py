@@ -134,7 +134,8 @@ def test_forest_of_bags_without_a_class(replace):
 
 @pytest.mark.parametrize("fit", [TREE, partial(pb.fit_forest, members=2)], ids=["cart", "forest"])
 def test_bagging_of_trees_and_bags_without_a_class(fit):
-    bagging = pb.fit_bagging(fit, X, RARE, members=8, rng=0)
+    bagging = pb.fit_bagging(fit, X, RARE, members=30, rng=0)
+    assert bagging.oob.members[7] > 0
     assert bagging.labels.tolist() == ["elm", "oak", "yew"]
     assert pb.predict_proba(bagging, X).shape == (60, 3)
 
@@ -142,7 +143,7 @@ def test_bagging_of_trees_and_bags_without_a_class(fit):
 def test_bagging_of_weighted_votes_names_the_member():
     fit = partial(pb.fit_samme, base=TREE, rounds=2)
     with pytest.raises(ValueError, match="positive weight, got none for 'yew'") as caught:
-        pb.fit_bagging(fit, X, RARE, members=8, rng=0)
+        pb.fit_bagging(fit, X, RARE, members=30, rng=0)
     assert "fit_bagging: raised by member" in caught.value.__notes__[0]
 
 
