@@ -25,6 +25,7 @@ from pboost.matryoshka import fit_matryoshka
 from pboost.pruned_cart import fit_pruned_cart
 from pboost.rows import as_rows
 from pboost.sorting import sort_columns
+from pboost.stagewise_model import StagewiseModel
 from pboost.weak import Stump
 
 __all__ = ["fit_one_vs_rest", "fit_samme"]
@@ -106,6 +107,7 @@ def fit_one_vs_rest(fit: Fit, X: Any, y: ArrayLike, **options: Any) -> OneVsRest
         model = fit(columns, codes == code, **_with_validation(options, label))
         if not np.array_equal(getattr(model, "labels", ()), REST_OR_CLASS):
             raise TypeError(f"fit: expected a builder of two-class models, got back {model!r}")
+        _check_probabilities(model)
         models.append(model)
     settings = {"builder": "fit_one_vs_rest", "fit": _name_of(fit), **models[0].settings}
     settings["builder"] = "fit_one_vs_rest"
@@ -228,6 +230,15 @@ def fit_samme(
     return WeightedVote(
         tuple(models), np.array(alpha), labels, bias, settings, np.array(error), stop_reason
     )
+
+
+def _check_probabilities(model: Any) -> None:
+    """Raise ValueError if the classes could not be compared."""
+    if isinstance(model, StagewiseModel):
+        try:
+            model.probabilities(np.zeros(1))
+        except NotImplementedError as error:
+            raise ValueError(f"fit: {error}, by which labels are compared") from None
 
 
 def _samme_vote(error: float, n_classes: int, rate: float, before: float) -> tuple[float, bool]:

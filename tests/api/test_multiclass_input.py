@@ -96,6 +96,11 @@ def ivy(X, y, sample_weight):
             "every class to have positive weight, got none for 'elm'",
         ),
         (
+            lambda: pb.fit_one_vs_rest(pb.fit_stagewise, X9, Y9, loss="hinge", steps=2),
+            ValueError,
+            "fit: decision values of the hinge loss do not tell probabilities, by which labels",
+        ),
+        (
             lambda: pb.fit_one_vs_rest(lambda X, y: Constant(1), X9, Y9),
             TypeError,
             "fit: expected a builder of two-class models, got back",
