@@ -127,7 +127,7 @@ def read_all(terminal):
 def test_progress_bar_is_for_terminals(csv_file, terminal):
     pytest.importorskip("tqdm")
     code = (
-        "import sys, time, pboost.cli.commands as c; from pboost.__main__ import main\n"
+        "import sys, time, pboost.cli.builders as c; from pboost.__main__ import main\n"
         "fit = c.fit_adaboost\n"
         "def slow(*a, callback=None, **k):\n"
         "    def step(*b):\n        time.sleep(0.2)\n        return callback and callback(*b)\n"
