@@ -28,12 +28,17 @@ from pboost.forest import fit_forest
 from pboost.forest_model import Forest
 from pboost.graph import DecisionGraph, TrainingRecord
 from pboost.importance import feature_importances, permutation_importance
+from pboost.interpretation import Coefficients, coefficients, plot_coefficients
 from pboost.io import load, save
 from pboost.margin import margin_bound, margin_error, margins, normalised_margins
 from pboost.margin_curves import logistic_margin_curve, margin_curve, plot_margin_curve
 from pboost.matryoshka import fit_matryoshka
 from pboost.multiclass import fit_one_vs_rest, fit_samme
 from pboost.oblique_tree import fit_oblique_tree
+from pboost.probit import fit_probitboost
+from pboost.probit_model import ProbitModel
+from pboost.probit_tree import fit_probit_tree
+from pboost.probit_tree_model import ProbitTree
 from pboost.pruned_cart import fit_pruned_cart
 from pboost.pruning import prefix
 from pboost.soft_evaluate import reach
@@ -49,6 +54,7 @@ from pboost.validation import CrossValidation, cross_validate
 __all__ = [
     "Bagging",
     "BinnedColumns",
+    "Coefficients",
     "CrossValidation",
     "DecisionGraph",
     "Explanation",
@@ -59,6 +65,8 @@ __all__ = [
     "OneHot",
     "OneVsRest",
     "OutOfBag",
+    "ProbitModel",
+    "ProbitTree",
     "PruningPath",
     "PruningTable",
     "SortedColumns",
@@ -71,6 +79,7 @@ __all__ = [
     "bin_columns",
     "bounds",
     "certificate",
+    "coefficients",
     "continue_fit",
     "cross_validate",
     "datasets",
@@ -90,6 +99,8 @@ __all__ = [
     "fit_oblique_tree",
     "fit_one_hot",
     "fit_one_vs_rest",
+    "fit_probit_tree",
+    "fit_probitboost",
     "fit_pruned_cart",
     "fit_samme",
     "fit_stagewise",
@@ -106,6 +117,7 @@ __all__ = [
     "observation",
     "one_hot",
     "permutation_importance",
+    "plot_coefficients",
     "plot_margin_curve",
     "predict",
     "predict_proba",

@@ -84,6 +84,18 @@ class CartProblem:
             values[:, j] = columns.lower[j][columns.codes[j][rows]]
         return values
 
+    def thresholds(self, feature: IntArray, low: IntArray, high: IntArray) -> FloatArray:
+        """Return thresholds between rows of X, or between bins, of columns."""
+        columns = self.columns
+        if isinstance(columns, BinnedColumns):
+            return np.asarray(columns.threshold(feature, low, None))
+        if isinstance(columns, SortedColumns):
+            below, above = columns.values(feature, low), columns.values(feature, high)
+        else:
+            below = columns[low, feature].astype(np.float64)
+            above = columns[high, feature].astype(np.float64)
+        return np.asarray(midpoint(below, above))
+
     def weighted(self, weights: FloatArray | None, workers: Workers) -> CartData:
         """Return the data of one tree; rows of weight 0 are left out."""
         n = self.n_rows
@@ -157,16 +169,25 @@ class CartData:
 
     def thresholds(self, feature: IntArray, low: IntArray, high: IntArray) -> FloatArray:
         """Return thresholds between rows, or between bins, of columns."""
-        columns = self.problem.columns
-        if isinstance(columns, BinnedColumns):
-            return np.asarray(columns.threshold(feature, low, None))
-        low, high = self.rows[low], self.rows[high]
-        if isinstance(columns, SortedColumns):
-            below, above = columns.values(feature, low), columns.values(feature, high)
+        if self.exact:
+            low, high = self.rows[low], self.rows[high]
+        return self.problem.thresholds(feature, low, high)
+
+    def own(self) -> CartData:
+        """Return the data with orders of their own, so that these can be fitted to again."""
+        return replace(self, order=self.order.copy())
+
+    def reweighted(self, weights: FloatArray) -> CartData:
+        """Return the data with weights > 0 of the same `rows`."""
+        at, n = self.rows, len(self.rows)
+        if self.exact:
+            weight, exponent = _scaled(weights[at], n)
         else:
-            below = columns[low, feature].astype(np.float64)
-            above = columns[high, feature].astype(np.float64)
-        return np.asarray(midpoint(below, above))
+            weight, exponent = _scaled(weights, n)
+        fixed, scale = _fixed(weight)
+        return CartData(
+            self.problem, at, weight, fixed, self.label, self.y, exponent, scale, self.order
+        )
 
 
 def cart_problem(

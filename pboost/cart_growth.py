@@ -11,15 +11,26 @@ import numpy as np
 from pboost import threads
 from pboost._core import cart
 from pboost.cart_data import CartData
+from pboost.cart_model import (
+    CHILD,
+    DEPTH,
+    FEATURE,
+    HIGH,
+    LOW,
+    N_INTS,
+    START,
+    STOP,
+    Grown,
+    tree_columns,
+)
 from pboost.columns import BinnedColumns
-from pboost.graph import FloatArray
-from pboost.tree import LEAF, Tree
+from pboost.graph import IntArray
+from pboost.tree import Tree
+from pboost.tree_arrays import LEAF
 from pboost.weak_learners import CRITERIA
 
-#: Columns of `CartArrays.counter` and of `CartArrays.node_int`.
+#: Columns of `CartArrays.counter`.
 NODES, OPEN, LEAVES, FRESH, AT, PHASE, PICKED, N_COUNTERS = range(8)
-START, STOP, DEPTH, SHIFT, FEATURE, LOW, HIGH, CHILD, LISTED, PURE, N_INTS = range(11)
-MEAN, LOSS = 2, 3
 #: Cells that compiled code works on between looks at signals: a tenth of a second at most.
 CELLS_PER_CALL = 4_000_000
 
@@ -95,9 +106,6 @@ class CartArrays:
         self.node_real = np.empty((capacity, 5))
         self.open = np.empty(capacity, dtype=np.int32)
         self.counter = np.zeros(N_COUNTERS, dtype=np.int64)
-        self.counter[[NODES, LEAVES]] = 1
-        self.node_int[0] = 0, n, 0, 0, LEAF, 0, 0, LEAF, 0, 0
-        self.node_mass[0] = self._root_mass(squares, j)
         n_negative = int(np.searchsorted(data.label, 1)) if data.exact and j == 2 else 0
         criterion = 0 if squares else CRITERIA.index(limits.criterion)
         self.sizes = (
@@ -105,15 +113,24 @@ class CartArrays:
             limits.min_split, limits.features, criterion, j, limits.depth, data.exact,
             limits.best_first, squares, key,
         )  # fmt: skip
-        self.scale = data.scale
+        self._begin()
+
+    def _begin(self) -> None:
+        self.scale = self.data.scale
+        self.counter.fill(0)
+        self.counter[NODES] = self.counter[LEAVES] = 1
+        self.node_int[0] = 0, len(self.data.rows), 0, 0, LEAF, 0, 0, LEAF, 0, 0
         cart.begin_root(self)
 
-    def _root_mass(self, squares: bool, j: int) -> Any:
-        fixed = self.fixed if self.data.exact else self.fixed[self.data.rows]
-        if squares:
-            return fixed.sum(), 0
-        label = self.label if self.data.exact else self.label[self.data.rows]
-        return [fixed[label == k].sum() for k in range(j)]
+    def restart(self, data: CartData) -> None:
+        """Begin a tree of the same classification with other weights of its rows."""
+        self.data = data
+        self.weight, self.fixed = data.weight, data.fixed
+        if data.exact:
+            np.copyto(self.order, data.order)
+        else:
+            np.copyto(self.rows, data.rows)
+        self._begin()
 
     def newest(self) -> CartStep:
         """Return the record of the node split last."""
@@ -131,51 +148,25 @@ class CartArrays:
         cart.preorder(child, number)
         place = np.empty(n, dtype=np.int32)
         place[number] = np.arange(n, dtype=np.int32)
-        nodes = self.node_int[:n][place]
-        inner = np.flatnonzero(nodes[:, CHILD] != LEAF)
-        feature = np.full(n, LEAF, dtype=np.int32)
-        feature[inner] = nodes[inner, FEATURE]
-        threshold = np.zeros(n)
-        threshold[inner] = self.data.thresholds(*nodes[inner][:, [FEATURE, LOW, HIGH]].T)
+        inner = np.flatnonzero(child != LEAF)
         children = np.full((n, 2), LEAF, dtype=np.int32)
-        first = nodes[inner, CHILD]
-        children[inner, 0], children[inner, 1] = number[first], number[first + 1]
-        value, impurity, weight = self._contents(place, nodes[:, SHIFT], criterion)
+        first = child[inner]
+        children[number[inner], 0] = number[first]
+        children[number[inner], 1] = number[first + 1]
+        _, columns = tree_columns(problem, [self.grown(place, children)], criterion)
         return Tree(
-            feature, threshold, children, value, impurity, weight,
-            nodes[:, STOP] - nodes[:, START], problem.labels, problem.n_features, problem.names,
-            settings, stop_reason,
+            **columns, labels=problem.labels, n_features=problem.n_features,
+            feature_names=problem.names, settings=settings, stop_reason=stop_reason,
         )  # fmt: skip
 
-    def _contents(
-        self, place: Any, shift: Any, criterion: str
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Values, impurities and weights of nodes."""
-        exponent = self.data.weight_exponent
-        unit = np.ldexp(1.0 / self.scale, exponent - shift)
-        mass = self.node_mass[place]
-        if self.data.problem.labels is None:
-            up = self.data.problem.exponent
-            real = self.node_real[place]
-            weight = mass[:, 0] * unit
-            # The sum of squares is of the weights as they are scaled.
-            impurity = np.ldexp(real[:, LOSS] / np.ldexp(weight, -exponent), 2 * up)
-            return np.ldexp(real[:, MEAN], up), impurity, weight
-        total = mass.sum(axis=1)
-        value = mass / total[:, None]
-        return value, impurities(value, criterion), total * unit
-
-
-def impurities(share: FloatArray, criterion: str) -> FloatArray:
-    """Return the impurity of nodes from the shares (n, J) of their classes."""
-    if criterion == "gini":
-        return 1.0 - (share * share).sum(axis=1)
-    if criterion == "entropy":
-        logs = np.log2(share, out=np.zeros_like(share), where=share > 0)
-        return np.abs((share * logs).sum(axis=1))
-    if criterion == "error":
-        return 1.0 - share.max(axis=1)
-    return 2.0 * np.sqrt(share[:, 0] * share[:, 1])
+    def grown(self, place: IntArray, children: IntArray) -> Grown:
+        """Return the tree whose nodes, in preorder, have these places here, and these children."""
+        data, nodes = self.data, self.node_int.take(place, axis=0)
+        if data.exact:
+            for side in (LOW, HIGH):
+                nodes[:, side] = data.rows.take(nodes[:, side])
+        mass, real = self.node_mass.take(place, axis=0), self.node_real.take(place, axis=0)
+        return Grown(nodes, children, mass, real, data.scale, data.weight_exponent)
 
 
 def grow_cart(arrays: CartArrays, workers: threads.Workers, callback: Callback | None) -> str:

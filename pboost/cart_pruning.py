@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.prune import weakest_links
-from pboost.cart_growth import impurities
+from pboost.cart_model import impurities
 from pboost.checks import as_targets, as_weights, check_choice, check_number
 from pboost.graph import FloatArray, IntArray, freeze
-from pboost.tree import LEAF, TREE_COLUMNS, Tree
+from pboost.tree import TREE_COLUMNS, Tree
+from pboost.tree_arrays import LEAF
 from pboost.tree_functions import tree_only
 
 #: Prices that differ by less, as a share of themselves or of the root's risk, are one.

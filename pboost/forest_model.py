@@ -18,6 +18,7 @@ from pboost.predictor import Predictor
 from pboost.ranked_trees import RankedTrees, rank_tile, rank_trees
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 from pboost.tree import TREE_COLUMNS, Tree, walk_trees
+from pboost.tree_arrays import check_shapes, check_trees, step_bytes, tree_depths
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,13 +83,13 @@ class Forest(Predictor):
             object.__setattr__(self, "labels", freeze(self.labels))
         object.__setattr__(self, "settings", dict(self.settings))
         self.validate()
-        trees = list(self)
-        object.__setattr__(self, "steps", freeze(np.concatenate([tree.steps for tree in trees])))
-        object.__setattr__(self, "depth", freeze([tree.depth for tree in trees], np.int32))
+        steps = step_bytes(self.feature, self.threshold, self.children)
+        object.__setattr__(self, "steps", freeze(steps))
+        object.__setattr__(self, "depth", freeze(tree_depths(self.root, self.children), np.int32))
         object.__setattr__(self, "ranked", rank_trees(self, self.depth))
 
     def validate(self) -> None:
-        """Check where the trees begin; ValueError names the array. Trees check themselves."""
+        """Check where the trees begin, and the trees; ValueError names the array."""
         root, n = self.root, len(self.feature)
         if root.ndim != 1 or len(root) < 2 or root[0] != 0 or root[-1] != n:
             raise ValueError("root: expected the first node of each tree, and the number of nodes")
@@ -96,6 +97,8 @@ class Forest(Predictor):
             raise ValueError("root: expected increasing numbers")
         if any(len(getattr(self, name)) != n for name in TREE_COLUMNS):
             raise ValueError("feature: expected as many nodes as in the other arrays")
+        check_shapes(self, TREE_COLUMNS)
+        check_trees(self, root)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)

@@ -17,7 +17,8 @@ from pboost.matching import match_names
 from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
 from pboost.stagewise_model import StagewiseModel
-from pboost.tree import LEAF, Tree
+from pboost.tree import Tree
+from pboost.tree_arrays import LEAF
 from pboost.tree_functions import tree_only
 
 

@@ -47,6 +47,8 @@ from pboost.predictor import (
     two_class_fields,
     two_class_members,
 )
+from pboost.probit_model import ProbitModel
+from pboost.probit_tree_model import ProbitTree
 from pboost.stagewise_model import StagewiseModel
 from pboost.tree import Tree
 
@@ -56,11 +58,10 @@ FORMAT = "pboost-model"
 VERSION = (1, 0)
 #: The kind of decision graphs.
 GRAPH = "decision-graph"
+_SINGLE = (LinearModel, Tree, Forest, StagewiseModel, ProbitModel, ProbitTree)
+_COMPOSITE = (OneVsRest, WeightedVote, Bagging)
 #: The other kinds of model, which say themselves what is in their files.
-KINDS: dict[str, type[Predictor]] = {
-    kind.file_kind: kind
-    for kind in (LinearModel, Tree, Forest, StagewiseModel, OneVsRest, WeightedVote, Bagging)
-}
+KINDS: dict[str, type[Predictor]] = {kind.file_kind: kind for kind in _SINGLE + _COMPOSITE}
 #: How deep models can lie within models.
 MAX_DEPTH = 8
 
@@ -139,7 +140,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    DecisionGraph, LinearModel, Tree, Forest, StagewiseModel, OneVsRest, WeightedVote or Bagging
+    DecisionGraph or another model
         Equal to the model that was saved, to the last bit. Tuples in `settings` come back as
         lists.
 

@@ -12,6 +12,7 @@ from pboost.checks import as_labels, as_weights, check_integer
 from pboost.graph import FloatArray
 from pboost.margin import as_thetas, margin_error, margins, scale_factor, share_below
 from pboost.matching import as_two_class
+from pboost.plots import new_axes
 from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
 from pboost.validation import assign_folds, row_selectors
@@ -210,11 +211,7 @@ def plot_margin_curve(
         if line.shape != at.shape:
             raise ValueError(f"{name}: expected shape {at.shape}, got {line.shape}")
     if ax is None:
-        try:
-            from matplotlib.figure import Figure
-        except ImportError:
-            raise ImportError("plots need matplotlib: pip install 'pboost[plot]'") from None
-        ax = Figure(figsize=(5, 4), layout="constrained").add_subplot()
+        ax = new_axes(5, 4)
     dashed = None if bound is None else lines.pop("bound")
     for name, line in lines.items():
         ax.step(at, line, where="post", label=name)

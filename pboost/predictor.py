@@ -91,6 +91,10 @@ class Predictor:
         """Return what evaluating each row costs, in "nodes" or "features"."""
         raise TypeError(f"model: the evaluation cost of a {type(self).__name__} is not known")
 
+    def equations(self) -> tuple[FloatArray, FloatArray]:
+        """Return coefficients (leaves, K, 1 + d) and the share of the weight in each leaf."""
+        raise TypeError(f"model: a {type(self).__name__} has no linear functions")
+
     def describe(self) -> str:
         """Return the model as text."""
         raise TypeError(f"model: a {type(self).__name__} cannot be described")

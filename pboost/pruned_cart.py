@@ -15,7 +15,8 @@ from pboost.checks import check_choice, check_integer
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.graph import FloatArray, IntArray
 from pboost.rng import as_generator
-from pboost.tree import LEAF, PruningTable, Tree
+from pboost.tree import PruningTable, Tree
+from pboost.tree_arrays import LEAF
 from pboost.validation import deal
 
 RULES = ("min", "1se")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pboost._core import forest_walk
 from pboost.graph import FloatArray, IntArray, freeze
-from pboost.tree import LEAF
+from pboost.tree_arrays import LEAF
 
 #: No rank is above it.
 NO_EDGE = np.iinfo(np.int16).max

@@ -11,12 +11,13 @@ import math
 import multiprocessing
 import os
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pboost.checks import check_integer
 
@@ -131,3 +132,28 @@ class Workers:
         others = [self._pool.submit(work, a, b) for a, b in pairwise(borders[1:])]
         first = work(borders[0], borders[1])
         return [first, *(future.result() for future in others)]
+
+    def run_each(self, work: Callable[[int, int], T], n: int) -> list[T]:
+        """Call ``work(i, i + 1)`` for each i below n, each by the first thread that is free."""
+        if self._pool is None or n <= 1:
+            return [work(i, i + 1) for i in range(n)]
+        waiting = deque(range(n))
+        found: list[Any] = [None] * n
+
+        def go_on() -> None:
+            try:
+                while True:
+                    try:
+                        i = waiting.popleft()
+                    except IndexError:
+                        return
+                    found[i] = work(i, i + 1)
+            except BaseException:
+                waiting.clear()  # the others end, too
+                raise
+
+        others = [self._pool.submit(go_on) for _ in range(min(self.n_threads, n) - 1)]
+        go_on()
+        for future in others:
+            future.result()
+        return found

@@ -15,11 +15,7 @@ from pboost.graph import FloatArray, IntArray, freeze
 from pboost.matching import match_names
 from pboost.predictor import Predictor
 from pboost.threads import Workers, is_worth_threads, resolve_threads
-
-#: ``feature`` and ``children`` of a leaf.
-LEAF = -1
-#: What the kernel reads of a node, see `pboost._core.forest_walk`.
-STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("beyond", np.int32)])
+from pboost.tree_arrays import LEAF, check_shapes, check_trees, node_depths, step_bytes
 
 #: The arrays with one entry per node, and the dtype in which they are kept.
 TREE_COLUMNS: dict[str, type[np.generic]] = {
@@ -158,13 +154,10 @@ class Tree(Predictor):
         self.validate()
         is_leaf = self.feature == LEAF
         leaf = np.where(is_leaf, np.cumsum(is_leaf) - 1, LEAF)
-        steps = np.empty(self.n_nodes, dtype=STEP)
-        steps["threshold"] = np.where(is_leaf, -np.inf, self.threshold)
-        steps["column"] = np.where(is_leaf, 0, self.feature * forest_walk.TILE_ROWS)
-        steps["beyond"] = np.where(is_leaf, -1, self.children[:, 1] - self.children[:, 0])
         object.__setattr__(self, "depth", int(self.node_depth().max()))
         object.__setattr__(self, "leaf", freeze(leaf, np.int32))
-        object.__setattr__(self, "steps", freeze(steps.view(np.uint8)))
+        steps = step_bytes(self.feature, self.threshold, self.children)
+        object.__setattr__(self, "steps", freeze(steps))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
@@ -190,15 +183,10 @@ class Tree(Predictor):
 
     def node_depth(self) -> IntArray:
         """Return the number of comparisons on the way to each node."""
-        depth = np.zeros(self.n_nodes, dtype=np.int32)
-        children, is_inner = self.children, self.feature != LEAF
-        level = np.zeros(1, dtype=np.int32)
-        below = 0
-        while len(level):
-            depth[level] = below
-            level = children[level[is_inner[level]]].ravel()
-            below += 1
-        return depth
+        return node_depths(self._root(), self.children)
+
+    def _root(self) -> IntArray:
+        return np.array([0, self.n_nodes], dtype=np.int32)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable label of each row, or the predicted number."""
@@ -231,41 +219,45 @@ class Tree(Predictor):
         at = self.nodes_of(X)
         if unit != "features":
             return self.node_depth()[at].astype(np.float64)
-        return self._columns_read()[at]
+        return np.array([len(columns) for columns in self.columns_read()], dtype=np.float64)[at]
 
-    def _columns_read(self) -> FloatArray:
+    def columns_read(self) -> list[frozenset[int]]:
+        """Return the columns that are compared on the way to each node."""
         read: list[frozenset[int]] = [frozenset()] * self.n_nodes
         for node in np.flatnonzero(self.feature != LEAF):
             both = read[node] | {int(self.feature[node])}
             for child in self.children[node]:
                 read[child] = both
-        return np.array([len(columns) for columns in read], dtype=np.float64)
+        return read
 
     def nodes_of(self, X: Any) -> IntArray:
         """Return the leaf that each row reaches, as the number of its node."""
-        root, depth = np.array([0, self.n_nodes], np.int32), np.array([self.depth], np.int32)
-        return walk_trees(self.steps, root, depth, self, X)[:, 0]
+        depth = np.array([self.depth], np.int32)
+        return walk_trees(self.steps, self._root(), depth, self, X)[:, 0]
 
     def describe(self) -> str:
         """Return the tree as text: a summary, then one line per node, indented by depth."""
-        names = self.feature_names or tuple(f"x[{j}]" for j in range(self.n_features))
-        depth = self.node_depth()
         leaves = f"{self.n_leaves} " + ("leaf" if self.n_leaves == 1 else "leaves")
         of = "numbers" if self.labels is None else f"labels {self.labels.tolist()!r}"
         lines = [
-            f"{self.settings.get('builder', 'tree')}: {leaves}, depth {int(depth.max())}, "
+            f"{self.settings.get('builder', 'tree')}: {leaves}, depth {self.depth}, "
             f"{self.n_features} feature{'s' * (self.n_features != 1)}, {of}",
             f"stopped: {self.stop_reason}",
         ]
-        text = [""] * self.n_nodes
-        for node in range(self.n_nodes):
-            feature = int(self.feature[node])
-            if feature != LEAF:
-                below, above = self.children[node]
-                test = f"{names[feature]} {{}} {self.threshold[node]:.6g}: "
-                text[below], text[above] = test.format("<="), test.format("> ")
-            lines.append(f"{'  ' * int(depth[node])}{text[node]}{self._said(node)}")
+        depth, tests = self.node_tests()
+        for node, test in enumerate(tests):
+            lines.append(f"{'  ' * int(depth[node])}{test}{self._said(node)}")
         return "\n".join(lines)
+
+    def node_tests(self) -> tuple[IntArray, list[str]]:
+        """Return the depth of each node, and in words the comparison that leads to it."""
+        names = self.feature_names or tuple(f"x[{j}]" for j in range(self.n_features))
+        text = [""] * self.n_nodes
+        for node in np.flatnonzero(self.feature != LEAF).tolist():
+            below, above = self.children[node]
+            test = f"{names[self.feature[node]]} {{}} {self.threshold[node]:.6g}: "
+            text[below], text[above] = test.format("<="), test.format("> ")
+        return self.node_depth(), text
 
     def _said(self, node: int) -> str:
         """What is known of the rows at a node."""
@@ -321,51 +313,8 @@ class Tree(Predictor):
             Naming the array that is wrong. A tree that passes can be evaluated without reading
             out of bounds and without an endless loop.
         """
-        n = self.n_nodes
-        if n % 2 == 0:
-            raise ValueError(f"feature: expected an odd number of nodes, got {n}")
-        j = () if self.labels is None else (len(self.labels),)
-        for name in TREE_COLUMNS:
-            shape = {"children": (n, 2), "value": (n, *j)}.get(name, (n,))
-            if getattr(self, name).shape != shape:
-                raise ValueError(f"{name}: expected shape {shape}, got {getattr(self, name).shape}")
-        _check_nodes(self, n)
-        if self.labels is not None and not (
-            self.labels.ndim == 1 and len(self.labels) > 1
-            and (self.labels[:-1] < self.labels[1:]).all()
-        ):  # fmt: skip
-            raise ValueError(f"labels: expected sorted values, got {self.labels.tolist()}")
-        if self.feature_names is not None and len(self.feature_names) != self.n_features:
-            raise ValueError(
-                f"feature_names: expected {self.n_features} names, got {len(self.feature_names)}"
-            )
-
-
-def _check_nodes(tree: Tree, n: int) -> None:
-    most = np.iinfo(np.int32).max // forest_walk.TILE_ROWS
-    if not 1 <= tree.n_features <= most:
-        raise ValueError(f"n_features: expected 1 to {most}, got {tree.n_features}")
-    if not (tree.feature.min() >= LEAF and tree.feature.max() < tree.n_features):
-        raise ValueError(f"feature: expected values in [-1, {tree.n_features})")
-    for name in ("threshold", "value", "impurity", "weight"):
-        if not np.isfinite(getattr(tree, name)).all():
-            raise ValueError(f"{name}: expected finite numbers")
-    for name in ("impurity", "weight", "n_rows"):
-        if not (getattr(tree, name) >= 0).all():
-            raise ValueError(f"{name}: expected numbers >= 0")
-    if tree.labels is not None and not (
-        (tree.value >= 0).all() and (np.abs(tree.value.sum(axis=1) - 1) < 1e-9).all()
-    ):
-        raise ValueError("value: expected probabilities that add up to 1")
-    inner = np.flatnonzero(tree.feature != LEAF)
-    if not (tree.children[tree.feature == LEAF] == LEAF).all():
-        raise ValueError("children: expected -1 in leaves")
-    first, second = tree.children[inner].T
-    if not ((first == inner + 1) & (second > first) & (second < n)).all():
-        raise ValueError("children: the first must be the next node, the second a later one")
-    # Every node but the root is a child once.
-    if not (np.sort(np.concatenate([first, second])) == np.arange(1, n)).all():
-        raise ValueError("children: every node but the root must be the child of one")
+        check_shapes(self, TREE_COLUMNS)
+        check_trees(self, self._root())
 
 
 def walk_trees(

@@ -8,7 +8,9 @@ import numpy as np
 
 from pboost.forest_model import Forest
 from pboost.graph import IntArray
-from pboost.tree import LEAF, Tree
+from pboost.probit_tree_model import ProbitTree
+from pboost.tree import Tree
+from pboost.tree_arrays import LEAF
 
 
 def tree_only(model: Any) -> Tree:
@@ -18,12 +20,12 @@ def tree_only(model: Any) -> Tree:
     return model
 
 
-def apply(tree: Tree | Forest, X: Any) -> IntArray:
+def apply(tree: Tree | Forest | ProbitTree, X: Any) -> IntArray:
     """Return the leaf that each row reaches.
 
     Parameters
     ----------
-    tree : Tree or Forest
+    tree : Tree, ProbitTree or Forest
         A fitted tree, or forest.
     X : array_like of shape (n, d), or data frame
         Finite numbers, with the columns of training.
@@ -31,7 +33,8 @@ def apply(tree: Tree | Forest, X: Any) -> IntArray:
     Returns
     -------
     ndarray of int32, shape (n,); of a forest (n, n_trees)
-        Numbers of leaves, from 0 on, from left to right; ``tree.leaf`` has them by node.
+        Numbers of leaves, from 0 on, from left to right; ``tree.leaf`` has them by node,
+        of a ProbitTree ``tree.partition.leaf``.
 
     Examples
     --------
@@ -42,6 +45,8 @@ def apply(tree: Tree | Forest, X: Any) -> IntArray:
     """
     if isinstance(tree, Forest):
         return tree.leaves_of(X)
+    if isinstance(tree, ProbitTree):
+        tree = tree.partition
     return tree_only(tree).leaf[tree.nodes_of(X)]
 
 

@@ -11,14 +11,14 @@ to look at signals, to tell a callback, or to let threads share a large node. Th
 their parent is split.
 """
 from libc.math cimport INFINITY, rint
-from libc.stdint cimport uintptr_t
 
+from pboost._core._address cimport address
 from pboost._core._bins cimport partition_rows
 from pboost._core._cart cimport (
     ALL_LEAVES, AT, CHILD, CHOOSE, Cart, DEPTH, DONE, FEATURE, FRESH, Found, HIGH, KEY, LARGE_PARTITION,
     LARGE_SEARCH, LEAVES, LIMIT, LISTED, LOW, NODES, NODE_INTS, NODE_REALS, OPEN, OPENED, PARTITION, PAUSED,
     PHASE, PICK, PICKED, SCALE, SEARCH, SHIFT, SPLIT, START, STOP, can_split, class_node, draw_from,
-    heap_of, measure_classes, measure_squares, size_of, square_node, start_of, stream, unit_of,
+    heap_of, measure_classes, measure_squares, rows_at, size_of, square_node, start_of, stream, unit_of,
     width,
 )
 from pboost._core._cart_scan cimport is_constant, pack_rows, scan_column
@@ -37,12 +37,7 @@ def work_size(int n_classes):
     return 4 * n_classes + MAX_BINS * (max(n_classes, 2) + 1)
 
 
-cdef void* address(array):
-    """Where an array's data begin; its owner outlives the call."""
-    return <void*><uintptr_t>array.ctypes.data
-
-
-cdef Cart read_cart(arrays):
+cdef Cart read_cart(arrays) except *:
     cdef Cart t
     t.order = <int32_t*>address(arrays.order)
     t.codes = <const uint8_t*>address(arrays.codes)
@@ -208,6 +203,7 @@ cdef void add_child(
     node[DEPTH] = t.node_int[NODE_INTS * parent + DEPTH] + 1
     node[SHIFT] = t.node_int[NODE_INTS * parent + SHIFT]
     node[FEATURE] = node[CHILD] = -1
+    node[LOW] = node[HIGH] = 0
     node[LISTED] = listed
     if t.squares:
         measure_squares(t, e)
@@ -287,7 +283,15 @@ cdef int pick(Cart* t) noexcept nogil:
 def begin_root(arrays):
     """Measure the root, node 0, and open it if it can be split."""
     cdef Cart t = read_cart(arrays)
+    cdef const int32_t* rows = rows_at(&t, 0)
+    cdef Py_ssize_t i, k = width(&t)
+    cdef int32_t row
     with nogil:
+        for i in range(k):
+            t.node_mass[i] = 0
+        for i in range(size_of(&t, 0)):
+            row = row_of(rows[i])
+            t.node_mass[0 if t.squares else t.label[row]] += t.fixed[row]
         if t.squares:
             measure_squares(&t, 0)
         else:

@@ -14,6 +14,7 @@ depth (n_trees,) the greatest number of comparisons in each.
 """
 from libc.string cimport memset
 
+from pboost._core._forest cimport TOGETHER, Step, walk_together
 from pboost._core._rows cimport Rows, rows_of
 from pboost._core._tile cimport TILE, load_tile
 from pboost._core.types cimport int16_t, int32_t, uint8_t
@@ -40,51 +41,6 @@ cdef enum:
 
 TILE_ROWS = TILE
 MANY = FEW_ROWS
-
-cdef enum:
-    TOGETHER = 8  # rows that walk side by side
-cdef enum:
-    STRIDE = 4  # steps between looks whether all have arrived
-cdef enum:
-    FEW_STEPS = 12  # trees of this depth are walked without looking
-
-cdef struct Step:
-    double threshold
-    int32_t column
-    int32_t beyond
-
-
-cdef inline int32_t walk_on(const Step* tree, const double* tile, int32_t node) noexcept nogil:
-    """The next node, without a branch: half of the guesses would be wrong."""
-    cdef const Step* step = tree + node
-    cdef int32_t above = tile[step.column] > step.threshold
-    return node + 1 + (-above & step.beyond)
-
-
-cdef inline void walk_together(
-    const Step* tree, int32_t depth, const double* tile, int32_t* at
-) noexcept nogil:
-    """Walk rows to their leaves; `tile` begins with the first of them. OUT at."""
-    cdef int32_t[TOGETHER] here
-    cdef int32_t node, moved = depth > FEW_STEPS
-    cdef int r, k
-    for r in range(TOGETHER):
-        here[r] = 0
-    if depth <= FEW_STEPS:
-        for k in range(depth):
-            for r in range(TOGETHER):
-                here[r] = walk_on(tree, tile + r, here[r])
-    while moved:
-        moved = 0
-        for k in range(STRIDE - 1):
-            for r in range(TOGETHER):
-                here[r] = walk_on(tree, tile + r, here[r])
-        for r in range(TOGETHER):
-            node = here[r]
-            here[r] = walk_on(tree, tile + r, node)
-            moved |= here[r] ^ node
-    for r in range(TOGETHER):
-        at[r] = here[r]
 
 
 def use_simd_level(int level):

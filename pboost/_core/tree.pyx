@@ -14,8 +14,8 @@ exit are fixed * 2**-shift in units of the root's; they are made anew, with a la
 little of the root's mass is left, so that small masses keep their precision.
 """
 from libc.math cimport INFINITY, exp, frexp, ldexp, rint
-from libc.stdint cimport uintptr_t
 
+from pboost._core._address cimport address
 from pboost._core._bins cimport partition_rows, search_bins
 from pboost._core._cut cimport Limits
 from pboost._core._heap cimport Heap, pop, push, rounded
@@ -38,12 +38,7 @@ GROWTH = {
 }
 
 
-cdef void* address(array):
-    """Where an array's data begin; its owner outlives the call."""
-    return <void*><uintptr_t>array.ctypes.data
-
-
-cdef Tree read_tree(arrays):
+cdef Tree read_tree(arrays) except *:
     cdef Tree t
     t.order = <int32_t*>address(arrays.order)
     t.codes = <const uint8_t*>address(arrays.codes)

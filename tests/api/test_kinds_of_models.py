@@ -34,9 +34,12 @@ OTHERS = {
     "three classes": lambda: pb.fit_cart(X, ZONE, max_depth=2),
     "regression": lambda: pb.fit_cart(X, X[:, 0] + X[:, 1], task="regression", max_depth=2),
     "stagewise": lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=5, learning_rate=0.5),
+    "probit": lambda: pb.fit_probitboost(X, Y, steps=5),
     "rest": lambda: STUMPS(X, ZONE),
     "rest of trees": lambda: pb.fit_one_vs_rest(pb.fit_cart, X, ZONE, max_depth=2),
     "samme": lambda: pb.fit_samme(X, ZONE, base=partial(pb.fit_cart, max_depth=2), rounds=3),
+    "tree of probits": lambda: pb.fit_probit_tree(X, Y, depth=1, steps=9),
+    "tree of probits, classes": lambda: pb.fit_probit_tree(X, ZONE, depth=1, steps=9),
     "forest": lambda: pb.fit_forest(X, ZONE, members=3, max_depth=3, rng=0),
     "bagging": lambda: pb.fit_bagging(pb.fit_cart, X, ZONE, members=3, rng=0, max_depth=3),
     "samme of rest": lambda: pb.fit_samme(X, ZONE, base=STUMPS, rounds=2),
@@ -48,7 +51,7 @@ EVERY = {**TWO_CLASS, **OTHERS}
 def test_evaluation(kind):
     model = EVERY[kind]()
     y = {"regression": X[:, 0] + X[:, 1]}.get(
-        kind, Y if kind in (*TWO_CLASS, "tree", "stagewise") else ZONE
+        kind, Y if kind in (*TWO_CLASS, "tree", "stagewise", "probit", "tree of probits") else ZONE
     )
     found = pb.predict(model, X)
     if kind == "regression":
@@ -65,7 +68,7 @@ def test_evaluation(kind):
     rise = pb.permutation_importance(model, X, y, repeats=2, rng=0)
     assert rise.shape == (3, 2)
     assert rise[0].mean() > 0.05
-    if kind in TWO_CLASS or kind.startswith(("samme", "stagewise")):
+    if kind in TWO_CLASS or kind.startswith(("samme", "stagewise", "probit")):
         stages = list(pb.staged_predict(model, X))
         sizes = {"samme": lambda: len(model.models), "stagewise": lambda: len(model)}
         assert len(stages) == sizes.get(kind.split()[0], lambda: model.n_nodes)()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -89,6 +90,30 @@ def test_errors_of_other_threads_arrive():
 
     with threads.Workers(3) as workers, pytest.raises(KeyError):
         workers.run(work, 9)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_each_is_done_once(n_threads):
+    done = []
+    with threads.Workers(n_threads) as workers:
+        found = workers.run_each(lambda start, stop: done.append(start) or (start, stop), 9)
+    assert found == [(i, i + 1) for i in range(9)]
+    assert sorted(done) == list(range(9))
+
+
+@pytest.mark.parametrize("bad", [0, 5])
+def test_an_error_ends_the_others(bad):
+    done = []
+
+    def work(start, stop):
+        done.append(start)
+        if start == bad:
+            raise IndexError(start)
+        time.sleep(0.002)
+
+    with threads.Workers(2) as workers, pytest.raises(IndexError):
+        workers.run_each(work, 500)
+    assert len(done) < 250
 
 
 def test_limits(monkeypatch):

@@ -1,0 +1,59 @@
+"""A probit model tree of the Pima data that can be read: its partition, equations and slopes.
+
+Run as ``python probit_tree_pima.py --data folder --out folder``: prints the tree, the averages of
+its slopes, and errors by cross-validation, and writes a PNG; pandas and matplotlib are needed. The
+first folder holds ``pima.csv.gz``: a line of column names, the last of which is ``target``. Zeros
+that stand for missing measurements are left as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import pboost as pb
+
+FILE = "probit_tree_pima.png"
+OPTIONS = {"depth": 2, "min_leaf": 100, "steps": 5}
+SEED = 0
+#: What the error of the tree is compared with.
+RIVALS = {
+    "probit tree": partial(pb.fit_probit_tree, **OPTIONS),
+    "one equation": partial(pb.fit_probitboost, steps=OPTIONS["steps"]),
+    "pruned CART": partial(pb.fit_pruned_cart, rng=SEED),
+}
+
+
+def report(model: pb.ProbitTree, X: Any, y: Any) -> str:
+    """Return the tree, its slopes per standard deviation, and errors by cross-validation."""
+    lines = [pb.describe(model), "", str(pb.coefficients(model, X)), ""]
+    for name, fit in RIVALS.items():
+        error = pb.cross_validate(fit, X, y, folds=10, rng=SEED).error
+        lines.append(f"{name:<12}  error {100 * error.mean():.1f} %")
+    return "\n".join(lines) + "\n"
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Print the report and write the figure."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder with pima.csv.gz")
+    parser.add_argument("--out", type=Path, default=Path(), help="folder of the figure")
+    options = parser.parse_args(argv)
+    path = options.data / "pima.csv.gz"
+    if not path.exists():
+        parser.error(f"--data: no file {path}")
+    X = pd.read_csv(path, dtype={"target": str})
+    y = X.pop("target").to_numpy()
+    model = RIVALS["probit tree"](X, y)
+    print(report(model, X, y), end="")
+    options.out.mkdir(parents=True, exist_ok=True)
+    axes = pb.plot_coefficients(model, X)
+    axes.figure.savefig(options.out / FILE, dpi=110, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+# A leaf as ProbitBoost reads it: its rows, column by column, centred and scaled by powers of two.
+from libc.math cimport INFINITY, frexp, ldexp
+from libc.stdint cimport uintptr_t
+from libc.stdlib cimport malloc
+
+from pboost._core._rows cimport Rows, read
+from pboost._core.types cimport int32_t
+
+cdef extern from "probit_step.h" nogil:
+    ctypedef struct Scale "pboost_scale":
+        double origin
+        double rescue
+
+    ctypedef struct Sums "pboost_leaf":
+        Py_ssize_t rows
+        Py_ssize_t room
+        double* x
+        int32_t* column
+        int32_t n_columns
+        double* w0
+        double* y
+        double* w
+        double* wz
+        double* lanes
+        double sum_w
+        double sum_wz
+        double loss
+        double least
+
+cdef struct Leaf:
+    Sums sums
+    void* memory
+    Py_ssize_t m  # rows
+    Py_ssize_t d
+    double* f
+    double* tried  # f after the step that is tried
+    double* centre  # x = (X / 2**exponent - centre) / 2**spread
+    double* slope
+    int32_t* exponent
+    int32_t* spread
+    double intercept  # of f
+    double mass
+    int unit  # weights as given are w0 * 2**unit
+    Scale scale
+    Py_ssize_t cells  # rows times columns since the last look at signals
+    const int32_t* stop  # not NULL: the caller's wish to end
+
+
+cdef inline bint allocate(Leaf* leaf, Py_ssize_t rows, Py_ssize_t d) noexcept nogil:
+    """Room for leaves of so many rows, in one piece, `leaf.memory`; False: there is none."""
+    cdef Sums* sums = &leaf.sums
+    cdef Py_ssize_t room = (rows + 7) // 8 * 8
+    cdef Py_ssize_t size
+    # Columns that are a multiple of 4096 bytes apart would share their places in the cache.
+    room += 8 if room % 512 == 0 else 0
+    sums.room, leaf.d = room, d
+    size = room * (d + 6) + 28 * d + 8
+    leaf.memory = malloc(size * sizeof(double))
+    if leaf.memory == NULL:
+        return False
+    # Registers of 64 bytes are read from one cache line.
+    sums.x = <double*>((<uintptr_t>leaf.memory + 63) & ~<uintptr_t>63)
+    sums.w0 = sums.x + d * room
+    sums.y = sums.w0 + room
+    sums.w = sums.y + room
+    sums.wz = sums.w + room
+    leaf.f = sums.wz + room
+    leaf.tried = leaf.f + room
+    sums.lanes = leaf.tried + room
+    leaf.centre = sums.lanes + 24 * d
+    leaf.slope = leaf.centre + d
+    leaf.exponent = <int32_t*>(leaf.slope + d)
+    leaf.spread = leaf.exponent + d
+    sums.column = leaf.spread + d
+    return True
+
+
+cdef inline void multiply(double* x, Py_ssize_t n, int exponent, double minus) noexcept nogil:
+    """x = (x - minus) * 2**exponent."""
+    cdef int half = exponent // 2
+    # In two factors: one alone need not be a number.
+    cdef double first = ldexp(1.0, half), second = ldexp(1.0, exponent - half)
+    cdef Py_ssize_t i
+    for i in range(n):
+        x[i] = (x[i] - minus) * first * second
+
+
+cdef inline bint centre_column(Leaf* leaf, Py_ssize_t j) noexcept nogil:
+    """Centre and scale a column that has been read; returns whether it varies."""
+    cdef double* x = leaf.sums.x + j * leaf.sums.room
+    cdef double low = INFINITY, high = -INFINITY, mean = 0.0
+    cdef Py_ssize_t i
+    cdef int e
+    for i in range(leaf.m):
+        low, high = min(low, x[i]), max(high, x[i])
+    if not low < high:
+        return False
+    frexp(max(-low, high), &e)
+    leaf.exponent[j] = e
+    multiply(x, leaf.m, -e, 0.0)
+    for i in range(leaf.m):
+        mean += leaf.sums.w0[i] * x[i]
+    low, high = ldexp(low, -e), ldexp(high, -e)
+    mean = min(max(mean / leaf.mass, low), high)
+    leaf.centre[j] = mean
+    frexp(max(mean - low, high - mean), &e)
+    leaf.spread[j] = e
+    multiply(x, leaf.m, -e, mean)
+    for i in range(leaf.m, leaf.sums.rows):
+        x[i] = x[0]
+    return True
+
+
+cdef inline void load_leaf(
+    Leaf* leaf, const Rows* X, const int32_t* rows, const double* weight,
+) noexcept nogil:
+    """Copy the rows of a leaf."""
+    cdef Sums* sums = &leaf.sums
+    cdef Py_ssize_t i, j
+    cdef double most = 0.0
+    cdef const char* row
+    sums.rows = (leaf.m + 7) // 8 * 8
+    for i in range(leaf.m):
+        most = max(most, weight[rows[i]])
+    frexp(most, &leaf.unit)
+    leaf.mass = 0.0
+    for i in range(sums.rows):
+        sums.w0[i] = ldexp(weight[rows[i]], -leaf.unit) if i < leaf.m else 0.0
+        leaf.mass += sums.w0[i]
+    for i in range(leaf.m):
+        row = X.data + rows[i] * X.row_stride
+        for j in range(leaf.d):
+            sums.x[j * sums.room + i] = read(X, row, j)
+    sums.n_columns = 0
+    for j in range(leaf.d):
+        if centre_column(leaf, j):
+            sums.column[sums.n_columns] = <int32_t>j
+            sums.n_columns += 1
+
+
+cdef inline Py_ssize_t choose_class(
+    Leaf* leaf, const int32_t* rows, const int32_t* label, int class_,
+) noexcept nogil:
+    """Set Y to +1 for one class, else -1; returns the number of +1."""
+    cdef Py_ssize_t i, inside = 0
+    for i in range(leaf.m):
+        leaf.sums.y[i] = 1.0 if label[rows[i]] == class_ else -1.0
+        inside += leaf.sums.y[i] > 0.0
+    for i in range(leaf.m, leaf.sums.rows):
+        leaf.sums.y[i] = leaf.sums.y[0]
+    return inside

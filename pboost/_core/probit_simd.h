@@ -1,0 +1,176 @@
+/* The probit loss -ln Phi(u) and its derivatives for blocks of rows, free of branches so that
+ * compilers make SIMD code of the loops; chosen for the processor when a module is imported.
+ *
+ * With r = phi/Phi and h(t) = r(-t) - t, t >= 0: h is a quotient of polynomials with positive
+ * coefficients, of degree 9 and 10, found by interpolation in 60 digits where (t - 4)/(t + 4) is a
+ * Chebyshev point; relative error 4e-15. So neither h nor r(-t) = t + h is a difference of larger
+ * numbers. With D = t + h and the density e = phi(t), Phi(-t) = e/D and r(t) = e D/(D - e).
+ *
+ * Every operation is the same in each variant and nothing is fused (-ffp-contract=off), and sums
+ * have eight terms side by side in each: all give the same bits.
+ */
+#ifndef PBOOST_PROBIT_SIMD_H
+#define PBOOST_PROBIT_SIMD_H
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PBOOST_ROWS 256 /* of a block: its numbers stay in the cache of level 1 */
+
+#if defined(__GNUC__) || defined(__clang__)
+#define PBOOST_INLINE static inline __attribute__((always_inline))
+#else
+#define PBOOST_INLINE static __forceinline
+#endif
+
+/* Where all margins are large, e is counted in units of phi(origin), and rescue is phi(origin)/phi(0);
+   else origin is 0. */
+typedef struct {
+    double origin, rescue;
+} pboost_scale;
+
+PBOOST_INLINE double pboost_from_bits(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+PBOOST_INLINE uint64_t pboost_bits(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* A number of few digits near t: squares of such have no rounding error. */
+PBOOST_INLINE double pboost_head(double t)
+{
+    const double magic = 6442450944.0; /* 1.5 * 2**32: leaves 20 binary places */
+    return (t + magic) - magic;
+}
+
+/* phi(t) / phi(origin) / sqrt(2 pi) for t >= origin >= 0; 0 below 1e-308. */
+PBOOST_INLINE double pboost_density(double t, double origin)
+{
+    const double magic = 6755399441055744.0; /* 1.5 * 2**52: its last bits count */
+    const double head = pboost_head(t);
+    const double rest = -0.5 * ((t - head) * (t + head));
+    const double all = -0.5 * ((head - origin) * (head + origin));
+    const double a = all < -707.0 ? -707.0 : all;
+    const double shifted = a * 1.44269504088896340736 + magic;
+    const double k = shifted - magic;
+    const double x = ((a - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10) + rest;
+    const double xx = x * x, x4 = xx * xx;
+    const double p0 = (1.0 + x) + xx * (1.0 / 2 + x * (1.0 / 6));
+    const double p4 = (1.0 / 24 + x * (1.0 / 120)) + xx * (1.0 / 720 + x * (1.0 / 5040));
+    const double p8 = (1.0 / 40320 + x * (1.0 / 362880)) + xx * (1.0 / 3628800 + x * (1.0 / 39916800));
+    const double p = p0 + x4 * (p4 + x4 * (p8 + x4 * (1.0 / 479001600)));
+    const double power = pboost_from_bits((pboost_bits(shifted) + 1023) << 52);
+    return all < -707.0 ? 0.0 : p * power * 0.39894228040143267794;
+}
+
+/* h(t) = r(-t) - t; 1/t from 1e15 on, where powers would end. */
+PBOOST_INLINE double pboost_excess(double t)
+{
+    const double far = 1e15, x = t > far ? far : t;
+    const double x2 = x * x, x4 = x2 * x2, x8 = x4 * x4;
+    const double p0 = (741882.3605108677 + x * 987575.5339438561)
+                      + x2 * (663978.8184330271 + x * 288993.4802223405);
+    const double p4 = (88722.4594791045 + x * 19821.04871534915)
+                      + x2 * (3220.054186486366 + x * 368.1368374364794);
+    const double q0 = (929811.6506532652 + x * 1661206.104652232)
+                      + x2 * (1461705.776706297 + x * 823241.3182081172);
+    const double q4 = (326468.801244182 + x * 94999.84405557976)
+                      + x2 * (20551.32241167964 + x * 3274.295048742966);
+    const double p = (p0 + x4 * p4) + x8 * (27.120431241468154 + x);
+    const double q = (q0 + x4 * q4) + x8 * ((370.13683743769394 + x * 27.120431241465692) + x2);
+    return (t > far ? 1.0 : p) / (t > far ? t : q);
+}
+
+/* ln(x), and ln(1 - q) to the last digits where x = 1 - q is near 1. */
+PBOOST_INLINE double pboost_log(double x, double less_1)
+{
+    const uint64_t half = 0x3FE6A09E667F3BCDu; /* of sqrt(1/2) */
+    const uint64_t from_half = pboost_bits(x) + (0x3FF0000000000000u - half);
+    const double m = pboost_from_bits((from_half & 0x000FFFFFFFFFFFFFu) + half);
+    const double k = pboost_from_bits((from_half >> 52) | 0x4330000000000000u) - 4503599627371519.0;
+    const double above = k == 0.0 ? less_1 : m - 1.0;
+    const double s = above / (above + 2.0), z = s * s, zz = z * z, z4 = zz * zz;
+    const double c0 = (1.0 + z * (1.0 / 3)) + zz * (1.0 / 5 + z * (1.0 / 7));
+    const double c4 = (1.0 / 9 + z * (1.0 / 11)) + zz * (1.0 / 13 + z * (1.0 / 15));
+    const double c8 = (1.0 / 17 + z * (1.0 / 19)) + zz * (1.0 / 21);
+    const double ln_high = 6.93147180369123816490e-01, ln_low = 1.90821492927058770002e-10;
+    return k * ln_high + (2.0 * s * (c0 + z4 * (c4 + z4 * c8)) + k * ln_low);
+}
+
+/* r, u + r and, where wanted, -ln Phi(u) of n margins. */
+PBOOST_INLINE void pboost_probit_body(
+    const double *restrict u, ptrdiff_t n, pboost_scale scale, int wants_loss,
+    double *restrict ratio, double *restrict excess, double *restrict loss)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double t = fabs(u[i]);
+        const int below = u[i] < 0.0;
+        const double h = pboost_excess(t);
+        const double D = t + h;
+        const double e = pboost_density(t > 1e150 ? 1e150 : t, scale.origin);
+        const double bounded = D > 1e150 ? 1e150 : D; /* e D is 0, not NaN, at infinity */
+        const double true_e = e * scale.rescue;
+        const double above = e * bounded / (bounded - true_e);
+        ratio[i] = below ? D : above;
+        excess[i] = below ? h : t + above;
+        if (wants_loss) {
+            const double q = true_e / bounded;
+            const double log = pboost_log(below ? D : 1.0 - q, below ? D - 1.0 : -q);
+            const double value = below ? 0.5 * t * t + (0.91893853320467274178 + log) : -log;
+            loss[i] = u[i] == u[i] ? value : u[i];
+        }
+    }
+}
+
+#define PBOOST_PROBIT_ARGS                                                                        \
+    const double *restrict u, ptrdiff_t n, pboost_scale scale, int wants_loss,                   \
+        double *restrict ratio, double *restrict excess, double *restrict loss
+#define PBOOST_PROBIT_VARIANT                                                                     \
+    {                                                                                             \
+        if (wants_loss)                                                                           \
+            pboost_probit_body(u, n, scale, 1, ratio, excess, loss);                              \
+        else                                                                                      \
+            pboost_probit_body(u, n, scale, 0, ratio, excess, loss);                              \
+    }
+typedef void (*pboost_probit_kernel)(PBOOST_PROBIT_ARGS);
+
+static void pboost_probit_baseline(PBOOST_PROBIT_ARGS) PBOOST_PROBIT_VARIANT
+
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+#define PBOOST_AVX2 __attribute__((target("avx2")))
+#define PBOOST_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")))
+PBOOST_AVX2 static void pboost_probit_avx2(PBOOST_PROBIT_ARGS) PBOOST_PROBIT_VARIANT
+PBOOST_AVX512 static void pboost_probit_avx512(PBOOST_PROBIT_ARGS) PBOOST_PROBIT_VARIANT
+
+/* 0 baseline, 1 AVX2, 2 AVX-512: the best supported one not above `most`. */
+static inline int pboost_probit_level(int most)
+{
+    __builtin_cpu_init();
+    if (most >= 2 && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return 2;
+    return most >= 1 && __builtin_cpu_supports("avx2") ? 1 : 0;
+}
+
+static inline pboost_probit_kernel pboost_choose_probit(int most)
+{
+    const pboost_probit_kernel variant[3] = {
+        pboost_probit_baseline, pboost_probit_avx2, pboost_probit_avx512};
+    return variant[pboost_probit_level(most)];
+}
+#else
+static inline int pboost_probit_level(int most) { (void)most; return 0; }
+static inline pboost_probit_kernel pboost_choose_probit(int most)
+{
+    (void)most;
+    return pboost_probit_baseline;
+}
+#endif
+#endif

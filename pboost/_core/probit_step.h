@@ -1,0 +1,227 @@
+/* One step of ProbitBoost as one pass over the rows of a leaf, block by block: the decision values
+ * after the step, the weights w and responses w z of the next one, and the sums of its regressions.
+ */
+#ifndef PBOOST_PROBIT_STEP_H
+#define PBOOST_PROBIT_STEP_H
+#include "probit_simd.h"
+
+#define PBOOST_LANES 8 /* sums side by side, whatever the width of the registers */
+
+typedef struct {
+    ptrdiff_t rows; /* a multiple of 8; rows that fill up have the weight 0 */
+    ptrdiff_t room; /* numbers from one column to the next */
+    double *x; /* columns */
+    int32_t *column; /* those that vary */
+    int32_t n_columns;
+    double *w0, *y;
+    double *w, *wz;
+    double *lanes; /* (n_columns, 3, 8): sums of w x, w x x, w z x */
+    double sum_w, sum_wz, loss, least; /* least margin */
+} pboost_leaf;
+
+/* Sum of eight lanes, in one order. */
+PBOOST_INLINE double pboost_add_lanes(const double *s)
+{
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+#if defined(__GNUC__) || defined(__clang__)
+typedef double pboost_two __attribute__((vector_size(16), aligned(8), may_alias));
+typedef double pboost_four __attribute__((vector_size(32), aligned(8), may_alias));
+typedef double pboost_eight __attribute__((vector_size(64), aligned(8), may_alias));
+
+/* Add the sums of a block to those of one column, or of two side by side, in registers of a type. */
+#define PBOOST_ADD_COLUMNS(name, vector)                                                          \
+    PBOOST_INLINE void name(                                                                      \
+        const double *x0, const double *x1, const double *w, const double *wz, ptrdiff_t n,       \
+        double *lanes0, double *lanes1)                                                           \
+    {                                                                                             \
+        const int width = (int)(sizeof(vector) / sizeof(double));                                 \
+        for (int part = 0; part < PBOOST_LANES; part += width) {                                  \
+            vector a0 = {0}, b0 = {0}, c0 = {0}, a1 = {0}, b1 = {0}, c1 = {0};                    \
+            for (ptrdiff_t i = part; i < n; i += PBOOST_LANES) {                                  \
+                const vector wi = *(const vector *)(w + i), zi = *(const vector *)(wz + i);       \
+                const vector v0 = *(const vector *)(x0 + i), v1 = *(const vector *)(x1 + i);      \
+                const vector p0 = wi * v0, p1 = wi * v1;                                          \
+                a0 += p0;                                                                         \
+                b0 += p0 * v0;                                                                    \
+                c0 += zi * v0;                                                                    \
+                a1 += p1;                                                                         \
+                b1 += p1 * v1;                                                                    \
+                c1 += zi * v1;                                                                    \
+            }                                                                                     \
+            *(vector *)(lanes0 + part) += a0;                                                     \
+            *(vector *)(lanes0 + PBOOST_LANES + part) += b0;                                      \
+            *(vector *)(lanes0 + 2 * PBOOST_LANES + part) += c0;                                  \
+            *(vector *)(lanes1 + part) += a1;                                                     \
+            *(vector *)(lanes1 + PBOOST_LANES + part) += b1;                                      \
+            *(vector *)(lanes1 + 2 * PBOOST_LANES + part) += c1;                                  \
+        }                                                                                         \
+    }
+PBOOST_ADD_COLUMNS(pboost_add_by_2, pboost_two)
+PBOOST_ADD_COLUMNS(pboost_add_by_4, pboost_four)
+PBOOST_ADD_COLUMNS(pboost_add_by_8, pboost_eight)
+#else
+PBOOST_INLINE void pboost_add_by_2(
+    const double *x0, const double *x1, const double *w, const double *wz, ptrdiff_t n,
+    double *lanes0, double *lanes1)
+{
+    for (int which = 0; which < 2; which++) {
+        const double *x = which ? x1 : x0;
+        double *lanes = which ? lanes1 : lanes0;
+        double s[3][PBOOST_LANES] = {{0.0}};
+        for (ptrdiff_t i = 0; i < n; i += PBOOST_LANES)
+            for (int q = 0; q < PBOOST_LANES; q++) {
+                const double wx = w[i + q] * x[i + q];
+                s[0][q] += wx;
+                s[1][q] += wx * x[i + q];
+                s[2][q] += wz[i + q] * x[i + q];
+            }
+        for (int k = 0; k < 3; k++)
+            for (int q = 0; q < PBOOST_LANES; q++) lanes[PBOOST_LANES * k + q] += s[k][q];
+    }
+}
+#endif
+
+/* Add the sums of a block to those of all columns; level: how wide the registers are. */
+PBOOST_INLINE void pboost_add_all(pboost_leaf *leaf, ptrdiff_t start, ptrdiff_t n, int level)
+{
+    double unused[3 * PBOOST_LANES] = {0.0};
+    for (int32_t c = 0; c < leaf->n_columns; c += 2) {
+        const int last = c + 1 == leaf->n_columns; /* an odd one goes with itself */
+        const double *x0 = leaf->x + leaf->column[c] * leaf->room + start;
+        const double *x1 = last ? x0 : leaf->x + leaf->column[c + 1] * leaf->room + start;
+        const double *w = leaf->w + start, *wz = leaf->wz + start;
+        double *lanes0 = leaf->lanes + 3 * PBOOST_LANES * (ptrdiff_t)c;
+        double *lanes1 = last ? unused : lanes0 + 3 * PBOOST_LANES;
+#if defined(__GNUC__) || defined(__clang__)
+        if (level == 2)
+            pboost_add_by_8(x0, x1, w, wz, n, lanes0, lanes1);
+        else if (level == 1)
+            pboost_add_by_4(x0, x1, w, wz, n, lanes0, lanes1);
+        else
+#endif
+            pboost_add_by_2(x0, x1, w, wz, n, lanes0, lanes1);
+    }
+}
+
+/* Lanes of sums of w, w z and w0 loss, and of the least margin. */
+typedef struct {
+    double w[PBOOST_LANES], wz[PBOOST_LANES], loss[PBOOST_LANES], least[PBOOST_LANES];
+} pboost_totals;
+
+/* f + b + a x, or f + b without a column, of rows `start` to `start + n`; margins u. */
+PBOOST_INLINE void pboost_move(
+    const pboost_leaf *leaf, const double *restrict f, double *restrict tried,
+    const double *restrict x, double b, double a, ptrdiff_t start, ptrdiff_t n,
+    double *restrict u)
+{
+    const double *restrict y = leaf->y + start;
+    if (x)
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const double moved = f[start + i] + (b + a * x[start + i]);
+            tried[start + i] = moved;
+            u[i] = y[i] * moved;
+        }
+    else
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const double moved = f[start + i] + b;
+            tried[start + i] = moved;
+            u[i] = y[i] * moved;
+        }
+}
+
+/* w and w z of a block, and their sums. */
+PBOOST_INLINE void pboost_weigh(
+    const pboost_leaf *leaf, ptrdiff_t start, ptrdiff_t n, int wants_loss,
+    const double *restrict u, const double *restrict r, const double *restrict excess,
+    const double *restrict loss, pboost_totals *restrict total)
+{
+    const double *restrict w0 = leaf->w0 + start, *restrict y = leaf->y + start;
+    double *restrict w = leaf->w + start, *restrict wz = leaf->wz + start;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double wr = w0[i] * r[i];
+        w[i] = wr * excess[i];
+        wz[i] = wr * y[i];
+    }
+    pboost_totals block = {{0.0}, {0.0}, {0.0}, {0.0}};
+    for (int q = 0; q < PBOOST_LANES; q++) block.least[q] = total->least[q];
+    for (ptrdiff_t i = 0; i < n; i += PBOOST_LANES)
+        for (int q = 0; q < PBOOST_LANES; q++) {
+            block.w[q] += w[i + q];
+            block.wz[q] += wz[i + q];
+            block.least[q] = u[i + q] < block.least[q] ? u[i + q] : block.least[q];
+        }
+    if (wants_loss)
+        for (ptrdiff_t i = 0; i < n; i += PBOOST_LANES)
+            for (int q = 0; q < PBOOST_LANES; q++) block.loss[q] += w0[i + q] * loss[i + q];
+    for (int q = 0; q < PBOOST_LANES; q++) {
+        total->w[q] += block.w[q];
+        total->wz[q] += block.wz[q];
+        total->loss[q] += block.loss[q];
+        total->least[q] = block.least[q];
+    }
+}
+
+/* tried = f + b + a x (x may be NULL) and all that the next step needs of it. */
+PBOOST_INLINE void pboost_step_body(
+    pboost_leaf *leaf, const double *f, double *tried, const double *x, double b, double a,
+    pboost_scale scale, int wants_loss, int wants_sums, int level)
+{
+    double u[PBOOST_ROWS], r[PBOOST_ROWS], excess[PBOOST_ROWS], loss[PBOOST_ROWS];
+    pboost_totals total = {{0.0}, {0.0}, {0.0}, {0.0}};
+    for (int q = 0; q < PBOOST_LANES; q++) total.least[q] = INFINITY;
+    if (wants_sums)
+        memset(leaf->lanes, 0, (size_t)leaf->n_columns * 3 * PBOOST_LANES * sizeof(double));
+    for (ptrdiff_t start = 0; start < leaf->rows; start += PBOOST_ROWS) {
+        const ptrdiff_t left = leaf->rows - start;
+        const ptrdiff_t n = left < PBOOST_ROWS ? left : PBOOST_ROWS;
+        pboost_move(leaf, f, tried, x, b, a, start, n, u);
+        if (wants_loss)
+            pboost_probit_body(u, n, scale, 1, r, excess, loss);
+        else
+            pboost_probit_body(u, n, scale, 0, r, excess, loss);
+        pboost_weigh(leaf, start, n, wants_loss, u, r, excess, loss, &total);
+        if (wants_sums) pboost_add_all(leaf, start, n, level);
+    }
+    leaf->sum_w = pboost_add_lanes(total.w);
+    leaf->sum_wz = pboost_add_lanes(total.wz);
+    leaf->loss = pboost_add_lanes(total.loss);
+    leaf->least = total.least[0];
+    for (int q = 1; q < PBOOST_LANES; q++)
+        leaf->least = total.least[q] < leaf->least ? total.least[q] : leaf->least;
+}
+
+#define PBOOST_STEP_ARGS                                                                          \
+    pboost_leaf *leaf, const double *f, double *tried, const double *x, double b, double a,       \
+        pboost_scale scale, int wants_loss, int wants_sums
+typedef void (*pboost_step_kernel)(PBOOST_STEP_ARGS);
+
+static void pboost_step_baseline(PBOOST_STEP_ARGS)
+{
+    pboost_step_body(leaf, f, tried, x, b, a, scale, wants_loss, wants_sums, 0);
+}
+
+#ifdef PBOOST_AVX512
+PBOOST_AVX2 static void pboost_step_avx2(PBOOST_STEP_ARGS)
+{
+    pboost_step_body(leaf, f, tried, x, b, a, scale, wants_loss, wants_sums, 1);
+}
+PBOOST_AVX512 static void pboost_step_avx512(PBOOST_STEP_ARGS)
+{
+    pboost_step_body(leaf, f, tried, x, b, a, scale, wants_loss, wants_sums, 2);
+}
+#endif
+
+static inline pboost_step_kernel pboost_choose_step(int most)
+{
+#ifdef PBOOST_AVX512
+    const pboost_step_kernel variant[3] = {
+        pboost_step_baseline, pboost_step_avx2, pboost_step_avx512};
+    return variant[pboost_probit_level(most)];
+#else
+    (void)most;
+    return pboost_step_baseline;
+#endif
+}
+#endif

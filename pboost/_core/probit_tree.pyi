@@ -1,0 +1,48 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+N_STATES_OF_NODE: int
+
+def keep_splits(
+    nodes: Array, n_nodes: int, mass: Array, complexity: float, state: Array, stack: Array
+) -> None: ...
+def lay_out(
+    nodes: Array,
+    n_nodes: int,
+    order: Array,
+    rows: Array,
+    exact: bool,
+    ascending: Array,
+    work: Array,
+    leaf_of: Array,
+    place: Array,
+    children: Array,
+    listed: Array,
+    starts: Array,
+) -> tuple[int, int]: ...
+def leaf_values(
+    X: Array,
+    listed: Array,
+    starts: Array,
+    equation: Array,
+    taken: Array,
+    start: int,
+    stop: int,
+    work: Array,
+    out: Array,
+) -> None: ...
+def walk_values(
+    X: Array,
+    steps: Array,
+    root: Array,
+    depth: Array,
+    leaf: Array,
+    equation: Array,
+    taken: Array,
+    start: int,
+    stop: int,
+    tile: Array,
+    out: Array,
+) -> int: ...

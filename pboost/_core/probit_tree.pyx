@@ -1,0 +1,282 @@
+"""Probit model trees: which splits of a grown tree stay, the rows of its leaves, and its values.
+
+A node of a grown tree is a row of `node_int`, whose columns are those of _cart.pxd; children stand in
+pairs after their parent. An equation is an intercept and one slope per column; a leaf has K of them, one
+for two classes, else one per class. `taken` (leaf, K) is ABSENT for a class without a row in the leaf:
+its value is its intercept, but always less than those of the other classes, if there are others.
+"""
+from libc.float cimport DBL_MAX
+from libc.math cimport INFINITY, fmax, fmin, isfinite, ldexp, nextafter
+
+from pboost._core._cart cimport CHILD, LISTED, NODE_INTS, SHIFT, START, STOP
+from pboost._core._forest cimport TOGETHER, Step, walk_together
+from pboost._core._rows cimport Rows, read, rows_of
+from pboost._core._tile cimport TILE, load_tile
+from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t
+
+cdef enum:
+    ABSENT = -2
+# What keep_splits knows of a node: its risk, what a split of it may gain at most; risk and number of
+# splits of what is left of it, and what its splits gain each.
+cdef enum:
+    RISK, CAP, REDUCED, SPLITS, GAIN, N_STATES
+# Halves the exponents of products that would overflow.
+cdef enum:
+    FAR = 540
+
+N_STATES_OF_NODE = N_STATES
+
+
+# ---------------------------------------------------------------------------------------------
+# Splits.
+
+cdef bint settle(const int32_t* node, double* state, double threshold) noexcept nogil:
+    """Sum up a node whose children are done; whether its split is worth it."""
+    cdef double* of = state + N_STATES * node[0]
+    cdef double* weaker = state + N_STATES * node[1]
+    cdef double* other = weaker + N_STATES
+    cdef double risk, splits, gain, less_risk = weaker[REDUCED], less_splits = weaker[SPLITS]
+    if not other[GAIN] > weaker[GAIN]:
+        weaker, other = other, weaker
+        less_risk, less_splits = weaker[REDUCED], weaker[SPLITS]
+    risk, splits = less_risk + other[REDUCED], less_splits + other[SPLITS] + 1.0
+    gain = (of[RISK] - risk) / splits
+    if gain > weaker[GAIN]:
+        less_risk, less_splits = weaker[RISK], 0.0
+        risk, splits = less_risk + other[REDUCED], other[SPLITS] + 1.0
+        gain = (of[RISK] - risk) / splits
+        if gain > other[GAIN]:
+            risk, splits = less_risk + other[RISK], 1.0
+            gain = of[RISK] - risk
+    of[REDUCED], of[SPLITS], of[GAIN] = risk, splits, gain
+    return gain > threshold
+
+
+cdef void prune_nodes(
+    int32_t* nodes, double* state, int32_t* stack, double threshold
+) noexcept nogil:
+    """Walk through the nodes, each of which stands three times on the stack at most."""
+    cdef Py_ssize_t top = 1
+    cdef int32_t[2] pair
+    cdef int32_t e, phase, child
+    cdef double* of
+    cdef double* left
+    cdef double cap
+    stack[0] = 0
+    while top:
+        top -= 1
+        e, phase = stack[top] // 3, stack[top] % 3
+        of, child = state + N_STATES * e, nodes[NODE_INTS * e + CHILD]
+        left = state + N_STATES * child
+        cap = fmin(of[RISK], of[CAP])
+        if phase == 0:
+            if child < 0 or not cap > threshold:
+                phase = 3
+            else:
+                left[CAP] = cap - threshold
+        elif phase == 1:
+            cap = fmin(cap, fmax((of[RISK] - left[REDUCED]) / (left[SPLITS] + 1.0),
+                                 of[RISK] - left[RISK]))
+            left[N_STATES + CAP] = cap - threshold
+        else:
+            pair[0], pair[1] = e, child
+            if settle(pair, state, threshold):
+                continue
+            phase = 3
+        if phase == 3:
+            nodes[NODE_INTS * e + CHILD] = -1
+            of[REDUCED], of[SPLITS], of[GAIN] = of[RISK], 0.0, threshold
+        else:
+            stack[top], stack[top + 1] = 3 * e + phase + 1, 3 * (child + phase)
+            top += 2
+
+
+def keep_splits(
+    int32_t[:, ::1] nodes, Py_ssize_t n_nodes, const int64_t[:, ::1] mass, double complexity,
+    double[:, ::1] state, int32_t[::1] stack,
+):
+    """Undo the splits that lower the misclassification by less than a share of that at the root.
+
+    IN mass (n, J): class masses; INOUT nodes (n,): CHILD is -1 where a split is undone; WORK state
+    (n, N_STATES_OF_NODE), stack (n + 1,).
+    """
+    cdef Py_ssize_t e, j
+    cdef int64_t total, most
+    if state.shape[0] < n_nodes or state.shape[1] != N_STATES or stack.shape[0] < n_nodes + 1:
+        raise ValueError("keep_splits: arrays of different sizes")
+    with nogil:
+        for e in range(n_nodes):
+            total = most = 0
+            for j in range(mass.shape[1]):
+                total += mass[e, j]
+                most = max(most, mass[e, j])
+            state[e, RISK] = ldexp(<double>(total - most), -nodes[e, SHIFT])
+        state[0, CAP] = INFINITY
+        prune_nodes(&nodes[0, 0], &state[0, 0], &stack[0], complexity * state[0, RISK])
+
+
+def lay_out(
+    const int32_t[:, ::1] nodes, Py_ssize_t n_nodes, const int32_t[:, ::1] order,
+    const int32_t[::1] rows, bint exact, const int32_t[::1] ascending, int32_t[:, ::1] work,
+    int32_t[::1] leaf_of, int32_t[::1] place, int32_t[:, ::1] children, int32_t[::1] listed,
+    int32_t[::1] starts,
+):
+    """Number the nodes that are reached in preorder, and list the rows leaf after leaf.
+
+    IN order (d, n): rows, packed, numbered as places in `rows` (n,), or empty if not `exact`, when
+    `rows` themselves are partitioned; ascending (n,): the same rows, increasing. WORK work
+    (2, n_nodes), leaf_of (rows of X,). OUT place (n_nodes,): the old number of each node; children
+    (n_nodes, 2); listed (n,): the rows, increasing in each leaf; starts (leaves + 1,): where those
+    of each leaf begin. Returns the numbers of nodes and of leaves.
+    """
+    cdef Py_ssize_t e, i, j, n = ascending.shape[0], kept = 0, leaves = 0, at = 0
+    cdef int32_t child, row
+    cdef int32_t* size = &work[0, 0]
+    cdef int32_t* number = &work[1, 0]
+    cdef const int32_t* segment
+    if (work.shape[1] < n_nodes or place.shape[0] < n_nodes or children.shape[0] < n_nodes
+            or listed.shape[0] < n or rows.shape[0] < n or starts.shape[0] <= n_nodes):
+        raise ValueError("lay_out: arrays of different sizes")
+    with nogil:
+        for e in range(n_nodes - 1, -1, -1):
+            child = nodes[e, CHILD]
+            size[e] = 1 if child < 0 else 1 + size[child] + size[child + 1]
+            number[e] = -1
+        number[0] = 0
+        for e in range(n_nodes):
+            if number[e] < 0:
+                continue
+            child = nodes[e, CHILD]
+            i = number[e]
+            place[i], children[i, 0], children[i, 1] = <int32_t>e, -1, -1
+            kept += 1
+            if child >= 0:
+                children[i, 0] = number[child] = number[e] + 1
+                children[i, 1] = number[child + 1] = number[child] + size[child]
+        for i in range(kept):
+            if children[i, 0] >= 0:
+                continue
+            e = place[i]
+            segment = &order[nodes[e, LISTED], 0] if exact else &rows[0]
+            for j in range(nodes[e, START], nodes[e, STOP]):
+                row = rows[row_of(segment[j])] if exact else segment[j]
+                leaf_of[row] = <int32_t>leaves
+            starts[leaves] = <int32_t>at
+            at += nodes[e, STOP] - nodes[e, START]
+            leaves += 1
+        for i in range(n):
+            row = ascending[i]
+            listed[starts[leaf_of[row]]] = row
+            starts[leaf_of[row]] += 1
+        # Each start has become the next one.
+        for i in range(leaves, 0, -1):
+            starts[i] = starts[i - 1]
+        starts[0] = 0
+    return kept, leaves
+
+
+# ---------------------------------------------------------------------------------------------
+# Values.
+
+cdef double far_value(
+    const double* x, Py_ssize_t stride, Py_ssize_t d, const double* equation
+) noexcept nogil:
+    """The value of an equation whose terms overflow, within the range of float64."""
+    cdef double total = ldexp(equation[0], -2 * FAR)
+    cdef Py_ssize_t j
+    for j in range(d):
+        total += ldexp(equation[1 + j], -FAR) * ldexp(x[j * stride], -FAR)
+    return fmax(-DBL_MAX, fmin(DBL_MAX, ldexp(total, 2 * FAR)))
+
+
+cdef inline void values_at(
+    const double* x, Py_ssize_t stride, Py_ssize_t d, const double* equation, const int32_t* taken,
+    Py_ssize_t k, double* out
+) noexcept nogil:
+    """The k values at one row, whose columns are `stride` apart."""
+    cdef double total, least = INFINITY
+    cdef Py_ssize_t i, j
+    cdef bint absent = False
+    for i in range(k):
+        total = equation[0]
+        if k > 1 and taken[i] == ABSENT:
+            absent = True
+        else:
+            for j in range(d):
+                total += equation[1 + j] * x[j * stride]
+            if not isfinite(total):
+                total = far_value(x, stride, d, equation)
+            least = fmin(least, total)
+        out[i] = total
+        equation += 1 + d
+    if absent:
+        least = fmax(-DBL_MAX, nextafter(least, -INFINITY))
+        for i in range(k):
+            if taken[i] == ABSENT:
+                out[i] = fmin(out[i], least)
+
+
+def leaf_values(
+    X, const int32_t[::1] listed, const int32_t[::1] starts, const double[:, :, ::1] equation,
+    const int32_t[:, ::1] taken, Py_ssize_t start, Py_ssize_t stop, double[::1] work,
+    double[:, ::1] out,
+):
+    """Values at the rows of X listed at start..stop-1, leaf after leaf.
+
+    IN listed (n,), starts (leaves + 1,) as `lay_out` makes them; WORK work (d,); OUT out (n, K).
+    """
+    cdef Rows rows = rows_of(X)
+    cdef Py_ssize_t leaf = 0, i, j, k = equation.shape[1]
+    cdef const char* row
+    if (equation.shape[2] != rows.d + 1 or work.shape[0] < rows.d or out.shape[1] != k
+            or out.shape[0] < stop or listed.shape[0] < stop or taken.shape[0] != equation.shape[0]
+            or starts.shape[0] != equation.shape[0] + 1 or starts[equation.shape[0]] < stop):
+        raise ValueError("leaf_values: arrays of different sizes")
+    with nogil:
+        for i in range(start, stop):
+            while starts[leaf + 1] <= i:
+                leaf += 1
+            row = rows.data + listed[i] * rows.row_stride
+            for j in range(rows.d):
+                work[j] = read(&rows, row, j)
+            values_at(&work[0], 1, rows.d, &equation[leaf, 0, 0], &taken[leaf, 0], k, &out[i, 0])
+
+
+def walk_values(
+    X, const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth,
+    const int32_t[::1] leaf, const double[:, :, ::1] equation, const int32_t[:, ::1] taken,
+    Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[:, :, ::1] out,
+):
+    """Values of the equations at rows start..stop-1 of X in each of a list of trees.
+
+    The trees are those of forest_walk.pyx; IN leaf (n_nodes,): the place of each leaf in `equation`
+    (leaves of all trees, K, 1 + d) and `taken`; WORK tile (n_features * 64,); OUT out
+    (stop - start, n_trees, K), from row `start` on. Returns 1 if a value of X is not finite.
+    """
+    cdef Rows rows = rows_of(X)
+    cdef Py_ssize_t n_trees = root.shape[0] - 1, i = start, n, g, r, s, t, k = equation.shape[1]
+    cdef const Step* step = <const Step*>&steps[0]
+    cdef int32_t[TOGETHER] at
+    cdef int32_t here
+    cdef int bad = 0
+    if (out.shape[0] < stop - start or out.shape[1] != n_trees or out.shape[2] != k
+            or tile.shape[0] < rows.d * TILE or depth.shape[0] < n_trees
+            or equation.shape[2] != rows.d + 1 or taken.shape[0] != equation.shape[0]
+            or leaf.shape[0] != root[n_trees]):
+        raise ValueError("walk_values: arrays of different sizes")
+    with nogil:
+        while i < stop:
+            n = min(TILE, stop - i)
+            bad = load_tile(&rows, i, n, &tile[0])
+            if bad:
+                break
+            for t in range(n_trees):
+                for g in range((n + TOGETHER - 1) // TOGETHER):
+                    r = g * TOGETHER
+                    walk_together(step + root[t], depth[t], &tile[r], at)
+                    for s in range(min(TOGETHER, n - r)):
+                        here = leaf[root[t] + at[s]]
+                        values_at(&tile[r + s], TILE, rows.d, &equation[here, 0, 0], &taken[here, 0], k,
+                                  &out[i - start + r + s, t, 0])
+            i += TILE
+    return bad

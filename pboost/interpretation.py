@@ -1,0 +1,184 @@
+"""The linear functions of models of ProbitBoost, leaf by leaf and on average."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pboost.checks import check_finite, check_has_rows, check_integer
+from pboost.graph import FloatArray
+from pboost.matching import match_names
+from pboost.plots import new_axes
+from pboost.predictor import Predictor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coefficients:
+    """What `coefficients` returns; ``print`` shows the averages, the largest first.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The features, ``x[j]`` where they have no names.
+    classes : tuple
+        The label for which each function speaks; of two labels the second alone.
+    intercept : ndarray of float64, shape (n_leaves, K)
+        Intercepts; K is the number of `classes`.
+    slopes : ndarray of float64, shape (n_leaves, K, d)
+        Slopes, 0 where a column is not used.
+    share : ndarray of float64, shape (n_leaves,)
+        Share of each leaf in the weight of the training rows; they add up to 1.
+    mean : ndarray of float64, shape (K, d)
+        Mean of the slopes by `share`.
+    size : ndarray of float64, shape (K, d)
+        Mean of their absolute values by `share`.
+    """
+
+    names: tuple[str, ...]
+    classes: tuple[Any, ...]
+    intercept: FloatArray
+    slopes: FloatArray
+    share: FloatArray
+    mean: FloatArray
+    size: FloatArray
+
+    def order(self) -> list[int]:
+        """Return the features in falling order of `size`, summed over the classes."""
+        found: list[int] = np.argsort(-self.size.sum(axis=0), kind="stable").tolist()
+        return found
+
+    def __str__(self) -> str:
+        width = max(7, *map(len, self.names))
+        titles = [f"{label!r}" for label in self.classes]
+        lines = [" " * width + "".join(f"  {title:>23}" for title in titles)]
+        lines.append(f"{'feature':<{width}}" + f"  {'mean':>11} {'size':>11}" * len(titles))
+        for j in self.order():
+            cells = "".join(
+                f"  {self.mean[k, j]:>11.4g} {self.size[k, j]:>11.4g}" for k in range(len(titles))
+            )
+            lines.append(f"{self.names[j]:<{width}}{cells}")
+        return "\n".join(lines)
+
+
+def coefficients(model: Any, X: Any = None) -> Coefficients:
+    """Return the slopes of a model that is linear, or linear in each leaf.
+
+    Parameters
+    ----------
+    model : ProbitModel, ProbitTree
+        A fitted model.
+    X : array_like of shape (n, d), or data frame, optional
+        Slopes are then counted per standard deviation of its columns, so that those of different
+        columns can be compared. Default: in the units of the columns.
+
+    Returns
+    -------
+    Coefficients
+        The functions of all leaves, and for each feature the mean slope and the mean size of the
+        slopes over the training rows. Leaves of one class count with slopes 0.
+
+    Raises
+    ------
+    TypeError
+        If the model has no linear functions.
+    ValueError
+        If X has other columns than the training data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> tree = pb.fit_probit_tree(X, X[:, 1] > 0.1 * X[:, 0] ** 2, depth=1, steps=10)
+    >>> pb.coefficients(tree).slopes.shape
+    (2, 1, 2)
+    """
+    if not isinstance(model, Predictor):
+        raise TypeError(f"model: expected one of ProbitBoost, got {model!r}")
+    coefficient, share = model.equations()
+    slopes = coefficient[:, :, 1:]
+    if X is not None:
+        features = match_names(model.feature_names, model.n_features, X)
+        check_has_rows(len(features.values))
+        check_finite(features)
+        slopes = slopes * column_spread(features.values, np.ones(len(features.values)))
+    assert model.labels is not None
+    labels = model.labels.tolist()
+    by = share[:, None, None]
+    return Coefficients(
+        model.feature_names or tuple(f"x[{j}]" for j in range(model.n_features)),
+        tuple(labels[1:] if len(labels) == 2 else labels),
+        coefficient[:, :, 0], slopes, share, (by * slopes).sum(axis=0),
+        (by * np.abs(slopes)).sum(axis=0),
+    )  # fmt: skip
+
+
+def plot_coefficients(model: Any, X: Any = None, *, most: int = 20, ax: Any = None) -> Any:
+    """Draw the slopes of a model, with matplotlib: a bar for the mean, a disc for each leaf.
+
+    Parameters
+    ----------
+    model : ProbitModel, ProbitTree
+        A fitted model.
+    X : array_like of shape (n, d), or data frame, optional
+        As in `coefficients`: slopes per standard deviation.
+    most : int
+        Number of features shown, those of largest mean size.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; None: in a new figure, which pyplot does not know of.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its ``figure`` can be saved with ``savefig``. The area of a disc is the share of its leaf.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> X = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0], [4.0, 1.0], [5.0, 1.0]]
+    >>> line = pb.fit_probitboost(X, [0, 1, 0, 0, 1, 1], steps=3)
+    >>> pb.plot_coefficients(line).get_xlabel()
+    'slope'
+    """
+    found = coefficients(model, X)
+    shown = found.order()[: check_integer("most", most, least=1)][::-1]
+    if ax is None:
+        ax = new_axes(6.0, 1.2 + 0.3 * len(shown))
+    at = np.arange(len(shown), dtype=np.float64)
+    height = 0.8 / len(found.classes)
+    for k, label in enumerate(found.classes):
+        place = at + 0.4 - (k + 0.5) * height
+        ax.barh(
+            place, found.mean[k, shown], height, alpha=0.5, color=f"C{k % 10}", label=f"{label!r}"
+        )
+        slopes = found.slopes[:, k, shown]
+        area = np.repeat(400 * height * found.share, len(shown))
+        ax.scatter(slopes.ravel(), np.tile(place, len(slopes)), area, color=f"C{k % 10}", alpha=0.6)
+    ax.axvline(0.0, color="gray", linewidth=0.8)
+    ax.set_yticks(at, [found.names[j] for j in shown])
+    ax.set_xlabel("slope" if X is None else "slope per standard deviation")
+    if len(found.classes) > 1:
+        ax.legend()
+    return ax
+
+
+def column_spread(X: Any, weights: FloatArray) -> FloatArray:
+    """Return the weighted standard deviation of each column, whatever its scale."""
+    rows = np.flatnonzero(weights > 0)
+    share = weights[rows] / weights.max()
+    share /= share.sum()
+    spread = np.empty(X.shape[1])
+    for j in range(len(spread)):
+        column = X[rows, j].astype(np.float64)
+        exponent = int(np.frexp(np.abs(column).max())[1])
+        column = np.ldexp(column, -exponent)
+        column -= share @ column
+        spread[j] = np.ldexp(np.sqrt(share @ (column * column)), exponent)
+    return spread

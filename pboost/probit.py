@@ -1,0 +1,145 @@
+"""ProbitBoost: a probit model built in Newton steps, each in the column that fits best."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost._core.probit_boost import boost_leaves
+from pboost.checks import (
+    Features,
+    as_classes,
+    as_features,
+    as_weights,
+    check_finite,
+    check_integer,
+    check_number,
+)
+from pboost.graph import FloatArray
+from pboost.probit_model import ProbitModel
+
+
+def fit_probitboost(
+    X: Any,
+    y: ArrayLike,
+    *,
+    steps: int = 100,
+    tol: float | None = None,
+    safeguard: bool = True,
+    sample_weight: ArrayLike | None = None,
+) -> ProbitModel:
+    """Fit a linear model of the probability Phi(f) of the second label, column by column.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), or data frame
+        Features, finite numbers.
+    y : array_like of shape (n,)
+        Labels, any two values. The lower is Y = -1, the other Y = +1.
+    steps : int
+        Greatest number of steps.
+    tol : float, optional
+        Fitting ends when a step changes the deviance -2 sum(w ln Phi(Y f)) by no more, w the
+        weights as given. Default: never.
+    safeguard : bool
+        Halve a step until the risk, the weighted mean of -ln Phi(Y f), does not rise. Where 40
+        halvings do not help, as at the minimum, fitting ends. Without it full steps are taken.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows, 1 by default.
+
+    Returns
+    -------
+    ProbitModel
+        Intercept, slopes, and the path to them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described; the message names the argument.
+
+    See Also
+    --------
+    fit_stagewise : sums of trees, with ``loss="probit"`` too.
+
+    Notes
+    -----
+    With u = Y f and r = phi(u)/Phi(u), a step fits the responses z = Y/(u + r) with the weights w r
+    (u + r) by a line in one column, by least squares, for each column. The one of least squared
+    error, the first of equal ones, is added to f. Columns that are constant have no line; where all
+    are, the constant is fitted. On rows that a column separates, f grows without end.
+
+    References
+    ----------
+    .. [1] T. Qin and W.-M. Huang, "On subbagging boosted probit model trees", algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.arange(10.0)[:, None]
+    >>> model = pb.fit_probitboost(X, X[:, 0] + 5 * (X[:, 0] == 2) > 4, steps=20)
+    >>> print(pb.describe(model).splitlines()[-1])
+    P(True) = Phi(f), f = -1.78554 + 0.52279*x[0]
+    >>> pb.predict_proba(model, [[0.0], [9.0]]).round(3).tolist()
+    [[0.963, 0.037], [0.002, 0.998]]
+    """
+    steps = check_integer("steps", steps, least=1)
+    tol = None if tol is None else check_number("tol", tol, least=0.0)
+    if not isinstance(safeguard, bool | np.bool_):
+        raise TypeError(f"safeguard: expected True or False, got {safeguard!r}")
+    features = as_features(X)
+    check_finite(features)
+    n = len(features.values)
+    labels, label = as_classes(y, n)
+    if len(labels) > 2:
+        raise ValueError(
+            f"y: expected two label values, got {len(labels)}: for more than two classes there are "
+            "fit_probit_tree and fit_one_vs_rest"
+        )
+    weights = as_weights(sample_weight, n)
+    weights = np.ones(n) if weights is None else weights
+    rows = np.flatnonzero(weights > 0).astype(np.int32)
+    settings = {
+        "builder": "fit_probitboost", "steps": steps, "tol": tol, "safeguard": bool(safeguard),
+    }  # fmt: skip
+    return _fit(features, rows, labels, label, weights, settings)
+
+
+def _fit(
+    features: Features, rows: NDArray[np.int32], labels: NDArray[Any], label: NDArray[np.int32],
+    weights: FloatArray, settings: dict[str, Any],
+) -> ProbitModel:  # fmt: skip
+    """Return the model of the rows of positive weight."""
+    steps, tol = settings["steps"], settings["tol"] or 0.0
+    d = features.values.shape[1]
+    feature = np.zeros(steps, dtype=np.int32)
+    value, risk = np.zeros((steps, 3)), np.zeros(steps + 1)
+    coefficient, taken = np.zeros((1, 1, 1 + d)), np.zeros((1, 1), dtype=np.int32)
+    boost_leaves(
+        features.values, rows, np.array([0, len(rows)], dtype=np.int32), label, weights, 2, steps,
+        tol, settings["safeguard"], coefficient, taken, (feature, value, risk),
+    )  # fmt: skip
+    done = int(taken[0, 0])
+    if done < 0:
+        only = labels[label[rows[0]]].item()
+        raise ValueError(f"sample_weight: expected weight on both labels, got only on {only!r}")
+    if not np.isfinite(coefficient).all():
+        column = int(np.flatnonzero(~np.isfinite(coefficient[0, 0]))[-1]) - 1
+        raise ValueError(
+            f"X: column {column} spreads too little: its slope is beyond the largest number"
+        )
+    return ProbitModel(
+        float(coefficient[0, 0, 0]), coefficient[0, 0, 1:], feature[:done], value[:done, :2],
+        value[:done, 2], risk[: done + 1], labels, settings,
+        _stop_reason(done, steps, value), d, features.names,
+    )  # fmt: skip
+
+
+def _stop_reason(done: int, steps: int, value: FloatArray) -> str:
+    if done == steps:
+        return "all steps are there"
+    if value[done, 2] > 0:
+        return "no step lowers the risk"
+    return "the deviance changed by no more than tol"

@@ -1,0 +1,189 @@
+"""Growth of probit model trees: a partition, and ProbitBoost in its leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import probit_tree as kernel
+from pboost._core.probit_boost import boost_leaves
+from pboost.cart_data import CartProblem
+from pboost.cart_growth import CELLS_PER_CALL, NODES, CartArrays, CartLimits, grow_cart
+from pboost.cart_model import Grown
+from pboost.graph import FloatArray, IntArray
+from pboost.threads import Workers
+
+#: What the kernel says in place of a number of steps: all rows of the leaf are of the class, or
+#: none is.
+ONE_CLASS, NO_ROW = -1, -2
+
+
+@dataclass(frozen=True, slots=True)
+class ProbitLimits:
+    """How the leaves are fitted, and which splits are undone before; see `fit_probit_tree`."""
+
+    steps: int
+    tol: float
+    safeguard: bool
+    complexity: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GrownProbit:
+    """A probit tree as it was grown.
+
+    Attributes
+    ----------
+    partition : Grown
+        Its partition.
+    coefficient : ndarray of float64, shape (leaves, K, 1 + d)
+        Intercepts and slopes; K is 1 for two classes, else their number.
+    taken : ndarray of int32, shape (leaves, K)
+        Steps, or ONE_CLASS or NO_ROW.
+    rows : ndarray of int32, shape (n,)
+        The rows of positive weight, leaf after leaf; until the next tree is grown.
+    starts : ndarray of int32, shape (leaves + 1,)
+        Where those of each leaf begin; until the next tree is grown.
+    """
+
+    partition: Grown
+    coefficient: FloatArray
+    taken: IntArray
+    rows: IntArray
+    starts: IntArray
+
+
+class ProbitGrower:
+    """Grows trees on one set of rows, with one vector of weights after another.
+
+    Parameters
+    ----------
+    problem : CartProblem
+        Columns and classes; sorted columns are not sorted again.
+    X : ndarray of float32 or float64, shape (n, d)
+        Its matrix, in any layout.
+    weights : ndarray of float64, shape (n,)
+        Positive where rows take part in the trees.
+    limits, leaves : CartLimits, ProbitLimits
+        Checked options.
+    workers : Workers
+        Threads of a tree.
+    key : int
+        Of the random numbers of the partition.
+    """
+
+    def __init__(
+        self,
+        problem: CartProblem,
+        X: NDArray[Any],
+        weights: FloatArray,
+        limits: CartLimits,
+        leaves: ProbitLimits,
+        workers: Workers,
+        key: int = 0,
+    ) -> None:
+        assert problem.labels is not None
+        self.X, self.label, self.leaves, self.workers = X, problem.label, leaves, workers
+        self.n_classes = len(problem.labels)
+        self.data = problem.weighted(weights, workers)
+        self.arrays = CartArrays(self.data.own(), limits, key)
+        self.ascending = np.flatnonzero(weights > 0).astype(np.int32)
+        n, capacity = len(self.ascending), len(self.arrays.node_int)
+        self.rows, self.leaf_of = np.empty(n, dtype=np.int32), np.empty(len(X), dtype=np.int32)
+        self.work = np.empty((2, capacity), dtype=np.int32)
+        self.place = np.empty(capacity, dtype=np.int32)
+        self.children = np.empty((capacity, 2), dtype=np.int32)
+        self.starts = np.empty(capacity + 1, dtype=np.int32)
+        kept = capacity if leaves.complexity > 0 else 0
+        self.state = np.empty((kept, kernel.N_STATES_OF_NODE))
+        self.stack = np.empty(kept + 1, dtype=np.int32)
+        self.stop_reason = ""
+
+    def grow(self, weights: FloatArray) -> GrownProbit:
+        """Return the tree for weights (n,) that are positive where those of the start were."""
+        arrays, limits = self.arrays, self.leaves
+        arrays.restart(self.data.reweighted(weights))
+        self.stop_reason = grow_cart(arrays, self.workers, None)
+        n = int(arrays.counter[NODES])
+        if limits.complexity > 0:
+            kernel.keep_splits(
+                arrays.node_int, n, arrays.node_mass, limits.complexity, self.state, self.stack
+            )
+        exact = arrays.data.exact
+        kept, leaves = kernel.lay_out(
+            arrays.node_int, n, arrays.order, arrays.data.rows if exact else arrays.rows, exact,
+            self.ascending, self.work, self.leaf_of, self.place, self.children, self.rows,
+            self.starts,
+        )  # fmt: skip
+        partition = arrays.grown(self.place[:kept], self.children[:kept].copy())
+        starts = self.starts[: leaves + 1]
+        coefficient, taken = self._fit_leaves(starts, weights)
+        return GrownProbit(partition, coefficient, taken, self.rows, starts)
+
+    def _fit_leaves(self, starts: IntArray, weights: FloatArray) -> tuple[FloatArray, IntArray]:
+        limits, leaves = self.leaves, len(starts) - 1
+        k = 1 if self.n_classes == 2 else self.n_classes
+        coefficient = np.zeros((leaves, k, 1 + self.X.shape[1]))
+        taken = np.empty((leaves, k), dtype=np.int32)
+
+        stop = np.zeros(1, dtype=np.int32)
+
+        def fit(first: int, last: int) -> None:
+            boost_leaves(
+                self.X, self.rows, starts, self.label, weights, self.n_classes, limits.steps,
+                limits.tol, limits.safeguard, coefficient, taken, None, first, last, stop,
+            )  # fmt: skip
+
+        try:
+            # A leaf at a time, that the large ones do not all fall to one thread.
+            if self.workers.n_threads == 1:
+                fit(0, leaves)
+            else:
+                self.workers.run_each(fit, leaves)
+        except BaseException:
+            stop[0] = 1  # Ctrl-C is for the main thread only; the others end with it
+            raise
+        constant = taken < 0
+        if constant.any():
+            leaf, model = np.nonzero(constant)
+            sizes = np.diff(starts)[leaf].tolist()
+            size = np.array([constant_score(rows) for rows in sizes])
+            coefficient[leaf, model, 0] = np.where(taken[leaf, model] == ONE_CLASS, size, -size)
+        return coefficient, taken
+
+    def values(self, tree: GrownProbit) -> FloatArray:
+        """Return the values (n, K) of the newest tree at its rows, in their order."""
+        n, d = len(tree.rows), self.X.shape[1]
+        out = np.empty((n, tree.coefficient.shape[1]))
+        step = max(1, CELLS_PER_CALL // (d * out.shape[1]))
+
+        def work(first: int, last: int) -> None:
+            row = np.empty(d)
+            for start in range(first, last, step):
+                kernel.leaf_values(
+                    self.X, tree.rows, tree.starts, tree.coefficient, tree.taken, start,
+                    min(start + step, last), row, out,
+                )  # fmt: skip
+
+        self.workers.run(work, n)
+        return out
+
+
+@lru_cache(maxsize=4096)
+def constant_score(rows: int) -> float:
+    """Return Phi^-1((n + 1/2) / (n + 1)), the value in a leaf of n rows of one class."""
+    return -NormalDist().inv_cdf(0.5 / (rows + 1))
+
+
+def joined(trees: Sequence[GrownProbit]) -> tuple[FloatArray, IntArray]:
+    """Return the coefficients and the steps of the leaves of all trees."""
+    return (
+        np.concatenate([tree.coefficient for tree in trees]),
+        np.concatenate([tree.taken for tree in trees]),
+    )

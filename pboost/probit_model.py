@@ -1,0 +1,227 @@
+"""The model of ProbitBoost: a linear function whose normal distribution is a probability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import probit as kernel
+from pboost.graph import FloatArray, IntArray, freeze
+from pboost.matching import input_values
+from pboost.predictor import Predictor, one_of_two
+
+#: The arrays of the model, and the dtype in which they are kept.
+COLUMNS: dict[str, type[np.generic]] = {
+    "slopes": np.float64,
+    "feature": np.int32,
+    "step": np.float64,
+    "length": np.float64,
+    "risk": np.float64,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ProbitModel(Predictor):
+    """A linear model f of the probability Phi(f) of the second label, made by `fit_probitboost`.
+
+    Attributes
+    ----------
+    intercept : float
+        Decision value where all columns are 0.
+    slopes : ndarray of float64, shape (n_features,)
+        Factor of each column, in its own units.
+    feature : ndarray of int32, shape (steps,)
+        Column of each step, -1 where it is a constant only.
+    step : ndarray of float64, shape (steps, 2)
+        What each step added to the intercept, and to the slope of its column.
+    length : ndarray of float64, shape (steps,)
+        Share of the full step that was taken: 1, or less where the safeguard has halved it.
+    risk : ndarray of float64, shape (steps + 1,)
+        Weighted mean of -ln Phi(Y f) on the training rows before the first step and after each.
+    labels : ndarray, shape (2,)
+        The two label values, sorted.
+    settings : mapping
+        The options the model was fitted with.
+    stop_reason : str
+        Why fitting ended, as a sentence.
+    n_features : int
+        Number of columns.
+    feature_names : tuple of str or None
+        Their names.
+    """
+
+    intercept: float
+    slopes: FloatArray
+    feature: IntArray
+    step: FloatArray
+    length: FloatArray
+    risk: FloatArray
+    labels: NDArray[Any]
+    settings: Mapping[str, Any]
+    stop_reason: str
+    n_features: int
+    feature_names: tuple[str, ...] | None
+
+    no_graph: ClassVar[str] = "whose value is not half the log odds"
+    file_kind: ClassVar[str] = "probit"
+    file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
+        **{name: np.dtype(dtype).newbyteorder("<") for name, dtype in COLUMNS.items()},
+        "labels": None,
+    }
+
+    def __post_init__(self) -> None:
+        for name, dtype in COLUMNS.items():
+            object.__setattr__(self, name, freeze(getattr(self, name), dtype))
+        object.__setattr__(self, "labels", freeze(self.labels))
+        object.__setattr__(self, "settings", dict(self.settings))
+        self.validate()
+
+    def validate(self) -> None:
+        """Check the arrays; ValueError names the one that is wrong."""
+        steps = len(self)
+        shapes = {
+            "slopes": (self.n_features,), "feature": (steps,), "step": (steps, 2),
+            "length": (steps,), "risk": (steps + 1,),
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            if array.shape != shape:
+                raise ValueError(f"{name}: expected shape {shape}, got {array.shape}")
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name}: expected finite numbers")
+        if not np.isfinite(self.intercept):
+            raise ValueError(f"intercept: expected a finite number, got {self.intercept}")
+        if ((self.feature < -1) | (self.feature >= self.n_features)).any():
+            raise ValueError(f"feature: expected values in [-1, {self.n_features})")
+        if self.labels.shape != (2,) or not self.labels[0] < self.labels[1]:
+            raise ValueError(f"labels: expected two sorted values, got {self.labels.tolist()}")
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ValueError(
+                f"feature_names: expected {self.n_features} names, got {len(self.feature_names)}"
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+    def __repr__(self) -> str:
+        return (
+            f"<fit_probitboost: {len(self)} step{'s' * (len(self) != 1)}, "
+            f"{self.n_features} features, risk {self.risk[-1]:.4g}>"
+        )
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of steps."""
+        return len(self)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return intercept + slopes . x of each row."""
+        values = input_values(self, X)
+        total = np.full(len(values), self.intercept)
+        # Column by column: a product of matrices could differ between batches of rows.
+        for j in np.flatnonzero(self.slopes).tolist():
+            total += self.slopes[j] * values[:, j]
+        return total
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the decision values after each step, the last those of the model."""
+        values = input_values(self, X)
+        return self._stages(values, self.decision_function(values))
+
+    def _stages(self, values: FloatArray, last: FloatArray) -> Iterator[FloatArray]:
+        total = np.zeros(len(values))
+        for t, (constant, slope) in enumerate(self.step.tolist()):
+            total = total + constant
+            if self.feature[t] >= 0:
+                total += slope * values[:, self.feature[t]]
+            yield last if t == len(self) - 1 else total
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the second label where the decision value is positive, else the first."""
+        return self.labels_of(self.decision_function(X))
+
+    def labels_of(self, score: FloatArray) -> NDArray[Any]:
+        """Return the predictions that go with decision values."""
+        return one_of_two(self.labels, score)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each label for each row."""
+        return self.probabilities(self.decision_function(X))
+
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return Phi(-f) and Phi(f), either exact where it is small."""
+        return np.column_stack([probability(-score), probability(score)])
+
+    def equations(self) -> tuple[FloatArray, FloatArray]:
+        """Return the coefficients, in one leaf."""
+        return np.concatenate([[self.intercept], self.slopes])[None, None], np.ones(1)
+
+    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+        """Return the number of columns with a slope, the same for all rows."""
+        cost = max(1, int(np.count_nonzero(self.slopes)))
+        return np.full(len(input_values(self, X)), float(cost))
+
+    def describe(self) -> str:
+        """Return the model as text: a summary and the equation."""
+        count = f"{self.n_features} feature{'s' * (self.n_features != 1)}"
+        return "\n".join(
+            [
+                f"fit_probitboost: {len(self)} step{'s' * (len(self) != 1)}, {count}, labels "
+                f"{self.labels.tolist()!r}",
+                f"risk {self.risk[-1]:.6g}",
+                f"stopped: {self.stop_reason}",
+                f"P({self.labels.tolist()[1]!r}) = Phi(f), f = "
+                + equation(self.intercept, self.slopes, self.feature_names),
+            ]
+        )
+
+    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the fields of a file's header and its arrays."""
+        header = {
+            "settings": self.settings,
+            "n_features": int(self.n_features),
+            "feature_names": self.feature_names,
+            "intercept": float(self.intercept),
+            "stop_reason": self.stop_reason,
+        }
+        return header, {name: getattr(self, name) for name in (*COLUMNS, "labels")}
+
+    @classmethod
+    def from_members(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> ProbitModel:
+        """Return the model of a file; ValueError or TypeError where it is none."""
+        intercept, names = header.get("intercept"), header["feature_names"]
+        if not isinstance(intercept, float):
+            raise ValueError(f"intercept: expected a number, got {intercept!r}")
+        return cls(
+            intercept, **{name: arrays[name] for name in (*COLUMNS, "labels")},
+            settings=header["settings"], stop_reason=header["stop_reason"],
+            n_features=header["n_features"],
+            feature_names=None if names is None else tuple(names),
+        )  # fmt: skip
+
+
+def probability(score: FloatArray) -> FloatArray:
+    """Return Phi of decision values (n,)."""
+    loss = np.empty(len(score))
+    kernel.losses(np.ascontiguousarray(score), loss)
+    found: FloatArray = np.exp(-loss)
+    return found
+
+
+def equation(intercept: float, slopes: FloatArray, names: tuple[str, ...] | None) -> str:
+    """Return a linear function in words; columns are ``x[j]`` without names."""
+    columns = names or tuple(f"x[{j}]" for j in range(len(slopes)))
+    terms = [f"{intercept:.6g}"]
+    for j in np.flatnonzero(slopes).tolist():
+        sign = "-" if slopes[j] < 0 else "+"
+        terms.append(f"{sign} {abs(slopes[j]):.6g}*{columns[j]}")
+    return " ".join(terms)

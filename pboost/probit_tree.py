@@ -1,0 +1,216 @@
+"""Probit model trees: CART partitions with ProbitBoost in the leaves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost.cart import fit_cart_problem
+from pboost.cart_data import CartProblem
+from pboost.cart_growth import CartLimits
+from pboost.cart_model import tree_columns
+from pboost.checks import as_features, check_integer, check_number
+from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
+from pboost.graph import FloatArray
+from pboost.interpretation import column_spread
+from pboost.probit_growth import GrownProbit, ProbitGrower, ProbitLimits
+from pboost.probit_tree_model import ProbitTree
+from pboost.probit_values import log_probability
+from pboost.threads import Workers, resolve_threads
+from pboost.tree import Tree
+
+
+class ProbitProblem(NamedTuple):
+    """The checked arguments of builders of probit trees."""
+
+    problem: CartProblem
+    X: NDArray[Any]
+    weights: FloatArray
+    limits: CartLimits
+    leaves: ProbitLimits
+    settings: dict[str, Any]
+
+
+def fit_probit_tree(
+    X: Any,
+    y: ArrayLike,
+    *,
+    depth: int = 6,
+    min_leaf: int = 20,
+    min_split: int = 2,
+    steps: int = 100,
+    tol: float | None = None,
+    safeguard: bool = True,
+    criterion: str = "gini",
+    complexity: float = 0.0,
+    search: str = "auto",
+    max_bins: int = MAX_BINS,
+    sample_weight: ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> ProbitTree:
+    """Fit a probit model tree: a small tree, and ProbitBoost on all columns in each leaf.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame, or SortedColumns
+        Features, finite numbers.
+    y : array_like of shape (n,)
+        Labels, of two or more different values. Of more than two, each leaf has a linear function
+        for each class against the others.
+    depth : int
+        Greatest number of comparisons for a row; 0: one linear function for all rows, that of
+        `fit_probitboost`.
+    min_leaf : int
+        Least number of training rows in a leaf, whatever their weights.
+    min_split : int
+        Least number of training rows of a node that is split, at least 2.
+    steps : int
+        Most steps of ProbitBoost in a leaf, at least 1.
+    tol : float, optional
+        A leaf is done where a step changes its deviance ``-2 sum(w ln Phi(Y f))`` by no more than
+        this. None: never.
+    safeguard : bool
+        Whether steps are halved until the risk does not rise, as in `fit_probitboost`.
+    criterion : {"gini", "entropy", "error", "kearns-mansour"}
+        Impurity that splits lower.
+    complexity : float
+        Splits are undone that do not lower the weight misclassified by this share of that at the
+        root, by the rule of R's rpart (`cp`), which is not that of `prune`. 0: none is.
+    search : {"auto", "exact", "binned"}
+        As in `fit_cart`.
+    max_bins : int
+        As in `fit_cart`.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows.
+    n_threads : int or None
+        Threads; None: as many as the work is worth. The model does not depend on it.
+
+    Returns
+    -------
+    ProbitTree
+        For `predict`, `predict_proba`, `apply`, `describe`, `coefficients` and others.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described; the message names the argument.
+
+    Notes
+    -----
+    Slopes are in the units of the columns, and columns that are constant in a leaf have none there.
+    A leaf of one class is constant: of n rows, ``Phi^-1((n + 1/2) / (n + 1))`` for the class and
+    minus that for the others, where [1]_ has probabilities 1 and 0.
+
+    References
+    ----------
+    .. [1] T. Qin and Y. Huang, "On subbagging boosted probit model trees", Algorithm 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.arange(12.0).reshape(-1, 1)
+    >>> y = [0, 0, 1, 0, 1, 1, 1, 1, 0, 1, 0, 0]
+    >>> tree = pb.fit_probit_tree(X, y, depth=1, min_leaf=4, steps=5)
+    >>> tree.n_leaves, pb.predict(tree, X).tolist()
+    (2, [0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0])
+    """
+    task = probit_problem(
+        X, y, sample_weight, n_threads, depth=depth, min_leaf=min_leaf, min_split=min_split,
+        steps=steps, tol=tol, safeguard=safeguard, criterion=criterion, complexity=complexity,
+        search=search, max_bins=max_bins,
+    )  # fmt: skip
+    task.settings["builder"] = "fit_probit_tree"
+    cells = task.X.size * (1 + task.leaves.steps)
+    with Workers(resolve_threads(n_threads, cells)) as workers:
+        grower = ProbitGrower(
+            task.problem, task.X, task.weights, task.limits, task.leaves, workers
+        )  # fmt: skip
+        grown = grower.grow(task.weights)
+        values = grower.values(grown)
+    check_coefficients(grown.coefficient)
+    problem = task.problem
+    _, columns = tree_columns(problem, [grown.partition], task.limits.criterion)
+    partition = Tree(
+        **columns, labels=problem.labels, n_features=problem.n_features,
+        feature_names=problem.names, settings=task.settings, stop_reason=grower.stop_reason,
+    )  # fmt: skip
+    risk = leaf_risk(grown, values, problem.label, task.weights)
+    return ProbitTree(
+        partition, grown.coefficient, grown.taken, risk, column_spread(task.X, task.weights)
+    )
+
+
+def probit_problem(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    n_threads: int | None,
+    *,
+    depth: Any,
+    min_leaf: Any,
+    min_split: Any,
+    steps: Any,
+    tol: Any,
+    safeguard: Any,
+    criterion: str,
+    complexity: Any,
+    search: str = "auto",
+    max_bins: Any = MAX_BINS,
+) -> ProbitProblem:
+    """Check the arguments of builders of probit trees; the settings have no builder yet."""
+    if isinstance(X, BinnedColumns):
+        raise TypeError("X: BinnedColumns hold no values to fit lines to; pass X or SortedColumns")
+    leaves = ProbitLimits(
+        check_integer("steps", steps, least=1),
+        0.0 if tol is None else check_number("tol", tol, least=0.0),
+        safeguard,
+        check_number("complexity", complexity, least=0.0),
+    )
+    if not isinstance(safeguard, bool | np.bool_):
+        raise TypeError(f"safeguard: expected True or False, got {safeguard!r}")
+    depth = check_integer("depth", depth, least=0)
+    problem, weights, limits, settings, _ = fit_cart_problem(
+        X, y, sample_weight, n_threads, np.random.default_rng(0), criterion=criterion,
+        max_depth=max(depth, 1), min_leaf=min_leaf, min_split=min_split, search=search,
+        max_bins=max_bins,
+    )  # fmt: skip
+    values = problem.columns
+    if isinstance(X, SortedColumns):
+        same = len(X.rows) == len(X.source)
+        values = X.source if same else X.source[X.rows]
+    elif not isinstance(values, np.ndarray):
+        values = as_features(X).values
+    kept = ("criterion", "min_leaf", "min_split", "search", "max_bins")
+    settings = {
+        "depth": depth, **{name: settings[name] for name in kept}, "steps": leaves.steps,
+        "tol": None if tol is None else leaves.tol, "safeguard": bool(safeguard),
+        "complexity": leaves.complexity,
+    }  # fmt: skip
+    weights = np.ones(problem.n_rows) if weights is None else weights
+    return ProbitProblem(problem, values, weights, replace(limits, depth=depth), leaves, settings)
+
+
+def check_coefficients(coefficient: FloatArray) -> None:
+    """Raise where a slope is beyond the range of float64."""
+    if not np.isfinite(coefficient).all():
+        column = int(np.nonzero(~np.isfinite(coefficient))[-1].max()) - 1
+        raise ValueError(
+            f"X: column {column} spreads too little: its slope is beyond the largest number"
+        )
+
+
+def leaf_risk(
+    tree: GrownProbit, values: FloatArray, label: NDArray[np.int32], weights: FloatArray
+) -> FloatArray:
+    """Return the weighted mean loss (leaves, K) on the rows of each leaf, of values there."""
+    k, y = values.shape[1], label[tree.rows]
+    is_own = y[:, None] == (1 if k == 1 else np.arange(k))
+    loss = -log_probability(np.where(is_own, values, -values))
+    weight, starts = weights[tree.rows], tree.starts[:-1]
+    weight = weight / np.repeat(np.maximum.reduceat(weight, starts), np.diff(tree.starts))
+    total = np.add.reduceat(loss * weight[:, None], starts)
+    return total / np.add.reduceat(weight, starts)[:, None]

@@ -1,0 +1,115 @@
+"""Values of probit trees at rows, and the probabilities that go with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import forest_walk
+from pboost._core import probit as kernel
+from pboost._core.probit_tree import walk_values
+from pboost.checks import check_finite
+from pboost.graph import FloatArray, IntArray
+from pboost.matching import match_names
+from pboost.predictor import Predictor
+from pboost.threads import Workers, is_worth_threads, resolve_threads
+
+#: Values that are held at once.
+BLOCK_VALUES = 1 << 16
+#: Beyond this size a value's square overflows.
+FAR = 1e150
+
+
+class Equations(NamedTuple):
+    """Trees with equations in their leaves, as the kernel reads them; see `walk_values`."""
+
+    steps: NDArray[np.uint8]
+    root: IntArray
+    depth: IntArray
+    leaf: IntArray
+    coefficient: FloatArray
+    taken: IntArray
+
+
+def each_block(
+    model: Predictor,
+    trees: Equations,
+    X: Any,
+    take: Callable[[int, int, FloatArray], None],
+) -> int:
+    """Call ``take(start, stop, values)`` for blocks of rows, on several threads.
+
+    Parameters
+    ----------
+    model : Predictor
+        Whose columns X must have.
+    trees : Equations
+        The trees.
+    X : array_like of shape (n, d), or data frame
+        Finite numbers.
+    take : callable
+        Is given values (stop - start, n_trees, K), which it must not keep.
+
+    Returns
+    -------
+    int
+        Number of rows.
+    """
+    values = match_names(model.feature_names, model.n_features, X).values
+    n, d = values.shape
+    per_row = (len(trees.root) - 1) * trees.coefficient.shape[1]
+    tile_rows = forest_walk.TILE_ROWS
+    block = tile_rows * max(1, BLOCK_VALUES // (per_row * tile_rows))
+
+    def work(first: int, last: int) -> bool:
+        tile = np.empty(d * tile_rows)
+        out = np.empty((min(block, last - first), len(trees.root) - 1, trees.coefficient.shape[1]))
+        for start in range(first, last, block):
+            stop = min(start + block, last)
+            if walk_values(values, *trees, start, stop, tile, out):
+                return True
+            take(start, stop, out[: stop - start])
+        return False
+
+    cells = n * max(d, per_row)
+    with Workers(resolve_threads(None, cells) if is_worth_threads(cells) else 1) as workers:
+        if any(workers.run(work, n, tile_rows)):
+            check_finite(match_names(model.feature_names, model.n_features, X))
+    return n
+
+
+def log_probability(values: FloatArray) -> FloatArray:
+    """Return ln Phi of values of any shape."""
+    flat = np.clip(values, -FAR, FAR).ravel()
+    loss = np.empty(len(flat))
+    kernel.losses(flat, loss)
+    return -loss.reshape(values.shape)
+
+
+def probabilities(values: FloatArray) -> FloatArray:
+    """Return probabilities (n, J) of values (n, K); the class chosen has the largest, alone.
+
+    Two classes have one value, f, and Phi(-f) and Phi(f); more have Phi of their values, divided
+    by the sum. Where another probability is equal in float64 though the values are not, that of
+    the class chosen is made larger by one unit in the last place.
+    """
+    if values.shape[1] == 1:
+        share = np.exp(log_probability(np.concatenate([-values, values], axis=1)))
+    else:
+        logs = log_probability(values)
+        share = np.exp(logs - logs.max(axis=1, keepdims=True))
+        share /= share.sum(axis=1, keepdims=True)
+    best, found = chosen(values), np.argmax(share, axis=1)
+    rows = np.flatnonzero(best != found)
+    share[rows, best[rows]] = np.nextafter(share[rows, found[rows]], 2.0)
+    return share
+
+
+def chosen(values: FloatArray) -> NDArray[np.intp]:
+    """Return the class of largest value (n, K), the first of equal ones."""
+    if values.shape[1] == 1:
+        return (values[:, 0] > 0).astype(np.intp)
+    return np.argmax(values, axis=1)
