@@ -305,13 +305,18 @@ def tables(found: list[Domain], left_out: dict[str, str], results: list[Outcomes
 
 
 def arguments(
-    doc: str | None, quick: str, argv: list[str] | None
+    doc: str | None, quick: str, argv: list[str] | None, **files: str
 ) -> tuple[argparse.ArgumentParser, argparse.Namespace, Path]:
-    """Return the parser, the options and the folder of the data, or exit with what is missing."""
+    """Return the parser, the options and the folder of the data, or exit with what is missing.
+
+    `files` are the help texts of further options, each the name of a file.
+    """
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the data; default: $PBOOST_DATA")
     parser.add_argument("--rst", type=Path, help="file to write the tables to")
     parser.add_argument("--quick", action="store_true", help=quick)
+    for name, text in files.items():
+        parser.add_argument(f"--{name}", type=Path, help=text)
     options = parser.parse_args(argv)
     folder = options.data or os.environ.get("PBOOST_DATA")
     if not folder:

@@ -41,6 +41,8 @@ from pboost.probit_tree import fit_probit_tree
 from pboost.probit_tree_model import ProbitTree
 from pboost.pruned_cart import fit_pruned_cart
 from pboost.pruning import prefix
+from pboost.sbpmt import fit_sbpmt, sbpmt_published
+from pboost.sbpmt_model import SubaggedProbitTrees
 from pboost.soft_evaluate import reach
 from pboost.sorting import bin_columns, sort_columns
 from pboost.staged import staged_predict, staged_predict_proba
@@ -71,6 +73,7 @@ __all__ = [
     "PruningTable",
     "SortedColumns",
     "StagewiseModel",
+    "SubaggedProbitTrees",
     "TrainingRecord",
     "Tree",
     "WeightedVote",
@@ -103,6 +106,7 @@ __all__ = [
     "fit_probitboost",
     "fit_pruned_cart",
     "fit_samme",
+    "fit_sbpmt",
     "fit_stagewise",
     "fit_topdown_tree",
     "generic",
@@ -126,6 +130,7 @@ __all__ = [
     "prune_path",
     "reach",
     "save",
+    "sbpmt_published",
     "sort_columns",
     "staged_decision_function",
     "staged_predict",

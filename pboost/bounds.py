@@ -18,6 +18,7 @@ from pboost import _tree_bound
 from pboost._numbers import align, as_numbers, plain
 from pboost.checks import check_integer, check_number
 from pboost.graph import FloatArray
+from pboost.subagging_bounds import boosted_pmt_bound, members_needed, subagging_bound
 from pboost.voting import (
     crowd_bound,
     crowd_error,
@@ -29,16 +30,19 @@ from pboost.voting import (
 __all__ = [
     "adaboost_bound",
     "best_nesting",
+    "boosted_pmt_bound",
     "chain_bound",
     "crowd_bound",
     "crowd_error",
     "edge_to_rho",
     "margin_generalization_bound",
     "matryoshka2_bound",
+    "members_needed",
     "nested_bound",
     "rate_matryoshka",
     "rate_simple",
     "sign_collapse_bound",
+    "subagging_bound",
     "training_error_bound",
     "tree_bound",
     "tree_bound_asymptotic",

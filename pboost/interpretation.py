@@ -67,8 +67,8 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
 
     Parameters
     ----------
-    model : ProbitModel, ProbitTree
-        A fitted model.
+    model : ProbitModel, ProbitTree, SubaggedProbitTrees
+        A fitted model; of several trees all leaves count alike, by their shares of the weight.
     X : array_like of shape (n, d), or data frame, optional
         Slopes are then counted per standard deviation of its columns, so that those of different
         columns can be compared. Default: in the units of the columns.
@@ -120,7 +120,7 @@ def plot_coefficients(model: Any, X: Any = None, *, most: int = 20, ax: Any = No
 
     Parameters
     ----------
-    model : ProbitModel, ProbitTree
+    model : ProbitModel, ProbitTree, SubaggedProbitTrees
         A fitted model.
     X : array_like of shape (n, d), or data frame, optional
         As in `coefficients`: slopes per standard deviation.

@@ -49,6 +49,7 @@ from pboost.predictor import (
 )
 from pboost.probit_model import ProbitModel
 from pboost.probit_tree_model import ProbitTree
+from pboost.sbpmt_model import SubaggedProbitTrees
 from pboost.stagewise_model import StagewiseModel
 from pboost.tree import Tree
 
@@ -58,10 +59,13 @@ FORMAT = "pboost-model"
 VERSION = (1, 0)
 #: The kind of decision graphs.
 GRAPH = "decision-graph"
-_SINGLE = (LinearModel, Tree, Forest, StagewiseModel, ProbitModel, ProbitTree)
+_SINGLE = (LinearModel, Tree, Forest, StagewiseModel)
+_PROBIT = (ProbitModel, ProbitTree, SubaggedProbitTrees)
 _COMPOSITE = (OneVsRest, WeightedVote, Bagging)
 #: The other kinds of model, which say themselves what is in their files.
-KINDS: dict[str, type[Predictor]] = {kind.file_kind: kind for kind in _SINGLE + _COMPOSITE}
+KINDS: dict[str, type[Predictor]] = {
+    kind.file_kind: kind for kind in _SINGLE + _PROBIT + _COMPOSITE
+}
 #: How deep models can lie within models.
 MAX_DEPTH = 8
 

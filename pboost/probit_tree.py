@@ -106,7 +106,7 @@ def fit_probit_tree(
 
     References
     ----------
-    .. [1] T. Qin and Y. Huang, "On subbagging boosted probit model trees", Algorithm 2.
+    .. [1] T. Qin and W.-M. Huang, "On subbagging boosted probit model trees", algorithm 2.
 
     Examples
     --------
@@ -207,10 +207,18 @@ def leaf_risk(
     tree: GrownProbit, values: FloatArray, label: NDArray[np.int32], weights: FloatArray
 ) -> FloatArray:
     """Return the weighted mean loss (leaves, K) on the rows of each leaf, of values there."""
-    k, y = values.shape[1], label[tree.rows]
+    return risk_of_groups(values, label[tree.rows], weights[tree.rows], tree.starts)
+
+
+def risk_of_groups(
+    values: FloatArray, y: NDArray[np.int32], weight: FloatArray, starts: NDArray[np.int32]
+) -> FloatArray:
+    """Return the weighted mean loss (groups, K) of values (n, K) for classes y, group by group."""
+    k, sizes = values.shape[1], starts[1:] - starts[:-1]
     is_own = y[:, None] == (1 if k == 1 else np.arange(k))
     loss = -log_probability(np.where(is_own, values, -values))
-    weight, starts = weights[tree.rows], tree.starts[:-1]
-    weight = weight / np.repeat(np.maximum.reduceat(weight, starts), np.diff(tree.starts))
-    total = np.add.reduceat(loss * weight[:, None], starts)
-    return total / np.add.reduceat(weight, starts)[:, None]
+    first = starts[:-1]
+    weight = weight / np.repeat(np.maximum.reduceat(weight, first), sizes)
+    total = np.add.reduceat(loss * weight[:, None], first)
+    risk: FloatArray = total / np.add.reduceat(weight, first)[:, None]
+    return risk

@@ -42,6 +42,7 @@ OTHERS = {
     "tree of probits, classes": lambda: pb.fit_probit_tree(X, ZONE, depth=1, steps=9),
     "forest": lambda: pb.fit_forest(X, ZONE, members=3, max_depth=3, rng=0),
     "bagging": lambda: pb.fit_bagging(pb.fit_cart, X, ZONE, members=3, rng=0, max_depth=3),
+    "sbpmt": lambda: pb.fit_sbpmt(X, ZONE, members=3, rounds=2, steps=5, min_leaf=10, rng=0),
     "samme of rest": lambda: pb.fit_samme(X, ZONE, base=STUMPS, rounds=2),
 }
 EVERY = {**TWO_CLASS, **OTHERS}
@@ -68,9 +69,10 @@ def test_evaluation(kind):
     rise = pb.permutation_importance(model, X, y, repeats=2, rng=0)
     assert rise.shape == (3, 2)
     assert rise[0].mean() > 0.05
-    if kind in TWO_CLASS or kind.startswith(("samme", "stagewise", "probit")):
+    if kind in TWO_CLASS or kind.startswith(("samme", "stagewise", "probit", "sbpmt")):
         stages = list(pb.staged_predict(model, X))
-        sizes = {"samme": lambda: len(model.models), "stagewise": lambda: len(model)}
+        sizes = {"samme": lambda: len(model.models)}
+        sizes |= dict.fromkeys(("stagewise", "sbpmt"), lambda: len(model))
         assert len(stages) == sizes.get(kind.split()[0], lambda: model.n_nodes)()
         np.testing.assert_array_equal(stages[-1], found)
         shares = list(pb.staged_predict_proba(model, X))

@@ -1,0 +1,391 @@
+"""The model of subagged boosted probit trees: the trees of all members in one set of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import forest_walk
+from pboost._core.probit_tree import walk_values
+from pboost.bags import OutOfBag
+from pboost.committee import REST_OR_CLASS, OneVsRest, WeightedVote
+from pboost.forest_model import Forest
+from pboost.graph import FloatArray, IntArray, freeze
+from pboost.matching import match_names
+from pboost.predictor import Predictor
+from pboost.probit_growth import NO_ROW
+from pboost.probit_tree_model import ProbitTree
+from pboost.probit_values import Equations, chosen, each_block, probabilities
+from pboost.tree_arrays import LEAF
+
+VOTES = ("majority", "average")
+#: Why a member has no more rounds.
+ALL_ROUNDS = "all rounds are done"
+PERFECT = "a tree without error outweighs all others"
+NO_BETTER = "the error of a tree was not below chance"
+#: The arrays beside those of the partitions, and the dtype in which they are kept.
+OWN_COLUMNS: dict[str, type[np.generic]] = {
+    "coefficient": np.float64,
+    "taken": np.int32,
+    "risk": np.float64,
+    "spread": np.float64,
+    "alpha": np.float64,
+    "start": np.int32,
+    "error": np.float64,
+    "class_rows": np.int32,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SubaggedProbitTrees(Predictor):
+    """Boosted probit trees on subsamples, made by `fit_sbpmt`.
+
+    ``model[i]`` is member i, the weighted vote of its trees, as a `WeightedVote` of `ProbitTree`;
+    ``len(model)`` is the number of members.
+
+    Attributes
+    ----------
+    trees : Forest
+        The partitions of all trees, member after member and round after round. A round has one
+        tree, or, with ``one_vs_all="tree"``, one for each class of more than two.
+    coefficient : ndarray of float64, shape (n_leaves, K, 1 + d)
+        Equations of the leaves of all trees, see `ProbitTree`; K is 1 with two classes, or a
+        tree for each, else J.
+    taken : ndarray of int32, shape (n_leaves, K)
+        Steps taken by each, or why there are none, see `ProbitTree`.
+    risk : ndarray of float64, shape (n_leaves, K)
+        Weighted mean loss of each on the training rows of its leaf.
+    spread : ndarray of float64, shape (n_features,)
+        Standard deviations of the columns on the training rows, by weight.
+    alpha : ndarray of float64, shape (n_rounds,)
+        Vote of each round in its member.
+    start : ndarray of int32, shape (n_members + 1,)
+        The first round of each member, closed by their number.
+    error : ndarray of float64, shape (n_members, rounds)
+        Weighted training error of the tree of each round; NaN where there was none.
+    class_rows : ndarray of int32, shape (n_members, J)
+        Number of rows of each class in the subsample of each member.
+    vote : {"majority", "average"}
+        What `predict_proba` averages over the members: their answers or their probabilities.
+    labels : ndarray, shape (J,)
+        Label values, sorted.
+    settings : mapping
+        The options the model was fitted with.
+    oob : OutOfBag
+        The training record: predictions for rows by the members that have not seen them.
+    n_features, feature_names
+        Number of columns of the training data, and their names or None.
+    """
+
+    trees: Forest
+    coefficient: FloatArray
+    taken: IntArray
+    risk: FloatArray
+    spread: FloatArray
+    alpha: FloatArray
+    start: IntArray
+    error: FloatArray
+    class_rows: IntArray
+    vote: str
+    labels: NDArray[Any]
+    settings: Mapping[str, Any]
+    oob: OutOfBag | None = None
+    n_features: int = field(init=False)
+    feature_names: tuple[str, ...] | None = field(init=False)
+    #: The place of each leaf in `coefficient`, by node.
+    leaf: IntArray = field(init=False, repr=False)
+
+    no_graph: ClassVar[str] = "whose members, model[i], are models by themselves"
+    file_kind: ClassVar[str] = "subagged-probit-trees"
+    file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
+        **Forest.file_members,
+        "labels": None,
+        **{name: np.dtype(dtype).newbyteorder("<") for name, dtype in OWN_COLUMNS.items()},
+    }
+    file_optional: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
+        **{name: dtype for name, dtype in Forest.file_optional.items() if name != "labels"},
+        "classes": None,
+    }
+
+    def __post_init__(self) -> None:
+        for name, dtype in OWN_COLUMNS.items():
+            object.__setattr__(self, name, freeze(getattr(self, name), dtype))
+        object.__setattr__(self, "settings", dict(self.settings))
+        object.__setattr__(self, "labels", freeze(self.labels))
+        for name in ("n_features", "feature_names"):
+            object.__setattr__(self, name, getattr(self.trees, name))
+        is_leaf = self.trees.feature == LEAF
+        object.__setattr__(self, "leaf", freeze(np.cumsum(is_leaf) - 1, np.int32))
+        self.validate()
+
+    def validate(self) -> None:
+        """Check shapes and ranges; ValueError names the array. Trees check themselves."""
+        if self.trees.labels is None:
+            raise ValueError("labels: expected those of classes")
+        n_members, j = len(self.start) - 1, len(self.labels)
+        expected = REST_OR_CLASS if self.is_tree_per_class else self.labels
+        if not np.array_equal(self.trees.labels, expected):
+            raise ValueError(f"labels: expected those of the trees, got {self.labels.tolist()}")
+        n_rounds = len(self.trees) // self.trees_per_round
+        k = 1 if j == 2 or self.is_tree_per_class else j
+        leaves = int(np.count_nonzero(self.trees.feature == LEAF))
+        shapes = {
+            "coefficient": (leaves, k, 1 + self.n_features), "taken": (leaves, k),
+            "risk": (leaves, k), "spread": (self.n_features,), "alpha": (n_rounds,),
+            "start": (n_members + 1,), "class_rows": (n_members, j),
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"{name}: expected shape {shape}, got {getattr(self, name).shape}")
+        first = self.start
+        if len(first) < 2 or first[0] != 0 or first[-1] != n_rounds or (np.diff(first) < 1).any():
+            raise ValueError("start: expected increasing numbers, from 0 to the number of rounds")
+        if not (np.isfinite(self.alpha).all() and (self.alpha > 0).all()):
+            raise ValueError("alpha: expected finite numbers > 0")
+        for name in ("coefficient", "risk", "spread"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"{name}: expected finite numbers")
+        if not (self.taken >= NO_ROW).all():
+            raise ValueError("taken: expected numbers of steps, or -1 or -2")
+        rounds = np.isfinite(self.error).sum(axis=1)
+        if self.error.shape[:1] != (n_members,) or (rounds < np.diff(first)).any():
+            raise ValueError("error: expected one for each round")
+        if self.vote not in VOTES:
+            raise ValueError(f"vote: expected one of {VOTES}, got {self.vote!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
+
+    def __repr__(self) -> str:
+        return f"<fit_sbpmt: {len(self)} members, {len(self.trees)} trees>"
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def __getitem__(self, member: int) -> WeightedVote:
+        if not -len(self) <= member < len(self):
+            raise IndexError(f"member: expected a number below {len(self)}, got {member}")
+        member %= len(self)
+        first, last = self.start[member : member + 2].tolist()
+        error = self.error[member]
+        return WeightedVote(
+            tuple(self._round(r) for r in range(first, last)), self.alpha[first:last], self.labels,
+            np.zeros(len(self.labels)), self.settings, error[np.isfinite(error)],
+            self.stop_reasons[member],
+        )  # fmt: skip
+
+    def __iter__(self) -> Iterator[WeightedVote]:
+        return (self[i] for i in range(len(self)))
+
+    def _round(self, number: int) -> ProbitTree | OneVsRest:
+        """Return what a round has added."""
+        if not self.is_tree_per_class:
+            return self.tree(number)
+        j = len(self.labels)
+        return OneVsRest(
+            tuple(self.tree(number * j + k) for k in range(j)), self.labels, self.settings
+        )
+
+    @property
+    def is_tree_per_class(self) -> bool:
+        """Whether each of more than two classes has a tree of its own in every round."""
+        return len(self.labels) > 2 and self.coefficient.shape[1] == 1
+
+    @property
+    def trees_per_round(self) -> int:
+        """Number of trees of a round."""
+        return len(self.labels) if self.is_tree_per_class else 1
+
+    def tree(self, number: int) -> ProbitTree:
+        """Return a tree by its number among those of all members."""
+        partition = self.trees[number]
+        first = int(self.leaf[self.trees.root[number]])
+        # The root of a tree of several leaves is none.
+        first += int(partition.n_nodes > 1)
+        rows = slice(first, first + partition.n_leaves)
+        return ProbitTree(
+            partition, self.coefficient[rows], self.taken[rows], self.risk[rows], self.spread
+        )
+
+    def equations(self) -> tuple[FloatArray, FloatArray]:
+        """Return the coefficients, and the share of each leaf in the weight of all trees."""
+        if self.is_tree_per_class:
+            raise TypeError("model: each class has trees of its own; see those of model[i].models")
+        root, weight = self.trees.root, self.trees.weight
+        share = weight / np.repeat(weight[root[:-1]], np.diff(root))
+        return self.coefficient, share[self.trees.feature == LEAF] / len(self.trees)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all trees, leaves included."""
+        return self.trees.n_nodes
+
+    @property
+    def stop_reasons(self) -> tuple[str, ...]:
+        """Why each member has no more rounds, as a sentence."""
+        found, sizes = [], np.diff(self.start)
+        for error, size in zip(self.error, sizes.tolist(), strict=True):
+            errors = error[np.isfinite(error)]
+            if errors[-1] == 0:
+                found.append(PERFECT)
+            elif len(errors) > size or errors[-1] >= chance(len(self.labels)):
+                found.append(NO_BETTER)
+            else:
+                found.append(ALL_ROUNDS)
+        return tuple(found)
+
+    @property
+    def lost(self) -> tuple[tuple[int, Any], ...]:
+        """The classes that have no row in the subsample of a member: its number, and the label."""
+        names = self.labels.tolist()
+        return tuple((int(i), names[j]) for i, j in np.argwhere(self.class_rows == 0))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of largest probability of each row, the first of several."""
+        found: NDArray[Any] = self.labels[np.argmax(self.predict_proba(X), axis=1)]
+        return found
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the mean (n, J) over the members of their answers or of their probabilities."""
+        return self._said(X, lambda said: said.sum(axis=1), ()) / len(self)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return by how much the second label is more probable, or the probabilities of J > 2."""
+        return self._score(self.predict_proba(X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the decision values of the first 1, 2, ... members."""
+        said = self._said(X, lambda said: said, (len(self),))
+        total = np.zeros(said[:, 0].shape)
+        for member in range(len(self)):
+            total += said[:, member]
+            yield self._score(total / (member + 1))
+
+    def labels_of(self, score: FloatArray) -> NDArray[Any]:
+        """Return the labels that go with decision values."""
+        code = (score > 0).astype(np.intp) if score.ndim == 1 else np.argmax(score, axis=1)
+        found: NDArray[Any] = self.labels[code]
+        return found
+
+    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+        """Return what evaluating each row costs, the sum over the trees."""
+        total = np.zeros(0)
+        for number in range(len(self.trees)):
+            cost = self.tree(number).evaluation_cost(X, unit)
+            total = total + cost if len(total) else cost
+        return total
+
+    def describe(self) -> str:
+        """Return a summary of the model."""
+        trees, members = len(self.trees), len(self)
+        leaves = len(self.coefficient) / trees
+        lines = [
+            f"fit_sbpmt: {members} member{'s' * (members != 1)}, {trees} tree{'s' * (trees != 1)}, "
+            f"{leaves:.1f} leaves on average, {self.n_features} "
+            f"feature{'s' * (self.n_features != 1)}, labels {self.labels.tolist()!r}"
+        ]
+        reasons = self.stop_reasons
+        for reason in dict.fromkeys(reasons):
+            n = reasons.count(reason)
+            lines.append(f"{n} member{'s' * (n != 1)} stopped: {reason}")
+        lines += [f"member {i} was trained without class {label!r}" for i, label in self.lost]
+        if self.oob is not None and np.isfinite(self.oob.error):
+            lines.append(f"out-of-bag error {self.oob.error:.6g}")
+        return "\n".join(lines)
+
+    def _score(self, share: FloatArray) -> FloatArray:
+        return share[:, 1] - share[:, 0] if share.shape[1] == 2 else share
+
+    def said_at(self, member: int, values: NDArray[Any]) -> FloatArray:
+        """Return what one member says (n, J) of rows, all of whose values are finite."""
+        start = self.start[member : member + 2]
+        first, last = (start * self.trees_per_round).tolist()
+        root = self.trees.root[first : last + 1]
+        low, high = root[0], root[-1]
+        size = len(self.trees.steps) // self.trees.n_nodes
+        of_trees = np.empty((len(values), last - first, self.coefficient.shape[1]))
+        walk_values(
+            values, self.trees.steps[size * low : size * high], root - low,
+            self.trees.depth[first:last], self.leaf[low:high], self.coefficient, self.taken, 0,
+            len(values), np.empty(self.n_features * forest_walk.TILE_ROWS), of_trees,
+        )  # fmt: skip
+        return self._said_of(of_trees, slice(member, member + 1))[:, 0]
+
+    def _said(
+        self, X: Any, reduced: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]
+    ) -> FloatArray:
+        """Return a function of what each member says (n, n_members, J), of this shape and J."""
+        values = match_names(self.feature_names, self.n_features, X).values
+        out = np.empty((len(values), *shape, len(self.labels)))
+
+        def take(start: int, stop: int, of_trees: FloatArray) -> None:
+            out[start:stop] = reduced(self._said_of(of_trees, slice(0, len(self))))
+
+        trees = self.trees
+        at = Equations(
+            trees.steps, trees.root, trees.depth, self.leaf, self.coefficient, self.taken
+        )
+        each_block(self, at, X, take)
+        return out
+
+    def _said_of(self, of_trees: FloatArray, members: slice) -> FloatArray:
+        """Return what members say (n, n_members, J) from the values (n, n_trees, K) of their trees.
+
+        1 for the class with most votes, the first of several, or its mean probabilities.
+        """
+        start = self.start[members.start : members.stop + 1]
+        alpha = self.alpha[start[0] : start[-1]]
+        first, n, j, n_rounds = start[:-1] - start[0], len(of_trees), len(self.labels), len(alpha)
+        flat = of_trees.reshape(n * n_rounds, -1)
+        if self.is_tree_per_class:
+            lost = np.repeat(self.class_rows[members] == 0, np.diff(start), axis=0)
+            flat = without(flat.reshape(n, n_rounds, j), lost).reshape(-1, j)
+        if self.vote == "average":
+            share = probabilities(flat).reshape(n, n_rounds, j) * alpha[:, None]
+            total: FloatArray = np.add.reduceat(share, first, axis=1)
+            return total / np.add.reduceat(alpha, first)[:, None]
+        code = chosen(flat).reshape(n, n_rounds)
+        if j == 2:
+            signed = np.add.reduceat(np.where(code == 1, alpha, -alpha), first, axis=1)
+            winner = (signed > 0).astype(np.intp)
+        else:
+            votes = [
+                np.add.reduceat(np.where(code == label, alpha, 0.0), first, axis=1)
+                for label in range(j)
+            ]
+            winner = np.argmax(np.stack(votes, axis=-1), axis=-1)
+        return (winner[..., None] == np.arange(j)).astype(np.float64)
+
+    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the fields of a file's header and its arrays."""
+        header, arrays = replace(self.trees, oob=self.oob, settings=self.settings).members()
+        if self.is_tree_per_class:
+            arrays["classes"] = self.labels
+        header |= {"vote": self.vote, "stop_reason": "all members are there"}
+        return header, arrays | {name: getattr(self, name) for name in OWN_COLUMNS}
+
+    @classmethod
+    def from_members(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> SubaggedProbitTrees:
+        """Return the model of a file; ValueError or TypeError where it is none."""
+        trees = Forest.from_members(header, arrays)
+        columns: dict[str, Any] = {name: arrays[name] for name in OWN_COLUMNS}
+        return cls(
+            replace(trees, oob=None), **columns, vote=header["vote"],
+            labels=arrays.get("classes", arrays["labels"]), settings=trees.settings, oob=trees.oob,
+        )  # fmt: skip
+
+
+def without(values: FloatArray, lost: NDArray[np.bool_]) -> FloatArray:
+    """Return values with the least number where a class is lost."""
+    return np.where(lost, -np.finfo(np.float64).max, values) if lost.any() else values
+
+
+def chance(n_classes: int) -> float:
+    """Return the error of guessing."""
+    return 1 - 1 / n_classes

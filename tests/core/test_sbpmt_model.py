@@ -1,0 +1,188 @@
+"""Subagged boosted probit trees: threads, inputs, files, text, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from subagged import FAST, assert_same_model, problem
+
+import pboost as pb
+
+# Threads, inputs, files
+
+
+@pytest.mark.parametrize(("classes", "where"), [(2, "leaf"), (3, "leaf"), (3, "tree")])
+def test_threads_do_not_matter(classes, where):
+    X, y = problem(3000, 6, classes)
+    options = {"members": 5, "rounds": 2, "steps": 5, "one_vs_all": where, "rng": 3}
+    one = pb.fit_sbpmt(X, y, n_threads=1, **options)
+    assert_same_model(one, pb.fit_sbpmt(X, y, n_threads=2, **options))
+    assert_same_model(one, pb.fit_sbpmt(pb.sort_columns(X), y, n_threads=2, **options))
+    assert_same_model(one, pb.fit_sbpmt(np.asfortranarray(X), y, **options))
+
+
+def test_data_frames_and_single_precision():
+    pandas = pytest.importorskip("pandas")
+    X, y = problem(150)
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    model = pb.fit_sbpmt(frame, y, **FAST, rng=0)
+    plain = pb.fit_sbpmt(X, y, **FAST, rng=0)
+    assert model.feature_names == ("a", "b", "c")
+    expected = pb.predict_proba(plain, X)
+    assert np.array_equal(pb.predict_proba(model, frame[["c", "a", "b"]]), expected)
+    short = X.astype(np.float32)
+    long = pb.fit_sbpmt(short.astype(np.float64), y, **FAST, rng=0)
+    assert_same_model(pb.fit_sbpmt(short, y, **FAST, rng=0), long)
+
+
+@pytest.mark.parametrize(("classes", "where"), [(2, "leaf"), (3, "leaf"), (3, "tree")])
+def test_pickle_and_files(classes, where, tmp_path):
+    X, y = problem(120, classes=classes)
+    model = pb.fit_sbpmt(X, y, **FAST, vote="average", one_vs_all=where, rng=0)
+    assert_same_model(pickle.loads(pickle.dumps(model)), model)
+    pb.save(model, tmp_path / "model.npz")
+    loaded = pb.load(tmp_path / "model.npz")
+    assert_same_model(loaded, model)
+    assert np.array_equal(pb.predict_proba(loaded, X), pb.predict_proba(model, X))
+
+
+def test_describe_and_items():
+    X, y = problem(120, classes=3)
+    model = pb.fit_sbpmt(X, y, **FAST, rng=0)
+    text = pb.describe(model)
+    assert text.startswith("fit_sbpmt: 4 members, 12 trees, ")
+    assert "3 features, labels [0, 1, 2]" in text
+    assert "4 members stopped: all rounds are done" in text
+    assert f"out-of-bag error {model.oob.error:.6g}" in text
+    assert len(model) == 4
+    assert [len(member.models) for member in model] == [3] * 4
+    assert np.array_equal(model[-1].alpha, model[3].alpha)
+    with pytest.raises(IndexError, match="member: expected a number below 4, got 4"):
+        model[4]
+    assert repr(model) == "<fit_sbpmt: 4 members, 12 trees>"
+    cost = pb.evaluation_cost(model, X)
+    trees = [tree for member in model for tree in member.models]
+    np.testing.assert_allclose(cost, sum(pb.evaluation_cost(tree, X) for tree in trees))
+
+
+def test_a_tree_for_each_class():
+    X, y = problem(120, classes=3)
+    model = pb.fit_sbpmt(X, y, **FAST, one_vs_all="tree", rng=0)
+    assert model.is_tree_per_class
+    assert model.trees_per_round == 3
+    assert len(model.alpha) == 12
+    assert len(model.trees) == 36
+    assert repr(model) == "<fit_sbpmt: 4 members, 36 trees>"
+    assert "36 trees" in pb.describe(model)
+    tree = model[1].models[2].models[0]
+    alone = model.tree(15)  # of the second member, third round, first class
+    assert np.array_equal(tree.coefficient, alone.coefficient)
+    assert tree.labels.tolist() == [False, True]
+    cost = sum(pb.evaluation_cost(model.tree(t), X) for t in range(36))
+    np.testing.assert_allclose(pb.evaluation_cost(model, X), cost)
+    with pytest.raises(TypeError, match="model: each class has trees of its own"):
+        pb.coefficients(model)
+    # Of two classes there is one tree in either case.
+    few = pb.fit_sbpmt(X, y > 0, **FAST, one_vs_all="tree", rng=0)
+    same = pb.fit_sbpmt(X, y > 0, **FAST, rng=0)
+    assert np.array_equal(few.coefficient, same.coefficient)
+
+
+def test_coefficients():
+    X, y = problem(120, classes=3)
+    model = pb.fit_sbpmt(X, y, **FAST, rng=0)
+    found = pb.coefficients(model)
+    assert found.slopes.shape == (len(model.coefficient), 3, 3)
+    assert found.share.sum() == pytest.approx(1.0)
+    trees = [tree for member in model for tree in member.models]
+    mean = np.mean([pb.coefficients(tree).mean for tree in trees], axis=0)
+    np.testing.assert_allclose(found.mean, mean)
+
+
+def test_published_options():
+    X, y = problem(200)
+    options = pb.sbpmt_published()
+    assert options == {
+        "min_split": 20, "min_leaf": 7, "complexity": 0.01, "tol": 1e-5, "safeguard": False,
+        "one_vs_all": "tree",
+    }  # fmt: skip
+    model = pb.fit_sbpmt(X, y, members=2, rng=0, **options)
+    assert options.items() <= model.settings.items()
+    assert 0 < np.median(model.taken[model.taken > 0]) < 50
+    sizes = model.trees.n_rows
+    assert sizes.min() >= 7
+    assert sizes[model.trees.feature >= 0].min() >= 20
+
+
+def test_separable_data_and_wild_columns():
+    X, y = problem(150)
+    X = np.column_stack([X[:, 0] * 1e150, X[:, 1] * 1e-150, X[:, 2], X[:, 2], np.ones(150)])
+    for vote in ("majority", "average"):
+        for truth in (y, X[:, 0] > 0):
+            model = pb.fit_sbpmt(X, truth, **FAST, vote=vote, rng=0)
+            assert np.isfinite(pb.predict_proba(model, X)).all()
+            assert np.mean(pb.predict(model, X) == truth) > 0.8
+
+
+def test_a_leaf_rule_that_no_split_can_meet():
+    X, y = problem(100)
+    model = pb.fit_sbpmt(X, y, members=2, rounds=2, min_leaf=80, rng=0)
+    assert (model.trees.feature < 0).all()
+    assert np.mean(pb.predict(model, X) == y) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"members": 0}, ValueError, "members: expected an integer from 1"),
+        ({"members": 2.5}, TypeError, "members: expected an integer"),
+        ({"rounds": 0}, ValueError, "rounds: expected an integer from 1"),
+        ({"steps": 0}, ValueError, "steps: expected an integer from 1"),
+        ({"fraction": 0.0}, ValueError, "fraction: expected"),
+        ({"fraction": 1.5}, ValueError, "fraction: expected"),
+        ({"fraction": float("nan")}, ValueError, "fraction: expected"),
+        ({"step": 0.0}, ValueError, "step: expected"),
+        ({"step": 1.5}, ValueError, "step: expected"),
+        ({"vote": "mean"}, ValueError, "vote: expected"),
+        ({"one_vs_all": "node"}, ValueError, "one_vs_all: expected"),
+        ({"stratify": 1}, TypeError, "stratify: expected True or False, got 1"),
+        ({"depth": -1}, ValueError, "depth: expected"),
+        ({"min_leaf": 0}, ValueError, "min_leaf: expected"),
+        ({"min_split": 1}, ValueError, "min_split: expected"),
+        ({"complexity": -0.1}, ValueError, "complexity: expected"),
+        ({"tol": -1.0}, ValueError, "tol: expected"),
+        ({"safeguard": 2}, TypeError, "safeguard: expected"),
+        ({"rng": "seed"}, TypeError, "rng: expected"),
+        ({"n_threads": 0}, ValueError, "n_threads: expected"),
+        ({"sample_weight": np.zeros(60)}, ValueError, "sample_weight: expected"),
+    ],
+)
+def test_bad_options(options, error, message):
+    X, y = problem(60)
+    with pytest.raises(error, match=message):
+        pb.fit_sbpmt(X, y, **{**FAST, **options})
+
+
+def test_bad_data():
+    X, y = problem(60)
+    with pytest.raises(ValueError, match="y: expected"):
+        pb.fit_sbpmt(X, np.ones(60), **FAST)
+    with pytest.raises(ValueError, match="X: expected finite"):
+        pb.fit_sbpmt(np.where(X > 2, np.nan, X), y, **FAST)
+    with pytest.raises(TypeError, match="X: BinnedColumns hold no values"):
+        pb.fit_sbpmt(pb.bin_columns(X), y, **FAST)
+
+
+def test_model_refuses_arrays_that_do_not_fit():
+    X, y = problem(60)
+    model = pb.fit_sbpmt(X, y, **FAST, rng=0)
+    for name, value in {
+        "coefficient": model.coefficient[:-1], "taken": model.taken[:-1], "alpha": -model.alpha,
+        "start": model.start + 1, "error": model.error[:-1], "class_rows": model.class_rows[:, 1:],
+        "vote": "mean",
+    }.items():  # fmt: skip
+        with pytest.raises(ValueError, match=f"^{name}: expected"):
+            replace(model, **{name: value})

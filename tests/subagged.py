@@ -1,0 +1,27 @@
+"""Data and comparisons for tests of subagged boosted probit trees."""
+
+from __future__ import annotations
+
+import numpy as np
+
+FAST = {"members": 4, "rounds": 3, "steps": 6, "depth": 2, "min_leaf": 8}
+
+
+def problem(n=150, d=3, classes=2, seed=0):
+    r = np.random.default_rng(seed)
+    X = r.normal(size=(n, d))
+    value = X[:, 0] + np.abs(X[:, 1]) + 0.4 * r.normal(size=n)
+    return X, np.digitize(value, np.quantile(value, np.arange(1, classes) / classes))
+
+
+def assert_same_model(a, b):
+    for name in ("coefficient", "taken", "alpha", "start", "class_rows"):
+        assert np.array_equal(getattr(a, name), getattr(b, name)), name
+    for name in ("root", "feature", "threshold", "children", "value", "weight"):
+        assert np.array_equal(getattr(a.trees, name), getattr(b.trees, name)), name
+    assert np.array_equal(a.error, b.error, equal_nan=True)
+    assert np.array_equal(a.oob.prediction, b.oob.prediction, equal_nan=True)
+    assert np.array_equal(a.oob.members, b.oob.members)
+    assert a.oob.error == b.oob.error or np.isnan(a.oob.error)
+    assert a.settings == b.settings
+    assert a.vote == b.vote
