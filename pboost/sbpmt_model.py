@@ -265,6 +265,12 @@ class SubaggedProbitTrees(Predictor):
             total += said[:, member]
             yield self._score(total / (member + 1))
 
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return the probabilities that go with decision values."""
+        if score.ndim == 2:
+            return score
+        return np.column_stack([(1.0 - score) / 2.0, (1.0 + score) / 2.0])
+
     def labels_of(self, score: FloatArray) -> NDArray[Any]:
         """Return the labels that go with decision values."""
         code = (score > 0).astype(np.intp) if score.ndim == 1 else np.argmax(score, axis=1)
