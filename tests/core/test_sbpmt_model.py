@@ -145,6 +145,19 @@ def test_members_choose_as_the_model_where_probabilities_are_equal(tmp_path):
     assert np.array_equal(pb.predict(pb.load(tmp_path / "member.npz"), far), pb.predict(model, far))
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("vote", ["majority", "average"])
+def test_stages_are_models_of_fewer_members(classes, vote):
+    X, y = problem(120, classes=classes)
+    model = pb.fit_sbpmt(X, y, **FAST, vote=vote, rng=0)
+    stages = list(pb.staged_predict_proba(model, X))
+    assert len(stages) == len(model)
+    for members, share in enumerate(stages, start=1):
+        fewer = pb.fit_sbpmt(X, y, **{**FAST, "members": members}, vote=vote, rng=0)
+        np.testing.assert_allclose(share, pb.predict_proba(fewer, X), rtol=1e-12, atol=1e-15)
+        assert np.array_equal(model.labels[share.argmax(axis=1)], pb.predict(fewer, X))
+
+
 def test_members_never_answer_a_class_that_they_have_not_seen():
     X, y = problem(150, classes=3)
     y[:2] = 3
