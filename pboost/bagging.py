@@ -12,7 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._archive import FILES
 from pboost.adaboost import fit_adaboost
-from pboost.bags import OOB_MEMBERS, Bags, OutOfBag, Tally, make_bags, train_members
+from pboost.bags import (
+    OOB_MEMBERS,
+    Bags,
+    Callback,
+    OutOfBag,
+    Tally,
+    make_bags,
+    tell,
+    train_members,
+)
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cart import TASKS, fit_cart
 from pboost.checks import (
@@ -28,6 +37,7 @@ from pboost.columns import BinnedColumns, SortedColumns
 from pboost.ensemble import Composite, check_known, check_sorted
 from pboost.evaluate import evaluation_cost, predict
 from pboost.graph import DecisionGraph, FloatArray, freeze
+from pboost.grow import check_callback
 from pboost.matryoshka import fit_matryoshka
 from pboost.predictor import Model, Predictor
 from pboost.rng import as_generator
@@ -192,6 +202,7 @@ def fit_bagging(
     sample_weight: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     n_threads: int | None = None,
+    callback: Callback | None = None,
     **options: Any,
 ) -> Bagging:
     """Fit the same builder to many bags of rows; the models vote, or their numbers are averaged.
@@ -228,6 +239,10 @@ def fit_bagging(
     n_threads : int or None
         Threads, each of which fits whole members; None: as many as the work is worth. The model
         does not depend on it.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each member, in order, with their number so far
+        and a `pboost.bags.MemberStep`; returning True stops. The model then has the members so far,
+        whatever the number of threads, which may have fitted a few more.
     **options
         Options of `fit`.
 
@@ -256,6 +271,7 @@ def fit_bagging(
     >>> len(bagging), bool(bagging.oob.error < 0.2)
     (20, True)
     """
+    check_callback(callback)
     members = check_integer("members", members, least=1)
     check_choice("task", task, TASKS)
     if not callable(fit):
@@ -274,10 +290,11 @@ def fit_bagging(
         said = said_by(model, rows.take(out), labels) if len(out) else np.empty(0)
         return model, out, said
 
-    def take(trained: tuple[Any, NDArray[np.intp], FloatArray]) -> None:
+    def take(trained: tuple[Any, NDArray[np.intp], FloatArray]) -> bool:
         models.append(trained[0])
         if len(trained[1]):
             tally.add(*trained[1:])
+        return tell(callback, len(models), trained[0], tally, truth, bags.weights)
 
     threads = resolve_threads(n_threads, n * rows.n_features * members)
     train_members(train, members, threads, take)

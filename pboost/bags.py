@@ -71,6 +71,25 @@ class OutOfBag:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class MemberStep:
+    """One member, as passed to ``callback(step, record)`` of builders of many members.
+
+    Attributes
+    ----------
+    model : object
+        The member.
+    oob_error : float
+        Out-of-bag error of the members so far, as in `OutOfBag`.
+    """
+
+    model: Any
+    oob_error: float
+
+
+Callback = Callable[[int, MemberStep], Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Bags:
     """How the rows of the members are drawn: those of member i follow from the seed and i alone.
 
@@ -158,20 +177,48 @@ class Tally:
         return OutOfBag(self.members, mean if self.n_classes else mean[:, 0], error)
 
 
+def tell(
+    callback: Callback | None,
+    number: int,
+    model: Any,
+    tally: Tally,
+    truth: NDArray[Any],
+    weights: FloatArray,
+) -> bool:
+    """Tell the callback, if there is one, of a member, by its number; returns whether to stop."""
+    if callback is None:
+        return False
+    error = tally.close(truth, weights).error
+    return bool(callback(number, MemberStep(model, error)))
+
+
 def train_members(
-    train: Callable[[int], T], members: int, n_threads: int, take: Callable[[T], None]
+    train: Callable[[int], T],
+    members: int,
+    n_threads: int,
+    take: Callable[[T], Any],
+    stop: IntArray | None = None,
 ) -> None:
     """Call ``take(train(i))`` for each member, in order; `train` runs on several threads.
 
-    Sums that `take` makes do not depend on the number of threads, then.
+    Sums that `take` makes do not depend on the number of threads, then. If it returns True, no
+    more are taken. Where training ends with an exception, as Ctrl-C is in the main thread, `stop`
+    (1,) is set to 1, for members on other threads to end.
     """
     batch = BATCH * n_threads if n_threads > 1 else 1
+    stop = np.zeros(1, dtype=np.int32) if stop is None else stop
     with Workers(n_threads) as workers:
         for start in range(0, members, batch):
 
             def several(first: int, last: int, start: int = start) -> list[T]:
-                return [train(start + i) for i in range(first, last)]
+                return [train(start + i) for i in range(first, last) if not stop[0]]
 
-            for part in workers.run(several, min(batch, members - start)):
+            try:
+                parts = workers.run(several, min(batch, members - start))
+            except BaseException:
+                stop[0] = 1
+                raise
+            for part in parts:
                 for trained in part:
-                    take(trained)
+                    if take(trained):
+                        return

@@ -14,6 +14,9 @@ from pboost.ensemble import Ensemble, check_known, check_sorted, is_foreign
 from pboost.evaluate import decision_function, evaluation_cost, predict, predict_proba
 from pboost.graph import FloatArray, freeze
 from pboost.predictor import Model
+from pboost.probit_model import ProbitModel
+from pboost.probit_tree_model import ProbitTree
+from pboost.probit_values import probabilities
 from pboost.rows import as_rows
 
 #: Labels of the members of a one-versus-rest model.
@@ -66,6 +69,9 @@ class OneVsRest(Ensemble):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the models, divided by their sum, (n, J)."""
+        if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
+            # Probabilities of 1 are soon equal where the functions are not.
+            return probabilities(self.decision_function(X))
         found = np.column_stack([predict_proba(model, X)[:, 1] for model in self.models])
         none = np.flatnonzero(~found.any(axis=1))
         if len(none):

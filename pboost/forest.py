@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import forest_walk
-from pboost.bags import Tally, make_bags, train_members
+from pboost.bags import Callback, Tally, make_bags, tell, train_members
 from pboost.cart import fit_cart_problem, fit_tree
 from pboost.cart_data import CartProblem
 from pboost.checks import check_integer
 from pboost.columns import MAX_BINS
 from pboost.forest_model import Forest, join_trees
 from pboost.graph import FloatArray
+from pboost.grow import check_callback
 from pboost.rng import as_generator
 from pboost.threads import resolve_threads
 from pboost.tree import Tree
@@ -42,6 +43,7 @@ def fit_forest(
     sample_weight: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     n_threads: int | None = None,
+    callback: Callback | None = None,
 ) -> Forest:
     """Fit a random forest: trees on bags of rows, each split searched in a few random columns.
 
@@ -78,6 +80,10 @@ def fit_forest(
     n_threads : int or None
         Threads, each of which fits whole trees; None: as many as the work is worth. The model does
         not depend on it.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each tree, in order, with their number so far
+        and a `pboost.bags.MemberStep`; returning True stops. The model then has the trees so far,
+        whatever the number of threads, which may have fitted a few more.
 
     Returns
     -------
@@ -109,6 +115,7 @@ def fit_forest(
     >>> pb.predict_proba(forest, [[2.0, 2.0, 0.0, 0.0]]).shape
     (1, 2)
     """
+    check_callback(callback)
     members = check_integer("members", members, least=1)
     generator = as_generator(rng)
     problem, weights, limits, settings, _ = fit_cart_problem(
@@ -120,6 +127,9 @@ def fit_forest(
     problem = problem.sorted_once(n_threads)
     tally = Tally(problem.n_rows, 0 if problem.labels is None else len(problem.labels))
     trees: list[Tree] = []
+    truth = problem.label
+    if problem.labels is None:
+        truth = np.ldexp(problem.y, problem.exponent)
 
     def train(member: int) -> tuple[Tree, NDArray[np.intp], FloatArray]:
         bag, stream = bags.draw(member)
@@ -127,15 +137,13 @@ def fit_forest(
         out = np.flatnonzero(bag == 0)
         return tree, out, tree.value[nodes_of_rows(tree, problem, out)]
 
-    def take(trained: tuple[Tree, NDArray[np.intp], FloatArray]) -> None:
+    def take(trained: tuple[Tree, NDArray[np.intp], FloatArray]) -> bool:
         trees.append(trained[0])
         tally.add(*trained[1:])
+        return tell(callback, len(trees), trained[0], tally, truth, bags.weights)
 
     cells = problem.n_rows * problem.n_features * members
     train_members(train, members, resolve_threads(n_threads, cells), take)
-    truth = problem.label
-    if problem.labels is None:
-        truth = np.ldexp(problem.y, problem.exponent)
     said = {"builder": "fit_forest", "members": members, "replace": bags.replace, "size": bags.size}
     return join_trees(trees, {**settings, **said}, tally.close(truth, bags.weights))
 

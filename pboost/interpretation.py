@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pboost.checks import check_finite, check_has_rows, check_integer
-from pboost.graph import FloatArray
+from pboost.graph import FloatArray, IntArray
 from pboost.matching import match_names
 from pboost.plots import new_axes
 from pboost.predictor import Predictor
@@ -25,14 +25,18 @@ class Coefficients:
     classes : tuple
         The label for which each function speaks; of two labels the second alone.
     intercept : ndarray of float64, shape (n_leaves, K)
-        Intercepts; K is the number of `classes`.
+        Intercepts; K is the number of `classes`, or 1 where each has trees of its own.
     slopes : ndarray of float64, shape (n_leaves, K, d)
         Slopes, 0 where a column is not used.
     share : ndarray of float64, shape (n_leaves,)
-        Share of each leaf in the weight of the training rows; they add up to 1.
-    mean : ndarray of float64, shape (K, d)
+        Share of each leaf in the weight of the training rows; they add up to 1, where each class
+        has trees of its own for each class.
+    leaf_class : ndarray of int32, shape (n_leaves,), or None
+        Where each class has trees of its own, which one the leaf belongs to, by its place in
+        `classes`; else None.
+    mean : ndarray of float64, shape (n_classes, d)
         Mean of the slopes by `share`.
-    size : ndarray of float64, shape (K, d)
+    size : ndarray of float64, shape (n_classes, d)
         Mean of their absolute values by `share`.
     """
 
@@ -41,8 +45,16 @@ class Coefficients:
     intercept: FloatArray
     slopes: FloatArray
     share: FloatArray
+    leaf_class: IntArray | None
     mean: FloatArray
     size: FloatArray
+
+    def of_class(self, place: int) -> tuple[FloatArray, FloatArray]:
+        """Return the slopes (leaves, d) that speak for a class, and the shares of their leaves."""
+        if self.leaf_class is None:
+            return self.slopes[:, place], self.share
+        own = self.leaf_class == place
+        return self.slopes[own, 0], self.share[own]
 
     def order(self) -> list[int]:
         """Return the features in falling order of `size`, summed over the classes."""
@@ -69,6 +81,7 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
     ----------
     model : ProbitModel, ProbitTree, SubaggedProbitTrees
         A fitted model; of several trees all leaves count alike, by their shares of the weight.
+        Where each class has trees of its own, averages for a class are over the leaves of these.
     X : array_like of shape (n, d), or data frame, optional
         Slopes are then counted per standard deviation of its columns, so that those of different
         columns can be compared. Default: in the units of the columns.
@@ -97,7 +110,7 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
     """
     if not isinstance(model, Predictor):
         raise TypeError(f"model: expected one of ProbitBoost, got {model!r}")
-    coefficient, share = model.equations()
+    coefficient, share, leaf_class = model.equations()
     slopes = coefficient[:, :, 1:]
     if X is not None:
         features = match_names(model.feature_names, model.n_features, X)
@@ -106,13 +119,16 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
         slopes = slopes * column_spread(features.values, np.ones(len(features.values)))
     assert model.labels is not None
     labels = model.labels.tolist()
-    by = share[:, None, None]
-    return Coefficients(
+    none = np.empty((0, model.n_features))
+    found = Coefficients(
         model.feature_names or tuple(f"x[{j}]" for j in range(model.n_features)),
         tuple(labels[1:] if len(labels) == 2 else labels),
-        coefficient[:, :, 0], slopes, share, (by * slopes).sum(axis=0),
-        (by * np.abs(slopes)).sum(axis=0),
+        coefficient[:, :, 0], slopes, share, leaf_class, none, none,
     )  # fmt: skip
+    each = [found.of_class(k) for k in range(len(found.classes))]
+    mean = np.array([by @ of_class for of_class, by in each])
+    size = np.array([by @ np.abs(of_class) for of_class, by in each])
+    return replace(found, mean=mean, size=size)
 
 
 def plot_coefficients(model: Any, X: Any = None, *, most: int = 20, ax: Any = None) -> Any:
@@ -158,8 +174,9 @@ def plot_coefficients(model: Any, X: Any = None, *, most: int = 20, ax: Any = No
         ax.barh(
             place, found.mean[k, shown], height, alpha=0.5, color=f"C{k % 10}", label=f"{label!r}"
         )
-        slopes = found.slopes[:, k, shown]
-        area = np.repeat(400 * height * found.share, len(shown))
+        slopes, share = found.of_class(k)
+        slopes = slopes[:, shown]
+        area = np.repeat(400 * height * share, len(shown))
         ax.scatter(slopes.ravel(), np.tile(place, len(slopes)), area, color=f"C{k % 10}", alpha=0.6)
     ax.axvline(0.0, color="gray", linewidth=0.8)
     ax.set_yticks(at, [found.names[j] for j in shown])

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.graph import DecisionGraph, FloatArray, TrainingRecord
+from pboost.graph import DecisionGraph, FloatArray, IntArray, TrainingRecord
 from pboost.losses import logistic
 
 #: Array members of the files of two-class models, and their dtypes; labels choose theirs.
@@ -91,8 +91,11 @@ class Predictor:
         """Return what evaluating each row costs, in "nodes" or "features"."""
         raise TypeError(f"model: the evaluation cost of a {type(self).__name__} is not known")
 
-    def equations(self) -> tuple[FloatArray, FloatArray]:
-        """Return coefficients (leaves, K, 1 + d) and the share of the weight in each leaf."""
+    def equations(self) -> tuple[FloatArray, FloatArray, IntArray | None]:
+        """Return coefficients (leaves, K, 1 + d) and the share of the weight in each leaf.
+
+        Then the class of each leaf, where leaves are of one class, or None.
+        """
         raise TypeError(f"model: a {type(self).__name__} has no linear functions")
 
     def describe(self) -> str:

@@ -76,6 +76,8 @@ class ProbitGrower:
         Threads of a tree.
     key : int
         Of the random numbers of the partition.
+    stop : ndarray of int32, shape (1,), optional
+        Once it is not 0, leaves that are fitted end with InterruptedError.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class ProbitGrower:
         leaves: ProbitLimits,
         workers: Workers,
         key: int = 0,
+        stop: IntArray | None = None,
     ) -> None:
         assert problem.labels is not None
         self.X, self.label, self.leaves, self.workers = X, problem.label, leaves, workers
@@ -104,6 +107,7 @@ class ProbitGrower:
         self.state = np.empty((kept, kernel.N_STATES_OF_NODE))
         self.stack = np.empty(kept + 1, dtype=np.int32)
         self.stop_reason = ""
+        self.stop = np.zeros(1, dtype=np.int32) if stop is None else stop
 
     def grow(self, weights: FloatArray) -> GrownProbit:
         """Return the tree for weights (n,) that are positive where those of the start were."""
@@ -132,23 +136,21 @@ class ProbitGrower:
         coefficient = np.zeros((leaves, k, 1 + self.X.shape[1]))
         taken = np.empty((leaves, k), dtype=np.int32)
 
-        stop = np.zeros(1, dtype=np.int32)
-
         def fit(first: int, last: int) -> None:
             boost_leaves(
                 self.X, self.rows, starts, self.label, weights, self.n_classes, limits.steps,
-                limits.tol, limits.safeguard, coefficient, taken, None, first, last, stop,
+                limits.tol, limits.safeguard, coefficient, taken, None, first, last, self.stop,
             )  # fmt: skip
 
-        try:
-            # A leaf at a time, that the large ones do not all fall to one thread.
-            if self.workers.n_threads == 1:
-                fit(0, leaves)
-            else:
+        if self.workers.n_threads == 1:
+            fit(0, leaves)
+        else:
+            try:
+                # A leaf at a time, that the large ones do not all fall to one thread.
                 self.workers.run_each(fit, leaves)
-        except BaseException:
-            stop[0] = 1  # Ctrl-C is for the main thread only; the others end with it
-            raise
+            except BaseException:
+                self.stop[0] = 1  # Ctrl-C is for the main thread only; the others end with it
+                raise
         constant = taken < 0
         if constant.any():
             leaf, model = np.nonzero(constant)

@@ -159,9 +159,9 @@ class ProbitModel(Predictor):
         """Return Phi(-f) and Phi(f), either exact where it is small."""
         return np.column_stack([probability(-score), probability(score)])
 
-    def equations(self) -> tuple[FloatArray, FloatArray]:
+    def equations(self) -> tuple[FloatArray, FloatArray, None]:
         """Return the coefficients, in one leaf."""
-        return np.concatenate([[self.intercept], self.slopes])[None, None], np.ones(1)
+        return np.concatenate([[self.intercept], self.slopes])[None, None], np.ones(1), None
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of columns with a slope, the same for all rows."""

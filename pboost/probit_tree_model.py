@@ -131,10 +131,10 @@ class ProbitTree(Predictor):
         values = self.values(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
-    def equations(self) -> tuple[FloatArray, FloatArray]:
+    def equations(self) -> tuple[FloatArray, FloatArray, None]:
         """Return the coefficients, and the share of the weight in each leaf."""
         weight = self.partition.weight[self.partition.feature == LEAF]
-        return self.coefficient, weight / self.partition.weight[0]
+        return self.coefficient, weight / self.partition.weight[0], None
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons and of slopes, or of different columns read."""

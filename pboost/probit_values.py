@@ -21,6 +21,8 @@ from pboost.threads import Workers, is_worth_threads, resolve_threads
 BLOCK_VALUES = 1 << 16
 #: Beyond this size a value's square overflows.
 FAR = 1e150
+#: The value of a class that is never the answer.
+LEAST = -np.finfo(np.float64).max
 
 
 class Equations(NamedTuple):
@@ -113,3 +115,8 @@ def chosen(values: FloatArray) -> NDArray[np.intp]:
     if values.shape[1] == 1:
         return (values[:, 0] > 0).astype(np.intp)
     return np.argmax(values, axis=1)
+
+
+def without(values: FloatArray, lost: NDArray[np.bool_]) -> FloatArray:
+    """Return values with the least number where a class is lost."""
+    return np.where(lost, LEAST, values) if lost.any() else values

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.bags import Bags, Tally, make_bags, train_members
+from pboost.bags import Bags, Callback, Tally, make_bags, tell, train_members
 from pboost.cart_data import CartProblem
 from pboost.cart_model import tree_columns
 from pboost.checks import check_choice, check_integer, check_number
 from pboost.committee import REST_OR_CLASS
 from pboost.forest_model import Forest
 from pboost.graph import FloatArray, IntArray
+from pboost.grow import check_callback
 from pboost.interpretation import column_spread
 from pboost.probit_tree import (
     ProbitProblem,
@@ -108,6 +111,7 @@ def fit_sbpmt(
     sample_weight: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     n_threads: int | None = None,
+    callback: Callback | None = None,
 ) -> SubaggedProbitTrees:
     """Fit boosted probit trees to many subsamples of the rows; the members vote.
 
@@ -153,6 +157,10 @@ def fit_sbpmt(
     n_threads : int or None
         Threads, each of which fits whole members; None: as many as the work is worth. The model
         does not depend on it.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each member, in order, with their number so far
+        and a `pboost.bags.MemberStep`; returning True stops. The model then has the members so far,
+        whatever the number of threads, which may have fitted a few more.
 
     Returns
     -------
@@ -190,6 +198,7 @@ def fit_sbpmt(
     >>> pb.predict_proba(model, [[2.0, 2.0, 0.0]]).tolist()
     [[0.0, 1.0]]
     """
+    check_callback(callback)
     members = check_integer("members", members, least=1)
     rounds = check_integer("rounds", rounds, least=1)
     fraction = check_number("fraction", fraction, least=0.0, most=1.0, open_least=True)
@@ -209,15 +218,21 @@ def fit_sbpmt(
     bags = _subsamples(task, fraction, stratify, generator)
     task = task._replace(problem=task.problem.sorted_once(n_threads))
     problems = _problems(task.problem, one_vs_all)
+    spread = column_spread(task.X, task.weights)
+    join = partial(_join, task, problems[0], rounds=rounds, vote=vote, spread=spread)
     grown: list[Member] = []
+    tally, stop = _tally(task), np.zeros(1, dtype=np.int32)
 
     def train(member: int) -> Member:
-        return boost(task, problems, bags.draw(member)[0], rounds, step)
+        return boost(task, problems, bags.draw(member)[0], rounds, step, stop)
+
+    def take(member: Member) -> bool:
+        grown.append(member)
+        return callback is not None and _tell(callback, len(grown), member, join, tally, task)
 
     threads = resolve_threads(n_threads, task.X.size * members * rounds)
-    train_members(train, members, threads, grown.append)
-    model = _join(task, problems[0], grown, rounds, vote)
-    return _with_record(model, task, grown, threads)
+    train_members(train, members, threads, take, stop)
+    return _with_record(join(grown), task, grown, threads)
 
 
 def _problems(problem: CartProblem, one_vs_all: str) -> list[CartProblem]:
@@ -259,8 +274,9 @@ def _share(fraction: float, n: int) -> int:
 
 
 def _join(
-    task: ProbitProblem, problem: CartProblem, grown: list[Member], rounds: int, vote: str
-) -> SubaggedProbitTrees:
+    task: ProbitProblem, problem: CartProblem, grown: list[Member], rounds: int, vote: str,
+    spread: FloatArray,
+) -> SubaggedProbitTrees:  # fmt: skip
     """Return the model, without a record of rows out of the subsamples; `problem` is of a tree."""
     assert task.problem.labels is not None
     trees = [tree for member in grown for tree in member.trees]
@@ -276,7 +292,7 @@ def _join(
         error[i, : len(member.error)] = member.error
     return SubaggedProbitTrees(
         partitions, coefficient, np.concatenate([tree.taken for tree in trees]),
-        np.concatenate([member.risk for member in grown]), column_spread(task.X, task.weights),
+        np.concatenate([member.risk for member in grown]), spread,
         np.array([alpha for member in grown for alpha in member.alpha]),
         np.cumsum([0, *(len(member.alpha) for member in grown)]), error,
         np.array([member.class_rows for member in grown]), vote, task.problem.labels,
@@ -288,16 +304,43 @@ def _with_record(
     model: SubaggedProbitTrees, task: ProbitProblem, grown: list[Member], n_threads: int
 ) -> SubaggedProbitTrees:
     """Return the model with what its members say of rows that they have not seen."""
-    tally = Tally(len(task.X), len(model.labels))
+    tally = _tally(task)
 
-    def say(member: int) -> tuple[int, list[FloatArray]]:
-        out = grown[member].out
-        parts = range(0, len(out), BLOCK_ROWS)
-        return member, [model.said_at(member, task.X[out[s : s + BLOCK_ROWS]]) for s in parts]
+    def say(member: int) -> tuple[Member, list[FloatArray]]:
+        return grown[member], _said_out(model, member, task, grown[member])
 
-    def take(said: tuple[int, list[FloatArray]]) -> None:
-        if said[1]:
-            tally.add(grown[said[0]].out, np.concatenate(said[1]))
-
-    train_members(say, len(model), n_threads, take)
+    train_members(say, len(model), n_threads, lambda said: _add(tally, *said))
     return replace(model, oob=tally.close(task.problem.label, task.weights))
+
+
+def _tally(task: ProbitProblem) -> Tally:
+    assert task.problem.labels is not None
+    return Tally(len(task.X), len(task.problem.labels))
+
+
+def _said_out(
+    model: SubaggedProbitTrees, number: int, task: ProbitProblem, member: Member
+) -> list[FloatArray]:
+    """Return what a member of the model says of the rows that it has not seen, block by block."""
+    out = member.out
+    parts = range(0, len(out), BLOCK_ROWS)
+    return [model.said_at(number, task.X[out[s : s + BLOCK_ROWS]]) for s in parts]
+
+
+def _tell(
+    callback: Callback,
+    number: int,
+    member: Member,
+    join: Callable[[list[Member]], SubaggedProbitTrees],
+    tally: Tally,
+    task: ProbitProblem,
+) -> bool:
+    """Add a member to the tally, and tell the callback of it; returns whether to stop."""
+    alone = join([member])
+    _add(tally, member, _said_out(alone, 0, task, member))
+    return tell(callback, number, alone[0], tally, task.problem.label, task.weights)
+
+
+def _add(tally: Tally, member: Member, said: list[FloatArray]) -> None:
+    if said:
+        tally.add(member.out, np.concatenate(said))

@@ -17,8 +17,8 @@ from pboost.grow import NO_VOTE
 from pboost.multiclass import LEAST_WEIGHT
 from pboost.probit_growth import GrownProbit, ProbitGrower
 from pboost.probit_tree import ProbitProblem, risk_of_groups
-from pboost.probit_values import chosen
-from pboost.sbpmt_model import chance, without
+from pboost.probit_values import chosen, without
+from pboost.sbpmt_model import chance
 from pboost.threads import Workers
 
 
@@ -70,6 +70,7 @@ def boost(
     bag: FloatArray,
     rounds: int,
     step: float,
+    stop: IntArray,
 ) -> Member:
     """Return AdaBoost of probit trees on the rows of positive weight.
 
@@ -86,6 +87,8 @@ def boost(
         Greatest number of rounds.
     step : float
         Factor of the log odds in votes.
+    stop : ndarray of int32, shape (1,)
+        Once it is not 0 the work ends with InterruptedError.
     """
     label, labels = task.problem.label, task.problem.labels
     assert labels is not None
@@ -98,12 +101,12 @@ def boost(
     w = bag / bag.max()
     with Workers(1) as workers:
         growers = [
-            ProbitGrower(problem, task.X, bag, task.limits, task.leaves, workers)
+            ProbitGrower(problem, task.X, bag, task.limits, task.leaves, workers, stop=stop)
             for problem in problems
         ]
         for round_ in range(rounds):
             w /= w[rows].sum()  # which rows of weight 0 do not change, not even by rounding
-            grown = [_grow(grower, w) for grower in growers]
+            grown = [_grow(grower, w, stop) for grower in growers]
             if len(grown) == 1:
                 order: NDArray[Any] = grown[0].rows
                 values = grown[0].values
@@ -124,8 +127,10 @@ def boost(
     return Member(trees, alpha, errors, _risk(fitted), np.flatnonzero(bag == 0), class_rows)
 
 
-def _grow(grower: ProbitGrower, w: FloatArray) -> Fitted:
+def _grow(grower: ProbitGrower, w: FloatArray, stop: IntArray) -> Fitted:
     """Return the tree for these weights."""
+    if stop[0]:
+        raise InterruptedError
     tree = grower.grow(w)
     rows = tree.rows
     return Fitted(tree, rows, grower.values(tree), grower.label[rows], w[rows], tree.starts.copy())

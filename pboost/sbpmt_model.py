@@ -19,7 +19,7 @@ from pboost.matching import match_names
 from pboost.predictor import Predictor
 from pboost.probit_growth import NO_ROW
 from pboost.probit_tree_model import ProbitTree
-from pboost.probit_values import Equations, chosen, each_block, probabilities
+from pboost.probit_values import LEAST, Equations, chosen, each_block, probabilities, without
 from pboost.tree_arrays import LEAF
 
 VOTES = ("majority", "average")
@@ -173,22 +173,27 @@ class SubaggedProbitTrees(Predictor):
         first, last = self.start[member : member + 2].tolist()
         error = self.error[member]
         return WeightedVote(
-            tuple(self._round(r) for r in range(first, last)), self.alpha[first:last], self.labels,
-            np.zeros(len(self.labels)), self.settings, error[np.isfinite(error)],
+            tuple(self._round(r, member) for r in range(first, last)), self.alpha[first:last],
+            self.labels, np.zeros(len(self.labels)), self.settings, error[np.isfinite(error)],
             self.stop_reasons[member],
         )  # fmt: skip
 
     def __iter__(self) -> Iterator[WeightedVote]:
         return (self[i] for i in range(len(self)))
 
-    def _round(self, number: int) -> ProbitTree | OneVsRest:
-        """Return what a round has added."""
+    def _round(self, number: int, member: int) -> ProbitTree | OneVsRest:
+        """Return what a round has added to a member."""
         if not self.is_tree_per_class:
             return self.tree(number)
-        j = len(self.labels)
-        return OneVsRest(
-            tuple(self.tree(number * j + k) for k in range(j)), self.labels, self.settings
-        )
+        j, trees = len(self.labels), []
+        for k, rows in enumerate(self.class_rows[member].tolist()):
+            tree = self.tree(number * j + k)
+            if rows == 0:  # the class is never the answer
+                lost = np.zeros_like(tree.coefficient)
+                lost[..., 0] = LEAST
+                tree = replace(tree, coefficient=lost)
+            trees.append(tree)
+        return OneVsRest(tuple(trees), self.labels, self.settings)
 
     @property
     def is_tree_per_class(self) -> bool:
@@ -211,13 +216,16 @@ class SubaggedProbitTrees(Predictor):
             partition, self.coefficient[rows], self.taken[rows], self.risk[rows], self.spread
         )
 
-    def equations(self) -> tuple[FloatArray, FloatArray]:
-        """Return the coefficients, and the share of each leaf in the weight of all trees."""
-        if self.is_tree_per_class:
-            raise TypeError("model: each class has trees of its own; see those of model[i].models")
-        root, weight = self.trees.root, self.trees.weight
-        share = weight / np.repeat(weight[root[:-1]], np.diff(root))
-        return self.coefficient, share[self.trees.feature == LEAF] / len(self.trees)
+    def equations(self) -> tuple[FloatArray, FloatArray, IntArray | None]:
+        """Return the coefficients, and the share of each leaf in the weight of its class's trees.
+
+        Then the class of each leaf, where each class has trees of its own, or None.
+        """
+        root, weight, is_leaf = self.trees.root, self.trees.weight, self.trees.feature == LEAF
+        n_trees, each = len(self.trees), self.trees_per_round
+        share = weight / np.repeat(weight[root[:-1]], np.diff(root)) * each / n_trees
+        of = np.repeat(np.arange(n_trees, dtype=np.int32) % each, np.diff(root))
+        return self.coefficient, share[is_leaf], of[is_leaf] if self.is_tree_per_class else None
 
     @property
     def n_nodes(self) -> int:
@@ -257,6 +265,10 @@ class SubaggedProbitTrees(Predictor):
         """Return by how much the second label is more probable, or the probabilities of J > 2."""
         return self._score(self.predict_proba(X))
 
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return the probabilities (n, J) that go with decision values."""
+        return 0.5 + score[:, None] / 2 * np.array([-1.0, 1.0]) if score.ndim == 1 else score
+
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values of the first 1, 2, ... members."""
         said = self._said(X, lambda said: said, (len(self),))
@@ -264,12 +276,6 @@ class SubaggedProbitTrees(Predictor):
         for member in range(len(self)):
             total += said[:, member]
             yield self._score(total / (member + 1))
-
-    def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the probabilities that go with decision values."""
-        if score.ndim == 2:
-            return score
-        return np.column_stack([(1.0 - score) / 2.0, (1.0 + score) / 2.0])
 
     def labels_of(self, score: FloatArray) -> NDArray[Any]:
         """Return the labels that go with decision values."""
@@ -385,11 +391,6 @@ class SubaggedProbitTrees(Predictor):
             replace(trees, oob=None), **columns, vote=header["vote"],
             labels=arrays.get("classes", arrays["labels"]), settings=trees.settings, oob=trees.oob,
         )  # fmt: skip
-
-
-def without(values: FloatArray, lost: NDArray[np.bool_]) -> FloatArray:
-    """Return values with the least number where a class is lost."""
-    return np.where(lost, -np.finfo(np.float64).max, values) if lost.any() else values
 
 
 def chance(n_classes: int) -> float:

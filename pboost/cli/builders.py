@@ -17,6 +17,7 @@ from pboost.cli.parser import (
     DEFAULT_SIZE,
     OBSERVATION_OPTIONS,
     OWN_OPTIONS,
+    PROBIT_MODELS,
     SAMME_DEPTH,
     TREE_MODELS,
     WEAK_OPTIONS,
@@ -25,7 +26,10 @@ from pboost.forest import fit_forest
 from pboost.matryoshka import fit_matryoshka
 from pboost.multiclass import fit_one_vs_rest, fit_samme
 from pboost.predictor import Model, TwoClassModel
+from pboost.probit import fit_probitboost
+from pboost.probit_tree import fit_probit_tree
 from pboost.pruned_cart import fit_pruned_cart
+from pboost.sbpmt import fit_sbpmt, sbpmt_published
 from pboost.stagewise import fit_stagewise
 from pboost.topdown import fit_topdown_tree
 from pboost.weak import affine, feature, linear, separator, stump
@@ -48,6 +52,8 @@ def builder(options: Namespace) -> tuple[Callable[..., Model], int | None]:
     """Return the builder with the settings given, and how often it calls back, if it does."""
     if options.model in TREE_MODELS:
         fit, n_steps = _tree_builder(options)
+    elif options.model in PROBIT_MODELS:
+        fit, n_steps = _probit_builder(options)
     else:
         fit, n_steps = _boosting_builder(options)
     if "one_vs_rest" in options:
@@ -69,7 +75,7 @@ def _tree_builder(options: Namespace) -> tuple[Callable[..., Model], int | None]
     size = OWN_OPTIONS[model][0]
     count = settings.setdefault(size, DEFAULT_SIZE[model])
     if model == "forest":
-        return partial(fit_forest, rng=options.seed, **settings), None
+        return partial(fit_forest, rng=options.seed, **settings), count
     for name in ("learning_rate", "validation", "patience"):
         if name in given:
             settings[name] = given[name]
@@ -84,6 +90,23 @@ def _tree_builder(options: Namespace) -> tuple[Callable[..., Model], int | None]
     }
     settings.setdefault("max_depth", SAMME_DEPTH)
     return partial(fit_samme, base=partial(fit_cart, **settings), **of_votes), count
+
+
+def _probit_builder(options: Namespace) -> tuple[Callable[..., Model], int | None]:
+    """The builder of a model of ProbitBoost."""
+    given, model = vars(options), options.model
+    names = (*OWN_OPTIONS[model], "criterion", "search")
+    settings = {name: given[name] for name in names if name in given and name != "published"}
+    if "threads" in given:
+        settings["n_threads"] = options.threads
+    if model == "probit":
+        return partial(fit_probitboost, **settings), None
+    if model == "probit-tree":
+        return partial(fit_probit_tree, **settings), None
+    if "published" in given:
+        settings = sbpmt_published() | settings
+    count = settings.setdefault("members", DEFAULT_SIZE[model])
+    return partial(fit_sbpmt, rng=options.seed, **settings), count
 
 
 def _boosting_builder(options: Namespace) -> tuple[Callable[..., Model], int]:

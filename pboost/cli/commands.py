@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pboost.cli.builders import builder
 from pboost.cli.errors import CommandError, require
-from pboost.cli.parser import SEVERAL_CLASSES, check_model_options
+from pboost.cli.parser import MEMBER_MODELS, SEVERAL_CLASSES, check_model_options
 from pboost.cli.progress import progress
 from pboost.cli.table import (
     check_output,
@@ -23,6 +23,7 @@ from pboost.cli.table import (
 from pboost.evaluate import decision_function, predict, predict_proba
 from pboost.explanation import describe
 from pboost.graph import DecisionGraph, FloatArray
+from pboost.interpretation import coefficients
 from pboost.io import load, save
 from pboost.predictor import Model, TwoClassPredictor
 from pboost.validation import cross_validate
@@ -34,7 +35,8 @@ def run_fit(options: Namespace) -> None:
     check_output(options.output, options.train)
     X, y, weight = _training(options)
     fit, n_steps = builder(options)
-    with progress(n_steps or 1, "nodes") as callback:
+    unit = "members" if options.model in MEMBER_MODELS else "nodes"
+    with progress(n_steps or 1, unit) as callback:
         given = {} if n_steps is None else {"callback": callback}
         model = fit(X, y, sample_weight=weight, **given)
     save(model, options.output)
@@ -71,7 +73,10 @@ def run_predict(options: Namespace) -> None:
 
 
 def run_show(options: Namespace) -> None:
-    """``pboost show``: the model as text."""
+    """``pboost show``: the model as text, or its slopes."""
+    if options.coefficients:
+        write_text(f"{coefficients(load(options.model))}\n")
+        return
     write_text(describe(load(options.model)).rstrip("\n") + "\n")
 
 
@@ -86,7 +91,7 @@ def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]
         raise CommandError(
             f"column {options.target!r} holds {len(values)} values and --model {options.model} "
             "takes two: for more there are --one-vs-rest (fit_one_vs_rest), --model samme "
-            "(fit_samme), --model forest and --model cart"
+            "(fit_samme), --model sbpmt, --model forest and --model cart"
         )
     return X, y, weight
 

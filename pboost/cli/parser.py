@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import math
 from typing import Any, NoReturn
 
 from pboost._version import __version__
-from pboost.checks import check_integer
+from pboost.cli import values
 from pboost.cli.errors import UsageError
 from pboost.losses import LOSSES
-from pboost.observation_models import MOST_DRAWS
+from pboost.sbpmt import ONE_VS_ALL
+from pboost.sbpmt_model import VOTES
 
 #: Options that not all kinds of model have, as `dest` names; first the size.
 OWN_OPTIONS = {
@@ -23,11 +23,20 @@ OWN_OPTIONS = {
     "forest": ("members", "max_depth", "min_leaf", "max_leaves", "features_per_split", "task"),
     "samme": ("rounds", "max_depth", "min_leaf", "max_leaves"),
     "stagewise": ("steps", "loss", "max_depth", "min_leaf", "subsample", "task"),
-}
+    "sbpmt": ("members", "rounds", "steps", "fraction", "depth", "min_leaf", "vote", "one_vs_all",
+              "published"),
+    "probit-tree": ("depth", "min_leaf", "steps"),
+    "probit": ("steps",),
+}  # fmt: skip
 #: Models that are trees, or made of them, which are not grown by boosting.
 TREE_MODELS = ("cart", "forest", "samme", "stagewise")
-#: Those of them that take labels of more than two values.
-SEVERAL_CLASSES = ("cart", "forest", "samme")
+#: Those of ProbitBoost.
+PROBIT_MODELS = ("sbpmt", "probit-tree", "probit")
+#: Models that take labels of more than two values.
+SEVERAL_CLASSES = ("cart", "forest", "samme", "sbpmt", "probit-tree")
+#: Models of members that are fitted on their own.
+MEMBER_MODELS = ("forest", "sbpmt")
+_NOT_OF_PROBIT = ("observation", "weak", "smoothing", "learning_rate", "validation", "patience")
 #: Options of all models but these.
 NOT_OF: dict[str, tuple[str, ...]] = {
     "adaboost-real": ("observation", "validation", "patience"),
@@ -38,6 +47,9 @@ NOT_OF: dict[str, tuple[str, ...]] = {
                "one_vs_rest"),
     "samme": ("observation", "weak", "smoothing", "validation", "patience", "one_vs_rest"),
     "stagewise": ("observation", "weak", "smoothing", "criterion"),
+    "sbpmt": (*_NOT_OF_PROBIT, "criterion", "search", "one_vs_rest"),
+    "probit-tree": (*_NOT_OF_PROBIT, "one_vs_rest"),
+    "probit": (*_NOT_OF_PROBIT, "criterion", "search", "threads"),
 }  # fmt: skip
 #: Options that only some weak classifiers have, as `dest` names; the default first.
 WEAK_OPTIONS: dict[str, tuple[str, ...]] = {
@@ -47,7 +59,7 @@ WEAK_OPTIONS: dict[str, tuple[str, ...]] = {
 #: Sizes used where none is given.
 DEFAULT_SIZE: dict[str, Any] = {
     "adaboost": 100, "tree": 31, "matryoshka": (8, 8), "adaboost-real": 100, "topdown": 31,
-    "forest": 100, "samme": 100, "stagewise": 100,
+    "forest": 100, "samme": 100, "stagewise": 100, "sbpmt": 21,
 }  # fmt: skip
 #: Depth of the trees of SAMME where none is given: those without error would end it.
 SAMME_DEPTH = 3
@@ -113,6 +125,8 @@ def build_parser() -> argparse.ArgumentParser:
 
     show = commands.add_parser("show", help="print a model as text")
     show.add_argument("model", metavar="MODEL.npz")
+    show.add_argument("--coefficients", action="store_true", help="the average slopes of a model "
+                      "of ProbitBoost instead")  # fmt: skip
     return parser
 
 
@@ -191,12 +205,16 @@ def _check_growth(options: argparse.Namespace) -> None:
 
 
 def _add_folds(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--folds", type=_folds, default=10, metavar="N", help="default: 10")
+    parser.add_argument("--folds", type=values.folds, default=10, metavar="N", help="default: 10")
 
 
 def _add_seed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--seed", type=_seed, default=DEFAULT_SEED, metavar="N", help=f"default: {DEFAULT_SEED}"
+        "--seed",
+        type=values.seed,
+        default=DEFAULT_SEED,
+        metavar="N",
+        help=f"default: {DEFAULT_SEED}",
     )
 
 
@@ -215,41 +233,50 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     every = parser.add_argument_group("all models")
     option(every, "--weak", choices=tuple(WEAK_OPTIONS), help="what a node compares; not with "
            "topdown, feature only with adaboost-real")  # fmt: skip
-    option(every, "--directions", type=_count, metavar="N", help="of --weak affine")
-    option(every, "--terms", type=_terms, metavar="N", help="columns in a sum, likewise")
-    option(every, "--stumps", type=_count, metavar="N", help="of --weak separator")
-    option(every, "--dense-gain", type=_gain, metavar="X", help="of --weak linear, 0 or more")
-    option(every, "--criterion", choices=CRITERIA, help="not of topdown, stagewise")
+    option(every, "--directions", type=values.count, metavar="N", help="of --weak affine")
+    option(every, "--terms", type=values.terms, metavar="N", help="columns in a sum, likewise")
+    option(every, "--stumps", type=values.count, metavar="N", help="of --weak separator")
+    option(every, "--dense-gain", type=values.gain, metavar="X", help="of --weak linear, 0 or more")
+    option(every, "--criterion", choices=CRITERIA, help="not of topdown, stagewise, sbpmt, probit")
     option(every, "--search", choices=("auto", "exact", "binned"))
     option(every, "--observation", choices=OBSERVATIONS, help="how sure answers are; not with "
            "adaboost-real and topdown")  # fmt: skip
-    option(every, "--flip-rate", type=_flip_rate, metavar="X", help="0 to below 0.5")
-    option(every, "--sigma", type=_sigma, metavar="X", help="error of every column, above 0")
-    option(every, "--draws", type=_draws, metavar="N", help="a number, or first-increase (default)")
-    option(every, "--smoothing", type=_share, metavar="X", help="0 to 1")
-    option(every, "--learning-rate", type=_rate, metavar="X", help="above 0, at most 1")
-    option(every, "--validation", type=_held_out, metavar="X", help="share of rows held out")
-    option(every, "--patience", type=_count, metavar="N", help="with --validation; default: 50")
-    option(every, "--threads", type=_count, metavar="N")
+    option(every, "--flip-rate", type=values.flip_rate, metavar="X", help="0 to below 0.5")
+    option(every, "--sigma", type=values.sigma, metavar="X", help="error of every column, above 0")
+    option(
+        every,
+        "--draws",
+        type=values.draws,
+        metavar="N",
+        help="a number, or first-increase (default)",
+    )
+    option(every, "--smoothing", type=values.share, metavar="X", help="0 to 1")
+    option(every, "--learning-rate", type=values.rate, metavar="X", help="above 0, at most 1")
+    option(every, "--validation", type=values.held_out, metavar="X", help="share of rows held out")
+    option(
+        every, "--patience", type=values.count, metavar="N", help="with --validation; default: 50"
+    )
+    option(every, "--threads", type=values.count, metavar="N")
     every.add_argument("--one-vs-rest", action="store_const", const=True, help="one model per "
                        "label; for two-class models", default=argparse.SUPPRESS)  # fmt: skip
     _add_seed(parser)
     _add_boosting(parser)
     _add_trees(parser)
+    _add_probit(parser)
 
 
 def _add_boosting(parser: argparse.ArgumentParser) -> None:
     """Add the options of single boosters."""
     adaboost = parser.add_argument_group("--model adaboost, adaboost-real and samme")
     size = DEFAULT_SIZE["adaboost"]
-    option(adaboost, "--rounds", type=_count, metavar="N", help=f"default: {size}")
+    option(adaboost, "--rounds", type=values.count, metavar="N", help=f"default: {size}")
     option(adaboost, "--votes", choices=("domain", "symmetric"), help="adaboost only")
     option(
         adaboost, "--confidence", choices=("share", "log-odds", "sign"), help="adaboost-real only"
     )
     tree = parser.add_argument_group("--model tree and topdown")
     size = DEFAULT_SIZE["tree"]
-    option(tree, "--nodes", type=_count, metavar="N", help=f"default: {size}; see also below")
+    option(tree, "--nodes", type=values.count, metavar="N", help=f"default: {size}; see also below")
     growths = tuple(dict.fromkeys(growth for names in GROWTHS.values() for growth in names))
     option(
         tree,
@@ -258,9 +285,9 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
         metavar="ORDER",
         help=f"one of {', '.join(GROWTHS['tree'])}; see also below",
     )
-    option(tree, "--max-depth", type=_count, metavar="N", help="also of the models below but "
+    option(tree, "--max-depth", type=values.count, metavar="N", help="also of the models below but "
            f"matryoshka; {SAMME_DEPTH} with samme and stagewise if left out")  # fmt: skip
-    option(tree, "--target-certificate", type=_target, metavar="X", help="between 0 and 1")
+    option(tree, "--target-certificate", type=values.target, metavar="X", help="between 0 and 1")
     option(tree, "--impurity", choices=CRITERIA, help="topdown only")
     matryoshka = parser.add_argument_group(
         "--model matryoshka",
@@ -268,7 +295,7 @@ def _add_boosting(parser: argparse.ArgumentParser) -> None:
     )
     size = ",".join(map(str, DEFAULT_SIZE["matryoshka"]))
     help_ = f"innermost first; default: {size}"
-    option(matryoshka, "--shape", type=_shape, metavar="N,N", help=help_)
+    option(matryoshka, "--shape", type=values.shape, metavar="N,N", help=help_)
     option(matryoshka, "--collect", choices=("additive", "sign"))
     option(matryoshka, "--join", choices=("sign", "all"))
 
@@ -277,119 +304,39 @@ def _add_trees(parser: argparse.ArgumentParser) -> None:
     """Add the options of trees and of models made of them."""
     carts = parser.add_argument_group("--model cart, forest, samme and stagewise")
     option(carts, "--task", choices=("classification", "regression"), help="not of samme")
-    option(carts, "--min-leaf", type=_count, metavar="N", help="rows in a leaf; default: 1")
-    option(carts, "--max-leaves", type=_count, metavar="N", help="not of stagewise")
+    option(carts, "--min-leaf", type=values.count, metavar="N", help="rows in a leaf; default: 1; "
+           "see also below")  # fmt: skip
+    option(carts, "--max-leaves", type=values.count, metavar="N", help="not of stagewise")
     carts.add_argument("--pruned", action="store_const", const=True, default=argparse.SUPPRESS,
                        help="cart only: pruned by cross-validation")  # fmt: skip
     size = DEFAULT_SIZE["forest"]
-    option(carts, "--members", type=_count, metavar="N", help=f"forest only; default: {size}")
-    option(carts, "--features-per-split", type=_columns, metavar="K", help="forest only: sqrt "
-           "(default), log2, all, or a number")  # fmt: skip
+    option(carts, "--members", type=values.count, metavar="N", help="forest only; default: "
+           f"{size}; see also below")  # fmt: skip
+    option(carts, "--features-per-split", type=values.columns, metavar="K", help="forest only: "
+           "sqrt (default), log2, all, or a number")  # fmt: skip
     size = DEFAULT_SIZE["stagewise"]
-    option(carts, "--steps", type=_count, metavar="N", help=f"stagewise only; default: {size}")
+    option(carts, "--steps", type=values.count, metavar="N", help="stagewise only; default: "
+           f"{size}; see also below")  # fmt: skip
     option(carts, "--loss", choices=tuple(LOSSES), help="stagewise only; default: logistic, or "
            "squared of a regression")  # fmt: skip
-    option(carts, "--subsample", type=_rate, metavar="X", help="stagewise only: share of rows")
+    option(
+        carts, "--subsample", type=values.rate, metavar="X", help="stagewise only: share of rows"
+    )
 
 
-def _integer(text: str, least: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = least - 1
-    if value < least:
-        raise argparse.ArgumentTypeError(f"expected an integer of at least {least}, got {text!r}")
-    return value
-
-
-def _count(text: str) -> int:
-    return _integer(text, 1)
-
-
-def _terms(text: str) -> int:
-    return _integer(text, 2)
-
-
-def _draws(text: str) -> int | str:
-    if text == "first-increase":
-        return text
-    try:
-        return check_integer("draws", int(text), least=1, most=MOST_DRAWS)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"expected first-increase or an integer from 1 to {MOST_DRAWS}, got {text!r}"
-        ) from None
-
-
-def _columns(text: str) -> str | int | None:
-    if text in ("sqrt", "log2"):
-        return text
-    return None if text == "all" else _count(text)
-
-
-def _folds(text: str) -> int:
-    return _integer(text, 2)
-
-
-def _seed(text: str) -> int:
-    return _integer(text, 0)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
-
-
-def _share(text: str) -> float:
-    value = _number(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to 1, got {text!r}")
-    return value
-
-
-def _rate(text: str) -> float:
-    value = _number(text)
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"expected a number above 0, at most 1, got {text!r}")
-    return value
-
-
-def _target(text: str) -> float:
-    value = _number(text)
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, got {text!r}")
-    return value
-
-
-def _flip_rate(text: str) -> float:
-    value = _number(text)
-    if not 0 <= value < 0.5:
-        raise argparse.ArgumentTypeError(f"expected a number from 0, below 0.5, got {text!r}")
-    return value
-
-
-def _held_out(text: str) -> float:
-    value = _number(text)
-    if not 0 < value <= 0.5:
-        raise argparse.ArgumentTypeError(f"expected a number above 0, at most 0.5, got {text!r}")
-    return value
-
-
-def _sigma(text: str) -> float:
-    value = _number(text)
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
-    return value
-
-
-def _gain(text: str) -> float:
-    value = _number(text)
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a number from 0, got {text!r}")
-    return value
-
-
-def _shape(text: str) -> tuple[int, ...]:
-    return tuple(_count(size) for size in text.split(","))
+def _add_probit(parser: argparse.ArgumentParser) -> None:
+    """Add the options of models of ProbitBoost."""
+    probit = parser.add_argument_group(
+        "--model sbpmt, probit-tree and probit",
+        "Have --steps (default: 100), the first two --min-leaf (default: 20), and sbpmt --members "
+        f"(default: {DEFAULT_SIZE['sbpmt']}) and --rounds (default: 5), too.",
+    )
+    option(probit, "--depth", type=values.depth, metavar="N", help="not of probit; default: 6")
+    option(probit, "--fraction", type=values.rate, metavar="X", help="sbpmt only: share of rows of "
+           "a member; default: 0.7")  # fmt: skip
+    option(probit, "--vote", choices=VOTES, help="sbpmt only")
+    option(probit, "--one-vs-all", choices=ONE_VS_ALL, help="sbpmt only: where each of more than "
+           "two classes is told from the others")  # fmt: skip
+    probit.add_argument("--published", action="store_const", const=True, default=argparse.SUPPRESS,
+                        help="sbpmt only: with the options of the published code where none "
+                        "are given")  # fmt: skip

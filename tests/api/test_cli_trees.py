@@ -57,6 +57,31 @@ SEVERAL = {
     "--model samme --rounds 5 --max-depth 1 --threads 2": partial(
         pb.fit_samme, base=partial(pb.fit_cart, max_depth=1), rounds=5
     ),
+    "--model sbpmt --members 3 --rounds 2 --steps 4 --depth 1 --min-leaf 8 --fraction 0.8 --seed 2 "
+    "--vote average --threads 1": partial(
+        pb.fit_sbpmt,
+        members=3,
+        rounds=2,
+        steps=4,
+        depth=1,
+        min_leaf=8,
+        fraction=0.8,
+        rng=2,
+        vote="average",
+    ),
+    "--model sbpmt --members 2 --published --min-leaf 9": partial(
+        pb.fit_sbpmt, members=2, rng=0, **{**pb.sbpmt_published(), "min_leaf": 9}
+    ),
+    "--model sbpmt --steps 3 --one-vs-all tree": partial(
+        pb.fit_sbpmt, steps=3, one_vs_all="tree", rng=0
+    ),
+    "--model probit-tree --depth 0 --steps 7": partial(pb.fit_probit_tree, depth=0, steps=7),
+    "--model probit-tree --min-leaf 9 --criterion entropy --search binned --threads 1": partial(
+        pb.fit_probit_tree, min_leaf=9, criterion="entropy", search="binned"
+    ),
+    "--one-vs-rest --model probit --steps 9": partial(
+        pb.fit_one_vs_rest, pb.fit_probitboost, steps=9
+    ),
     "--one-vs-rest --rounds 4 --criterion gini": partial(
         pb.fit_one_vs_rest, pb.fit_adaboost, rounds=4, weak=pb.weak.stump("gini")
     ),
@@ -78,7 +103,8 @@ def test_several_labels(zones, pboost_main, options):
     X, y = features(zones), pandas.read_csv(zones)["zone"]
     expected, found = SEVERAL[options](X, y), pb.load(model)
     assert type(found) is type(expected)
-    assert ("out-of-bag error" in out) == ("forest" in options)
+    assert found.settings == expected.settings
+    assert ("out-of-bag error" in out) == ("forest" in options or "sbpmt" in options)
     assert found.feature_names == ("a", "b", "c")
     assert pboost_main("predict", model, zones, "-o", output)[0] == 0
     table = pandas.read_csv(output)
@@ -161,14 +187,22 @@ def test_numbers(zones, pboost_main, options):
     assert result.error.mean() < y.var()
 
 
-@pytest.mark.parametrize("model", ["adaboost", "tree", "matryoshka", "topdown", "stagewise"])
+@pytest.mark.parametrize(
+    "model", ["adaboost", "tree", "matryoshka", "topdown", "stagewise", "probit"]
+)
 @pytest.mark.parametrize("command", ["fit", "evaluate"])
 def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, command):
     output = ["-o", zones.with_name("m")] if command == "fit" else []
     data = drop(zones, "size")
     code, out, err = pboost_main(command, data, "--target", "zone", "--model", model, *output)
     assert (code, out) == (1, "")
-    names = ("--one-vs-rest (fit_one_vs_rest)", "--model samme (fit_samme)", "forest", "cart")
+    names = (
+        "--one-vs-rest (fit_one_vs_rest)",
+        "--model samme (fit_samme)",
+        "forest",
+        "cart",
+        "sbpmt",
+    )
     assert_one_line(err, "column 'zone' holds 3 values", f"--model {model} takes two", *names)
     assert not zones.with_name("m").exists()
 
@@ -186,9 +220,20 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
         ("--model tree --task regression", "--task belongs to --model cart or forest or stage"),
         ("--model samme --task regression", "--task belongs to"),
         ("--model forest --pruned", "--pruned belongs to --model cart, not forest"),
-        ("--model cart --members 3", "--members belongs to --model forest, not cart"),
+        ("--model cart --members 3", "--members belongs to --model forest or sbpmt, not"),
         ("--model forest --features-per-split 0", "--features-per-split"),
         ("--model stagewise --loss cubic", "--loss"),
+        ("--model sbpmt --one-vs-rest", "--one-vs-rest does not go with --model sbpmt"),
+        ("--model sbpmt --max-depth 3", "--max-depth belongs to"),
+        ("--model sbpmt --criterion gini", "--criterion does not go with --model sbpmt"),
+        ("--model sbpmt --fraction 0", "--fraction"),
+        ("--model sbpmt --vote mean", "--vote"),
+        ("--model sbpmt --depth -1", "--depth"),
+        ("--model forest --published", "--published belongs to --model sbpmt, not forest"),
+        ("--model probit-tree --rounds 3", "--rounds belongs to"),
+        ("--model probit-tree --learning-rate 0.5", "--learning-rate does not go with"),
+        ("--model probit --min-leaf 3", "--min-leaf belongs to"),
+        ("--model probit --threads 2", "--threads does not go with --model probit"),
         ("--model stagewise --subsample 0", "--subsample"),
     ],
 )
@@ -197,6 +242,42 @@ def test_wrong_usage(zones, pboost_main, options, part):
     code, out, err = pboost_main(*arguments)
     assert (code, out) == (2, "")
     assert_one_line(err, part)
+
+
+@pytest.mark.parametrize(
+    ("options", "fit"),
+    [
+        ("--model probit --steps 5", partial(pb.fit_probitboost, steps=5)),
+        ("--model probit-tree --steps 5", partial(pb.fit_probit_tree, steps=5)),
+        ("--model sbpmt --members 2", partial(pb.fit_sbpmt, members=2, rng=0)),
+    ],
+)
+def test_probit_models_of_two_labels(csv_file, pboost_main, options, fit):
+    model = csv_file.with_name("m")
+    arguments = (csv_file, "--target", "state", *options.split())
+    code, out, err = pboost_main("fit", *arguments, "-o", model)
+    assert (code, err, out.count("\n")) == (0, "", 1)
+    X, y = frame().drop(columns="state"), frame()["state"]
+    expected = fit(X, y)
+    assert pb.load(model).settings == expected.settings
+    lines = pboost_main("predict", model, csv_file)[1].splitlines()
+    assert lines[0] == "label,probability"
+    assert [line.split(",")[0] for line in lines[1:]] == pb.predict(expected, X).tolist()
+    assert pboost_main("show", model)[1].rstrip("\n") == pb.describe(expected).rstrip("\n")
+    code, out, err = pboost_main("show", model, "--coefficients")
+    assert (code, out, err) == (0, f"{pb.coefficients(expected)}\n", "")
+    code, out, err = pboost_main("evaluate", *arguments, "--folds", 3)
+    assert (code, err) == (0, "")
+    assert "test error" in out
+
+
+def test_coefficients_of_a_model_without_any(csv_file, pboost_main):
+    model = csv_file.with_name("m")
+    for kind, part in (("cart", "a Tree has no linear functions"), ("tree", "one of ProbitBoost")):
+        pboost_main("fit", csv_file, "--target", "state", "--model", kind, "-o", model)
+        code, out, err = pboost_main("show", model, "--coefficients")
+        assert (code, out) == (1, "")
+        assert_one_line(err, part)
 
 
 def test_numbers_are_wanted(zones, pboost_main):

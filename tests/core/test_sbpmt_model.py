@@ -83,8 +83,6 @@ def test_a_tree_for_each_class():
     assert tree.labels.tolist() == [False, True]
     cost = sum(pb.evaluation_cost(model.tree(t), X) for t in range(36))
     np.testing.assert_allclose(pb.evaluation_cost(model, X), cost)
-    with pytest.raises(TypeError, match="model: each class has trees of its own"):
-        pb.coefficients(model)
     # Of two classes there is one tree in either case.
     few = pb.fit_sbpmt(X, y > 0, **FAST, one_vs_all="tree", rng=0)
     same = pb.fit_sbpmt(X, y > 0, **FAST, rng=0)
@@ -100,6 +98,81 @@ def test_coefficients():
     trees = [tree for member in model for tree in member.models]
     mean = np.mean([pb.coefficients(tree).mean for tree in trees], axis=0)
     np.testing.assert_allclose(found.mean, mean)
+
+
+def test_coefficients_of_a_tree_for_each_class():
+    X, y = problem(120, classes=3)
+    model = pb.fit_sbpmt(X, y, **FAST, one_vs_all="tree", rng=0)
+    found = pb.coefficients(model, X)
+    assert found.classes == (0, 1, 2)
+    assert found.slopes.shape == (len(model.coefficient), 1, 3)
+    assert found.mean.shape == found.size.shape == (3, 3)
+    for k in range(3):
+        of_class = [pb.coefficients(model.tree(t), X) for t in range(k, 36, 3)]
+        np.testing.assert_allclose(found.mean[k], np.mean([c.mean[0] for c in of_class], axis=0))
+        np.testing.assert_allclose(found.size[k], np.mean([c.size[0] for c in of_class], axis=0))
+        own = found.leaf_class == k
+        assert found.share[own].sum() == pytest.approx(1.0)
+        slopes, share = found.of_class(k)
+        assert np.array_equal(slopes, np.concatenate([c.slopes[:, 0] for c in of_class]))
+        assert np.array_equal(share, found.share[own])
+    assert len(str(found).splitlines()) == 5
+    pytest.importorskip("matplotlib")
+    ax = pb.plot_coefficients(model, X)
+    widths = [bar.get_width() for bar in ax.patches]
+    np.testing.assert_allclose(sorted(widths), sorted(found.mean.ravel()))
+    sizes = [len(discs.get_offsets()) for discs in ax.collections]
+    assert sizes == [3 * int(np.sum(found.leaf_class == k)) for k in range(3)]
+
+
+def test_members_choose_as_the_model_where_probabilities_are_equal(tmp_path):
+    X, y = problem(150, classes=3)
+    model = pb.fit_sbpmt(X, y, **{**FAST, "members": 1}, one_vs_all="tree", rng=0)
+    far = 40 * np.random.default_rng(1).normal(size=(400, 3))
+    first = model[0].models[0]
+    assert (
+        np.sum([pb.predict_proba(tree, far)[:, 1] == 1 for tree in first.models], axis=0).max() > 1
+    )
+    score = pb.decision_function(first, far)
+    assert np.array_equal(pb.predict(first, far), np.argmax(score, axis=1))
+    assert np.array_equal(pb.predict(model[0], far), pb.predict(model, far))
+    np.testing.assert_allclose(
+        pb.predict_proba(first, X),
+        np.column_stack([pb.predict_proba(tree, X)[:, 1] for tree in first.models])
+        / sum(pb.predict_proba(tree, X)[:, [1]] for tree in first.models),
+    )
+    pb.save(model[0], tmp_path / "member.npz")
+    assert np.array_equal(pb.predict(pb.load(tmp_path / "member.npz"), far), pb.predict(model, far))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("vote", ["majority", "average"])
+def test_stages_are_models_of_fewer_members(classes, vote):
+    X, y = problem(120, classes=classes)
+    model = pb.fit_sbpmt(X, y, **FAST, vote=vote, rng=0)
+    stages = list(pb.staged_predict_proba(model, X))
+    assert len(stages) == len(model)
+    for members, share in enumerate(stages, start=1):
+        fewer = pb.fit_sbpmt(X, y, **{**FAST, "members": members}, vote=vote, rng=0)
+        np.testing.assert_allclose(share, pb.predict_proba(fewer, X), rtol=1e-12, atol=1e-15)
+        assert np.array_equal(model.labels[share.argmax(axis=1)], pb.predict(fewer, X))
+
+
+def test_members_never_answer_a_class_that_they_have_not_seen():
+    X, y = problem(150, classes=3)
+    y[:2] = 3
+    model = pb.fit_sbpmt(X, y, **{**FAST, "members": 6}, one_vs_all="tree", fraction=0.5, rng=0)
+    far = 40 * np.random.default_rng(1).normal(size=(400, 3))
+    by_value = []
+    for member, label in model.lost:
+        found = pb.predict(model[member], far)
+        assert label not in found
+        assert np.array_equal(found, np.argmax(model.said_at(member, far), axis=1))
+        # By the values of the trees alone it would be.
+        first = 4 * int(model.start[member])
+        values = [pb.decision_function(model.tree(first + k), far) for k in range(4)]
+        by_value += np.argmax(values, axis=0).tolist()
+    assert 3 in by_value
 
 
 def test_published_options():

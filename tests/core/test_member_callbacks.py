@@ -1,0 +1,166 @@
+"""Callbacks of the builders of many members, and how members end when they are interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from subagged import FAST, assert_same_model, problem
+
+import pboost as pb
+from pboost import threads
+from pboost.bags import train_members
+from pboost.probit_tree import probit_problem
+from pboost.sbpmt_growth import boost
+
+
+def forest(X, y, **options):
+    return pb.fit_forest(X, y, **{"members": 20, "max_depth": 3, "rng": 0, **options})
+
+
+def bagging(X, y, **options):
+    more = {"members": 20, "max_depth": 2, "rng": 0, **options}
+    return pb.fit_bagging(pb.fit_cart, X, y, **more)
+
+
+def sbpmt(X, y, **options):
+    return pb.fit_sbpmt(X, y, **{**FAST, "members": 20, "rng": 0, **options})
+
+
+def regressions(X, y, **options):
+    return forest(X, X[:, 1] + y, task="regression", **options)
+
+
+def tree_for_each(X, y, **options):
+    return sbpmt(X, y, one_vs_all="tree", vote="average", **options)
+
+
+FITS = {
+    "forest": forest, "bagging": bagging, "sbpmt": sbpmt, "regressions": regressions,
+    "tree for each": tree_for_each,
+}  # fmt: skip
+
+
+@pytest.fixture(params=[1, 2])
+def n_threads(request, monkeypatch):
+    """One thread, or two, however small the data and the machine."""
+    monkeypatch.setattr(threads, "MIN_CELLS", 1)
+    monkeypatch.setattr(threads, "available_threads", lambda: 2)
+    return request.param
+
+
+def assert_same(a, b, X):
+    assert len(a) == len(b)
+    assert np.array_equal(pb.predict(a, X), pb.predict(b, X))
+    assert np.array_equal(a.oob.prediction, b.oob.prediction, equal_nan=True)
+    assert a.oob.error == b.oob.error
+    if isinstance(a, pb.SubaggedProbitTrees):
+        for name in ("coefficient", "alpha", "class_rows"):
+            assert np.array_equal(getattr(a, name), getattr(b, name))
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_sees_each_member_in_order_and_stops(name, n_threads):
+    fit, (X, y) = FITS[name], problem(120, classes=3)
+    seen = []
+
+    def look(step, record):
+        seen.append((step, record))
+        return step == 3
+
+    model = fit(X, y, n_threads=n_threads, callback=look)
+    assert [step for step, _ in seen] == [1, 2, 3]
+    assert_same(model, fit(X, y, members=3, n_threads=1), X)
+    parts = model.models if name == "bagging" else list(model)
+    for step, record in seen:
+        # One member leaves rows out of its bag, but not all.
+        assert record.oob_error == fit(X, y, members=step, n_threads=1).oob.error
+        part = parts[step - 1]
+        assert np.array_equal(pb.predict(record.model, X), pb.predict(part, X))
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_that_does_not_stop_changes_nothing(name, n_threads):
+    fit, (X, y) = FITS[name], problem(90)
+    plain, steps = fit(X, y, members=9), []
+    model = fit(X, y, members=9, n_threads=n_threads, callback=lambda n, _: steps.append(n))
+    assert_same(model, plain, X)
+    assert model.settings == plain.settings
+    assert steps == list(range(1, 10))
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_that_is_none_or_fails(name, n_threads):
+    fit, (X, y) = FITS[name], problem(90)
+    with pytest.raises(TypeError, match="callback: expected a function or None, got 1"):
+        fit(X, y, callback=1)
+
+    def fails(step, record):
+        raise LookupError(f"at {step}")
+
+    with pytest.raises(LookupError, match="at 1"):
+        fit(X, y, callback=fails, n_threads=n_threads)
+
+
+def test_a_stopped_model_is_written_and_read(tmp_path):
+    X, y = problem(90, classes=3)
+    model = sbpmt(X, y, callback=lambda step, _: step == 2)
+    pb.save(model, tmp_path / "model.npz")
+    assert_same_model(pb.load(tmp_path / "model.npz"), model)
+
+
+# Ctrl-C
+
+
+def test_members_on_other_threads_are_told_to_end():
+    stop, ended = np.zeros(1, dtype=np.int32), []
+    main, both = threading.main_thread(), threading.Barrier(2, timeout=30)
+
+    def train(member):
+        both.wait()
+        if threading.current_thread() is main:
+            raise KeyboardInterrupt
+        until = time.monotonic() + 30
+        while not stop[0] and time.monotonic() < until:
+            time.sleep(0.001)
+        ended.append((member, bool(stop[0])))
+
+    with pytest.raises(KeyboardInterrupt):
+        train_members(train, 8, 2, print, stop)
+    # It is the first of its members, and those after it are not begun.
+    assert ended == [(4, True)]
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_boosting_ends_once_it_is_told(rounds):
+    X, y = problem(60)
+    task = probit_problem(
+        X, y, None, 1, depth=1, min_leaf=5, min_split=2, steps=3, tol=None, safeguard=True,
+        criterion="gini", complexity=0.0, search="exact",
+    )  # fmt: skip
+    arguments = (task, [task.problem], task.weights, rounds, 0.5)
+    assert 1 <= len(boost(*arguments, np.zeros(1, dtype=np.int32)).trees) <= rounds
+    with pytest.raises(InterruptedError):
+        boost(*arguments, np.ones(1, dtype=np.int32))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
+def test_ctrl_c_ends_all_threads_of_sbpmt(n_threads):
+    X, y = np.arange(60.0)[:, None], np.arange(60) % 2
+    sent = []
+
+    def send():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Timer(0.3, send).start()
+    with pytest.raises(KeyboardInterrupt):
+        pb.fit_sbpmt(
+            X, y, members=8, rounds=1, steps=3_000_000, depth=0, safeguard=False,
+            n_threads=n_threads,
+        )  # fmt: skip
+    assert time.monotonic() - sent[0] < 5
