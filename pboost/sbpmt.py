@@ -76,7 +76,9 @@ def sbpmt_published() -> dict[str, Any]:
     -----
     Of that code these are not followed: it takes one row more for a subsample of two classes,
     unless the number is whole; goes on after a tree without error, which is then fitted again with
-    the same weights; and after a tree worse than chance, which then votes for the contrary.
+    the same weights; goes on after a tree worse than chance, which then votes for the contrary; and
+    of more than two classes it compares probabilities, which are 0 and 1 in leaves of one class,
+    and of equal ones takes the first, where here values are compared.
 
     Examples
     --------
