@@ -276,8 +276,7 @@ def fit_bagging(
 
     def take(trained: tuple[Any, NDArray[np.intp], FloatArray]) -> None:
         models.append(trained[0])
-        if len(trained[1]):
-            tally.add(*trained[1:])
+        tally.add(*trained[1:])
 
     threads = resolve_threads(n_threads, n * rows.n_features * members)
     train_members(train, members, threads, take)
