@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import probit as kernel
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.matching import input_values
 from pboost.predictor import Predictor, one_of_two
+from pboost.probit_values import probabilities
 
 #: The arrays of the model, and the dtype in which they are kept.
 COLUMNS: dict[str, type[np.generic]] = {
@@ -157,7 +157,7 @@ class ProbitModel(Predictor):
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return Phi(-f) and Phi(f), either exact where it is small."""
-        return np.column_stack([probability(-score), probability(score)])
+        return probabilities(score[:, None])
 
     def equations(self) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients, in one leaf."""
@@ -207,14 +207,6 @@ class ProbitModel(Predictor):
             n_features=header["n_features"],
             feature_names=None if names is None else tuple(names),
         )  # fmt: skip
-
-
-def probability(score: FloatArray) -> FloatArray:
-    """Return Phi of decision values (n,)."""
-    loss = np.empty(len(score))
-    kernel.losses(np.ascontiguousarray(score), loss)
-    found: FloatArray = np.exp(-loss)
-    return found
 
 
 def equation(intercept: float, slopes: FloatArray, names: tuple[str, ...] | None) -> str:
