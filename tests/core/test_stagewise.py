@@ -365,3 +365,20 @@ def test_bad_data():
         pb.predict(model, np.full((2, 4), np.nan))
     with pytest.raises(ValueError, match="y: expected labels of the model"):
         pb.fit_stagewise(X, y, loss="logistic", validation=(X, np.arange(300)))
+
+
+def test_weights_of_very_different_size():
+    """Sums of squares bounded by block must not cancel where a side weighs next to nothing."""
+    r = np.random.default_rng(3)
+    X = r.normal(size=(200, 3))
+    y = X[:, 0] - X[:, 1] * X[:, 2] + 0.5 * r.normal(size=200) > 0
+    for seed in range(4):
+        r = np.random.default_rng(seed)
+        for span in (20, 100, 300):
+            weight = 10.0 ** r.integers(-span, span + 1, 200)
+            for loss in ("logistic", "squared", "hinge"):
+                model = pb.fit_stagewise(
+                    X, y, loss=loss, steps=5, learning_rate=1.0, sample_weight=weight,
+                    task="classification",
+                )  # fmt: skip
+                assert np.isfinite(pb.decision_function(model, X)).all()
