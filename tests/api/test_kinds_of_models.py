@@ -186,3 +186,19 @@ def test_probabilities_of_a_link_that_is_not_one_half_at_zero_are_kept():
     score, share = pb.decision_function(model, X), pb.predict_proba(model, X)
     np.testing.assert_allclose(share[:, 1], 1 / (1 + np.exp(-score - 1)), rtol=1e-14)
     np.testing.assert_allclose(share.sum(axis=1), 1.0, rtol=1e-14)
+
+
+def test_rows_far_beyond_those_of_training():
+    """Terms of probit models that overflow: the sign counts, as in a tree of one leaf."""
+    y = X[:, 0] - X[:, 1] + 0.5 * np.random.default_rng(1).normal(size=len(X)) > 0
+    model = pb.fit_probitboost(1e-300 * X, y, steps=20)
+    tree = pb.fit_probit_tree(1e-300 * X, y, steps=20, depth=0)
+    far = 1e200 * X
+    score = pb.decision_function(model, far)
+    assert np.isfinite(score).all()
+    np.testing.assert_array_equal(score, pb.decision_function(tree, far))
+    np.testing.assert_array_equal(score > 0, X @ (model.slopes / 1e300) > 0)
+    np.testing.assert_allclose(pb.predict_proba(model, far).sum(axis=1), 1)
+    stages = list(pb.staged_decision_function(model, far))
+    assert np.isfinite(stages).all()
+    np.testing.assert_array_equal(stages[-1], score)
