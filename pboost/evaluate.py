@@ -225,7 +225,7 @@ def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
 
     Parameters
     ----------
-    model : DecisionGraph
+    model : DecisionGraph, or another model
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
