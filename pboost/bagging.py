@@ -292,8 +292,7 @@ def fit_bagging(
 
     def take(trained: tuple[Any, NDArray[np.intp], FloatArray]) -> bool:
         models.append(trained[0])
-        if len(trained[1]):
-            tally.add(*trained[1:])
+        tally.add(*trained[1:])
         return tell(callback, len(models), trained[0], tally, truth, bags.weights)
 
     threads = resolve_threads(n_threads, n * rows.n_features * members)

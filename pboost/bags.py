@@ -141,6 +141,8 @@ def make_bags(
     if size is None:
         size = len(rows)
     size = check_integer("size", size, least=1)
+    if weights.max(initial=0.0) > np.finfo(np.float64).max / max(size, len(rows)):
+        raise ValueError("sample_weight: expected weights with a finite sum in every bag")
     if not replace and size > len(rows):
         raise ValueError(
             f"size: expected at most {len(rows)}, the number of rows of positive weight, where "
@@ -161,7 +163,7 @@ class Tally:
     def add(self, rows: NDArray[np.intp], said: FloatArray) -> None:
         """Add what one member says of the listed rows, (rows, J) or (rows,)."""
         self.members[rows] += 1
-        self.total[rows] += said.reshape(len(rows), -1)
+        self.total[rows] += said.reshape(len(rows), self.total.shape[1])
 
     def close(self, truth: NDArray[Any], weights: FloatArray) -> OutOfBag:
         """Return means, and their error against classes, or numbers, with these weights."""

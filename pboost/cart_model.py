@@ -60,20 +60,21 @@ def tree_columns(
     scale = np.repeat([tree.scale for tree in grown], sizes)
     exponent = np.repeat([tree.exponent for tree in grown], sizes)
     mass = np.concatenate([tree.mass for tree in grown])
-    unit = np.ldexp(1.0 / scale, exponent - nodes[:, SHIFT])
+    unit = np.ldexp(1.0 / scale, -nodes[:, SHIFT])
     if problem.labels is None:
         real = np.concatenate([tree.real for tree in grown])
         weight = mass[:, 0] * unit
         value = np.ldexp(real[:, MEAN], problem.exponent)
         # The sum of squares is of the weights as they are scaled.
-        impurity = np.ldexp(real[:, LOSS] / np.ldexp(weight, -exponent), 2 * problem.exponent)
+        impurity = np.ldexp(real[:, LOSS] / weight, 2 * problem.exponent)
     else:
         total = mass.sum(axis=1)
         value = mass / total[:, None]
         impurity, weight = impurities(value, criterion), total * unit
     return root, {
         "feature": feature, "threshold": threshold, "children": children, "value": value,
-        "impurity": impurity, "weight": weight, "n_rows": nodes[:, STOP] - nodes[:, START],
+        "impurity": impurity, "weight": np.ldexp(weight, exponent),
+        "n_rows": nodes[:, STOP] - nodes[:, START],
     }  # fmt: skip
 
 

@@ -243,7 +243,7 @@ def as_labels(y: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
             "fit_one_vs_rest and fit_samme"
         )
     if len(values) < 2 or values[0] == values[-1]:
-        raise ValueError(f"y: expected two label values, got only {values[0]!r}")
+        raise ValueError(f"y: expected two label values, got only {values.tolist()[0]!r}")
     return values, labels == values[1]
 
 
@@ -255,7 +255,7 @@ def as_classes(y: Any, n: int) -> tuple[Array, NDArray[np.int32]]:
     labels = _plain_labels(y, n)
     values, codes = np.unique(labels, return_inverse=True)
     if len(values) < 2:
-        raise ValueError(f"y: expected at least two label values, got only {values[0]!r}")
+        raise ValueError(f"y: expected at least two label values, got only {values.tolist()[0]!r}")
     return values, codes.astype(np.int32)
 
 

@@ -46,7 +46,7 @@ def decision_function(
 
     Parameters
     ----------
-    model : DecisionGraph
+    model : DecisionGraph, or another model
         A fitted model.
     X : array_like of shape (n, d), or data frame
         Finite numbers. A frame whose columns are named as in training, in any order, is put in
@@ -69,7 +69,8 @@ def decision_function(
     -------
     ndarray of float64, shape (n,)
         Half log odds of ``model.labels[1]`` under the exponential loss; the second label is
-        predicted where positive. (n, J) for models of `fit_one_vs_rest` and `fit_samme`.
+        predicted where positive. (n, J) for models of `fit_one_vs_rest` and `fit_samme`. Other
+        models say in their method of this name what it is.
 
     Raises
     ------
@@ -112,7 +113,7 @@ def predict(model: Model, X: Any) -> NDArray[Any]:
 
     Parameters
     ----------
-    model : DecisionGraph
+    model : DecisionGraph, or another model
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
@@ -121,7 +122,7 @@ def predict(model: Model, X: Any) -> NDArray[Any]:
     -------
     ndarray, shape (n,)
         ``model.labels[1]`` where the decision value is positive, else ``model.labels[0]``; of
-        models of `fit_one_vs_rest` and `fit_samme` the first label of largest probability.
+        more classes the first label of largest probability; of a regression the number.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def predict_proba(model: Model, X: Any) -> FloatArray:
 
     Parameters
     ----------
-    model : DecisionGraph
+    model : DecisionGraph, or another model
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
@@ -151,9 +152,10 @@ def predict_proba(model: Model, X: Any) -> FloatArray:
     Returns
     -------
     ndarray of float64, shape (n, 2), or (n, J) of J classes
-        Columns in the order of ``model.labels``; with decision value H the second is
-        ``1 / (1 + exp(-2 H))``, the population minimiser of the exponential loss. See
-        `fit_one_vs_rest` and `fit_samme` for those of their models.
+        Columns in the order of ``model.labels``; with the decision value H of a graph the second
+        is ``1 / (1 + exp(-2 H))``, the population minimiser of the exponential loss. The other
+        builders say what it is of their models. That of the label predicted is largest: where
+        rounding leaves both 1/2, by one unit in the last place.
 
     Examples
     --------
@@ -174,7 +176,7 @@ def staged_decision_function(model: Model, X: Any) -> Iterator[FloatArray]:
 
     Parameters
     ----------
-    model : DecisionGraph
+    model : DecisionGraph, or another model
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
@@ -223,7 +225,7 @@ def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
 
     Parameters
     ----------
-    model : DecisionGraph
+    model : DecisionGraph, or another model
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.

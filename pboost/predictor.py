@@ -19,6 +19,8 @@ TWO_CLASS_MEMBERS: dict[str, np.dtype[Any] | None] = {
 }
 #: Those of the training record that only some models have; a reader can do without.
 OF_RECORD: dict[str, np.dtype[Any] | None] = {"validation": np.dtype("<f8")}
+#: Relative difference up to which probabilities count as equal.
+ROUNDING = 1e-15
 
 
 class Predictor:
@@ -164,7 +166,22 @@ def one_of_two(labels: NDArray[Any], score: FloatArray) -> NDArray[Any]:
 
 def two_probabilities(score: FloatArray) -> FloatArray:
     """Return the probabilities (n, 2) whose half log odds are decision values (n,)."""
-    return np.column_stack([logistic(-2 * score), logistic(2 * score)])
+    return settled(np.column_stack([logistic(-2 * score), logistic(2 * score)]), score > 0)
+
+
+def settled(share: FloatArray, chosen: NDArray[Any]) -> FloatArray:
+    """Return probabilities (n, J), changed in place, of which that of the class chosen is largest.
+
+    Where another is equal in float64 though the decision values are not, that of the class chosen
+    is made larger by one unit in the last place.
+    """
+    found = share[:, 1] > share[:, 0] if share.shape[1] == 2 else np.argmax(share, axis=1)
+    rows = np.flatnonzero(chosen != found)
+    column, most = chosen[rows].astype(np.intp), share[rows].max(axis=1)
+    # What differs by more is the link of a user's loss, which need not be 1/2 at 0.
+    equal = share[rows, column] >= most * (1 - ROUNDING)
+    share[rows[equal], column[equal]] = np.nextafter(most[equal], 2.0)
+    return share
 
 
 def two_class_members(model: TwoClassModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

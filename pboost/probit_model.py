@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import probit as kernel
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.matching import input_values
 from pboost.predictor import Predictor, one_of_two
+from pboost.probit_values import probabilities
 
 #: The arrays of the model, and the dtype in which they are kept.
 COLUMNS: dict[str, type[np.generic]] = {
@@ -22,6 +22,8 @@ COLUMNS: dict[str, type[np.generic]] = {
     "length": np.float64,
     "risk": np.float64,
 }
+#: Halves the exponents of products that would overflow.
+FAR = 540
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -126,9 +128,10 @@ class ProbitModel(Predictor):
         values = input_values(self, X)
         total = np.full(len(values), self.intercept)
         # Column by column: a product of matrices could differ between batches of rows.
-        for j in np.flatnonzero(self.slopes).tolist():
-            total += self.slopes[j] * values[:, j]
-        return total
+        with np.errstate(over="ignore", invalid="ignore"):
+            for j in np.flatnonzero(self.slopes).tolist():
+                total += self.slopes[j] * values[:, j]
+        return within_range(total, values, self.intercept, self.slopes)
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values after each step, the last those of the model."""
@@ -136,12 +139,14 @@ class ProbitModel(Predictor):
         return self._stages(values, self.decision_function(values))
 
     def _stages(self, values: FloatArray, last: FloatArray) -> Iterator[FloatArray]:
-        total = np.zeros(len(values))
+        total, intercept, slopes = np.zeros(len(values)), 0.0, np.zeros(self.n_features)
         for t, (constant, slope) in enumerate(self.step.tolist()):
-            total = total + constant
+            total, intercept = total + constant, intercept + constant
             if self.feature[t] >= 0:
-                total += slope * values[:, self.feature[t]]
-            yield last if t == len(self) - 1 else total
+                slopes[self.feature[t]] += slope
+                with np.errstate(over="ignore", invalid="ignore"):
+                    total += slope * values[:, self.feature[t]]
+            yield last if t == len(self) - 1 else within_range(total, values, intercept, slopes)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the second label where the decision value is positive, else the first."""
@@ -157,7 +162,7 @@ class ProbitModel(Predictor):
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return Phi(-f) and Phi(f), either exact where it is small."""
-        return np.column_stack([probability(-score), probability(score)])
+        return probabilities(score[:, None])
 
     def equations(self) -> tuple[FloatArray, FloatArray, None]:
         """Return the coefficients, in one leaf."""
@@ -209,12 +214,23 @@ class ProbitModel(Predictor):
         )  # fmt: skip
 
 
-def probability(score: FloatArray) -> FloatArray:
-    """Return Phi of decision values (n,)."""
-    loss = np.empty(len(score))
-    kernel.losses(np.ascontiguousarray(score), loss)
-    found: FloatArray = np.exp(-loss)
-    return found
+def within_range(
+    total: FloatArray, values: FloatArray, intercept: float, slopes: FloatArray
+) -> FloatArray:
+    """Return intercept + slopes . x, given as `total`, within the range of float64.
+
+    Where terms overflow they are added up with exponents that are smaller by 2 `FAR`.
+    """
+    far = np.flatnonzero(~np.isfinite(total))
+    if not len(far):
+        return total
+    sums = np.full(len(far), np.ldexp(intercept, -2 * FAR))
+    for j in np.flatnonzero(slopes).tolist():
+        sums += np.ldexp(slopes[j], -FAR) * np.ldexp(np.float64(values[far, j]), -FAR)
+    total, most = total.copy(), np.finfo(np.float64).max
+    with np.errstate(over="ignore"):
+        total[far] = np.clip(np.ldexp(sums, 2 * FAR), -most, most)
+    return total
 
 
 def equation(intercept: float, slopes: FloatArray, names: tuple[str, ...] | None) -> str:

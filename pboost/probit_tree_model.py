@@ -189,7 +189,7 @@ class ProbitTree(Predictor):
             order = slope_order(row[1:], self.spread)
             said = equation(row[0], row[1:][order], tuple(names[j] for j in order))
             if taken < 0:
-                said += ", all rows are of the class" if taken == ONE_CLASS else ", without rows"
+                said += f", {'all' if taken == ONE_CLASS else 'no'} rows are of the class"
             many = self.coefficient.shape[1] > 1
             lines.append((f"f({self.labels.tolist()[k]!r}) = " if many else "f = ") + said)
         return lines

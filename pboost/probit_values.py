@@ -14,7 +14,7 @@ from pboost._core.probit_tree import walk_values
 from pboost.checks import check_finite
 from pboost.graph import FloatArray, IntArray
 from pboost.matching import match_names
-from pboost.predictor import Predictor
+from pboost.predictor import Predictor, settled
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 
 #: Values that are held at once.
@@ -104,10 +104,7 @@ def probabilities(values: FloatArray) -> FloatArray:
         logs = log_probability(values)
         share = np.exp(logs - logs.max(axis=1, keepdims=True))
         share /= share.sum(axis=1, keepdims=True)
-    best, found = chosen(values), np.argmax(share, axis=1)
-    rows = np.flatnonzero(best != found)
-    share[rows, best[rows]] = np.nextafter(share[rows, found[rows]], 2.0)
-    return share
+    return settled(share, chosen(values))
 
 
 def chosen(values: FloatArray) -> NDArray[np.intp]:

@@ -16,7 +16,7 @@ from pboost.committee import REST_OR_CLASS, OneVsRest, WeightedVote
 from pboost.forest_model import Forest
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.matching import match_names
-from pboost.predictor import Predictor
+from pboost.predictor import Predictor, settled
 from pboost.probit_growth import NO_ROW
 from pboost.probit_tree_model import ProbitTree
 from pboost.probit_values import LEAST, Equations, chosen, each_block, probabilities, without
@@ -276,6 +276,12 @@ class SubaggedProbitTrees(Predictor):
         for member in range(len(self)):
             total += said[:, member]
             yield self._score(total / (member + 1))
+
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return the probabilities (n, J) that go with decision values."""
+        if score.ndim > 1:
+            return score
+        return settled(np.column_stack([(1 - score) / 2, (1 + score) / 2]), score > 0)
 
     def labels_of(self, score: FloatArray) -> NDArray[Any]:
         """Return the labels that go with decision values."""

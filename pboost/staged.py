@@ -17,7 +17,7 @@ def staged_predict(model: Model, X: Any) -> Iterator[NDArray[Any]]:
 
     Parameters
     ----------
-    model : DecisionGraph
+    model : DecisionGraph, or another model that is a sum
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
@@ -56,7 +56,8 @@ def staged_predict_proba(model: Model, X: Any) -> Iterator[FloatArray]:
     Yields
     ------
     ndarray of float64, shape (n, J)
-        At the stages of `staged_decision_function`; the last equals `predict_proba`.
+        At the stages of `staged_decision_function`; the last equals `predict_proba`, of two labels
+        of `fit_sbpmt` but for rounding.
 
     Examples
     --------

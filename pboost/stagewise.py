@@ -176,7 +176,7 @@ def fit_stagewise(
         min_leaf=min_leaf, search=search, max_bins=max_bins,
     )  # fmt: skip
     labels, target = _targets(problem)
-    watch = LossWatch(validation, patience, problem.n_rows, labels, weights, loss, generator)
+    watch = LossWatch(validation, patience, problem, weights, loss, generator)
     settings = {
         "builder": "fit_stagewise", "task": task, "loss": loss.name or type(loss).__name__,
         "steps": steps, "learning_rate": rate, "max_step": most, "start": start,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pboost.forest_model import Forest
 from pboost.graph import FloatArray, freeze
 from pboost.losses import LOSSES, Loss
-from pboost.predictor import Predictor, one_of_two
+from pboost.predictor import Predictor, one_of_two, settled
 from pboost.tree import TREE_COLUMNS
 
 
@@ -143,7 +143,7 @@ class StagewiseModel(Predictor):
         if self.labels is None:
             raise TypeError("model: a regression has no probabilities")
         second = self.loss.probability(score)
-        return np.column_stack([1 - second, second])
+        return settled(np.column_stack([1 - second, second]), score > 0)
 
     def prefix(self, n_trees: int) -> StagewiseModel:
         """Return the model with its first trees only, 1 or more."""

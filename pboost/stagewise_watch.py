@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.checks import as_features, as_targets, as_weights, check_integer, check_number
+from pboost.cart_data import CartProblem
+from pboost.checks import (
+    as_targets,
+    as_weights,
+    check_finite,
+    check_has_rows,
+    check_integer,
+    check_number,
+)
 from pboost.graph import FloatArray
 from pboost.losses import Loss
-from pboost.matching import is_second
+from pboost.matching import is_second, match_names
 from pboost.stopping import PATIENCE
 from pboost.tree import Tree
 
@@ -33,13 +41,12 @@ class LossWatch:
         self,
         validation: Any,
         patience: Any,
-        n: int,
-        labels: NDArray[Any] | None,
+        problem: CartProblem,
         weights: FloatArray | None,
         loss: Loss,
         generator: np.random.Generator,
     ) -> None:
-        self.weight = np.ones(n) if weights is None else weights / weights.max()
+        self.weight = np.ones(problem.n_rows) if weights is None else weights / weights.max()
         self.settings: Mapping[str, Any] = {}
         self.losses: list[float] = []
         self.patience = PATIENCE
@@ -53,7 +60,7 @@ class LossWatch:
             self.patience = check_integer("patience", patience, least=1)
         kind: Any = "given"
         if isinstance(validation, tuple | list):
-            self._take(validation, labels)
+            self._take(validation, problem)
         else:
             kind = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
             self._hold_out(kind, generator)
@@ -69,19 +76,25 @@ class LossWatch:
         self.weight = self.weight.copy()
         self.weight[self._rows] = 0.0
 
-    def _take(self, validation: Any, labels: NDArray[Any] | None) -> None:
+    def _take(self, validation: Any, problem: CartProblem) -> None:
         if len(validation) not in (2, 3):
             raise ValueError(
                 "validation: expected (X, y), (X, y, sample_weight) or a share of the rows, "
                 f"got {len(validation)} items"
             )
         X, y, weight = (*validation, None)[:3]
-        n = len(as_features(X).values)
-        given = as_weights(weight, n)
-        self._X, self._weight = X, np.ones(n) if given is None else given
-        self._y = (
-            as_targets(y, n) if labels is None else np.where(is_second(labels, y, n), 1.0, -1.0)
-        )
+        try:
+            features = match_names(problem.names, problem.n_features, X)
+            n = len(features.values)
+            check_has_rows(n)
+            check_finite(features)
+            given, labels = as_weights(weight, n), problem.labels
+            self._y = (
+                as_targets(y, n) if labels is None else np.where(is_second(labels, y, n), 1.0, -1.0)
+            )
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"validation: {error}") from None
+        self._X, self._weight = features.values, np.ones(n) if given is None else given
 
     @property
     def latest(self) -> float | None:

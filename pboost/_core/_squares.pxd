@@ -107,15 +107,17 @@ cdef inline void sum_blocks(
 
 
 cdef inline void bound_blocks(const SquareNode* at, SquareBlocks* blocks) noexcept nogil:
-    cdef double rest = abs(<double>at.total.v), total = <double>at.total.w, d, first, last
+    cdef double rest = abs(<double>at.total.v), d, first, last
+    cdef int64_t w
     cdef Py_ssize_t b
     for b in range(blocks.n):
         d = <double>blocks.largest[b] + rest
-        # W- W+ is least where the block begins or where it ends.
-        first = <double>blocks.first[b]
-        last = <double>blocks.left[b + 1].w
-        first = first * (total - first)
-        last = last * (total - last)
+        # W- W+ is least where the block begins or where it ends. Differences are taken before they
+        # are rounded, as in the scores: W+ can be a few units of fixed point.
+        w = blocks.first[b]
+        first = <double>w * <double>(at.total.w - w)
+        w = blocks.left[b + 1].w
+        last = <double>w * <double>(at.total.w - w)
         first = min(first, last)
         blocks.bound[b] = -(d * d) / first * SQUARE_SLACK if first > 0.0 else -INFINITY
 

@@ -8,6 +8,7 @@ import functools
 import importlib
 import importlib.machinery
 import inspect
+import itertools
 import pkgutil
 import re
 from pathlib import Path
@@ -111,6 +112,15 @@ def test_every_public_name_is_in_the_reference():
         pytest.skip("no docs/ beside tests/")
     listed = set(re.findall(r"^   ([\w.]+)$", reference.read_text("utf-8"), flags=re.MULTILINE))
     assert {*pboost.__all__, *SUBMODULE_NAMES} - listed == {"__version__"}
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.rst")), ids=lambda page: page.stem)
+def test_lines_under_titles_are_as_long_as_they(page):
+    """What is not may be the mark of a merge, in the midst of a text."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for number, (above, line) in enumerate(itertools.pairwise(lines), start=2):
+        if re.fullmatch(r"([-=~^]){4,}", line) and above.strip():
+            assert len(line) >= len(above), f"{page.name}, line {number}"
 
 
 @pytest.mark.parametrize("name", ["pboost", *module_names()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -43,6 +44,7 @@ OTHERS = {
     "forest": lambda: pb.fit_forest(X, ZONE, members=3, max_depth=3, rng=0),
     "bagging": lambda: pb.fit_bagging(pb.fit_cart, X, ZONE, members=3, rng=0, max_depth=3),
     "sbpmt": lambda: pb.fit_sbpmt(X, ZONE, members=3, rounds=2, steps=5, min_leaf=10, rng=0),
+    "sbpmt of two": lambda: pb.fit_sbpmt(X, Y, members=3, rounds=2, steps=5, rng=0),
     "samme of rest": lambda: pb.fit_samme(X, ZONE, base=STUMPS, rounds=2),
 }
 EVERY = {**TWO_CLASS, **OTHERS}
@@ -52,7 +54,7 @@ EVERY = {**TWO_CLASS, **OTHERS}
 def test_evaluation(kind):
     model = EVERY[kind]()
     y = {"regression": X[:, 0] + X[:, 1]}.get(
-        kind, Y if kind in (*TWO_CLASS, "tree", "stagewise", "probit", "tree of probits") else ZONE
+        kind, Y if model.labels is not None and len(model.labels) == 2 else ZONE
     )
     found = pb.predict(model, X)
     if kind == "regression":
@@ -143,3 +145,60 @@ def test_shuffling_needs_columns_of_training():
     model = pb.fit_samme(X, ZONE, base=lambda X, y, sample_weight: Constant(), rounds=1)
     with pytest.raises(TypeError, match="knows the columns"):
         pb.permutation_importance(model, X, ZONE)
+
+
+def test_probabilities_of_tiny_decision_values_are_largest_for_the_label_predicted():
+    """Those of both labels are equal in float64, but the sign of the value decides."""
+    X = np.array([[-1.0], [1.0]])
+    tiny = 1e-17
+    graph = pb.fit_adaboost(X, [0, 1], rounds=1)
+    graph = replace(graph, vote=np.array([[-tiny, tiny]]), bias=0.0)
+    models = [graph, replace(pb.fit_probitboost(X, [0, 1], steps=1), slopes=[tiny], intercept=0.0)]
+    for loss in ("exponential", "logistic", "squared", "probit"):
+        model = pb.fit_stagewise(
+            X, [0, 1], loss=loss, task="classification", steps=1, start="zero", max_depth=1
+        )
+        value = np.sign(model.trees.value) * tiny
+        models.append(replace(model, trees=replace(model.trees, value=value)))
+    for model in models:
+        np.testing.assert_allclose(pb.decision_function(model, X), [-tiny, tiny], err_msg=model)
+        share = pb.predict_proba(model, X)
+        np.testing.assert_array_equal(share.argmax(axis=1), [0, 1], repr(model))
+        np.testing.assert_array_equal(pb.predict(model, X), [0, 1])
+        np.testing.assert_allclose(share, 0.5, rtol=1e-15)
+
+
+def test_probabilities_of_a_link_that_is_not_one_half_at_zero_are_kept():
+    class Skew(pb.losses.Loss):
+        name = "skew"
+
+        def value(self, y, f):
+            return np.logaddexp(0.0, -y * (f + 1))
+
+        def gradient(self, y, f):
+            return -y / (1 + np.exp(y * (f + 1)))
+
+        def probability(self, f):
+            return 1 / (1 + np.exp(-f - 1))
+
+    X = np.arange(4.0)[:, None]
+    model = pb.fit_stagewise(X, [0, 1, 0, 1], loss=Skew(), steps=1, learning_rate=0.01)
+    score, share = pb.decision_function(model, X), pb.predict_proba(model, X)
+    np.testing.assert_allclose(share[:, 1], 1 / (1 + np.exp(-score - 1)), rtol=1e-14)
+    np.testing.assert_allclose(share.sum(axis=1), 1.0, rtol=1e-14)
+
+
+def test_rows_far_beyond_those_of_training():
+    """Terms of probit models that overflow: the sign counts, as in a tree of one leaf."""
+    y = X[:, 0] - X[:, 1] + 0.5 * np.random.default_rng(1).normal(size=len(X)) > 0
+    model = pb.fit_probitboost(1e-300 * X, y, steps=20)
+    tree = pb.fit_probit_tree(1e-300 * X, y, steps=20, depth=0)
+    far = 1e200 * X
+    score = pb.decision_function(model, far)
+    assert np.isfinite(score).all()
+    np.testing.assert_array_equal(score, pb.decision_function(tree, far))
+    np.testing.assert_array_equal(score > 0, X @ (model.slopes / 1e300) > 0)
+    np.testing.assert_allclose(pb.predict_proba(model, far).sum(axis=1), 1)
+    stages = list(pb.staged_decision_function(model, far))
+    assert np.isfinite(stages).all()
+    np.testing.assert_array_equal(stages[-1], score)

@@ -282,3 +282,16 @@ def test_stumps_are_not_weakly_universal():
     stump = pb.fit_cart(X, y, max_depth=1)
     assert (pb.predict(stump, X) == y).mean() == 0.5
     assert (pb.predict(pb.fit_cart(X, y), X) == y).all()
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e300])
+def test_weights_of_any_size(scale):
+    """The weights of nodes lose digits below the normal numbers; the tree does not depend on it."""
+    r = np.random.default_rng(0)
+    X, y = r.normal(size=(40, 3)), r.normal(size=40)
+    plain = pb.fit_cart(X, y, task="regression")
+    tree = pb.fit_cart(X, y, task="regression", sample_weight=np.full(40, scale))
+    for name in ("feature", "threshold"):
+        np.testing.assert_array_equal(getattr(tree, name), getattr(plain, name), name)
+    for name in ("value", "impurity"):
+        np.testing.assert_allclose(getattr(tree, name), getattr(plain, name), atol=1e-12)

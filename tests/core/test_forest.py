@@ -90,6 +90,29 @@ def test_rows_out_of_bag_are_out_of_bag(replace, size):
     assert (pb.predict(one, X)[~out] == y[~out]).all()
 
 
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_all_rows_in_the_bag(task):
+    """Nothing is out of the bag, as with all rows drawn once, or with few rows."""
+    X, y = problem(60)
+    forest = pb.fit_forest(X, y, members=3, task=task, replace=False, rng=0)
+    assert np.array_equal(pb.predict(forest, X), y)
+    assert np.isnan(forest.oob.error)
+    assert not forest.oob.members.any()
+    drawn = set()
+    for seed in range(20):
+        few = pb.fit_forest([[0.0], [1.0]], [0, 1], members=1, task=task, rng=seed)
+        drawn.add(int(few.oob.members.sum()))
+    assert drawn == {0, 1}
+
+
+def test_weights_whose_sums_overflow_in_a_bag():
+    X, y = problem(30)
+    weight = np.where(np.arange(30) == 0, 1.7e308, 1.0)
+    for fit in (pb.fit_forest, lambda *given, **how: pb.fit_bagging(pb.fit_cart, *given, **how)):
+        with pytest.raises(ValueError, match="sample_weight: expected weights with a finite sum"):
+            fit(X, y, members=2, sample_weight=weight, rng=0)
+
+
 def test_out_of_bag_error_is_that_of_new_rows():
     X, y = problem(4000)
     new, truth = problem(4000, seed=5)

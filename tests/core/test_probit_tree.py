@@ -174,7 +174,7 @@ def test_leaves_of_one_class():
     np.testing.assert_allclose(
         pb.predict_proba(model, X[[0, 39]])[:, 1], [0.5 / 16, 25.5 / 26], rtol=1e-14
     )
-    assert "without rows" in pb.describe(model)
+    assert "no rows are of the class" in pb.describe(model)
 
 
 def test_a_class_without_rows_in_a_leaf_never_wins():

@@ -56,7 +56,7 @@ def test_description():
     assert lines[3:6] == [
         "all rows: (42)",
         "  x[0] <= 0.5: leaf 0 (20)",
-        f"    f = {-NormalDist().inv_cdf(20.5 / 21):.6g}, without rows",
+        f"    f = {-NormalDist().inv_cdf(20.5 / 21):.6g}, no rows are of the class",
     ]
     assert lines[6] == "  x[0] >  0.5: leaf 1 (22)"
     assert re.fullmatch(r"    f = -1\.\d+ \+ 1\.\d+\*x\[1\]", lines[7])

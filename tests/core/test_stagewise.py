@@ -365,3 +365,35 @@ def test_bad_data():
         pb.predict(model, np.full((2, 4), np.nan))
     with pytest.raises(ValueError, match="y: expected labels of the model"):
         pb.fit_stagewise(X, y, loss="logistic", validation=(X, np.arange(300)))
+
+
+def test_weights_of_very_different_size():
+    """Sums of squares bounded by block must not cancel where a side weighs next to nothing."""
+    r = np.random.default_rng(3)
+    X = r.normal(size=(200, 3))
+    y = X[:, 0] - X[:, 1] * X[:, 2] + 0.5 * r.normal(size=200) > 0
+    for seed in range(4):
+        r = np.random.default_rng(seed)
+        for span in (20, 100, 300):
+            weight = 10.0 ** r.integers(-span, span + 1, 200)
+            for loss in ("logistic", "squared", "hinge"):
+                options = {"steps": 5, "learning_rate": 1.0, "task": "classification"}
+                model = pb.fit_stagewise(X, y, loss=loss, sample_weight=weight, **options)
+                assert np.isfinite(pb.decision_function(model, X)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y: (X[:0], y[:0]), "X: expected at least one row"),
+        (lambda X, y: (X[:, :2], y), "X: expected 3 columns, got 2"),
+        (lambda X, y: (X, np.full(20, 7)), "y: expected labels of the model"),
+        (lambda X, y: (X * np.nan, y), "X: expected finite numbers"),
+        (lambda X, y: (X, y, np.zeros(20)), "sample_weight: expected at least one weight"),
+    ],
+)
+def test_bad_validation_data(change, message):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    y = X[:, 0] > 0
+    with pytest.raises(ValueError, match=f"validation: {message}"):
+        pb.fit_stagewise(X, y, loss="logistic", steps=2, validation=change(X, y))
