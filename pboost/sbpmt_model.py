@@ -265,10 +265,6 @@ class SubaggedProbitTrees(Predictor):
         """Return by how much the second label is more probable, or the probabilities of J > 2."""
         return self._score(self.predict_proba(X))
 
-    def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the probabilities (n, J) that go with decision values."""
-        return 0.5 + score[:, None] / 2 * np.array([-1.0, 1.0]) if score.ndim == 1 else score
-
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values of the first 1, 2, ... members."""
         said = self._said(X, lambda said: said, (len(self),))

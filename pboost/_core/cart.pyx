@@ -161,6 +161,8 @@ cdef Py_ssize_t cut_of(
     pack_rows(t, e)
     place = scan_column(
         t, e, f, t.node_real[NODE_REALS * e + LIMIT], INFINITY, &ignored, t.work, NULL)
+    if place < 0:  # never, while two passes agree on scores; else any cut is better than none
+        place = scan_column(t, e, f, INFINITY, INFINITY, &ignored, t.work, NULL)
     mass_below(t, e, f, place, below)
     return place
 
