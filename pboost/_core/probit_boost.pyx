@@ -10,7 +10,7 @@ from libc.math cimport INFINITY, exp, fabs, isfinite, ldexp
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from pboost._core._probit_leaf cimport Leaf, Scale, Sums, allocate, choose_class, load_leaf
+from pboost._core._probit_leaf cimport Ends, Leaf, Scale, Sums, allocate, choose_class, load_leaf
 from pboost._core._rows cimport Rows, rows_of
 from pboost._core.types cimport int32_t
 
@@ -34,6 +34,13 @@ cdef extern from "probit_step.h" nogil:
     #define PBOOST_MOST_DRIFT 300.0
     /* A risk is higher only by more than rounding, which at the minimum is all that changes. */
     #define PBOOST_RISE 1e-14
+    /* Above the size of the third derivative of -ln Phi, which is 0.29572 at most, at 1.0024. */
+    #define PBOOST_THIRD 0.296
+    /* Above what the logarithm of its second one falls by per unit of u, beyond max(u, 0). */
+    #define PBOOST_STEEPEST 0.35
+    /* Rounding, at most, as a share of risks and of bounds of their changes. */
+    #define PBOOST_ROUNDING 1e-12
+    #define PBOOST_OF_BOUNDS 1e-6
     """
     const double TIE "PBOOST_TIE"
     const double CANCELLED "PBOOST_CANCELLED"
@@ -41,11 +48,16 @@ cdef extern from "probit_step.h" nogil:
     const double FAR "PBOOST_FAR"
     const double MOST_DRIFT "PBOOST_MOST_DRIFT"
     const double RISE "PBOOST_RISE"
+    const double THIRD "PBOOST_THIRD"
+    const double STEEPEST "PBOOST_STEEPEST"
+    const double ROUNDING "PBOOST_ROUNDING"
+    const double OF_BOUNDS "PBOOST_OF_BOUNDS"
 
     ctypedef void (*StepKernel "pboost_step_kernel")(
         Sums* leaf, const double* f, double* tried, const double* x, double b, double a,
         Scale scale, int wants_loss, int wants_sums)
     StepKernel pboost_choose_step(int most)
+    void find_ends "pboost_find_ends"(const Sums* leaf, const double* x, Ends* ends)
     double pboost_head(double t)
     double pboost_add_lanes(const double* lanes)
 
@@ -55,6 +67,11 @@ cdef struct Line:
     Py_ssize_t j  # column; -1: none
     double intercept
     double slope
+    double gain  # sum of w z s, s the line: that of w s s
+
+cdef struct Fall:
+    double least  # what the risk falls by, at least
+    double most
 
 
 def choose_level(int most):
@@ -110,6 +127,7 @@ cdef Line best_line(const Leaf* leaf) noexcept nogil:
     cdef double mean, sum_wx, gain, most = 0.0
     cdef int32_t c
     best.j, best.slope, best.intercept = -1, 0.0, sums.sum_wz / sums.sum_w
+    best.gain = best.intercept * sums.sum_wz
     for c in range(sums.n_columns):
         lanes = sums.lanes + 24 * <Py_ssize_t>c
         sum_wx = pboost_add_lanes(lanes)
@@ -125,7 +143,40 @@ cdef Line best_line(const Leaf* leaf) noexcept nogil:
             most = gain
             best.j, best.slope = sums.column[c], moment[1] / moment[0]
             best.intercept = sums.sum_wz / sums.sum_w - best.slope * mean
+    best.gain += most
     return best
+
+
+cdef Fall fall_of(const Leaf* leaf, const Line* line, double risk) noexcept nogil:
+    """Bounds of what a full step lowers a risk of this size by, before it is taken.
+
+    By Taylor's formula it is gain / 2, and more by rows whose margins rise, less by those that go
+    down: see the page on ProbitBoost. The columns are centred by the weights w0.
+    """
+    cdef Fall fall
+    cdef const Ends* ends
+    cdef double b = line.intercept, a = line.slope, square = b * b * leaf.mass, gain = line.gain
+    cdef double down = fabs(b), up = down, top = max(leaf.sums.most, 0.0), less, more, q, error
+    if line.j >= 0:
+        ends = &leaf.ends[line.j]
+        square += a * a * ends.square
+        # y s is between -down and up.
+        if a > 0.0:
+            down = max(-(b + a * ends.low[0]), b + a * ends.high[1], 0.0)
+            up = max(b + a * ends.high[0], -(b + a * ends.low[1]), 0.0)
+        else:
+            down = max(-(b + a * ends.high[0]), b + a * ends.low[1], 0.0)
+            up = max(b + a * ends.low[0], -(b + a * ends.high[1]), 0.0)
+    less, more = THIRD / 6.0 * down * square, THIRD / 6.0 * up * square
+    q = down * (top + STEEPEST)
+    if q < 2.0:
+        # (exp(q) - 1 - q) / q**2 - 1/2: its power series, a geometric one from the fourth term on.
+        less = min(less, gain * q * (
+            1.0 / 6 + q * (1.0 / 24 + q * (1.0 / 120 + q * (1.0 / 720) / (1.0 - q / 7)))))
+    more = min(more, gain * min(0.5, up * (top + up + STEEPEST) / 6.0))
+    error = OF_BOUNDS * gain + ROUNDING * (risk + (b * b + a * a) * leaf.mass)
+    fall.least, fall.most = 0.5 * gain - less - error, 0.5 * gain + more + error
+    return fall
 
 
 cdef int boost(
@@ -133,27 +184,41 @@ cdef int boost(
     double* risk,
 ) except? -7 nogil:
     """Take the steps of a leaf and class; returns their number. Paths may be NULL."""
-    cdef Line line
-    cdef double length, before, most, now
-    cdef bint wants_loss = safeguard or tol > 0.0 or risk != NULL
+    cdef Line line, none
+    cdef Fall fall
+    cdef double length, most, now = 0.0, before = 0.0, bound
+    cdef bint known = risk != NULL, is_small, wants_loss
     cdef int taken = 0, halved
-    line.j, line.intercept, line.slope = -1, 0.0, 0.0
+    cdef int32_t c, j
+    none.j, none.intercept, none.slope = -1, 0.0, 0.0
     memset(leaf.f, 0, leaf.sums.rows * sizeof(double))
     memset(leaf.slope, 0, leaf.d * sizeof(double))
     leaf.intercept, leaf.scale.origin, leaf.scale.rescue = 0.0, 0.0, 1.0
-    before = try_step(leaf, &line, 0.0, wants_loss, True)
+    before = try_step(leaf, &none, 0.0, known, True)
+    if safeguard or tol > 0.0:
+        for c in range(leaf.sums.n_columns):
+            j = leaf.sums.column[c]
+            find_ends(&leaf.sums, leaf.sums.x + j * leaf.sums.room, leaf.ends + j)
+    bound = leaf.mass  # at least the risk of f, that of 0 being ln 2
     if risk != NULL:
         risk[0] = before / leaf.mass
     while taken < steps:
         line = best_line(leaf)
         if not (isfinite(line.intercept) and isfinite(line.slope)):
             break
+        # The loss is worked out only where a bound does not decide.
+        fall = fall_of(leaf, &line, bound)
+        is_small = ldexp(2.0 * max(fall.most, -fall.least), leaf.unit) <= tol
+        wants_loss = risk != NULL or safeguard and not fall.least > 0.0 or tol > 0.0 and not (
+            is_small or ldexp(2.0 * fall.least, leaf.unit) > tol)
+        if wants_loss and not known:
+            before = try_step(leaf, &none, 0.0, True, False)
         length, halved, most = 1.0, 0, before * (1.0 + RISE)
         now = try_step(leaf, &line, length, wants_loss, taken + 1 < steps)
-        while safeguard and not now <= most and halved < HALVINGS:
+        while wants_loss and safeguard and not now <= most and halved < HALVINGS:
             length, halved = 0.5 * length, halved + 1
             now = try_step(leaf, &line, length, True, taken + 1 < steps)
-        if safeguard and not now <= most:
+        if wants_loss and safeguard and not now <= most:
             if risk != NULL:
                 value[3 * taken + 2] = length
             break
@@ -167,9 +232,11 @@ cdef int boost(
             value[3 * taken + 2] = length
             risk[taken + 1] = now / leaf.mass
         taken += 1
-        if tol > 0.0 and ldexp(2.0 * fabs(before - now), leaf.unit) <= tol:
+        if wants_loss:
+            is_small = ldexp(2.0 * fabs(before - now), leaf.unit) <= tol
+        if tol > 0.0 and is_small:
             break
-        before = now
+        known, before, bound = wants_loss, now, now if wants_loss else bound
         leaf.cells += (leaf.m + 64) * (leaf.sums.n_columns + 8) * (1 + halved)
         if leaf.cells > CELLS:
             leaf.cells = 0

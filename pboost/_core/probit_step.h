@@ -16,7 +16,7 @@ typedef struct {
     double *w0, *y;
     double *w, *wz;
     double *lanes; /* (n_columns, 3, 8): sums of w x, w x x, w z x */
-    double sum_w, sum_wz, loss, least; /* least margin */
+    double sum_w, sum_wz, loss, least, most; /* ends of the margins */
 } pboost_leaf;
 
 /* Sum of eight lanes, in one order. */
@@ -105,9 +105,10 @@ PBOOST_INLINE void pboost_add_all(pboost_leaf *leaf, ptrdiff_t start, ptrdiff_t 
     }
 }
 
-/* Lanes of sums of w, w z and w0 loss, and of the least margin. */
+/* Lanes of sums of w, w z and w0 loss, and of the least and the largest margin. */
 typedef struct {
-    double w[PBOOST_LANES], wz[PBOOST_LANES], loss[PBOOST_LANES], least[PBOOST_LANES];
+    double w[PBOOST_LANES], wz[PBOOST_LANES], loss[PBOOST_LANES];
+    double least[PBOOST_LANES], most[PBOOST_LANES];
 } pboost_totals;
 
 /* f + b + a x, or f + b without a column, of rows `start` to `start + n`; margins u. */
@@ -144,13 +145,17 @@ PBOOST_INLINE void pboost_weigh(
         w[i] = wr * excess[i];
         wz[i] = wr * y[i];
     }
-    pboost_totals block = {{0.0}, {0.0}, {0.0}, {0.0}};
-    for (int q = 0; q < PBOOST_LANES; q++) block.least[q] = total->least[q];
+    pboost_totals block = {{0.0}, {0.0}, {0.0}, {0.0}, {0.0}};
+    for (int q = 0; q < PBOOST_LANES; q++) {
+        block.least[q] = total->least[q];
+        block.most[q] = total->most[q];
+    }
     for (ptrdiff_t i = 0; i < n; i += PBOOST_LANES)
         for (int q = 0; q < PBOOST_LANES; q++) {
             block.w[q] += w[i + q];
             block.wz[q] += wz[i + q];
             block.least[q] = u[i + q] < block.least[q] ? u[i + q] : block.least[q];
+            block.most[q] = u[i + q] > block.most[q] ? u[i + q] : block.most[q];
         }
     if (wants_loss)
         for (ptrdiff_t i = 0; i < n; i += PBOOST_LANES)
@@ -160,6 +165,7 @@ PBOOST_INLINE void pboost_weigh(
         total->wz[q] += block.wz[q];
         total->loss[q] += block.loss[q];
         total->least[q] = block.least[q];
+        total->most[q] = block.most[q];
     }
 }
 
@@ -169,8 +175,11 @@ PBOOST_INLINE void pboost_step_body(
     pboost_scale scale, int wants_loss, int wants_sums, int level)
 {
     double u[PBOOST_ROWS], r[PBOOST_ROWS], excess[PBOOST_ROWS], loss[PBOOST_ROWS];
-    pboost_totals total = {{0.0}, {0.0}, {0.0}, {0.0}};
-    for (int q = 0; q < PBOOST_LANES; q++) total.least[q] = INFINITY;
+    pboost_totals total = {{0.0}, {0.0}, {0.0}, {0.0}, {0.0}};
+    for (int q = 0; q < PBOOST_LANES; q++) {
+        total.least[q] = INFINITY;
+        total.most[q] = -INFINITY;
+    }
     if (wants_sums)
         memset(leaf->lanes, 0, (size_t)leaf->n_columns * 3 * PBOOST_LANES * sizeof(double));
     for (ptrdiff_t start = 0; start < leaf->rows; start += PBOOST_ROWS) {
@@ -188,8 +197,47 @@ PBOOST_INLINE void pboost_step_body(
     leaf->sum_wz = pboost_add_lanes(total.wz);
     leaf->loss = pboost_add_lanes(total.loss);
     leaf->least = total.least[0];
-    for (int q = 1; q < PBOOST_LANES; q++)
+    leaf->most = total.most[0];
+    for (int q = 1; q < PBOOST_LANES; q++) {
         leaf->least = total.least[q] < leaf->least ? total.least[q] : leaf->least;
+        leaf->most = total.most[q] > leaf->most ? total.most[q] : leaf->most;
+    }
+}
+
+/* Of a column: its ends in the rows of Y = 1 and in those of Y = -1, and the sum of w0 x x. */
+typedef struct {
+    double low[2], high[2], square;
+} pboost_ends;
+
+static void pboost_find_ends(const pboost_leaf *leaf, const double *restrict x, pboost_ends *ends)
+{
+    const double *restrict y = leaf->y, *restrict w0 = leaf->w0;
+    double low[2][PBOOST_LANES], high[2][PBOOST_LANES], square[PBOOST_LANES] = {0.0};
+    for (int q = 0; q < PBOOST_LANES; q++) {
+        low[0][q] = low[1][q] = INFINITY;
+        high[0][q] = high[1][q] = -INFINITY;
+    }
+    for (ptrdiff_t i = 0; i < leaf->rows; i += PBOOST_LANES)
+        for (int q = 0; q < PBOOST_LANES; q++) {
+            const double v = x[i + q];
+            const int is_own = y[i + q] > 0.0;
+            const double own_low = is_own ? v : INFINITY, own_high = is_own ? v : -INFINITY;
+            const double low_1 = is_own ? INFINITY : v, high_1 = is_own ? -INFINITY : v;
+            low[0][q] = own_low < low[0][q] ? own_low : low[0][q];
+            low[1][q] = low_1 < low[1][q] ? low_1 : low[1][q];
+            high[0][q] = own_high > high[0][q] ? own_high : high[0][q];
+            high[1][q] = high_1 > high[1][q] ? high_1 : high[1][q];
+            square[q] += w0[i + q] * (v * v);
+        }
+    ends->square = pboost_add_lanes(square);
+    for (int k = 0; k < 2; k++) {
+        ends->low[k] = low[k][0];
+        ends->high[k] = high[k][0];
+        for (int q = 1; q < PBOOST_LANES; q++) {
+            ends->low[k] = low[k][q] < ends->low[k] ? low[k][q] : ends->low[k];
+            ends->high[k] = high[k][q] > ends->high[k] ? high[k][q] : ends->high[k];
+        }
+    }
 }
 
 #define PBOOST_STEP_ARGS                                                                          \
