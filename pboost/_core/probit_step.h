@@ -19,22 +19,24 @@ typedef struct {
     double sum_w, sum_wz, loss, least, most; /* ends of the margins */
 } pboost_leaf;
 
-/* Sum of eight lanes, in one order. */
-PBOOST_INLINE double pboost_add_lanes(const double *s)
-{
-    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
-}
-
 #if defined(__GNUC__) || defined(__clang__)
 typedef double pboost_two __attribute__((vector_size(16), aligned(8), may_alias));
 typedef double pboost_four __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double pboost_eight __attribute__((vector_size(64), aligned(8), may_alias));
 
+/* Sum of eight lanes, in one order. */
+PBOOST_INLINE double pboost_add_lanes(const double *s)
+{
+    const pboost_two *v = (const pboost_two *)s;
+    const pboost_two half = (v[0] + v[2]) + (v[1] + v[3]);
+    return half[0] + half[1];
+}
+
 /* Add the sums of a block to those of one column, or of two side by side, in registers of a type. */
 #define PBOOST_ADD_COLUMNS(name, vector)                                                          \
     PBOOST_INLINE void name(                                                                      \
         const double *x0, const double *x1, const double *w, const double *wz, ptrdiff_t n,       \
-        double *lanes0, double *lanes1)                                                           \
+        int is_first, double *lanes0, double *lanes1)                                             \
     {                                                                                             \
         const int width = (int)(sizeof(vector) / sizeof(double));                                 \
         for (int part = 0; part < PBOOST_LANES; part += width) {                                  \
@@ -50,21 +52,34 @@ typedef double pboost_eight __attribute__((vector_size(64), aligned(8), may_alia
                 b1 += p1 * v1;                                                                    \
                 c1 += zi * v1;                                                                    \
             }                                                                                     \
-            *(vector *)(lanes0 + part) += a0;                                                     \
-            *(vector *)(lanes0 + PBOOST_LANES + part) += b0;                                      \
-            *(vector *)(lanes0 + 2 * PBOOST_LANES + part) += c0;                                  \
-            *(vector *)(lanes1 + part) += a1;                                                     \
-            *(vector *)(lanes1 + PBOOST_LANES + part) += b1;                                      \
-            *(vector *)(lanes1 + 2 * PBOOST_LANES + part) += c1;                                  \
+            if (!is_first) {                                                                      \
+                a0 += *(vector *)(lanes0 + part);                                                 \
+                b0 += *(vector *)(lanes0 + PBOOST_LANES + part);                                  \
+                c0 += *(vector *)(lanes0 + 2 * PBOOST_LANES + part);                              \
+                a1 += *(vector *)(lanes1 + part);                                                 \
+                b1 += *(vector *)(lanes1 + PBOOST_LANES + part);                                  \
+                c1 += *(vector *)(lanes1 + 2 * PBOOST_LANES + part);                              \
+            }                                                                                     \
+            *(vector *)(lanes0 + part) = a0;                                                      \
+            *(vector *)(lanes0 + PBOOST_LANES + part) = b0;                                       \
+            *(vector *)(lanes0 + 2 * PBOOST_LANES + part) = c0;                                   \
+            *(vector *)(lanes1 + part) = a1;                                                      \
+            *(vector *)(lanes1 + PBOOST_LANES + part) = b1;                                       \
+            *(vector *)(lanes1 + 2 * PBOOST_LANES + part) = c1;                                   \
         }                                                                                         \
     }
 PBOOST_ADD_COLUMNS(pboost_add_by_2, pboost_two)
 PBOOST_ADD_COLUMNS(pboost_add_by_4, pboost_four)
 PBOOST_ADD_COLUMNS(pboost_add_by_8, pboost_eight)
 #else
+PBOOST_INLINE double pboost_add_lanes(const double *s)
+{
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
 PBOOST_INLINE void pboost_add_by_2(
     const double *x0, const double *x1, const double *w, const double *wz, ptrdiff_t n,
-    double *lanes0, double *lanes1)
+    int is_first, double *lanes0, double *lanes1)
 {
     for (int which = 0; which < 2; which++) {
         const double *x = which ? x1 : x0;
@@ -78,7 +93,10 @@ PBOOST_INLINE void pboost_add_by_2(
                 s[2][q] += wz[i + q] * x[i + q];
             }
         for (int k = 0; k < 3; k++)
-            for (int q = 0; q < PBOOST_LANES; q++) lanes[PBOOST_LANES * k + q] += s[k][q];
+            for (int q = 0; q < PBOOST_LANES; q++) {
+                double *lane = lanes + PBOOST_LANES * k + q;
+                *lane = is_first ? s[k][q] : *lane + s[k][q];
+            }
     }
 }
 #endif
@@ -96,12 +114,12 @@ PBOOST_INLINE void pboost_add_all(pboost_leaf *leaf, ptrdiff_t start, ptrdiff_t 
         double *lanes1 = last ? unused : lanes0 + 3 * PBOOST_LANES;
 #if defined(__GNUC__) || defined(__clang__)
         if (level == 2)
-            pboost_add_by_8(x0, x1, w, wz, n, lanes0, lanes1);
+            pboost_add_by_8(x0, x1, w, wz, n, start == 0, lanes0, lanes1);
         else if (level == 1)
-            pboost_add_by_4(x0, x1, w, wz, n, lanes0, lanes1);
+            pboost_add_by_4(x0, x1, w, wz, n, start == 0, lanes0, lanes1);
         else
 #endif
-            pboost_add_by_2(x0, x1, w, wz, n, lanes0, lanes1);
+            pboost_add_by_2(x0, x1, w, wz, n, start == 0, lanes0, lanes1);
     }
 }
 
@@ -180,8 +198,6 @@ PBOOST_INLINE void pboost_step_body(
         total.least[q] = INFINITY;
         total.most[q] = -INFINITY;
     }
-    if (wants_sums)
-        memset(leaf->lanes, 0, (size_t)leaf->n_columns * 3 * PBOOST_LANES * sizeof(double));
     for (ptrdiff_t start = 0; start < leaf->rows; start += PBOOST_ROWS) {
         const ptrdiff_t left = leaf->rows - start;
         const ptrdiff_t n = left < PBOOST_ROWS ? left : PBOOST_ROWS;
