@@ -67,6 +67,7 @@ cdef StepKernel step_kernel = pboost_choose_step(2)
 
 cdef struct Line:
     Py_ssize_t j  # column; -1: none
+    Py_ssize_t place  # in the list of columns that vary
     double intercept
     double slope
     double gain  # sum of w z s, s the line: that of w s s
@@ -128,7 +129,7 @@ cdef Line best_line(const Leaf* leaf) noexcept nogil:
     cdef const double* lanes
     cdef double mean, sum_wx, gain, most = 0.0
     cdef int32_t c
-    best.j, best.slope, best.intercept = -1, 0.0, sums.sum_wz / sums.sum_w
+    best.j, best.place, best.slope, best.intercept = -1, 0, 0.0, sums.sum_wz / sums.sum_w
     best.gain = best.intercept * sums.sum_wz
     for c in range(sums.n_columns):
         lanes = sums.lanes + 24 * <Py_ssize_t>c
@@ -143,7 +144,7 @@ cdef Line best_line(const Leaf* leaf) noexcept nogil:
         gain = moment[1] * (moment[1] / moment[0])
         if best.j < 0 or gain > most * (1.0 + TIE):
             most = gain
-            best.j, best.slope = sums.column[c], moment[1] / moment[0]
+            best.j, best.place, best.slope = sums.column[c], c, moment[1] / moment[0]
             best.intercept = sums.sum_wz / sums.sum_w - best.slope * mean
     best.gain += most
     return best
@@ -181,6 +182,17 @@ cdef Fall fall_of(const Leaf* leaf, const Line* line, double risk) noexcept nogi
     return fall
 
 
+cdef double fall_after(const Leaf* leaf, const Line* line, double risk) noexcept nogil:
+    """A lower bound, again, at the end of a full step: the slope there, as the risk is convex."""
+    cdef const double* lanes = leaf.sums.lanes + 24 * line.place
+    cdef double slope = line.intercept * leaf.sums.sum_wz
+    if line.j >= 0:
+        slope += line.slope * pboost_add_lanes(lanes + 16)
+    # No r is above 1 - u for u < 0, or above 1.
+    return slope - ROUNDING * risk - OF_STEPS * leaf.mass * (
+        (fabs(line.intercept) + fabs(line.slope)) * (1.0 + max(-leaf.sums.least, 0.0)))
+
+
 cdef int boost(
     Leaf* leaf, int steps, double tol, bint safeguard, int32_t* feature, double* value,
     double* risk,
@@ -188,9 +200,10 @@ cdef int boost(
     """Take the steps of a leaf and class; returns their number. Paths may be NULL."""
     cdef Line line, none
     cdef Fall fall
+    cdef Scale scale
     cdef double length, most, now = 0.0, before = 0.0, bound, least = ldexp(0.5 * tol, -leaf.unit)
     cdef bint known = risk != NULL, is_small = False, wants_loss = known
-    cdef bint checks = safeguard or tol > 0.0
+    cdef bint bounded, wants_sums, checks = safeguard or tol > 0.0
     cdef int taken = 0, halved
     cdef int32_t c, j
     none.j, none.intercept, none.slope = -1, 0.0, 0.0
@@ -209,19 +222,31 @@ cdef int boost(
         line = best_line(leaf)
         if not (isfinite(line.intercept) and isfinite(line.slope)):
             break
+        wants_sums = taken + 1 < steps
         # The loss is worked out only where a bound does not decide.
         if checks:
             fall = fall_of(leaf, &line, bound)
             is_small = max(fall.most, -fall.least) < least
             wants_loss = risk != NULL or safeguard and not fall.least > 0.0 or tol > 0.0 and not (
                 is_small or fall.least > least)
+        scale = leaf.scale
+        # Whether another bound, from the sums at the end of the step, may do; if it failed in the
+        # step before it most often fails again.
+        bounded = wants_loss and risk == NULL and wants_sums and not known
+        if bounded:
+            try_step(leaf, &line, 1.0, False, True)
+            fall.least = fall_after(leaf, &line, bound)
+            wants_loss = safeguard and not fall.least > 0.0 or tol > 0.0 and not fall.least > least
+            if wants_loss:
+                leaf.scale = scale
         if wants_loss and not known:
             before = try_step(leaf, &none, 0.0, True, False)
         length, halved, most = 1.0, 0, before * (1.0 + RISE)
-        now = try_step(leaf, &line, length, wants_loss, taken + 1 < steps)
+        if wants_loss or not bounded:
+            now = try_step(leaf, &line, length, wants_loss, wants_sums)
         while wants_loss and safeguard and not now <= most and halved < HALVINGS:
             length, halved = 0.5 * length, halved + 1
-            now = try_step(leaf, &line, length, True, taken + 1 < steps)
+            now = try_step(leaf, &line, length, True, wants_sums)
         if wants_loss and safeguard and not now <= most:
             if risk != NULL:
                 value[3 * taken + 2] = length
