@@ -18,6 +18,8 @@ cdef enum:
     ONE_CLASS = -1
     NO_ROW = -2
     HALVINGS = 40
+    TOGETHER = 2  # small leaves whose steps take turns: the processor overlaps them
+    FEW_ROWS = 1024
     CELLS = 50_000_000  # rows times columns of the steps between two looks at signals
 
 cdef extern from "probit_step.h" nogil:
@@ -72,9 +74,31 @@ cdef struct Line:
     double slope
     double gain  # sum of w z s, s the line: that of w s s
 
+cdef struct Limits:
+    int steps
+    double tol
+    bint safeguard
+
+cdef struct Course:  # of the steps in one leaf
+    Leaf leaf
+    Py_ssize_t l  # the leaf
+    int k  # the model
+    int taken
+    bint known  # whether risk_now is the sum of w0 times the loss
+    double risk_now
+    double most_risk  # the risk is this at most; that of 0 is ln 2
+    double small  # half of `tol`, in the units of w0
+    int32_t* feature  # the path, see `boost_leaves`; or NULL
+    double* value
+    double* risk
+
 cdef struct Fall:
     double least  # what the risk falls by, at least
     double most
+
+
+cdef Line NOTHING
+NOTHING.j, NOTHING.place, NOTHING.intercept, NOTHING.slope, NOTHING.gain = -1, 0, 0.0, 0.0, 0.0
 
 
 def choose_level(int most):
@@ -193,87 +217,101 @@ cdef double fall_after(const Leaf* leaf, const Line* line, double risk) noexcept
         (fabs(line.intercept) + fabs(line.slope)) * (1.0 + max(-leaf.sums.least, 0.0)))
 
 
-cdef int boost(
-    Leaf* leaf, int steps, double tol, bint safeguard, int32_t* feature, double* value,
-    double* risk,
-) except? -7 nogil:
-    """Take the steps of a leaf and class; returns their number. Paths may be NULL."""
-    cdef Line line, none
-    cdef Fall fall
-    cdef Scale scale
-    cdef double length, most, now = 0.0, before = 0.0, bound, least = ldexp(0.5 * tol, -leaf.unit)
-    cdef bint known = risk != NULL, is_small = False, wants_loss = known
-    cdef bint bounded, wants_sums, checks = safeguard or tol > 0.0
-    cdef int taken = 0, halved
+cdef void begin(Course* course, const Limits* limits) noexcept nogil:
+    """Begin the model of a leaf and class."""
+    cdef Leaf* leaf = &course.leaf
     cdef int32_t c, j
-    none.j, none.intercept, none.slope = -1, 0.0, 0.0
     memset(leaf.f, 0, leaf.sums.rows * sizeof(double))
     memset(leaf.slope, 0, leaf.d * sizeof(double))
     leaf.intercept, leaf.scale.origin, leaf.scale.rescue = 0.0, 0.0, 1.0
-    before = try_step(leaf, &none, 0.0, known, True)
-    if checks:
+    course.taken, course.known = 0, course.risk != NULL
+    course.risk_now = try_step(leaf, &NOTHING, 0.0, course.known, True)
+    course.most_risk = leaf.mass
+    course.small = ldexp(0.5 * limits.tol, -leaf.unit)
+    if limits.safeguard or limits.tol > 0.0:
         for c in range(leaf.sums.n_columns):
             j = leaf.sums.column[c]
             find_ends(&leaf.sums, leaf.sums.x + j * leaf.sums.room, leaf.ends + j)
-    bound = leaf.mass  # at least the risk of f, that of 0 being ln 2
-    if risk != NULL:
-        risk[0] = before / leaf.mass
-    while taken < steps:
-        line = best_line(leaf)
-        if not (isfinite(line.intercept) and isfinite(line.slope)):
-            break
-        wants_sums = taken + 1 < steps
-        # The loss is worked out only where a bound does not decide.
-        if checks:
-            fall = fall_of(leaf, &line, bound)
-            is_small = max(fall.most, -fall.least) < least
-            wants_loss = risk != NULL or safeguard and not fall.least > 0.0 or tol > 0.0 and not (
-                is_small or fall.least > least)
-        scale = leaf.scale
-        # Whether another bound, from the sums at the end of the step, may do; if it failed in the
-        # step before it most often fails again.
-        bounded = wants_loss and risk == NULL and wants_sums and not known
-        if bounded:
-            try_step(leaf, &line, 1.0, False, True)
-            fall.least = fall_after(leaf, &line, bound)
-            wants_loss = safeguard and not fall.least > 0.0 or tol > 0.0 and not fall.least > least
-            if wants_loss:
-                leaf.scale = scale
-        if wants_loss and not known:
-            before = try_step(leaf, &none, 0.0, True, False)
-        length, halved, most = 1.0, 0, before * (1.0 + RISE)
-        if wants_loss or not bounded:
-            now = try_step(leaf, &line, length, wants_loss, wants_sums)
-        while wants_loss and safeguard and not now <= most and halved < HALVINGS:
+    if course.risk != NULL:
+        course.risk[0] = course.risk_now / leaf.mass
+
+
+cdef bint take_bounded(
+    Course* course, const Limits* limits, const Line* line, bint wants_sums, bint* is_small,
+) noexcept nogil:
+    """Try a full step where bounds decide what is to be known of the loss after it.
+
+    Returns whether they do; if not, nothing has changed but `tried`. Leaves of a path do without.
+    """
+    cdef Leaf* leaf = &course.leaf
+    cdef Scale scale = leaf.scale
+    cdef Fall fall
+    cdef bint decides = True
+    is_small[0] = False
+    if course.risk != NULL:
+        return False
+    if limits.safeguard or limits.tol > 0.0:
+        fall = fall_of(leaf, line, course.most_risk)
+        is_small[0] = limits.tol > 0.0 and max(fall.most, -fall.least) < course.small
+        decides = (fall.least > 0.0 or not limits.safeguard) and (
+            is_small[0] or fall.least > course.small or not limits.tol > 0.0)
+        # The bound from the end of a step most often fails where it failed in the step before.
+        if not decides and (course.known or not wants_sums):
+            return False
+    try_step(leaf, line, 1.0, False, wants_sums)
+    if decides:
+        return True
+    is_small[0] = False
+    if fall_after(leaf, line, course.most_risk) > course.small:
+        return True
+    leaf.scale = scale
+    return False
+
+
+cdef int advance(Course* course, const Limits* limits) except -1 nogil:
+    """Take a step; returns whether there may be another."""
+    cdef Leaf* leaf = &course.leaf
+    cdef Line line = best_line(leaf)
+    cdef double length = 1.0, most, now = 0.0
+    cdef bint bounded, is_small, wants_sums = course.taken + 1 < limits.steps
+    cdef int halved = 0
+    if not (isfinite(line.intercept) and isfinite(line.slope)):
+        return 0
+    bounded = take_bounded(course, limits, &line, wants_sums, &is_small)
+    if not bounded:
+        if not course.known:
+            course.risk_now = try_step(leaf, &NOTHING, 0.0, True, False)
+        most = course.risk_now * (1.0 + RISE)
+        now = try_step(leaf, &line, length, True, wants_sums)
+        while limits.safeguard and not now <= most and halved < HALVINGS:
             length, halved = 0.5 * length, halved + 1
             now = try_step(leaf, &line, length, True, wants_sums)
-        if wants_loss and safeguard and not now <= most:
-            if risk != NULL:
-                value[3 * taken + 2] = length
-            break
-        leaf.f, leaf.tried = leaf.tried, leaf.f
-        leaf.intercept += length * line.intercept
-        if line.j >= 0:
-            leaf.slope[line.j] += length * line.slope
-        if risk != NULL:
-            feature[taken] = <int32_t>line.j
-            to_units(leaf, line.j, length * line.intercept, length * line.slope, value + 3 * taken)
-            value[3 * taken + 2] = length
-            risk[taken + 1] = now / leaf.mass
-        taken += 1
-        if wants_loss:
-            is_small = ldexp(2.0 * fabs(before - now), leaf.unit) <= tol
-        if tol > 0.0 and is_small:
-            break
-        known, before, bound = wants_loss, now, now if wants_loss else bound
-        leaf.cells += (leaf.m + 64) * (leaf.sums.n_columns + 8) * (1 + halved)
-        if leaf.cells > CELLS:
-            leaf.cells = 0
-            with gil:
-                PyErr_CheckSignals()
-                if leaf.stop != NULL and leaf.stop[0]:
-                    raise InterruptedError
-    return taken
+        if course.risk != NULL:
+            course.value[3 * course.taken + 2] = length
+        if limits.safeguard and not now <= most:
+            return 0
+        is_small = limits.tol > 0.0 and (
+            ldexp(2.0 * fabs(course.risk_now - now), leaf.unit) <= limits.tol)
+        course.risk_now = course.most_risk = now
+    course.known = not bounded
+    leaf.f, leaf.tried = leaf.tried, leaf.f
+    leaf.intercept += length * line.intercept
+    if line.j >= 0:
+        leaf.slope[line.j] += length * line.slope
+    if course.risk != NULL:
+        course.feature[course.taken] = <int32_t>line.j
+        to_units(leaf, line.j, length * line.intercept, length * line.slope,
+                 course.value + 3 * course.taken)
+        course.risk[course.taken + 1] = now / leaf.mass
+    course.taken += 1
+    leaf.cells += (leaf.m + 64) * (leaf.sums.n_columns + 8) * (1 + halved)
+    if leaf.cells > CELLS:
+        leaf.cells = 0
+        with gil:
+            PyErr_CheckSignals()
+            if leaf.stop != NULL and leaf.stop[0]:
+                raise InterruptedError
+    return wants_sums and not is_small
 
 
 cdef void to_units(
@@ -296,6 +334,73 @@ cdef void write_model(const Leaf* leaf, double* out) noexcept nogil:
         out[1 + j] = term[1]
 
 
+cdef struct Queue:  # leaves that nobody works on yet
+    Py_ssize_t l
+    Py_ssize_t last
+    int models
+    const Rows* X
+    const int32_t* rows
+    const int32_t* starts
+    const int32_t* label
+    const double* weight
+    double* coefficient
+    int32_t* taken
+
+
+cdef bint next_model(Course* course, Queue* queue, const Limits* limits) noexcept nogil:
+    """Begin the next model that takes steps; False: there is none."""
+    cdef Leaf* leaf = &course.leaf
+    cdef const int32_t* rows
+    cdef Py_ssize_t inside
+    cdef int class_
+    cdef double* out
+    while True:
+        course.k += 1
+        if course.k == queue.models:
+            if queue.l == queue.last:
+                return False
+            course.l, course.k = queue.l, 0
+            queue.l += 1
+            leaf.m = queue.starts[course.l + 1] - queue.starts[course.l]
+            if leaf.m:
+                load_leaf(leaf, queue.X, queue.rows + queue.starts[course.l], queue.weight)
+        rows = queue.rows + queue.starts[course.l]
+        class_ = 1 if queue.models == 1 else course.k
+        inside = choose_class(leaf, rows, queue.label, class_) if leaf.m else 0
+        if 0 < inside < leaf.m:
+            begin(course, limits)
+            return True
+        queue.taken[course.l * queue.models + course.k] = ONE_CLASS if inside else NO_ROW
+        out = queue.coefficient + (course.l * queue.models + course.k) * (1 + leaf.d)
+        memset(out, 0, (1 + leaf.d) * sizeof(double))
+
+
+cdef int work_off(Course* courses, int n, Queue* queue, const Limits* limits) except -1 nogil:
+    """Fit all leaves, n at a time, of which each waits least where others take their step."""
+    cdef bint[TOGETHER] busy
+    cdef Course* course
+    cdef Py_ssize_t place
+    cdef int i, left = 0
+    for i in range(n):
+        courses[i].k = queue.models - 1
+        busy[i] = next_model(&courses[i], queue, limits)
+        left += busy[i]
+    while left:
+        for i in range(n):
+            if not busy[i]:
+                continue
+            course = &courses[i]
+            if limits.steps > 0 and advance(course, limits):
+                continue
+            place = course.l * queue.models + course.k
+            queue.taken[place] = course.taken
+            write_model(&course.leaf, queue.coefficient + place * (1 + course.leaf.d))
+            course.risk = NULL
+            busy[i] = next_model(course, queue, limits)
+            left -= not busy[i]
+    return 0
+
+
 def boost_leaves(
     X, const int32_t[::1] rows, const int32_t[::1] starts, const int32_t[::1] label,
     const double[::1] weight, int n_classes, int steps, double tol, bint safeguard,
@@ -316,51 +421,43 @@ def boost_leaves(
     InterruptedError.
     """
     cdef Rows matrix = rows_of(X)
-    cdef Leaf leaf
+    cdef Limits limits
+    cdef Course[TOGETHER] courses
+    cdef Queue queue
     cdef int32_t[::1] feature
     cdef double[:, ::1] value
     cdef double[::1] risk
-    cdef int32_t* to_feature = NULL
-    cdef double* to_value = NULL
-    cdef double* to_risk = NULL
-    cdef const int32_t* leaf_rows
-    cdef Py_ssize_t l, k, most = 0, inside, models = 1 if n_classes == 2 else n_classes
+    cdef Py_ssize_t l, most = 0
+    cdef int i, n = 0, models = 1 if n_classes == 2 else n_classes
     last = starts.shape[0] - 1 if last < 0 else last
     if not (0 <= first <= last < starts.shape[0] and coefficient.shape[0] > last - 1
             and coefficient.shape[1] == models == taken.shape[1] and taken.shape[0] > last - 1
             and coefficient.shape[2] == 1 + matrix.d and label.shape[0] == matrix.n
             and weight.shape[0] == matrix.n):
         raise ValueError("boost_leaves: arrays of different sizes")
+    memset(courses, 0, sizeof(courses))
     if path is not None and steps > 0:
         feature, value, risk = path
         if feature.shape[0] < steps or value.shape[0] < steps or risk.shape[0] <= steps:
             raise ValueError("boost_leaves: arrays of different sizes")
-        to_feature, to_value, to_risk = &feature[0], &value[0, 0], &risk[0]
+        courses[0].feature, courses[0].value, courses[0].risk = &feature[0], &value[0, 0], &risk[0]
+    if first == last:
+        return
     for l in range(first, last):
         most = max(most, starts[l + 1] - starts[l])
-    if not allocate(&leaf, most, matrix.d):
-        raise MemoryError
-    leaf.cells = 0
-    leaf.stop = NULL if stop is None else &stop[0]
+    limits.steps, limits.tol, limits.safeguard = steps, tol, safeguard
+    queue.l, queue.last, queue.models, queue.X = first, last, models, &matrix
+    queue.rows, queue.starts = &rows[0] if rows.shape[0] else NULL, &starts[0]
+    queue.label, queue.weight = &label[0], &weight[0]
+    queue.coefficient, queue.taken = &coefficient[0, 0, 0], &taken[0, 0]
     try:
+        while n < (TOGETHER if most <= FEW_ROWS and last - first > 1 else 1):
+            if not allocate(&courses[n].leaf, most, matrix.d):
+                raise MemoryError
+            courses[n].leaf.stop = NULL if stop is None else &stop[0]
+            n += 1
         with nogil:
-            for l in range(first, last):
-                leaf.m = starts[l + 1] - starts[l]
-                if not leaf.m:
-                    coefficient[l] = 0.0
-                    taken[l] = NO_ROW
-                    continue
-                leaf_rows = &rows[starts[l]]
-                load_leaf(&leaf, &matrix, leaf_rows, &weight[0])
-                for k in range(models):
-                    inside = choose_class(&leaf, leaf_rows, &label[0], 1 if models == 1 else k)
-                    if inside == 0 or inside == leaf.m:
-                        taken[l, k] = ONE_CLASS if inside else NO_ROW
-                        coefficient[l, k] = 0.0
-                        continue
-                    taken[l, k] = boost(
-                        &leaf, steps, tol, safeguard, to_feature, to_value, to_risk)
-                    write_model(&leaf, &coefficient[l, k, 0])
-                    to_feature, to_value, to_risk = NULL, NULL, NULL
+            work_off(courses, n, &queue, &limits)
     finally:
-        free(leaf.memory)
+        for i in range(n):
+            free(courses[i].leaf.memory)
