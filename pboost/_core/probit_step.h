@@ -129,13 +129,15 @@ typedef struct {
     double least[PBOOST_LANES], most[PBOOST_LANES];
 } pboost_totals;
 
-/* f + b + a x, or f + b without a column, of rows `start` to `start + n`; margins u. */
-PBOOST_INLINE void pboost_move(
+/* f + b + a x, or f + b without a column, of rows `start` to `start + n`; margins u. Returns whether
+   all are near 0. */
+PBOOST_INLINE int pboost_move(
     const pboost_leaf *leaf, const double *restrict f, double *restrict tried,
     const double *restrict x, double b, double a, ptrdiff_t start, ptrdiff_t n,
     double *restrict u)
 {
     const double *restrict y = leaf->y + start;
+    int64_t far = 0;
     if (x)
         for (ptrdiff_t i = 0; i < n; i++) {
             const double moved = f[start + i] + (b + a * x[start + i]);
@@ -148,6 +150,8 @@ PBOOST_INLINE void pboost_move(
             tried[start + i] = moved;
             u[i] = y[i] * moved;
         }
+    for (ptrdiff_t i = 0; i < n; i++) far |= fabs(u[i]) <= PBOOST_NEAR ? 0 : 1;
+    return !far;
 }
 
 /* w and w z of a block, and their sums. */
@@ -201,11 +205,15 @@ PBOOST_INLINE void pboost_step_body(
     for (ptrdiff_t start = 0; start < leaf->rows; start += PBOOST_ROWS) {
         const ptrdiff_t left = leaf->rows - start;
         const ptrdiff_t n = left < PBOOST_ROWS ? left : PBOOST_ROWS;
-        pboost_move(leaf, f, tried, x, b, a, start, n, u);
-        if (wants_loss)
-            pboost_probit_body(u, n, scale, 1, r, excess, loss);
+        const int is_near = pboost_move(leaf, f, tried, x, b, a, start, n, u) && scale.origin == 0.0;
+        if (is_near && wants_loss)
+            pboost_probit_body(u, n, scale, 1, 1, r, excess, loss);
+        else if (is_near)
+            pboost_probit_body(u, n, scale, 1, 0, r, excess, loss);
+        else if (wants_loss)
+            pboost_probit_body(u, n, scale, 0, 1, r, excess, loss);
         else
-            pboost_probit_body(u, n, scale, 0, r, excess, loss);
+            pboost_probit_body(u, n, scale, 0, 0, r, excess, loss);
         pboost_weigh(leaf, start, n, wants_loss, u, r, excess, loss, &total);
         if (wants_sums) pboost_add_all(leaf, start, n, level);
     }
