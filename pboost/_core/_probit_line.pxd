@@ -30,6 +30,9 @@ cdef extern from "probit_step.h" nogil:
     const double OF_STEPS "PBOOST_OF_STEPS"
     const double OF_BOUNDS "PBOOST_OF_BOUNDS"
     double pboost_add_lanes(const double* lanes)
+    int32_t clear_best "pboost_clear_best"(
+        const Sums* leaf, double cancelled, double no_variance, double tie, double* slope,
+        double* mean, double* gain)
 
 cdef struct Line:
     Py_ssize_t j  # column; -1: none
@@ -71,6 +74,13 @@ cdef inline Line best_line(const Leaf* leaf) noexcept nogil:
     cdef int32_t c
     best.j, best.place, best.slope, best.intercept = -1, 0, 0.0, sums.sum_wz / sums.sum_w
     best.gain = best.intercept * sums.sum_wz
+    c = clear_best(sums, CANCELLED, NO_VARIANCE, TIE, &best.slope, &mean, &most)
+    if c >= 0:
+        best.j, best.place = sums.column[c], c
+        best.intercept -= best.slope * mean
+        best.gain += most
+        return best
+    best.slope = most = 0.0
     for c in range(sums.n_columns):
         lanes = sums.lanes + 24 * <Py_ssize_t>c
         sum_wx = pboost_add_lanes(lanes)

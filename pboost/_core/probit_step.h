@@ -228,6 +228,37 @@ PBOOST_INLINE void pboost_step_body(
     }
 }
 
+/* The column of largest gain, by its place in the list, where no moment is cancelled and no gain is
+   equal but for rounding; else -1. Without branches, which could not be foretold. */
+static inline int32_t pboost_clear_best(
+    const pboost_leaf *leaf, double cancelled, double no_variance, double tie, double *slope,
+    double *mean, double *gain)
+{
+    const double sum_w = leaf->sum_w, sum_wz = leaf->sum_wz, least = no_variance * sum_w;
+    double most = 0.0, before = 0.0, best_slope = 0.0, best_mean = 0.0;
+    int32_t best = -1;
+    int unclear = 0;
+    for (int32_t c = 0; c < leaf->n_columns; c++) {
+        const double *lanes = leaf->lanes + 3 * PBOOST_LANES * (ptrdiff_t)c;
+        const double sum_wx = pboost_add_lanes(lanes), middle = sum_wx / sum_w;
+        const double sum_wxx = pboost_add_lanes(lanes + PBOOST_LANES);
+        const double m0 = sum_wxx - middle * sum_wx;
+        const double m1 = pboost_add_lanes(lanes + 2 * PBOOST_LANES) - middle * sum_wz;
+        const double a = m1 / m0, found = m1 * a;
+        const int is_more = found > most;
+        unclear |= !(m0 > cancelled * sum_wxx) | !(m0 > least);
+        before = is_more ? most : before;
+        most = is_more ? found : most;
+        best_slope = is_more ? a : best_slope;
+        best_mean = is_more ? middle : best_mean;
+        best = is_more ? c : best;
+    }
+    *slope = best_slope;
+    *mean = best_mean;
+    *gain = most;
+    return unclear || !(most > before * (1.0 + tie)) ? -1 : best;
+}
+
 /* Of a column: its ends in the rows of Y = 1 and in those of Y = -1, and the sum of w0 x x. */
 typedef struct {
     double low[2], high[2], square;
