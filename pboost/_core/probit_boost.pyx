@@ -19,8 +19,6 @@ cdef enum:
     ONE_CLASS = -1
     NO_ROW = -2
     HALVINGS = 40
-    TOGETHER = 2  # small leaves whose steps take turns: the processor overlaps them
-    FEW_ROWS = 1024
     CELLS = 50_000_000  # rows times columns of the steps between two looks at signals
 
 cdef extern from "probit_step.h" nogil:
@@ -212,7 +210,7 @@ cdef void write_model(const Leaf* leaf, double* out) noexcept nogil:
         out[1 + j] = term[1]
 
 
-cdef struct Queue:  # leaves that nobody works on yet
+cdef struct Queue:  # leaves that are to be fitted
     Py_ssize_t l
     Py_ssize_t last
     int models
@@ -253,29 +251,17 @@ cdef bint next_model(Course* course, Queue* queue, const Limits* limits) noexcep
         memset(out, 0, (1 + leaf.d) * sizeof(double))
 
 
-cdef int work_off(Course* courses, int n, Queue* queue, const Limits* limits) except -1 nogil:
-    """Fit all leaves, n at a time, of which each waits least where others take their step."""
-    cdef bint[TOGETHER] busy
-    cdef Course* course
+cdef int work_off(Course* course, Queue* queue, const Limits* limits) except -1 nogil:
+    """Fit all leaves."""
     cdef Py_ssize_t place
-    cdef int i, left = 0
-    for i in range(n):
-        courses[i].k = queue.models - 1
-        busy[i] = next_model(&courses[i], queue, limits)
-        left += busy[i]
-    while left:
-        for i in range(n):
-            if not busy[i]:
-                continue
-            course = &courses[i]
-            if limits.steps > 0 and advance(course, limits):
-                continue
-            place = course.l * queue.models + course.k
-            queue.taken[place] = course.taken
-            write_model(&course.leaf, queue.coefficient + place * (1 + course.leaf.d))
-            course.risk = NULL
-            busy[i] = next_model(course, queue, limits)
-            left -= not busy[i]
+    course.k = queue.models - 1
+    while next_model(course, queue, limits):
+        while limits.steps > 0 and advance(course, limits):
+            pass
+        place = course.l * queue.models + course.k
+        queue.taken[place] = course.taken
+        write_model(&course.leaf, queue.coefficient + place * (1 + course.leaf.d))
+        course.risk = NULL
     return 0
 
 
@@ -300,25 +286,25 @@ def boost_leaves(
     """
     cdef Rows matrix = rows_of(X)
     cdef Limits limits
-    cdef Course[TOGETHER] courses
+    cdef Course course
     cdef Queue queue
     cdef int32_t[::1] feature
     cdef double[:, ::1] value
     cdef double[::1] risk
     cdef Py_ssize_t l, most = 0
-    cdef int i, n = 0, models = 1 if n_classes == 2 else n_classes
+    cdef int models = 1 if n_classes == 2 else n_classes
     last = starts.shape[0] - 1 if last < 0 else last
     if not (0 <= first <= last < starts.shape[0] and coefficient.shape[0] > last - 1
             and coefficient.shape[1] == models == taken.shape[1] and taken.shape[0] > last - 1
             and coefficient.shape[2] == 1 + matrix.d and label.shape[0] == matrix.n
             and weight.shape[0] == matrix.n):
         raise ValueError("boost_leaves: arrays of different sizes")
-    memset(courses, 0, sizeof(courses))
+    memset(&course, 0, sizeof(course))
     if path is not None and steps > 0:
         feature, value, risk = path
         if feature.shape[0] < steps or value.shape[0] < steps or risk.shape[0] <= steps:
             raise ValueError("boost_leaves: arrays of different sizes")
-        courses[0].feature, courses[0].value, courses[0].risk = &feature[0], &value[0, 0], &risk[0]
+        course.feature, course.value, course.risk = &feature[0], &value[0, 0], &risk[0]
     if first == last:
         return
     for l in range(first, last):
@@ -328,14 +314,11 @@ def boost_leaves(
     queue.rows, queue.starts = &rows[0] if rows.shape[0] else NULL, &starts[0]
     queue.label, queue.weight = &label[0], &weight[0]
     queue.coefficient, queue.taken = &coefficient[0, 0, 0], &taken[0, 0]
+    if not allocate(&course.leaf, most, matrix.d):
+        raise MemoryError
+    course.leaf.stop = NULL if stop is None else &stop[0]
     try:
-        while n < (TOGETHER if most <= FEW_ROWS and last - first > 1 else 1):
-            if not allocate(&courses[n].leaf, most, matrix.d):
-                raise MemoryError
-            courses[n].leaf.stop = NULL if stop is None else &stop[0]
-            n += 1
         with nogil:
-            work_off(courses, n, &queue, &limits)
+            work_off(&course, &queue, &limits)
     finally:
-        for i in range(n):
-            free(courses[i].leaf.memory)
+        free(course.leaf.memory)

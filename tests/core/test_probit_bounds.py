@@ -53,7 +53,7 @@ def test_steps_are_those_of_the_loss(tol, safeguard):
     assert ended > 100 or tol == 0.0
 
 
-def test_leaves_that_take_turns():
+def test_leaves_one_after_another():
     parts = [leaf(seed) for seed in range(40) if leaf(seed)[0].shape[1] == 3]
     assert len(parts) > 4
     X, y, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
