@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,8 @@ from pboost.sorting import binned_columns, sorted_columns, sorted_orders, to_fix
 from pboost.threads import Workers
 from pboost.weak_learners import AUTO_BINNED_ROWS
 
+#: Beyond this a power of two may be no normal float64.
+MOST_EXPONENT = 1000
 _NO_ORDER = np.empty(0, dtype=np.int32)
 
 
@@ -99,8 +102,9 @@ class CartProblem:
     def weighted(self, weights: FloatArray | None, workers: Workers) -> CartData:
         """Return the data of one tree; rows of weight 0 are left out."""
         n = self.n_rows
-        rows = np.arange(n, dtype=np.int32)
-        if weights is not None:
+        if weights is None:
+            rows = np.arange(n, dtype=np.int32)
+        else:
             rows = np.flatnonzero(weights > 0).astype(np.int32)
         columns = self.columns
         if isinstance(columns, BinnedColumns):
@@ -112,8 +116,8 @@ class CartProblem:
             )  # fmt: skip
         if self.labels is not None:
             # Class by class, as the search of two classes wants them.
-            rows = rows[_by_class(self.label[rows])]
-        weight, exponent = _scaled(None if weights is None else weights[rows], len(rows))
+            rows = rows.take(_by_class(self.label.take(rows)))
+        weight, exponent = _scaled(None if weights is None else weights.take(rows), len(rows))
         fixed, scale = _fixed(weight)
         if isinstance(columns, SortedColumns):
             order = columns.select_order(rows, workers)
@@ -175,15 +179,17 @@ class CartData:
 
     def own(self) -> CartData:
         """Return the data with orders of their own, so that these can be fitted to again."""
-        return replace(self, order=self.order.copy())
+        return CartData(
+            self.problem, self.rows, self.weight, self.fixed, self.label, self.y,
+            self.weight_exponent, self.scale, self.order.copy(),
+        )  # fmt: skip
 
     def reweighted(self, weights: FloatArray) -> CartData:
         """Return the data with weights > 0 of the same `rows`."""
         at, n = self.rows, len(self.rows)
         if self.exact:
-            weight, exponent = _scaled(weights[at], n)
-        else:
-            weight, exponent = _scaled(weights, n)
+            weights = weights.take(at)
+        weight, exponent = _scaled(weights, n)
         fixed, scale = _fixed(weight)
         return CartData(
             self.problem, at, weight, fixed, self.label, self.y, exponent, scale, self.order
@@ -266,8 +272,10 @@ def _scaled(weights: FloatArray | None, n: int) -> tuple[FloatArray, int]:
     """Return weights times the power of two that brings the largest into [1/2, 1)."""
     if weights is None:
         return np.ones(n), 0
-    exponent = int(np.frexp(weights.max())[1])
-    return np.ldexp(weights, -exponent), exponent
+    exponent = math.frexp(float(weights.max()))[1]
+    if abs(exponent) > MOST_EXPONENT:  # the factor is no float64
+        return np.ldexp(weights, -exponent), exponent
+    return weights * math.ldexp(1.0, -exponent), exponent
 
 
 def _fixed(weight: FloatArray) -> tuple[NDArray[np.int64], float]:

@@ -61,8 +61,8 @@ class Forest(Predictor):
     #: The nodes as the kernel reads them, and the greatest number of comparisons in each tree.
     steps: NDArray[np.uint8] = field(init=False, repr=False)
     depth: IntArray = field(init=False, repr=False)
-    #: Shallow trees for many rows at a time.
-    ranked: RankedTrees | None = field(init=False, repr=False)
+    #: See `ranked`; empty until it is asked for.
+    found_ranked: list[RankedTrees | None] = field(init=False, repr=False, default_factory=list)
 
     no_graph: ClassVar[str] = "whose trees, model[i], are models by themselves"
     file_kind: ClassVar[str] = "forest"
@@ -86,7 +86,6 @@ class Forest(Predictor):
         steps = step_bytes(self.feature, self.threshold, self.children)
         object.__setattr__(self, "steps", freeze(steps))
         object.__setattr__(self, "depth", freeze(tree_depths(self.root, self.children), np.int32))
-        object.__setattr__(self, "ranked", rank_trees(self, self.depth))
 
     def validate(self) -> None:
         """Check where the trees begin, and the trees; ValueError names the array."""
@@ -99,6 +98,13 @@ class Forest(Predictor):
             raise ValueError("feature: expected as many nodes as in the other arrays")
         check_shapes(self, TREE_COLUMNS)
         check_trees(self, root)
+
+    @property
+    def ranked(self) -> RankedTrees | None:
+        """Shallow trees for many rows at a time; None where a walk is faster."""
+        if not self.found_ranked:
+            self.found_ranked.append(rank_trees(self, self.depth))
+        return self.found_ranked[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
@@ -194,7 +200,8 @@ class Forest(Predictor):
         n, d = values.shape
         value = self.value.reshape(len(self.feature), -1)
         total = np.zeros((n, value.shape[1]))
-        ranked = self.ranked.arrays if self.ranked and n >= forest_walk.MANY else None
+        trees = self.ranked if n >= forest_walk.MANY else None
+        ranked = trees.arrays if trees else None
 
         def work(start: int, stop: int) -> int:
             tile = np.empty(d * forest_walk.TILE_ROWS)

@@ -151,12 +151,7 @@ class ProbitGrower:
             except BaseException:
                 self.stop[0] = 1  # Ctrl-C is for the main thread only; the others end with it
                 raise
-        constant = taken < 0
-        if constant.any():
-            leaf, model = np.nonzero(constant)
-            sizes = np.diff(starts)[leaf].tolist()
-            size = np.array([constant_score(rows) for rows in sizes])
-            coefficient[leaf, model, 0] = np.where(taken[leaf, model] == ONE_CLASS, size, -size)
+        _set_constants(coefficient, taken, starts)
         return coefficient, taken
 
     def values(self, tree: GrownProbit) -> FloatArray:
@@ -175,6 +170,16 @@ class ProbitGrower:
 
         self.workers.run(work, n)
         return out
+
+
+def _set_constants(coefficient: FloatArray, taken: IntArray, starts: IntArray) -> None:
+    """Set the values of classes of which a leaf has all rows, or none."""
+    leaf, model = (taken < 0).nonzero()
+    if len(leaf):
+        sizes = (starts[1:] - starts[:-1])[leaf].tolist()
+        size = np.array([constant_score(rows) for rows in sizes])
+        size[taken[leaf, model] != ONE_CLASS] *= -1.0
+        coefficient[leaf, model, 0] = size
 
 
 @lru_cache(maxsize=4096)

@@ -105,15 +105,15 @@ def boost(
             for problem in problems
         ]
         for round_ in range(rounds):
-            w /= w[rows].sum()  # which rows of weight 0 do not change, not even by rounding
+            w /= w.take(rows).sum()  # which rows of weight 0 do not change, not even by rounding
             grown = [_grow(grower, w, stop) for grower in growers]
             if len(grown) == 1:
                 order: NDArray[Any] = grown[0].rows
                 values = grown[0].values
             else:
                 order, values = rows, _side_by_side(grown, rows, class_rows == 0)
-            wrong = order[chosen(values) != label[order]]
-            errors.append(float(w[wrong].sum()))
+            wrong = order[chosen(values) != label.take(order)]
+            errors.append(float(w.take(wrong).sum()))
             vote, is_last = _vote(errors[-1], j, step, alpha)
             if is_last and errors[-1] > 0 and round_ > 0:
                 break
@@ -122,7 +122,8 @@ def boost(
             if is_last:
                 break
             w[wrong] *= math.exp(vote)
-            w = np.maximum(w / w.max(), least)
+            w /= w.max()
+            np.maximum(w, least, out=w)
     trees = [one.tree for one in fitted]
     return Member(trees, alpha, errors, _risk(fitted), np.flatnonzero(bag == 0), class_rows)
 
@@ -133,7 +134,8 @@ def _grow(grower: ProbitGrower, w: FloatArray, stop: IntArray) -> Fitted:
         raise InterruptedError
     tree = grower.grow(w)
     rows = tree.rows
-    return Fitted(tree, rows, grower.values(tree), grower.label[rows], w[rows], tree.starts.copy())
+    y, weight = grower.label.take(rows), w.take(rows)
+    return Fitted(tree, rows, grower.values(tree), y, weight, tree.starts.copy())
 
 
 def _side_by_side(grown: Sequence[Fitted], rows: NDArray[np.intp], lost: Any) -> FloatArray:

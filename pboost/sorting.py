@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
@@ -127,8 +128,8 @@ def to_fixed_point(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.int6
 
     A power of two makes the image exact for integer weights, whatever their scale.
     """
-    _, exponent = np.frexp(weights.sum())
-    scale = float(np.ldexp(1.0, 61 - int(exponent)))
+    _, exponent = math.frexp(float(weights.sum()))
+    scale = float(np.ldexp(1.0, 61 - exponent))
     fixed = np.empty(len(weights), dtype=np.int64)
     reweight.to_fixed(weights, scale, fixed)
     return scale, fixed

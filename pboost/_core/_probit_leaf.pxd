@@ -26,6 +26,12 @@ cdef extern from "probit_step.h" nogil:
         double sum_wz
         double loss
         double least
+        double most
+
+    ctypedef struct Ends "pboost_ends":
+        double[2] low
+        double[2] high
+        double square
 
 cdef struct Leaf:
     Sums sums
@@ -36,6 +42,7 @@ cdef struct Leaf:
     double* tried  # f after the step that is tried
     double* centre  # x = (X / 2**exponent - centre) / 2**spread
     double* slope
+    Ends* ends
     int32_t* exponent
     int32_t* spread
     double intercept  # of f
@@ -54,7 +61,7 @@ cdef inline bint allocate(Leaf* leaf, Py_ssize_t rows, Py_ssize_t d) noexcept no
     # Columns that are a multiple of 4096 bytes apart would share their places in the cache.
     room += 8 if room % 512 == 0 else 0
     sums.room, leaf.d = room, d
-    size = room * (d + 6) + 28 * d + 8
+    size = room * (d + 6) + 33 * d + 8
     leaf.memory = malloc(size * sizeof(double))
     if leaf.memory == NULL:
         return False
@@ -69,7 +76,8 @@ cdef inline bint allocate(Leaf* leaf, Py_ssize_t rows, Py_ssize_t d) noexcept no
     sums.lanes = leaf.tried + room
     leaf.centre = sums.lanes + 24 * d
     leaf.slope = leaf.centre + d
-    leaf.exponent = <int32_t*>(leaf.slope + d)
+    leaf.ends = <Ends*>(leaf.slope + d)
+    leaf.exponent = <int32_t*>(leaf.ends + d)
     leaf.spread = leaf.exponent + d
     sums.column = leaf.spread + d
     return True

@@ -10,7 +10,8 @@ from libc.math cimport INFINITY, exp, fabs, isfinite, ldexp
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from pboost._core._probit_leaf cimport Leaf, Scale, Sums, allocate, choose_class, load_leaf
+from pboost._core._probit_leaf cimport Ends, Leaf, Scale, Sums, allocate, choose_class, load_leaf
+from pboost._core._probit_line cimport Fall, Line, best_line, fall_after, fall_of
 from pboost._core._rows cimport Rows, rows_of
 from pboost._core.types cimport int32_t
 
@@ -22,12 +23,6 @@ cdef enum:
 
 cdef extern from "probit_step.h" nogil:
     """
-    /* A later column is better only by more than rounding: equal columns tie. */
-    #define PBOOST_TIE 1e-12
-    /* Share of the second moment below which a variance is summed about the mean. */
-    #define PBOOST_CANCELLED 1e-4
-    /* A variance, columns being at most 1, that is only rounding. */
-    #define PBOOST_NO_VARIANCE 1e-30
     /* Least margin from which densities are counted in units of that of the least margin, and the
        change of its square, halved, that does not yet ask for another unit. */
     #define PBOOST_FAR 20.0
@@ -35,9 +30,6 @@ cdef extern from "probit_step.h" nogil:
     /* A risk is higher only by more than rounding, which at the minimum is all that changes. */
     #define PBOOST_RISE 1e-14
     """
-    const double TIE "PBOOST_TIE"
-    const double CANCELLED "PBOOST_CANCELLED"
-    const double NO_VARIANCE "PBOOST_NO_VARIANCE"
     const double FAR "PBOOST_FAR"
     const double MOST_DRIFT "PBOOST_MOST_DRIFT"
     const double RISE "PBOOST_RISE"
@@ -46,15 +38,31 @@ cdef extern from "probit_step.h" nogil:
         Sums* leaf, const double* f, double* tried, const double* x, double b, double a,
         Scale scale, int wants_loss, int wants_sums)
     StepKernel pboost_choose_step(int most)
+    void find_ends "pboost_find_ends"(const Sums* leaf, const double* x, Ends* ends)
     double pboost_head(double t)
-    double pboost_add_lanes(const double* lanes)
 
 cdef StepKernel step_kernel = pboost_choose_step(2)
 
-cdef struct Line:
-    Py_ssize_t j  # column; -1: none
-    double intercept
-    double slope
+cdef struct Limits:
+    int steps
+    double tol
+    bint safeguard
+
+cdef struct Course:  # of the steps in one leaf
+    Leaf leaf
+    Py_ssize_t l  # the leaf
+    int k  # the model
+    int taken
+    bint known  # whether risk_now is the sum of w0 times the loss
+    double risk_now
+    double most_risk  # the risk is this at most; that of 0 is ln 2
+    double small  # half of `tol`, in the units of w0
+    int32_t* feature  # the path, see `boost_leaves`; or NULL
+    double* value
+    double* risk
+
+cdef Line NOTHING
+NOTHING.j, NOTHING.place, NOTHING.intercept, NOTHING.slope, NOTHING.gain = -1, 0, 0.0, 0.0, 0.0
 
 
 def choose_level(int most):
@@ -85,99 +93,101 @@ cdef double try_step(
         leaf.scale.origin, leaf.scale.rescue = needed, exp(-0.5 * needed * needed)
 
 
-cdef void about_mean(const Leaf* leaf, Py_ssize_t j, double* mean, double* moment) noexcept nogil:
-    """moment = sums of w e e and w z e, e the distances from the weighted mean."""
-    cdef const Sums* sums = &leaf.sums
-    cdef const double* x = sums.x + j * sums.room
-    cdef double rest = 0.0, e, z = sums.sum_wz / sums.sum_w
-    cdef Py_ssize_t i
-    for i in range(leaf.m):
-        rest += sums.w[i] * (x[i] - mean[0])
-    mean[0] += rest / sums.sum_w
-    moment[0] = moment[1] = 0.0
-    for i in range(leaf.m):
-        e = x[i] - mean[0]
-        moment[0] += sums.w[i] * e * e
-        moment[1] += (sums.wz[i] - sums.w[i] * z) * e
-
-
-cdef Line best_line(const Leaf* leaf) noexcept nogil:
-    """The line of least weighted squared error, the constant where no column varies."""
-    cdef const Sums* sums = &leaf.sums
-    cdef Line best
-    cdef double[2] moment
-    cdef const double* lanes
-    cdef double mean, sum_wx, gain, most = 0.0
-    cdef int32_t c
-    best.j, best.slope, best.intercept = -1, 0.0, sums.sum_wz / sums.sum_w
-    for c in range(sums.n_columns):
-        lanes = sums.lanes + 24 * <Py_ssize_t>c
-        sum_wx = pboost_add_lanes(lanes)
-        mean = sum_wx / sums.sum_w
-        moment[0] = pboost_add_lanes(lanes + 8) - mean * sum_wx
-        moment[1] = pboost_add_lanes(lanes + 16) - mean * sums.sum_wz
-        if not moment[0] > CANCELLED * pboost_add_lanes(lanes + 8):
-            about_mean(leaf, sums.column[c], &mean, moment)
-        if not moment[0] > NO_VARIANCE * sums.sum_w:
-            continue
-        gain = moment[1] * (moment[1] / moment[0])
-        if best.j < 0 or gain > most * (1.0 + TIE):
-            most = gain
-            best.j, best.slope = sums.column[c], moment[1] / moment[0]
-            best.intercept = sums.sum_wz / sums.sum_w - best.slope * mean
-    return best
-
-
-cdef int boost(
-    Leaf* leaf, int steps, double tol, bint safeguard, int32_t* feature, double* value,
-    double* risk,
-) except? -7 nogil:
-    """Take the steps of a leaf and class; returns their number. Paths may be NULL."""
-    cdef Line line
-    cdef double length, before, most, now
-    cdef bint wants_loss = safeguard or tol > 0.0 or risk != NULL
-    cdef int taken = 0, halved
-    line.j, line.intercept, line.slope = -1, 0.0, 0.0
+cdef void begin(Course* course, const Limits* limits) noexcept nogil:
+    """Begin the model of a leaf and class."""
+    cdef Leaf* leaf = &course.leaf
+    cdef int32_t c, j
     memset(leaf.f, 0, leaf.sums.rows * sizeof(double))
     memset(leaf.slope, 0, leaf.d * sizeof(double))
     leaf.intercept, leaf.scale.origin, leaf.scale.rescue = 0.0, 0.0, 1.0
-    before = try_step(leaf, &line, 0.0, wants_loss, True)
-    if risk != NULL:
-        risk[0] = before / leaf.mass
-    while taken < steps:
-        line = best_line(leaf)
-        if not (isfinite(line.intercept) and isfinite(line.slope)):
-            break
-        length, halved, most = 1.0, 0, before * (1.0 + RISE)
-        now = try_step(leaf, &line, length, wants_loss, taken + 1 < steps)
-        while safeguard and not now <= most and halved < HALVINGS:
+    course.taken, course.known = 0, course.risk != NULL
+    course.risk_now = try_step(leaf, &NOTHING, 0.0, course.known, True)
+    course.most_risk = leaf.mass
+    course.small = ldexp(0.5 * limits.tol, -leaf.unit)
+    if limits.safeguard or limits.tol > 0.0:
+        for c in range(leaf.sums.n_columns):
+            j = leaf.sums.column[c]
+            find_ends(&leaf.sums, leaf.sums.x + j * leaf.sums.room, leaf.ends + j)
+    if course.risk != NULL:
+        course.risk[0] = course.risk_now / leaf.mass
+
+
+cdef bint take_bounded(
+    Course* course, const Limits* limits, const Line* line, bint wants_sums, bint* is_small,
+) noexcept nogil:
+    """Try a full step where bounds decide what is to be known of the loss after it.
+
+    Returns whether they do; if not, nothing has changed but `tried`. Leaves of a path do without.
+    """
+    cdef Leaf* leaf = &course.leaf
+    cdef Scale scale = leaf.scale
+    cdef Fall fall
+    cdef bint decides = True
+    is_small[0] = False
+    if course.risk != NULL:
+        return False
+    if limits.safeguard or limits.tol > 0.0:
+        fall = fall_of(leaf, line, course.most_risk)
+        is_small[0] = limits.tol > 0.0 and max(fall.most, -fall.least) < course.small
+        decides = (fall.least > 0.0 or not limits.safeguard) and (
+            is_small[0] or fall.least > course.small or not limits.tol > 0.0)
+        # The bound from the end of a step most often fails where it failed in the step before.
+        if not decides and (course.known or not wants_sums):
+            return False
+    try_step(leaf, line, 1.0, False, wants_sums)
+    if decides:
+        return True
+    is_small[0] = False
+    if fall_after(leaf, line, course.most_risk) > course.small:
+        return True
+    leaf.scale = scale
+    return False
+
+
+cdef int advance(Course* course, const Limits* limits) except -1 nogil:
+    """Take a step; returns whether there may be another."""
+    cdef Leaf* leaf = &course.leaf
+    cdef Line line = best_line(leaf)
+    cdef double length = 1.0, most, now = 0.0
+    cdef bint bounded, is_small, wants_sums = course.taken + 1 < limits.steps
+    cdef int halved = 0
+    if not (isfinite(line.intercept) and isfinite(line.slope)):
+        return 0
+    bounded = take_bounded(course, limits, &line, wants_sums, &is_small)
+    if not bounded:
+        if not course.known:
+            course.risk_now = try_step(leaf, &NOTHING, 0.0, True, False)
+        most = course.risk_now * (1.0 + RISE)
+        now = try_step(leaf, &line, length, True, wants_sums)
+        while limits.safeguard and not now <= most and halved < HALVINGS:
             length, halved = 0.5 * length, halved + 1
-            now = try_step(leaf, &line, length, True, taken + 1 < steps)
-        if safeguard and not now <= most:
-            if risk != NULL:
-                value[3 * taken + 2] = length
-            break
-        leaf.f, leaf.tried = leaf.tried, leaf.f
-        leaf.intercept += length * line.intercept
-        if line.j >= 0:
-            leaf.slope[line.j] += length * line.slope
-        if risk != NULL:
-            feature[taken] = <int32_t>line.j
-            to_units(leaf, line.j, length * line.intercept, length * line.slope, value + 3 * taken)
-            value[3 * taken + 2] = length
-            risk[taken + 1] = now / leaf.mass
-        taken += 1
-        if tol > 0.0 and ldexp(2.0 * fabs(before - now), leaf.unit) <= tol:
-            break
-        before = now
-        leaf.cells += (leaf.m + 64) * (leaf.sums.n_columns + 8) * (1 + halved)
-        if leaf.cells > CELLS:
-            leaf.cells = 0
-            with gil:
-                PyErr_CheckSignals()
-                if leaf.stop != NULL and leaf.stop[0]:
-                    raise InterruptedError
-    return taken
+            now = try_step(leaf, &line, length, True, wants_sums)
+        if course.risk != NULL:
+            course.value[3 * course.taken + 2] = length
+        if limits.safeguard and not now <= most:
+            return 0
+        is_small = limits.tol > 0.0 and (
+            ldexp(2.0 * fabs(course.risk_now - now), leaf.unit) <= limits.tol)
+        course.risk_now = course.most_risk = now
+    course.known = not bounded
+    leaf.f, leaf.tried = leaf.tried, leaf.f
+    leaf.intercept += length * line.intercept
+    if line.j >= 0:
+        leaf.slope[line.j] += length * line.slope
+    if course.risk != NULL:
+        course.feature[course.taken] = <int32_t>line.j
+        to_units(leaf, line.j, length * line.intercept, length * line.slope,
+                 course.value + 3 * course.taken)
+        course.risk[course.taken + 1] = now / leaf.mass
+    course.taken += 1
+    leaf.cells += (leaf.m + 64) * (leaf.sums.n_columns + 8) * (1 + halved)
+    if leaf.cells > CELLS:
+        leaf.cells = 0
+        with gil:
+            PyErr_CheckSignals()
+            if leaf.stop != NULL and leaf.stop[0]:
+                raise InterruptedError
+    return wants_sums and not is_small
 
 
 cdef void to_units(
@@ -200,6 +210,61 @@ cdef void write_model(const Leaf* leaf, double* out) noexcept nogil:
         out[1 + j] = term[1]
 
 
+cdef struct Queue:  # leaves that are to be fitted
+    Py_ssize_t l
+    Py_ssize_t last
+    int models
+    const Rows* X
+    const int32_t* rows
+    const int32_t* starts
+    const int32_t* label
+    const double* weight
+    double* coefficient
+    int32_t* taken
+
+
+cdef bint next_model(Course* course, Queue* queue, const Limits* limits) noexcept nogil:
+    """Begin the next model that takes steps; False: there is none."""
+    cdef Leaf* leaf = &course.leaf
+    cdef const int32_t* rows
+    cdef Py_ssize_t inside
+    cdef int class_
+    cdef double* out
+    while True:
+        course.k += 1
+        if course.k == queue.models:
+            if queue.l == queue.last:
+                return False
+            course.l, course.k = queue.l, 0
+            queue.l += 1
+            leaf.m = queue.starts[course.l + 1] - queue.starts[course.l]
+            if leaf.m:
+                load_leaf(leaf, queue.X, queue.rows + queue.starts[course.l], queue.weight)
+        rows = queue.rows + queue.starts[course.l]
+        class_ = 1 if queue.models == 1 else course.k
+        inside = choose_class(leaf, rows, queue.label, class_) if leaf.m else 0
+        if 0 < inside < leaf.m:
+            begin(course, limits)
+            return True
+        queue.taken[course.l * queue.models + course.k] = ONE_CLASS if inside else NO_ROW
+        out = queue.coefficient + (course.l * queue.models + course.k) * (1 + leaf.d)
+        memset(out, 0, (1 + leaf.d) * sizeof(double))
+
+
+cdef int work_off(Course* course, Queue* queue, const Limits* limits) except -1 nogil:
+    """Fit all leaves."""
+    cdef Py_ssize_t place
+    course.k = queue.models - 1
+    while next_model(course, queue, limits):
+        while limits.steps > 0 and advance(course, limits):
+            pass
+        place = course.l * queue.models + course.k
+        queue.taken[place] = course.taken
+        write_model(&course.leaf, queue.coefficient + place * (1 + course.leaf.d))
+        course.risk = NULL
+    return 0
+
+
 def boost_leaves(
     X, const int32_t[::1] rows, const int32_t[::1] starts, const int32_t[::1] label,
     const double[::1] weight, int n_classes, int steps, double tol, bint safeguard,
@@ -220,51 +285,40 @@ def boost_leaves(
     InterruptedError.
     """
     cdef Rows matrix = rows_of(X)
-    cdef Leaf leaf
+    cdef Limits limits
+    cdef Course course
+    cdef Queue queue
     cdef int32_t[::1] feature
     cdef double[:, ::1] value
     cdef double[::1] risk
-    cdef int32_t* to_feature = NULL
-    cdef double* to_value = NULL
-    cdef double* to_risk = NULL
-    cdef const int32_t* leaf_rows
-    cdef Py_ssize_t l, k, most = 0, inside, models = 1 if n_classes == 2 else n_classes
+    cdef Py_ssize_t l, most = 0
+    cdef int models = 1 if n_classes == 2 else n_classes
     last = starts.shape[0] - 1 if last < 0 else last
     if not (0 <= first <= last < starts.shape[0] and coefficient.shape[0] > last - 1
             and coefficient.shape[1] == models == taken.shape[1] and taken.shape[0] > last - 1
             and coefficient.shape[2] == 1 + matrix.d and label.shape[0] == matrix.n
             and weight.shape[0] == matrix.n):
         raise ValueError("boost_leaves: arrays of different sizes")
+    memset(&course, 0, sizeof(course))
     if path is not None and steps > 0:
         feature, value, risk = path
         if feature.shape[0] < steps or value.shape[0] < steps or risk.shape[0] <= steps:
             raise ValueError("boost_leaves: arrays of different sizes")
-        to_feature, to_value, to_risk = &feature[0], &value[0, 0], &risk[0]
+        course.feature, course.value, course.risk = &feature[0], &value[0, 0], &risk[0]
+    if first == last:
+        return
     for l in range(first, last):
         most = max(most, starts[l + 1] - starts[l])
-    if not allocate(&leaf, most, matrix.d):
+    limits.steps, limits.tol, limits.safeguard = steps, tol, safeguard
+    queue.l, queue.last, queue.models, queue.X = first, last, models, &matrix
+    queue.rows, queue.starts = &rows[0] if rows.shape[0] else NULL, &starts[0]
+    queue.label, queue.weight = &label[0], &weight[0]
+    queue.coefficient, queue.taken = &coefficient[0, 0, 0], &taken[0, 0]
+    if not allocate(&course.leaf, most, matrix.d):
         raise MemoryError
-    leaf.cells = 0
-    leaf.stop = NULL if stop is None else &stop[0]
+    course.leaf.stop = NULL if stop is None else &stop[0]
     try:
         with nogil:
-            for l in range(first, last):
-                leaf.m = starts[l + 1] - starts[l]
-                if not leaf.m:
-                    coefficient[l] = 0.0
-                    taken[l] = NO_ROW
-                    continue
-                leaf_rows = &rows[starts[l]]
-                load_leaf(&leaf, &matrix, leaf_rows, &weight[0])
-                for k in range(models):
-                    inside = choose_class(&leaf, leaf_rows, &label[0], 1 if models == 1 else k)
-                    if inside == 0 or inside == leaf.m:
-                        taken[l, k] = ONE_CLASS if inside else NO_ROW
-                        coefficient[l, k] = 0.0
-                        continue
-                    taken[l, k] = boost(
-                        &leaf, steps, tol, safeguard, to_feature, to_value, to_risk)
-                    write_model(&leaf, &coefficient[l, k, 0])
-                    to_feature, to_value, to_risk = NULL, NULL, NULL
+            work_off(&course, &queue, &limits)
     finally:
-        free(leaf.memory)
+        free(course.leaf.memory)

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#define PBOOST_NEAR 37.0 /* the density of smaller margins does not underflow */
 #define PBOOST_ROWS 256 /* of a block: its numbers stay in the cache of level 1 */
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -52,13 +53,13 @@ PBOOST_INLINE double pboost_head(double t)
 }
 
 /* phi(t) / phi(origin) / sqrt(2 pi) for t >= origin >= 0; 0 below 1e-308. */
-PBOOST_INLINE double pboost_density(double t, double origin)
+PBOOST_INLINE double pboost_density(double t, double origin, int is_near)
 {
     const double magic = 6755399441055744.0; /* 1.5 * 2**52: its last bits count */
     const double head = pboost_head(t);
     const double rest = -0.5 * ((t - head) * (t + head));
-    const double all = -0.5 * ((head - origin) * (head + origin));
-    const double a = all < -707.0 ? -707.0 : all;
+    const double all = is_near ? -0.5 * (head * head) : -0.5 * ((head - origin) * (head + origin));
+    const double a = !is_near && all < -707.0 ? -707.0 : all;
     const double shifted = a * 1.44269504088896340736 + magic;
     const double k = shifted - magic;
     const double x = ((a - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10) + rest;
@@ -68,13 +69,13 @@ PBOOST_INLINE double pboost_density(double t, double origin)
     const double p8 = (1.0 / 40320 + x * (1.0 / 362880)) + xx * (1.0 / 3628800 + x * (1.0 / 39916800));
     const double p = p0 + x4 * (p4 + x4 * (p8 + x4 * (1.0 / 479001600)));
     const double power = pboost_from_bits((pboost_bits(shifted) + 1023) << 52);
-    return all < -707.0 ? 0.0 : p * power * 0.39894228040143267794;
+    return !is_near && all < -707.0 ? 0.0 : p * power * 0.39894228040143267794;
 }
 
 /* h(t) = r(-t) - t; 1/t from 1e15 on, where powers would end. */
-PBOOST_INLINE double pboost_excess(double t)
+PBOOST_INLINE double pboost_excess(double t, int is_near)
 {
-    const double far = 1e15, x = t > far ? far : t;
+    const double far = 1e15, x = !is_near && t > far ? far : t;
     const double x2 = x * x, x4 = x2 * x2, x8 = x4 * x4;
     const double p0 = (741882.3605108677 + x * 987575.5339438561)
                       + x2 * (663978.8184330271 + x * 288993.4802223405);
@@ -86,7 +87,8 @@ PBOOST_INLINE double pboost_excess(double t)
                       + x2 * (20551.32241167964 + x * 3274.295048742966);
     const double p = (p0 + x4 * p4) + x8 * (27.120431241468154 + x);
     const double q = (q0 + x4 * q4) + x8 * ((370.13683743769394 + x * 27.120431241465692) + x2);
-    return (t > far ? 1.0 : p) / (t > far ? t : q);
+    const int is_far = !is_near && t > far;
+    return (is_far ? 1.0 : p) / (is_far ? t : q);
 }
 
 /* ln(x), and ln(1 - q) to the last digits where x = 1 - q is near 1. */
@@ -105,19 +107,20 @@ PBOOST_INLINE double pboost_log(double x, double less_1)
     return k * ln_high + (2.0 * s * (c0 + z4 * (c4 + z4 * c8)) + k * ln_low);
 }
 
-/* r, u + r and, where wanted, -ln Phi(u) of n margins. */
+/* r, u + r and, where wanted, -ln Phi(u) of n margins; is_near: the unit of e is 1 and no margin is
+   larger than PBOOST_NEAR, which saves the tests of their size. */
 PBOOST_INLINE void pboost_probit_body(
-    const double *restrict u, ptrdiff_t n, pboost_scale scale, int wants_loss,
+    const double *restrict u, ptrdiff_t n, pboost_scale scale, int is_near, int wants_loss,
     double *restrict ratio, double *restrict excess, double *restrict loss)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
         const double t = fabs(u[i]);
         const int below = u[i] < 0.0;
-        const double h = pboost_excess(t);
+        const double h = pboost_excess(t, is_near);
         const double D = t + h;
-        const double e = pboost_density(t > 1e150 ? 1e150 : t, scale.origin);
-        const double bounded = D > 1e150 ? 1e150 : D; /* e D is 0, not NaN, at infinity */
-        const double true_e = e * scale.rescue;
+        const double e = pboost_density(!is_near && t > 1e150 ? 1e150 : t, scale.origin, is_near);
+        const double bounded = !is_near && D > 1e150 ? 1e150 : D; /* e D is 0, not NaN, at infinity */
+        const double true_e = is_near ? e : e * scale.rescue;
         const double above = e * bounded / (bounded - true_e);
         ratio[i] = below ? D : above;
         excess[i] = below ? h : t + above;
@@ -125,7 +128,7 @@ PBOOST_INLINE void pboost_probit_body(
             const double q = true_e / bounded;
             const double log = pboost_log(below ? D : 1.0 - q, below ? D - 1.0 : -q);
             const double value = below ? 0.5 * t * t + (0.91893853320467274178 + log) : -log;
-            loss[i] = u[i] == u[i] ? value : u[i];
+            loss[i] = is_near || u[i] == u[i] ? value : u[i];
         }
     }
 }
@@ -136,9 +139,9 @@ PBOOST_INLINE void pboost_probit_body(
 #define PBOOST_PROBIT_VARIANT                                                                     \
     {                                                                                             \
         if (wants_loss)                                                                           \
-            pboost_probit_body(u, n, scale, 1, ratio, excess, loss);                              \
+            pboost_probit_body(u, n, scale, 0, 1, ratio, excess, loss);                              \
         else                                                                                      \
-            pboost_probit_body(u, n, scale, 0, ratio, excess, loss);                              \
+            pboost_probit_body(u, n, scale, 0, 0, ratio, excess, loss);                              \
     }
 typedef void (*pboost_probit_kernel)(PBOOST_PROBIT_ARGS);
 

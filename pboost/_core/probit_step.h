@@ -16,25 +16,27 @@ typedef struct {
     double *w0, *y;
     double *w, *wz;
     double *lanes; /* (n_columns, 3, 8): sums of w x, w x x, w z x */
-    double sum_w, sum_wz, loss, least; /* least margin */
+    double sum_w, sum_wz, loss, least, most; /* ends of the margins */
 } pboost_leaf;
-
-/* Sum of eight lanes, in one order. */
-PBOOST_INLINE double pboost_add_lanes(const double *s)
-{
-    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
-}
 
 #if defined(__GNUC__) || defined(__clang__)
 typedef double pboost_two __attribute__((vector_size(16), aligned(8), may_alias));
 typedef double pboost_four __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double pboost_eight __attribute__((vector_size(64), aligned(8), may_alias));
 
+/* Sum of eight lanes, in one order. */
+PBOOST_INLINE double pboost_add_lanes(const double *s)
+{
+    const pboost_two *v = (const pboost_two *)s;
+    const pboost_two half = (v[0] + v[2]) + (v[1] + v[3]);
+    return half[0] + half[1];
+}
+
 /* Add the sums of a block to those of one column, or of two side by side, in registers of a type. */
 #define PBOOST_ADD_COLUMNS(name, vector)                                                          \
     PBOOST_INLINE void name(                                                                      \
         const double *x0, const double *x1, const double *w, const double *wz, ptrdiff_t n,       \
-        double *lanes0, double *lanes1)                                                           \
+        int is_first, double *lanes0, double *lanes1)                                             \
     {                                                                                             \
         const int width = (int)(sizeof(vector) / sizeof(double));                                 \
         for (int part = 0; part < PBOOST_LANES; part += width) {                                  \
@@ -50,21 +52,34 @@ typedef double pboost_eight __attribute__((vector_size(64), aligned(8), may_alia
                 b1 += p1 * v1;                                                                    \
                 c1 += zi * v1;                                                                    \
             }                                                                                     \
-            *(vector *)(lanes0 + part) += a0;                                                     \
-            *(vector *)(lanes0 + PBOOST_LANES + part) += b0;                                      \
-            *(vector *)(lanes0 + 2 * PBOOST_LANES + part) += c0;                                  \
-            *(vector *)(lanes1 + part) += a1;                                                     \
-            *(vector *)(lanes1 + PBOOST_LANES + part) += b1;                                      \
-            *(vector *)(lanes1 + 2 * PBOOST_LANES + part) += c1;                                  \
+            if (!is_first) {                                                                      \
+                a0 += *(vector *)(lanes0 + part);                                                 \
+                b0 += *(vector *)(lanes0 + PBOOST_LANES + part);                                  \
+                c0 += *(vector *)(lanes0 + 2 * PBOOST_LANES + part);                              \
+                a1 += *(vector *)(lanes1 + part);                                                 \
+                b1 += *(vector *)(lanes1 + PBOOST_LANES + part);                                  \
+                c1 += *(vector *)(lanes1 + 2 * PBOOST_LANES + part);                              \
+            }                                                                                     \
+            *(vector *)(lanes0 + part) = a0;                                                      \
+            *(vector *)(lanes0 + PBOOST_LANES + part) = b0;                                       \
+            *(vector *)(lanes0 + 2 * PBOOST_LANES + part) = c0;                                   \
+            *(vector *)(lanes1 + part) = a1;                                                      \
+            *(vector *)(lanes1 + PBOOST_LANES + part) = b1;                                       \
+            *(vector *)(lanes1 + 2 * PBOOST_LANES + part) = c1;                                   \
         }                                                                                         \
     }
 PBOOST_ADD_COLUMNS(pboost_add_by_2, pboost_two)
 PBOOST_ADD_COLUMNS(pboost_add_by_4, pboost_four)
 PBOOST_ADD_COLUMNS(pboost_add_by_8, pboost_eight)
 #else
+PBOOST_INLINE double pboost_add_lanes(const double *s)
+{
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
 PBOOST_INLINE void pboost_add_by_2(
     const double *x0, const double *x1, const double *w, const double *wz, ptrdiff_t n,
-    double *lanes0, double *lanes1)
+    int is_first, double *lanes0, double *lanes1)
 {
     for (int which = 0; which < 2; which++) {
         const double *x = which ? x1 : x0;
@@ -78,7 +93,10 @@ PBOOST_INLINE void pboost_add_by_2(
                 s[2][q] += wz[i + q] * x[i + q];
             }
         for (int k = 0; k < 3; k++)
-            for (int q = 0; q < PBOOST_LANES; q++) lanes[PBOOST_LANES * k + q] += s[k][q];
+            for (int q = 0; q < PBOOST_LANES; q++) {
+                double *lane = lanes + PBOOST_LANES * k + q;
+                *lane = is_first ? s[k][q] : *lane + s[k][q];
+            }
     }
 }
 #endif
@@ -96,27 +114,30 @@ PBOOST_INLINE void pboost_add_all(pboost_leaf *leaf, ptrdiff_t start, ptrdiff_t 
         double *lanes1 = last ? unused : lanes0 + 3 * PBOOST_LANES;
 #if defined(__GNUC__) || defined(__clang__)
         if (level == 2)
-            pboost_add_by_8(x0, x1, w, wz, n, lanes0, lanes1);
+            pboost_add_by_8(x0, x1, w, wz, n, start == 0, lanes0, lanes1);
         else if (level == 1)
-            pboost_add_by_4(x0, x1, w, wz, n, lanes0, lanes1);
+            pboost_add_by_4(x0, x1, w, wz, n, start == 0, lanes0, lanes1);
         else
 #endif
-            pboost_add_by_2(x0, x1, w, wz, n, lanes0, lanes1);
+            pboost_add_by_2(x0, x1, w, wz, n, start == 0, lanes0, lanes1);
     }
 }
 
-/* Lanes of sums of w, w z and w0 loss, and of the least margin. */
+/* Lanes of sums of w, w z and w0 loss, and of the least and the largest margin. */
 typedef struct {
-    double w[PBOOST_LANES], wz[PBOOST_LANES], loss[PBOOST_LANES], least[PBOOST_LANES];
+    double w[PBOOST_LANES], wz[PBOOST_LANES], loss[PBOOST_LANES];
+    double least[PBOOST_LANES], most[PBOOST_LANES];
 } pboost_totals;
 
-/* f + b + a x, or f + b without a column, of rows `start` to `start + n`; margins u. */
-PBOOST_INLINE void pboost_move(
+/* f + b + a x, or f + b without a column, of rows `start` to `start + n`; margins u. Returns whether
+   all are near 0. */
+PBOOST_INLINE int pboost_move(
     const pboost_leaf *leaf, const double *restrict f, double *restrict tried,
     const double *restrict x, double b, double a, ptrdiff_t start, ptrdiff_t n,
     double *restrict u)
 {
     const double *restrict y = leaf->y + start;
+    int64_t far = 0;
     if (x)
         for (ptrdiff_t i = 0; i < n; i++) {
             const double moved = f[start + i] + (b + a * x[start + i]);
@@ -129,6 +150,8 @@ PBOOST_INLINE void pboost_move(
             tried[start + i] = moved;
             u[i] = y[i] * moved;
         }
+    for (ptrdiff_t i = 0; i < n; i++) far |= fabs(u[i]) <= PBOOST_NEAR ? 0 : 1;
+    return !far;
 }
 
 /* w and w z of a block, and their sums. */
@@ -144,13 +167,17 @@ PBOOST_INLINE void pboost_weigh(
         w[i] = wr * excess[i];
         wz[i] = wr * y[i];
     }
-    pboost_totals block = {{0.0}, {0.0}, {0.0}, {0.0}};
-    for (int q = 0; q < PBOOST_LANES; q++) block.least[q] = total->least[q];
+    pboost_totals block = {{0.0}, {0.0}, {0.0}, {0.0}, {0.0}};
+    for (int q = 0; q < PBOOST_LANES; q++) {
+        block.least[q] = total->least[q];
+        block.most[q] = total->most[q];
+    }
     for (ptrdiff_t i = 0; i < n; i += PBOOST_LANES)
         for (int q = 0; q < PBOOST_LANES; q++) {
             block.w[q] += w[i + q];
             block.wz[q] += wz[i + q];
             block.least[q] = u[i + q] < block.least[q] ? u[i + q] : block.least[q];
+            block.most[q] = u[i + q] > block.most[q] ? u[i + q] : block.most[q];
         }
     if (wants_loss)
         for (ptrdiff_t i = 0; i < n; i += PBOOST_LANES)
@@ -160,6 +187,7 @@ PBOOST_INLINE void pboost_weigh(
         total->wz[q] += block.wz[q];
         total->loss[q] += block.loss[q];
         total->least[q] = block.least[q];
+        total->most[q] = block.most[q];
     }
 }
 
@@ -169,18 +197,23 @@ PBOOST_INLINE void pboost_step_body(
     pboost_scale scale, int wants_loss, int wants_sums, int level)
 {
     double u[PBOOST_ROWS], r[PBOOST_ROWS], excess[PBOOST_ROWS], loss[PBOOST_ROWS];
-    pboost_totals total = {{0.0}, {0.0}, {0.0}, {0.0}};
-    for (int q = 0; q < PBOOST_LANES; q++) total.least[q] = INFINITY;
-    if (wants_sums)
-        memset(leaf->lanes, 0, (size_t)leaf->n_columns * 3 * PBOOST_LANES * sizeof(double));
+    pboost_totals total = {{0.0}, {0.0}, {0.0}, {0.0}, {0.0}};
+    for (int q = 0; q < PBOOST_LANES; q++) {
+        total.least[q] = INFINITY;
+        total.most[q] = -INFINITY;
+    }
     for (ptrdiff_t start = 0; start < leaf->rows; start += PBOOST_ROWS) {
         const ptrdiff_t left = leaf->rows - start;
         const ptrdiff_t n = left < PBOOST_ROWS ? left : PBOOST_ROWS;
-        pboost_move(leaf, f, tried, x, b, a, start, n, u);
-        if (wants_loss)
-            pboost_probit_body(u, n, scale, 1, r, excess, loss);
+        const int is_near = pboost_move(leaf, f, tried, x, b, a, start, n, u) && scale.origin == 0.0;
+        if (is_near && wants_loss)
+            pboost_probit_body(u, n, scale, 1, 1, r, excess, loss);
+        else if (is_near)
+            pboost_probit_body(u, n, scale, 1, 0, r, excess, loss);
+        else if (wants_loss)
+            pboost_probit_body(u, n, scale, 0, 1, r, excess, loss);
         else
-            pboost_probit_body(u, n, scale, 0, r, excess, loss);
+            pboost_probit_body(u, n, scale, 0, 0, r, excess, loss);
         pboost_weigh(leaf, start, n, wants_loss, u, r, excess, loss, &total);
         if (wants_sums) pboost_add_all(leaf, start, n, level);
     }
@@ -188,8 +221,78 @@ PBOOST_INLINE void pboost_step_body(
     leaf->sum_wz = pboost_add_lanes(total.wz);
     leaf->loss = pboost_add_lanes(total.loss);
     leaf->least = total.least[0];
-    for (int q = 1; q < PBOOST_LANES; q++)
+    leaf->most = total.most[0];
+    for (int q = 1; q < PBOOST_LANES; q++) {
         leaf->least = total.least[q] < leaf->least ? total.least[q] : leaf->least;
+        leaf->most = total.most[q] > leaf->most ? total.most[q] : leaf->most;
+    }
+}
+
+/* The column of largest gain, by its place in the list, where no moment is cancelled and no gain is
+   equal but for rounding; else -1. Without branches, which could not be foretold. */
+static inline int32_t pboost_clear_best(
+    const pboost_leaf *leaf, double cancelled, double no_variance, double tie, double *slope,
+    double *mean, double *gain)
+{
+    const double sum_w = leaf->sum_w, sum_wz = leaf->sum_wz, least = no_variance * sum_w;
+    double most = 0.0, before = 0.0, best_slope = 0.0, best_mean = 0.0;
+    int32_t best = -1;
+    int unclear = 0;
+    for (int32_t c = 0; c < leaf->n_columns; c++) {
+        const double *lanes = leaf->lanes + 3 * PBOOST_LANES * (ptrdiff_t)c;
+        const double sum_wx = pboost_add_lanes(lanes), middle = sum_wx / sum_w;
+        const double sum_wxx = pboost_add_lanes(lanes + PBOOST_LANES);
+        const double m0 = sum_wxx - middle * sum_wx;
+        const double m1 = pboost_add_lanes(lanes + 2 * PBOOST_LANES) - middle * sum_wz;
+        const double a = m1 / m0, found = m1 * a;
+        const int is_more = found > most;
+        unclear |= !(m0 > cancelled * sum_wxx) | !(m0 > least);
+        before = is_more ? most : before;
+        most = is_more ? found : most;
+        best_slope = is_more ? a : best_slope;
+        best_mean = is_more ? middle : best_mean;
+        best = is_more ? c : best;
+    }
+    *slope = best_slope;
+    *mean = best_mean;
+    *gain = most;
+    return unclear || !(most > before * (1.0 + tie)) ? -1 : best;
+}
+
+/* Of a column: its ends in the rows of Y = 1 and in those of Y = -1, and the sum of w0 x x. */
+typedef struct {
+    double low[2], high[2], square;
+} pboost_ends;
+
+static void pboost_find_ends(const pboost_leaf *leaf, const double *restrict x, pboost_ends *ends)
+{
+    const double *restrict y = leaf->y, *restrict w0 = leaf->w0;
+    double low[2][PBOOST_LANES], high[2][PBOOST_LANES], square[PBOOST_LANES] = {0.0};
+    for (int q = 0; q < PBOOST_LANES; q++) {
+        low[0][q] = low[1][q] = INFINITY;
+        high[0][q] = high[1][q] = -INFINITY;
+    }
+    for (ptrdiff_t i = 0; i < leaf->rows; i += PBOOST_LANES)
+        for (int q = 0; q < PBOOST_LANES; q++) {
+            const double v = x[i + q];
+            const int is_own = y[i + q] > 0.0;
+            const double own_low = is_own ? v : INFINITY, own_high = is_own ? v : -INFINITY;
+            const double low_1 = is_own ? INFINITY : v, high_1 = is_own ? -INFINITY : v;
+            low[0][q] = own_low < low[0][q] ? own_low : low[0][q];
+            low[1][q] = low_1 < low[1][q] ? low_1 : low[1][q];
+            high[0][q] = own_high > high[0][q] ? own_high : high[0][q];
+            high[1][q] = high_1 > high[1][q] ? high_1 : high[1][q];
+            square[q] += w0[i + q] * (v * v);
+        }
+    ends->square = pboost_add_lanes(square);
+    for (int k = 0; k < 2; k++) {
+        ends->low[k] = low[k][0];
+        ends->high[k] = high[k][0];
+        for (int q = 1; q < PBOOST_LANES; q++) {
+            ends->low[k] = low[k][q] < ends->low[k] ? low[k][q] : ends->low[k];
+            ends->high[k] = high[k][q] > ends->high[k] ? high[k][q] : ends->high[k];
+        }
+    }
 }
 
 #define PBOOST_STEP_ARGS                                                                          \

@@ -1,0 +1,143 @@
+# The best line of a step of ProbitBoost, and bounds of what a full step lowers the risk by.
+from libc.math cimport fabs
+
+from pboost._core._probit_leaf cimport Ends, Leaf, Sums
+from pboost._core.types cimport int32_t
+
+cdef extern from "probit_step.h" nogil:
+    """
+    /* A later column is better only by more than rounding: equal columns tie. */
+    #define PBOOST_TIE 1e-12
+    /* Share of the second moment below which a variance is summed about the mean. */
+    #define PBOOST_CANCELLED 1e-4
+    /* A variance, columns being at most 1, that is only rounding. */
+    #define PBOOST_NO_VARIANCE 1e-30
+    /* Above the size of the third derivative of -ln Phi, which is 0.29572 at most, at 1.0024. */
+    #define PBOOST_THIRD 0.296
+    /* Above what the logarithm of its second one falls by per unit of u, beyond max(u, 0). */
+    #define PBOOST_STEEPEST 0.35
+    /* Rounding, at most, as a share of risks, of steps and of the bounds of what these change. */
+    #define PBOOST_ROUNDING 1e-14
+    #define PBOOST_OF_STEPS 1e-12
+    #define PBOOST_OF_BOUNDS 1e-6
+    """
+    const double TIE "PBOOST_TIE"
+    const double CANCELLED "PBOOST_CANCELLED"
+    const double NO_VARIANCE "PBOOST_NO_VARIANCE"
+    const double THIRD "PBOOST_THIRD"
+    const double STEEPEST "PBOOST_STEEPEST"
+    const double ROUNDING "PBOOST_ROUNDING"
+    const double OF_STEPS "PBOOST_OF_STEPS"
+    const double OF_BOUNDS "PBOOST_OF_BOUNDS"
+    double pboost_add_lanes(const double* lanes)
+    int32_t clear_best "pboost_clear_best"(
+        const Sums* leaf, double cancelled, double no_variance, double tie, double* slope,
+        double* mean, double* gain)
+
+cdef struct Line:
+    Py_ssize_t j  # column; -1: none
+    Py_ssize_t place  # in the list of columns that vary
+    double intercept
+    double slope
+    double gain  # sum of w z s, s the line: that of w s s
+
+cdef struct Fall:
+    double least  # what the risk falls by, at least
+    double most
+
+
+cdef inline void about_mean(
+    const Leaf* leaf, Py_ssize_t j, double* mean, double* moment,
+) noexcept nogil:
+    """moment = sums of w e e and w z e, e the distances from the weighted mean."""
+    cdef const Sums* sums = &leaf.sums
+    cdef const double* x = sums.x + j * sums.room
+    cdef double rest = 0.0, e, z = sums.sum_wz / sums.sum_w
+    cdef Py_ssize_t i
+    for i in range(leaf.m):
+        rest += sums.w[i] * (x[i] - mean[0])
+    mean[0] += rest / sums.sum_w
+    moment[0] = moment[1] = 0.0
+    for i in range(leaf.m):
+        e = x[i] - mean[0]
+        moment[0] += sums.w[i] * e * e
+        moment[1] += (sums.wz[i] - sums.w[i] * z) * e
+
+
+cdef inline Line best_line(const Leaf* leaf) noexcept nogil:
+    """The line of least weighted squared error, the constant where no column varies."""
+    cdef const Sums* sums = &leaf.sums
+    cdef Line best
+    cdef double[2] moment
+    cdef const double* lanes
+    cdef double mean, sum_wx, gain, most = 0.0
+    cdef int32_t c
+    best.j, best.place, best.slope, best.intercept = -1, 0, 0.0, sums.sum_wz / sums.sum_w
+    best.gain = best.intercept * sums.sum_wz
+    c = clear_best(sums, CANCELLED, NO_VARIANCE, TIE, &best.slope, &mean, &most)
+    if c >= 0:
+        best.j, best.place = sums.column[c], c
+        best.intercept -= best.slope * mean
+        best.gain += most
+        return best
+    best.slope = most = 0.0
+    for c in range(sums.n_columns):
+        lanes = sums.lanes + 24 * <Py_ssize_t>c
+        sum_wx = pboost_add_lanes(lanes)
+        mean = sum_wx / sums.sum_w
+        moment[0] = pboost_add_lanes(lanes + 8) - mean * sum_wx
+        moment[1] = pboost_add_lanes(lanes + 16) - mean * sums.sum_wz
+        if not moment[0] > CANCELLED * pboost_add_lanes(lanes + 8):
+            about_mean(leaf, sums.column[c], &mean, moment)
+        if not moment[0] > NO_VARIANCE * sums.sum_w:
+            continue
+        gain = moment[1] * (moment[1] / moment[0])
+        if best.j < 0 or gain > most * (1.0 + TIE):
+            most = gain
+            best.j, best.place, best.slope = sums.column[c], c, moment[1] / moment[0]
+            best.intercept = sums.sum_wz / sums.sum_w - best.slope * mean
+    best.gain += most
+    return best
+
+
+cdef inline Fall fall_of(const Leaf* leaf, const Line* line, double risk) noexcept nogil:
+    """Bounds of what a full step lowers a risk of this size by, before it is taken.
+
+    By Taylor's formula it is gain / 2, and more by rows whose margins rise, less by those that go
+    down; see the theory page of ProbitBoost. The columns are centred by the weights w0.
+    """
+    cdef Fall fall
+    cdef const Ends* ends
+    cdef double b = line.intercept, a = line.slope, square = b * b * leaf.mass, gain = line.gain
+    cdef double down = fabs(b), up = down, top = max(leaf.sums.most, 0.0), less, more, q, error
+    if line.j >= 0:
+        ends = &leaf.ends[line.j]
+        square += a * a * ends.square
+        # y s is between -down and up.
+        if a > 0.0:
+            down = max(-(b + a * ends.low[0]), b + a * ends.high[1], 0.0)
+            up = max(b + a * ends.high[0], -(b + a * ends.low[1]), 0.0)
+        else:
+            down = max(-(b + a * ends.high[0]), b + a * ends.low[1], 0.0)
+            up = max(b + a * ends.low[0], -(b + a * ends.high[1]), 0.0)
+    less, more = THIRD / 6.0 * down * square, THIRD / 6.0 * up * square
+    q = down * (top + STEEPEST)
+    if q < 1.75:
+        # Above (exp(q) - 1 - q) / q**2 - 1/2, whose power series begins with q/6, is > 0, and is
+        # 1.75 (1/6 + 0.0618 * 1.75) at the end.
+        less = min(less, gain * q * (1.0 / 6 + 0.062 * q))
+    more = min(more, gain * min(0.5, up * (top + up + STEEPEST) / 6.0))
+    error = OF_BOUNDS * gain + ROUNDING * risk + OF_STEPS * (b * b + a * a) * leaf.mass
+    fall.least, fall.most = 0.5 * gain - less - error, 0.5 * gain + more + error
+    return fall
+
+
+cdef inline double fall_after(const Leaf* leaf, const Line* line, double risk) noexcept nogil:
+    """A lower bound, again, at the end of a full step: the slope there, as the risk is convex."""
+    cdef const double* lanes = leaf.sums.lanes + 24 * line.place
+    cdef double slope = line.intercept * leaf.sums.sum_wz
+    if line.j >= 0:
+        slope += line.slope * pboost_add_lanes(lanes + 16)
+    # No r is above 1 - u for u < 0, or above 1.
+    return slope - ROUNDING * risk - OF_STEPS * leaf.mass * (
+        (fabs(line.intercept) + fabs(line.slope)) * (1.0 + max(-leaf.sums.least, 0.0)))
