@@ -108,8 +108,8 @@ def fit_stagewise(
         Weights >= 0 of the rows.
     validation : tuple or float, optional
         Rows by whose mean loss the number of trees is chosen: ``(X, y)``, ``(X, y,
-        sample_weight)``, or a share in (0, 0.5] of the rows, drawn with `rng` and not trained on.
-        The model has at least one tree.
+        sample_weight)``, or a share in (0, 0.5] of the rows (of each label), drawn with `rng` and
+        not trained on. The model has at least one tree.
     patience : int, optional
         With `validation`: fitting ends after so many trees without improvement; default 50.
     rng : None, int or numpy.random.Generator

@@ -20,7 +20,7 @@ from pboost.checks import (
 from pboost.graph import FloatArray
 from pboost.losses import Loss
 from pboost.matching import is_second, match_names
-from pboost.stopping import PATIENCE
+from pboost.stopping import PATIENCE, hold_out
 from pboost.tree import Tree
 
 
@@ -63,15 +63,16 @@ class LossWatch:
             self._take(validation, problem)
         else:
             kind = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
-            self._hold_out(kind, generator)
+            self._hold_out(kind, problem, generator)
         self.settings = {"validation": kind, "patience": self.patience}
 
-    def _hold_out(self, share: float, generator: np.random.Generator) -> None:
+    def _hold_out(self, share: float, problem: CartProblem, generator: np.random.Generator) -> None:
         rows = np.flatnonzero(self.weight > 0)
-        size = max(1, round(share * len(rows)))
-        if size == len(rows):
-            raise ValueError("validation: expected two rows of positive weight or more")
-        self._rows = np.sort(generator.choice(rows, size, replace=False))
+        if problem.labels is None:
+            classes = [rows]
+        else:
+            classes = [rows[problem.label[rows] == k] for k in range(len(problem.labels))]
+        self._rows = hold_out(classes, share, generator)
         self._weight = self.weight[self._rows]
         self.weight = self.weight.copy()
         self.weight[self._rows] = 0.0

@@ -7,7 +7,7 @@ the rows that arrive at it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -112,12 +112,8 @@ class EarlyStopping:
         labels, second = as_labels(y, n)
         given = as_weights(self.sample_weight, n)
         weight = np.ones(n) if given is None else given
-        drawn = np.sort(
-            np.concatenate(
-                [_draw(np.flatnonzero((second == k) & (weight > 0)), share, generator)
-                 for k in (False, True)]
-            )
-        )  # fmt: skip
+        classes = [np.flatnonzero((second == k) & (weight > 0)) for k in (False, True)]
+        drawn = hold_out(classes, share, generator)
         values = X.source[X.rows[drawn]] if is_sorted else features.values[drawn]  # type: ignore[union-attr]
         # Names are of no use: the columns are those of training.
         self._rows = values, labels[second[drawn].astype(np.intp)], weight[drawn]
@@ -278,6 +274,13 @@ def values_read(data: TrainingData, features: Features) -> Value:
         return lambda number, rows: inputs.value(number, features.values, rows.astype(np.int32))
     values = features.values if inputs is None else inputs.values(features.values)
     return lambda number, rows: values[rows, number]
+
+
+def hold_out(
+    classes: Sequence[NDArray[np.intp]], share: float, generator: np.random.Generator
+) -> NDArray[np.intp]:
+    """Return a random part of the rows of every class, in ascending order."""
+    return np.sort(np.concatenate([_draw(rows, share, generator) for rows in classes]))
 
 
 def _draw(rows: NDArray[np.intp], share: float, generator: np.random.Generator) -> NDArray[np.intp]:

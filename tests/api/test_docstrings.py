@@ -114,7 +114,7 @@ def test_every_public_name_is_in_the_reference():
     assert {*pboost.__all__, *SUBMODULE_NAMES} - listed == {"__version__"}
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.rst")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
 def test_lines_under_titles_are_as_long_as_they(page):
     """What is not may be the mark of a merge, in the midst of a text."""
     lines = page.read_text(encoding="utf-8").splitlines()

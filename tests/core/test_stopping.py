@@ -248,6 +248,19 @@ def test_what_cannot_be_validated():
         pb.fit_adaboost([[0.0], [1.0], [2.0]], [0, 1, 1], rounds=3, validation=0.2)
 
 
+def test_rows_of_every_class_are_held_out_of_stagewise_models():
+    X, y = np.arange(40.0)[:, None], np.repeat([0, 1], [38, 2])
+    for seed in range(20):
+        model = pb.fit_stagewise(X, y, loss="logistic", steps=2, validation=0.1, rng=seed)
+        assert (
+            model.trees[0].n_rows[0] == 35
+        )  # four of one class and one of the other are not there
+        low, high = pb.decision_function(model, X[[0, -1]])
+        assert low < high
+    with pytest.raises(ValueError, match="at least two rows of each class"):
+        pb.fit_stagewise(X, np.arange(40) == 0, loss="logistic", steps=2, validation=0.1)
+
+
 @each_builder
 def test_prefix(fit):
     X, y, _ = noisy(1, n=90)
