@@ -184,17 +184,6 @@ class CartData:
             self.weight_exponent, self.scale, self.order.copy(),
         )  # fmt: skip
 
-    def reweighted(self, weights: FloatArray) -> CartData:
-        """Return the data with weights > 0 of the same `rows`."""
-        at, n = self.rows, len(self.rows)
-        if self.exact:
-            weights = weights.take(at)
-        weight, exponent = _scaled(weights, n)
-        fixed, scale = _fixed(weight)
-        return CartData(
-            self.problem, at, weight, fixed, self.label, self.y, exponent, scale, self.order
-        )
-
 
 def cart_problem(
     X: Any,

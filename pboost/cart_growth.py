@@ -10,6 +10,7 @@ import numpy as np
 
 from pboost import threads
 from pboost._core import cart
+from pboost._core.reweight import scale_weights
 from pboost.cart_data import CartData
 from pboost.cart_model import (
     CHILD,
@@ -24,7 +25,7 @@ from pboost.cart_model import (
     tree_columns,
 )
 from pboost.columns import BinnedColumns
-from pboost.graph import IntArray
+from pboost.graph import FloatArray, IntArray
 from pboost.tree import Tree
 from pboost.tree_arrays import LEAF
 from pboost.weak_learners import CRITERIA
@@ -89,6 +90,7 @@ class CartArrays:
         if isinstance(columns, BinnedColumns):
             self.codes, self.n_bins, self.rows = columns.codes, columns.n_bins, data.rows.copy()
         self.weight, self.fixed, self.label, self.y = data.weight, data.fixed, data.label, data.y
+        self.exponent, self.scale = data.weight_exponent, data.scale
         n_moments = len(data.weight) if squares else 0
         self.moment = np.zeros((n_moments, 2), dtype=np.int64)
         self.moment[:, 0] = data.fixed[:n_moments]
@@ -113,24 +115,21 @@ class CartArrays:
             limits.min_split, limits.features, criterion, j, limits.depth, data.exact,
             limits.best_first, squares, key,
         )  # fmt: skip
-        self._begin()
-
-    def _begin(self) -> None:
-        self.scale = self.data.scale
-        self.counter.fill(0)
-        self.counter[NODES] = self.counter[LEAVES] = 1
-        self.node_int[0] = 0, len(self.data.rows), 0, 0, LEAF, 0, 0, LEAF, 0, 0
         cart.begin_root(self)
 
-    def restart(self, data: CartData) -> None:
-        """Begin a tree of the same classification with other weights of its rows."""
-        self.data = data
-        self.weight, self.fixed = data.weight, data.fixed
+    def restart(self, weights: FloatArray, order: IntArray) -> None:
+        """Begin a tree of the same classification with other weights > 0 of its rows.
+
+        `order` has the sorted orders as they were at first.
+        """
+        data = self.data
+        rows = data.rows if data.exact else None
+        self.exponent, self.scale = scale_weights(weights, rows, self.weight, self.fixed)
         if data.exact:
-            np.copyto(self.order, data.order)
+            np.copyto(self.order, order)
         else:
             np.copyto(self.rows, data.rows)
-        self._begin()
+        cart.begin_root(self)
 
     def newest(self) -> CartStep:
         """Return the record of the node split last."""
@@ -166,7 +165,7 @@ class CartArrays:
             for side in (LOW, HIGH):
                 nodes[:, side] = data.rows.take(nodes[:, side])
         mass, real = self.node_mass.take(place, axis=0), self.node_real.take(place, axis=0)
-        return Grown(nodes, children, mass, real, data.scale, data.weight_exponent)
+        return Grown(nodes, children, mass, real, self.scale, self.exponent)
 
 
 def grow_cart(arrays: CartArrays, workers: threads.Workers, callback: Callback | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -12,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import probit_tree as kernel
+from pboost._core.probit import losses
 from pboost._core.probit_boost import boost_leaves
+from pboost._core.probit_round import margins, mean_losses
 from pboost.cart_data import CartProblem
 from pboost.cart_growth import CELLS_PER_CALL, NODES, CartArrays, CartLimits, grow_cart
 from pboost.cart_model import Grown
@@ -112,7 +113,7 @@ class ProbitGrower:
     def grow(self, weights: FloatArray) -> GrownProbit:
         """Return the tree for weights (n,) that are positive where those of the start were."""
         arrays, limits = self.arrays, self.leaves
-        arrays.restart(self.data.reweighted(weights))
+        arrays.restart(weights, self.data.order)
         self.stop_reason = grow_cart(arrays, self.workers, None)
         n = int(arrays.counter[NODES])
         if limits.complexity > 0:
@@ -133,7 +134,7 @@ class ProbitGrower:
     def _fit_leaves(self, starts: IntArray, weights: FloatArray) -> tuple[FloatArray, IntArray]:
         limits, leaves = self.leaves, len(starts) - 1
         k = 1 if self.n_classes == 2 else self.n_classes
-        coefficient = np.zeros((leaves, k, 1 + self.X.shape[1]))
+        coefficient = np.empty((leaves, k, 1 + self.X.shape[1]))
         taken = np.empty((leaves, k), dtype=np.int32)
 
         def fit(first: int, last: int) -> None:
@@ -151,7 +152,7 @@ class ProbitGrower:
             except BaseException:
                 self.stop[0] = 1  # Ctrl-C is for the main thread only; the others end with it
                 raise
-        _set_constants(coefficient, taken, starts)
+        kernel.set_constants(coefficient, taken, starts, constant_score)
         return coefficient, taken
 
     def values(self, tree: GrownProbit) -> FloatArray:
@@ -171,26 +172,18 @@ class ProbitGrower:
         self.workers.run(work, n)
         return out
 
-
-def _set_constants(coefficient: FloatArray, taken: IntArray, starts: IntArray) -> None:
-    """Set the values of classes of which a leaf has all rows, or none."""
-    leaf, model = (taken < 0).nonzero()
-    if len(leaf):
-        sizes = (starts[1:] - starts[:-1])[leaf].tolist()
-        size = np.array([constant_score(rows) for rows in sizes])
-        size[taken[leaf, model] != ONE_CLASS] *= -1.0
-        coefficient[leaf, model, 0] = size
+    def risk(self, tree: GrownProbit, values: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the weighted mean loss (leaves, K) of the values of the newest tree."""
+        n, k = values.shape
+        loss, work = np.empty(n * k), np.empty((2, n))
+        margins(values, tree.rows, self.label, loss)
+        losses(loss, loss)
+        risk = np.empty((len(tree.starts) - 1, k))
+        mean_losses(loss, tree.rows, tree.starts, weights, work, risk)
+        return risk
 
 
 @lru_cache(maxsize=4096)
 def constant_score(rows: int) -> float:
     """Return Phi^-1((n + 1/2) / (n + 1)), the value in a leaf of n rows of one class."""
     return -NormalDist().inv_cdf(0.5 / (rows + 1))
-
-
-def joined(trees: Sequence[GrownProbit]) -> tuple[FloatArray, IntArray]:
-    """Return the coefficients and the steps of the leaves of all trees."""
-    return (
-        np.concatenate([tree.coefficient for tree in trees]),
-        np.concatenate([tree.taken for tree in trees]),
-    )

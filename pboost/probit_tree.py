@@ -16,9 +16,8 @@ from pboost.checks import as_features, check_integer, check_number
 from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.graph import FloatArray
 from pboost.interpretation import column_spread
-from pboost.probit_growth import GrownProbit, ProbitGrower, ProbitLimits
+from pboost.probit_growth import ProbitGrower, ProbitLimits
 from pboost.probit_tree_model import ProbitTree
-from pboost.probit_values import log_probability
 from pboost.threads import Workers, resolve_threads
 from pboost.tree import Tree
 
@@ -130,7 +129,7 @@ def fit_probit_tree(
             task.problem, task.X, task.weights, task.limits, task.leaves, workers
         )  # fmt: skip
         grown = grower.grow(task.weights)
-        values = grower.values(grown)
+        risk = grower.risk(grown, grower.values(grown), task.weights)
     check_coefficients(grown.coefficient)
     problem = task.problem
     _, columns = tree_columns(problem, [grown.partition], task.limits.criterion)
@@ -138,7 +137,6 @@ def fit_probit_tree(
         **columns, labels=problem.labels, n_features=problem.n_features,
         feature_names=problem.names, settings=task.settings, stop_reason=grower.stop_reason,
     )  # fmt: skip
-    risk = leaf_risk(grown, values, problem.label, task.weights)
     return ProbitTree(
         partition, grown.coefficient, grown.taken, risk, column_spread(task.X, task.weights)
     )
@@ -201,24 +199,3 @@ def check_coefficients(coefficient: FloatArray) -> None:
         raise ValueError(
             f"X: column {column} spreads too little: its slope is beyond the largest number"
         )
-
-
-def leaf_risk(
-    tree: GrownProbit, values: FloatArray, label: NDArray[np.int32], weights: FloatArray
-) -> FloatArray:
-    """Return the weighted mean loss (leaves, K) on the rows of each leaf, of values there."""
-    return risk_of_groups(values, label[tree.rows], weights[tree.rows], tree.starts)
-
-
-def risk_of_groups(
-    values: FloatArray, y: NDArray[np.int32], weight: FloatArray, starts: NDArray[np.int32]
-) -> FloatArray:
-    """Return the weighted mean loss (groups, K) of values (n, K) for classes y, group by group."""
-    k, sizes = values.shape[1], starts[1:] - starts[:-1]
-    is_own = y[:, None] == (1 if k == 1 else np.arange(k))
-    loss = -log_probability(np.where(is_own, values, -values))
-    first = starts[:-1]
-    weight = weight / np.repeat(np.maximum.reduceat(weight, first), sizes)
-    total = np.add.reduceat(loss * weight[:, None], first)
-    risk: FloatArray = total / np.add.reduceat(weight, first)[:, None]
-    return risk

@@ -5,35 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core import probit_round as kernel
 from pboost._core.votes import half_log_odds
 from pboost.cart_data import CartProblem
 from pboost.graph import FloatArray, IntArray
 from pboost.grow import NO_VOTE
-from pboost.multiclass import LEAST_WEIGHT
 from pboost.probit_growth import GrownProbit, ProbitGrower
-from pboost.probit_tree import ProbitProblem, risk_of_groups
-from pboost.probit_values import chosen, without
+from pboost.probit_tree import ProbitProblem
+from pboost.probit_values import LEAST
 from pboost.sbpmt_model import chance
 from pboost.threads import Workers
-
-
-class Fitted(NamedTuple):
-    """A tree, and values (n, K), classes and weights of its rows, leaf after leaf.
-
-    The rows are those of the newest tree of a grower.
-    """
-
-    tree: GrownProbit
-    rows: IntArray
-    values: FloatArray
-    y: IntArray
-    weight: FloatArray
-    starts: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,70 +77,67 @@ def boost(
     """
     label, labels = task.problem.label, task.problem.labels
     assert labels is not None
-    rows, j = np.flatnonzero(bag), len(labels)
-    class_rows = np.bincount(label[rows], minlength=j)
-    fitted: list[Fitted] = []
+    rows, j = np.flatnonzero(bag).astype(np.int32), len(labels)
+    class_rows = np.bincount(label.take(rows), minlength=j)
+    trees: list[GrownProbit] = []
+    risk: list[FloatArray] = []
     alpha: list[float] = []
     errors: list[float] = []
-    least = np.where(bag > 0, LEAST_WEIGHT, 0.0)
-    w = bag / bag.max()
+    w, wrong, work = bag / bag.max(), np.empty(len(rows), dtype=np.int32), np.empty(len(rows))
     with Workers(1) as workers:
         growers = [
             ProbitGrower(problem, task.X, bag, task.limits, task.leaves, workers, stop=stop)
             for problem in problems
         ]
+        beside = SideBySide(len(bag), rows, class_rows)
         for round_ in range(rounds):
-            w /= w.take(rows).sum()  # which rows of weight 0 do not change, not even by rounding
+            kernel.normalise(w, rows, work)
             grown = [_grow(grower, w, stop) for grower in growers]
             if len(grown) == 1:
-                order: NDArray[Any] = grown[0].rows
-                values = grown[0].values
+                order, values = grown[0][0].rows, grown[0][1]
             else:
-                order, values = rows, _side_by_side(grown, rows, class_rows == 0)
-            wrong = order[chosen(values) != label.take(order)]
-            errors.append(float(w.take(wrong).sum()))
-            vote, is_last = _vote(errors[-1], j, step, alpha)
-            if is_last and errors[-1] > 0 and round_ > 0:
+                order, values = rows, beside.values(grown)
+            n_wrong, error = kernel.mistakes(values, order, label, w, wrong, work)
+            errors.append(error)
+            vote, is_last = _vote(error, j, step, alpha)
+            if is_last and error > 0 and round_ > 0:
                 break
-            fitted += grown
+            for grower, (tree, at) in zip(growers, grown, strict=True):
+                trees.append(tree)
+                risk.append(grower.risk(tree, at, w))
             alpha.append(vote)
             if is_last:
                 break
-            w[wrong] *= math.exp(vote)
-            w /= w.max()
-            np.maximum(w, least, out=w)
-    trees = [one.tree for one in fitted]
-    return Member(trees, alpha, errors, _risk(fitted), np.flatnonzero(bag == 0), class_rows)
+            kernel.raise_weights(w, rows, wrong, n_wrong, math.exp(vote))
+    out = np.flatnonzero(bag == 0)
+    return Member(trees, alpha, errors, np.concatenate(risk), out, class_rows)
 
 
-def _grow(grower: ProbitGrower, w: FloatArray, stop: IntArray) -> Fitted:
-    """Return the tree for these weights."""
+def _grow(
+    grower: ProbitGrower, w: FloatArray, stop: IntArray
+) -> tuple[GrownProbit, FloatArray]:
+    """Return the tree for these weights, and its values (n, K) at its rows."""
     if stop[0]:
         raise InterruptedError
     tree = grower.grow(w)
-    rows = tree.rows
-    y, weight = grower.label.take(rows), w.take(rows)
-    return Fitted(tree, rows, grower.values(tree), y, weight, tree.starts.copy())
+    return tree, grower.values(tree)
 
 
-def _side_by_side(grown: Sequence[Fitted], rows: NDArray[np.intp], lost: Any) -> FloatArray:
-    """Return the values (n, J) of the trees of all classes at rows, those of lost ones least."""
-    values = np.empty((int(rows[-1]) + 1, len(grown)))
-    for k, one in enumerate(grown):
-        values[one.rows, k] = one.values[:, 0]
-    return without(values[rows], lost)
+class SideBySide:
+    """The values of the trees of all classes at listed rows of X, those of lost classes least."""
 
+    def __init__(self, n: int, rows: IntArray, class_rows: NDArray[np.intp]) -> None:
+        self.place = np.empty(n, dtype=np.int32)
+        self.place[rows] = np.arange(len(rows), dtype=np.int32)
+        self.found = class_rows.nonzero()[0].tolist()
+        self.out = np.full((len(rows), len(class_rows)), LEAST)
 
-def _risk(fitted: Sequence[Fitted]) -> FloatArray:
-    """Return the weighted mean loss (leaves, K) of the leaves of several trees."""
-    ends = np.cumsum([0, *(len(one.y) for one in fitted)])
-    starts = [one.starts[:-1] + end for one, end in zip(fitted, ends, strict=False)]
-    return risk_of_groups(
-        np.concatenate([one.values for one in fitted]),
-        np.concatenate([one.y for one in fitted]),
-        np.concatenate([one.weight for one in fitted]),
-        np.concatenate([*starts, ends[-1:]]),
-    )
+    def values(self, grown: Sequence[tuple[GrownProbit, FloatArray]]) -> FloatArray:
+        """Return the values (n, J); until the next round."""
+        for k in self.found:
+            tree, values = grown[k]
+            kernel.put_beside(values, tree.rows, self.place, k, self.out)
+        return self.out
 
 
 def _vote(error: float, n_classes: int, step: float, before: list[float]) -> tuple[float, bool]:

@@ -227,3 +227,25 @@ cdef inline ClassNode class_node(const Cart* t, int32_t e, int64_t* work) noexce
     at.left, at.right = work, work + t.n_classes
     at.term = <double*>(work + 2 * t.n_classes)
     return at
+
+
+cdef inline void mass_below(
+    const Cart* t, int32_t e, Py_ssize_t f, Py_ssize_t place, int64_t* mass
+) noexcept nogil:
+    """Masses of the rows of a node below a position of a sorted column, or up to a bin."""
+    cdef const int32_t* rows = t.order + f * t.n if t.exact else t.rows
+    cdef const uint8_t* codes = t.codes + f * t.n_columns
+    cdef Py_ssize_t i
+    cdef int32_t row
+    rows += start_of(t, e)
+    for i in range(width(t)):
+        mass[i] = 0
+    for i in range(place if t.exact else size_of(t, e)):
+        row = row_of(rows[i])
+        if not t.exact and codes[row] > place:
+            continue
+        if t.squares:
+            mass[0] += t.moment[row].w
+            mass[1] += t.moment[row].v
+        else:
+            mass[t.label[row]] += t.fixed[row]

@@ -11,14 +11,15 @@ to look at signals, to tell a callback, or to let threads share a large node. Th
 their parent is split.
 """
 from libc.math cimport INFINITY, rint
+from libc.string cimport memset
 
 from pboost._core._address cimport address
 from pboost._core._bins cimport partition_rows
 from pboost._core._cart cimport (
-    ALL_LEAVES, AT, CHILD, CHOOSE, Cart, DEPTH, DONE, FEATURE, FRESH, Found, HIGH, KEY, LARGE_PARTITION,
+    ALL_LEAVES, AT, CHILD, CHOOSE, COUNTERS, Cart, DEPTH, DONE, FEATURE, FRESH, Found, HIGH, KEY, LARGE_PARTITION,
     LARGE_SEARCH, LEAVES, LIMIT, LISTED, LOW, NODES, NODE_INTS, NODE_REALS, OPEN, OPENED, PARTITION, PAUSED,
     PHASE, PICK, PICKED, SCALE, SEARCH, SHIFT, SPLIT, START, STOP, can_split, class_node, draw_from,
-    heap_of, measure_classes, measure_squares, rows_at, size_of, square_node, start_of, stream, unit_of,
+    heap_of, mass_below, measure_classes, measure_squares, rows_at, size_of, square_node, start_of, stream, unit_of,
     width,
 )
 from pboost._core._cart_scan cimport is_constant, pack_rows, scan_column
@@ -125,28 +126,6 @@ cdef bint choose(Cart* t, int32_t e, Py_ssize_t n_picked) noexcept nogil:
     t.node_int[NODE_INTS * e + FEATURE] = f
     t.node_real[NODE_REALS * e + LIMIT] = limit
     return True
-
-
-cdef void mass_below(
-    const Cart* t, int32_t e, Py_ssize_t f, Py_ssize_t place, int64_t* mass
-) noexcept nogil:
-    """Masses of the rows of a node below a position of a sorted column, or up to a bin."""
-    cdef const int32_t* rows = t.order + f * t.n if t.exact else t.rows
-    cdef const uint8_t* codes = t.codes + f * t.n_columns
-    cdef Py_ssize_t i
-    cdef int32_t row
-    rows += start_of(t, e)
-    for i in range(width(t)):
-        mass[i] = 0
-    for i in range(place if t.exact else size_of(t, e)):
-        row = row_of(rows[i])
-        if not t.exact and codes[row] > place:
-            continue
-        if t.squares:
-            mass[0] += t.moment[row].w
-            mass[1] += t.moment[row].v
-        else:
-            mass[t.label[row]] += t.fixed[row]
 
 
 cdef Py_ssize_t cut_of(
@@ -283,15 +262,21 @@ cdef int pick(Cart* t) noexcept nogil:
 # What Python calls.
 
 def begin_root(arrays):
-    """Measure the root, node 0, and open it if it can be split."""
+    """Make the root, node 0, measure it, and open it if it can be split."""
     cdef Cart t = read_cart(arrays)
-    cdef const int32_t* rows = rows_at(&t, 0)
+    cdef int32_t* root = t.node_int
+    cdef const int32_t* rows
     cdef Py_ssize_t i, k = width(&t)
     cdef int32_t row
     with nogil:
+        memset(t.counter, 0, COUNTERS * sizeof(int64_t))
+        t.counter[NODES] = t.counter[LEAVES] = 1
+        memset(root, 0, NODE_INTS * sizeof(int32_t))
+        root[STOP], root[FEATURE], root[CHILD] = <int32_t>t.n, -1, -1
+        rows = rows_at(&t, 0)
         for i in range(k):
             t.node_mass[i] = 0
-        for i in range(size_of(&t, 0)):
+        for i in range(t.n):
             row = row_of(rows[i])
             t.node_mass[0 if t.squares else t.label[row]] += t.fixed[row]
         if t.squares:

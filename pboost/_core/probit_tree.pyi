@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ def lay_out(
     listed: Array,
     starts: Array,
 ) -> tuple[int, int]: ...
+def set_constants(
+    equation: Array, taken: Array, starts: Array, score: Callable[[int], float]
+) -> None: ...
 def leaf_values(
     X: Array,
     listed: Array,

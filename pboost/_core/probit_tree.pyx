@@ -15,6 +15,7 @@ from pboost._core._tile cimport TILE, load_tile
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t
 
 cdef enum:
+    ONE_CLASS = -1
     ABSENT = -2
 # What keep_splits knows of a node: its risk, what a split of it may gain at most; risk and number of
 # splits of what is left of it, and what its splits gain each.
@@ -177,6 +178,21 @@ def lay_out(
 
 # ---------------------------------------------------------------------------------------------
 # Values.
+
+def set_constants(
+    double[:, :, ::1] equation, const int32_t[:, ::1] taken, const int32_t[::1] starts, score
+):
+    """Set the values of classes of which a leaf of n rows has all, or none, to +-score(n)."""
+    cdef Py_ssize_t l, j
+    cdef double size
+    if equation.shape[0] != taken.shape[0] or starts.shape[0] != taken.shape[0] + 1:
+        raise ValueError("set_constants: arrays of different sizes")
+    for l in range(taken.shape[0]):
+        for j in range(taken.shape[1]):
+            if taken[l, j] < 0:
+                size = score(starts[l + 1] - starts[l])
+                equation[l, j, 0] = size if taken[l, j] == ONE_CLASS else -size
+
 
 cdef double far_value(
     const double* x, Py_ssize_t stride, Py_ssize_t d, const double* equation

@@ -6,6 +6,9 @@ looked up in sorted order by a second kernel. `fixed` is `weight * scale`, round
 
 Rows 0..n_negative-1 are class -1. `source` and `weight` may be the same array.
 """
+from libc.math cimport frexp, ldexp
+
+from pboost._core._sum cimport sum_of
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t
 
 cdef extern from *:
@@ -16,6 +19,10 @@ cdef extern from *:
     const double LEAST_WEIGHT "PBOOST_LEAST_WEIGHT"
 
 
+cdef enum:
+    MOST_EXPONENT = 1000  # beyond it a power of two may be no normal float64
+cdef enum:
+    FIXED_BITS = 61  # the sum of fixed-point weights stays below this power of two
 cdef enum:
     SUM_ROWS = 512  # added up at a time
 
@@ -182,3 +189,39 @@ def to_fixed(const double[::1] weight, double scale, int64_t[::1] fixed):
             fixed[i] = rounded(weight[i] * scale)
             total += fixed[i]
     return total
+
+
+def scale_weights(
+    const double[::1] source, const int32_t[::1] rows, double[::1] weight, int64_t[::1] fixed
+):
+    """Set weights to those of the listed rows, times a power of two: the largest is in [1/2, 1).
+
+    IN source, at least one of the rows is > 0; rows (n,) or None for all. OUT weight (n,); fixed (n,):
+    weight times another power of two, rounded. Returns the exponent of the first, negated, and
+    the second.
+    """
+    cdef Py_ssize_t i, n = weight.shape[0]
+    cdef int exponent = 0, of_sum = 0
+    cdef double most = 0.0, factor, scale
+    cdef const int32_t* listed = NULL
+    if fixed.shape[0] != n or n != (source.shape[0] if rows is None else rows.shape[0]) or n == 0:
+        raise ValueError("scale_weights: arrays of different sizes")
+    if rows is not None:
+        listed = &rows[0]
+    with nogil:
+        for i in range(n):
+            weight[i] = source[i] if listed == NULL else source[listed[i]]
+            most = max(most, weight[i])
+        frexp(most, &exponent)
+        if -MOST_EXPONENT <= exponent <= MOST_EXPONENT:
+            factor = ldexp(1.0, -exponent)
+            for i in range(n):
+                weight[i] *= factor
+        else:
+            for i in range(n):
+                weight[i] = ldexp(weight[i], -exponent)
+        frexp(sum_of(&weight[0], n), &of_sum)
+        scale = ldexp(1.0, FIXED_BITS - of_sum)
+        for i in range(n):
+            fixed[i] = rounded(weight[i] * scale)
+    return exponent, scale
