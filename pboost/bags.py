@@ -120,13 +120,13 @@ class Bags:
         n = len(self.rows)
         if not self.replace and self.size == n:
             return self.weights, generator
+        weights = np.zeros(len(self.weights))
         if self.replace:
             count = np.bincount(generator.integers(0, n, self.size), minlength=n)
+            weights[self.rows] = self.weights[self.rows] * count
         else:
-            count = np.zeros(n, dtype=np.int64)
-            count[generator.choice(n, self.size, replace=False, shuffle=False)] = 1
-        weights = np.zeros(len(self.weights))
-        weights[self.rows] = self.weights[self.rows] * count
+            taken = self.rows.take(generator.choice(n, self.size, replace=False, shuffle=False))
+            weights[taken] = self.weights.take(taken)
         return weights, generator
 
 

@@ -31,7 +31,7 @@ class Grown:
     mass : ndarray of int64, shape (n_nodes, J) or (n_nodes, 2)
         Fixed-point masses of the classes; of a regression, of all rows first.
     real : ndarray of float64, shape (n_nodes, 5)
-        Mean and loss of a regression.
+        Mean and loss of a regression; else it may be empty.
     scale, exponent : float, int
         Of the weights, see `CartData`.
     """

@@ -16,7 +16,7 @@ from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
 from pboost.cart_data import CartProblem
 from pboost.cart_growth import CELLS_PER_CALL, NODES, CartArrays, CartLimits, grow_cart
-from pboost.cart_model import Grown
+from pboost.cart_model import N_INTS, Grown
 from pboost.graph import FloatArray, IntArray
 from pboost.threads import Workers
 
@@ -101,8 +101,6 @@ class ProbitGrower:
         n, capacity = len(self.ascending), len(self.arrays.node_int)
         self.rows, self.leaf_of = np.empty(n, dtype=np.int32), np.empty(len(X), dtype=np.int32)
         self.work = np.empty((2, capacity), dtype=np.int32)
-        self.place = np.empty(capacity, dtype=np.int32)
-        self.children = np.empty((capacity, 2), dtype=np.int32)
         self.starts = np.empty(capacity + 1, dtype=np.int32)
         kept = capacity if leaves.complexity > 0 else 0
         self.state = np.empty((kept, kernel.N_STATES_OF_NODE))
@@ -121,12 +119,17 @@ class ProbitGrower:
                 arrays.node_int, n, arrays.node_mass, limits.complexity, self.state, self.stack
             )
         exact = arrays.data.exact
+        nodes, mass = np.empty((n, N_INTS), dtype=np.int32), np.empty((n, self.n_classes), np.int64)
+        children = np.empty((n, 2), dtype=np.int32)
         kept, leaves = kernel.lay_out(
             arrays.node_int, n, arrays.order, arrays.data.rows if exact else arrays.rows, exact,
-            self.ascending, self.work, self.leaf_of, self.place, self.children, self.rows,
-            self.starts,
+            self.ascending, self.work, arrays.node_mass, self.leaf_of, nodes, mass, children,
+            self.rows, self.starts,
         )  # fmt: skip
-        partition = arrays.grown(self.place[:kept], self.children[:kept].copy())
+        partition = Grown(
+            nodes[:kept], children[:kept], mass[:kept], arrays.node_real[:0], arrays.scale,
+            arrays.exponent,
+        )  # fmt: skip
         starts = self.starts[: leaves + 1]
         coefficient, taken = self._fit_leaves(starts, weights)
         return GrownProbit(partition, coefficient, taken, self.rows, starts)

@@ -7,8 +7,9 @@ its value is its intercept, but always less than those of the other classes, if 
 """
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fmax, fmin, isfinite, ldexp, nextafter
+from libc.string cimport memcpy
 
-from pboost._core._cart cimport CHILD, LISTED, NODE_INTS, SHIFT, START, STOP
+from pboost._core._cart cimport CHILD, HIGH, LISTED, LOW, NODE_INTS, SHIFT, START, STOP
 from pboost._core._forest cimport TOGETHER, Step, walk_together
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._tile cimport TILE, load_tile
@@ -119,15 +120,15 @@ def keep_splits(
 def lay_out(
     const int32_t[:, ::1] nodes, Py_ssize_t n_nodes, const int32_t[:, ::1] order,
     const int32_t[::1] rows, bint exact, const int32_t[::1] ascending, int32_t[:, ::1] work,
-    int32_t[::1] leaf_of, int32_t[::1] place, int32_t[:, ::1] children, int32_t[::1] listed,
-    int32_t[::1] starts,
+    const int64_t[:, ::1] mass, int32_t[::1] leaf_of, int32_t[:, ::1] kept_nodes,
+    int64_t[:, ::1] kept_mass, int32_t[:, ::1] children, int32_t[::1] listed, int32_t[::1] starts,
 ):
     """Number the nodes that are reached in preorder, and list the rows leaf after leaf.
 
     IN order (d, n): rows, packed, numbered as places in `rows` (n,), or empty if not `exact`, when
     `rows` themselves are partitioned; ascending (n,): the same rows, increasing. WORK work
-    (2, n_nodes), leaf_of (rows of X,). OUT place (n_nodes,): the old number of each node; children
-    (n_nodes, 2); listed (n,): the rows, increasing in each leaf; starts (leaves + 1,): where those
+    (2, n_nodes), leaf_of (rows of X,). OUT kept_nodes, kept_mass (n_nodes, as before): the nodes, in preorder, rows of X in place
+    of those in `rows`; children (n_nodes, 2); listed (n,): the rows, increasing in each leaf; starts (leaves + 1,): where those
     of each leaf begin. Returns the numbers of nodes and of leaves.
     """
     cdef Py_ssize_t e, i, j, n = ascending.shape[0], kept = 0, leaves = 0, at = 0
@@ -135,7 +136,9 @@ def lay_out(
     cdef int32_t* size = &work[0, 0]
     cdef int32_t* number = &work[1, 0]
     cdef const int32_t* segment
-    if (work.shape[1] < n_nodes or place.shape[0] < n_nodes or children.shape[0] < n_nodes
+    cdef Py_ssize_t width = mass.shape[1]
+    if (work.shape[1] < n_nodes or kept_nodes.shape[0] < n_nodes or kept_mass.shape[0] < n_nodes
+            or kept_nodes.shape[1] != NODE_INTS or kept_mass.shape[1] != width or children.shape[0] < n_nodes
             or listed.shape[0] < n or rows.shape[0] < n or starts.shape[0] <= n_nodes):
         raise ValueError("lay_out: arrays of different sizes")
     with nogil:
@@ -149,7 +152,12 @@ def lay_out(
                 continue
             child = nodes[e, CHILD]
             i = number[e]
-            place[i], children[i, 0], children[i, 1] = <int32_t>e, -1, -1
+            children[i, 0] = children[i, 1] = -1
+            memcpy(&kept_nodes[i, 0], &nodes[e, 0], NODE_INTS * sizeof(int32_t))
+            memcpy(&kept_mass[i, 0], &mass[e, 0], width * sizeof(int64_t))
+            if exact:
+                kept_nodes[i, LOW] = rows[nodes[e, LOW]]
+                kept_nodes[i, HIGH] = rows[nodes[e, HIGH]]
             kept += 1
             if child >= 0:
                 children[i, 0] = number[child] = number[e] + 1
@@ -157,13 +165,12 @@ def lay_out(
         for i in range(kept):
             if children[i, 0] >= 0:
                 continue
-            e = place[i]
-            segment = &order[nodes[e, LISTED], 0] if exact else &rows[0]
-            for j in range(nodes[e, START], nodes[e, STOP]):
+            segment = &order[kept_nodes[i, LISTED], 0] if exact else &rows[0]
+            for j in range(kept_nodes[i, START], kept_nodes[i, STOP]):
                 row = rows[row_of(segment[j])] if exact else segment[j]
                 leaf_of[row] = <int32_t>leaves
             starts[leaves] = <int32_t>at
-            at += nodes[e, STOP] - nodes[e, START]
+            at += kept_nodes[i, STOP] - kept_nodes[i, START]
             leaves += 1
         for i in range(n):
             row = ascending[i]
