@@ -38,7 +38,11 @@ CELLS_PER_CALL = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class CartLimits:
-    """How far a tree is grown, and where a node is searched."""
+    """How far a tree is grown, and where a node is searched.
+
+    Nodes of a classification are left alone whose weight misclassified is no more than
+    `complexity` times that of the root.
+    """
 
     criterion: str
     depth: int
@@ -47,6 +51,7 @@ class CartLimits:
     min_split: int
     features: int
     best_first: bool
+    complexity: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,7 @@ class CartArrays:
         self.sizes = (
             n, d, self.codes.shape[-1], n_negative, limits.leaves, limits.min_leaf,
             limits.min_split, limits.features, criterion, j, limits.depth, data.exact,
-            limits.best_first, squares, key,
+            limits.best_first, squares, key, limits.complexity,
         )  # fmt: skip
         cart.begin_root(self)
 

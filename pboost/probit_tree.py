@@ -189,7 +189,9 @@ def probit_problem(
         "complexity": leaves.complexity,
     }  # fmt: skip
     weights = np.ones(problem.n_rows) if weights is None else weights
-    return ProbitProblem(problem, values, weights, replace(limits, depth=depth), leaves, settings)
+    # Splits there would be undone.
+    limits = replace(limits, depth=depth, complexity=leaves.complexity)
+    return ProbitProblem(problem, values, weights, limits, leaves, settings)
 
 
 def check_coefficients(coefficient: FloatArray) -> None:

@@ -113,9 +113,7 @@ def boost(
     return Member(trees, alpha, errors, np.concatenate(risk), out, class_rows)
 
 
-def _grow(
-    grower: ProbitGrower, w: FloatArray, stop: IntArray
-) -> tuple[GrownProbit, FloatArray]:
+def _grow(grower: ProbitGrower, w: FloatArray, stop: IntArray) -> tuple[GrownProbit, FloatArray]:
     """Return the tree for these weights, and its values (n, K) at its rows."""
     if stop[0]:
         raise InterruptedError

@@ -65,7 +65,8 @@ cdef struct Cart:
     Py_ssize_t n, d, n_columns, n_negative, max_leaves, min_count, min_split, n_picked
     int criterion, n_classes, max_depth
     bint exact, best_first, squares
-    double scale
+    double scale, complexity
+    double least_risk  # nodes without more than this are not split; `grow` sets it
     uint64_t key
 
 
@@ -97,10 +98,22 @@ cdef inline const int32_t* rows_at(const Cart* t, int32_t e) noexcept nogil:
     return t.rows + start_of(t, e)
 
 
+cdef inline double risk_of(const Cart* t, int32_t e) noexcept nogil:
+    """Mass of the classes of a node but for the largest, in the root's unit; of a classification."""
+    cdef const int64_t* mass = t.node_mass + <Py_ssize_t>t.n_classes * e
+    cdef int64_t total = 0, most = 0
+    cdef int j
+    for j in range(t.n_classes):
+        total += mass[j]
+        most = max(most, mass[j])
+    return ldexp(<double>(total - most), -t.node_int[NODE_INTS * e + SHIFT])
+
+
 cdef inline bint can_split(const Cart* t, int32_t e) noexcept nogil:
     cdef Py_ssize_t n = size_of(t, e)
     return (not t.node_int[NODE_INTS * e + PURE] and n >= t.min_split and n >= 2 * t.min_count
-            and t.node_int[NODE_INTS * e + DEPTH] < t.max_depth)
+            and t.node_int[NODE_INTS * e + DEPTH] < t.max_depth
+            and (t.least_risk <= 0.0 or risk_of(t, e) > t.least_risk))
 
 
 cdef inline double mass_of(const Cart* t, int32_t e) noexcept nogil:

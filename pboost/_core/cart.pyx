@@ -19,7 +19,7 @@ from pboost._core._cart cimport (
     ALL_LEAVES, AT, CHILD, CHOOSE, COUNTERS, Cart, DEPTH, DONE, FEATURE, FRESH, Found, HIGH, KEY, LARGE_PARTITION,
     LARGE_SEARCH, LEAVES, LIMIT, LISTED, LOW, NODES, NODE_INTS, NODE_REALS, OPEN, OPENED, PARTITION, PAUSED,
     PHASE, PICK, PICKED, SCALE, SEARCH, SHIFT, SPLIT, START, STOP, can_split, class_node, draw_from,
-    heap_of, mass_below, measure_classes, measure_squares, rows_at, size_of, square_node, start_of, stream, unit_of,
+    heap_of, mass_below, measure_classes, measure_squares, risk_of, rows_at, size_of, square_node, start_of, stream, unit_of,
     width,
 )
 from pboost._core._cart_scan cimport is_constant, pack_rows, scan_column
@@ -61,8 +61,9 @@ cdef Cart read_cart(arrays) except *:
     t.open = <int32_t*>address(arrays.open)
     t.counter = <int64_t*>address(arrays.counter)
     (t.n, t.d, t.n_columns, t.n_negative, t.max_leaves, t.min_count, t.min_split, t.n_picked,
-     t.criterion, t.n_classes, t.max_depth, t.exact, t.best_first, t.squares, t.key) = arrays.sizes
-    t.scale = arrays.scale
+     t.criterion, t.n_classes, t.max_depth, t.exact, t.best_first, t.squares, t.key,
+     t.complexity) = arrays.sizes
+    t.scale, t.least_risk = arrays.scale, 0.0
     return t
 
 
@@ -302,6 +303,8 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
     cdef int32_t e, status = DONE
     cdef Found kept
     kept.node = -1
+    if t.complexity > 0.0:
+        t.least_risk = t.complexity * risk_of(&t, 0)
     with nogil:
         while True:
             if done >= cells:

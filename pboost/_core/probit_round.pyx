@@ -3,8 +3,6 @@
 Rows are listed leaf after leaf, as `lay_out` lists them, or increasing where trees of several classes
 are side by side. Sums are those of `sum_of`.
 """
-from libc.math cimport fmax, fmin
-
 from pboost._core._sum cimport sum_of
 from pboost._core.types cimport int32_t
 
@@ -99,9 +97,9 @@ def raise_weights(
         for i in range(n_wrong):
             weight[wrong[i]] *= factor
         for i in range(n):
-            most = fmax(most, weight[rows[i]])
+            most = max(most, weight[rows[i]])
         for i in range(n):
-            weight[rows[i]] = fmax(weight[rows[i]] / most, LEAST_WEIGHT)
+            weight[rows[i]] = max(weight[rows[i]] / most, LEAST_WEIGHT)
 
 
 def margins(
@@ -118,7 +116,7 @@ def margins(
         for i in range(n):
             own = label[listed[i]]
             for j in range(k):
-                here = fmax(-FAR, fmin(FAR, values[i, j]))
+                here = max(-FAR, min(FAR, values[i, j]))
                 out[i * k + j] = here if own == (1 if k == 1 else j) else -here
 
 
@@ -140,7 +138,7 @@ def mean_losses(
             start, m, most = starts[l], starts[l + 1] - starts[l], 0.0
             for i in range(m):
                 share[i] = weight[listed[start + i]]
-                most = fmax(most, share[i])
+                most = max(most, share[i])
             for i in range(m):
                 share[i] /= most
             total = share[0] + sum_of(share + 1, m - 1)
