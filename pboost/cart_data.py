@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core.reweight import scale_weights
 from pboost.checks import (
     Features,
     as_classes,
@@ -108,8 +109,7 @@ class CartProblem:
             rows = np.flatnonzero(weights > 0).astype(np.int32)
         columns = self.columns
         if isinstance(columns, BinnedColumns):
-            weight, exponent = _scaled(weights, n)
-            fixed, scale = _fixed(weight)
+            weight, fixed, exponent, scale = _scaled_and_fixed(weights, None, n)
             return CartData(
                 self, rows, weight, fixed, self.label, self.y, exponent, scale,
                 _NO_ORDER.reshape(self.n_features, 0),
@@ -117,14 +117,13 @@ class CartProblem:
         if self.labels is not None:
             # Class by class, as the search of two classes wants them.
             rows = rows.take(_by_class(self.label.take(rows)))
-        weight, exponent = _scaled(None if weights is None else weights.take(rows), len(rows))
-        fixed, scale = _fixed(weight)
+        weight, fixed, exponent, scale = _scaled_and_fixed(weights, rows, len(rows))
         if isinstance(columns, SortedColumns):
             order = columns.select_order(rows, workers)
         else:
             order = sorted_orders(columns, rows, workers)
         return CartData(
-            self, rows, weight, fixed, self.label[rows] if len(self.label) else self.label,
+            self, rows, weight, fixed, self.label.take(rows) if len(self.label) else self.label,
             self.y[rows] if len(self.y) else self.y, exponent, scale, order,
         )  # fmt: skip
 
@@ -234,7 +233,7 @@ def cart_problem(
         columns = features.values
         if is_binned(search, n):
             rows = np.arange(n, dtype=np.int32)
-            bin_weight = NO_WEIGHT if weights is None else to_fixed_point(_scaled(weights, n)[0])[1]
+            bin_weight = NO_WEIGHT if weights is None else to_fixed_point(_scaled(weights)[0])[1]
             columns = binned_columns(features, rows, max_bins, bin_weight, n_threads)
     elif isinstance(X, BinnedColumns):
         if search == "exact":
@@ -257,16 +256,22 @@ def is_binned(search: str, n: int) -> bool:
     return search == "binned" or (search == "auto" and n >= AUTO_BINNED_ROWS)
 
 
-def _scaled(weights: FloatArray | None, n: int) -> tuple[FloatArray, int]:
+def _scaled(weights: FloatArray) -> tuple[FloatArray, int]:
     """Return weights times the power of two that brings the largest into [1/2, 1)."""
-    if weights is None:
-        return np.ones(n), 0
     exponent = math.frexp(float(weights.max()))[1]
     if abs(exponent) > MOST_EXPONENT:  # the factor is no float64
         return np.ldexp(weights, -exponent), exponent
     return weights * math.ldexp(1.0, -exponent), exponent
 
 
-def _fixed(weight: FloatArray) -> tuple[NDArray[np.int64], float]:
-    scale, fixed = to_fixed_point(weight)
-    return fixed, scale
+def _scaled_and_fixed(
+    weights: FloatArray | None, rows: IntArray | None, n: int
+) -> tuple[FloatArray, NDArray[np.int64], int, float]:
+    """Return `weight`, `fixed`, `weight_exponent` and `scale` of the listed rows, or of all."""
+    if weights is None:
+        weight = np.ones(n)
+        scale, fixed = to_fixed_point(weight)
+        return weight, fixed, 0, scale
+    weight, fixed = np.empty(n), np.empty(n, dtype=np.int64)
+    exponent, scale = scale_weights(weights, rows, weight, fixed)
+    return weight, fixed, exponent, scale

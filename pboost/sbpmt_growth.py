@@ -84,16 +84,16 @@ def boost(
     alpha: list[float] = []
     errors: list[float] = []
     w, wrong, work = bag / bag.max(), np.empty(len(rows), dtype=np.int32), np.empty(len(rows))
+    beside = SideBySide(len(bag), rows, class_rows) if len(problems) > 1 else None
     with Workers(1) as workers:
         growers = [
             ProbitGrower(problem, task.X, bag, task.limits, task.leaves, workers, stop=stop)
             for problem in problems
         ]
-        beside = SideBySide(len(bag), rows, class_rows)
         for round_ in range(rounds):
             kernel.normalise(w, rows, work)
             grown = [_grow(grower, w, stop) for grower in growers]
-            if len(grown) == 1:
+            if beside is None:
                 order, values = grown[0][0].rows, grown[0][1]
             else:
                 order, values = rows, beside.values(grown)
