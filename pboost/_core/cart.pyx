@@ -16,11 +16,11 @@ from libc.string cimport memset
 from pboost._core._address cimport address
 from pboost._core._bins cimport partition_rows
 from pboost._core._cart cimport (
-    ALL_LEAVES, AT, CHILD, CHOOSE, COUNTERS, Cart, DEPTH, DONE, FEATURE, FRESH, Found, HIGH, KEY, LARGE_PARTITION,
-    LARGE_SEARCH, LEAVES, LIMIT, LISTED, LOW, NODES, NODE_INTS, NODE_REALS, OPEN, OPENED, PARTITION, PAUSED,
-    PHASE, PICK, PICKED, SCALE, SEARCH, SHIFT, SPLIT, START, STOP, can_split, class_node, draw_from,
-    heap_of, mass_below, measure_classes, measure_squares, risk_of, rows_at, size_of, square_node, start_of, stream, unit_of,
-    width,
+    ALL_LEAVES, AT, CHILD, CHOOSE, COUNTERS, Cart, DEPTH, DONE, FEATURE, FRESH, Found, HIGH, KEY,
+    LARGE_PARTITION, LARGE_SEARCH, LEAVES, LIMIT, LISTED, LOW, NODES, NODE_INTS, NODE_REALS, OPEN,
+    OPENED, PARTITION, PAUSED, PHASE, PICK, PICKED, SCALE, SEARCH, SHIFT, SPLIT, START, STOP,
+    can_split, class_node, draw_from, heap_of, mass_below, measure_classes, measure_squares,
+    risk_of, rows_at, size_of, square_node, start_of, stream, unit_of, width,
 )
 from pboost._core._cart_scan cimport is_constant, pack_rows, scan_column
 from pboost._core._classes cimport ClassNode, class_score_limit, total_impurity
