@@ -39,7 +39,7 @@ from pboost.evaluate import evaluation_cost, predict
 from pboost.graph import DecisionGraph, FloatArray, freeze
 from pboost.grow import check_callback
 from pboost.matryoshka import fit_matryoshka
-from pboost.predictor import Model, Predictor
+from pboost.predictor import Model, Predictor, check_two_labels, lead_of_second
 from pboost.rng import as_generator
 from pboost.rows import Rows, as_rows
 from pboost.sorting import bin_columns, sort_columns
@@ -122,13 +122,8 @@ class Bagging(Composite):
         """Return the predicted number, or by how much the second label has more of the votes."""
         if self.labels is None:
             return self._mean(X)
-        if len(self.labels) > 2:
-            raise TypeError(
-                f"model: an ensemble of {len(self.labels)} classes has no decision value; "
-                "see predict_proba"
-            )
-        share = self._mean(X)
-        return share[:, 1] - share[:, 0]
+        check_two_labels("an ensemble", self.labels)
+        return lead_of_second(self._mean(X))
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the members."""

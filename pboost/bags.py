@@ -113,10 +113,14 @@ class Bags:
     replace: bool
     seed: tuple[int, ...]
 
+    def stream(self, member: int) -> np.random.Generator:
+        """Return the stream of numbers of a member."""
+        sequence = np.random.SeedSequence(list(self.seed), spawn_key=(member,))
+        return np.random.default_rng(sequence)
+
     def draw(self, member: int) -> tuple[FloatArray, np.random.Generator]:
         """Return the row weights of a member, 0 out of its bag, and its stream of numbers."""
-        sequence = np.random.SeedSequence(list(self.seed), spawn_key=(member,))
-        generator = np.random.default_rng(sequence)
+        generator = self.stream(member)
         n = len(self.rows)
         if not self.replace and self.size == n:
             return self.weights, generator

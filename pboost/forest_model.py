@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from pboost.bags import OOB_MEMBERS, OutOfBag
 from pboost.checks import check_finite
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.matching import match_names
-from pboost.predictor import Predictor
+from pboost.predictor import Predictor, check_two_labels, lead_of_second
 from pboost.ranked_trees import RankedTrees, rank_tile, rank_trees
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 from pboost.tree import TREE_COLUMNS, Tree, walk_trees
@@ -152,21 +153,12 @@ class Forest(Predictor):
         """Return the predicted number, or by how much the second class is more probable."""
         if self.labels is None:
             return self.predict(X)
-        if len(self.labels) > 2:
-            raise TypeError(
-                f"model: a forest of {len(self.labels)} classes has no decision value; "
-                "see predict_proba"
-            )
-        share = self._mean(X)
-        return share[:, 1] - share[:, 0]
+        check_two_labels("a forest", self.labels)
+        return lead_of_second(self._mean(X))
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""
-        cost = np.zeros(0)
-        for tree in self:
-            of_tree = tree.evaluation_cost(X, unit)
-            cost = cost + of_tree if len(cost) else of_tree
-        return cost
+        return reduce(np.add, (tree.evaluation_cost(X, unit) for tree in self))
 
     def nodes_of(self, X: Any) -> IntArray:
         """Return the leaf (n, n_trees) that each row reaches, as a node of each tree."""

@@ -164,6 +164,19 @@ def one_of_two(labels: NDArray[Any], score: FloatArray) -> NDArray[Any]:
     return found
 
 
+def check_two_labels(model: str, labels: NDArray[Any]) -> None:
+    """Refuse decision values of more than two labels; `model` is a noun with its article."""
+    if len(labels) > 2:
+        raise TypeError(
+            f"model: {model} of {len(labels)} classes has no decision value; see predict_proba"
+        )
+
+
+def lead_of_second(share: FloatArray) -> FloatArray:
+    """Return by how much the second of two labels is more probable than the first."""
+    return share[:, 1] - share[:, 0]
+
+
 def two_probabilities(score: FloatArray) -> FloatArray:
     """Return the probabilities (n, 2) whose half log odds are decision values (n,)."""
     return settled(np.column_stack([logistic(-2 * score), logistic(2 * score)]), score > 0)

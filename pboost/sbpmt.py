@@ -52,8 +52,7 @@ class StratifiedBags(Bags):
 
     def draw(self, member: int) -> tuple[FloatArray, np.random.Generator]:
         """Return the row weights of a member, 0 out of its bag, and its stream of numbers."""
-        sequence = np.random.SeedSequence(list(self.seed), spawn_key=(member,))
-        generator = np.random.default_rng(sequence)
+        generator = self.stream(member)
         weights = np.zeros(len(self.weights))
         for rows, size in zip(self.classes, self.sizes, strict=True):
             taken = generator.choice(rows, size, replace=False, shuffle=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from pboost.committee import REST_OR_CLASS, OneVsRest, WeightedVote
 from pboost.forest_model import Forest
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.matching import match_names
-from pboost.predictor import Predictor, settled
+from pboost.predictor import Predictor, lead_of_second, settled
 from pboost.probit_growth import NO_ROW
 from pboost.probit_tree_model import ProbitTree
 from pboost.probit_values import LEAST, Equations, chosen, each_block, probabilities, without
@@ -287,11 +288,8 @@ class SubaggedProbitTrees(Predictor):
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the trees."""
-        total = np.zeros(0)
-        for number in range(len(self.trees)):
-            cost = self.tree(number).evaluation_cost(X, unit)
-            total = total + cost if len(total) else cost
-        return total
+        trees = map(self.tree, range(len(self.trees)))
+        return reduce(np.add, (tree.evaluation_cost(X, unit) for tree in trees))
 
     def describe(self) -> str:
         """Return a summary of the model."""
@@ -312,7 +310,7 @@ class SubaggedProbitTrees(Predictor):
         return "\n".join(lines)
 
     def _score(self, share: FloatArray) -> FloatArray:
-        return share[:, 1] - share[:, 0] if share.shape[1] == 2 else share
+        return lead_of_second(share) if share.shape[1] == 2 else share
 
     def said_at(self, member: int, values: NDArray[Any]) -> FloatArray:
         """Return what one member says (n, J) of rows, all of whose values are finite."""

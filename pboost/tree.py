@@ -13,7 +13,7 @@ from pboost._core import forest_walk
 from pboost.checks import check_finite
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.matching import match_names
-from pboost.predictor import Predictor
+from pboost.predictor import Predictor, check_two_labels, lead_of_second
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 from pboost.tree_arrays import LEAF, check_shapes, check_trees, node_depths, step_bytes
 
@@ -206,13 +206,8 @@ class Tree(Predictor):
         """Return the predicted number, or by how much the second class is more probable."""
         if self.labels is None:
             return self.predict(X)
-        if len(self.labels) > 2:
-            raise TypeError(
-                f"model: a tree of {len(self.labels)} classes has no decision value; "
-                "see predict_proba"
-            )
-        share = self.predict_proba(X)
-        return share[:, 1] - share[:, 0]
+        check_two_labels("a tree", self.labels)
+        return lead_of_second(self.predict_proba(X))
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons, or of different columns read, for each row."""
