@@ -9,14 +9,10 @@ Prints tables, in the form of reStructuredText; ``--rst file`` writes them to a 
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import importlib.util
-import os
 import re
-import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
+from table_command import arguments, each_timed, publish
 
 import pboost as pb
 
@@ -330,38 +327,18 @@ def tables(sets: list[DataSet], results: list[Results]) -> str:
 
 def main(argv: list[str] | None = None) -> None:
     """Compare the models, print the tables and write them if wanted."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder of the data; default: $PBOOST_DATA")
-    parser.add_argument("--rst", type=Path, help="file to write the tables to")
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help=f"{QUICK_SETS} smallest sets, {QUICK_FOLDS} folds, {QUICK_MOST_NODES} nodes at most",
-    )
-    options = parser.parse_args(argv)
-    folder = options.data or os.environ.get("PBOOST_DATA")
-    if not folder:
-        parser.error("no data: give --data FOLDER or set PBOOST_DATA to a folder of .csv.gz files")
-    if not Path(folder).is_dir():
-        parser.error(f"no data: {folder} is not a folder")
-    if options.rst and not options.rst.parent.is_dir():
-        parser.error(f"--rst: {options.rst.parent} is not a folder")
-    sets = data_sets(Path(folder), options.quick)
+    quick = f"{QUICK_SETS} smallest sets, {QUICK_FOLDS} folds, {QUICK_MOST_NODES} nodes at most"
+    parser, options, folder = arguments(__doc__, quick, argv)
+    sets = data_sets(folder, options.quick)
     if not sets:
         parser.error(
             f"no data: {folder} has no .csv.gz file of two classes with numeric columns only "
             "and without missing values"
         )
     compared = models(QUICK_MOST_NODES if options.quick else MOST_NODES)
-    results = []
-    for data in sets:
-        start = time.perf_counter()
-        results.append(compare(data, compared))
-        print(f"{data.name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    results = each_timed(sets, lambda data: compare(data, compared))
     text = tables(sets, results)
-    print(text)
-    if options.rst:
-        options.rst.write_text(f":orphan:\n\n.. tables start here\n\n{text}", encoding="utf-8")
+    publish(text, options.rst)
 
 
 if __name__ == "__main__":

@@ -10,15 +10,14 @@ Prints tables, in the form of reStructuredText; ``--rst file`` writes them to a 
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from oblique_trees import arguments, table
+from oblique_trees import table
 from published_table import QUICK_SETS, DataSet, Outcome, data_sets, folds_of, printed, verdict
+from table_command import arguments, each_timed, publish
 
 import pboost as pb
 
@@ -107,15 +106,9 @@ def main(argv: list[str] | None = None) -> None:
     found, left_out = data_sets(folder, options.quick)
     if not found:
         parser.error(f"no data: {folder} has no file of a data set of Table 2")
-    results = []
-    for data in found:
-        start = time.perf_counter()
-        results.append(outcomes_on(data, options.quick))
-        print(f"{data.name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    results = each_timed(found, lambda data: outcomes_on(data, options.quick))
     text = tables(found, left_out, results)
-    print(text)
-    if options.rst:
-        options.rst.write_text(f":orphan:\n\n.. tables start here\n\n{text}", encoding="utf-8")
+    publish(text, options.rst)
 
 
 if __name__ == "__main__":

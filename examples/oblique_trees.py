@@ -11,13 +11,10 @@ file, too.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import importlib.util
 import math
-import os
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
+from table_command import arguments, each_timed, publish
 
 import pboost as pb
 
@@ -304,30 +302,6 @@ def tables(found: list[Domain], left_out: dict[str, str], results: list[Outcomes
     return "\n".join(parts)
 
 
-def arguments(
-    doc: str | None, quick: str, argv: list[str] | None, **files: str
-) -> tuple[argparse.ArgumentParser, argparse.Namespace, Path]:
-    """Return the parser, the options and the folder of the data, or exit with what is missing.
-
-    `files` are the help texts of further options, each the name of a file.
-    """
-    parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder of the data; default: $PBOOST_DATA")
-    parser.add_argument("--rst", type=Path, help="file to write the tables to")
-    parser.add_argument("--quick", action="store_true", help=quick)
-    for name, text in files.items():
-        parser.add_argument(f"--{name}", type=Path, help=text)
-    options = parser.parse_args(argv)
-    folder = options.data or os.environ.get("PBOOST_DATA")
-    if not folder:
-        parser.error("no data: give --data FOLDER or set PBOOST_DATA to a folder of .csv.gz files")
-    if not Path(folder).is_dir():
-        parser.error(f"no data: {folder} is not a folder")
-    if options.rst and not options.rst.parent.is_dir():
-        parser.error(f"--rst: {options.rst.parent} is not a folder")
-    return parser, options, Path(folder)
-
-
 def main(argv: list[str] | None = None) -> None:
     """Cross-validate, print the tables and write them if wanted."""
     quick = f"the first {QUICK_DOMAINS} domains, {QUICK_FOLDS} folds, once"
@@ -335,15 +309,9 @@ def main(argv: list[str] | None = None) -> None:
     found, left_out = domains(folder, options.quick)
     if not found:
         parser.error(f"no data: {folder} has no file of a domain of Table 1 without missing values")
-    results = []
-    for domain in found:
-        start = time.perf_counter()
-        results.append(outcomes_on(domain, options.quick))
-        print(f"{domain.name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    results = each_timed(found, lambda domain: outcomes_on(domain, options.quick))
     text = tables(found, left_out, results)
-    print(text)
-    if options.rst:
-        options.rst.write_text(f":orphan:\n\n.. tables start here\n\n{text}", encoding="utf-8")
+    publish(text, options.rst)
 
 
 if __name__ == "__main__":

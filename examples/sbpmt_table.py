@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from oblique_trees import arguments, table
+from oblique_trees import table
 from published_table import METHODS, DataSet, Outcome, data_sets, folds_of, printed, verdict
+from table_command import arguments, publish
 
 import pboost as pb
 
@@ -208,9 +209,7 @@ def main(argv: list[str] | None = None) -> None:
         known = results.setdefault(data.name, {})
         outcomes_on(data, options.quick, known, partial(write, options.results, results))
     text = tables(found, left_out, [results[data.name] for data in found])
-    print(text)
-    if options.rst:
-        options.rst.write_text(f":orphan:\n\n.. tables start here\n\n{text}", encoding="utf-8")
+    publish(text, options.rst)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from oblique_trees import arguments, read, table
+from oblique_trees import read, table
+from table_command import arguments, publish
 
 import pboost as pb
 from pboost.validation import assign_folds
@@ -96,9 +97,7 @@ def main(argv: list[str] | None = None) -> None:
         rows.append(line(name, X, outcomes(X, y, QUICK_TREES if options.quick else TREES)))
         print(f"{name}: done", file=sys.stderr)
     text = table("Accuracy in % (time of a fit, exact search: 1)", rows)
-    print(text)
-    if options.rst:
-        options.rst.write_text(f":orphan:\n\n.. tables start here\n\n{text}", encoding="utf-8")
+    publish(text, options.rst)
 
 
 def few(X: Any, y: Any) -> tuple[Any, Any]:

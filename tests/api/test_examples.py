@@ -24,7 +24,11 @@ def example():
     spec = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
     module = importlib.util.module_from_spec(spec)
     sys.modules[SCRIPT.stem] = module  # where its dataclasses look for their annotations
-    spec.loader.exec_module(module)
+    sys.path.insert(0, str(SCRIPT.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(SCRIPT.parent))
     yield module
     del sys.modules[SCRIPT.stem]
 

@@ -1,0 +1,52 @@
+"""What the examples that compare models on data sets share: their options, progress and output."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+
+def arguments(
+    doc: str | None, quick: str, argv: list[str] | None, **files: str
+) -> tuple[argparse.ArgumentParser, argparse.Namespace, Path]:
+    """Return the parser, the options and the folder of the data, or exit with what is missing.
+
+    `files` are the help texts of further options, each the name of a file.
+    """
+    parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder of the data; default: $PBOOST_DATA")
+    parser.add_argument("--rst", type=Path, help="file to write the tables to")
+    parser.add_argument("--quick", action="store_true", help=quick)
+    for name, text in files.items():
+        parser.add_argument(f"--{name}", type=Path, help=text)
+    options = parser.parse_args(argv)
+    folder = options.data or os.environ.get("PBOOST_DATA")
+    if not folder:
+        parser.error("no data: give --data FOLDER or set PBOOST_DATA to a folder of .csv.gz files")
+    if not Path(folder).is_dir():
+        parser.error(f"no data: {folder} is not a folder")
+    if options.rst and not options.rst.parent.is_dir():
+        parser.error(f"--rst: {options.rst.parent} is not a folder")
+    return parser, options, Path(folder)
+
+
+def each_timed(sets: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
+    """Return the results of `work` on each set, with a line of progress for each."""
+    results = []
+    for data in sets:
+        start = time.perf_counter()
+        results.append(work(data))
+        print(f"{data.name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    return results
+
+
+def publish(text: str, rst: Path | None) -> None:
+    """Print the tables, and write them to a file that a page of the documentation includes."""
+    print(text)
+    if rst:
+        rst.write_text(f":orphan:\n\n.. tables start here\n\n{text}", encoding="utf-8")
