@@ -1,0 +1,219 @@
+"""Small model files of every kind, and what every function of a model answered at first.
+
+``python tests/golden/golden_models.py --write`` writes the files that are not there yet: those that
+are there stay as they are for ever, whatever version of the package made them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pboost as pb
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import fits  # noqa: E402
+
+MODELS = HERE / "models"
+#: The fixed table: rows that no model was trained on, and labels of three kinds.
+ROWS = slice(0, 60)
+X = fits.X[::-1][ROWS] * 0.875 + 0.0625
+TARGETS = {"two": fits.TWO[::-1], "words": fits.WORDS[::-1], "three": fits.THREE[::-1],
+           "numbers": fits.NUMBERS[::-1]}  # fmt: skip
+TARGETS = {name: y[ROWS] for name, y in TARGETS.items()}
+WEIGHT = fits.WEIGHT[::-1][ROWS]
+
+
+def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
+    """Return, for each file, the kind of its labels and what makes its model."""
+    every = fits.all_fits()
+
+    def of(name: str, target: str = "two") -> tuple[str, Callable[[], Any]]:
+        return target, partial(every[name].model, 1)
+
+    named = {name: fits.X[:, j] for j, name in enumerate(("a", "b", "größe", "d", "e", "f"))}
+    return {
+        "chain": of("adaboost: kearns-mansour, exact"),
+        "chain_words_float32": of("adaboost: float32, words", "words"),
+        "chain_validation": of("adaboost: validation"),
+        "chain_affine": of("adaboost: affine, exact"),
+        "chain_linear": of("adaboost: linear"),
+        "chain_separators": of("adaboost: separators"),
+        "chain_sampled": of("adaboost: sampled to the first rise"),
+        "tree": of("boosted_tree: gini, binned"),
+        "tree_flip": of("boosted_tree: flip"),
+        "tree_adatree2": of("boosted_tree: adatree2"),
+        "tree_gaussian": of("boosted_tree: gaussian by column"),
+        "tree_affine": of("boosted_tree: affine of three columns, binned"),
+        "tree_separators": of("boosted_tree: separators"),
+        "tree_names": ("two", partial(_named_tree, named)),
+        "no_nodes": ("two", lambda: pb.fit_adaboost(
+            np.zeros((8, 6)), np.arange(8) > 2, rounds=3)),
+        "matryoshka": of("matryoshka: additive"),
+        "matryoshka_sign": of("matryoshka: three deep, by sign"),
+        "matryoshka_all": of("matryoshka: all join"),
+        "matryoshka_greedy": of("matryoshka: greedy"),
+        "oblique_tree": of("oblique_tree: breadth first"),
+        "linear": of("adaboost_real: columns"),
+        "topdown_tree": of("topdown_tree: function, look-ahead"),
+        "cart": of("cart: gini"),
+        "cart_three": of("cart: three classes, entropy", "three"),
+        "cart_regression": of("cart: regression", "numbers"),
+        "cart_pruned": of("pruned_cart: three", "three"),
+        "forest": of("forest: exact"),
+        "forest_three": of("forest: three classes, binned", "three"),
+        "forest_regression": of("forest: regression", "numbers"),
+        "stagewise": of("stagewise: logistic"),
+        "stagewise_regression": of("stagewise: squared", "numbers"),
+        "stagewise_validation": ("two", lambda: pb.fit_stagewise(
+            fits.X, fits.TWO, loss="probit", steps=6, validation=(fits.X[:99], fits.TWO[:99]))),
+        "probit": of("probitboost: steps"),
+        "probit_tree": of("probit_tree: two"),
+        "probit_tree_three": of("probit_tree: three", "three"),
+        "sbpmt": of("sbpmt: shared trees", "three"),
+        "sbpmt_tree": of("sbpmt: trees of each class", "three"),
+        "sbpmt_two": of("sbpmt: two classes, mean"),
+        "one_vs_rest": of("one_vs_rest: chains", "three"),
+        "weighted_vote": of("samme: trees", "three"),
+        "weighted_vote_of_one_vs_rest": of("samme: one-vs-rest", "three"),
+        "bagging": of("bagging: trees", "three"),
+        "bagging_chains": of("bagging: chains, subsamples"),
+        "bagging_regression": of("bagging: regression", "numbers"),
+    }  # fmt: skip
+
+
+def _named_tree(named: dict[str, np.ndarray]) -> Any:
+    pandas = __import__("pandas")
+    return pb.fit_boosted_tree(pandas.DataFrame(named), fits.TWO, nodes=5)
+
+
+def outputs(model: Any, target: str) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the answer of every function of a model that it has an answer for."""
+    y = TARGETS[target]
+    sigma = {"sigma": fits.SIGMA} if getattr(model, "sigma", None) is not None else {}
+    for name, ask in _questions(model, y, sigma).items():
+        try:
+            answer = ask()
+        except (TypeError, NotImplementedError, ValueError):
+            continue
+        for part, value in _parts(answer):
+            yield f"{name}{part}", value
+
+
+def _parts(answer: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(answer, dict):
+        yield from ((f".{key}", np.asarray(value)) for key, value in answer.items())
+    elif isinstance(answer, list):
+        yield from ((f"[{k}]", np.asarray(value)) for k, value in enumerate(answer))
+    else:
+        yield "", np.asarray(answer)
+
+
+def _questions(model: Any, y: np.ndarray, sigma: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+    weighted = {"sample_weight": WEIGHT}
+    thetas = [-0.75, -0.25, 0.0, 0.25, 0.75]
+    return {
+        "predict": lambda: pb.predict(model, X),
+        "predict one row": lambda: pb.predict(model, X[:1]),
+        "predict_proba": lambda: pb.predict_proba(model, X),
+        "decision_function": lambda: pb.decision_function(model, X),
+        "decision_function of three rows": lambda: pb.decision_function(model, X[:3]),
+        "expected": lambda: pb.decision_function(model, X, "expected", **sigma),
+        "sampled": lambda: pb.decision_function(
+            model, X, "sample", rng=7, draws=3, **sigma),
+        "staged_decision_function": lambda: list(pb.staged_decision_function(model, X)),
+        "staged_predict": lambda: list(pb.staged_predict(model, X)),
+        "staged_predict_proba": lambda: list(pb.staged_predict_proba(model, X)),
+        "cost": lambda: pb.evaluation_cost(model, X),
+        "cost in features": lambda: pb.evaluation_cost(model, X, "features"),
+        "cost in stumps": lambda: pb.evaluation_cost(model, X, "stumps"),
+        "certificate": lambda: pb.certificate(model),
+        "certificate of rows": lambda: pb.certificate(model, X, y, **weighted, **sigma),
+        "reach": lambda: pb.reach(model, X, **sigma),
+        "reach by class": lambda: pb.reach(model, X, y, **sigma),
+        "margins": lambda: pb.margins(model, X, y),
+        "normalised_margins": lambda: pb.normalised_margins(model, X, y),
+        "margin_error": lambda: pb.margin_error(model, X, y, thetas, **weighted),
+        "margin_bound": lambda: pb.margin_bound(model, X, y, thetas, **weighted),
+        "margin_curve": lambda: pb.margin_curve(model, X, y, thetas),
+        "describe": lambda: pb.describe(model),
+        "explain": lambda: _explained(pb.explain(model, X[0])),
+        "apply": lambda: pb.apply(model, X),
+        "decision_path": lambda: pb.decision_path(model, X),
+        "feature_importances": lambda: pb.feature_importances(model, "impurity"),
+        "permutation_importance": lambda: pb.permutation_importance(
+            model, X, y, repeats=2, rng=3),
+        "coefficients": lambda: _fields(pb.coefficients(model), "intercept slopes share mean size"),
+        "coefficients of rows": lambda: _fields(pb.coefficients(model, X), "share mean size"),
+        "prune_path": lambda: _fields(pb.prune_path(model), "lam n_leaves risk"),
+        "prune": lambda: pb.predict(pb.prune(model, pb.prune_path(model).lam[-2]), X),
+        "prefix": lambda: pb.decision_function(pb.prefix(model, 3), X),
+        "continue_fit": lambda: pb.decision_function(_continued(model), X),
+        "oob": lambda: _fields(getattr(model, "oob", None), "error members prediction"),
+        "fields": lambda: _fields(model, "labels n_features bias n_nodes certificate_note"),
+    }  # fmt: skip
+
+
+def _explained(found: Any) -> dict[str, Any]:
+    tests = found.tests
+    path = {k: [getattr(t, k) for t in tests] for k in ("node", "value", "threshold", "total")}
+    return {**path, "score": found.score, "label": found.label, "text": str(found)}
+
+
+def _fields(found: Any, names: str) -> dict[str, Any]:
+    values = {name: getattr(found, name, None) for name in names.split()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _continued(model: Any) -> Any:
+    is_words = model.labels is not None and model.labels.dtype.kind == "U"
+    target = fits.WORDS if is_words else fits.TWO
+    more = {"rounds": 3} if getattr(model, "is_chain", False) else {"nodes": 3}
+    options = {"rng": 5, "n_threads": 1, **more}
+    return pb.continue_fit(model, fits.X, target, **options)
+
+
+def files() -> list[Path]:
+    """Return the model files."""
+    return sorted(path for path in MODELS.glob("*.npz") if not path.stem.endswith(".outputs"))
+
+
+def kind_of(path: Path) -> str:
+    """Return what the header of a file calls its model."""
+    with np.load(path, allow_pickle=False) as stored:
+        return str(json.loads(stored["header"].tobytes())["kind"])
+
+
+def expected(path: Path) -> dict[str, np.ndarray]:
+    """Return what was answered when a model file was made."""
+    with np.load(path.with_suffix(".outputs.npz"), allow_pickle=False) as stored:
+        return dict(stored)
+
+
+def main() -> int:
+    """Write the files that are not there."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--write", action="store_true", required=True)
+    parser.parse_args()
+    MODELS.mkdir(exist_ok=True)
+    for name, (target, make) in kinds().items():
+        path = MODELS / f"{name}.{target}.npz"
+        if path.exists():
+            continue
+        pb.save(make(), path)
+        model = pb.load(path)
+        np.savez_compressed(path.with_suffix(".outputs.npz"), **dict(outputs(model, target)))
+        print(path.name)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,77 @@
+"""Model files of every kind load, and the models answer what they answered when they were made."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pboost as pb
+
+sys.path.insert(0, str(Path(__file__).parent))
+import golden_models as golden
+import hashes
+
+FILES = golden.files()
+
+
+def is_same_machine():
+    return hashes.stored(hashes.SAME_MACHINE)["fingerprint"] == hashes.fingerprint()
+
+
+@pytest.fixture(scope="module")
+def exactly():
+    return is_same_machine()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_answers(path, exactly):
+    model = pb.load(path)
+    target = path.stem.split(".")[1]
+    found, expected = dict(golden.outputs(model, target)), golden.expected(path)
+    missing = expected.keys() - found.keys()
+    assert not missing
+    for name, value in expected.items():
+        answer = found[name]
+        assert answer.shape == value.shape, name
+        if value.dtype.kind != "f":
+            assert answer.tolist() == value.tolist(), name
+        elif exactly:
+            assert answer.tobytes() == value.tobytes(), name
+        else:
+            np.testing.assert_allclose(answer, value, rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_saved_again_it_has_the_same_arrays(path, tmp_path):
+    model = pb.load(path)
+    pb.save(model, tmp_path / "again.npz")
+    assert hashes.digest(pb.load(tmp_path / "again.npz")) == hashes.digest(model)
+
+
+def test_there_is_a_file_of_every_kind_and_every_function_is_asked():
+    assert {golden.kind_of(path) for path in FILES} >= {
+        "decision-graph", "linear", "tree", "forest", "stagewise", "probit", "probit-tree",
+        "subagged-probit-trees", "one-vs-rest", "weighted-vote", "bagging",
+    }  # fmt: skip
+    asked = {name for path in FILES for name in golden.expected(path)}
+    functions = (
+        "predict", "predict_proba", "decision_function", "staged_decision_function[0]",
+        "staged_predict[0]", "staged_predict_proba[0]", "expected", "sampled", "reach",
+        "reach by class", "cost", "cost in features", "cost in stumps", "certificate",
+        "certificate of rows", "margins", "normalised_margins", "margin_error", "margin_bound",
+        "margin_curve", "describe", "explain.total", "apply", "decision_path[0]",
+        "feature_importances", "permutation_importance", "coefficients.slopes",
+        "coefficients of rows.mean", "prune_path.lam", "prune", "prefix", "continue_fit",
+        "oob.prediction", "fields.labels",
+    )  # fmt: skip
+    assert asked >= set(functions)
+
+
+def test_a_file_and_its_answers_belong_together():
+    path = golden.MODELS / "chain.two.npz"
+    other = golden.expected(golden.MODELS / "tree.two.npz")
+    answer = golden.expected(path)["decision_function"]
+    assert answer.tobytes() != other["decision_function"].tobytes()
