@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from pboost._core.keys import rounded
 from pboost.answers import Observer
 from pboost.bounds import rate_matryoshka
 from pboost.data import TrainingData
 from pboost.grow import Callback, VoteRule
 from pboost.ports import GrowthStopped, Port, PortGrowth
-from pboost.soft_growth import rounded
 
 #: Rates that differ by less are equal.
 NO_GAIN = 1e-12

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from pboost._core.keys import rounded
 from pboost.answers import Observer
 from pboost.data import TrainingData
 from pboost.grow import Callback, VoteRule
 from pboost.ports import GrowthStopped, Port, PortGrowth, joined
-from pboost.soft_growth import rounded
 
 JOINS = ("sign", "all")
 

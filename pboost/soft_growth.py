@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pboost._core.keys import decrease, rounded
 from pboost.answers import Answers, Observer, Tables, only_exit, side_masses
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, FloatArray
@@ -178,9 +179,8 @@ class SoftTree:
             exit_.split = self.find(exit_)
             if exit_.split is None:
                 return
-            # As a share of the bound: a smaller one than rounding errors is none.
-            share = 1 - float(exit_.split.boosted().sum()) / exit_.bound
-            exit_.key = rounded(exit_.bound * (round(share * 2**40) / 2**40))
+            bound = exit_.bound
+            exit_.key = decrease(bound, bound - float(exit_.split.boosted().sum()))
         heapq.heappush(self.heap, (-exit_.key, exit_.serial, exit_))
         if exit_.above is not None and exit_.split is None:
             exit_.waits = True
@@ -302,9 +302,3 @@ class SoftTree:
 def fixed_scale(total: float) -> float:
     """Return the power of two that brings a sum of weights just below 2 to `FIXED_BITS`."""
     return math.ldexp(1.0, FIXED_BITS - math.frexp(total)[1])
-
-
-def rounded(key: float) -> float:
-    """Return a key to 40 bits, so that bounds equal but for rounding are equal."""
-    mantissa, exponent = math.frexp(key)
-    return math.ldexp(round(mantissa * 2**40), exponent - 40)

@@ -2,8 +2,8 @@
 
 The compiled grower (tree_growth.py) knows four criteria. This one evaluates a function of the
 user's on all cuts of an exit at once. It makes the same choices in the same order: candidates, ties
-(1e-12 of the mass; lowest feature, then lowest threshold), keys rounded to 40 bits, weights in
-fixed point that are made anew where little is left.
+(1e-12 of the mass; lowest feature, then lowest threshold), keys, weights in fixed point that are
+made anew where little is left.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core.keys import decrease, rounded
 from pboost._core.votes import half_log_odds
 from pboost.columns import ROW_MASK, SortedColumns, midpoint
 from pboost.data import TrainingData
@@ -185,15 +186,15 @@ class TopDownTree:
         if growth == "breadth-first":
             key = 0.0
         elif growth == "largest-bound":
-            key = exit_.bound
+            key = rounded(exit_.bound)
         elif growth == "largest-error":
-            key = exit_.mass[int(exit_.votes <= 0)] * exit_.unit
+            key = rounded(exit_.mass[int(exit_.votes <= 0)] * exit_.unit)
         else:
             split = self._best(exit_)
             if split is None:
                 return
             key = self._decrease(exit_, split)
-        heapq.heappush(self.open, (-_rounded(key), self.n_exits, exit_, split))
+        heapq.heappush(self.open, (-key, self.n_exits, exit_, split))
 
     def _refine(self, exit_: Exit) -> None:
         """Make the weights anew in fixed point, in a unit that fits the rows left."""
@@ -260,14 +261,13 @@ class TopDownTree:
         return self.rule.learning_rate * half_log_odds(mass[1] / up, mass[0] * up, delta)
 
     def _decrease(self, exit_: Exit, split: Split) -> float:
-        """Return by how much a split lowers the certificate."""
+        """Return by how much a split lowers the certificate, as a key."""
         before = exit_.bound
         after = sum(
             exit_.after(mass, exit_.votes + vote)
             for mass, vote in zip(split.masses, split.votes, strict=True)
         )
-        # As a share of the bound: a smaller one than rounding errors is none.
-        return before * round((1.0 - after / before) * 2.0**40) * 2.0**-40
+        return decrease(before, before - after)
 
     def _split(self, exit_: Exit, split: Split, before: float) -> None:
         """Make a node of an exit, and exits of its two sides."""
@@ -320,9 +320,3 @@ def _ranks(data: TrainingData) -> NDArray[Any]:
     for j in range(len(rank)):
         rank[j, columns.order(j)] = np.cumsum(~columns.tied(j), dtype=np.int32)
     return rank
-
-
-def _rounded(key: float) -> float:
-    """Return the key rounded to 40 bits: bounds equal but for rounding are equal."""
-    fraction, exponent = math.frexp(key)
-    return math.ldexp(round(math.ldexp(fraction, 41)), exponent - 41)

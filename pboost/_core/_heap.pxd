@@ -1,4 +1,6 @@
-# A heap of numbers by their keys: largest key first, the lowest number among equals.
+# A heap of numbers by their keys: largest key first, the lowest number among equals. Keys equal but for
+# rounding must be equal: whatever is a key is made one here.
+from libc.math cimport rint
 from libc.string cimport memcpy
 
 from pboost._core.types cimport int32_t, int64_t, uint64_t
@@ -50,9 +52,16 @@ cdef inline int32_t pop(const Heap* heap) noexcept nogil:
 
 
 cdef inline double rounded(double key) noexcept nogil:
-    """The key rounded to 40 bits: keys equal but for rounding are equal."""
+    """The key to 41 significant bits, the nearest, of two the one farther from 0."""
     cdef uint64_t bits
     memcpy(&bits, &key, 8)
     bits = (bits + 0x800) & ~<uint64_t>0xFFF
     memcpy(&key, &bits, 8)
     return key
+
+
+cdef inline double decrease(double before, double lowered) noexcept nogil:
+    """The key of a split that makes `before` less by `lowered`, which is rounded as a share of it, to a
+    multiple of 2**-40: less than that is rounding, and no decrease."""
+    cdef double share = lowered / before if before > 0.0 else 0.0
+    return rounded(before * (rint(share * 2.0**40) * 2.0**-40))

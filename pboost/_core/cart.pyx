@@ -10,21 +10,21 @@ to look at signals, to tell a callback, or to let threads share a large node. Th
 (see `CartArrays` in cart_growth.py) are borrowed for one call. Children are numbered in pairs when
 their parent is split.
 """
-from libc.math cimport INFINITY, rint
+from libc.math cimport INFINITY
 from libc.string cimport memset
 
 from pboost._core._address cimport address
 from pboost._core._bins cimport partition_rows
 from pboost._core._cart cimport (
     ALL_LEAVES, AT, CHILD, CHOOSE, COUNTERS, Cart, DEPTH, DONE, FEATURE, FRESH, Found, HIGH, KEY,
-    LARGE_PARTITION, LARGE_SEARCH, LEAVES, LIMIT, LISTED, LOW, NODES, NODE_INTS, NODE_REALS, OPEN,
+    LARGE_PARTITION, LARGE_SEARCH, LEAVES, LIMIT, LISTED, LOSS, LOW, NODES, NODE_INTS, NODE_REALS, OPEN,
     OPENED, PARTITION, PAUSED, PHASE, PICK, PICKED, SCALE, SEARCH, SHIFT, SPLIT, START, STOP,
     can_split, class_node, draw_from, heap_of, mass_below, measure_classes, measure_squares,
     risk_of, rows_at, size_of, square_node, start_of, stream, unit_of, width,
 )
 from pboost._core._cart_scan cimport is_constant, pack_rows, scan_column
 from pboost._core._classes cimport ClassNode, class_score_limit, total_impurity
-from pboost._core._heap cimport Heap, pop, push, rounded
+from pboost._core._heap cimport Heap, decrease, pop, push
 from pboost._core._segment cimport partition_segment
 from pboost._core._squares cimport Moment, SquareNode, square_score
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
@@ -162,16 +162,17 @@ cdef void set_key(Cart* t, int32_t e, const Found* kept) noexcept nogil:
     if t.squares:
         squares = square_node(t, e)
         after = square_score(&squares, <Moment*>below)
-        real[KEY] = rounded(
+        real[KEY] = decrease(
+            real[LOSS],
             -after / real[SCALE] / (real[SCALE] * unit_of(t, e)) * <double>squares.total.w)
         return
     for j in range(k):
         above[j] = mass[j] - below[j]
     before = total_impurity(t.criterion, <int>k, mass)
     after = (total_impurity(t.criterion, <int>k, below)
-             + total_impurity(t.criterion, <int>k, above)) / before
-    # As a share of the impurity: a smaller one than rounding errors is none.
-    real[KEY] = before * rint((1.0 - after) * 2.0**40) * 2.0**-40 * unit_of(t, e)
+             + total_impurity(t.criterion, <int>k, above))
+    # By a power of two: the share is the same.
+    real[KEY] = decrease(before * unit_of(t, e), (before - after) * unit_of(t, e))
 
 
 cdef void add_child(

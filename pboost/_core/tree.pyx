@@ -13,12 +13,12 @@ The caller's arrays (see `TreeArrays` in tree_growth.py) are borrowed for one ca
 exit are fixed * 2**-shift in units of the root's; they are made anew, with a larger shift, when
 little of the root's mass is left, so that small masses keep their precision.
 """
-from libc.math cimport INFINITY, exp, frexp, ldexp, rint
+from libc.math cimport INFINITY, exp, frexp, ldexp
 
 from pboost._core._address cimport address
 from pboost._core._bins cimport partition_rows, search_bins
 from pboost._core._cut cimport Limits
-from pboost._core._heap cimport Heap, pop, push, rounded
+from pboost._core._heap cimport Heap, decrease, pop, push, rounded
 from pboost._core._math cimport half_log_odds, score_limit
 from pboost._core._segment cimport first_cut, partition_segment, search_rows
 from pboost._core._tree cimport (
@@ -186,8 +186,8 @@ cdef double exit_vote(const Tree* t, int32_t e, const int64_t* mass) noexcept no
         <double>mass[1] / up, <double>mass[0] * up, t.smoothing * (negative + positive))
 
 
-cdef double decrease(Tree* t, int32_t e) noexcept nogil:
-    """By how much splitting exit `e`, where `choose` has been, lowers the certificate."""
+cdef double split_key(Tree* t, int32_t e) noexcept nogil:
+    """By how much splitting exit `e`, where `choose` has been, lowers the certificate, as a key."""
     cdef Limits at = limits_of(t, e)
     cdef Py_ssize_t f = t.exit_int[EXIT_INTS * e + FEATURE]
     cdef Py_ssize_t start = t.exit_int[EXIT_INTS * e + START]
@@ -207,8 +207,7 @@ cdef double decrease(Tree* t, int32_t e) noexcept nogil:
     for side in range(2):
         votes = t.exit_real[EXIT_REALS * e + VOTES] + exit_vote(t, e, mass[side])
         after += <double>mass[side][0] * exp(votes) + <double>mass[side][1] * exp(-votes)
-    # As a share of the bound: a smaller one than rounding errors is none.
-    return before * rint((1.0 - after * unit_of(t, e) / before) * 2.0**40) * 2.0**-40
+    return decrease(before, before - after * unit_of(t, e))
 
 
 cdef bint set_key(Tree* t, int32_t e) noexcept nogil:
@@ -226,7 +225,7 @@ cdef bint set_key(Tree* t, int32_t e) noexcept nogil:
         search_features(t, e, 0, t.d)
         if not choose(t, e):
             return False
-        key[0] = rounded(decrease(t, e))
+        key[0] = split_key(t, e)
     return True
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from reference.keys import decrease
 from reference.split import midpoint
 
 #: Splits whose criteria differ by this share of the node's weight (squared error: of the node's
@@ -112,7 +113,7 @@ def fit_cart(
 
         def gain(path):
             leaf, _, cut = tree[path]
-            return leaf.weight * leaf.impurity - cut[0]
+            return decrease(leaf.weight * leaf.impurity, leaf.weight * leaf.impurity - cut[0])
 
         path = max(open_, key=gain)
         _, rows, (_, feature, threshold) = tree[path]

@@ -10,8 +10,9 @@ import math
 import numpy as np
 from scipy.special import digamma
 
+from reference.keys import first_largest, rounded
 from reference.matryoshka import Builder, Port
-from reference.soft import Setting, first_largest
+from reference.soft import Setting
 
 #: Rates that differ by less are equal.
 EQUAL_RATES = 1e-12
@@ -73,7 +74,7 @@ def fit_greedy(X, y, *, nodes, collect="additive", **options):
         able = [exit_ for exit_ in exits if not exit_.stuck]
         if not able:
             break
-        chosen = able[first_largest([exit_.port.bound for exit_ in able])]
+        chosen = able[first_largest([rounded(exit_.port.bound) for exit_ in able])]
         others = [exit_ for exit_ in exits if exit_ is not chosen]
         ports = builder.stump(chosen.port, math.fsum(exit_.port.bound for exit_ in others))
         if ports is None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from reference import gaussian
 from reference.adaboost import class_masses
-from reference.soft import NO_VOTE, Nodes, Setting, exit_probabilities, first_largest
+from reference.keys import first_largest, rounded
+from reference.soft import NO_VOTE, Nodes, Setting, exit_probabilities
 
 
 class Port(NamedTuple):
@@ -68,7 +69,7 @@ class Builder:
             able = [i for i, port in enumerate(ports) if port.edges not in stuck]
             if not able:
                 break
-            chosen = ports[able[first_largest([ports[i].bound for i in able])]]
+            chosen = ports[able[first_largest([rounded(ports[i].bound) for i in able])]]
             others = [port for port in ports if port is not chosen]
             rest = outside + sum(port.bound for port in others)
             parts = self.classifier(level - 1, chosen, rest)

@@ -9,11 +9,10 @@ import numpy as np
 
 from reference import gaussian
 from reference.adaboost import class_masses, domain_votes, only_bias, symmetric_votes
+from reference.keys import decrease, first_largest, rounded
 from reference.sort import bin_edges
 from reference.split import best_stump
 
-#: Keys of exits that differ by this share of the largest count as equal.
-TIE = 1e-12
 #: Votes below this change no weight.
 NO_VOTE = 1e-12
 
@@ -119,12 +118,6 @@ class Setting:
         return table, votes, masses, after
 
 
-def first_largest(keys):
-    """Return the position of the largest key, of equal ones the first."""
-    largest = max(keys)
-    return next(i for i, key in enumerate(keys) if key >= largest - TIE * abs(largest))
-
-
 class Nodes:
     def __init__(self):
         self.feature, self.threshold, self.next, self.vote, self.answer = [], [], [], [], []
@@ -153,14 +146,14 @@ class Nodes:
 
 def exit_key(setting, growth, exit_):
     if growth == "largest-bound":
-        return math.fsum(exit_.w)
+        return rounded(math.fsum(exit_.w))
     if growth == "largest-error":
         answer = 1 if exit_.H > 0 else -1
-        return math.fsum((setting.D * exit_.p)[setting.y != answer])
+        return rounded(math.fsum((setting.D * exit_.p)[setting.y != answer]))
     if growth == "look-ahead":
         *_, after = setting.split(exit_.stump, exit_.w, exit_.p)
-        gain = math.fsum(exit_.w) - sum(math.fsum(w) for w, _ in after)
-        return gain if gain > 1e-12 * math.fsum(exit_.w) else 0.0  # rounding is no gain
+        bound = math.fsum(exit_.w)
+        return decrease(bound, bound - sum(math.fsum(w) for w, _ in after))
     assert growth == "breadth-first"
     return 0.0  # all equal: the one created first
 

@@ -8,11 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from reference.adaboost import class_masses, domain_votes, only_bias
+from reference.keys import first_largest, rounded
 from reference.sort import bin_edges
 from reference.split import best_stump
-
-#: Bounds within this share of the largest count as equally large.
-TIE = 1e-12
 
 
 class Tree(NamedTuple):
@@ -37,8 +35,7 @@ def next_exit(open_exits, growth):
     """Return the position of the exit to split; the list is in the order of opening."""
     if growth == "breadth-first":
         return 0
-    largest = max(exit_.bound for exit_ in open_exits)
-    return next(i for i, e in enumerate(open_exits) if e.bound >= largest * (1 - TIE))
+    return first_largest([rounded(exit_.bound) for exit_ in open_exits])
 
 
 def fit_tree(
