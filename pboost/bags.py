@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.checks import check_integer
+from pboost.checks import check_integer, scaled_weights
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.threads import Workers
 
@@ -179,7 +179,9 @@ class Tally:
             loss = (np.argmax(mean[tested], axis=1) != truth[tested]).astype(np.float64)
         else:
             loss = (mean[tested, 0] - truth[tested]) ** 2
-        error = float(np.average(loss, weights=weights[tested])) if len(tested) else np.nan
+        error = np.nan
+        if len(tested):
+            error = float(np.average(loss, weights=scaled_weights(weights[tested])[0]))
         return OutOfBag(self.members, mean if self.n_classes else mean[:, 0], error)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +16,7 @@ from pboost.checks import (
     as_targets,
     as_weights,
     check_finite,
+    scaled_weights,
 )
 from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns, midpoint
 from pboost.graph import FloatArray, IntArray
@@ -24,8 +24,6 @@ from pboost.sorting import binned_columns, sorted_columns, sorted_orders, to_fix
 from pboost.threads import Workers
 from pboost.weak_learners import AUTO_BINNED_ROWS
 
-#: Beyond this a power of two may be no normal float64.
-MOST_EXPONENT = 1000
 _NO_ORDER = np.empty(0, dtype=np.int32)
 
 
@@ -233,7 +231,9 @@ def cart_problem(
         columns = features.values
         if is_binned(search, n):
             rows = np.arange(n, dtype=np.int32)
-            bin_weight = NO_WEIGHT if weights is None else to_fixed_point(_scaled(weights)[0])[1]
+            bin_weight = NO_WEIGHT
+            if weights is not None:
+                bin_weight = to_fixed_point(scaled_weights(weights)[0])[1]
             columns = binned_columns(features, rows, max_bins, bin_weight, n_threads)
     elif isinstance(X, BinnedColumns):
         if search == "exact":
@@ -254,14 +254,6 @@ def _by_class(label: IntArray) -> NDArray[np.intp]:
 def is_binned(search: str, n: int) -> bool:
     """Return whether n rows are searched by bins."""
     return search == "binned" or (search == "auto" and n >= AUTO_BINNED_ROWS)
-
-
-def _scaled(weights: FloatArray) -> tuple[FloatArray, int]:
-    """Return weights times the power of two that brings the largest into [1/2, 1)."""
-    exponent = math.frexp(float(weights.max()))[1]
-    if abs(exponent) > MOST_EXPONENT:  # the factor is no float64
-        return np.ldexp(weights, -exponent), exponent
-    return weights * math.ldexp(1.0, -exponent), exponent
 
 
 def _scaled_and_fixed(

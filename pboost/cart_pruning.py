@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.prune import weakest_links
 from pboost.cart_model import impurities
-from pboost.checks import as_targets, as_weights, check_choice, check_number
+from pboost.checks import as_targets, as_weights, check_choice, check_number, scaled_weights
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.tree import TREE_COLUMNS, Tree
 from pboost.tree_arrays import LEAF
@@ -100,7 +100,7 @@ def prune_path(
     >>> path.n_leaves.tolist(), path.lam.round(6).tolist()
     ([5, 4, 2, 1], [0.0, 2.0, 17.0, 51.2])
     """
-    risk = _risks(tree_only(tree), X, y, sample_weight, criterion)
+    risk, exponent = _risks(tree_only(tree), X, y, sample_weight, criterion)
     price, gain, saved = _links(tree, risk)
     gone = np.flatnonzero(np.isfinite(price))
     gone = gone[np.argsort(price[gone], kind="stable")]
@@ -117,7 +117,7 @@ def prune_path(
         leaves = np.concatenate([[tree.n_leaves], leaves])
         risks = np.concatenate([[_total(risk, tree)], risks])
     lam[0] = 0.0
-    return PruningPath(lam, leaves, risks)
+    return PruningPath(np.ldexp(lam, exponent), leaves, np.ldexp(risks, exponent))
 
 
 def prune(tree: Tree, lam: float, *, criterion: str | None = None) -> Tree:
@@ -151,7 +151,7 @@ def prune(tree: Tree, lam: float, *, criterion: str | None = None) -> Tree:
     2
     """
     lam = check_number("lam", lam, least=0.0)
-    risk = _risks(tree_only(tree), None, None, None, criterion)
+    risk, _ = _risks(tree_only(tree), None, None, None, criterion)
     price = _links(tree, risk)[0]
     slack = SAME_PRICE * lam + SAME_RISK * risk[0]
     settings = {"pruned_at": lam, "pruned_by": criterion or tree.settings.get("criterion")}
@@ -192,15 +192,17 @@ def _links(tree: Tree, risk: FloatArray) -> tuple[FloatArray, FloatArray, IntArr
 
 def link_prices(tree: Tree) -> FloatArray:
     """Return the price from which on each node is a leaf; -inf or inf where that is never so."""
-    return _links(tree, _risks(tree, None, None, None, None))[0]
+    return _links(tree, _risks(tree, None, None, None, None)[0])[0]
 
 
 def _total(risk: FloatArray, tree: Tree) -> float:
     return float(risk[tree.feature == LEAF].sum())
 
 
-def _risks(tree: Tree, X: Any, y: Any, sample_weight: Any, criterion: str | None) -> FloatArray:
-    """Return weight times impurity of each node as a leaf."""
+def _risks(
+    tree: Tree, X: Any, y: Any, sample_weight: Any, criterion: str | None
+) -> tuple[FloatArray, int]:
+    """Return weight times impurity of each node as a leaf, in a unit, and the exponent of that."""
     if criterion is not None:
         if tree.labels is None:
             check_choice("criterion", criterion, ("squared",))
@@ -211,15 +213,15 @@ def _risks(tree: Tree, X: Any, y: Any, sample_weight: Any, criterion: str | None
         if sample_weight is not None:
             raise ValueError("sample_weight: given without X and y")
         if criterion is None or tree.labels is None:
-            return np.ascontiguousarray(tree.weight * tree.impurity)
-        return tree.weight * impurities(tree.value, criterion)
+            return np.ascontiguousarray(tree.weight * tree.impurity), 0
+        return tree.weight * impurities(tree.value, criterion), 0
     if X is None or y is None:
         raise ValueError("prune_path: X and y must be given together")
     at = tree.nodes_of(X)
     weights = as_weights(sample_weight, len(at))
-    weights = np.ones(len(at)) if weights is None else weights
+    weights, exponent = scaled_weights(np.ones(len(at)) if weights is None else weights)
     if tree.labels is None:
-        return _square_risks(tree, at, as_targets(y, len(at)), weights)
+        return _square_risks(tree, at, as_targets(y, len(at)), weights), exponent
     code = class_codes(tree, y, len(at))
     mass = np.zeros((tree.n_nodes, len(tree.labels)))
     np.add.at(mass, (at, code), weights)
@@ -227,9 +229,8 @@ def _risks(tree: Tree, X: Any, y: Any, sample_weight: Any, criterion: str | None
         mass[nodes] = mass[tree.children[nodes]].sum(axis=1)
     total = mass.sum(axis=1)
     share = mass / np.where(total > 0, total, 1.0)[:, None]
-    return total * np.where(
-        total > 0, impurities(share, criterion or str(tree.settings["criterion"])), 0.0
-    )
+    impurity = impurities(share, criterion or str(tree.settings["criterion"]))
+    return total * np.where(total > 0, impurity, 0.0), exponent
 
 
 def class_codes(tree: Tree, y: Any, n: int) -> NDArray[np.intp]:

@@ -14,6 +14,8 @@ Array = NDArray[Any]
 INT32_MAX = np.iinfo(np.int32).max
 #: The largest number that can be predicted.
 MOST_TARGET = 1e150
+#: Beyond this a power of two may be no normal float64.
+MOST_EXPONENT = 1000
 #: Rows examined at a time, so that checks need little memory.
 BLOCK = 65_536
 
@@ -381,3 +383,13 @@ def as_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
     if not weights.any():
         raise ValueError("sample_weight: expected at least one weight > 0, all are 0")
     return weights
+
+
+def scaled_weights(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+    """Return weights times the power of two that brings the largest into [1/2, 1), and minus its
+    exponent: sums of them, and of their products with squares, are numbers in any unit.
+    """
+    exponent = math.frexp(float(weights.max()))[1]
+    if abs(exponent) > MOST_EXPONENT:  # the factor is no float64
+        return np.ldexp(weights, -exponent), exponent
+    return weights * math.ldexp(1.0, -exponent), exponent

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost import projections, separators
-from pboost.checks import Features, as_features, as_labels, as_weights, check_finite
+from pboost.checks import Features, as_features, as_labels, as_weights, check_finite, scaled_weights
 from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns
 from pboost.graph import IntArray
 from pboost.inputs import GrownInputs, Inputs
@@ -263,8 +263,7 @@ def _rows_by_class(
 
 def _scaled(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weights times the power of two that brings the largest into [1/2, 1)."""
-    _, exponent = np.frexp(weights.max())
-    scaled = np.ldexp(weights, -int(exponent))
+    scaled, _ = scaled_weights(weights)
     if not (scaled > 0).all():
         raise ValueError("sample_weight: the weights differ by more than floating point can hold")
     return scaled

@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.bagging import Bagging
-from pboost.checks import as_targets, as_weights, check_choice, check_finite, check_integer
+from pboost.checks import (
+    as_targets,
+    as_weights,
+    check_choice,
+    check_finite,
+    check_integer,
+    scaled_weights,
+)
 from pboost.ensemble import Ensemble, is_foreign
 from pboost.evaluate import predict
 from pboost.forest_model import Forest
@@ -130,6 +137,7 @@ def permutation_importance(
     if n == 0:
         raise ValueError("X: expected at least one row, got none")
     weights = as_weights(sample_weight, n)
+    weights = None if weights is None else scaled_weights(weights)[0]
     numbers = isinstance(model, Tree | Forest | Bagging | StagewiseModel) and model.labels is None
     truth: NDArray[Any] = as_targets(y, n) if numbers else np.asarray(y)
     if truth.shape != (n,):

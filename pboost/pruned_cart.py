@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.cart import fit_cart_problem, fit_tree
 from pboost.cart_data import CartProblem
 from pboost.cart_pruning import levels, link_prices, prune, prune_path
-from pboost.checks import check_choice, check_integer
+from pboost.checks import check_choice, check_integer, scaled_weights
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.graph import FloatArray, IntArray
 from pboost.rng import as_generator
@@ -91,12 +91,13 @@ def fit_pruned_cart(
     found = fit_cart_problem(X, y, sample_weight, n_threads, generator, **options)
     problem, weights, limits, settings, key = found
     problem = problem.sorted_once(n_threads)
-    weights = np.ones(problem.n_rows) if weights is None else weights
+    # In a unit of their own, so that neither sums nor products of prices leave the numbers.
+    weights, exponent = scaled_weights(np.ones(problem.n_rows) if weights is None else weights)
     fold = _folds(problem, weights, folds, generator)
     tree = fit_tree(problem, weights, limits, settings, key, n_threads)
     path = prune_path(tree)
     # Each subtree's stretch of prices, by its geometric middle; the last one's has no end.
-    middle = np.append(np.sqrt(path.lam[:-1] * path.lam[1:]), np.inf) / weights.sum()
+    middle = np.append(_geometric_means(path.lam), np.inf) / weights.sum()
     loss, squares = np.zeros(len(middle)), np.zeros(len(middle))
     for k in range(int(fold.max()) + 1):
         train = np.where(fold == k, 0.0, weights)
@@ -112,10 +113,29 @@ def fit_pruned_cart(
     best = len(error) - 1 - int(np.argmin(error[::-1]))
     if rule == "1se":
         best = int(np.flatnonzero(error <= error[best] + standard_error[best])[-1])
-    table = PruningTable(path.lam, path.n_leaves, error, standard_error, best)
     pruned = prune(tree, float(path.lam[best]))
-    said = {"builder": "fit_pruned_cart", "folds": folds, "rule": rule}
-    return replace(pruned, pruning=table, settings={**pruned.settings, **said})
+    lam, unit = np.ldexp(path.lam, exponent), 2 * problem.exponent
+    table = PruningTable(
+        lam, path.n_leaves, np.ldexp(error, unit), np.ldexp(standard_error, unit), best
+    )
+    said = {
+        "builder": "fit_pruned_cart",
+        "folds": folds,
+        "rule": rule,
+        "pruned_at": float(lam[best]),
+    }
+    return replace(
+        pruned, weight=np.ldexp(pruned.weight, exponent), pruning=table,
+        settings={**pruned.settings, **said},
+    )  # fmt: skip
+
+
+def _geometric_means(lam: FloatArray) -> FloatArray:
+    """Return the geometric mean of each price and the next."""
+    exponent = int(np.frexp(lam.max())[1])  # by a power of two: nothing is rounded
+    scaled = np.ldexp(lam, -exponent)
+    means: FloatArray = np.ldexp(np.sqrt(scaled[:-1] * scaled[1:]), exponent)
+    return means
 
 
 def _folds(
@@ -163,16 +183,19 @@ def _losses(
 def _loss_by_node(
     tree: Tree, problem: CartProblem, test: NDArray[np.intp], weights: FloatArray, power: int
 ) -> FloatArray:
-    """Return the sum of the losses of the test rows that come through each node, if it predicts."""
+    """Return the sum of the losses of the test rows that come through each node, if it predicts.
+
+    Those of a regression are in the unit of ``problem.y``.
+    """
     columns = problem.columns
     assert isinstance(columns, SortedColumns)
     X = columns.source[columns.rows[test]]
     sums = np.zeros(tree.n_nodes)
+    mean = np.ldexp(tree.value, -problem.exponent)
     at, rows = np.zeros(len(test), dtype=np.int32), np.arange(len(test))
     while len(rows):
         if tree.labels is None:
-            y = np.ldexp(problem.y[test[rows]], problem.exponent)
-            loss = (y - tree.value[at]) ** 2
+            loss = (problem.y[test[rows]] - mean[at]) ** 2
         else:
             loss = np.argmax(tree.value, axis=1)[at] != problem.label[test[rows]]
         sums += np.bincount(at, weights[rows] * loss.astype(np.float64) ** power, tree.n_nodes)

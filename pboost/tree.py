@@ -99,7 +99,8 @@ class Tree(Predictor):
     impurity : ndarray of float64, shape (n_nodes,)
         Impurity by the criterion of the fit; of a regression tree, the mean squared error.
     weight : ndarray of float64, shape (n_nodes,)
-        Sum of the weights of the training rows.
+        Sum of the weights of the training rows, in the unit of `sample_weight`. Prices of leaves
+        (`prune_path`) are in it, too; nothing else depends on the unit.
     n_rows : ndarray of int32, shape (n_nodes,)
         Number of training rows of positive weight.
     labels : ndarray, shape (J,), or None
