@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._archive import FILES
+from pboost.absent_classes import fit_present, named_options
 from pboost.adaboost import fit_adaboost
 from pboost.bags import (
     OOB_MEMBERS,
@@ -250,7 +251,16 @@ def fit_bagging(
     ------
     ValueError, TypeError
         If the data or an option is not as described, or from `fit`, with a note that says for which
-        member: a builder for two classes refuses a bag in which one has no row.
+        member.
+
+    Notes
+    -----
+    A class may have no row in a bag. Trees are fitted to such a bag as it is. A builder that needs
+    a row of every class (of two classes, or `fit_one_vs_rest`, `fit_samme`), and finds none of
+    some, is given the others: these classes are never the answer of that member. If only one is
+    left, the member is a model without nodes that says this class of every row. Two rows are needed
+    where `fit` holds out a share of the rows for validation. Bags and random streams are the same
+    for any builder.
 
     References
     ----------
@@ -275,13 +285,15 @@ def fit_bagging(
     data, rows = _shared(fit, X, options, n_threads)
     n = rows.n_rows
     labels, truth = as_classes(y, n) if task == "classification" else (None, as_targets(y, n))
+    classes = None if labels is None else (labels, truth)
     weights = as_weights(sample_weight, n)
     bags = make_bags(weights, n, size, replace, generator)
     tally = Tally(n, 0 if labels is None else len(labels))
     models: list[Any] = []
 
     def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
-        model, out = _member(fit, data, y, bags, member, {"task": task, "n_threads": 1}, options)
+        given = {"task": task, "n_threads": 1}
+        model, out = _member(fit, data, y, bags, member, given, options, rows, classes)
         said = said_by(model, rows.take(out), labels) if len(out) else np.empty(0)
         return model, out, said
 
@@ -292,12 +304,10 @@ def fit_bagging(
 
     threads = resolve_threads(n_threads, n * rows.n_features * members)
     train_members(train, members, threads, take)
-    # As the members name them, if they do: an option can be an object.
-    named = getattr(models[0], "settings", {})
     settings = {
         "builder": "fit_bagging", "fit": getattr(fit, "__name__", type(fit).__name__),
         "members": members, "replace": bags.replace, "size": bags.size,
-        **{name: named.get(name, value) for name, value in options.items()},
+        **named_options(options, models),
     }  # fmt: skip
     oob = tally.close(truth, bags.weights)
     return Bagging(tuple(models), labels, rows.n_features, rows.names, settings, oob)
@@ -311,13 +321,15 @@ def _member(
     member: int,
     given: dict[str, Any],
     options: Mapping[str, Any],
+    rows: Rows,
+    classes: tuple[NDArray[Any], NDArray[Any]] | None,
 ) -> tuple[Any, NDArray[np.intp]]:
     """Fit a member; returns it, and the rows out of its bag."""
     bag, stream = bags.draw(member)
     taken = inspect.signature(fit).parameters
     given = {name: value for name, value in (given | {"rng": stream}).items() if name in taken}
     try:
-        model = fit(X, y, sample_weight=bag, **(given | dict(options)))
+        model = fit_present(fit, X, y, bag, given | dict(options), rows, classes)
     except Exception as error:
         error.add_note(f"fit_bagging: raised by member {member}")
         raise

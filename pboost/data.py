@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pboost import projections, separators
 from pboost.checks import Features, as_features, as_labels, as_weights, check_finite, scaled_weights
 from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns
+from pboost.errors import AbsentClassError
 from pboost.graph import IntArray
 from pboost.inputs import GrownInputs, Inputs
 from pboost.projections import Projections
@@ -257,7 +258,7 @@ def _rows_by_class(
     below = np.flatnonzero(negative).astype(np.int32)
     above = np.flatnonzero(positive).astype(np.int32)
     if not len(below) or not len(above):
-        raise ValueError("sample_weight: expected both classes to have positive weight")
+        raise AbsentClassError("sample_weight: expected both classes to have positive weight")
     return np.concatenate([below, above]), len(below)
 
 

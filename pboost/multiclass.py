@@ -19,6 +19,7 @@ from pboost.cart_data import is_binned
 from pboost.checks import as_classes, as_weights, check_integer, check_number
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.committee import REST_OR_CLASS, OneVsRest, WeightedVote, answers
+from pboost.errors import AbsentClassError
 from pboost.graph import FloatArray
 from pboost.grow import NO_VOTE
 from pboost.matryoshka import fit_matryoshka
@@ -275,7 +276,7 @@ def _class_weights(
     scaled = None if weights is None else weights / weights.max()
     mass = np.bincount(codes, weights=scaled, minlength=len(labels)).astype(np.float64)
     if not mass.all():
-        raise ValueError(
+        raise AbsentClassError(
             "sample_weight: expected every class to have positive weight, got none for "
             f"{labels[int(np.argmin(mass))].item()!r}"
         )

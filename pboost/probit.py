@@ -17,6 +17,7 @@ from pboost.checks import (
     check_integer,
     check_number,
 )
+from pboost.errors import AbsentClassError
 from pboost.graph import FloatArray
 from pboost.probit_model import ProbitModel
 
@@ -124,7 +125,9 @@ def _fit(
     done = int(taken[0, 0])
     if done < 0:
         only = labels[label[rows[0]]].item()
-        raise ValueError(f"sample_weight: expected weight on both labels, got only on {only!r}")
+        raise AbsentClassError(
+            f"sample_weight: expected weight on both labels, got only on {only!r}"
+        )
     if not np.isfinite(coefficient).all():
         column = int(np.flatnonzero(~np.isfinite(coefficient[0, 0]))[-1]) - 1
         raise ValueError(

@@ -26,6 +26,7 @@ from pboost.checks import (
 )
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData
+from pboost.errors import AbsentClassError
 from pboost.evaluate import staged_decision_function
 from pboost.graph import ABOVE, BELOW, DecisionGraph, FloatArray
 from pboost.grow import Callback, StepRecord
@@ -286,9 +287,10 @@ def hold_out(
 def _draw(rows: NDArray[np.intp], share: float, generator: np.random.Generator) -> NDArray[np.intp]:
     """Return a random part of the rows of one class, at least one and not all."""
     if len(rows) < 2:
-        raise ValueError(
+        raise AbsentClassError(
             "validation: expected at least two rows of each class, one to train and one to hold "
-            "out; or give validation data"
+            "out; or give validation data",
+            least=2,
         )
     n = min(max(round(share * len(rows)), 1), len(rows) - 1)
     return generator.permutation(rows)[:n]

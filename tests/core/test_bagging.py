@@ -113,9 +113,10 @@ def test_bag_without_a_class():
     X, _ = problem()
     y = np.zeros(300, dtype=int)
     y[0] = 1
-    with pytest.raises(ValueError, match="both classes") as caught:
-        pb.fit_bagging(pb.fit_adaboost, X, y, members=10, size=5, rng=0, rounds=2)
-    assert "member" in caught.value.__notes__[0]
+    bagging = pb.fit_bagging(pb.fit_adaboost, X, y, members=10, size=5, rng=0, rounds=2)
+    assert {member.n_nodes for member in bagging.models} == {0}
+    assert not pb.predict(bagging, X).any()
+    assert bagging.oob.error == 1 / 300
 
 
 def test_bad_input():

@@ -1,0 +1,115 @@
+"""Fits to rows some of whose classes are absent: to the classes there are, or a constant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core.votes import half_log_odds
+from pboost.checks import as_features
+from pboost.errors import AbsentClassError
+from pboost.graph import DecisionGraph, FloatArray, TrainingRecord
+from pboost.oracles import Oracles
+from pboost.rows import Rows
+
+#: What is named as the builder of a model that says one label of every row.
+CONSTANT = "constant"
+ONLY_CLASS = "the rows are of one class"
+
+
+def fit_present(
+    fit: Callable[..., Any],
+    X: Any,
+    y: Any,
+    weights: FloatArray,
+    options: Mapping[str, Any],
+    rows: Rows,
+    classes: tuple[NDArray[Any], NDArray[np.integer]] | None,
+) -> Any:
+    """Return ``fit(X, y, sample_weight=weights, **options)``, of the classes that it can be of.
+
+    A builder that needs rows of every class, and says so by an `AbsentClassError`, is given the
+    rows of the others; where these are of one class, the model is the constant of that.
+
+    Parameters
+    ----------
+    fit : callable
+        A builder.
+    X, y, weights, options
+        Its arguments.
+    rows : Rows
+        The rows of X.
+    classes : tuple or None
+        The labels, sorted, and for each row which it has; None of a regression.
+    """
+    try:
+        return fit(X, y, sample_weight=weights, **options)
+    except AbsentClassError as error:
+        if classes is None:
+            raise
+        labels, codes = classes
+        count = np.bincount(codes[weights > 0], minlength=len(labels))
+        is_there = count >= error.least
+        if is_there.all():  # it speaks of other rows
+            raise
+    if not is_there.any():
+        is_there[np.argmax(np.bincount(codes, weights, minlength=len(labels)))] = True
+    first = int(np.argmax(is_there))
+    if is_there.sum() == 1:
+        return constant_model(rows, labels, first)
+    # Rows that are left out have no weight, so that it is all one which label they have.
+    kept = is_there[codes]
+    return fit(
+        X, labels[np.where(kept, codes, first)], sample_weight=np.where(kept, weights, 0.0),
+        **options,
+    )  # fmt: skip
+
+
+def constant_model(rows: Rows, labels: NDArray[Any], code: int) -> DecisionGraph:
+    """Return a model without nodes that says one of the labels of any such rows."""
+    pair = np.sort([code, code + 1 if code + 1 < len(labels) else code - 1])
+    is_second = bool(pair[1] == code)
+    vote = half_log_odds(float(is_second), float(not is_second), 0.0)
+    record = TrainingRecord(np.array([math.exp(-abs(vote))]), np.zeros(1), ONLY_CLASS)
+    none, pairs = np.empty(0), np.empty((0, 2))
+    return DecisionGraph(
+        none.astype(np.int32), none, pairs.astype(np.int32), pairs, labels[pair], rows.n_features,
+        rows.names, vote, {"builder": CONSTANT}, record,
+        # Rows that are no numbers go to functions, of which there are none here.
+        inputs=None if _are_numbers(rows) else Oracles((), True, rows.row_shape),
+    )  # fmt: skip
+
+
+def is_constant(model: Any) -> bool:
+    """Return whether a model is one that `constant_model` has made."""
+    return isinstance(model, DecisionGraph) and model.settings.get("builder") == CONSTANT
+
+
+def named_options(options: Mapping[str, Any], models: list[Any]) -> dict[str, Any]:
+    """Return options as the models fitted with them name them, if they do: some are objects."""
+    fitted = next((model for model in models if not is_constant(model)), None)
+    if fitted is None:
+        return {name: _named(value) for name, value in options.items()}
+    named = getattr(fitted, "settings", {})
+    return {name: named.get(name, value) for name, value in options.items()}
+
+
+def _named(value: Any) -> Any:
+    """Return an option as a file can hold it."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    settings = getattr(value, "settings", None)
+    return settings() if callable(settings) else getattr(value, "__name__", type(value).__name__)
+
+
+def _are_numbers(rows: Rows) -> bool:
+    """Return whether rows are those of a matrix of numbers."""
+    try:
+        as_features(rows.source)
+    except (TypeError, ValueError):
+        return False
+    return True
