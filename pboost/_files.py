@@ -7,6 +7,9 @@ import errno
 import os
 import secrets
 import stat
+from typing import Any
+
+from pboost.values import shown
 
 
 def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
@@ -81,3 +84,10 @@ def _flush_folder(folder: str) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def check_path(path: Any) -> Any:
+    """Return `path` if a file can have it as its name."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise TypeError(f"path: expected a file's name, a str or path-like, got {shown(path)}")
+    return path

@@ -9,6 +9,7 @@ from pboost._domains import Labels, as_bits, as_rows, signs
 from pboost.checks import check_integer, check_number
 from pboost.graph import FloatArray
 from pboost.rng import Seed, as_generator
+from pboost.values import check_flag
 
 __all__ = ["led", "led_probability", "xd6", "xd6_probability"]
 
@@ -87,7 +88,7 @@ def led(
     segments = _SEGMENTS[digit] ^ (generator.random((n, 7)) < noise)
     distractors = generator.integers(2, size=(n, irrelevant))
     X = np.concatenate([segments, distractors], axis=1).astype(np.float64)
-    return X, signs(digit % 2 == 0) if even else digit
+    return X, signs(digit % 2 == 0) if check_flag("even", even) else digit
 
 
 def led_probability(X: ArrayLike, *, even: bool = True, noise: float = 0.1) -> FloatArray:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pboost.graph import FloatArray
+from pboost.values import as_array, shown
 
 
 def as_numbers(
@@ -23,13 +24,16 @@ def as_numbers(
     ValueError
         If one is outside the range; the first is named.
     """
-    given = np.asarray(value)
+    given = as_array(name, value)
     is_number = given.dtype.kind in "iuf"
     if given.dtype.kind == "O":  # large integers and fractions are
         is_number = all(isinstance(v, Real) and not isinstance(v, bool) for v in given.flat)
     if not is_number:
-        raise TypeError(f"{name}: expected numbers, got {value!r}")
-    numbers = given.astype(np.float64)
+        raise TypeError(f"{name}: expected numbers, got {shown(value)}")
+    try:
+        numbers = given.astype(np.float64)
+    except OverflowError:
+        raise ValueError(f"{name}: expected numbers below 2**1024, got {shown(value)}") from None
     inside = (numbers >= least) & (numbers <= most) & np.isfinite(numbers)
     if positive:
         inside &= numbers > 0

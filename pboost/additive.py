@@ -36,6 +36,12 @@ class AdditiveModel(TwoClassPredictor):
 
     __slots__ = ()
 
+    no_graph: ClassVar[str] = "all of whose hypotheses are asked about every row"
+    instead: ClassVar[Mapping[str, str]] = {
+        "prefix": "staged_decision_function has the values after each round",
+        "reach": "decision_function is their sum",
+        "explain": "describe lists them",
+    }
     labels: NDArray[Any]
     n_features: int
     feature_names: tuple[str, ...] | None
@@ -205,6 +211,10 @@ class LinearModel(AdditiveModel):
         """Decision value where all columns are 0."""
         constant = float(self.step[self.feature == CONSTANT].sum())
         return self.bias + constant - float((self.coefficient * self.center).sum())
+
+    def equations(self) -> tuple[FloatArray, FloatArray, None]:
+        """Return the coefficients, in one leaf."""
+        return np.concatenate([[self.intercept], self.coefficient])[None, None], np.ones(1), None
 
     def cost(self, unit: str) -> float:
         """Return what evaluating a row costs: a product for each different column, in any unit."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -40,6 +40,7 @@ from pboost.evaluate import evaluation_cost, predict
 from pboost.graph import DecisionGraph, FloatArray, freeze
 from pboost.grow import check_callback
 from pboost.matryoshka import fit_matryoshka
+from pboost.passing import check_fit
 from pboost.predictor import Model, Predictor, check_two_labels, lead_of_second
 from pboost.rng import as_generator
 from pboost.rows import Rows, as_rows
@@ -279,8 +280,7 @@ def fit_bagging(
     check_callback(callback)
     members = check_integer("members", members, least=1)
     check_choice("task", task, TASKS)
-    if not callable(fit):
-        raise TypeError(f"fit: expected a builder such as fit_cart, got {fit!r}")
+    check_fit(fit_bagging, "fit", fit, options, needs=("sample_weight",))
     generator = as_generator(rng)
     data, rows = _shared(fit, X, options, n_threads)
     n = rows.n_rows
@@ -326,7 +326,10 @@ def _member(
 ) -> tuple[Any, NDArray[np.intp]]:
     """Fit a member; returns it, and the rows out of its bag."""
     bag, stream = bags.draw(member)
-    taken = inspect.signature(fit).parameters
+    try:
+        taken: Collection[str] = inspect.signature(fit).parameters
+    except ValueError:  # some functions that are compiled have none
+        taken = ()
     given = {name: value for name, value in (given | {"rng": stream}).items() if name in taken}
     try:
         model = fit_present(fit, X, y, bag, given | dict(options), rows, classes)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pboost.checks import check_integer, scaled_weights
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.threads import Workers
+from pboost.values import check_flag
 
 T = TypeVar("T")
 
@@ -138,8 +139,7 @@ def make_bags(
     weights: FloatArray | None, n: int, size: Any, replace: Any, generator: np.random.Generator
 ) -> Bags:
     """Check the options that say how rows are drawn."""
-    if not isinstance(replace, bool | np.bool_):
-        raise TypeError(f"replace: expected True or False, got {replace!r}")
+    replace = check_flag("replace", replace)
     weights = np.ones(n) if weights is None else weights
     rows = np.flatnonzero(weights > 0).astype(np.int32)
     if size is None:
@@ -153,7 +153,7 @@ def make_bags(
             f"rows are drawn once, got {size}"
         )
     seed = tuple(generator.integers(2**63, size=2).tolist())
-    return Bags(rows, weights, size, bool(replace), seed)
+    return Bags(rows, weights, size, replace, seed)
 
 
 class Tally:

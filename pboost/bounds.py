@@ -19,6 +19,7 @@ from pboost._numbers import align, as_numbers, plain
 from pboost.checks import check_integer, check_number
 from pboost.graph import FloatArray
 from pboost.subagging_bounds import boosted_pmt_bound, members_needed, subagging_bound
+from pboost.values import shown
 from pboost.voting import (
     crowd_bound,
     crowd_error,
@@ -174,6 +175,8 @@ def nested_bound(sizes: Sequence[ArrayLike], rho: ArrayLike) -> float | FloatArr
     """
     bound = as_numbers("rho", rho, 0.0, 1.0)
     rest = 1 - bound
+    if not isinstance(sizes, list | tuple) and getattr(sizes, "ndim", 0) == 0:
+        raise TypeError(f"sizes: expected a sequence such as (4, 4), got {shown(sizes)}")
     for level, size in enumerate(sizes):
         T = as_numbers(f"sizes[{level}]", size, 1.0)
         bound, rest = _tree_bound.tree(*align(f"sizes[{level}], rho", T, bound, rest))

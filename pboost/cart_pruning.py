@@ -15,6 +15,7 @@ from pboost.graph import FloatArray, IntArray, freeze
 from pboost.tree import TREE_COLUMNS, Tree
 from pboost.tree_arrays import LEAF
 from pboost.tree_functions import tree_only
+from pboost.values import as_array
 
 #: Prices that differ by less, as a share of themselves or of the root's risk, are one.
 SAME_PRICE, SAME_RISK = 1e-12, 1e-15
@@ -128,7 +129,7 @@ def prune(tree: Tree, lam: float, *, criterion: str | None = None) -> Tree:
     tree : Tree
         A fitted tree.
     lam : float
-        Price of a leaf, at least 0, as in `prune_path`.
+        Price of a leaf, at least 0, as in `prune_path`; at infinity the root alone is left.
     criterion : {"gini", "entropy", "error", "kearns-mansour"}, optional
         See `prune_path`.
 
@@ -140,7 +141,7 @@ def prune(tree: Tree, lam: float, *, criterion: str | None = None) -> Tree:
     Raises
     ------
     ValueError, TypeError
-        If `lam` is negative or an argument is not as described.
+        If `lam` is negative or NaN, or an argument is not as described.
 
     Examples
     --------
@@ -150,9 +151,12 @@ def prune(tree: Tree, lam: float, *, criterion: str | None = None) -> Tree:
     >>> pb.prune(tree, 20.0).n_leaves
     2
     """
-    lam = check_number("lam", lam, least=0.0)
+    is_endless = isinstance(lam, float | np.floating) and lam == np.inf
+    lam = np.inf if is_endless else check_number("lam", lam, least=0.0)
     risk, _ = _risks(tree_only(tree), None, None, None, criterion)
     price = _links(tree, risk)[0]
+    if is_endless:  # the price from which on the root is a leaf, for records hold finite numbers
+        lam = float(price[0]) if tree.n_nodes > 1 else 0.0
     slack = SAME_PRICE * lam + SAME_RISK * risk[0]
     settings = {"pruned_at": lam, "pruned_by": criterion or tree.settings.get("criterion")}
     return collapsed(tree, np.isfinite(price) & (price <= lam + slack), settings)
@@ -236,7 +240,7 @@ def _risks(
 def class_codes(tree: Tree, y: Any, n: int) -> NDArray[np.intp]:
     """Return the place of each label among those of a tree."""
     assert tree.labels is not None
-    labels = np.asarray(y)
+    labels = as_array("y", y)
     if labels.shape != (n,):
         raise ValueError(f"y: expected {n} labels, one per row of X, got shape {labels.shape}")
     code = np.minimum(np.searchsorted(tree.labels, labels), len(tree.labels) - 1)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.values import as_array, shown
+
 Array = NDArray[Any]
 INT32_MAX = np.iinfo(np.int32).max
 #: The largest number that can be predicted.
@@ -31,16 +33,18 @@ class Features:
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}")
+        expected = ", ".join(map(repr, choices))
+        raise ValueError(f"{name}: expected one of {expected}, got {shown(value)}")
     return value
 
 
 def check_integer(name: str, value: Any, *, least: int, most: int = INT32_MAX) -> int:
     """Return `value` as an int in [least, most]."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name}: expected an integer, got {value!r}")
+        raise TypeError(f"{name}: expected an integer, got {shown(value)}")
     if not least <= value <= most:
-        raise ValueError(f"{name}: expected an integer from {least} to {most}, got {value}")
+        given = shown(int(value))
+        raise ValueError(f"{name}: expected an integer from {least} to {most}, got {given}")
     return int(value)
 
 
@@ -57,15 +61,19 @@ def check_number(
     if isinstance(value, bool | np.bool_) or not isinstance(
         value, int | float | np.integer | np.floating
     ):
-        raise TypeError(f"{name}: expected a number, got {value!r}")
-    number = float(value)
+        raise TypeError(f"{name}: expected a number, got {shown(value)}")
+    try:
+        number = float(value)
+    except OverflowError:  # of an integer
+        number = math.inf
     inside = (least < number if open_least else least <= number) and (
         number < most if open_most else number <= most
     )
     if not (inside and math.isfinite(number)):
-        left, right = "(" if open_least else "[", ")" if open_most else "]"
+        # Infinity is no finite number: the end is open there.
+        left, right = "(" if open_least else "[", ")" if open_most or most == math.inf else "]"
         raise ValueError(
-            f"{name}: expected a number in {left}{least}, {most}{right}, got {value!r}"
+            f"{name}: expected a number in {left}{least}, {most}{right}, got {shown(value)}"
         )
     return number
 
@@ -262,7 +270,7 @@ def as_classes(y: Any, n: int) -> tuple[Array, NDArray[np.int32]]:
 
 
 def _plain_labels(y: Any, n: int) -> Array:
-    labels = plain_values(np.asarray(y), "y: expected labels")
+    labels = plain_values(as_array("y", y), "y: expected labels")
     if labels.ndim != 1:
         raise ValueError(f"y: expected one dimension, got shape {labels.shape}")
     if len(labels) != n:
@@ -285,7 +293,7 @@ def as_targets(y: Any, n: int) -> NDArray[np.float64]:
     TypeError
         If `y` does not hold numbers.
     """
-    values = np.asarray(y)
+    values = as_array("y", y)
     if values.dtype.kind not in "biuf":
         raise TypeError(f"y: expected numbers, got dtype {values.dtype}")
     if values.shape != (n,):
@@ -330,10 +338,7 @@ def as_sigma(sigma: Any) -> Array:
     """
     if is_frame(sigma):
         raise TypeError("sigma: expected a number or an array, got a data frame")
-    try:
-        values = np.asarray(sigma)
-    except ValueError as error:
-        raise ValueError(f"sigma: expected a number or an array: {error}") from None
+    values = as_array("sigma", sigma)
     if values.dtype.kind not in "iuf":
         raise TypeError(f"sigma: expected numbers, got dtype {values.dtype}")
     if values.ndim > 2:
@@ -368,7 +373,7 @@ def as_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
     """
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight)
+    weights = as_array("sample_weight", sample_weight)
     if weights.dtype.kind not in "biuf":
         raise TypeError(f"sample_weight: expected numbers, got dtype {weights.dtype}")
     if weights.shape != (n,):

@@ -238,3 +238,8 @@ def answers(member: Any, X: Any, n: int, labels: NDArray[Any]) -> NDArray[np.int
             f"{found[wrong[0]].item()!r}"
         )
     return codes
+
+
+def chance(n_classes: int) -> float:
+    """Return the error of guessing."""
+    return 1 - 1 / n_classes

@@ -31,7 +31,7 @@ from pboost.grow import (
     vote_rule,
 )
 from pboost.inputs import Inputs
-from pboost.matching import is_second_label, match_columns, ordered_sigma
+from pboost.matching import as_graph, is_second_label, match_columns, ordered_sigma
 from pboost.nested_growth import NestedGrowth
 from pboost.observation_models import (
     Flip,
@@ -256,8 +256,7 @@ def _check_size(rounds: Any, nodes: Any) -> tuple[bool, int]:
 
 
 def _check_model(model: Any) -> DecisionGraph:
-    if not isinstance(model, DecisionGraph):
-        raise TypeError(f"model: expected a model such as fit_adaboost returns, got {model!r}")
+    model = as_graph(model, "continue_fit")
     if isinstance(model.inputs, Oracles):
         raise NotImplementedError(
             "model: weak classifiers that are functions cannot be continued: what they answered in "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from pboost.checks import (
 )
 from pboost.graph import FloatArray, freeze
 from pboost.matching import column_order
+from pboost.values import shown
 
 __all__ = ["OneHot", "fit_one_hot", "one_hot"]
 
@@ -226,8 +227,8 @@ def _positions(
     columns: Sequence[str | int], names: tuple[str, ...] | None, n_columns: int
 ) -> list[int]:
     """Return the positions of columns given by name or position, in increasing order."""
-    if isinstance(columns, str | int | np.integer):
-        raise TypeError(f"columns: expected a sequence of names or positions, got {columns!r}")
+    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
+        raise TypeError(f"columns: expected a sequence of names or positions, got {shown(columns)}")
     found = []
     for column in columns:
         if not isinstance(column, str):

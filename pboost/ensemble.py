@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.explanation import describe
-from pboost.graph import DecisionGraph, FloatArray
+from pboost.graph import DecisionGraph, FloatArray, IntArray
 from pboost.predictor import Model, Predictor
+from pboost.values import check_position
 
 
 class Composite(Predictor):
@@ -23,6 +24,21 @@ class Composite(Predictor):
     models: tuple[Any, ...]
     #: The options it was fitted with.
     settings: Mapping[str, Any]
+
+    def __getitem__(self, member: int | slice) -> Any:
+        if isinstance(member, slice):
+            raise TypeError(
+                f"model: a {type(self).__name__} cannot be cut, since what it keeps of its fit is "
+                "of all its members; model.models is a tuple of them, which can"
+            )
+        return self.models[check_position("member", member, len(self.models))]
+
+    def equations(self) -> tuple[FloatArray, FloatArray, IntArray | None]:
+        """Raise TypeError: those of the members, if any, are of different models."""
+        raise TypeError(
+            f"model: a {type(self).__name__} is no linear function; see coefficients(model[i]) of "
+            "its members"
+        )
 
     @property
     def n_nodes(self) -> int:

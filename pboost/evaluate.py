@@ -89,8 +89,9 @@ def decision_function(
     >>> (pb.decision_function(model, X) > 0).tolist()
     [False, False, True, True]
     """
-    is_plain = route == "hard" and sigma is None and type(draws) is int and draws == 1
-    if is_plain and type(model) is DecisionGraph:  # at once: for one row the checks take longer
+    is_plain = type(route) is str and route == "hard" and type(draws) is int and draws == 1
+    # At once: for one row the checks take longer.
+    if is_plain and sigma is None and type(model) is DecisionGraph:
         return walk_rows(model, X, False)[0]
     check_model(model)
     check_choice("route", route, ROUTES)

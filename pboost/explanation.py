@@ -115,7 +115,7 @@ def explain(model: DecisionGraph, x: Any) -> Explanation:
     node 0: x[0] = 2.5 >  1.5, vote +4.2587, total +4.2587
     decision value +4.2587: yes
     """
-    model = as_graph(model)
+    model = as_graph(model, "explain")
     value_of, names = _row_values(model, x), input_names(model)
     tests, total, node = [], model.bias, 0 if model.n_nodes else OUT
     while node != OUT:

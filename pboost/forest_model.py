@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,13 @@ from pboost.bags import OOB_MEMBERS, OutOfBag
 from pboost.checks import check_finite
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.matching import match_names
+from pboost.parts import some_trees
 from pboost.predictor import Predictor, check_two_labels, lead_of_second
 from pboost.ranked_trees import RankedTrees, rank_tile, rank_trees
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 from pboost.tree import TREE_COLUMNS, Tree, walk_trees
 from pboost.tree_arrays import check_shapes, check_trees, step_bytes, tree_depths
+from pboost.values import check_position
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +68,11 @@ class Forest(Predictor):
     found_ranked: list[RankedTrees | None] = field(init=False, repr=False, default_factory=list)
 
     no_graph: ClassVar[str] = "whose trees, model[i], are models by themselves"
+    instead: ClassVar[Mapping[str, str]] = {
+        "prefix": "model[:k] has the first k trees",
+        "reach": "apply tells the leaf of each row in each tree",
+        "explain": "decision_path tells the nodes that a row meets in one of them",
+    }
     file_kind: ClassVar[str] = "forest"
     file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
         "root": np.dtype("<i4"),
@@ -116,10 +123,15 @@ class Forest(Predictor):
     def __len__(self) -> int:
         return len(self.root) - 1
 
-    def __getitem__(self, tree: int) -> Tree:
-        if not -len(self) <= tree < len(self):
-            raise IndexError(f"tree: expected a number below {len(self)}, got {tree}")
-        start, stop = self.root[tree % len(self) :][:2].tolist()
+    @overload
+    def __getitem__(self, tree: int) -> Tree: ...
+    @overload
+    def __getitem__(self, tree: slice) -> Forest: ...
+    def __getitem__(self, tree: int | slice) -> Tree | Forest:
+        if isinstance(tree, slice):
+            return replace(self, **some_trees(self, np.arange(len(self))[tree]))
+        place = check_position("tree", tree, len(self))
+        start, stop = self.root[place : place + 2].tolist()
         columns: dict[str, Any] = {name: getattr(self, name)[start:stop] for name in TREE_COLUMNS}
         return Tree(
             **columns, labels=self.labels, n_features=self.n_features,

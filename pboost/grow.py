@@ -20,6 +20,7 @@ from pboost._core.votes import half_log_odds
 from pboost.checks import check_integer, check_number
 from pboost.data import TrainingData
 from pboost.graph import FloatArray
+from pboost.values import shown
 
 #: Orders in which the open exits of a tree are split.
 GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
@@ -187,7 +188,7 @@ def constant_vote(data: TrainingData, rule: VoteRule) -> tuple[float, float]:
 def check_callback(callback: Any) -> Callback | None:
     """Return `callback` if it is None or can be called."""
     if callback is not None and not callable(callback):
-        raise TypeError(f"callback: expected a function or None, got {callback!r}")
+        raise TypeError(f"callback: expected a function or None, got {shown(callback)}")
     return callback
 
 

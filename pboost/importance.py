@@ -20,13 +20,14 @@ from pboost.ensemble import Ensemble, is_foreign
 from pboost.evaluate import predict
 from pboost.forest_model import Forest
 from pboost.graph import FloatArray
-from pboost.matching import match_names
+from pboost.matching import check_model, match_names
 from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
 from pboost.stagewise_model import StagewiseModel
 from pboost.tree import Tree
 from pboost.tree_arrays import LEAF
 from pboost.tree_functions import tree_only
+from pboost.values import as_array
 
 
 def feature_importances(tree: Tree | Forest, kind: str = "impurity") -> FloatArray:
@@ -129,6 +130,7 @@ def permutation_importance(
     """
     repeats = check_integer("repeats", repeats, least=1)
     generator = as_generator(rng)
+    check_model(model)
     reader = _reader(model)
     features = match_names(reader.feature_names, reader.n_features, X)
     check_finite(features)
@@ -139,7 +141,7 @@ def permutation_importance(
     weights = as_weights(sample_weight, n)
     weights = None if weights is None else scaled_weights(weights)[0]
     numbers = isinstance(model, Tree | Forest | Bagging | StagewiseModel) and model.labels is None
-    truth: NDArray[Any] = as_targets(y, n) if numbers else np.asarray(y)
+    truth: NDArray[Any] = as_targets(y, n) if numbers else as_array("y", y)
     if truth.shape != (n,):
         raise ValueError(f"y: expected {n} labels, one per row of X, got shape {truth.shape}")
 

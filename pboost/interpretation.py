@@ -1,4 +1,4 @@
-"""The linear functions of models of ProbitBoost, leaf by leaf and on average."""
+"""The linear functions of models that are linear, in each leaf or as a whole."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from pboost.checks import check_finite, check_has_rows, check_integer
 from pboost.graph import FloatArray, IntArray
-from pboost.matching import match_names
-from pboost.plots import new_axes
-from pboost.predictor import Predictor
+from pboost.matching import check_model, match_names
+from pboost.plots import axes_or_new
+from pboost.predictor import NO_FUNCTIONS, Predictor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,9 +79,10 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
 
     Parameters
     ----------
-    model : ProbitModel, ProbitTree, SubaggedProbitTrees
-        A fitted model; of several trees all leaves count alike, by their shares of the weight.
-        Where each class has trees of its own, averages for a class are over the leaves of these.
+    model : ProbitModel, ProbitTree, SubaggedProbitTrees or LinearModel
+        A fitted model, whose decision value is linear, as a whole or in each leaf; of several trees
+        all leaves count alike, by their shares of the weight. Where each class has trees of its
+        own, averages for a class are over the leaves of these.
     X : array_like of shape (n, d), or data frame, optional
         Slopes are then counted per standard deviation of its columns, so that those of different
         columns can be compared. Default: in the units of the columns.
@@ -108,8 +109,9 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
     >>> pb.coefficients(tree).slopes.shape
     (2, 1, 2)
     """
+    check_model(model)
     if not isinstance(model, Predictor):
-        raise TypeError(f"model: expected one of ProbitBoost, got {model!r}")
+        raise TypeError(f"model: a {type(model).__name__} {NO_FUNCTIONS}; describe lists its nodes")
     coefficient, share, leaf_class = model.equations()
     slopes = coefficient[:, :, 1:]
     if X is not None:
@@ -136,7 +138,7 @@ def plot_coefficients(model: Any, X: Any = None, *, most: int = 20, ax: Any = No
 
     Parameters
     ----------
-    model : ProbitModel, ProbitTree, SubaggedProbitTrees
+    model : ProbitModel, ProbitTree, SubaggedProbitTrees or LinearModel
         A fitted model.
     X : array_like of shape (n, d), or data frame, optional
         As in `coefficients`: slopes per standard deviation.
@@ -165,8 +167,7 @@ def plot_coefficients(model: Any, X: Any = None, *, most: int = 20, ax: Any = No
     """
     found = coefficients(model, X)
     shown = found.order()[: check_integer("most", most, least=1)][::-1]
-    if ax is None:
-        ax = new_axes(6.0, 1.2 + 0.3 * len(shown))
+    ax = axes_or_new(ax, 6.0, 1.2 + 0.3 * len(shown))
     at = np.arange(len(shown), dtype=np.float64)
     height = 0.8 / len(found.classes)
     for k, label in enumerate(found.classes):

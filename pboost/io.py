@@ -26,7 +26,7 @@ from pboost._archive import (
     split_files,
     to_npy,
 )
-from pboost._files import replace_file
+from pboost._files import check_path, replace_file
 from pboost._header import digest, plain, to_json
 from pboost._version import __version__
 from pboost.additive import LinearModel
@@ -128,7 +128,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     ...     pb.predict(pb.load(file), [[0.2], [2.5]]).tolist()
     ['no', 'yes']
     """
-    replace_file(path, _pack(model))
+    replace_file(check_path(path), _pack(model))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -160,7 +160,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     --------
     save : the inverse, with an example.
     """
-    where = os.fsdecode(path)
+    where = os.fsdecode(check_path(path))
     with open(where, "rb") as file:
         try:
             return _unpack(file, os.fstat(file.fileno()).st_size)

@@ -18,6 +18,7 @@ from pboost._core.votes import half_log_odds
 from pboost._differences import check_derivatives
 from pboost.graph import FloatArray
 from pboost.line_search import Counts, kink_search, line_search, newton_steps
+from pboost.values import shown
 
 __all__ = ["Exponential", "Hinge", "Logistic", "Loss", "Probit", "Squared", "check_loss"]
 
@@ -375,11 +376,12 @@ def check_loss(loss: Any) -> Loss:
     """
     if isinstance(loss, str):
         if loss not in LOSSES:
-            names = ", ".join(map(repr, LOSSES))
-            raise ValueError(f"loss: expected one of {names} or a Loss, got {loss!r}")
+            raise ValueError(
+                f"loss: expected one of {str([*LOSSES])[1:-1]} or a Loss, got {loss!r}"
+            )
         return LOSSES[loss]
     if not isinstance(loss, Loss):
-        raise TypeError(f"loss: expected a name or a pboost.losses.Loss, got {loss!r}")
+        raise TypeError(f"loss: expected a name or a pboost.losses.Loss, got {shown(loss)}")
     if type(loss) not in {type(known) for known in LOSSES.values()}:
         check_derivatives(loss, type(loss).curvature is not Loss.curvature)
     return loss

@@ -18,6 +18,7 @@ from pboost.evaluate import certificate, decision_function
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.matching import as_two_class, is_second_label
 from pboost.predictor import Model, TwoClassModel
+from pboost.values import as_array, shown
 
 __all__ = [
     "margin_bound",
@@ -196,7 +197,7 @@ def margin_bound(
     """
     at = as_thetas(theta)
     if not (np.abs(at) < 1).all():
-        raise ValueError(f"theta: expected numbers in (-1, 1), got {theta!r}")
+        raise ValueError(f"theta: expected numbers in (-1, 1), got {shown(theta)}")
     if isinstance(model, DecisionGraph) and model.certificate_note:
         raise ValueError(
             "model: expected exact answers; the certificate of this one " + model.certificate_note
@@ -255,11 +256,11 @@ def normalised_margins(model: Model, X: Any, y: ArrayLike) -> FloatArray:
     return np.asarray(signed / largest)
 
 
-def as_thetas(theta: Any) -> FloatArray:
+def as_thetas(theta: Any, name: str = "theta") -> FloatArray:
     """Return margins to look at as numbers, checked."""
-    at = np.asarray(theta)
+    at = as_array(name, theta)
     if at.dtype.kind not in "iuf" or np.isnan(at).any() or at.ndim > 1:
-        raise ValueError(f"theta: expected a number or a list of numbers, got {theta!r}")
+        raise ValueError(f"{name}: expected a number or a list of numbers, got {shown(theta)}")
     return at.astype(np.float64)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,12 @@ from pboost.checks import as_labels, as_weights, check_integer
 from pboost.graph import FloatArray
 from pboost.margin import as_thetas, margin_error, margins, scale_factor, share_below
 from pboost.matching import as_two_class
-from pboost.plots import new_axes
+from pboost.passing import check_fit
+from pboost.plots import axes_or_new
 from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
 from pboost.validation import assign_folds, row_selectors
+from pboost.values import shown
 
 __all__ = ["logistic_margin_curve", "margin_curve", "plot_margin_curve"]
 
@@ -78,13 +80,16 @@ def margin_curve(
     >>> pb.margin_curve(fit, X, y, [-0.5, 0.0, 0.5, 1.0], folds=5, rng=0).shape
     (4,)
     """
-    at = np.atleast_1d(as_thetas(thetas))
+    at = np.atleast_1d(as_thetas(thetas, "thetas"))
     if folds is None:
         as_two_class(model)
         curve = margin_error(model, X, y, at, scale=scale, sample_weight=sample_weight)  # type: ignore[arg-type]
         return np.asarray(curve)
     if not callable(model):
-        raise TypeError(f"model: expected, with folds, a function that fits one, got {model!r}")
+        given = shown(model)
+        raise TypeError(f"model: expected, with folds, a function that fits one, got {given}")
+    needs = () if sample_weight is None else ("sample_weight",)
+    check_fit(margin_curve, "model", model, {}, needs)
     folds = check_integer("folds", folds, least=2)
     for_fit, for_predict, n = row_selectors(X)
     values, second = as_labels(y, n)
@@ -148,7 +153,7 @@ def logistic_margin_curve(
     >>> pb.logistic_margin_curve(p, [-0.9, 0.0, 0.9], scale="probability").round(3).tolist()
     [0.0, 0.1, 1.0]
     """
-    at = np.atleast_1d(as_thetas(thetas))
+    at = np.atleast_1d(as_thetas(thetas, "thetas"))
     p = np.asarray(probability, dtype=np.float64)
     if p.ndim != 1 or not len(p):
         raise ValueError(f"probability: expected one number per row, got shape {p.shape}")
@@ -203,15 +208,16 @@ def plot_margin_curve(
     >>> ax.get_xlabel()
     'margin'
     """
-    at = np.atleast_1d(as_thetas(thetas))
+    at = np.atleast_1d(as_thetas(thetas, "thetas"))
+    if not isinstance(curves, Mapping):
+        raise TypeError(f"curves: expected a dict of margin errors by name, got {shown(curves)}")
     lines = {name: np.asarray(curve, dtype=np.float64) for name, curve in curves.items()}
     if bound is not None:
         lines["bound"] = np.asarray(bound, dtype=np.float64)
     for name, line in lines.items():
         if line.shape != at.shape:
             raise ValueError(f"{name}: expected shape {at.shape}, got {line.shape}")
-    if ax is None:
-        ax = new_axes(5, 4)
+    ax = axes_or_new(ax, 5, 4)
     dashed = None if bound is None else lines.pop("bound")
     for name, line in lines.items():
         ax.step(at, line, where="post", label=name)

@@ -20,20 +20,24 @@ from pboost.graph import DecisionGraph, FloatArray
 from pboost.oracles import Oracles
 from pboost.predictor import Model, Predictor, TwoClassModel, TwoClassPredictor
 from pboost.rows import Rows, as_rows, pick_columns
+from pboost.values import as_array, shown
 
 
 def check_model(model: Any) -> None:
     """Raise TypeError if this is no model."""
     if not isinstance(model, DecisionGraph | Predictor):
-        raise TypeError(f"model: expected a model such as fit_adaboost returns, got {model!r}")
+        raise TypeError(f"model: expected a model such as fit_adaboost returns, got {shown(model)}")
 
 
-def as_graph(model: Model) -> DecisionGraph:
-    """Return `model` if it has nodes and exits."""
+def as_graph(model: Model, function: str = "") -> DecisionGraph:
+    """Return `model` if it has nodes and exits, of which `function` of the package speaks."""
     check_model(model)
     if isinstance(model, Predictor):
+        asked = f" for {function}" if function else ""
+        hint = f": {model.instead[function]}" if function in model.instead else ""
         raise TypeError(
-            f"model: expected a DecisionGraph, got a {type(model).__name__}, {model.no_graph}"
+            f"model: expected a DecisionGraph{asked}, got a {type(model).__name__}, "
+            f"{model.no_graph}{hint}"
         )
     return model
 
@@ -155,7 +159,7 @@ def is_second_label(model: TwoClassModel, y: ArrayLike, n: int) -> NDArray[np.bo
 
 def is_second(values: NDArray[Any], y: ArrayLike, n: int) -> NDArray[np.bool_]:
     """Return whether each label is the second of the two values of training."""
-    labels = np.asarray(y)
+    labels = as_array("y", y)
     if labels.shape != (n,):
         raise ValueError(f"y: expected {n} labels, one per row of X, got shape {labels.shape}")
     second = np.asarray(labels == values[1], dtype=bool)

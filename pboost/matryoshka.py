@@ -20,10 +20,13 @@ from pboost.ports import COLLECTS
 from pboost.rng import as_generator
 from pboost.stopping import EarlyStopping, Validation
 from pboost.threads import Workers, resolve_threads
+from pboost.values import shown
 from pboost.weak_learners import Stump, Weak
 
 GROWTHS = ("nested", "greedy")
 DEFAULT_SHAPE = (8, 8)
+#: Levels of a shape, which take three calls each.
+MOST_LEVELS = 100
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
 
@@ -61,8 +64,8 @@ def fit_matryoshka(
     y : array_like of shape (n,)
         Labels, any two values.
     shape : sequence of int, optional
-        For ``growth="nested"``: number of nodes of the trees of each level, innermost first; their
-        product is the greatest number of weak classifiers. None: (8, 8).
+        For ``growth="nested"``: number of nodes of the trees of each level, innermost first, at
+        most 100; their product is the greatest number of weak classifiers. None: (8, 8).
     growth : {"nested", "greedy"}
         At every level the exit of largest bound is split next. "nested" builds the given shape.
         "greedy" has none: after each weak classifier it collects the outermost sub-tree around it
@@ -204,6 +207,13 @@ def _check_sizes(
 
 
 def _check_shape(shape: Any) -> tuple[int, ...]:
-    if not isinstance(shape, list | tuple | np.ndarray) or not len(shape):
-        raise ValueError(f"shape: expected the sizes of at least one level, got {shape!r}")
+    is_array = isinstance(shape, np.ndarray) and shape.ndim > 0
+    if not (is_array or isinstance(shape, list | tuple)):
+        raise TypeError(
+            f"shape: expected a tuple of one size per level such as (4, 4), got {shown(shape)}"
+        )
+    if not 0 < len(shape) <= MOST_LEVELS:
+        raise ValueError(
+            f"shape: expected the sizes of 1 to {MOST_LEVELS} levels, got {len(shape)}"
+        )
     return tuple(check_integer("shape", size, least=1) for size in shape)

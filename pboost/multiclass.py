@@ -16,17 +16,19 @@ from pboost.adaboost import fit_adaboost
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cart import fit_cart
 from pboost.cart_data import is_binned
-from pboost.checks import as_classes, as_weights, check_integer, check_number
+from pboost.checks import as_classes, as_weights, check_has_rows, check_integer, check_number
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.committee import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.errors import AbsentClassError
 from pboost.graph import FloatArray
-from pboost.grow import NO_VOTE
+from pboost.grow import NO_VOTE, check_callback
 from pboost.matryoshka import fit_matryoshka
+from pboost.passing import check_fit
 from pboost.pruned_cart import fit_pruned_cart
 from pboost.rows import as_rows
 from pboost.sorting import sort_columns
 from pboost.stagewise_model import StagewiseModel
+from pboost.values import shown, uncalled
 from pboost.weak import Stump
 
 __all__ = ["fit_one_vs_rest", "fit_samme"]
@@ -97,8 +99,7 @@ def fit_one_vs_rest(fit: Fit, X: Any, y: ArrayLike, **options: Any) -> OneVsRest
     >>> pb.predict_proba(model, X).shape
     (6, 3)
     """
-    if not callable(fit):
-        raise TypeError(f"fit: expected a builder, got {fit!r}")
+    check_fit(fit_one_vs_rest, "fit", fit, options)
     n = _count_rows(X)
     labels, codes = as_classes(y, n)
     _class_weights(labels, codes, as_weights(options.get("sample_weight"), n))
@@ -195,8 +196,7 @@ def fit_samme(
     """
     rounds = check_integer("rounds", rounds, least=1)
     rate = check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True)
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback: expected a function or None, got {callback!r}")
+    check_callback(callback)
     n = _count_rows(X)
     labels, codes = as_classes(y, n)
     weights = as_weights(sample_weight, n)
@@ -252,7 +252,10 @@ def _samme_vote(error: float, n_classes: int, rate: float, before: float) -> tup
 
 def _as_fit(base: Any) -> Fit:
     """Return the function that fits a member of a weighted vote."""
-    if all(callable(getattr(base, name, None)) for name in ("fit", "predict")):
+    is_estimator = all(callable(getattr(base, name, None)) for name in ("fit", "predict"))
+    if is_estimator and isinstance(base, type):
+        raise TypeError(f"base: expected an object, got {shown(base)}{uncalled(base)}")
+    if is_estimator:
 
         def fit(X: Any, y: NDArray[Any], sample_weight: FloatArray) -> Any:
             estimator = copy.deepcopy(base)
@@ -263,10 +266,9 @@ def _as_fit(base: Any) -> Fit:
     if not callable(base):
         raise TypeError(
             "base: expected a function (X, y, sample_weight) or an object with fit() and "
-            f"predict(), got {base!r}"
+            f"predict(), got {shown(base)}"
         )
-    found: Fit = base
-    return found
+    return check_fit(fit_samme, "base", base, {}, needs=("sample_weight",))
 
 
 def _class_weights(
@@ -284,7 +286,9 @@ def _class_weights(
 
 
 def _count_rows(X: Any) -> int:
-    return X.n_rows if isinstance(X, SortedColumns | BinnedColumns) else as_rows(X).n_rows
+    n: int = X.n_rows if isinstance(X, SortedColumns | BinnedColumns) else as_rows(X).n_rows
+    check_has_rows(n)
+    return n
 
 
 def _values_of(X: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ def fit_oblique_tree(
             "separators: expected a number, got None: a tree of uncertain answers has always an "
             "exit that can be split; or give max_depth"
         )
-    return fit_boosted_tree(
+    model = fit_boosted_tree(
         X,
         y,
         nodes=nodes,
@@ -125,3 +126,4 @@ def fit_oblique_tree(
         n_threads=n_threads,
         callback=callback,
     )
+    return replace(model, settings={**model.settings, "builder": "fit_oblique_tree"})

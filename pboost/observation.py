@@ -26,6 +26,7 @@ from pboost.observation_models import (
     TableObservation,
     Uniform,
 )
+from pboost.values import shown, uncalled
 
 __all__ = [
     "AdaTree2",
@@ -300,5 +301,8 @@ def sampled(
         raise TypeError(f"clock: expected a function that returns seconds, got {clock!r}")
     of = exact() if of is None else of
     if not isinstance(of, TableObservation | Gaussian):
-        raise TypeError(f"of: expected an observation model of known probabilities, got {of!r}")
+        raise TypeError(
+            f"of: expected an observation model of known probabilities, got {shown(of)}"
+            + uncalled(of)
+        )
     return Sampled(stop, estimator, most, clock or time.perf_counter, of)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pboost.graph import FloatArray, freeze
+from pboost.values import shown, uncalled
 
 #: Probability of exit 1 by side of the threshold and class, where answers are certain.
 CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])
@@ -189,5 +190,8 @@ def side_shares(reach: FloatArray) -> FloatArray:
 def check_observation(observation: Any) -> Observation:
     """Return `observation` if it is an observation model."""
     if not isinstance(observation, Observation):
-        raise TypeError(f"observation: expected one of pboost.observation, got {observation!r}")
+        raise TypeError(
+            f"observation: expected one of pboost.observation, got {shown(observation)}"
+            + uncalled(observation)
+        )
     return observation

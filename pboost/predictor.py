@@ -19,6 +19,10 @@ TWO_CLASS_MEMBERS: dict[str, np.dtype[Any] | None] = {
 }
 #: Those of the training record that only some models have; a reader can do without.
 OF_RECORD: dict[str, np.dtype[Any] | None] = {"validation": np.dtype("<f8")}
+#: Of models without `equations`.
+NO_FUNCTIONS = (
+    "has no linear functions, as a ProbitModel, ProbitTree, SubaggedProbitTrees or LinearModel has"
+)
 #: Relative difference up to which probabilities count as equal.
 ROUNDING = 1e-15
 
@@ -39,6 +43,8 @@ class Predictor:
     file_optional: ClassVar[Mapping[str, np.dtype[Any] | None]] = {}
     #: Why it is no decision graph.
     no_graph: ClassVar[str] = "which has no nodes"
+    #: What to call in place of functions of graphs, by these.
+    instead: ClassVar[Mapping[str, str]] = {}
     #: It reads the columns of X as they are.
     inputs, sigma = None, None
     #: A certificate, if there is one, is that of the predictions.
@@ -98,7 +104,7 @@ class Predictor:
 
         Then the class of each leaf, where leaves are of one class, or None.
         """
-        raise TypeError(f"model: a {type(self).__name__} has no linear functions")
+        raise TypeError(f"model: a {type(self).__name__} {NO_FUNCTIONS}")
 
     def describe(self) -> str:
         """Return the model as text."""

@@ -20,6 +20,7 @@ from pboost.checks import (
 from pboost.errors import AbsentClassError
 from pboost.graph import FloatArray
 from pboost.probit_model import ProbitModel
+from pboost.values import check_flag
 
 
 def fit_probitboost(
@@ -88,8 +89,7 @@ def fit_probitboost(
     """
     steps = check_integer("steps", steps, least=1)
     tol = None if tol is None else check_number("tol", tol, least=0.0)
-    if not isinstance(safeguard, bool | np.bool_):
-        raise TypeError(f"safeguard: expected True or False, got {safeguard!r}")
+    safeguard = check_flag("safeguard", safeguard)
     features = as_features(X)
     check_finite(features)
     n = len(features.values)
@@ -103,7 +103,7 @@ def fit_probitboost(
     weights = np.ones(n) if weights is None else weights
     rows = np.flatnonzero(weights > 0).astype(np.int32)
     settings = {
-        "builder": "fit_probitboost", "steps": steps, "tol": tol, "safeguard": bool(safeguard),
+        "builder": "fit_probitboost", "steps": steps, "tol": tol, "safeguard": safeguard,
     }  # fmt: skip
     return _fit(features, rows, labels, label, weights, settings)
 

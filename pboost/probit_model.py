@@ -69,6 +69,11 @@ class ProbitModel(Predictor):
     feature_names: tuple[str, ...] | None
 
     no_graph: ClassVar[str] = "whose value is not half the log odds"
+    instead: ClassVar[Mapping[str, str]] = {
+        "prefix": "staged_decision_function has the values after each step",
+        "reach": "every row gets the same linear function, see coefficients",
+        "explain": "coefficients has its slopes",
+    }
     file_kind: ClassVar[str] = "probit"
     file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
         **{name: np.dtype(dtype).newbyteorder("<") for name, dtype in COLUMNS.items()},

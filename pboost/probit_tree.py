@@ -20,6 +20,7 @@ from pboost.probit_growth import ProbitGrower, ProbitLimits
 from pboost.probit_tree_model import ProbitTree
 from pboost.threads import Workers, resolve_threads
 from pboost.tree import Tree
+from pboost.values import check_flag
 
 
 class ProbitProblem(NamedTuple):
@@ -168,8 +169,7 @@ def probit_problem(
         safeguard,
         check_number("complexity", complexity, least=0.0),
     )
-    if not isinstance(safeguard, bool | np.bool_):
-        raise TypeError(f"safeguard: expected True or False, got {safeguard!r}")
+    safeguard = check_flag("safeguard", safeguard)
     depth = check_integer("depth", depth, least=0)
     problem, weights, limits, settings, _ = fit_cart_problem(
         X, y, sample_weight, n_threads, np.random.default_rng(0), criterion=criterion,
@@ -185,7 +185,7 @@ def probit_problem(
     kept = ("criterion", "min_leaf", "min_split", "search", "max_bins")
     settings = {
         "depth": depth, **{name: settings[name] for name in kept}, "steps": leaves.steps,
-        "tol": None if tol is None else leaves.tol, "safeguard": bool(safeguard),
+        "tol": None if tol is None else leaves.tol, "safeguard": safeguard,
         "complexity": leaves.complexity,
     }  # fmt: skip
     weights = np.ones(problem.n_rows) if weights is None else weights

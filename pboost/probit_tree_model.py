@@ -66,6 +66,11 @@ class ProbitTree(Predictor):
     feature_names: tuple[str, ...] | None = field(init=False)
 
     no_graph: ClassVar[str] = "whose leaves are linear functions"
+    instead: ClassVar[Mapping[str, str]] = {
+        "prefix": "fit_probit_tree has depth and steps",
+        "reach": "apply tells the leaf of each row",
+        "explain": "coefficients has the slopes in each leaf",
+    }
     file_kind: ClassVar[str] = "probit-tree"
     file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
         **Tree.file_members,

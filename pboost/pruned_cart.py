@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +15,15 @@ from pboost.cart_pruning import levels, link_prices, prune, prune_path
 from pboost.checks import check_choice, check_integer, scaled_weights
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.graph import FloatArray, IntArray
+from pboost.passing import option_names, refuse_unknown
 from pboost.rng import as_generator
 from pboost.tree import PruningTable, Tree
 from pboost.tree_arrays import LEAF
 from pboost.validation import deal
 
 RULES = ("min", "1se")
+#: Those of the trees.
+OPTIONS = tuple(inspect.getfullargspec(fit_cart_problem).kwonlyargs)
 
 
 def fit_pruned_cart(
@@ -85,6 +89,8 @@ def fit_pruned_cart(
     (2, -0.0)
     """
     check_choice("rule", rule, RULES)
+    meant = [*OPTIONS, *option_names(fit_pruned_cart)]
+    refuse_unknown(options, OPTIONS, "fit_pruned_cart", meant)
     if isinstance(X, BinnedColumns):
         raise TypeError("X: BinnedColumns hold no values to predict from; pass X or SortedColumns")
     generator = as_generator(rng)

@@ -48,7 +48,7 @@ def prefix(model: Any, n_nodes: int) -> Any:
     if isinstance(model, StagewiseModel):
         n = check_integer("n_nodes", n_nodes, least=1, most=len(model))
         return model if n == len(model) else model.prefix(n)
-    model = as_graph(model)
+    model = as_graph(model, "prefix")
     n = check_integer("n_nodes", n_nodes, least=min(1, model.n_nodes), most=model.n_nodes)
     if n == model.n_nodes:
         return model

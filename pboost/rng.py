@@ -6,6 +6,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pboost.values import shown
+
 Seed: TypeAlias = int | np.integer | np.random.SeedSequence | np.random.Generator | None
 
 
@@ -25,10 +27,14 @@ def as_generator(rng: Seed) -> np.random.Generator:
     ------
     TypeError
         For anything else, a legacy ``RandomState`` included.
+    ValueError
+        For an integer below 0.
     """
     if isinstance(rng, np.random.Generator):
         return rng
     seeds = (int, np.integer, np.random.SeedSequence)
+    if isinstance(rng, int | np.integer) and rng < 0:
+        raise ValueError(f"rng: expected an integer of 0 or more, got {shown(int(rng))}")
     if rng is None or (isinstance(rng, seeds) and not isinstance(rng, bool)):
         return np.random.default_rng(rng)
     raise TypeError(

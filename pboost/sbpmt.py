@@ -29,6 +29,7 @@ from pboost.rng import as_generator
 from pboost.sbpmt_growth import Member, boost
 from pboost.sbpmt_model import VOTES, SubaggedProbitTrees
 from pboost.threads import resolve_threads
+from pboost.values import check_flag
 
 ONE_VS_ALL = ("leaf", "tree")
 #: Rows out of a bag whose values are gathered at a time.
@@ -206,6 +207,7 @@ def fit_sbpmt(
     step = check_number("step", step, least=0.0, most=1.0, open_least=True)
     check_choice("vote", vote, VOTES)
     check_choice("one_vs_all", one_vs_all, ONE_VS_ALL)
+    stratify = check_flag("stratify", stratify)
     generator = as_generator(rng)
     task = probit_problem(
         X, y, sample_weight, n_threads, depth=depth, min_leaf=min_leaf, min_split=min_split,
@@ -214,7 +216,7 @@ def fit_sbpmt(
     )  # fmt: skip
     task.settings.update(
         builder="fit_sbpmt", members=members, rounds=rounds, fraction=fraction, step=step,
-        vote=vote, one_vs_all=one_vs_all, stratify=bool(stratify),
+        vote=vote, one_vs_all=one_vs_all, stratify=stratify,
     )  # fmt: skip
     bags = _subsamples(task, fraction, stratify, generator)
     task = task._replace(problem=task.problem.sorted_once(n_threads))
@@ -247,11 +249,9 @@ def _problems(problem: CartProblem, one_vs_all: str) -> list[CartProblem]:
 
 
 def _subsamples(
-    task: ProbitProblem, fraction: float, stratify: Any, generator: np.random.Generator
+    task: ProbitProblem, fraction: float, stratify: bool, generator: np.random.Generator
 ) -> Bags:
     """Return the subsamples of the members."""
-    if not isinstance(stratify, bool | np.bool_):
-        raise TypeError(f"stratify: expected True or False, got {stratify!r}")
     n = int(np.count_nonzero(task.weights))
     bags = make_bags(task.weights, len(task.X), _share(fraction, n), False, generator)
     if not stratify:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 from pboost._core import forest_walk
 from pboost._core.probit_tree import walk_values
 from pboost.bags import OutOfBag
-from pboost.committee import REST_OR_CLASS, OneVsRest, WeightedVote
+from pboost.committee import REST_OR_CLASS, OneVsRest, WeightedVote, chance
 from pboost.forest_model import Forest
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.matching import match_names
+from pboost.parts import some_members
 from pboost.predictor import Predictor, lead_of_second, settled
 from pboost.probit_growth import NO_ROW
 from pboost.probit_tree_model import ProbitTree
 from pboost.probit_values import LEAST, Equations, chosen, each_block, probabilities, without
 from pboost.tree_arrays import LEAF
+from pboost.values import check_position
 
 VOTES = ("majority", "average")
 #: Why a member has no more rounds.
@@ -101,6 +103,7 @@ class SubaggedProbitTrees(Predictor):
     leaf: IntArray = field(init=False, repr=False)
 
     no_graph: ClassVar[str] = "whose members, model[i], are models by themselves"
+    instead: ClassVar[Mapping[str, str]] = {"prefix": "model[:k] has the first k members"}
     file_kind: ClassVar[str] = "subagged-probit-trees"
     file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
         **Forest.file_members,
@@ -167,10 +170,14 @@ class SubaggedProbitTrees(Predictor):
     def __len__(self) -> int:
         return len(self.start) - 1
 
-    def __getitem__(self, member: int) -> WeightedVote:
-        if not -len(self) <= member < len(self):
-            raise IndexError(f"member: expected a number below {len(self)}, got {member}")
-        member %= len(self)
+    @overload
+    def __getitem__(self, member: int) -> WeightedVote: ...
+    @overload
+    def __getitem__(self, member: slice) -> SubaggedProbitTrees: ...
+    def __getitem__(self, member: int | slice) -> WeightedVote | SubaggedProbitTrees:
+        if isinstance(member, slice):
+            return replace(self, **some_members(self, np.arange(len(self))[member]))
+        member = check_position("member", member, len(self))
         first, last = self.start[member : member + 2].tolist()
         error = self.error[member]
         return WeightedVote(
@@ -391,8 +398,3 @@ class SubaggedProbitTrees(Predictor):
             replace(trees, oob=None), **columns, vote=header["vote"],
             labels=arrays.get("classes", arrays["labels"]), settings=trees.settings, oob=trees.oob,
         )  # fmt: skip
-
-
-def chance(n_classes: int) -> float:
-    """Return the error of guessing."""
-    return 1 - 1 / n_classes

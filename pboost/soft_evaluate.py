@@ -64,7 +64,7 @@ def reach(
     >>> pb.reach(model, X).round(3)[0].tolist()
     [1.0, 0.25, 0.188]
     """
-    model = as_graph(model)
+    model = as_graph(model, "reach")
     refuse_oracles(model, "reach")
     if asks_functions(model) and model.is_estimated:
         return propagate_functions(model, X)[1]

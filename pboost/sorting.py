@@ -32,6 +32,7 @@ from pboost.columns import (
 )
 from pboost.projections import Projections
 from pboost.threads import Workers, resolve_threads
+from pboost.values import check_flag
 
 #: Writes columns of the listed rows, the first of which is given, to the rows of a matrix.
 Gather: TypeAlias = Callable[[NDArray[np.int32], int, NDArray[np.float64]], None]
@@ -70,7 +71,7 @@ def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> 
     features = as_features(X)
     check_has_rows(len(features.values))
     check_finite(features)
-    if copy and np.shares_memory(features.values, X):
+    if check_flag("copy", copy) and np.shares_memory(features.values, X):
         features = Features(features.values.copy(), features.names)
     rows = np.arange(len(features.values), dtype=np.int32)
     return sorted_columns(features, rows, MAX_BINS, n_threads)

@@ -95,9 +95,9 @@ def fit_stagewise(
     min_leaf : int
         Least number of training rows in a leaf.
     max_step : float, None or "auto"
-        Bound on the size of what a leaf adds, before `learning_rate`; None: only the `limit` of
-        the loss. On rows of one class many losses are least at infinity. "auto" is 4 of a
-        classification, None of a regression.
+        Bound on the size of what a leaf adds, before `learning_rate`; None or infinity: only the
+        `limit` of the loss. On rows of one class many losses are least at infinity. "auto" is 4 of
+        a classification, None of a regression.
     start : {"constant", "zero"}
         Decision value before the first tree: the constant of least loss, or 0.
     subsample : float
@@ -324,7 +324,7 @@ def _most(max_step: Any, task: str) -> float | None:
     if isinstance(max_step, str):
         check_choice("max_step", max_step, ("auto",))
         return MAX_STEP if task == "classification" else None
-    if max_step is None:
+    if max_step is None or (isinstance(max_step, float | np.floating) and max_step == np.inf):
         return None
     return check_number("max_step", max_step, least=0.0, open_least=True)
 

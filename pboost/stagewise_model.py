@@ -57,6 +57,10 @@ class StagewiseModel(Predictor):
     feature_names: tuple[str, ...] | None = field(init=False)
 
     no_graph: ClassVar[str] = "whose trees have no votes"
+    instead: ClassVar[Mapping[str, str]] = {
+        "reach": "apply(model.trees, X) tells the leaf of each row in each tree",
+        "explain": "staged_decision_function has the values after each tree",
+    }
     file_kind: ClassVar[str] = "stagewise"
     file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
         **Forest.file_members,

@@ -22,6 +22,7 @@ from pboost.losses import Loss
 from pboost.matching import is_second, match_names
 from pboost.stopping import PATIENCE, hold_out
 from pboost.tree import Tree
+from pboost.values import shown
 
 
 class LossWatch:
@@ -54,7 +55,9 @@ class LossWatch:
         self._rows: NDArray[np.intp] | None = None
         if validation is None:
             if patience is not None:
-                raise ValueError(f"patience: expected None without validation, got {patience!r}")
+                raise ValueError(
+                    f"patience: expected None without validation, got {shown(patience)}"
+                )
             return
         if patience is not None:
             self.patience = check_integer("patience", patience, least=1)

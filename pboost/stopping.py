@@ -34,6 +34,7 @@ from pboost.inputs import GrownInputs
 from pboost.matching import is_second, match_names
 from pboost.pruning import prefix
 from pboost.sorting import to_fixed_point
+from pboost.values import shown
 
 #: Nodes without improvement after which growth ends, where no number is given.
 PATIENCE = 50
@@ -83,7 +84,8 @@ class EarlyStopping:
         self._late: NDArray[Any] | None = None
         if validation is None:
             if patience is not None:
-                raise ValueError(f"patience: expected None without validation, got {patience!r}")
+                given = shown(patience)
+                raise ValueError(f"patience: expected None without validation, got {given}")
             return
         self._patience = (
             PATIENCE if patience is None else check_integer("patience", patience, least=1)

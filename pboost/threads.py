@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import re
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -27,13 +28,16 @@ T = TypeVar("T")
 MIN_CELLS = 200_000
 #: Variables by which users, schedulers and joblib's worker processes limit threads.
 ENVIRONMENT = ("PBOOST_NUM_THREADS", "OMP_NUM_THREADS")
+#: A whole number, of which only the first counts where OpenMP's list gives one for each level.
+WHOLE = re.compile(r"\s*\+?([0-9]{1,18})\s*(?:,.*)?$")
 
 
 def available_threads() -> int:
     """Return the number of threads this process may use.
 
     The smallest of the processor affinity, the container's quota and the limits in
-    ``PBOOST_NUM_THREADS`` and ``OMP_NUM_THREADS``.
+    ``PBOOST_NUM_THREADS`` and ``OMP_NUM_THREADS``. A variable that is no whole number from 1 on
+    limits nothing.
 
     Returns
     -------
@@ -48,9 +52,9 @@ def available_threads() -> int:
     if quota is not None:
         limit = min(limit, quota)
     for name in ENVIRONMENT:
-        value = os.environ.get(name, "")
-        if value.isdigit() and int(value) > 0:
-            limit = min(limit, int(value))
+        found = WHOLE.match(os.environ.get(name, ""))
+        if found and int(found[1]) > 0:
+            limit = min(limit, int(found[1]))
     return max(1, limit)
 
 

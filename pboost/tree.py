@@ -137,6 +137,11 @@ class Tree(Predictor):
     depth: int = field(init=False)
 
     no_graph: ClassVar[str] = "whose nodes have no votes"
+    instead: ClassVar[Mapping[str, str]] = {
+        "prefix": "prune makes trees smaller",
+        "reach": "apply and decision_path tell where rows go",
+        "explain": "decision_path tells the nodes that a row meets",
+    }
     file_kind: ClassVar[str] = "tree"
     file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
         name: np.dtype(dtype).newbyteorder("<") for name, dtype in TREE_COLUMNS.items()

@@ -11,12 +11,13 @@ from pboost.graph import IntArray
 from pboost.probit_tree_model import ProbitTree
 from pboost.tree import Tree
 from pboost.tree_arrays import LEAF
+from pboost.values import shown
 
 
 def tree_only(model: Any) -> Tree:
     """Return `model` if it is a `Tree`."""
     if not isinstance(model, Tree):
-        raise TypeError(f"tree: expected a tree such as fit_cart returns, got {model!r}")
+        raise TypeError(f"tree: expected a tree such as fit_cart returns, got {shown(model)}")
     return model
 
 

@@ -11,11 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.cart import TASKS
-from pboost.checks import as_classes, as_targets, as_weights, check_choice, check_integer
+from pboost.checks import (
+    as_classes,
+    as_targets,
+    as_weights,
+    check_choice,
+    check_has_rows,
+    check_integer,
+)
 from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.evaluate import evaluation_cost, predict
 from pboost.graph import DecisionGraph, FloatArray, IntArray, freeze
+from pboost.grow import check_callback
 from pboost.matching import check_model
+from pboost.passing import check_fit
 from pboost.predictor import Model, TwoClassPredictor
 from pboost.rng import as_generator
 from pboost.rows import as_rows
@@ -168,8 +177,12 @@ def cross_validate(
     >>> bool(result.error.mean() <= 0.05)
     True
     """
+    needs = () if sample_weight is None else ("sample_weight",)
+    check_fit(cross_validate, "fit", fit, {}, needs)
+    check_callback(callback)
     folds = check_integer("folds", folds, least=2)
     for_fit, for_predict, n = row_selectors(X)
+    check_has_rows(n)
     check_choice("task", task, TASKS)
     weight, generator = as_weights(sample_weight, n), as_generator(rng)
     if task == "regression":

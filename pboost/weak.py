@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pboost.checks import check_integer
+from pboost.values import shown, uncalled
 from pboost.weak_learners import (
     Affine,
     ColumnLearner,
@@ -240,7 +241,7 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     9
     """
     if not callable(train):
-        raise TypeError(f"train: expected a function (X, y, weight, rng), got {train!r}")
+        raise TypeError(f"train: expected a function (X, y, weight, rng), got {shown(train)}")
     return Oracle(train)
 
 
@@ -262,7 +263,7 @@ def from_estimator(estimator: Any) -> FromEstimator:
     Raises
     ------
     TypeError
-        If a method is missing.
+        If a method is missing, or it is a class.
 
     Notes
     -----
@@ -289,5 +290,10 @@ def from_estimator(estimator: Any) -> FromEstimator:
     """
     for name in ("fit", "predict_proba"):
         if not callable(getattr(estimator, name, None)):
-            raise TypeError(f"estimator: expected an object with {name}(), got {estimator!r}")
+            raise TypeError(f"estimator: expected an object with {name}(), got {shown(estimator)}")
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"estimator: expected an object with fit() and predict_proba(), got {shown(estimator)}"
+            + uncalled(estimator)
+        )
     return FromEstimator(estimator)

@@ -20,6 +20,7 @@ from pboost.projections import (
     random_directions,
     standard_deviations,
 )
+from pboost.values import shown, uncalled
 
 #: Split criteria, in the order of the codes that the kernels use.
 CRITERIA = ("kearns-mansour", "gini", "entropy", "error")
@@ -158,7 +159,7 @@ class FromEstimator(RowLearner):
 def check_weak(weak: Any) -> Weak:
     """Return `weak` if it is a weak learner."""
     if not isinstance(weak, Weak):
-        raise TypeError(f"weak: expected one of pboost.weak, got {weak!r}")
+        raise TypeError(f"weak: expected one of pboost.weak, got {shown(weak)}{uncalled(weak)}")
     return weak
 
 

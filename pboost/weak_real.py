@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 from pboost.checks import check_choice, check_number
+from pboost.values import check_flag, shown
 from pboost.weak_learners import Weak
 
 #: How columns are centred before they are weak hypotheses.
@@ -79,8 +80,7 @@ def feature(center: str = "mean", *, constant: bool = True) -> Feature:
     >>> pb.weak.feature("midrange")
     Feature(center='midrange', constant=True)
     """
-    if not isinstance(constant, bool):
-        raise TypeError(f"constant: expected True or False, got {constant!r}")
+    constant = check_flag("constant", constant)
     return Feature(check_choice("center", center, CENTERS), constant)
 
 
@@ -122,7 +122,7 @@ def hypothesis(train: Train, *, h_max: float | None = None) -> Hypothesis:
     [0, 1, 1, 0]
     """
     if not callable(train):
-        raise TypeError(f"train: expected a function, got {train!r}")
+        raise TypeError(f"train: expected a function, got {shown(train)}")
     if h_max is not None:
         h_max = check_number("h_max", h_max, least=0.0, open_least=True)
     return Hypothesis(train, h_max)

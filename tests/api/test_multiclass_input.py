@@ -84,10 +84,14 @@ def ivy(X, y, sample_weight):
 @pytest.mark.parametrize(
     ("fit", "error", "message"),
     [
-        (lambda: pb.fit_one_vs_rest(3, X9, Y9), TypeError, "fit: expected a builder, got 3"),
+        (
+            lambda: pb.fit_one_vs_rest(3, X9, Y9),
+            TypeError,
+            "fit: expected a builder such.* got 3",
+        ),
         (lambda: STUMPS(X9, ["a"] * 9), ValueError, "at least two label values, got only"),
         (lambda: STUMPS(X9, Y9[:8]), ValueError, "y: expected 9 labels"),
-        (lambda: STUMPS(X9[:0], []), ValueError, "y: expected at least one row of each class"),
+        (lambda: STUMPS(X9[:0], []), ValueError, "X: expected at least one row"),
         (lambda: STUMPS(X9, [np.nan] * 9), ValueError, "y: expected labels, got NaN"),
         (lambda: STUMPS(X9 * np.nan, Y9), ValueError, "X: expected finite numbers"),
         (

@@ -1,0 +1,261 @@
+"""Functions of a model, and members of ensembles, where the question was refused or misunderstood.
+
+Infinity stood in messages as if it were allowed, and is now; linear models have coefficients;
+functions of graphs say what to call for models of other kinds; forests can be cut; a model says
+which builder made it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+
+import pboost as pb
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3))
+Y = X[:, 0] + 0.5 * RNG.normal(size=120) > 0
+ZONE = np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])
+STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3)
+
+LINEAR = partial(pb.fit_adaboost_real, rounds=6, weak=pb.weak.feature())
+#: Models that are no graphs, and what is called instead of `prefix` and `reach`, if anything.
+KINDS = {
+    "linear": (lambda: LINEAR(X, Y), "staged_decision_function", "decision_function"),
+    "tree": (lambda: pb.fit_cart(X, Y, max_depth=2), "prune", "apply"),
+    "stagewise": (lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=3), None, "apply"),
+    "probit": (lambda: pb.fit_probitboost(X, Y, steps=5), "staged_decision_function", "coefficie"),
+    "probit tree": (lambda: pb.fit_probit_tree(X, Y, depth=1, steps=5), "depth", "apply"),
+    "forest": (lambda: pb.fit_forest(X, Y, members=3, rng=0), r"model\[:k\]", "apply"),
+    "sbpmt": (
+        lambda: pb.fit_sbpmt(X, Y, members=3, rounds=2, steps=5, rng=0), r"model\[:k\]", r"model\[",
+    ),
+    "rest": (lambda: STUMPS(X, ZONE), r"model\.models", r"model\.models"),
+    "samme": (lambda: pb.fit_samme(X, ZONE, base=STUMPS, rounds=2), r"model\.models", r"model\.mo"),
+    "bagging": (
+        lambda: pb.fit_bagging(pb.fit_cart, X, Y, members=3, rng=0), r"model\.models", r"model\.m",
+    ),
+}  # fmt: skip
+
+
+# Infinity
+
+
+def test_at_an_infinite_price_the_root_is_left(tmp_path):
+    tree = pb.fit_cart(X, Y)
+    assert tree.n_leaves > 3
+    root = pb.prune(tree, np.inf)
+    assert root.n_nodes == 1
+    np.testing.assert_array_equal(root.value, tree.value[:1])
+    # The record has the price from which on that is so, as files hold finite numbers.
+    assert root.settings["pruned_at"] == pytest.approx(pb.prune_path(tree).lam[-1])
+    assert pb.prune(tree, root.settings["pruned_at"]).n_nodes == 1
+    pb.save(root, tmp_path / "root.npz")
+    assert pb.load(tmp_path / "root.npz").settings["pruned_at"] == root.settings["pruned_at"]
+    assert pb.prune(root, np.float64("inf")).n_nodes == 1
+    for wrong in (np.nan, -np.inf, -1.0):
+        with pytest.raises(ValueError, match=r"^lam: expected a number in \[0.0, inf\), got"):
+            pb.prune(tree, wrong)
+
+
+def test_steps_without_a_bound(tmp_path):
+    fits = [
+        pb.fit_stagewise(X, Y, loss="exponential", steps=5, max_step=most)
+        for most in (np.inf, np.float32("inf"), None)
+    ]
+    for model in fits:
+        np.testing.assert_array_equal(model.trees.value, fits[0].trees.value)
+        assert model.settings["max_step"] is None
+    pb.save(fits[0], tmp_path / "sum.npz")
+    for wrong in (np.nan, -np.inf, 0.0):
+        with pytest.raises(ValueError, match=r"^max_step: expected a number in \(0.0, inf\), got"):
+            pb.fit_stagewise(X, Y, loss="exponential", max_step=wrong)
+
+
+@pytest.mark.parametrize("ask", [pb.weak.linear, pb.weak.hypothesis])
+def test_no_message_offers_what_is_refused(ask):
+    name = {pb.weak.linear: "dense_gain", pb.weak.hypothesis: "h_max"}[ask]
+    given = (lambda *a: None,) if ask is pb.weak.hypothesis else ()
+    with pytest.raises(ValueError, match=rf"^{name}: expected a number in .*, inf\), got inf"):
+        ask(*given, **{name: np.inf})
+
+
+# Coefficients
+
+
+def test_coefficients_of_a_linear_model():
+    model = LINEAR(X, Y)
+    found = pb.coefficients(model)
+    assert found.slopes.shape == (1, 1, 3)
+    np.testing.assert_allclose(
+        found.intercept[0] + X @ found.slopes[0, 0], pb.decision_function(model, X), atol=1e-12
+    )
+    np.testing.assert_array_equal(found.slopes[0, 0], model.coefficient)
+    np.testing.assert_array_equal(found.mean, found.slopes[0])
+    np.testing.assert_allclose(
+        pb.coefficients(model, X).mean[0], model.coefficient * X.std(axis=0), rtol=1e-12
+    )
+    assert found.classes == (True,)
+    assert "x[0]" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (pb.fit_adaboost(X, Y, rounds=2), "DecisionGraph has no linear functions.*LinearModel has"),
+        (pb.fit_cart(X, Y), "Tree has no linear functions.*LinearModel has"),
+        (STUMPS(X, ZONE), r"OneVsRest is no linear function; see coefficients\(model\[i\]\)"),
+        (3, "expected a model such as fit_adaboost returns, got 3"),
+    ],
+)
+def test_models_without_coefficients_say_who_has_them(model, message):
+    with pytest.raises(TypeError, match=f"^model: .*{message}"):
+        pb.coefficients(model)
+
+
+# Functions of graphs
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_functions_of_graphs_say_what_to_call(kind):
+    make, of_prefix, of_reach = KINDS[kind]
+    model, name = make(), type(make()).__name__
+    for function, instead, ask in (
+        ("prefix", of_prefix, lambda: pb.prefix(model, 1)),
+        ("reach", of_reach, lambda: pb.reach(model, X)),
+        ("explain", "", lambda: pb.explain(model, X[0])),
+        ("continue_fit", "", lambda: pb.continue_fit(model, X, Y, rounds=1)),
+    ):
+        if instead is None:
+            assert len(ask()) == 1
+            continue
+        said = rf"^model: expected a DecisionGraph for {function}, got a {name}, .*{instead}"
+        with pytest.raises(TypeError, match=said):
+            ask()
+
+
+# Members
+
+
+@pytest.fixture(scope="module")
+def forest():
+    return pb.fit_forest(X, ZONE, members=6, max_depth=4, rng=0)
+
+
+@pytest.fixture(scope="module", params=["leaf", "tree"])
+def probits(request):
+    """Members of trees with a leaf for all classes, or of a tree for each."""
+    options = {"members": 5, "rounds": 3, "steps": 4, "min_leaf": 8}
+    return pb.fit_sbpmt(X, ZONE, one_vs_all=request.param, rng=0, **options)
+
+
+CUTS = [slice(2), slice(1, 5), slice(None, None, 2), slice(None, None, -1), slice(-2, None)]
+
+
+@pytest.mark.parametrize("cut", CUTS, ids=str)
+def test_part_of_a_forest(forest, cut, tmp_path):
+    part, trees = forest[cut], list(forest)[cut]
+    assert isinstance(part, pb.Forest)
+    assert len(part) == len(trees)
+    assert part.oob is None
+    np.testing.assert_allclose(
+        pb.predict_proba(part, X),
+        np.mean([pb.predict_proba(tree, X) for tree in trees], axis=0),
+        rtol=1e-13,
+    )
+    for mine, tree in zip(part, trees, strict=True):
+        np.testing.assert_array_equal(mine.threshold, tree.threshold)
+    pb.save(part, tmp_path / "part.npz")
+    np.testing.assert_array_equal(pb.load(tmp_path / "part.npz").value, part.value)
+
+
+def test_the_first_trees_are_the_smaller_forest(forest):
+    smaller = pb.fit_forest(X, ZONE, members=4, max_depth=4, rng=0)
+    np.testing.assert_array_equal(forest[:4].value, smaller.value)
+    np.testing.assert_array_equal(forest[:4].root, smaller.root)
+
+
+@pytest.mark.parametrize("cut", CUTS, ids=str)
+def test_part_of_subagged_trees(probits, cut, tmp_path):
+    part, members = probits[cut], list(probits)[cut]
+    assert isinstance(part, pb.SubaggedProbitTrees)
+    assert len(part) == len(members)
+    assert part.oob is None
+    votes = [np.eye(3)[pb.predict(member, X)] for member in members]
+    np.testing.assert_allclose(pb.predict_proba(part, X), np.mean(votes, axis=0), rtol=1e-13)
+    pb.save(part, tmp_path / "part.npz")
+    np.testing.assert_array_equal(pb.load(tmp_path / "part.npz").coefficient, part.coefficient)
+
+
+def test_members_by_number(forest, probits):
+    bagging = pb.fit_bagging(pb.fit_cart, X, Y, members=3, rng=0)
+    for model, members in (
+        (forest, None), (probits, None), (bagging, bagging.models),
+        (rest := STUMPS(X, ZONE), rest.models),
+        (samme := pb.fit_samme(X, ZONE, base=STUMPS, rounds=2), samme.models),
+    ):  # fmt: skip
+        n = len(list(model))
+        for i in (0, n - 1, -1, -n, np.int8(1), np.uint64(0), np.int64(-1)):
+            one = model[i]
+            if members is not None:
+                assert one is members[i]
+            else:
+                np.testing.assert_array_equal(
+                    pb.predict(one, X), pb.predict(list(model)[int(i)], X)
+                )
+        for i in (n, -n - 1, 10**30):
+            with pytest.raises(IndexError, match=rf"^(tree|member): expected a number below {n}"):
+                model[i]
+        for i in ("a", 1.0, None, [0]):
+            with pytest.raises(TypeError, match=r"^(tree|member): expected an integer or a slice"):
+                model[i]
+        if members is not None:
+            with pytest.raises(TypeError, match=r"^model: a \w+ cannot be cut, .*model\.models"):
+                model[:2]
+        else:
+            with pytest.raises(ValueError, match=rf"^(tree|member): expected one or more of {n}"):
+                model[n:]
+
+
+# Who made it
+
+
+def test_an_oblique_tree_says_who_made_it(tmp_path):
+    model = pb.fit_oblique_tree(X, Y, stumps=5, max_depth=2)
+    same = pb.fit_boosted_tree(
+        X, Y, nodes=None, weak=pb.weak.separator(5), max_depth=2, growth="breadth-first"
+    )
+    assert model.settings == {**same.settings, "builder": "fit_oblique_tree"}
+    assert repr(model).startswith("<fit_oblique_tree: ")
+    assert pb.describe(model).startswith("fit_oblique_tree: ")
+    np.testing.assert_array_equal(model.vote, same.vote)
+    np.testing.assert_array_equal(model.record.certificate, same.record.certificate)
+    pb.save(model, tmp_path / "oblique.npz")
+    assert pb.load(tmp_path / "oblique.npz").settings["builder"] == "fit_oblique_tree"
+    pb.prefix(model, 1)
+    with pytest.raises(NotImplementedError, match=re.escape("model: ")):
+        pb.continue_fit(model, X, Y, nodes=1)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in pb.__all__ if name.startswith("fit_") and name != "fit_one_hot"],
+)
+def test_every_model_says_who_made_it(name):
+    own = {
+        "fit_adaboost": {"rounds": 2}, "fit_adaboost_real": {"rounds": 2},
+        "fit_boosted_tree": {"nodes": 2}, "fit_topdown_tree": {"nodes": 2},
+        "fit_oblique_tree": {"stumps": 2}, "fit_forest": {"members": 2},
+        "fit_bagging": {"fit": pb.fit_cart, "members": 2}, "fit_one_vs_rest": {"fit": pb.fit_cart},
+        "fit_samme": {"base": pb.fit_cart, "rounds": 2}, "fit_probitboost": {"steps": 2},
+        "fit_stagewise": {"loss": "logistic", "steps": 2},
+        "fit_probit_tree": {"depth": 1, "steps": 2},
+        "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "depth": 1},
+    }  # fmt: skip
+    model = getattr(pb, name)(X=X, y=Y, **own.get(name, {}))
+    assert model.settings["builder"] == name
+    assert name in repr(model)
+    assert name in pb.describe(model)
