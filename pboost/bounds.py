@@ -175,7 +175,7 @@ def nested_bound(sizes: Sequence[ArrayLike], rho: ArrayLike) -> float | FloatArr
     """
     bound = as_numbers("rho", rho, 0.0, 1.0)
     rest = 1 - bound
-    if not isinstance(sizes, list | tuple) and getattr(sizes, "ndim", 0) == 0:
+    if not isinstance(sizes, list | tuple) and not getattr(sizes, "ndim", 0):
         raise TypeError(f"sizes: expected a sequence such as (4, 4), got {shown(sizes)}")
     for level, size in enumerate(sizes):
         T = as_numbers(f"sizes[{level}]", size, 1.0)

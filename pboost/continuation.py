@@ -48,6 +48,7 @@ from pboost.soft_evaluate import tables
 from pboost.soft_growth import SoftTree
 from pboost.threads import Workers, resolve_threads
 from pboost.tree_growth import TreeArrays, grow_tree
+from pboost.values import shown
 from pboost.weak_learners import ColumnLearner, Weak
 from pboost.weak_search import Weights
 
@@ -248,7 +249,8 @@ def _check_size(rounds: Any, nodes: Any) -> tuple[bool, int]:
     """Return whether the open exits join, and how many nodes to add."""
     if (rounds is None) == (nodes is None):
         raise ValueError(
-            f"rounds, nodes: expected exactly one of them, got rounds={rounds!r}, nodes={nodes!r}"
+            "rounds, nodes: expected exactly one of them, got "
+            f"rounds={shown(rounds)}, nodes={shown(nodes)}"
         )
     if nodes is None:
         return True, check_size("rounds", rounds)

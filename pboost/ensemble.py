@@ -15,7 +15,10 @@ from pboost.values import check_position
 
 
 class Composite(Predictor):
-    """Base of models that are made of other models, which are stored with them."""
+    """Base of models that are made of other models, which are stored with them.
+
+    ``model[i]`` is member i.
+    """
 
     __slots__ = ()
 

@@ -88,7 +88,8 @@ def fit_forest(
     Returns
     -------
     Forest
-        ``forest.oob`` has the out-of-bag predictions and error, ``forest[i]`` tree i.
+        ``forest.oob`` has the out-of-bag predictions and error, ``forest[i]`` tree i;
+        ``forest[:k]`` is the forest of the first k trees, without the record.
 
     Raises
     ------

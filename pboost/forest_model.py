@@ -28,7 +28,8 @@ from pboost.values import check_position
 class Forest(Predictor):
     """A random forest, made by `fit_forest`.
 
-    ``forest[i]`` is tree i, as a `Tree`; ``len(forest)`` is the number of trees.
+    ``forest[i]`` is tree i, as a `Tree`; ``len(forest)`` is the number of trees. A slice such as
+    ``forest[:20]`` is the forest of these trees, without `oob`.
 
     Attributes
     ----------

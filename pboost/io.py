@@ -52,6 +52,7 @@ from pboost.probit_tree_model import ProbitTree
 from pboost.sbpmt_model import SubaggedProbitTrees
 from pboost.stagewise_model import StagewiseModel
 from pboost.tree import Tree
+from pboost.values import shown
 
 __all__ = ["load", "save"]
 
@@ -180,7 +181,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _pack(model: Model, depth: int = 0) -> bytes:
     """The bytes of a model file; the same for the same model."""
     if not isinstance(model, DecisionGraph | Predictor):
-        raise TypeError(f"model: expected a model such as fit_adaboost returns, got {model!r}")
+        raise TypeError(f"model: expected a model such as fit_adaboost returns, got {shown(model)}")
     if isinstance(model, DecisionGraph) and isinstance(model.inputs, Oracles):
         raise TypeError(
             "model: its weak classifiers are functions, which cannot be stored without pickling; "

@@ -42,8 +42,7 @@ class Loss:
     is_regression : bool
         Whether y may be any number.
     limit : float
-        Bound on the size of what is added to a decision value, for losses without a minimum on
-        rows of one class.
+        Bound on what is added to a decision value, where rows of one class have no minimum.
     is_newton : bool
         Whether Newton steps find the values of all leaves at once: of convex, curved losses.
 
@@ -376,9 +375,8 @@ def check_loss(loss: Any) -> Loss:
     """
     if isinstance(loss, str):
         if loss not in LOSSES:
-            raise ValueError(
-                f"loss: expected one of {str([*LOSSES])[1:-1]} or a Loss, got {loss!r}"
-            )
+            names = ", ".join(map(repr, LOSSES))
+            raise ValueError(f"loss: expected one of {names} or a Loss, got {loss!r}")
         return LOSSES[loss]
     if not isinstance(loss, Loss):
         raise TypeError(f"loss: expected a name or a pboost.losses.Loss, got {shown(loss)}")

@@ -17,7 +17,7 @@ from pboost.plots import axes_or_new
 from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
 from pboost.validation import assign_folds, row_selectors
-from pboost.values import shown
+from pboost.values import as_array, shown
 
 __all__ = ["logistic_margin_curve", "margin_curve", "plot_margin_curve"]
 
@@ -154,7 +154,10 @@ def logistic_margin_curve(
     [0.0, 0.1, 1.0]
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))
-    p = np.asarray(probability, dtype=np.float64)
+    p = as_array("probability", probability)
+    if p.dtype.kind not in "biuf":
+        raise TypeError(f"probability: expected numbers, got dtype {p.dtype}")
+    p = p.astype(np.float64)
     if p.ndim != 1 or not len(p):
         raise ValueError(f"probability: expected one number per row, got shape {p.shape}")
     wrong = np.flatnonzero(~((p >= 0) & (p <= 1)))

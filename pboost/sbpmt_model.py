@@ -48,7 +48,7 @@ class SubaggedProbitTrees(Predictor):
     """Boosted probit trees on subsamples, made by `fit_sbpmt`.
 
     ``model[i]`` is member i, the weighted vote of its trees, as a `WeightedVote` of `ProbitTree`;
-    ``len(model)`` is the number of members.
+    ``len(model)`` is the number of members, ``model[:k]`` the model of the first k.
 
     Attributes
     ----------

@@ -55,9 +55,8 @@ class LossWatch:
         self._rows: NDArray[np.intp] | None = None
         if validation is None:
             if patience is not None:
-                raise ValueError(
-                    f"patience: expected None without validation, got {shown(patience)}"
-                )
+                given = shown(patience)
+                raise ValueError(f"patience: expected None without validation, got {given}")
             return
         if patience is not None:
             self.patience = check_integer("patience", patience, least=1)
