@@ -54,7 +54,7 @@ def test_other_models():
     assert len(str(found).splitlines()) == 5
     with pytest.raises(TypeError, match="model: a Tree has no linear functions"):
         pb.coefficients(pb.fit_cart(X, SCORE > 0))
-    with pytest.raises(TypeError, match="model: expected one of ProbitBoost"):
+    with pytest.raises(TypeError, match="model: a DecisionGraph has no linear functions"):
         pb.coefficients(pb.fit_boosted_tree(X, SCORE > 0, nodes=2))
 
 
