@@ -155,11 +155,13 @@ def prune(tree: Tree, lam: float, *, criterion: str | None = None) -> Tree:
     lam = np.inf if is_endless else check_number("lam", lam, least=0.0)
     risk, _ = _risks(tree_only(tree), None, None, None, criterion)
     price = _links(tree, risk)[0]
-    if is_endless:  # the price from which on the root is a leaf, for records hold finite numbers
-        lam = float(price[0]) if tree.n_nodes > 1 else 0.0
+    if is_endless:  # the price from which on the root is a leaf: records hold finite numbers
+        lam = min(float(price[0]), np.finfo(np.float64).max) if tree.n_nodes > 1 else 0.0
     slack = SAME_PRICE * lam + SAME_RISK * risk[0]
     settings = {"pruned_at": lam, "pruned_by": criterion or tree.settings.get("criterion")}
-    return collapsed(tree, np.isfinite(price) & (price <= lam + slack), settings)
+    at = np.isfinite(price) & (price <= lam + slack)
+    at[0] |= is_endless
+    return collapsed(tree, at, settings)
 
 
 def collapsed(tree: Tree, at: NDArray[np.bool_], settings: dict[str, Any]) -> Tree:
