@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.checks import as_features, check_finite
+from pboost.features import as_features, check_finite
 from pboost.graph import FloatArray
 
 Labels: TypeAlias = NDArray[np.int64]

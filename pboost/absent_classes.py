@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.checks import as_features
 from pboost.errors import AbsentClassError
+from pboost.features import as_features
 from pboost.graph import DecisionGraph, FloatArray, TrainingRecord
 from pboost.oracles import Oracles
 from pboost.rows import Rows

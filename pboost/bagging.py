@@ -25,26 +25,23 @@ from pboost.bags import (
 )
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cart import TASKS, fit_cart
-from pboost.checks import (
-    as_classes,
-    as_features,
-    as_targets,
-    as_weights,
-    check_choice,
-    check_finite,
-    check_integer,
-)
+from pboost.checks import as_weights, check_choice, check_integer
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.ensemble import Composite, check_known, check_sorted
 from pboost.evaluate import evaluation_cost, predict
+from pboost.features import Features, as_features, check_finite, is_frame
 from pboost.graph import DecisionGraph, FloatArray, freeze
 from pboost.grow import check_callback
+from pboost.held import held
+from pboost.matching import reads_columns, table_for
 from pboost.matryoshka import fit_matryoshka
 from pboost.passing import check_fit
 from pboost.predictor import Model, Predictor, check_two_labels, lead_of_second
 from pboost.rng import as_generator
 from pboost.rows import Rows, as_rows
 from pboost.sorting import bin_columns, sort_columns
+from pboost.stopping import validation_rows
+from pboost.targets import as_classes, as_targets
 from pboost.threads import resolve_threads
 from pboost.weak import Stump, stump
 
@@ -129,7 +126,9 @@ class Bagging(Composite):
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the members."""
-        costs = [evaluation_cost(check_known(member), X, unit) for member in self.models]
+        X = table_for(self, X)
+        with held(X):
+            costs = [evaluation_cost(check_known(member), X, unit) for member in self.models]
         total: FloatArray = np.sum(costs, axis=0)
         return total
 
@@ -169,9 +168,11 @@ class Bagging(Composite):
         )  # fmt: skip
 
     def _mean(self, X: Any) -> FloatArray:
-        total = said_by(self.models[0], X, self.labels)
-        for model in self.models[1:]:
-            total += said_by(model, X, self.labels)
+        X = table_for(self, X)
+        with held(X):
+            total = said_by(self.models[0], X, self.labels)
+            for model in self.models[1:]:
+                total += said_by(model, X, self.labels)
         return total / len(self.models)
 
 
@@ -215,8 +216,9 @@ def fit_bagging(
         or `task` it is given a random stream of the member, 1, and `task`. It is called on several
         threads.
     X : array_like of shape (n, d), data frame, or SortedColumns
-        What `fit` takes. Where it is a builder of this package that compares columns, they are
-        sorted or binned once for all members.
+        What `fit` takes; it must not change it. Where it is a builder of this package that
+        compares columns, they are sorted or binned once for all members, and in any case the
+        numbers of a data frame are read once.
     y : array_like of shape (n,)
         Labels, of two or more different values; of a regression, finite numbers.
     members : int
@@ -282,6 +284,28 @@ def fit_bagging(
     check_choice("task", task, TASKS)
     check_fit(fit_bagging, "fit", fit, options, needs=("sample_weight",))
     generator = as_generator(rng)
+    with held(X, *validation_rows(options)):
+        return _fit_members(
+            fit, X, y, members, task, size, replace, sample_weight, generator, n_threads, callback,
+            options,
+        )  # fmt: skip
+
+
+def _fit_members(
+    fit: Callable[..., Any],
+    X: Any,
+    y: Any,
+    members: int,
+    task: str,
+    size: Any,
+    replace: Any,
+    sample_weight: Any,
+    generator: np.random.Generator,
+    n_threads: int | None,
+    callback: Callback | None,
+    options: Mapping[str, Any],
+) -> Bagging:
+    """Fit the members to X, which is held, and record what they say of rows out of their bags."""
     data, rows = _shared(fit, X, options, n_threads)
     n = rows.n_rows
     labels, truth = as_classes(y, n) if task == "classification" else (None, as_targets(y, n))
@@ -294,7 +318,7 @@ def fit_bagging(
     def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
         given = {"task": task, "n_threads": 1}
         model, out = _member(fit, data, y, bags, member, given, options, rows, classes)
-        said = said_by(model, rows.take(out), labels) if len(out) else np.empty(0)
+        said = said_by(model, _taken(model, rows, out), labels) if len(out) else np.empty(0)
         return model, out, said
 
     def take(trained: tuple[Any, NDArray[np.intp], FloatArray]) -> bool:
@@ -337,6 +361,14 @@ def _member(
         error.add_note(f"fit_bagging: raised by member {member}")
         raise
     return model, np.flatnonzero(bag == 0)
+
+
+def _taken(model: Any, rows: Rows, positions: NDArray[np.intp]) -> Any:
+    """Return rows for a member to predict: those of a frame as numbers, where it reads such."""
+    if rows.names is None or not is_frame(rows.source) or not reads_columns(model):
+        return rows.take(positions)
+    features = as_features(rows.source)
+    return Features(features.values[positions], features.names)
 
 
 def _shared(

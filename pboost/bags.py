@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pboost.checks import check_integer, scaled_weights
 from pboost.graph import FloatArray, IntArray, freeze
+from pboost.rng import child, draw_seed
 from pboost.threads import Workers
 from pboost.values import check_flag
 
@@ -116,8 +117,7 @@ class Bags:
 
     def stream(self, member: int) -> np.random.Generator:
         """Return the stream of numbers of a member."""
-        sequence = np.random.SeedSequence(list(self.seed), spawn_key=(member,))
-        return np.random.default_rng(sequence)
+        return child(self.seed, member)
 
     def draw(self, member: int) -> tuple[FloatArray, np.random.Generator]:
         """Return the row weights of a member, 0 out of its bag, and its stream of numbers."""
@@ -152,8 +152,7 @@ def make_bags(
             f"size: expected at most {len(rows)}, the number of rows of positive weight, where "
             f"rows are drawn once, got {size}"
         )
-    seed = tuple(generator.integers(2**63, size=2).tolist())
-    return Bags(rows, weights, size, replace, seed)
+    return Bags(rows, weights, size, replace, draw_seed(generator))
 
 
 class Tally:

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.prune import weakest_links
 from pboost.cart_model import impurities
-from pboost.checks import as_targets, as_weights, check_choice, check_number, scaled_weights
+from pboost.checks import as_weights, check_choice, check_number, scaled_weights
 from pboost.graph import FloatArray, IntArray, freeze
+from pboost.targets import as_targets, class_codes
 from pboost.tree import TREE_COLUMNS, Tree
 from pboost.tree_arrays import LEAF
 from pboost.tree_functions import tree_only
-from pboost.values import as_array
 
 #: Prices that differ by less, as a share of themselves or of the root's risk, are one.
 SAME_PRICE, SAME_RISK = 1e-12, 1e-15
@@ -228,7 +228,7 @@ def _risks(
     weights, exponent = scaled_weights(np.ones(len(at)) if weights is None else weights)
     if tree.labels is None:
         return _square_risks(tree, at, as_targets(y, len(at)), weights), exponent
-    code = class_codes(tree, y, len(at))
+    code = class_codes(tree.labels, y, len(at))
     mass = np.zeros((tree.n_nodes, len(tree.labels)))
     np.add.at(mass, (at, code), weights)
     for nodes in reversed(levels(tree)):
@@ -237,18 +237,6 @@ def _risks(
     share = mass / np.where(total > 0, total, 1.0)[:, None]
     impurity = impurities(share, criterion or str(tree.settings["criterion"]))
     return total * np.where(total > 0, impurity, 0.0), exponent
-
-
-def class_codes(tree: Tree, y: Any, n: int) -> NDArray[np.intp]:
-    """Return the place of each label among those of a tree."""
-    assert tree.labels is not None
-    labels = as_array("y", y)
-    if labels.shape != (n,):
-        raise ValueError(f"y: expected {n} labels, one per row of X, got shape {labels.shape}")
-    code = np.minimum(np.searchsorted(tree.labels, labels), len(tree.labels) - 1)
-    if not (tree.labels[code] == labels).all():
-        raise ValueError(f"y: expected labels of the model, {tree.labels.tolist()}")
-    return code
 
 
 def _square_risks(tree: Tree, at: IntArray, y: FloatArray, weights: FloatArray) -> FloatArray:

@@ -13,6 +13,8 @@ from pboost._archive import FILES
 from pboost.ensemble import Ensemble, check_known, check_sorted, is_foreign
 from pboost.evaluate import decision_function, evaluation_cost, predict, predict_proba
 from pboost.graph import FloatArray, freeze
+from pboost.held import held
+from pboost.matching import table_for
 from pboost.predictor import Model
 from pboost.probit_model import ProbitModel
 from pboost.probit_tree_model import ProbitTree
@@ -65,14 +67,18 @@ class OneVsRest(Ensemble):
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the decision values of the models, (n, J)."""
-        return np.column_stack([decision_function(model, X) for model in self.models])
+        X = table_for(self, X)
+        with held(X):
+            return np.column_stack([decision_function(model, X) for model in self.models])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the models, divided by their sum, (n, J)."""
         if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
             # Probabilities of 1 are soon equal where the functions are not.
             return probabilities(self.decision_function(X))
-        found = np.column_stack([predict_proba(model, X)[:, 1] for model in self.models])
+        X = table_for(self, X)
+        with held(X):
+            found = np.column_stack([predict_proba(model, X)[:, 1] for model in self.models])
         none = np.flatnonzero(~found.any(axis=1))
         if len(none):
             # All are below the least positive number: the largest stands out from the others.
@@ -83,7 +89,9 @@ class OneVsRest(Ensemble):
 
     def count_nodes(self, X: Any) -> FloatArray:
         """Return the number of weak classifiers that are evaluated for each row, (n,)."""
-        return np.sum([evaluation_cost(model, X) for model in self.models], axis=0)
+        X = table_for(self, X)
+        with held(X):
+            return np.sum([evaluation_cost(model, X) for model in self.models], axis=0)
 
     def titles(self) -> list[str]:
         """Return what is said of the whole, and then of each member."""
@@ -164,7 +172,7 @@ class WeightedVote(Ensemble):
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the sum of the votes for each class, (n, J)."""
-        score = np.tile(self.bias, (as_rows(X).n_rows, 1))
+        score = np.tile(self.bias, (as_rows(table_for(self, X)).n_rows, 1))
         for later in self._votes(X):
             score = later
         return score
@@ -181,9 +189,11 @@ class WeightedVote(Ensemble):
 
     def count_nodes(self, X: Any) -> FloatArray:
         """Return the number of weak classifiers that are evaluated for each row, (n,)."""
+        X = table_for(self, X)
         cost = np.zeros(as_rows(X).n_rows)
-        for member in self.models:
-            cost += evaluation_cost(check_known(member), X)
+        with held(X):
+            for member in self.models:
+                cost += evaluation_cost(check_known(member), X)
         return cost
 
     def titles(self) -> list[str]:
@@ -216,10 +226,13 @@ class WeightedVote(Ensemble):
 
     def _votes(self, X: Any) -> Iterator[FloatArray]:
         """Yield one array of sums of votes after each member, the same each time."""
-        n = as_rows(X).n_rows
+        X = table_for(self, X)
+        n, read_once = as_rows(X).n_rows, held(X)
         score, every = np.tile(self.bias, (n, 1)), np.arange(n)
         for member, alpha in zip(self.models, self.alpha, strict=True):
-            score[every, answers(member, X, n, self.labels)] += alpha
+            with read_once:  # not while the caller has the votes
+                found = answers(member, X, n, self.labels)
+            score[every, found] += alpha
             yield score
 
 

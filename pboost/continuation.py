@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike
 from pboost.answers import Tables
 from pboost.binding import as_searched, bind, check_pair, stored_observation, stored_weak
 from pboost.chain_growth import Chain
-from pboost.checks import INT32_MAX, check_choice, is_frame
+from pboost.checks import INT32_MAX, check_choice
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData, prepare
 from pboost.explanation import input_names
+from pboost.features import is_frame
 from pboost.graph import OUT, DecisionGraph, freeze
 from pboost.grow import (
     GROWTHS,

@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost import projections, separators
-from pboost.checks import Features, as_features, as_labels, as_weights, check_finite, scaled_weights
+from pboost.checks import as_weights, scaled_weights
 from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns
 from pboost.errors import AbsentClassError
+from pboost.features import Features, as_features, check_finite
 from pboost.graph import IntArray
 from pboost.inputs import GrownInputs, Inputs
 from pboost.projections import Projections
 from pboost.rows import Rows, as_rows
 from pboost.sorting import binned_columns, sorted_columns, to_fixed_point
+from pboost.targets import as_labels
 from pboost.weak_learners import Affine, ColumnLearner, Linear, RowLearner, Separator, Weak
 
 

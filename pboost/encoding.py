@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,19 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.checks import (
-    Array,
-    check_choice,
-    check_integer,
+from pboost.checks import Array, check_choice, check_integer
+from pboost.features import (
     check_size,
     frame_columns,
     is_frame,
+    is_missing,
     numeric_column,
-    plain_values,
+    refuse_sparse,
+    to_numbers,
 )
 from pboost.graph import FloatArray, freeze
 from pboost.matching import column_order
-from pboost.values import shown
+from pboost.targets import plain_values
+from pboost.values import refuse_masked, shown
 
 __all__ = ["OneHot", "fit_one_hot", "one_hot"]
 
@@ -107,7 +109,7 @@ class OneHot:
                 result[row, at + code] = 1
                 at += len(values)
             else:
-                result[:, at] = numeric_column(column, label)
+                result[:, at] = to_numbers(column, label)
                 at += 1
         return result
 
@@ -133,7 +135,8 @@ def fit_one_hot(X: Any, columns: Sequence[str | int] | None = None) -> OneHot:
     Raises
     ------
     ValueError
-        If there is no such column, one is given twice, or a value is missing (None, NaN).
+        If there is no such column, one is given twice, or a value is missing (None, NaN); or if two
+        columns would have one name.
     TypeError
         If a column holds neither numbers nor booleans nor strings, or a mixture.
 
@@ -154,7 +157,12 @@ def fit_one_hot(X: Any, columns: Sequence[str | int] | None = None) -> OneHot:
     else:
         chosen = _positions(columns, names, len(found))
     values = [np.unique(_categories(found[j], _label(names, j))) for j in chosen]
-    return OneHot(tuple(chosen), tuple(freeze(v) for v in values), len(found), names)
+    encoding = OneHot(tuple(chosen), tuple(freeze(v) for v in values), len(found), names)
+    made = Counter(encoding.names)
+    twice = next((name for name in made if made[name] > 1), None)
+    if twice is not None:
+        raise ValueError(f"X: two columns would be named {twice!r} once encoded; rename one")
+    return encoding
 
 
 def one_hot(
@@ -185,7 +193,8 @@ def one_hot(
     Raises
     ------
     ValueError
-        If there is no such column, one is given twice, or a value is missing (None, NaN).
+        If there is no such column, one is given twice, or a value is missing (None, NaN); or if two
+        columns would have one name.
     TypeError
         If a column holds neither numbers nor booleans nor strings, or a mixture.
 
@@ -211,6 +220,8 @@ def _read(X: Any) -> tuple[tuple[str, ...] | None, list[Array], int]:
     """Return the names of the columns of X or None, the columns, and the number of rows."""
     if is_frame(X):
         return *frame_columns(X), len(X)
+    refuse_sparse(X)
+    refuse_masked("X", X)
     # As objects, since numbers beside strings would become strings, too.
     values = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     if values.ndim != 2:
@@ -255,7 +266,7 @@ def _is_numeric(column: Array) -> bool:
 def _categories(column: Array, label: str) -> Array:
     """Return a column of categories as numbers, booleans or strings; none may be missing."""
     if column.dtype.kind in "OT":
-        missing = np.array([_is_missing(value) for value in column], dtype=bool)
+        missing = np.array([is_missing(value) for value in column], dtype=bool)
     else:
         missing = np.isnan(column) if column.dtype.kind in "fmM" else np.zeros(len(column), bool)
     if missing.any():
@@ -264,12 +275,6 @@ def _categories(column: Array, label: str) -> Array:
     if _is_numeric(column):
         return numeric_column(column, label)
     return plain_values(column, f"X: expected {label} to hold values")
-
-
-def _is_missing(value: Any) -> bool:
-    if isinstance(value, float | np.floating):
-        return bool(np.isnan(value))
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _codes(

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import walk
-from pboost.checks import as_weights, check_choice, check_has_rows, check_integer
+from pboost.checks import as_weights, check_choice, check_integer
+from pboost.features import check_has_rows
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.hard_evaluate import take_side, walk_rows
+from pboost.held import held
 from pboost.matching import (
     as_graph,
     as_two_class,
@@ -21,6 +23,7 @@ from pboost.matching import (
     is_second_label,
     match_rows,
     match_sigma,
+    table_for,
 )
 from pboost.oracle_evaluate import asks_functions, hard_exits, refuse_oracles
 from pboost.passages import Take, passages
@@ -340,16 +343,18 @@ def certificate(
             "be computed anew"
         )
     refuse_oracles(model, "the certificate")
-    n = count_rows(model, X)
-    check_has_rows(n)
-    weights = as_weights(sample_weight, n)
-    second = is_second_label(model, y, n)
-    if model.is_exact:
-        match_sigma(model, X, sigma)  # raises if one is given
-        score = decision_function(model, X)
-        loss = np.exp(np.where(second, -score, score))
-    else:
-        loss = expectation(as_graph(model), X, second, sigma)[1]
+    X = table_for(model, X)
+    with held(X):
+        n = count_rows(model, X)
+        check_has_rows(n)
+        weights = as_weights(sample_weight, n)
+        second = is_second_label(model, y, n)
+        if model.is_exact:
+            match_sigma(model, X, sigma)  # raises if one is given
+            score = decision_function(model, X)
+            loss = np.exp(np.where(second, -score, score))
+        else:
+            loss = expectation(as_graph(model), X, second, sigma)[1]
     # Scaled, since the sum of the weights need not be a finite number.
     importance = None if weights is None else weights / weights.max()
     return float(np.average(loss, weights=importance))

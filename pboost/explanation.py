@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pboost.checks import is_frame
+from pboost.features import is_frame, is_series
 from pboost.graph import ABOVE, BELOW, OUT, DecisionGraph
 from pboost.inputs import Inputs
-from pboost.matching import as_graph, check_model, input_values, match_rows
+from pboost.matching import as_graph, check_model, input_values, match_rows, table_for
 from pboost.oracles import Oracles
 from pboost.predictor import Model, Predictor, TwoClassModel, TwoClassPredictor
 from pboost.rows import as_array
@@ -92,8 +92,8 @@ def explain(model: DecisionGraph, x: Any) -> Explanation:
     ----------
     model : DecisionGraph
         A fitted model.
-    x : array_like of shape (d,) or (1, d), or data frame of one row
-        The row.
+    x : array_like of shape (d,) or (1, d), Series, or data frame of one row
+        The row. The values of a pandas Series go by their names, its index.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def explain(model: DecisionGraph, x: Any) -> Explanation:
 def _row_values(model: DecisionGraph, x: Any) -> Callable[[int], float]:
     """Return the function that gives the numbers that nodes compare, of one row."""
     if isinstance(model.inputs, Oracles):
-        functions, shape = model.inputs, model.inputs.row_shape
+        functions, shape, x = model.inputs, model.inputs.row_shape, table_for(model, x)
         if not is_frame(x):
             x = as_array(x)
             # One row as the function would be given it, or a matrix of one row.
@@ -142,8 +142,8 @@ def _row_values(model: DecisionGraph, x: Any) -> Callable[[int], float]:
         rows = match_rows(model, x)
         _check_one(rows.n_rows)
         return lambda number: float(functions.value(number, rows, np.arange(1))[0])
-    if not is_frame(x):
-        x = np.atleast_2d(np.asarray(x))
+    if not (is_series(x) or is_frame(x)):
+        x = ([[x]], [x], x)[min(np.ndim(x), 2)]
     values = input_values(model, x)
     _check_one(len(values))
     return lambda feature: float(values[0, feature])

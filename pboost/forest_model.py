@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from pboost._core import forest_walk
 from pboost.bags import OOB_MEMBERS, OutOfBag
-from pboost.checks import check_finite
+from pboost.features import check_finite
 from pboost.graph import FloatArray, IntArray, freeze
-from pboost.matching import match_names
+from pboost.held import held
+from pboost.matching import match_names, table_for
 from pboost.parts import some_trees
 from pboost.predictor import Predictor, check_two_labels, lead_of_second
 from pboost.ranked_trees import RankedTrees, rank_tile, rank_trees
@@ -171,7 +172,9 @@ class Forest(Predictor):
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""
-        return reduce(np.add, (tree.evaluation_cost(X, unit) for tree in self))
+        X = table_for(self, X)
+        with held(X):
+            return reduce(np.add, (tree.evaluation_cost(X, unit) for tree in self))
 
     def nodes_of(self, X: Any) -> IntArray:
         """Return the leaf (n, n_trees) that each row reaches, as a node of each tree."""

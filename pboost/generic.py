@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.checks import as_labels, as_weights, check_number
+from pboost.checks import as_weights, check_number
 from pboost.graph import FloatArray
+from pboost.targets import as_labels, label_array
 
 __all__ = ["GenericGreedy", "GreedyStep", "RoundRecord"]
 
@@ -99,7 +100,13 @@ def leverage(mu: float, h_max: float, smoothing: float, learning_rate: float) ->
     vote = learning_rate * half_log_odds(right, wrong, smoothing)
     # The chord of exp(-vote u) over [-1, 1], at the mean u: not below the mean of the exponential.
     shrink = wrong * math.exp(vote) + right * math.exp(-vote)
-    return GreedyStep(mu, h_max, vote / h_max, shrink)
+    alpha = vote / h_max
+    if not math.isfinite(alpha):
+        raise ValueError(
+            f"h: expected answers that a finite factor turns into votes, got {h_max} as the "
+            "largest in size; multiply them by a power of two"
+        )
+    return GreedyStep(mu, h_max, alpha, shrink)
 
 
 class GenericGreedy:
@@ -157,7 +164,7 @@ class GenericGreedy:
         smoothing: float = 0.0,
         learning_rate: float = 1.0,
     ) -> None:
-        labels = np.asarray(y)
+        labels = label_array(y)
         _, second = as_labels(labels, labels.shape[0] if labels.ndim else 0)
         weights = as_weights(sample_weight, len(second))
         self._smoothing = check_number("smoothing", smoothing, least=0.0, most=1.0)

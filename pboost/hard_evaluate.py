@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import walk
-from pboost.checks import check_finite
+from pboost.features import check_finite
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.matching import input_values, match_columns
 from pboost.oracle_evaluate import asks_functions, walk_functions

@@ -8,26 +8,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.bagging import Bagging
-from pboost.checks import (
-    as_targets,
-    as_weights,
-    check_choice,
-    check_finite,
-    check_integer,
-    scaled_weights,
-)
+from pboost.checks import as_weights, check_choice, check_integer, scaled_weights
 from pboost.ensemble import Ensemble, is_foreign
 from pboost.evaluate import predict
+from pboost.features import check_finite
 from pboost.forest_model import Forest
 from pboost.graph import FloatArray
 from pboost.matching import check_model, match_names
 from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
 from pboost.stagewise_model import StagewiseModel
+from pboost.targets import as_targets, class_codes
 from pboost.tree import Tree
 from pboost.tree_arrays import LEAF
 from pboost.tree_functions import tree_only
-from pboost.values import as_array
 
 
 def feature_importances(tree: Tree | Forest, kind: str = "impurity") -> FloatArray:
@@ -112,7 +106,7 @@ def permutation_importance(
     Raises
     ------
     ValueError, TypeError
-        If an argument is not as described.
+        If an argument is not as described, or `y` holds other labels than the model.
 
     References
     ----------
@@ -141,9 +135,11 @@ def permutation_importance(
     weights = as_weights(sample_weight, n)
     weights = None if weights is None else scaled_weights(weights)[0]
     numbers = isinstance(model, Tree | Forest | Bagging | StagewiseModel) and model.labels is None
-    truth: NDArray[Any] = as_targets(y, n) if numbers else as_array("y", y)
-    if truth.shape != (n,):
-        raise ValueError(f"y: expected {n} labels, one per row of X, got shape {truth.shape}")
+    if numbers:
+        truth: NDArray[Any] = as_targets(y, n)
+    else:
+        assert model.labels is not None
+        truth = model.labels[class_codes(model.labels, y, n)]
 
     def error() -> float:
         found = predict(model, values)

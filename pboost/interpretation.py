@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pboost.checks import check_finite, check_has_rows, check_integer
+from pboost.checks import check_integer
+from pboost.features import check_finite, check_has_rows
 from pboost.graph import FloatArray, IntArray
 from pboost.matching import check_model, match_names
 from pboost.plots import axes_or_new

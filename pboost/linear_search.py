@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost import directions
-from pboost.checks import Features
 from pboost.data import TrainingData
+from pboost.features import Features
 from pboost.graph import FloatArray
 from pboost.inputs import GrownInputs
 from pboost.projections import Projections, from_terms

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.additive import HypothesisSum, LinearModel
-from pboost.checks import as_weights, check_choice, check_has_rows
+from pboost.checks import as_weights, check_choice
 from pboost.evaluate import certificate, decision_function
+from pboost.features import check_has_rows
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.matching import as_two_class, is_second_label
 from pboost.predictor import Model, TwoClassModel

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.checks import as_labels, as_weights, check_integer
+from pboost.checks import as_weights, check_integer
 from pboost.graph import FloatArray
 from pboost.margin import as_thetas, margin_error, margins, scale_factor, share_below
 from pboost.matching import as_two_class
@@ -16,6 +16,7 @@ from pboost.passing import check_fit
 from pboost.plots import axes_or_new
 from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
+from pboost.targets import as_labels
 from pboost.validation import assign_folds, row_selectors
 from pboost.values import as_array, shown
 

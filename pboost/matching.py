@@ -7,20 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.checks import (
+from pboost.checks import as_sigma, check_sigma_shape
+from pboost.features import (
     Features,
     as_features,
-    as_sigma,
+    as_table,
     check_finite,
-    check_sigma_shape,
     column_names,
     is_frame,
+    is_series,
 )
 from pboost.graph import DecisionGraph, FloatArray
+from pboost.held import kept
 from pboost.oracles import Oracles
 from pboost.predictor import Model, Predictor, TwoClassModel, TwoClassPredictor
 from pboost.rows import Rows, as_rows, pick_columns
-from pboost.values import as_array, shown
+from pboost.targets import class_codes, label_array
+from pboost.values import shown
+
+#: Names in a message.
+MOST_NAMED = 10
 
 
 def check_model(model: Any) -> None:
@@ -50,6 +56,29 @@ def as_two_class(model: Any) -> TwoClassModel:
     return as_graph(model)
 
 
+def table_for(model: Any, X: Any) -> Any:
+    """Return X; a series as a frame of one row, but where rows may be single values."""
+    return as_table(X) if is_series(X) and _reads_names(model) else X
+
+
+def _reads_names(model: Any) -> bool:
+    """Return whether a model, and all its members, read rows of several values."""
+    if not isinstance(model, DecisionGraph | Predictor):
+        return False
+    members = getattr(model, "models", ())
+    if members:
+        return all(map(_reads_names, members))
+    return not isinstance(model.inputs, Oracles) or model.inputs.row_shape != ()
+
+
+def reads_columns(model: Any) -> bool:
+    """Return whether a model, and all its members, read numbers, whatever holds them."""
+    if not isinstance(model, DecisionGraph | Predictor):
+        return False
+    members = getattr(model, "models", ())
+    return all(map(reads_columns, members)) if members else not isinstance(model.inputs, Oracles)
+
+
 def match_columns(model: Model, X: Any) -> Features:
     """Return X as features with the model's columns in the model's order."""
     return match_names(model.feature_names, model.n_features, X)
@@ -57,10 +86,18 @@ def match_columns(model: Model, X: Any) -> Features:
 
 def match_names(names: tuple[str, ...] | None, n_features: int, X: Any) -> Features:
     """Return X as features with the columns of training, in the order of training."""
+    if is_series(X):
+        try:
+            return match_names(names, n_features, as_table(X))
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; a Series is one row, its index the names (a column is X.to_frame())"
+            ) from None
     features = as_features(X)
     order = column_order(names, features.names)
     if order is not None:
-        features = Features(features.values[:, order], names)
+        values = kept(X, names, lambda: features.values[:, order])
+        features = Features(values, names)
     if features.values.shape[1] != n_features:
         raise ValueError(f"X: expected {n_features} columns, got {features.values.shape[1]}")
     return features
@@ -68,7 +105,7 @@ def match_names(names: tuple[str, ...] | None, n_features: int, X: Any) -> Featu
 
 def match_rows(model: Model, X: Any) -> Rows:
     """Return X as rows of anything, with the model's columns in the model's order."""
-    rows = as_rows(X)
+    rows = as_rows(table_for(model, X))
     order = column_order(model.feature_names, rows.names)
     if order is not None:
         rows = as_rows(pick_columns(rows.source, order))
@@ -127,7 +164,7 @@ def match_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
 
 def ordered_sigma(model: DecisionGraph, X: Any, sigma: Any) -> FloatArray:
     """Return standard deviations of X's columns or cells in the order of the model's columns."""
-    given = as_sigma(sigma)
+    given, X = as_sigma(sigma), as_table(X)
     check_sigma_shape(given, len(X), model.n_features)
     order = column_order(model.feature_names, column_names(X) if is_frame(X) else None)
     return given if order is None or not given.ndim else given[..., order]
@@ -137,19 +174,26 @@ def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -
     """Return the places of the columns of training among those found, None where they stay."""
     if names is None or found is None or names == found:
         return None
-    missing = [name for name in names if name not in found]
-    unknown = [name for name in found if name not in names]
+    there, known = set(found), set(names)
+    missing = [name for name in names if name not in there]
+    unknown = [name for name in found if name not in known]
     if missing or unknown:
         raise ValueError(
             "X: other columns than in training"
-            + (f"; missing: {', '.join(missing)}" if missing else "")
-            + (f"; unknown: {', '.join(unknown)}" if unknown else "")
+            + (f"; missing: {_listed(missing)}" if missing else "")
+            + (f"; unknown: {_listed(unknown)}" if unknown else "")
         )
     if len(set(names)) < len(names):
         raise ValueError(
             "X: two columns have the same name, so that they must stand as in training"
         )
-    return [found.index(name) for name in names]
+    place = {name: j for j, name in enumerate(found)}
+    return [place[name] for name in names]
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMED])
+    return shown if len(names) <= MOST_NAMED else f"{shown}, ... ({len(names)} columns)"
 
 
 def is_second_label(model: TwoClassModel, y: ArrayLike, n: int) -> NDArray[np.bool_]:
@@ -159,10 +203,10 @@ def is_second_label(model: TwoClassModel, y: ArrayLike, n: int) -> NDArray[np.bo
 
 def is_second(values: NDArray[Any], y: ArrayLike, n: int) -> NDArray[np.bool_]:
     """Return whether each label is the second of the two values of training."""
-    labels = as_array("y", y)
+    labels = label_array(y)
     if labels.shape != (n,):
         raise ValueError(f"y: expected {n} labels, one per row of X, got shape {labels.shape}")
     second = np.asarray(labels == values[1], dtype=bool)
     if not (second | np.asarray(labels == values[0], dtype=bool)).all():
-        raise ValueError(f"y: expected labels of the model, {values.tolist()}")
+        class_codes(values, labels, n)  # raises
     return second

@@ -16,18 +16,22 @@ from pboost.adaboost import fit_adaboost
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cart import fit_cart
 from pboost.cart_data import is_binned
-from pboost.checks import as_classes, as_weights, check_has_rows, check_integer, check_number
+from pboost.checks import as_weights, check_integer, check_number
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.committee import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.errors import AbsentClassError
+from pboost.features import check_has_rows
 from pboost.graph import FloatArray
 from pboost.grow import NO_VOTE, check_callback
+from pboost.held import held
 from pboost.matryoshka import fit_matryoshka
 from pboost.passing import check_fit
 from pboost.pruned_cart import fit_pruned_cart
 from pboost.rows import as_rows
 from pboost.sorting import sort_columns
 from pboost.stagewise_model import StagewiseModel
+from pboost.stopping import validation_rows
+from pboost.targets import as_classes, label_array
 from pboost.values import shown, uncalled
 from pboost.weak import Stump
 
@@ -103,14 +107,15 @@ def fit_one_vs_rest(fit: Fit, X: Any, y: ArrayLike, **options: Any) -> OneVsRest
     n = _count_rows(X)
     labels, codes = as_classes(y, n)
     _class_weights(labels, codes, as_weights(options.get("sample_weight"), n))
-    columns = _shared_columns(partial(fit, **options), X, n)
     models = []
-    for code, label in enumerate(labels):
-        model = fit(columns, codes == code, **_with_validation(options, label))
-        if not np.array_equal(getattr(model, "labels", ()), REST_OR_CLASS):
-            raise TypeError(f"fit: expected a builder of two-class models, got back {model!r}")
-        _check_probabilities(model)
-        models.append(model)
+    with held(X, *validation_rows(options)):
+        columns = _shared_columns(partial(fit, **options), X, n)
+        for code, label in enumerate(labels):
+            model = fit(columns, codes == code, **_with_validation(options, label))
+            if not np.array_equal(getattr(model, "labels", ()), REST_OR_CLASS):
+                raise TypeError(f"fit: expected a builder of two-class models, got back {model!r}")
+            _check_probabilities(model)
+            models.append(model)
     settings = {"builder": "fit_one_vs_rest", "fit": _name_of(fit), **models[0].settings}
     settings["builder"] = "fit_one_vs_rest"
     return OneVsRest(tuple(models), labels, settings)
@@ -202,28 +207,29 @@ def fit_samme(
     weights = as_weights(sample_weight, n)
     share = _class_weights(labels, codes, weights)
     fit = _as_fit(base)
-    columns, rows = _shared_columns(fit, X, n), _values_of(X)
     w = np.ones(n) if weights is None else weights / weights.max()
     floor = np.where(w > 0, LEAST_WEIGHT, 0.0)
     models: list[Any] = []
     alpha: list[float] = []
     error: list[float] = []
     stop_reason = "all rounds are done"
-    for round_ in range(rounds):
-        member = fit(columns, labels[codes], sample_weight=w * (n / w.sum()))
-        wrong = answers(member, rows, n, labels) != codes
-        error.append(float(w[wrong].sum() / w.sum()))
-        vote, is_last = _samme_vote(error[-1], len(labels), rate, sum(alpha))
-        if vote <= NO_VOTE:
-            stop_reason = NO_BETTER
-            break
-        models.append(member)
-        alpha.append(vote)
-        if (callback is not None and callback(round_ + 1, error[-1])) or is_last:
-            stop_reason = PERFECT if is_last else "stopped by the callback"
-            break
-        w = np.where(wrong, w, w * math.exp(-vote))
-        w = np.maximum(w / w.max(), floor)
+    with held(X):
+        columns, rows = _shared_columns(fit, X, n), _values_of(X)
+        for round_ in range(rounds):
+            member = fit(columns, labels[codes], sample_weight=w * (n / w.sum()))
+            wrong = answers(member, rows, n, labels) != codes
+            error.append(float(w[wrong].sum() / w.sum()))
+            vote, is_last = _samme_vote(error[-1], len(labels), rate, sum(alpha))
+            if vote <= NO_VOTE:
+                stop_reason = NO_BETTER
+                break
+            models.append(member)
+            alpha.append(vote)
+            if (callback is not None and callback(round_ + 1, error[-1])) or is_last:
+                stop_reason = PERFECT if is_last else "stopped by the callback"
+                break
+            w = np.where(wrong, w, w * math.exp(-vote))
+            w = np.maximum(w / w.max(), floor)
     bias = np.zeros(len(labels)) if models else np.log(share)
     settings = {
         "builder": "fit_samme", "base": _name_of(base), "rounds": rounds, "learning_rate": rate,
@@ -322,7 +328,7 @@ def _with_validation(options: Mapping[str, Any], label: Any) -> dict[str, Any]:
     if not isinstance(validation, tuple | list) or len(validation) < 2:
         return dict(options)
     X, y, *rest = validation
-    return {**options, "validation": (X, np.asarray(y) == label, *rest)}
+    return {**options, "validation": (X, label_array(y) == label, *rest)}
 
 
 def _name_of(fit: Any) -> str:

@@ -8,18 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.probit_boost import boost_leaves
-from pboost.checks import (
-    Features,
-    as_classes,
-    as_features,
-    as_weights,
-    check_finite,
-    check_integer,
-    check_number,
-)
+from pboost.checks import as_weights, check_integer, check_number
 from pboost.errors import AbsentClassError
+from pboost.features import Features, as_features, check_finite
 from pboost.graph import FloatArray
 from pboost.probit_model import ProbitModel
+from pboost.targets import as_classes
 from pboost.values import check_flag
 
 

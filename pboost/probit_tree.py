@@ -12,8 +12,9 @@ from pboost.cart import fit_cart_problem
 from pboost.cart_data import CartProblem
 from pboost.cart_growth import CartLimits
 from pboost.cart_model import tree_columns
-from pboost.checks import as_features, check_integer, check_number
+from pboost.checks import check_integer, check_number
 from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
+from pboost.features import as_features
 from pboost.graph import FloatArray
 from pboost.interpretation import column_spread
 from pboost.probit_growth import ProbitGrower, ProbitLimits

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pboost._core import forest_walk
 from pboost._core import probit as kernel
 from pboost._core.probit_tree import walk_values
-from pboost.checks import check_finite
+from pboost.features import check_finite
 from pboost.graph import FloatArray, IntArray
 from pboost.matching import match_names
 from pboost.predictor import Predictor, settled

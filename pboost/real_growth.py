@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from pboost._core.votes import half_log_odds
 from pboost.additive import CONSTANT, HypothesisSum, LinearModel
 from pboost.answers import Observer
-from pboost.checks import Features, as_features, as_labels, as_weights, check_finite
+from pboost.checks import as_weights
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData
+from pboost.features import Features, as_features, check_finite
 from pboost.generic import GenericGreedy, RoundRecord, check_answers, leverage
 from pboost.graph import ABOVE, BELOW, FloatArray, TrainingRecord
 from pboost.grow import NO_VOTE, TIE, VoteRule
 from pboost.nodes import NodeList
 from pboost.observation_models import CERTAIN
+from pboost.targets import as_labels
 from pboost.threads import Workers
 from pboost.weak_real import Feature, Hypothesis
 from pboost.weak_search import Cut, Weights

@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pboost.values import shown
 
 Seed: TypeAlias = int | np.integer | np.random.SeedSequence | np.random.Generator | None
+
+
+def takes_rng(fit: Callable[..., Any]) -> bool:
+    """Return whether a function has an argument `rng` which has not been given to it yet."""
+    given: set[str] = set()
+    inner: Any = fit
+    while isinstance(inner, partial):
+        given |= inner.keywords.keys()
+        inner = inner.func
+    try:
+        return "rng" in inspect.signature(fit).parameters and "rng" not in given
+    except (TypeError, ValueError):  # of what is not written in Python
+        return False
+
+
+def child(seed: tuple[int, ...], number: int) -> np.random.Generator:
+    """Return one of the streams that follow from a seed, by its number alone."""
+    return np.random.default_rng(np.random.SeedSequence(list(seed), spawn_key=(number,)))
+
+
+def draw_seed(generator: np.random.Generator) -> tuple[int, ...]:
+    """Draw the seed of as many streams as will be wanted."""
+    return tuple(generator.integers(2**63, size=2).tolist())
 
 
 def as_generator(rng: Seed) -> np.random.Generator:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.checks import INT32_MAX, column_names, is_frame
+from pboost.checks import INT32_MAX
+from pboost.features import column_names, is_frame, refuse_sparse
+from pboost.values import refuse_masked
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,9 +49,9 @@ def as_rows(X: Any) -> Rows:
     Raises
     ------
     ValueError
-        If X has no rows and columns to take, or too many.
+        If X has no rows and columns to take, or too many, or hides values by a mask.
     TypeError
-        If X is sorted or binned columns.
+        If X is sorted or binned columns, or a sparse matrix.
     """
     if hasattr(X, "n_bins"):
         raise TypeError(
@@ -74,6 +76,8 @@ def as_rows(X: Any) -> Rows:
 
 def as_array(X: Any) -> NDArray[Any]:
     """Return X, no data frame, as an array."""
+    refuse_sparse(X)
+    refuse_masked("X", X)
     try:
         return np.asarray(X)
     except ValueError as error:

@@ -295,8 +295,9 @@ class SubaggedProbitTrees(Predictor):
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the trees."""
+        features = match_names(self.feature_names, self.n_features, X)
         trees = map(self.tree, range(len(self.trees)))
-        return reduce(np.add, (tree.evaluation_cost(X, unit) for tree in trees))
+        return reduce(np.add, (tree.evaluation_cost(features, unit) for tree in trees))
 
     def describe(self) -> str:
         """Return a summary of the model."""
@@ -338,8 +339,8 @@ class SubaggedProbitTrees(Predictor):
         self, X: Any, reduced: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]
     ) -> FloatArray:
         """Return a function of what each member says (n, n_members, J), of this shape and J."""
-        values = match_names(self.feature_names, self.n_features, X).values
-        out = np.empty((len(values), *shape, len(self.labels)))
+        features = match_names(self.feature_names, self.n_features, X)
+        out = np.empty((len(features.values), *shape, len(self.labels)))
 
         def take(start: int, stop: int, of_trees: FloatArray) -> None:
             out[start:stop] = reduced(self._said_of(of_trees, slice(0, len(self))))
@@ -348,7 +349,7 @@ class SubaggedProbitTrees(Predictor):
         at = Equations(
             trees.steps, trees.root, trees.depth, self.leaf, self.coefficient, self.taken
         )
-        each_block(self, at, X, take)
+        each_block(self, at, features, take)
         return out
 
     def _said_of(self, of_trees: FloatArray, members: slice) -> FloatArray:

@@ -11,14 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight, sort
-from pboost.checks import (
-    Features,
-    as_features,
-    as_weights,
-    check_finite,
-    check_has_rows,
-    check_integer,
-)
+from pboost.checks import as_weights, check_integer
 from pboost.columns import (
     MAX_BINS,
     NO_WEIGHT,
@@ -30,6 +23,7 @@ from pboost.columns import (
     SortedColumns,
     with_bins,
 )
+from pboost.features import Features, as_features, check_finite, check_has_rows
 from pboost.projections import Projections
 from pboost.threads import Workers, resolve_threads
 from pboost.values import check_flag

@@ -9,18 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.cart_data import CartProblem
-from pboost.checks import (
-    as_targets,
-    as_weights,
-    check_finite,
-    check_has_rows,
-    check_integer,
-    check_number,
-)
+from pboost.checks import as_weights, check_integer, check_number
+from pboost.features import check_finite, check_has_rows
 from pboost.graph import FloatArray
 from pboost.losses import Loss
 from pboost.matching import is_second, match_names
 from pboost.stopping import PATIENCE, hold_out
+from pboost.targets import as_targets
 from pboost.tree import Tree
 from pboost.values import shown
 

@@ -14,26 +14,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.checks import (
-    Features,
-    as_features,
-    as_labels,
-    as_weights,
-    check_finite,
-    check_has_rows,
-    check_integer,
-    check_number,
-)
+from pboost.checks import as_weights, check_integer, check_number
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData
 from pboost.errors import AbsentClassError
 from pboost.evaluate import staged_decision_function
+from pboost.features import Features, as_features, check_finite, check_has_rows
 from pboost.graph import ABOVE, BELOW, DecisionGraph, FloatArray
 from pboost.grow import Callback, StepRecord
 from pboost.inputs import GrownInputs
 from pboost.matching import is_second, match_names
 from pboost.pruning import prefix
 from pboost.sorting import to_fixed_point
+from pboost.targets import as_labels
 from pboost.values import shown
 
 #: Nodes without improvement after which growth ends, where no number is given.
@@ -277,6 +270,12 @@ def values_read(data: TrainingData, features: Features) -> Value:
         return lambda number, rows: inputs.value(number, features.values, rows.astype(np.int32))
     values = features.values if inputs is None else inputs.values(features.values)
     return lambda number, rows: values[rows, number]
+
+
+def validation_rows(options: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the X of ``validation=(X, y)`` among the options of a fit, if it is there."""
+    validation = options.get("validation")
+    return tuple(validation[:1]) if isinstance(validation, tuple | list) else ()
 
 
 def hold_out(

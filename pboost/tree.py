@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import forest_walk
-from pboost.checks import check_finite
+from pboost.features import check_finite
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.matching import match_names
 from pboost.predictor import Predictor, check_two_labels, lead_of_second

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -11,23 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.cart import TASKS
-from pboost.checks import (
-    as_classes,
-    as_targets,
-    as_weights,
-    check_choice,
-    check_has_rows,
-    check_integer,
-)
+from pboost.checks import as_weights, check_choice, check_integer
 from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.evaluate import evaluation_cost, predict
+from pboost.features import check_has_rows
 from pboost.graph import DecisionGraph, FloatArray, IntArray, freeze
 from pboost.grow import check_callback
+from pboost.held import held
 from pboost.matching import check_model
 from pboost.passing import check_fit
 from pboost.predictor import Model, TwoClassPredictor
-from pboost.rng import as_generator
+from pboost.rng import as_generator, child, draw_seed, takes_rng
 from pboost.rows import as_rows
+from pboost.targets import as_classes, as_targets
 
 Select: TypeAlias = Callable[[NDArray[np.intp]], Any]
 
@@ -124,8 +121,9 @@ def cross_validate(
 ) -> CrossValidation:
     """Fit and test a model once per fold, each row being tested exactly once.
 
-    The folds are stratified: their sizes, and their numbers of rows of either class, differ by
-    one at most.
+    The folds are stratified: their sizes, and their numbers of rows of each class, differ by
+    one at most. A class with fewer rows than there are folds is missing in some of them, which a
+    UserWarning says.
 
     Parameters
     ----------
@@ -141,12 +139,13 @@ def cross_validate(
     y : array_like of shape (n,)
         Labels; of two values, or of more where `fit` takes more. Of a regression, finite numbers.
     task : {"classification", "regression"}
-        What `y` is, and so what the error is; `fit` is not told. The folds of a regression are not
-        stratified.
+        What `y` is, and so what the error is; `fit` is not told, and must return models of the
+        same task. The folds of a regression are not stratified.
     folds : int, default 10
-        Number of folds, at least 2 and at most the number of rows of the rarer class.
+        Number of folds, at least 2 and at most the number of rows of the most frequent class.
     rng : None, int or numpy.random.Generator, optional
-        Shuffles the rows. `fit` has an `rng` of its own.
+        Shuffles the rows. If `fit` takes an `rng`, and has not been given one, as by
+        ``functools.partial``, it is given a generator for each fold that follows from this one.
     sample_weight : array_like of shape (n,), optional
         Weight of each row, in training and in the test error.
     callback : callable, optional
@@ -161,8 +160,14 @@ def cross_validate(
     Raises
     ------
     ValueError
-        If lengths differ, there are not two classes, or there are too many folds for the classes
-        to be present in every training part.
+        If lengths differ, there are not two classes, or there are more folds than rows of any
+        class, or a training part would have rows of one class only; or if `fit` returns models of
+        the other task.
+
+    Warns
+    -----
+    UserWarning
+        If a class has fewer rows than there are folds.
 
     Examples
     --------
@@ -193,16 +198,21 @@ def cross_validate(
         truth = values[code]
         test_fold = assign_folds(truth, weight, folds, generator)
     results = []
+    seed = draw_seed(generator) if takes_rng(fit) else None
     for fold in range(folds):
         train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
-        options = {} if weight is None else {"sample_weight": weight[train]}
+        options: dict[str, Any] = {} if weight is None else {"sample_weight": weight[train]}
+        if seed is not None:
+            options["rng"] = child(seed, fold)
         train_rows, test_rows = for_fit(train), for_predict(test)
         start = time.perf_counter()
         model = fit(train_rows, truth[train], **options)
-        check_model(model)
+        _check_task(model, task)
         fitted = time.perf_counter()
-        found = predict(model, test_rows)
-        predicted = time.perf_counter()
+        with held(test_rows):
+            found = predict(model, test_rows)
+            predicted = time.perf_counter()
+            cost = evaluation_cost(model, test_rows)
         # Scaled, since the sum of the weights need not be a finite number.
         importance = None if weight is None else weight[test] / weight[test].max()
         loss = (found - truth[test]) ** 2 if task == "regression" else found != truth[test]
@@ -210,7 +220,7 @@ def cross_validate(
         results.append(
             (
                 error_,
-                float(np.average(evaluation_cost(model, test_rows), weights=importance)),
+                float(np.average(cost, weights=importance)),
                 _certificate(model),
                 model.n_nodes,
                 fitted - start,
@@ -224,6 +234,17 @@ def cross_validate(
         error, cost, bound, n_nodes, fit_time, predict_time, test_fold, model.certificate_note,
         task,
     )  # fmt: skip
+
+
+def _check_task(model: Any, task: str) -> None:
+    """Raise unless `fit` has returned a model of the task."""
+    check_model(model)
+    found = "regression" if model.labels is None else "classification"
+    if found != task:
+        raise ValueError(
+            f"task: expected a fit of the same task, got {task!r} and models of a {found}; "
+            f"pass task={found!r}, or make the fit one of {task!r}"
+        )
 
 
 def _certificate(model: Model) -> float:
@@ -250,19 +271,34 @@ def row_selectors(X: Any) -> tuple[Select, Select, int]:
 def assign_folds(
     labels: NDArray[Any], weight: FloatArray | None, folds: int, rng: np.random.Generator
 ) -> IntArray:
-    """The fold that tests each row: classes dealt out in turn, each in random order."""
+    """The fold that tests each row: classes dealt out in turn, each in random order.
+
+    Warns where a class is too rare to be in each fold.
+    """
     values, code = np.unique(labels, return_inverse=True)
     # A row of weight 0 trains and tests nothing, so it must not stand for its class.
     idle = np.zeros(len(labels), bool) if weight is None else weight == 0
     classes = range(len(values))
     strata = [np.flatnonzero((code == k) & (idle == i)) for i in (False, True) for k in classes]
     sizes = [len(strata[k]) for k in classes]
-    smaller = min(sizes)
-    if folds > smaller:
-        rarer = values[sizes.index(smaller)]
+    rarest, weighed = min(sizes), "" if weight is None else " of positive weight"
+    name = repr(values[sizes.index(rarest)].item())
+    if rarest < (2 if len(sizes) == 2 else 1):
         raise ValueError(
-            f"folds: expected at most {smaller}, the number of rows with label {rarer!s}"
-            f"{'' if weight is None else ' and positive weight'}, got {folds}"
+            f"y: expected rows{weighed} of two classes outside of each fold, got {rarest} with "
+            f"label {name}"
+        )
+    if folds > max(sizes):
+        raise ValueError(
+            f"folds: expected at most {max(sizes)}, the number of rows{weighed} with the most "
+            f"frequent label, got {folds}"
+        )
+    if folds > rarest:
+        warnings.warn(
+            f"y: class {name} has {rarest} row{'s' * (rarest != 1)}{weighed}, fewer than the "
+            f"{folds} folds, so that not all of them test it",
+            UserWarning,
+            stacklevel=3,
         )
     return deal(strata, folds, rng)
 

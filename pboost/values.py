@@ -60,8 +60,26 @@ def check_position(name: str, value: Any, n: int) -> int:
     return index % n
 
 
+def refuse_masked(name: str, values: Any) -> None:
+    """Raise ValueError if values are hidden by a mask of NumPy; masks that hide none are passed."""
+    rows = values if isinstance(values, list | tuple) else (values,)
+    for number, row in enumerate(rows):
+        if isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row):
+            hidden = np.argwhere(np.ma.getmaskarray(row))
+            at = hidden[0].tolist()
+            place = at if row is values else [number, *at]
+            raise ValueError(
+                f"{name}: expected an array without a mask, got one that hides "
+                f"{len(hidden)} values, the first at {place}; leave their rows out, or "
+                "fill them in with its method filled()"
+            )
+
+
 def as_array(name: str, value: Any) -> NDArray[Any]:
-    """Return `value` as an array; ValueError where it is none, rows of different lengths, say."""
+    """Return `value` as an array; ValueError where it is none, rows of different lengths, say, or
+    hides values by a mask.
+    """
+    refuse_masked(name, value)
     try:
         return np.asarray(value)
     except (ValueError, OverflowError) as error:

@@ -53,8 +53,8 @@ DRAWING = {
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.where(TWO, np.nan, 1.0), "y: expected labels, got NaN"),
-        (np.full(60, np.nan), "y: expected labels, got NaN"),
+        (np.where(TWO, np.nan, 1.0), "y: missing label in row"),
+        (np.full(60, np.nan), "y: missing label in row"),
         (np.full(60, "ash"), "y: expected .*two label values, got only"),
         (TWO[:59], "y: expected 60 labels"),
         (np.column_stack([TWO, TWO]), "y: "),

@@ -151,7 +151,7 @@ def test_two_classes_and_other_labels():
     assert two.labels.tolist() == [False, True]
     alone = pb.fit_adaboost(X, y == "ash", rounds=5)
     np.testing.assert_allclose(pb.predict_proba(two, X), pb.predict_proba(alone, X), rtol=1e-9)
-    for labels in ((3, 1, 2), (0.5, -1.0, 7.25), ("a", "bb", "ccc")):
+    for labels in ((3, 1, 2), (3.0, -1.0, 7.0), ("a", "bb", "ccc")):
         model = pb.fit_one_vs_rest(pb.fit_adaboost, *three(labels=labels), rounds=5)
         assert model.labels.tolist() == sorted(labels)
         check_consistent(model, X)

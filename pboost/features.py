@@ -1,0 +1,317 @@
+"""X: feature matrices and data frames as numbers. Inputs are never modified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.checks import INT32_MAX, Array
+from pboost.held import kept
+from pboost.values import refuse_masked
+
+#: Rows examined at a time, so that checks need little memory.
+BLOCK = 65_536
+#: All integers to this size are float64 numbers; of those beyond only some are.
+EXACT = 2**53
+#: Numbers of which the squares add up to less are all smaller than that.
+SMALL = float(EXACT) ** 2
+PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """A feature matrix: `values` (n, d), float32 or float64, and column names or None."""
+
+    values: Array
+    names: tuple[str, ...] | None
+
+
+def is_frame(X: Any) -> bool:
+    """Whether `X` is a data frame: it has named columns. TypeError if it has not been read yet."""
+    if isinstance(X, np.ndarray):
+        return False
+    if hasattr(type(X), "collect"):
+        raise TypeError(f"X: expected rows, got a {type(X).__name__}; pass X.collect()")
+    return hasattr(X, "columns")
+
+
+def is_series(X: Any) -> bool:
+    """Whether `X` is one row or column of a data frame."""
+    return hasattr(type(X), "to_frame")
+
+
+def as_table(X: Any) -> Any:
+    """Return `X`, as a data frame of one row where it is a series whose values have names."""
+    if not is_series(X):
+        return X
+    if hasattr(X, "iloc") and hasattr(X, "index"):
+        return X.to_frame().T
+    raise TypeError(
+        f"X: expected a matrix, a data frame or a pandas Series, got a {type(X).__name__}, whose "
+        "values have no names; one row is a data frame of one row"
+    )
+
+
+def column_names(X: Any) -> tuple[str, ...]:
+    """Return the names of a data frame's columns."""
+    return tuple(map(str, getattr(X, "column_names", X.columns)))  # pyarrow's, or the others'
+
+
+def as_features(X: Any) -> Features:
+    """Return `X` as a float matrix with its column names.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), or data frame
+        NumPy array, anything with ``__array__``, nested sequences, a pandas data frame, or any
+        other frame that narwhals knows. `Features` are returned as they are.
+
+    Returns
+    -------
+    Features
+        float32 stays float32; everything else becomes float64. No copy where none is needed.
+
+    Raises
+    ------
+    ValueError
+        If `X` is not two-dimensional, has no columns, or exceeds int32 in rows or columns; if it
+        holds an integer that is no float64, or a mask that hides values.
+    TypeError
+        If a column is not numeric; it is named.
+    """
+    if type(X) is np.ndarray and X.dtype in PLAIN and X.ndim == 2:
+        check_size(X.shape)
+        return Features(X, None)
+    return kept(X, "features", lambda: _read(X))
+
+
+def _read(X: Any) -> Features:
+    if type(X) is not list and type(X) is not np.ndarray:
+        if isinstance(X, Features):
+            return X
+        if is_frame(X):
+            return _frame_features(X)
+        _refuse_others(X)
+    refuse_masked("X", X)
+    try:
+        values = np.asarray(X)
+    except ValueError as error:
+        raise ValueError(f"X: expected a matrix of numbers: {error}") from None
+    if values.ndim != 2:
+        raise ValueError(
+            f"X: expected two dimensions (rows, columns), got {values.ndim} "
+            f"(shape {values.shape}); one row is X.reshape(1, -1)"
+        )
+    if isinstance(X, list | tuple) and has_rounded(values):
+        values = np.asarray(X, dtype=object)
+    if values.dtype not in PLAIN:
+        values = _to_float(values)
+    check_size(values.shape)
+    return Features(values, None)
+
+
+def _refuse_others(X: Any) -> None:
+    """Raise TypeError for what is no matrix though NumPy might make one of it."""
+    if hasattr(X, "n_bins"):
+        raise TypeError(
+            f"X: expected a matrix or a data frame, got {type(X).__name__}, "
+            "which only builders take"
+        )
+    if is_series(X):
+        raise TypeError(
+            f"X: expected a matrix or a data frame, got a {type(X).__name__}; "
+            "one column is X.to_frame()"
+        )
+    refuse_sparse(X)
+
+
+def refuse_sparse(X: Any) -> None:
+    """Raise TypeError if this is a sparse matrix."""
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise TypeError(
+            f"X: expected a matrix or a data frame, got a {type(X).__name__}: sparse matrices are "
+            "not supported; pass X.toarray()"
+        )
+
+
+def check_size(shape: tuple[int, ...]) -> None:
+    """Raise ValueError if a matrix has no columns, or more rows or columns than int32 counts."""
+    if shape[1] == 0:
+        raise ValueError(f"X: expected at least one column, got shape {shape}")
+    if max(shape) > INT32_MAX:
+        raise ValueError(f"X: expected at most {INT32_MAX} rows and columns, got shape {shape}")
+
+
+def _to_float(values: Array) -> Array:
+    if values.dtype == np.float16:
+        return values.astype(np.float32)
+    if values.dtype.kind == "O":
+        columns = [to_numbers(values[:, j], f"column {j}") for j in range(values.shape[1])]
+        return np.column_stack(columns) if columns else np.empty(values.shape)
+    if values.dtype.kind not in "biuf":
+        raise TypeError(f"X: expected numbers, got dtype {values.dtype}")
+    numbers = values.astype(np.float64)
+    if not _are_small(numbers) and (at := first_inexact(values)) >= 0:
+        row, column = divmod(at, values.shape[1])
+        raise _inexact(f"column {column}", row, values[row, column])
+    return numbers
+
+
+def _are_small(numbers: Array) -> bool:
+    """Return True only if no number is beyond the integers that are all float64; fast for a row."""
+    flat = numbers.ravel()
+    return bool(np.vdot(flat, flat) < SMALL)
+
+
+def has_rounded(values: Array) -> bool:
+    """Return whether integers of a nested sequence may have been rounded to make these floats."""
+    if values.dtype.kind != "f" or _are_small(values):
+        return False
+    return bool((np.abs(values) >= EXACT).any())
+
+
+def first_inexact(values: Array) -> int:
+    """Return the place of the first integer that is no float64, in C order; -1 if there is none."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or not values.size:
+        return -1
+    if values.max() <= EXACT and values.min() >= -EXACT:
+        return -1
+    flat = values.ravel()
+    size = flat.astype(np.uint64)
+    size = np.where(flat < 0, ~size + 1, size)
+    lowest = np.maximum(size & (~size + 1), 1)  # the lowest bit that is set
+    wrong = size // lowest > EXACT
+    return int(wrong.argmax()) if wrong.any() else -1
+
+
+def _inexact(label: str, row: int, value: Any) -> ValueError:
+    return ValueError(
+        f"X: {label}, row {row} holds {value}, an integer beyond 2**53 that is no float64; others "
+        "would count as equal to it. Subtract a number from the column, or pass floats"
+    )
+
+
+def to_numbers(column: Array, label: str) -> Array:
+    """Return a column as float64 or float32, the same numbers; an error if they are no such."""
+    if column.dtype.kind == "O":
+        return _object_column(column, label)
+    numbers = numeric_column(column, label)
+    at = first_inexact(numbers)
+    if at >= 0:
+        raise _inexact(label, at, numbers[at])
+    return numbers if numbers.dtype.kind == "f" else numbers.astype(np.float64)
+
+
+def _object_column(column: Array, label: str) -> Array:
+    if any(isinstance(v, str | bytes | complex) for v in column):
+        raise TypeError(f"X: {label} is not numeric")
+    if any(type(v).__name__ == "NAType" for v in column):
+        column = np.array([np.nan if is_missing(v) else v for v in column], dtype=object)
+    try:
+        numbers = column.astype(np.float64)
+    except OverflowError:
+        row = next(i for i, v in enumerate(column) if _is_beyond(v))
+        raise ValueError(
+            f"X: {label}, row {row} holds a number beyond the range of float64"
+        ) from None
+    except (TypeError, ValueError):
+        raise TypeError(f"X: {label} is not numeric") from None
+    row = first_rounded(column, numbers)
+    if row >= 0:
+        raise _inexact(label, row, column[row])
+    return numbers
+
+
+def first_rounded(values: Array, numbers: NDArray[np.float64]) -> int:
+    """Return the place of the first of some objects that is no float64; -1 if there is none."""
+    for row in np.flatnonzero(np.abs(numbers) >= EXACT).tolist():
+        if isinstance(values[row], int | np.integer) and int(values[row]) != int(numbers[row]):
+            return row
+    return -1
+
+
+def _is_beyond(value: Any) -> bool:
+    try:
+        float(value)
+    except OverflowError:
+        return True
+    return False
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this stands for no value: None, NaN, or what pandas has for it."""
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def frame_columns(X: Any) -> tuple[tuple[str, ...], list[Array]]:
+    """Return the names of the columns of a data frame, and their values of whatever type."""
+    names = column_names(X)
+    if len(set(names)) != len(names):
+        twice = next(n for i, n in enumerate(names) if n in names[:i])
+        raise ValueError(f"X: two columns are named {twice!r}")
+    check_size((len(X), len(names)))
+    if hasattr(X, "iloc"):
+        columns = [X.iloc[:, j].to_numpy() for j in range(len(names))]
+    elif hasattr(X, "num_columns"):  # a table or a batch of pyarrow, which narwhals does not know
+        columns = [X.column(j).to_numpy(zero_copy_only=False) for j in range(len(names))]
+    else:
+        columns = _foreign_columns(X)
+    return names, [np.asarray(column) for column in columns]
+
+
+def _frame_features(X: Any) -> Features:
+    names, columns = frame_columns(X)
+    matrix = np.empty((len(X), len(names)), dtype=np.float64)
+    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
+        matrix[:, j] = to_numbers(column, f"column {name!r}")
+    return Features(matrix, names)
+
+
+def _foreign_columns(X: Any) -> list[Array]:
+    try:
+        import narwhals
+    except ImportError:
+        raise TypeError(
+            f"X: reading a {type(X).__name__} needs narwhals: pip install 'pboost[frames]'"
+        ) from None
+    frame = narwhals.from_native(X, eager_only=True)
+    return [frame[name].to_numpy() for name in frame.columns]
+
+
+def numeric_column(column: Array, label: str) -> Array:
+    """Return a column as numbers; TypeError if it holds anything else."""
+    if column.dtype.kind in "biuf":
+        return column
+    if column.dtype.kind == "O":
+        return _object_column(column, label)
+    raise TypeError(f"X: {label} is not numeric (dtype {column.dtype})")
+
+
+def check_has_rows(n: int) -> None:
+    """Raise ValueError if there are no rows."""
+    if not n:
+        raise ValueError("X: expected at least one row, got none")
+
+
+def check_finite(features: Features) -> None:
+    """Raise ValueError naming the first column, and in it the first row, that is not finite."""
+    values = features.values
+    for start in range(0, len(values), BLOCK):
+        if not np.isfinite(values[start : start + BLOCK]).all():
+            break
+    else:
+        return
+    for j in range(values.shape[1]):
+        wrong = np.flatnonzero(~np.isfinite(values[:, j]))
+        if len(wrong):
+            label = f"column {j}" if features.names is None else f"column {features.names[j]!r}"
+            row = int(wrong[0])
+            raise ValueError(
+                f"X: expected finite numbers, got {values[row, j]} in {label}, row {row}"
+                + (f" (and {len(wrong) - 1} more in that column)" if len(wrong) > 1 else "")
+            )

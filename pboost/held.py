@@ -1,0 +1,82 @@
+"""What is made of an object that several models read, kept while they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+class _Entry:
+    """An object that is held, how often, and what was made of it."""
+
+    def __init__(self, source: Any) -> None:
+        self.source, self.users = source, 0
+        self.lock, self.made = Lock(), dict[Hashable, Any]()
+
+
+#: By the number of the object, which no other has while it is held.
+_ENTRIES: dict[int, _Entry] = {}
+_LOCK = Lock()
+
+
+class Holding:
+    """Holds an object on all threads, from ``with`` to its end; what is kept outlasts a pause."""
+
+    def __init__(self, source: Any) -> None:
+        self._entry = _Entry(source)
+
+    def __enter__(self) -> None:
+        with _LOCK:
+            _ENTRIES.setdefault(id(self._entry.source), self._entry).users += 1
+
+    def __exit__(self, *raised: object) -> None:
+        number = id(self._entry.source)
+        with _LOCK:
+            _ENTRIES[number].users -= 1
+            if not _ENTRIES[number].users:
+                del _ENTRIES[number]
+
+
+class _Several:
+    """Holds several objects."""
+
+    def __init__(self, sources: tuple[Any, ...]) -> None:
+        self._holdings, self._stack = [Holding(source) for source in sources], ExitStack()
+
+    def __enter__(self) -> None:
+        for holding in self._holdings:
+            self._stack.enter_context(holding)
+
+    def __exit__(self, *raised: object) -> None:
+        self._stack.close()
+
+
+_NOTHING = nullcontext()
+
+
+def held(X: Any, *more: Any) -> AbstractContextManager[None]:
+    """Return a context in which `kept` makes each thing once of X, and of what else is given.
+
+    X must not change meanwhile. A matrix of floats is read as it is, and of it nothing is kept.
+    """
+    if more:
+        return _Several((X, *more))
+    return _NOTHING if type(X) is np.ndarray and X.dtype.kind == "f" else Holding(X)
+
+
+def kept(X: Any, what: Hashable, make: Callable[[], T]) -> T:
+    """Return ``make()``; while X is held, what it returned when it was first asked for `what`."""
+    entry = _ENTRIES.get(id(X))
+    if entry is None:
+        return make()
+    with entry.lock:
+        if what not in entry.made:
+            entry.made[what] = make()
+        found: T = entry.made[what]
+        return found

@@ -1,0 +1,225 @@
+"""y: labels, classes and numbers to be predicted. Inputs are never modified."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.checks import Array
+from pboost.features import first_inexact, first_rounded, has_rounded, is_missing
+from pboost.values import as_array
+
+#: The largest number that can be predicted.
+MOST_TARGET = 1e150
+
+
+def as_labels(y: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the two sorted label values, and for each row whether it has the second.
+
+    Parameters
+    ----------
+    y : array_like of shape (n,)
+        Labels: any two numbers, booleans or strings.
+    n : int
+        Number of rows of X.
+
+    Raises
+    ------
+    ValueError
+        If `y` is not one-dimensional, has another length, is empty, misses a label (None, NaN, a
+        mask), or does not hold exactly two values.
+    TypeError
+        If the labels are not all numbers or all strings.
+    """
+    labels = _plain_labels(y, n)
+    # A sort of all labels, as in numpy.unique, would cost more than a round of boosting.
+    values = np.array([labels.min(), labels.max()]) if labels.dtype.kind != "U" else None
+    if values is None or not ((labels == values[0]) | (labels == values[1])).all():
+        values = np.unique(labels)
+    _refuse_continuous(values)
+    if len(values) > 2:
+        raise ValueError(
+            f"y: expected two label values, got {len(values)}: for more than two classes there are "
+            "fit_one_vs_rest and fit_samme"
+        )
+    if len(values) < 2 or values[0] == values[-1]:
+        raise ValueError(f"y: expected two label values, got only {values.tolist()[0]!r}")
+    return values, labels == values[1]
+
+
+def as_classes(y: Any, n: int) -> tuple[Array, NDArray[np.int32]]:
+    """Return the sorted label values, two or more, and for each row which it has.
+
+    Raises as `as_labels` does, but for more than two values. More than two numbers that are not
+    all whole are a regression.
+    """
+    labels = _plain_labels(y, n)
+    values, codes = np.unique(labels, return_inverse=True)
+    _refuse_continuous(values)
+    if len(values) < 2:
+        raise ValueError(f"y: expected at least two label values, got only {values.tolist()[0]!r}")
+    return values, codes.astype(np.int32)
+
+
+def is_continuous(values: Array) -> bool:
+    """Return whether different labels, by their number and kind, are those of a regression."""
+    return len(values) > 2 and values.dtype.kind == "f" and bool((values != np.rint(values)).any())
+
+
+def _refuse_continuous(values: Array) -> None:
+    if is_continuous(values):
+        raise ValueError(
+            f"y: expected labels, got {len(values)} different numbers that are not all whole: a "
+            'regression is task="regression" in fit_cart, fit_pruned_cart, fit_forest, fit_bagging '
+            'and cross_validate, or loss="squared" in fit_stagewise; numbers that are names of '
+            "classes can be passed as strings"
+        )
+
+
+def _plain_labels(y: Any, n: int) -> Array:
+    labels = label_array(y)
+    if labels.ndim != 1:
+        raise ValueError(f"y: expected one dimension, got shape {labels.shape}")
+    if len(labels) != n:
+        raise ValueError(f"y: expected {n} labels, one per row of X, got {len(labels)}")
+    if n == 0:
+        raise ValueError("y: expected at least one row of each class, got no rows")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError(
+            f"y: expected labels, got infinity in row {int(np.isfinite(labels).argmin())}"
+        )
+    return labels
+
+
+def label_array(y: Any) -> Array:
+    """Return labels as an array of numbers, booleans or strings; none may be missing."""
+    labels = _array(y)
+    if labels.dtype.kind in "OT":
+        missing = [i for i, label in enumerate(labels.ravel().tolist()) if is_missing(label)]
+    else:
+        missing = np.flatnonzero(np.isnan(labels)).tolist() if labels.dtype.kind in "fmM" else []
+    if missing:
+        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+        raise ValueError(f"y: missing label in row {missing[0]}{more}")
+    return plain_values(labels, "y: expected labels")
+
+
+def _array(y: Any) -> Array:
+    """Return y as an array, of objects where another would hold what was not given."""
+    values = as_array("y", y)
+    if isinstance(y, list | tuple) and (
+        has_rounded(values) or (values.dtype.kind == "U" and not _are_strings(y))
+    ):
+        values = np.asarray(y, dtype=object)
+    return values
+
+
+def _are_strings(values: Sequence[Any]) -> bool:
+    return all(issubclass(kind, str) for kind in set(map(type, values)))
+
+
+def class_codes(labels: Array, y: Any, n: int) -> NDArray[np.intp]:
+    """Return the place of each label among the sorted ones of a model; ValueError for others."""
+    found = label_array(y)
+    if found.shape != (n,):
+        raise ValueError(f"y: expected {n} labels, one per row of X, got shape {found.shape}")
+    code, wrong = np.zeros(n, dtype=np.intp), np.arange(n)
+    if (found.dtype.kind == "U") == (labels.dtype.kind == "U"):
+        code = np.minimum(np.searchsorted(labels, found), len(labels) - 1)
+        wrong = np.flatnonzero(labels[code] != found)
+    if len(wrong):
+        row = int(wrong[0])
+        raise ValueError(
+            f"y: expected labels of the model, {labels.tolist()}, got {found[row].item()!r} in "
+            f"row {row}"
+        )
+    return code
+
+
+def as_targets(y: Any, n: int) -> NDArray[np.float64]:
+    """Return the numbers to be predicted as float64 (n,).
+
+    Raises
+    ------
+    ValueError
+        If `y` is not one-dimensional, has another length, is empty, or holds what is missing, not
+        finite or beyond 1e150, whose square is no longer a number, or an integer that is no
+        float64.
+    TypeError
+        If `y` does not hold numbers.
+    """
+    values = _array(y)
+    if values.dtype.kind not in "biufO":
+        raise TypeError(f"y: expected numbers, got dtype {values.dtype}")
+    if values.shape != (n,):
+        raise ValueError(f"y: expected {n} numbers, one per row of X, got shape {values.shape}")
+    if n == 0:
+        raise ValueError("y: expected at least one row, got no rows")
+    targets = _numbers(values) if values.dtype.kind == "O" else values.astype(np.float64)
+    wrong = np.flatnonzero(~(np.abs(targets) <= MOST_TARGET))
+    if len(wrong):
+        row = int(wrong[0])
+        raise ValueError(
+            f"y: expected finite numbers to {MOST_TARGET:g}, got {targets[row]} in row {row}"
+        )
+    row = first_rounded(values, targets) if values.dtype.kind == "O" else first_inexact(values)
+    if row >= 0:
+        raise ValueError(
+            f"y: row {row} holds {values[row]}, an integer beyond 2**53 that is no float64; pass "
+            "floats to have it rounded"
+        )
+    return targets
+
+
+def _numbers(values: Array) -> NDArray[np.float64]:
+    """Return objects that are all real numbers as such."""
+    numbers = np.empty(len(values))
+    for row, value in enumerate(values.tolist()):
+        if is_missing(value):
+            raise ValueError(f"y: missing number in row {row}")
+        if not isinstance(value, Real | np.bool_):
+            raise TypeError(f"y: expected numbers, got {value!r} in row {row}")
+        try:
+            numbers[row] = float(value)
+        except OverflowError:
+            numbers[row] = np.inf
+    return numbers
+
+
+def plain_values(values: Array, expected: str) -> Array:
+    """Return values that are all numbers or all strings as an array of such; else TypeError."""
+    if values.dtype.kind in "biufU":
+        return values
+    if values.dtype.kind == "T":
+        values = values.astype(object)  # NumPy has no direct cast to strings of one length
+    if values.dtype.kind == "O":
+        flat = values.ravel().tolist()
+        if all(isinstance(v, str) for v in flat):
+            return values.astype(np.str_)
+        if all(isinstance(v, bool | np.bool_) for v in flat):
+            return values.astype(np.bool_)
+        if all(isinstance(v, int | np.integer) for v in flat):
+            return _integers(values, expected)
+        if all(isinstance(v, Real) for v in flat):
+            numbers = _numbers(values.ravel())
+            if first_rounded(values.ravel(), numbers) < 0:
+                return numbers.reshape(values.shape)
+    raise TypeError(f"{expected} that are all numbers or all strings, got {values.dtype}")
+
+
+def _integers(values: Array, expected: str) -> Array:
+    """Return objects that are integers as such, of the 64 bits that hold them."""
+    for dtype in (np.int64, np.uint64):
+        try:
+            return values.astype(dtype)
+        except OverflowError:
+            pass
+    largest = max(values.ravel().tolist(), key=abs)
+    raise ValueError(
+        f"{expected} that fit into 64 bits where they are integers, got {largest}; as strings they "
+        "may be of any length"
+    )

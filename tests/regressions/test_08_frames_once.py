@@ -1,0 +1,196 @@
+"""Data frames were converted once for each member of an ensemble, in fits and in predictions.
+
+A frame is read once, whatever the number of members, and what is found is that of the array.
+"""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost import held
+
+pd = pytest.importorskip("pandas")
+
+RNG = np.random.default_rng(0)
+NAMES = ["a", "b", "c"]
+X = RNG.normal(size=(60, 3))
+Y = X[:, 0] + X[:, 1] > 0
+Y3 = np.digitize(X[:, 0], [-0.5, 0.5])
+SHUFFLED = [2, 0, 1]
+
+
+class Frame:
+    """A data frame that counts how often its columns are taken out one by one."""
+
+    def __init__(self, frame):
+        self.frame, self.taken = frame, 0
+
+    @property
+    def columns(self):
+        return self.frame.columns
+
+    @property
+    def iloc(self):
+        return self
+
+    def __len__(self):
+        return len(self.frame)
+
+    def __getitem__(self, key):
+        if isinstance(key, tuple):
+            self.taken += 1
+            return self.frame.iloc[key]
+        return Frame.counted(self, self.frame.iloc[key])
+
+    def counted(self, part):
+        """Rows of the frame: what is taken out of them counts here."""
+        found = Frame(part)
+        found.__class__ = _part_of(self)
+        return found
+
+
+def _part_of(whole):
+    class Part(Frame):
+        def __getitem__(self, key):
+            whole.taken += isinstance(key, tuple)
+            return Frame.__getitem__(self, key)
+
+    return Part
+
+
+def frame(order=None):
+    table = pd.DataFrame(X, columns=NAMES)
+    return Frame(table if order is None else table.iloc[:, order])
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_held():
+    yield
+    assert not held._ENTRIES
+
+
+def own(X, y, sample_weight=None):
+    """A builder of the user's own."""
+    return pb.fit_cart(X, y, sample_weight=sample_weight, max_depth=2)
+
+
+STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=2)
+ENSEMBLES = {
+    "bagging": lambda X: pb.fit_bagging(pb.fit_boosted_tree, X, Y, members=8, nodes=3, rng=0),
+    "bagging, probit": lambda X: pb.fit_bagging(
+        pb.fit_probitboost, X, Y, members=8, steps=2, rng=0
+    ),
+    "bagging, affine": lambda X: pb.fit_bagging(
+        pb.fit_adaboost, X, Y, members=8, rounds=2, weak=pb.weak.affine(seed=0), rng=0
+    ),
+    "bagging, own": lambda X: pb.fit_bagging(own, X, Y, members=8, rng=0),
+    "bagging, threads": lambda X: pb.fit_bagging(own, X, Y, members=8, rng=0, n_threads=2),
+    "rest": lambda X: pb.fit_one_vs_rest(pb.fit_adaboost, X, Y3, rounds=3),
+    "rest, cart": lambda X: pb.fit_one_vs_rest(pb.fit_cart, X, Y3, search="binned"),
+    "rest, probit": lambda X: pb.fit_one_vs_rest(pb.fit_probitboost, X, Y3, steps=2),
+    "samme": lambda X: pb.fit_samme(X, Y3, base=STUMPS, rounds=4),
+    "samme, own": lambda X: pb.fit_samme(X, Y3, base=own, rounds=4),
+    "samme of bagging": lambda X: pb.fit_samme(
+        X, Y3, base=partial(pb.fit_bagging, pb.fit_cart, members=3, rng=0), rounds=3
+    ),
+    "forest": lambda X: pb.fit_forest(X, Y, members=4, rng=0),
+    "sbpmt": lambda X: pb.fit_sbpmt(X, Y, members=3, rounds=2, steps=2, rng=0),
+}
+FUNCTIONS = {
+    "predict": pb.predict,
+    "predict_proba": pb.predict_proba,
+    "decision_function": pb.decision_function,
+    "evaluation_cost": pb.evaluation_cost,
+}
+kinds = pytest.mark.parametrize("kind", ENSEMBLES)
+
+
+@kinds
+def test_fits(kind):
+    given = frame()
+    model = ENSEMBLES[kind](given)
+    assert given.taken == len(NAMES)
+    assert model.feature_names == tuple(NAMES)
+    expected = ENSEMBLES[kind](X)
+    np.testing.assert_array_equal(pb.predict_proba(model, X), pb.predict_proba(expected, X))
+    if hasattr(expected, "oob"):
+        np.testing.assert_array_equal(model.oob.prediction, expected.oob.prediction)
+
+
+@kinds
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("order", [None, SHUFFLED], ids=["as in training", "shuffled"])
+def test_functions_of_a_model(kind, function, order):
+    model = ENSEMBLES[kind](pd.DataFrame(X, columns=NAMES))
+    given = frame(order)
+    found = FUNCTIONS[function](model, given)
+    assert given.taken == len(NAMES)
+    np.testing.assert_array_equal(found, FUNCTIONS[function](model, X))
+
+
+@pytest.mark.parametrize("kind", ["samme", "samme, own"])
+def test_stages(kind):
+    model = ENSEMBLES[kind](pd.DataFrame(X, columns=NAMES))
+    given = frame()
+    stages = pb.staged_predict(model, given)
+    next(stages)
+    assert not held._ENTRIES  # while the caller has a stage
+    list(stages)
+    assert given.taken == len(NAMES)
+
+
+def test_certificate_folds_and_importance():
+    model = pb.fit_boosted_tree(X, Y, nodes=3)
+    given = frame()
+    assert pb.certificate(model, given, Y) == pb.certificate(model, X, Y)
+    assert given.taken == len(NAMES)
+    given = frame()
+    pb.cross_validate(partial(pb.fit_boosted_tree, nodes=3), given, Y, folds=4, rng=0)
+    assert given.taken == 2 * 4 * len(NAMES)  # training rows and test rows of each fold
+    bagging = ENSEMBLES["bagging"](X)
+    given = frame()
+    pb.permutation_importance(bagging, given, Y, repeats=2, rng=0)
+    assert given.taken == len(NAMES)
+
+
+def test_validation_rows():
+    for fit in (
+        partial(pb.fit_one_vs_rest, pb.fit_boosted_tree, nodes=3),
+        partial(pb.fit_bagging, pb.fit_boosted_tree, nodes=3, members=4, rng=0),
+    ):
+        given = frame()
+        fit(pd.DataFrame(X, columns=NAMES), Y, validation=(given, Y))
+        assert given.taken == len(NAMES)
+
+
+def test_rows_are_read_anew_afterwards():
+    table = pd.DataFrame(X, columns=NAMES)
+    model = ENSEMBLES["bagging"](table)
+    before = pb.predict_proba(model, table)
+    table["a"] *= -1
+    flipped = X * [-1, 1, 1]
+    np.testing.assert_array_equal(pb.predict_proba(model, table), pb.predict_proba(model, flipped))
+    assert (pb.predict_proba(model, table) != before).any()
+
+
+def test_nothing_is_held_after_an_error():
+    def fails(X, y, sample_weight):
+        raise RuntimeError("no")
+
+    table = pd.DataFrame(X, columns=NAMES)
+    for fit in (pb.fit_bagging, pb.fit_one_vs_rest):
+        with pytest.raises((RuntimeError, TypeError)):
+            fit(fails, table, Y)
+    bad = table.assign(b=np.nan)
+    with pytest.raises(ValueError, match="finite"):
+        pb.predict(ENSEMBLES["bagging"](table), bad)
+
+
+def test_members_of_others_get_the_frame():
+    tree = pytest.importorskip("sklearn.tree")
+    table = pd.DataFrame(X, columns=NAMES)
+    model = pb.fit_samme(table, Y3, base=tree.DecisionTreeClassifier(max_depth=1), rounds=3)
+    assert model.models[0].feature_names_in_.tolist() == NAMES
+    assert len(pb.predict(model, table)) == len(table)
