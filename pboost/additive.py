@@ -203,14 +203,18 @@ class LinearModel(AdditiveModel):
 
     @property
     def coefficient(self) -> FloatArray:
-        """Factor of each column in its own units, (n_features,)."""
-        return self.weights / self.scale
+        """Factor of each column in its own units, (n_features,); infinite beyond all numbers."""
+        with np.errstate(over="ignore"):  # of a column whose numbers are denormal
+            return self.weights / self.scale
 
     @property
     def intercept(self) -> float:
         """Decision value where all columns are 0."""
-        constant = float(self.step[self.feature == CONSTANT].sum())
-        return self.bias + constant - float((self.coefficient * self.center).sum())
+        constant, factor = float(self.step[self.feature == CONSTANT].sum()), self.coefficient
+        known = np.isfinite(factor)
+        product = np.where(known, factor, 0.0) * self.center
+        far = self.weights * (self.center / self.scale)
+        return self.bias + constant - float(np.where(known, product, far).sum())
 
     def equations(self) -> tuple[FloatArray, FloatArray, None]:
         """Return the coefficients, in one leaf."""
