@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.cli.builders import builder
-from pboost.cli.errors import CommandError, require
+from pboost.cli.errors import CommandError, require, told_warnings
 from pboost.cli.parser import MEMBER_MODELS, SEVERAL_CLASSES, check_model_options
 from pboost.cli.progress import progress
 from pboost.cli.table import (
@@ -26,6 +26,7 @@ from pboost.graph import DecisionGraph, FloatArray
 from pboost.interpretation import coefficients
 from pboost.io import load, save
 from pboost.predictor import Model, TwoClassPredictor
+from pboost.targets import is_continuous
 from pboost.validation import cross_validate
 
 
@@ -48,7 +49,7 @@ def run_evaluate(options: Namespace) -> None:
     check_model_options(options)
     X, y, weight = _training(options)
     fit, _ = builder(options)
-    with progress(options.folds, "folds") as callback:
+    with told_warnings(), progress(options.folds, "folds") as callback:
         result = cross_validate(
             fit,
             X,
@@ -82,12 +83,19 @@ def run_show(options: Namespace) -> None:
 
 def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]:
     """Features, labels or numbers, and weights; CommandError where the model takes fewer labels."""
-    X, y, weight = split_table(read_table(options.train), options.target, options.weight)
-    takes_any = options.model in SEVERAL_CLASSES or "one_vs_rest" in options
-    if takes_any or _task(options) == "regression":
+    is_regression = _task(options) == "regression"
+    table = read_table(options.train, None if is_regression else options.target)
+    X, y, weight = split_table(table, options.target, options.weight, is_regression=is_regression)
+    if is_regression:
         return X, y, weight
     values = np.unique(y)
-    if len(values) > 2:
+    if is_continuous(values):
+        raise CommandError(
+            f"column {options.target!r} holds {len(values)} different numbers that are not all "
+            "whole: a regression is --task regression, with --model cart, forest and stagewise"
+        )
+    takes_any = options.model in SEVERAL_CLASSES or "one_vs_rest" in options
+    if len(values) > 2 and not takes_any:
         raise CommandError(
             f"column {options.target!r} holds {len(values)} values and --model {options.model} "
             "takes two: for more there are --one-vs-rest (fit_one_vs_rest), --model samme "

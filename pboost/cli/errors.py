@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -24,3 +28,16 @@ def require(module: str, extra: str) -> Any:
         raise CommandError(
             f'this command needs {package}: pip install "pboost[{extra}]" ({error})'
         ) from error
+
+
+@contextmanager
+def told_warnings() -> Iterator[None]:
+    """Write each warning for users as one line on standard error."""
+
+    def tell(message: Warning | str, category: Any, *where: Any, **more: Any) -> None:
+        sys.stderr.write(f"pboost: warning: {' '.join(str(message).split())}\n")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = tell
+        yield

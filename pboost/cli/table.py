@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
+import re
 import sys
 import warnings
 import zlib
+from collections import Counter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,27 +17,40 @@ from numpy.typing import NDArray
 
 from pboost._files import replace_file
 from pboost.cli.errors import CommandError, UsageError, require
+from pboost.features import first_inexact
 
 #: pandas is optional and untyped.
 DataFrame: TypeAlias = Any
 
 _UNREADABLE = (ValueError, EOFError, zlib.error, gzip.BadGzipFile)
 _GZIP_MAGIC = b"\x1f\x8b"
+_TRUTH = {"true": True, "false": False}
+_INTEGER = re.compile(r"\s*(0|[+-]?[1-9][0-9]*)\s*")
+_NUMBER = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
-def read_table(path: str) -> DataFrame:
-    """Read a CSV file with a header line, plain or gzipped."""
+def read_table(path: str, labels: str | None = None) -> DataFrame:
+    """Read a CSV file with a header line, plain or gzipped; a column of labels as texts."""
     pandas = require("pandas", "cli")
     with open(path, "rb") as raw, warnings.catch_warnings():
         # Rows longer than the header would be cut with no more than a warning.
         warnings.simplefilter("error", pandas.errors.ParserWarning)
         zipped = raw.peek(2)[:2] == _GZIP_MAGIC
         file: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
+        if not raw.seekable():
+            file = io.BytesIO(file.read())
         try:
+            header = pandas.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False)
+            file.seek(0)
             exact = exact_numbers(pandas.__version__)
-            table = pandas.read_csv(file, index_col=False, low_memory=False, **exact)
+            texts = None if labels is None else {labels: str}
+            table = pandas.read_csv(file, index_col=False, low_memory=False, dtype=texts, **exact)
         except (*_UNREADABLE, pandas.errors.ParserWarning) as error:
             raise CommandError(f"{path}: not a readable CSV file: {error}") from error
+    names = Counter(name for name in header.iloc[0].tolist() if name)
+    twice = next((name for name in names if names[name] > 1), None)
+    if twice is not None:
+        raise CommandError(f"{path}: two columns are named {twice!r}")
     if table.empty:
         raise CommandError(f"{path}: no rows")
     return table
@@ -48,9 +64,9 @@ def exact_numbers(pandas_version: str) -> dict[str, str]:
 
 
 def split_table(
-    table: DataFrame, target: str, weight: str | None
+    table: DataFrame, target: str, weight: str | None, *, is_regression: bool = False
 ) -> tuple[DataFrame, NDArray[Any], NDArray[np.float64] | None]:
-    """Return features, labels and sample weights of a table."""
+    """Return features, labels or numbers to be predicted, and sample weights of a table."""
     if weight == target:
         raise UsageError("--target and --weight name the same column")
     named = [target] if weight is None else [target, weight]
@@ -60,12 +76,29 @@ def split_table(
     features = table.drop(columns=named)
     if features.shape[1] == 0:
         raise CommandError(f"there is no column besides {' and '.join(map(repr, named))}")
-    check_numeric(table[[c for c in table.columns if c != target]])
+    check_numeric(table if is_regression else table.drop(columns=target))
     _check_present(table, target)
-    labels = table[target]
-    numeric = labels.dtype.kind in "biuf"
-    y = labels.to_numpy() if numeric else np.array([str(v) for v in labels])
+    y = table[target].to_numpy() if is_regression else _as_labels(table[target])
     return features, y, None if weight is None else table[weight].to_numpy(np.float64)
+
+
+def _as_labels(column: DataFrame) -> NDArray[Any]:
+    """Return texts as they stand, or as the numbers or truth values that all of them are.
+
+    Numbers that are written with zeros in front are names: ``01`` is not ``1``.
+    """
+    code, found = require("pandas", "cli").factorize(column)
+    texts = [str(text) for text in found]
+    values: list[Any] = texts
+    if all(text.lower() in _TRUTH for text in texts):
+        values = [_TRUTH[text.lower()] for text in texts]
+    elif all(map(_NUMBER.fullmatch, texts)):
+        # What a number would round is a name, too.
+        values = texts if any(map(_is_large, texts)) else [float(text) for text in texts]
+        if all(map(_INTEGER.fullmatch, texts)):
+            values = [int(text) for text in texts]
+            values = values if min(values) >= -(2**63) and max(values) < 2**63 else texts
+    return np.array(values)[code]
 
 
 def pick_columns(table: DataFrame, names: tuple[str, ...] | None) -> DataFrame:
@@ -86,6 +119,7 @@ def check_numeric(table: DataFrame) -> None:
     pandas = require("pandas", "cli")
     for name in table.columns:
         column = table[name]
+        _check_large(column, name)
         if column.dtype.kind not in "biuf":
             strange = pandas.to_numeric(column, errors="coerce").isna() & column.notna()
             row = int(np.argmax(strange.to_numpy()))
@@ -99,6 +133,25 @@ def check_numeric(table: DataFrame) -> None:
                 f"column {name!r} has infinite values, the first in row "
                 f"{int(np.argmax(infinite)) + 1}"
             )
+
+
+def _check_large(column: DataFrame, name: str) -> None:
+    """Raise CommandError for the first integer that is no float64; all others have been read."""
+    row = first_inexact(column.to_numpy()) if column.dtype.kind in "iu" else -1
+    if column.dtype.kind not in "biuf":
+        # Integers beyond 64 bits are left as such, or as texts, with all else in the column.
+        texts = (str(value).strip() for value in column)
+        large = (i for i, text in enumerate(texts) if _is_large(text))
+        row = next(large, -1)
+    if row >= 0:
+        raise CommandError(
+            f"column {name!r}: row {row + 1} holds {column.iloc[row]}, an integer that floating "
+            "point cannot hold exactly; write it with a point to have it rounded"
+        )
+
+
+def _is_large(text: str) -> bool:
+    return len(text) > 15 and bool(_INTEGER.fullmatch(text)) and int(text) != float(text)
 
 
 def _check_present(table: DataFrame, name: str) -> None:

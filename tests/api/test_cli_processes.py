@@ -70,7 +70,7 @@ def test_interrupt_leaves_nothing(csv_file):
     code = (
         "import sys, pboost.cli.commands as c; from pboost.__main__ import main\n"
         "read = c.read_table\n"
-        "def tell(path):\n    t = read(path)\n    print('read', flush=True)\n    return t\n"
+        "def tell(*given):\n    t = read(*given)\n    print('read', flush=True)\n    return t\n"
         "c.read_table = tell\n"
         "sys.exit(main(sys.argv[1:]))"
     )

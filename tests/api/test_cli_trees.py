@@ -284,4 +284,4 @@ def test_numbers_are_wanted(zones, pboost_main):
     arguments = ("evaluate", drop(zones, "size"), "--target", "zone", "--task", "regression")
     code, _, err = pboost_main(*arguments, "--model", "cart")
     assert code == 1
-    assert_one_line(err, "y: expected numbers")
+    assert_one_line(err, "is not numeric: row 1 holds")
