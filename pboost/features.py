@@ -95,6 +95,11 @@ def _read(X: Any) -> Features:
         if is_frame(X):
             return _frame_features(X)
         _refuse_others(X)
+    if isinstance(X, list | tuple) and X and is_series(X[0]):
+        raise TypeError(
+            f"X: expected a matrix or a data frame, got a {type(X).__name__} of "
+            f"{type(X[0]).__name__}, whose names would be ignored; make a data frame of them"
+        )
     refuse_masked("X", X)
     try:
         values = np.asarray(X)

@@ -17,7 +17,7 @@ from pboost.plots import axes_or_new
 from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
 from pboost.targets import as_labels
-from pboost.validation import assign_folds, row_selectors
+from pboost.validation import assign_folds, fold_streams, row_selectors
 from pboost.values import as_array, shown
 
 __all__ = ["logistic_margin_curve", "margin_curve", "plot_margin_curve"]
@@ -55,7 +55,8 @@ def margin_curve(
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
     rng : None, int or numpy.random.Generator
-        Deals the rows out to folds.
+        Deals the rows out to folds; `model` is given a generator for each fold as in
+        `cross_validate`.
 
     Returns
     -------
@@ -95,12 +96,14 @@ def margin_curve(
     for_fit, for_predict, n = row_selectors(X)
     values, second = as_labels(y, n)
     labels, weight = values[second.astype(np.intp)], as_weights(sample_weight, n)
-    test_fold = assign_folds(labels, weight, folds, as_generator(rng))
+    generator = as_generator(rng)
+    test_fold = assign_folds(labels, weight, folds, generator)
+    streams = fold_streams(model, folds, generator)
     found = np.empty(n)
     for fold in range(folds):
         train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
         options = {} if weight is None else {"sample_weight": weight[train]}
-        fitted = model(for_fit(train), labels[train], **options)
+        fitted = model(for_fit(train), labels[train], **options, **streams[fold])
         as_two_class(fitted)
         found[test] = margins(fitted, for_predict(test), labels[test], scale=scale)
     return share_below(found, weight, at)

@@ -99,7 +99,9 @@ def label_array(y: Any) -> Array:
     """Return labels as an array of numbers, booleans or strings; none may be missing."""
     labels = _array(y)
     if labels.dtype.kind in "OT":
-        missing = [i for i, label in enumerate(labels.ravel().tolist()) if is_missing(label)]
+        found = labels.ravel().tolist()
+        whole = set(map(type, found)) <= {str, int, bool}  # most often, and told at once
+        missing = [] if whole else [i for i, label in enumerate(found) if is_missing(label)]
     else:
         missing = np.flatnonzero(np.isnan(labels)).tolist() if labels.dtype.kind in "fmM" else []
     if missing:

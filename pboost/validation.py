@@ -198,15 +198,13 @@ def cross_validate(
         truth = values[code]
         test_fold = assign_folds(truth, weight, folds, generator)
     results = []
-    seed = draw_seed(generator) if takes_rng(fit) else None
+    streams = fold_streams(fit, folds, generator)
     for fold in range(folds):
         train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
-        options: dict[str, Any] = {} if weight is None else {"sample_weight": weight[train]}
-        if seed is not None:
-            options["rng"] = child(seed, fold)
+        options = {} if weight is None else {"sample_weight": weight[train]}
         train_rows, test_rows = for_fit(train), for_predict(test)
         start = time.perf_counter()
-        model = fit(train_rows, truth[train], **options)
+        model = fit(train_rows, truth[train], **options, **streams[fold])
         _check_task(model, task)
         fitted = time.perf_counter()
         with held(test_rows):
@@ -234,6 +232,16 @@ def cross_validate(
         error, cost, bound, n_nodes, fit_time, predict_time, test_fold, model.certificate_note,
         task,
     )  # fmt: skip
+
+
+def fold_streams(
+    fit: Callable[..., Any], folds: int, generator: np.random.Generator
+) -> list[dict[str, np.random.Generator]]:
+    """Return, for each fold, the generator for a fit that takes one, as an option."""
+    if not takes_rng(fit):
+        return [{} for _ in range(folds)]
+    seed = draw_seed(generator)
+    return [{"rng": child(seed, fold)} for fold in range(folds)]
 
 
 def _check_task(model: Any, task: str) -> None:

@@ -125,6 +125,15 @@ def test_a_series_without_names_is_refused():
                 function(model, nameless)
 
 
+def test_a_list_of_series_is_refused():
+    model, rows = FITS["tree"](X), [X.iloc[0], X.iloc[1]]
+    for function in (pb.predict, pb.decision_function):
+        for given in (rows, tuple(rows)):
+            with pytest.raises(TypeError, match=r"X: .*of Series, whose names would be ignored"):
+                function(model, given)
+    same(pb.predict(model, pd.DataFrame(rows)), pb.predict(model, X.iloc[:2]))
+
+
 def test_builders_take_no_series():
     for fit in (FITS["tree"], FITS["cart"], pb.sort_columns):
         with pytest.raises(TypeError, match=r"X: .*got a Series; one column is X.to_frame\(\)"):

@@ -37,6 +37,13 @@ def test_a_seed_decides_the_result(fit):
     assert run(4) != first
 
 
+def test_a_seed_decides_a_margin_curve():
+    def run(rng):
+        return pb.margin_curve(DRAWING["validation"], X, Y, [-0.5, 0.0, 0.5], folds=4, rng=rng)
+
+    np.testing.assert_array_equal(run(3), run(3))
+
+
 def test_the_folds_do_not_depend_on_the_fit():
     folds = [
         pb.cross_validate(fit, X, Y, folds=4, rng=3).test_fold
