@@ -95,12 +95,15 @@ def _read(X: Any) -> Features:
         if is_frame(X):
             return _frame_features(X)
         _refuse_others(X)
-    if isinstance(X, list | tuple) and X and is_series(X[0]):
+    is_matrix = type(X) is np.ndarray
+    is_sequence = not is_matrix and isinstance(X, list | tuple)
+    if is_sequence and X and is_series(X[0]):
         raise TypeError(
             f"X: expected a matrix or a data frame, got a {type(X).__name__} of "
             f"{type(X[0]).__name__}, whose names would be ignored; make a data frame of them"
         )
-    refuse_masked("X", X)
+    if not is_matrix:
+        refuse_masked("X", X)
     try:
         values = np.asarray(X)
     except ValueError as error:
@@ -110,7 +113,7 @@ def _read(X: Any) -> Features:
             f"X: expected two dimensions (rows, columns), got {values.ndim} "
             f"(shape {values.shape}); one row is X.reshape(1, -1)"
         )
-    if isinstance(X, list | tuple) and has_rounded(values):
+    if is_sequence and has_rounded(values):
         values = np.asarray(X, dtype=object)
     if values.dtype not in PLAIN:
         values = _to_float(values)
@@ -159,7 +162,7 @@ def _to_float(values: Array) -> Array:
     if values.dtype.kind not in "biuf":
         raise TypeError(f"X: expected numbers, got dtype {values.dtype}")
     numbers = values.astype(np.float64)
-    if not _are_small(numbers) and (at := first_inexact(values)) >= 0:
+    if values.itemsize == 8 and not _are_small(numbers) and (at := first_inexact(values)) >= 0:
         row, column = divmod(at, values.shape[1])
         raise _inexact(f"column {column}", row, values[row, column])
     return numbers
@@ -167,8 +170,7 @@ def _to_float(values: Array) -> Array:
 
 def _are_small(numbers: Array) -> bool:
     """Return True only if no number is beyond the integers that are all float64; fast for a row."""
-    flat = numbers.ravel()
-    return bool(np.vdot(flat, flat) < SMALL)
+    return bool(np.vdot(numbers, numbers) < SMALL)  # unlike dot() without warnings
 
 
 def has_rounded(values: Array) -> bool:

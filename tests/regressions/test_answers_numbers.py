@@ -75,7 +75,7 @@ def test_integers_that_are_floats(fit, value):
 
 
 def test_large_floats_are_passed():
-    columns = pb.sort_columns([[1e300, 2.0], [1e17 + 16, 0.5]])
+    columns = pb.sort_columns([[1e300, 2.0], [1e17 + 16, 0.5]])  # without a warning
     assert columns.source.tolist() == [[1e300, 2.0], [1e17 + 16, 0.5]]
 
 
