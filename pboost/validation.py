@@ -211,20 +211,10 @@ def cross_validate(
             found = predict(model, test_rows)
             predicted = time.perf_counter()
             cost = evaluation_cost(model, test_rows)
-        # Scaled, since the sum of the weights need not be a finite number.
-        importance = None if weight is None else weight[test] / weight[test].max()
         loss = (found - truth[test]) ** 2 if task == "regression" else found != truth[test]
-        error_ = float(np.average(loss, weights=importance))
-        results.append(
-            (
-                error_,
-                float(np.average(cost, weights=importance)),
-                _certificate(model),
-                model.n_nodes,
-                fitted - start,
-                predicted - fitted,
-            )
-        )
+        error_, cost_ = (_mean(each, weight, test) for each in (loss, cost))
+        times = fitted - start, predicted - fitted
+        results.append((error_, cost_, _certificate(model), model.n_nodes, *times))
         if callback is not None and callback(fold + 1, error_):
             break
     error, cost, bound, n_nodes, fit_time, predict_time = map(np.array, zip(*results, strict=True))
@@ -232,6 +222,13 @@ def cross_validate(
         error, cost, bound, n_nodes, fit_time, predict_time, test_fold, model.certificate_note,
         task,
     )  # fmt: skip
+
+
+def _mean(values: NDArray[Any], weight: FloatArray | None, rows: NDArray[np.intp]) -> float:
+    """Return the mean of the values of rows by their weights."""
+    # Scaled, since the sum of the weights need not be a finite number.
+    importance = None if weight is None else weight[rows] / weight[rows].max()
+    return float(np.average(values, weights=importance))
 
 
 def fold_streams(
