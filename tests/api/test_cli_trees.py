@@ -273,11 +273,11 @@ def test_probit_models_of_two_labels(csv_file, pboost_main, options, fit):
 
 def test_coefficients_of_a_model_without_any(csv_file, pboost_main):
     model = csv_file.with_name("m")
-    for kind, part in (("cart", "a Tree has no linear functions"), ("tree", "one of ProbitBoost")):
+    for kind, name in (("cart", "Tree"), ("tree", "DecisionGraph")):
         pboost_main("fit", csv_file, "--target", "state", "--model", kind, "-o", model)
         code, out, err = pboost_main("show", model, "--coefficients")
         assert (code, out) == (1, "")
-        assert_one_line(err, part)
+        assert_one_line(err, f"a {name} has no linear functions")
 
 
 def test_numbers_are_wanted(zones, pboost_main):
