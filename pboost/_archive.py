@@ -80,7 +80,10 @@ def from_npy(content: bytes, name: str) -> NDArray[Any]:
             f"member '{name}.npy': shape {shape} of {dtype} needs {count * dtype.itemsize} bytes, "
             f"but there are {len(content) - start}"
         )
-    return np.frombuffer(content, dtype, offset=start).reshape(shape)
+    try:
+        return np.frombuffer(content, dtype, offset=start).reshape(shape)
+    except (ValueError, OverflowError) as error:  # of lengths that no array has, one of them 0
+        raise ModelFileError(f"member '{name}.npy': bad array header: {error}") from error
 
 
 def join_files(contents: Sequence[bytes]) -> dict[str, NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Writing a file so that it is never seen half written."""
+"""Files that end, to be read; and writing a file so that it is never seen half written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ import secrets
 import stat
 from typing import Any
 
+from pboost.errors import ModelFileError
 from pboost.values import shown
+
+
+def check_regular(where: str) -> None:
+    """Refuse what is no file of a certain size: opening or reading it could last for ever."""
+    mode = os.stat(where).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # a directory cannot be opened
+        return
+    kind = "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
+    raise ModelFileError(f"{where}: expected a file, got {kind}")
 
 
 def replace_file(path: str | os.PathLike[str], content: bytes) -> None:

@@ -10,9 +10,23 @@ from typing import Any
 
 import numpy as np
 
+#: How deep lists and tables can lie within one another.
+MAX_NESTING = 32
 
-def plain(value: Any, where: str) -> Any:
+
+def is_nested_deeper(value: Any) -> bool:
+    """Return whether lists and tables lie deeper within one another than they can."""
+    level = [value]
+    for _ in range(MAX_NESTING + 1):
+        inner = (list(v.values()) if isinstance(v, dict) else v for v in level)
+        level = [item for values in inner if isinstance(values, list) for item in values]
+    return bool(level)
+
+
+def plain(value: Any, where: str, depth: int = 1) -> Any:
     """`value` in JSON's own types; TypeError naming the place of what has none."""
+    if depth > MAX_NESTING:
+        raise TypeError(f"model.{where}: is nested more than {MAX_NESTING} deep")
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | str):
@@ -20,9 +34,9 @@ def plain(value: Any, where: str) -> Any:
     if isinstance(value, float) and math.isfinite(value):
         return value
     if isinstance(value, list | tuple):
-        return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
+        return [plain(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value)]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: plain(item, f"{where}[{key!r}]") for key, item in value.items()}
+        return {key: plain(item, f"{where}[{key!r}]", depth + 1) for key, item in value.items()}
     raise TypeError(f"model.{where}: cannot be stored: {value!r}")
 
 

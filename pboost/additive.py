@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import accumulate
 from typing import Any, ClassVar
@@ -14,6 +14,16 @@ from pboost.explanation import input_names, summary
 from pboost.generic import check_answers
 from pboost.graph import FloatArray, IntArray, TrainingRecord, check_record, freeze
 from pboost.matching import input_values, match_sigma
+from pboost.model_checks import (
+    check_columns,
+    check_dimensions,
+    check_finite_arrays,
+    check_labels,
+    check_settings,
+    check_shape,
+    check_sum,
+    is_number,
+)
 from pboost.predictor import (
     OF_RECORD,
     TWO_CLASS_MEMBERS,
@@ -61,12 +71,11 @@ class AdditiveModel(TwoClassPredictor):
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the decision value of each row."""
-        return self.score(input_values(self, X))
+        return within_range(self.score(input_values(self, X)))
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values after each round."""
-        terms = self.terms(input_values(self, X))
-        return (self.bias + total for total in accumulate(terms))
+        return self._stages(self.terms(input_values(self, X)))
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the same for all."""
@@ -88,10 +97,13 @@ class AdditiveModel(TwoClassPredictor):
         """Return the decision values of rows (n, d)."""
         total = np.full(len(values), self.bias)
         for term in self.terms(values):
-            total += term
+            total = plus(total, term)
         return total
 
-    def lines(self, names: tuple[str, ...]) -> list[str]:
+    def _stages(self, terms: Iterator[FloatArray]) -> Iterator[FloatArray]:
+        return (within_range(plus(self.bias, total)) for total in accumulate(terms, plus))
+
+    def lines(self, names: Sequence[str]) -> list[str]:
         """Return the model in words, given the names of its columns."""
         raise NotImplementedError
 
@@ -100,21 +112,41 @@ class AdditiveModel(TwoClassPredictor):
             object.__setattr__(self, name, freeze(getattr(self, name), dtype))
         object.__setattr__(self, "labels", freeze(self.labels))
         object.__setattr__(self, "settings", dict(self.settings))
-        for name in arrays:
-            if not np.isfinite(getattr(self, name)).all():
-                raise ValueError(f"{name}: expected finite numbers")
-        if self.labels.shape != (2,) or not self.labels[0] < self.labels[1]:
-            raise ValueError(f"labels: expected two sorted values, got {self.labels.tolist()}")
-        if self.feature_names is not None and len(self.feature_names) != self.n_features:
-            raise ValueError(
-                f"feature_names: expected {self.n_features} names, got {len(self.feature_names)}"
-            )
-        if not np.isfinite(self.bias):
+        check_finite_arrays(self, *arrays)
+        check_labels(self.labels, 2)
+        check_columns(self.n_features, self.feature_names)
+        check_settings(self.settings)
+        if not is_number(self.bias):
             raise ValueError(f"bias: expected a finite number, got {self.bias}")
+        check_dimensions(self.record, {"certificate": 1})
         check_record(self.record, self.n_nodes)
 
     def _fields(self) -> tuple[Any, ...]:
         return tuple(getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
+
+
+def times(factor: float, answer: FloatArray) -> FloatArray:
+    """Return a multiple of numbers, infinite where it is too large for one."""
+    with np.errstate(over="ignore"):
+        return factor * answer
+
+
+def plus(a: Any, b: FloatArray) -> FloatArray:
+    """Return sums, infinite or NaN where they are too large for a number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total: FloatArray = a + b
+    return total
+
+
+def within_range(score: FloatArray) -> FloatArray:
+    """Return decision values; ValueError names a row whose value is too large for a number."""
+    wrong = np.flatnonzero(~np.isfinite(score))
+    if len(wrong):
+        raise ValueError(
+            f"X: row {wrong[0]} lies too far from the training rows: its decision value is not a "
+            "finite number"
+        )
+    return score
 
 
 #: The arrays of a linear model, and the dtype in which they are kept.
@@ -180,11 +212,10 @@ class LinearModel(AdditiveModel):
     def __post_init__(self) -> None:
         self._freeze(LINEAR_COLUMNS)
         rounds, d = (self.n_nodes,), (self.n_features,)
-        shapes = {"feature": rounds, "step": rounds, "mu": rounds, "center": d, "scale": d}
-        for name, shape in shapes.items():
-            if getattr(self, name).shape != shape:
-                found = getattr(self, name).shape
-                raise ValueError(f"{name}: expected shape {shape}, got {found}")
+        check_shape(
+            self, {"feature": rounds, "step": rounds, "mu": rounds, "center": d, "scale": d}
+        )
+        check_sum("step, bias", self.step, self.bias)
         if ((self.feature < CONSTANT) | (self.feature >= self.n_features)).any():
             raise ValueError(f"feature: expected values in [-1, {self.n_features})")
         if not (self.scale > 0).all():
@@ -230,7 +261,7 @@ class LinearModel(AdditiveModel):
             if j == CONSTANT:
                 yield np.full(len(values), step)
             else:
-                yield step * self._answer(values, j)
+                yield times(step, self._answer(values, j))
 
     def score(self, values: NDArray[Any]) -> FloatArray:
         """Return the decision values of rows (n, d); a column is read once."""
@@ -238,7 +269,7 @@ class LinearModel(AdditiveModel):
         weights = self.weights
         # Column by column: a product of matrices could differ between batches of rows.
         for j in np.flatnonzero(weights).tolist():
-            total += weights[j] * self._answer(values, j)
+            total = plus(total, times(weights[j], self._answer(values, j)))
         return total
 
     def _answer(self, values: NDArray[Any], j: int) -> FloatArray:
@@ -253,9 +284,9 @@ class LinearModel(AdditiveModel):
             )
         return answer
 
-    def lines(self, names: tuple[str, ...]) -> list[str]:
+    def lines(self, names: Sequence[str]) -> list[str]:
         """Return the model in words, given the names of its columns."""
-        read = np.flatnonzero(np.isin(np.arange(self.n_features), self.feature))
+        read = np.flatnonzero(np.isin(np.arange(self.n_features), self.feature)).tolist()
         found = [f"{names[j]}: coefficient {self.coefficient[j]:+.6g}" for j in read]
         return [*found, f"intercept {self.intercept:+.6g}"]
 
@@ -311,6 +342,7 @@ class HypothesisSum(AdditiveModel):
 
     def __post_init__(self) -> None:
         self._freeze({"alpha": np.float64, "mu": np.float64})
+        check_shape(self, {"alpha": (self.n_nodes,), "mu": (self.n_nodes,)})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._fields()
@@ -319,9 +351,9 @@ class HypothesisSum(AdditiveModel):
         """Yield what each round adds to the decision values of rows (n, d)."""
         rows = np.asarray(values, dtype=np.float64)
         for t, (h, alpha) in enumerate(zip(self.hypotheses, self.alpha.tolist(), strict=True)):
-            yield alpha * check_answers(h(rows), len(rows), f"hypothesis of round {t + 1}")
+            yield times(alpha, check_answers(h(rows), len(rows), f"hypothesis of round {t + 1}"))
 
-    def lines(self, names: tuple[str, ...]) -> list[str]:
+    def lines(self, names: Sequence[str]) -> list[str]:
         """Return the model in words, given the names of its columns."""
         pairs = zip(self.hypotheses, self.alpha.tolist(), strict=True)
         return [f"round {t + 1}: {alpha:+.6g} times {h!r}" for t, (h, alpha) in enumerate(pairs)]

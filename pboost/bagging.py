@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from pboost.bags import (
     Callback,
     OutOfBag,
     Tally,
+    check_record,
     make_bags,
     tell,
     train_members,
@@ -27,7 +29,7 @@ from pboost.boosted_tree import fit_boosted_tree
 from pboost.cart import TASKS, fit_cart
 from pboost.checks import as_weights, check_choice, check_integer
 from pboost.columns import BinnedColumns, SortedColumns
-from pboost.ensemble import Composite, check_known, check_sorted
+from pboost.ensemble import Composite, check_known, check_members
 from pboost.evaluate import evaluation_cost, predict
 from pboost.features import Features, as_features, check_finite, is_frame
 from pboost.graph import DecisionGraph, FloatArray, freeze
@@ -35,6 +37,7 @@ from pboost.grow import check_callback
 from pboost.held import held
 from pboost.matching import reads_columns, table_for
 from pboost.matryoshka import fit_matryoshka
+from pboost.model_checks import check_columns, check_labels, check_settings
 from pboost.passing import check_fit
 from pboost.predictor import Model, Predictor, check_two_labels, lead_of_second
 from pboost.rng import as_generator
@@ -84,15 +87,14 @@ class Bagging(Composite):
         object.__setattr__(self, "models", tuple(self.models))
         if self.labels is not None:
             object.__setattr__(self, "labels", freeze(self.labels))
-            check_sorted(self.labels)
+            check_labels(self.labels)
         object.__setattr__(self, "settings", dict(self.settings))
         if not self.models:
             raise ValueError("models: expected one or more, got none")
-        shape = () if self.labels is None else (len(self.labels),)
-        if self.oob.prediction.shape[1:] != shape:
-            raise ValueError(
-                f"oob: expected predictions of shape (n, *{shape}), got {self.oob.prediction.shape}"
-            )
+        check_columns(self.n_features, self.feature_names)
+        check_settings(self.settings, "builder")
+        check_members(self.models, self.labels, (self.n_features, self.feature_names))
+        check_record(self.oob, self.labels)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
@@ -135,8 +137,9 @@ class Bagging(Composite):
     def describe(self) -> str:
         """Return a summary of the ensemble."""
         of = "numbers" if self.labels is None else f"labels {self.labels.tolist()!r}"
+        fit = self.settings.get("fit", "models")
         lines = [
-            f"fit_bagging of {self.settings['fit']}: {len(self)} member{'s' * (len(self) != 1)}, "
+            f"fit_bagging of {fit}: {len(self)} member{'s' * (len(self) != 1)}, "
             f"{self.n_features} feature{'s' * (self.n_features != 1)}, {of}"
         ]
         if np.isfinite(self.oob.error):
@@ -160,20 +163,26 @@ class Bagging(Composite):
         models: tuple[Model, ...],
     ) -> Bagging:
         """Return the model of a file and of its members; ValueError where it is none."""
-        names = header.get("feature_names")
+        names, oob = header.get("feature_names"), OutOfBag.from_parts(header, arrays)
+        assert oob is not None  # every file of this kind has its arrays
         return cls(
             models, arrays.get("labels"), header["n_features"],
-            None if names is None else tuple(names), header["settings"],
-            OutOfBag.from_parts(header, arrays),
+            None if names is None else tuple(names), header["settings"], oob,
         )  # fmt: skip
 
     def _mean(self, X: Any) -> FloatArray:
-        X = table_for(self, X)
+        X, n = table_for(self, X), len(self.models)
         with held(X):
             total = said_by(self.models[0], X, self.labels)
             for model in self.models[1:]:
-                total += said_by(model, X, self.labels)
-        return total / len(self.models)
+                said = said_by(model, X, self.labels)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    total += said
+            if np.isfinite(total).all():
+                return total / n
+            # The mean is a number even where the sum is none.
+            shares = (said_by(model, X, self.labels) / n for model in self.models)
+            return reduce(np.add, shares)
 
 
 def said_by(model: Any, X: Any, labels: NDArray[Any] | None) -> FloatArray:

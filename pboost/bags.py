@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pboost.checks import check_integer, scaled_weights
 from pboost.graph import FloatArray, IntArray, freeze
+from pboost.model_checks import check_error
 from pboost.rng import child, draw_seed
 from pboost.threads import Workers
 from pboost.values import check_flag
@@ -51,6 +52,11 @@ class OutOfBag:
         object.__setattr__(self, "prediction", freeze(self.prediction, np.float64))
         if self.members.ndim != 1 or self.prediction.shape[:1] != self.members.shape:
             raise ValueError("oob: expected a prediction for each row")
+        if not (self.members >= 0).all():
+            raise ValueError("oob.members: expected numbers >= 0")
+        if np.isinf(self.prediction).any():
+            raise ValueError("oob.prediction: expected finite numbers, or NaN")
+        check_error("oob.error", self.error)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
@@ -65,11 +71,26 @@ class OutOfBag:
         return {"oob_error": error}, arrays
 
     @classmethod
-    def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> OutOfBag:
-        """Return the record of a file."""
+    def from_parts(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> OutOfBag | None:
+        """Return the record of a file, None where there is none."""
+        if not OOB_MEMBERS.keys() & arrays.keys():
+            return None
+        if not OOB_MEMBERS.keys() <= arrays.keys():
+            raise ValueError("oob: the record is not complete")
         error = header.get("oob_error")
-        error = np.nan if error is None else float(error)
+        error = np.nan if error is None else error
         return cls(arrays["oob_members"], arrays["oob_prediction"], error)
+
+
+def check_record(oob: OutOfBag, labels: NDArray[Any] | None) -> None:
+    """Check that a record is that of a model with these labels, or of a regression."""
+    shape = () if labels is None else (len(labels),)
+    if oob.prediction.shape[1:] != shape:
+        raise ValueError(
+            f"oob: expected predictions of shape (n, *{shape}), got {oob.prediction.shape}"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -235,7 +235,9 @@ def _risks(
         mass[nodes] = mass[tree.children[nodes]].sum(axis=1)
     total = mass.sum(axis=1)
     share = mass / np.where(total > 0, total, 1.0)[:, None]
-    impurity = impurities(share, criterion or str(tree.settings["criterion"]))
+    if criterion is None and "criterion" not in tree.settings:
+        raise ValueError("criterion: expected a name, as the tree does not say its own")
+    impurity = impurities(share, criterion or tree.settings["criterion"])
     return total * np.where(total > 0, impurity, 0.0), exponent
 
 

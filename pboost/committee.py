@@ -10,12 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._archive import FILES
-from pboost.ensemble import Ensemble, check_known, check_sorted, is_foreign
+from pboost.ensemble import Ensemble, check_known, check_members, is_foreign
 from pboost.evaluate import decision_function, evaluation_cost, predict, predict_proba
 from pboost.graph import FloatArray, freeze
 from pboost.held import held
 from pboost.matching import table_for
-from pboost.predictor import Model
+from pboost.model_checks import (
+    check_dimensions,
+    check_finite_arrays,
+    check_labels,
+    check_not_negative,
+    check_settings,
+    check_shape,
+    check_sum,
+)
+from pboost.predictor import Model, lead_of_second
 from pboost.probit_model import ProbitModel
 from pboost.probit_tree_model import ProbitTree
 from pboost.probit_values import probabilities
@@ -49,7 +58,8 @@ class OneVsRest(Ensemble):
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", freeze(self.labels))
         object.__setattr__(self, "settings", dict(self.settings))
-        check_sorted(self.labels)
+        check_labels(self.labels)
+        check_settings(self.settings, "builder")
         if not len(self.models) == len(self.labels) >= 2:
             raise ValueError(
                 f"models: expected one per label, at least two, got {len(self.models)} models and "
@@ -61,6 +71,7 @@ class OneVsRest(Ensemble):
                     f"models: expected a two-class model of labels False and True for {label!r}, "
                     f"got {model!r}"
                 )
+        check_members(self.models, REST_OR_CLASS)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
@@ -69,7 +80,9 @@ class OneVsRest(Ensemble):
         """Return the decision values of the models, (n, J)."""
         X = table_for(self, X)
         with held(X):
-            return np.column_stack([decision_function(model, X) for model in self.models])
+            found = [decision_function(model, X) for model in self.models]
+        # An ensemble of two classes has a value for each.
+        return np.column_stack([lead_of_second(one) if one.ndim > 1 else one for one in found])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the models, divided by their sum, (n, J)."""
@@ -156,16 +169,18 @@ class WeightedVote(Ensemble):
     def __post_init__(self) -> None:
         for name in ("alpha", "bias", "error"):
             object.__setattr__(self, name, freeze(getattr(self, name), np.float64))
-            if not np.isfinite(getattr(self, name)).all():
-                raise ValueError(f"{name}: expected finite numbers")
+        check_finite_arrays(self, "alpha", "bias", "error")
         object.__setattr__(self, "labels", freeze(self.labels))
         object.__setattr__(self, "settings", dict(self.settings))
-        check_sorted(self.labels)
-        for name, length in (("alpha", len(self.models)), ("bias", len(self.labels))):
-            if getattr(self, name).shape != (length,):
-                raise ValueError(
-                    f"{name}: expected shape ({length},), got {getattr(self, name).shape}"
-                )
+        check_labels(self.labels)
+        check_settings(self.settings, "builder")
+        check_shape(self, {"alpha": (len(self.models),), "bias": (len(self.labels),)})
+        check_dimensions(self, {"error": 1})
+        check_not_negative(self, "error")
+        check_sum("alpha, bias", self.alpha, float(np.abs(self.bias).max()))
+        if not isinstance(self.stop_reason, str):
+            raise ValueError(f"stop_reason: expected a string, got {self.stop_reason!r}")
+        check_members(self.models, self.labels)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
@@ -179,7 +194,8 @@ class WeightedVote(Ensemble):
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities (n, J) that go with sums of votes: their softmax."""
-        odds = np.exp(score - score.max(axis=1, keepdims=True))
+        with np.errstate(over="ignore"):  # minus infinity is right
+            odds = np.exp(score - score.max(axis=1, keepdims=True))
         found: FloatArray = odds / odds.sum(axis=1, keepdims=True)
         return found
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from pboost.explanation import describe
 from pboost.graph import DecisionGraph, FloatArray, IntArray
 from pboost.predictor import Model, Predictor
 from pboost.values import check_position
+
+#: The number of columns, and their names, if they have any.
+Columns: TypeAlias = tuple[int, tuple[str, ...] | None]
 
 
 class Composite(Predictor):
@@ -77,8 +80,15 @@ class Ensemble(Composite):
     @property
     def feature_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
         """Names of the columns that the members were trained on, where they have any."""
-        known = (member for member in self.models if not is_foreign(member))
-        return next((member.feature_names for member in known), None)
+        return next((member.feature_names for member in self._known()), None)
+
+    @property
+    def n_features(self) -> int:  # type: ignore[override]
+        """Number of columns that the members were trained on; 0 where it is not known."""
+        return next((member.n_features for member in self._known()), 0)
+
+    def _known(self) -> Iterator[Model]:
+        return (member for member in self.models if not is_foreign(member))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the decision values of rows for each class, (n, J)."""
@@ -134,10 +144,44 @@ def is_foreign(member: Any) -> bool:
     return not isinstance(member, DecisionGraph | Predictor)
 
 
-def check_sorted(labels: NDArray[Any]) -> None:
-    """Raise ValueError unless labels are different values in order."""
-    if labels.ndim != 1 or not (labels[:-1] < labels[1:]).all():
-        raise ValueError(f"labels: expected sorted values, got {labels.tolist()}")
+def check_members(
+    models: tuple[Any, ...], labels: NDArray[Any] | None, columns: Columns | None = None
+) -> None:
+    """Raise ValueError unless the members of a model agree on columns and labels.
+
+    `labels` of the whole, or None of a regression; `columns`: its number of columns and their
+    names, where it says them. Of objects that are no models of this package nothing is known.
+    """
+    for k, member in enumerate(models):
+        if is_foreign(member):
+            continue
+        own = (member.n_features, member.feature_names)
+        columns = own if columns is None else columns
+        if own[0] != columns[0] or (None not in (own[1], columns[1]) and own[1] != columns[1]):
+            raise ValueError(
+                f"models: expected models of the same columns, got {_columns(columns)}, and "
+                f"{_columns(own)} of models[{k}]"
+            )
+        if labels is None:
+            agree = member.labels is None or member.labels.dtype.kind in "biuf"
+        else:
+            # A member need not know every class.
+            agree = member.labels is not None and bool(
+                (member.labels.dtype.kind == "U") == (labels.dtype.kind == "U")
+                and np.isin(member.labels, labels).all()
+            )
+        if not agree:
+            found = None if member.labels is None else member.labels.tolist()
+            expected = "numbers" if labels is None else f"labels among {labels.tolist()}"
+            raise ValueError(
+                f"models: expected models that predict {expected}, got labels {found} of "
+                f"models[{k}]"
+            )
+
+
+def _columns(columns: Columns) -> str:
+    n, names = columns
+    return f"{n} columns" + ("" if names is None else f" named {', '.join(map(repr, names))}")
 
 
 def check_known(member: Any) -> Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from pboost.features import is_frame, is_series
 from pboost.graph import ABOVE, BELOW, OUT, DecisionGraph
-from pboost.inputs import Inputs
+from pboost.inputs import ColumnNames, Inputs
 from pboost.matching import as_graph, check_model, input_values, match_rows, table_for
 from pboost.oracles import Oracles
 from pboost.predictor import Model, Predictor, TwoClassModel, TwoClassPredictor
@@ -216,9 +216,9 @@ def summary(model: TwoClassModel) -> list[str]:
     return lines
 
 
-def input_names(model: TwoClassModel) -> tuple[str, ...]:
+def input_names(model: TwoClassModel) -> Sequence[str]:
     """Return how the numbers are written that nodes compare; columns are ``x[j]`` without names."""
-    columns = model.feature_names or tuple(f"x[{j}]" for j in range(model.n_features))
+    columns = ColumnNames(model.feature_names, model.n_features)
     return columns if model.inputs is None else model.inputs.names(columns)
 
 

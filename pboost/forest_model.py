@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import forest_walk
-from pboost.bags import OOB_MEMBERS, OutOfBag
+from pboost.bags import OOB_MEMBERS, OutOfBag, check_record
 from pboost.features import check_finite
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.held import held
 from pboost.matching import match_names, table_for
+from pboost.model_checks import check_offsets, check_sum
 from pboost.parts import some_trees
 from pboost.predictor import Predictor, check_two_labels, lead_of_second
 from pboost.ranked_trees import RankedTrees, rank_tile, rank_trees
@@ -100,14 +101,18 @@ class Forest(Predictor):
     def validate(self) -> None:
         """Check where the trees begin, and the trees; ValueError names the array."""
         root, n = self.root, len(self.feature)
-        if root.ndim != 1 or len(root) < 2 or root[0] != 0 or root[-1] != n:
-            raise ValueError("root: expected the first node of each tree, and the number of nodes")
-        if not (np.diff(root) > 0).all():
-            raise ValueError("root: expected increasing numbers")
-        if any(len(getattr(self, name)) != n for name in TREE_COLUMNS):
-            raise ValueError("feature: expected as many nodes as in the other arrays")
+        check_offsets("root", root, n)
         check_shapes(self, TREE_COLUMNS)
         check_trees(self, root)
+        if self.labels is None:
+            check_sum("value", self.largest_values())
+        if self.oob is not None:
+            check_record(self.oob, self.labels)
+
+    def largest_values(self) -> FloatArray:
+        """Return the largest size of a value in each tree, (n_trees, ...)."""
+        found: FloatArray = np.maximum.reduceat(np.abs(self.value), self.root[:-1])
+        return found
 
     @property
     def ranked(self) -> RankedTrees | None:
@@ -239,17 +244,12 @@ class Forest(Predictor):
     @classmethod
     def from_members(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Forest:
         """Return the forest of a file; ValueError or TypeError where it is none."""
-        oob = None
-        if OOB_MEMBERS.keys() & arrays.keys():
-            if not OOB_MEMBERS.keys() <= arrays.keys():
-                raise ValueError("oob: the record is not complete")
-            oob = OutOfBag.from_parts(header, arrays)
         names = header.get("feature_names")
         columns: dict[str, Any] = {name: arrays[name] for name in ("root", *TREE_COLUMNS)}
         return cls(
             **columns, labels=arrays.get("labels"), n_features=header["n_features"],
             feature_names=None if names is None else tuple(names), settings=header["settings"],
-            oob=oob,
+            oob=OutOfBag.from_parts(header, arrays),
         )  # fmt: skip
 
 

@@ -15,6 +15,15 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from pboost.inputs import Inputs
+from pboost.model_checks import (
+    MOST_SUM,
+    check_columns,
+    check_finite_arrays,
+    check_labels,
+    check_settings,
+    check_shape,
+    is_number,
+)
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int32]
@@ -140,9 +149,7 @@ class DecisionGraph:
         object.__setattr__(self, "labels", freeze(self.labels))
         object.__setattr__(self, "settings", dict(self.settings))
         self.validate()
-        after = np.append(np.arange(1, self.n_nodes), OUT)[: self.n_nodes]
-        is_chain = bool((self.next == after[:, None]).all())
-        object.__setattr__(self, "is_chain", is_chain)
+        object.__setattr__(self, "is_chain", chain_of(self.next))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
@@ -203,26 +210,21 @@ class DecisionGraph:
         """
         n = self.n_nodes
         _check_shapes(self, n)
-        if not 1 <= self.n_features <= np.iinfo(np.int32).max:
-            raise ValueError(f"n_features must be at least 1, got {self.n_features}")
+        check_columns(self.n_features, self.feature_names)
+        check_settings(self.settings)
         if self.inputs is not None:
             self.inputs.validate(self.n_features)
         if n and not (self.feature.min() >= 0 and self.feature.max() < self.n_inputs):
             raise ValueError(f"feature: expected values in [0, {self.n_inputs})")
-        for name in ("threshold", "vote"):
-            if not np.isfinite(getattr(self, name)).all():
-                raise ValueError(f"{name}: expected finite numbers")
-        if not np.isfinite(self.bias):
+        check_finite_arrays(self, "threshold", "vote")
+        if not is_number(self.bias):
             raise ValueError(f"bias: expected a finite number, got {self.bias}")
+        _check_topology(self.next, n)
+        _check_sums(self)
         if self.answer is not None and not ((self.answer >= 0) & (self.answer <= 1)).all():
             raise ValueError("answer: expected probabilities")
         _check_sigma(self)
-        _check_topology(self.next, n)
         check_record(self.record, n)
-        if self.feature_names is not None and len(self.feature_names) != self.n_features:
-            raise ValueError(
-                f"feature_names: expected {self.n_features} names, got {len(self.feature_names)}"
-            )
 
 
 #: The arrays with one entry per node, and the dtype in which they are kept.
@@ -235,15 +237,10 @@ COLUMNS: dict[str, type[np.generic]] = {
 
 
 def _check_shapes(graph: DecisionGraph, n: int) -> None:
-    shapes = {"feature": (n,), "threshold": (n,), "next": (n, 2), "vote": (n, 2), "labels": (2,)}
-    for name, shape in shapes.items():
-        found = getattr(graph, name).shape
-        if found != shape:
-            raise ValueError(f"{name}: expected shape {shape}, got {found}")
+    check_labels(graph.labels, 2)
+    check_shape(graph, {"feature": (n,), "threshold": (n,), "next": (n, 2), "vote": (n, 2)})
     if graph.answer is not None and graph.answer.shape != (n, 2, 2):
         raise ValueError(f"answer: expected shape {(n, 2, 2)}, got {graph.answer.shape}")
-    if not graph.labels[0] < graph.labels[1]:
-        raise ValueError(f"labels: expected two sorted values, got {graph.labels.tolist()}")
 
 
 def _check_sigma(graph: DecisionGraph) -> None:
@@ -273,8 +270,39 @@ def _check_topology(next_: IntArray, n: int) -> None:
         raise ValueError(f"next: no exit leads to node {int(np.argmin(reached))}")
 
 
+def _check_sums(graph: DecisionGraph) -> None:
+    # Of finite rows every decision value is a finite number, whatever the path.
+    with np.errstate(over="ignore"):
+        bound = abs(graph.bias) + np.abs(graph.vote).max(axis=1, initial=0.0).sum()
+        if bound > MOST_SUM and not largest_score(graph) <= MOST_SUM:
+            raise ValueError(
+                "vote: expected numbers whose absolute values have a finite sum along every path, "
+                "the bias included"
+            )
+
+
+def largest_score(graph: DecisionGraph) -> float:
+    """Return the sum of the largest absolute votes on the path where it is largest."""
+    size, n = np.abs(graph.vote), graph.n_nodes
+    if chain_of(graph.next):
+        # One after the other from the end, as below.
+        return float(np.add.accumulate([0.0, *size.max(axis=1)[::-1]])[-1]) + abs(graph.bias)
+    sizes, leads, ahead = size.tolist(), graph.next.tolist(), [0.0] * (n + 1)  # the last is OUT's
+    for node in range(n - 1, -1, -1):
+        ahead[node] = max(v + ahead[k] for v, k in zip(sizes[node], leads[node], strict=True))
+    return ahead[0] + abs(graph.bias)
+
+
+def chain_of(next_: IntArray) -> bool:
+    """Return whether both exits of every node lead to the node after it."""
+    after = np.append(np.arange(1, len(next_)), OUT)[: len(next_)]
+    return bool((next_ == after[:, None]).all())
+
+
 def check_record(record: TrainingRecord, n: int) -> None:
     """Raise ValueError if a record is not that of a model of `n` nodes."""
+    if not isinstance(record.stop_reason, str):
+        raise ValueError(f"record.stop_reason: expected a string, got {record.stop_reason!r}")
     for name in ("certificate", "cost"):
         values = getattr(record, name)
         if values.shape != (n + 1,):

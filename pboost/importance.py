@@ -61,7 +61,10 @@ def feature_importances(tree: Tree | Forest, kind: str = "impurity") -> FloatArr
     """
     check_choice("kind", kind, ("impurity",))
     if isinstance(tree, Forest):
-        return np.mean([feature_importances(one, kind) for one in tree], axis=0)
+        total = np.zeros(tree.n_features)  # not an array for each tree
+        for one in tree:
+            total += feature_importances(one, kind)
+        return total / len(tree)
     inner = np.flatnonzero(tree_only(tree).feature != LEAF)
     risk = tree.weight * tree.impurity
     gain = np.maximum(risk[inner] - risk[tree.children[inner]].sum(axis=1), 0.0)

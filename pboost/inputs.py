@@ -3,10 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+class ColumnNames(Sequence[str]):
+    """How the columns of a model are written: by their names, or ``x[j]`` where they have none.
+
+    Each is made when it is asked for: a model can have many more columns than it reads.
+    """
+
+    def __init__(self, names: tuple[str, ...] | None, n_features: int) -> None:
+        self._names = names
+        self._n_features = n_features
+
+    def __len__(self) -> int:
+        return self._n_features
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if self._names is not None:
+            return self._names[index]
+        if isinstance(index, slice):
+            return [f"x[{j}]" for j in range(self._n_features)[index]]
+        return f"x[{range(self._n_features)[index]}]"
 
 
 class Inputs:
@@ -32,7 +57,7 @@ class Inputs:
         """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
         raise NotImplementedError
 
-    def names(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+    def names(self, columns: Sequence[str]) -> Sequence[str]:
         """Return how each number is written, given the names of the columns."""
         raise NotImplementedError
 

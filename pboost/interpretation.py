@@ -10,6 +10,7 @@ import numpy as np
 from pboost.checks import check_integer
 from pboost.features import check_finite, check_has_rows
 from pboost.graph import FloatArray, IntArray
+from pboost.inputs import ColumnNames
 from pboost.matching import check_model, match_names
 from pboost.plots import axes_or_new
 from pboost.predictor import NO_FUNCTIONS, Predictor
@@ -124,7 +125,7 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
     labels = model.labels.tolist()
     none = np.empty((0, model.n_features))
     found = Coefficients(
-        model.feature_names or tuple(f"x[{j}]" for j in range(model.n_features)),
+        tuple(ColumnNames(model.feature_names, model.n_features)),
         tuple(labels[1:] if len(labels) == 2 else labels),
         coefficient[:, :, 0], slopes, share, leaf_class, none, none,
     )  # fmt: skip

@@ -26,8 +26,8 @@ from pboost._archive import (
     split_files,
     to_npy,
 )
-from pboost._files import check_path, replace_file
-from pboost._header import digest, plain, to_json
+from pboost._files import check_path, check_regular, replace_file
+from pboost._header import MAX_NESTING, digest, is_nested_deeper, plain, to_json
 from pboost._version import __version__
 from pboost.additive import LinearModel
 from pboost.bagging import Bagging
@@ -153,7 +153,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     ModelFileError
         If the file is not a model, is damaged or changed, or is of a version that this version of
-        the package does not read.
+        the package does not read; or if there is a pipe or a device in place of a file.
     OSError
         If the file cannot be read (FileNotFoundError, IsADirectoryError, PermissionError ...).
 
@@ -162,6 +162,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     save : the inverse, with an example.
     """
     where = os.fsdecode(check_path(path))
+    check_regular(where)
     with open(where, "rb") as file:
         try:
             return _unpack(file, os.fstat(file.fileno()).st_size)
@@ -299,6 +300,8 @@ def _read_header(
         header = json.loads(text.tobytes())
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"header: not JSON: {error}") from error
+    if is_nested_deeper(header):
+        raise ModelFileError(f"header: is nested more than {MAX_NESTING} deep")
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFileError(f"header: expected format {FORMAT!r}: not a model of this package")
     version = header.get("version")
@@ -394,5 +397,5 @@ def _build(
         own |= {name: arrays.get(name) for name in ("answer", "sigma")}
         own["inputs"] = _inputs(arrays)
         return DecisionGraph(**own, **two_class_fields(header, arrays))
-    except (ValueError, TypeError, OverflowError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise ModelFileError(f"not a valid model: {error}") from error

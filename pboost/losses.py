@@ -169,7 +169,7 @@ class Exponential(Loss):
 
     def probability(self, f: FloatArray) -> FloatArray:
         """Return 1 / (1 + exp(-2 f))."""
-        return logistic(2 * f)
+        return logistic(2 * np.clip(f, -1e300, 1e300))
 
     def leaf_value(
         self,

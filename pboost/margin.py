@@ -16,7 +16,7 @@ from pboost.additive import HypothesisSum, LinearModel
 from pboost.checks import as_weights, check_choice
 from pboost.evaluate import certificate, decision_function
 from pboost.features import check_has_rows
-from pboost.graph import DecisionGraph, FloatArray
+from pboost.graph import DecisionGraph, FloatArray, largest_score
 from pboost.matching import as_two_class, is_second_label
 from pboost.predictor import Model, TwoClassModel
 from pboost.values import as_array, shown
@@ -284,13 +284,9 @@ def _largest_score(model: TwoClassModel) -> float:
     if isinstance(model, LinearModel):
         return float(np.abs(model.step).sum()) + abs(model.bias)
     if isinstance(model, HypothesisSum):
-        h_max = model.settings["weak"]["h_max"]
+        h_max = model.settings.get("weak", {}).get("h_max")
         if h_max is None:
             raise ValueError("model: expected hypotheses of known bound; give h_max in training")
         return float(np.abs(model.alpha).sum()) * h_max + abs(model.bias)
     assert isinstance(model, DecisionGraph)
-    size, ahead = np.abs(model.vote).tolist(), [0.0] * (model.n_nodes + 1)  # the last is OUT's
-    for node in range(model.n_nodes - 1, -1, -1):
-        leads_to = model.next[node].tolist()
-        ahead[node] = max(v + ahead[k] for v, k in zip(size[node], leads_to, strict=True))
-    return ahead[0] + abs(model.bias)
+    return largest_score(model)

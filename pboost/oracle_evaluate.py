@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pboost.graph import OUT, DecisionGraph, FloatArray
 from pboost.matching import match_rows
+from pboost.model_checks import MOST_SUM
 from pboost.oracles import Oracles
 from pboost.passages import Here, Take, passages
 from pboost.predictor import Model
@@ -65,12 +66,22 @@ def sample_functions(
 ) -> FloatArray:
     """Return the mean decision value of each row over walks that ask anew."""
     rows = match_rows(model, X)
+    scale, vote, bias = scaled_votes(model, draws)
     total = np.zeros(rows.n_rows)
     for _ in range(draws):
         steps = passages(model, rows.n_rows, drawn_exits(model, rows, rng))
         for node, (here, above) in enumerate(steps):
-            total[here] += model.vote[node, above.astype(np.intp)]
-    return model.bias + total / draws
+            total[here] += vote[node, above.astype(np.intp)]
+    return (bias + total / draws) * scale
+
+
+def scaled_votes(model: DecisionGraph, draws: int) -> tuple[float, FloatArray, float]:
+    """Return a power of two, and votes and bias in units of it that so many walks can add up."""
+    scale = 1.0
+    with np.errstate(over="ignore"):
+        if np.abs(model.vote).max(axis=1, initial=0.0).sum() * draws > MOST_SUM:
+            scale = 2.0 ** draws.bit_length()
+    return scale, model.vote / scale, model.bias / scale
 
 
 def propagate_functions(model: DecisionGraph, X: Any) -> tuple[FloatArray, FloatArray]:

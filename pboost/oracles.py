@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -56,7 +56,7 @@ class Oracles(Inputs):
         if shape is not None and n_features != (shape[0] if shape else 1):
             raise ValueError(f"inputs: made for rows of shape {shape}, not {n_features} columns")
 
-    def names(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return how each is called."""
         kind = "oracle" if self.is_random else "estimator"
         return tuple(f"{kind} {i}" for i in range(self.n_inputs))

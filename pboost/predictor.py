@@ -185,7 +185,9 @@ def lead_of_second(share: FloatArray) -> FloatArray:
 
 def two_probabilities(score: FloatArray) -> FloatArray:
     """Return the probabilities (n, 2) whose half log odds are decision values (n,)."""
-    return settled(np.column_stack([logistic(-2 * score), logistic(2 * score)]), score > 0)
+    with np.errstate(over="ignore"):  # an infinite one is right
+        twice = 2 * score
+    return settled(np.column_stack([logistic(-twice), logistic(twice)]), score > 0)
 
 
 def settled(share: FloatArray, chosen: NDArray[Any]) -> FloatArray:

@@ -10,7 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.graph import FloatArray, IntArray, freeze
+from pboost.inputs import ColumnNames
 from pboost.matching import input_values
+from pboost.model_checks import (
+    MOST_SUM,
+    check_columns,
+    check_finite_arrays,
+    check_labels,
+    check_not_negative,
+    check_settings,
+    check_shape,
+    check_sum,
+    is_number,
+)
 from pboost.predictor import Predictor, one_of_two
 from pboost.probit_values import probabilities
 
@@ -90,26 +102,30 @@ class ProbitModel(Predictor):
     def validate(self) -> None:
         """Check the arrays; ValueError names the one that is wrong."""
         steps = len(self)
+        check_columns(self.n_features, self.feature_names)
         shapes = {
             "slopes": (self.n_features,), "feature": (steps,), "step": (steps, 2),
             "length": (steps,), "risk": (steps + 1,),
         }  # fmt: skip
         for name, shape in shapes.items():
-            array = getattr(self, name)
-            if array.shape != shape:
-                raise ValueError(f"{name}: expected shape {shape}, got {array.shape}")
-            if not np.isfinite(array).all():
-                raise ValueError(f"{name}: expected finite numbers")
-        if not np.isfinite(self.intercept):
+            check_shape(self, {name: shape})
+            check_finite_arrays(self, name)
+        check_not_negative(self, "risk")
+        if not ((self.length > 0) & (self.length <= 1)).all():
+            raise ValueError("length: expected numbers above 0, at most 1")
+        if not is_number(self.intercept):
             raise ValueError(f"intercept: expected a finite number, got {self.intercept}")
         if ((self.feature < -1) | (self.feature >= self.n_features)).any():
             raise ValueError(f"feature: expected values in [-1, {self.n_features})")
-        if self.labels.shape != (2,) or not self.labels[0] < self.labels[1]:
-            raise ValueError(f"labels: expected two sorted values, got {self.labels.tolist()}")
-        if self.feature_names is not None and len(self.feature_names) != self.n_features:
-            raise ValueError(
-                f"feature_names: expected {self.n_features} names, got {len(self.feature_names)}"
-            )
+        check_labels(self.labels, 2)
+        check_settings(self.settings)
+        if not isinstance(self.stop_reason, str):
+            raise ValueError(f"stop_reason: expected a string, got {self.stop_reason!r}")
+        with np.errstate(over="ignore"):
+            sums = np.bincount(self.feature + 1, np.abs(self.step[:, 1]))
+        if not (sums <= MOST_SUM).all():
+            raise ValueError("step: expected numbers whose absolute values have a finite sum")
+        check_sum("step", self.step[:, 0])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
@@ -208,7 +224,7 @@ class ProbitModel(Predictor):
         cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> ProbitModel:
         """Return the model of a file; ValueError or TypeError where it is none."""
-        intercept, names = header.get("intercept"), header["feature_names"]
+        intercept, names = header.get("intercept"), header.get("feature_names")
         if not isinstance(intercept, float):
             raise ValueError(f"intercept: expected a number, got {intercept!r}")
         return cls(
@@ -240,7 +256,7 @@ def within_range(
 
 def equation(intercept: float, slopes: FloatArray, names: tuple[str, ...] | None) -> str:
     """Return a linear function in words; columns are ``x[j]`` without names."""
-    columns = names or tuple(f"x[{j}]" for j in range(len(slopes)))
+    columns = ColumnNames(names, len(slopes))
     terms = [f"{intercept:.6g}"]
     for j in np.flatnonzero(slopes).tolist():
         sign = "-" if slopes[j] < 0 else "+"

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.graph import FloatArray, IntArray, freeze
+from pboost.inputs import ColumnNames
+from pboost.model_checks import check_finite_arrays, check_not_negative, check_shape
 from pboost.predictor import Predictor
 from pboost.probit_growth import NO_ROW, ONE_CLASS
 from pboost.probit_model import equation
@@ -83,7 +85,12 @@ class ProbitTree(Predictor):
             object.__setattr__(self, name, freeze(getattr(self, name), dtype))
         for name in ("labels", "settings", "n_features", "feature_names"):
             object.__setattr__(self, name, getattr(self.partition, name))
-        check_equations(self, self.partition.n_leaves)
+        if self.labels is None:
+            raise ValueError("labels: expected those of a classification, got None")
+        n_classes = len(self.labels)
+        check_equations(self, self.partition.n_leaves, 1 if n_classes == 2 else n_classes)
+        if not self.partition.weight[0] > 0:
+            raise ValueError("weight: expected that of the root to be above 0")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
@@ -186,7 +193,7 @@ class ProbitTree(Predictor):
 
     def leaf_text(self, leaf: int) -> list[str]:
         """Return the equations of a leaf, one line each."""
-        names = self.feature_names or tuple(f"x[{j}]" for j in range(self.n_features))
+        names = ColumnNames(self.feature_names, self.n_features)
         lines = []
         for k, (taken, row) in enumerate(
             zip(self.taken[leaf].tolist(), self.coefficient[leaf], strict=True)
@@ -221,22 +228,18 @@ def slope_order(slopes: FloatArray, spread: FloatArray) -> list[int]:
     return order
 
 
-def check_equations(model: Any, n_leaves: int) -> None:
-    """Check the arrays of `LEAF_COLUMNS` of a model; ValueError names the one that is wrong."""
-    if model.labels is None:
-        raise ValueError("labels: expected those of a classification, got None")
-    k, d = 1 if len(model.labels) == 2 else len(model.labels), model.n_features
+def check_equations(model: Any, n_leaves: int, k: int) -> None:
+    """Check the arrays of `LEAF_COLUMNS` of a model, of `k` functions in each leaf.
+
+    ValueError names the one that is wrong.
+    """
+    d = model.n_features
     shapes = {
         "coefficient": (n_leaves, k, 1 + d), "taken": (n_leaves, k), "risk": (n_leaves, k),
         "spread": (d,),
     }  # fmt: skip
-    for name, shape in shapes.items():
-        array = getattr(model, name)
-        if array.shape != shape:
-            raise ValueError(f"{name}: expected shape {shape}, got {array.shape}")
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name}: expected finite numbers")
+    check_shape(model, shapes)
+    check_finite_arrays(model, *shapes)
     if not (model.taken >= NO_ROW).all():
         raise ValueError("taken: expected numbers of steps, or -1 or -2")
-    if not ((model.risk >= 0).all() and (model.spread >= 0).all()):
-        raise ValueError("risk, spread: expected numbers >= 0")
+    check_not_negative(model, "risk", "spread")

@@ -135,7 +135,7 @@ class Projections(Inputs):
         """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
         return self.start, self.index
 
-    def names(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return each projection as a sum, such as ``0.6*x[0] - 0.8*x[1]``."""
         terms = [_term(c, columns[j]) for j, c in zip(self.index, self.coefficient, strict=True)]
         ends = self.start.tolist()

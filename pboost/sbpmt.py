@@ -26,8 +26,9 @@ from pboost.probit_tree import (
     probit_problem,
 )
 from pboost.rng import as_generator
+from pboost.sbpmt_checks import VOTES
 from pboost.sbpmt_growth import Member, boost
-from pboost.sbpmt_model import VOTES, SubaggedProbitTrees
+from pboost.sbpmt_model import SubaggedProbitTrees
 from pboost.threads import resolve_threads
 from pboost.values import check_flag
 

@@ -12,20 +12,19 @@ from numpy.typing import NDArray
 
 from pboost._core import forest_walk
 from pboost._core.probit_tree import walk_values
-from pboost.bags import OutOfBag
-from pboost.committee import REST_OR_CLASS, OneVsRest, WeightedVote, chance
+from pboost.bags import OOB_MEMBERS, OutOfBag
+from pboost.committee import OneVsRest, WeightedVote, chance
 from pboost.forest_model import Forest
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.matching import match_names
 from pboost.parts import some_members
 from pboost.predictor import Predictor, lead_of_second, settled
-from pboost.probit_growth import NO_ROW
 from pboost.probit_tree_model import ProbitTree
 from pboost.probit_values import LEAST, Equations, chosen, each_block, probabilities, without
+from pboost.sbpmt_checks import check_subagged
 from pboost.tree_arrays import LEAF
 from pboost.values import check_position
 
-VOTES = ("majority", "average")
 #: Why a member has no more rounds.
 ALL_ROUNDS = "all rounds are done"
 PERFECT = "a tree without error outweighs all others"
@@ -128,38 +127,7 @@ class SubaggedProbitTrees(Predictor):
 
     def validate(self) -> None:
         """Check shapes and ranges; ValueError names the array. Trees check themselves."""
-        if self.trees.labels is None:
-            raise ValueError("labels: expected those of classes")
-        n_members, j = len(self.start) - 1, len(self.labels)
-        expected = REST_OR_CLASS if self.is_tree_per_class else self.labels
-        if not np.array_equal(self.trees.labels, expected):
-            raise ValueError(f"labels: expected those of the trees, got {self.labels.tolist()}")
-        n_rounds = len(self.trees) // self.trees_per_round
-        k = 1 if j == 2 or self.is_tree_per_class else j
-        leaves = int(np.count_nonzero(self.trees.feature == LEAF))
-        shapes = {
-            "coefficient": (leaves, k, 1 + self.n_features), "taken": (leaves, k),
-            "risk": (leaves, k), "spread": (self.n_features,), "alpha": (n_rounds,),
-            "start": (n_members + 1,), "class_rows": (n_members, j),
-        }  # fmt: skip
-        for name, shape in shapes.items():
-            if getattr(self, name).shape != shape:
-                raise ValueError(f"{name}: expected shape {shape}, got {getattr(self, name).shape}")
-        first = self.start
-        if len(first) < 2 or first[0] != 0 or first[-1] != n_rounds or (np.diff(first) < 1).any():
-            raise ValueError("start: expected increasing numbers, from 0 to the number of rounds")
-        if not (np.isfinite(self.alpha).all() and (self.alpha > 0).all()):
-            raise ValueError("alpha: expected finite numbers > 0")
-        for name in ("coefficient", "risk", "spread"):
-            if not np.isfinite(getattr(self, name)).all():
-                raise ValueError(f"{name}: expected finite numbers")
-        if not (self.taken >= NO_ROW).all():
-            raise ValueError("taken: expected numbers of steps, or -1 or -2")
-        rounds = np.isfinite(self.error).sum(axis=1)
-        if self.error.shape[:1] != (n_members,) or (rounds < np.diff(first)).any():
-            raise ValueError("error: expected one for each round")
-        if self.vote not in VOTES:
-            raise ValueError(f"vote: expected one of {VOTES}, got {self.vote!r}")
+        check_subagged(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
@@ -382,7 +350,10 @@ class SubaggedProbitTrees(Predictor):
 
     def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the fields of a file's header and its arrays."""
-        header, arrays = replace(self.trees, oob=self.oob, settings=self.settings).members()
+        header, arrays = replace(self.trees, settings=self.settings).members()
+        if self.oob is not None:
+            fields_, record = self.oob.parts()
+            header, arrays = header | fields_, arrays | record
         if self.is_tree_per_class:
             arrays["classes"] = self.labels
         header |= {"vote": self.vote, "stop_reason": "all members are there"}
@@ -393,9 +364,11 @@ class SubaggedProbitTrees(Predictor):
         cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> SubaggedProbitTrees:
         """Return the model of a file; ValueError or TypeError where it is none."""
-        trees = Forest.from_members(header, arrays)
+        of_trees = {name: array for name, array in arrays.items() if name not in OOB_MEMBERS}
+        trees = Forest.from_members(header, of_trees)
         columns: dict[str, Any] = {name: arrays[name] for name in OWN_COLUMNS}
         return cls(
-            replace(trees, oob=None), **columns, vote=header["vote"],
-            labels=arrays.get("classes", arrays["labels"]), settings=trees.settings, oob=trees.oob,
+            trees, **columns, vote=str(header.get("vote")),
+            labels=arrays.get("classes", arrays["labels"]), settings=trees.settings,
+            oob=OutOfBag.from_parts(header, arrays),
         )  # fmt: skip

@@ -138,7 +138,7 @@ class Separators(Inputs):
         """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
         return self.tables()[:2]
 
-    def names(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+    def names(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return each separator as its number and size."""
         n_columns = np.diff(self.columns_read()[0]).tolist()
         sizes = zip(self.stumps.tolist(), n_columns, strict=True)

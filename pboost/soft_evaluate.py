@@ -18,6 +18,7 @@ from pboost.oracle_evaluate import (
     propagate_functions,
     refuse_oracles,
     sample_functions,
+    scaled_votes,
 )
 from pboost.rng import Seed, as_generator
 from pboost.threads import Workers, resolve_threads
@@ -68,7 +69,7 @@ def reach(
     refuse_oracles(model, "reach")
     if asks_functions(model) and model.is_estimated:
         return propagate_functions(model, X)[1]
-    values, noise = input_values(model, X), match_sigma(model, X, sigma)
+    values, noise = _values_and_noise(model, X, sigma)
     label = _classes(model, y, len(values))
     out = np.empty((len(values), model.n_nodes))
     if out.size:
@@ -94,7 +95,7 @@ def expectation(
     `second` says which rows have the model's second label; None where answers do not depend on it
     and the loss is not wanted.
     """
-    values, noise = input_values(model, X), match_sigma(model, X, sigma)
+    values, noise = _values_and_noise(model, X, sigma)
     label = _classes(model, None, len(values)) if second is None else second.astype(np.uint8)
     score, loss = np.empty(len(values)), np.empty(len(values))
     if not model.n_nodes:
@@ -114,19 +115,31 @@ def sampled_score(model: DecisionGraph, X: Any, rng: Seed, draws: int, sigma: An
         _classes(model, None, 0)
         return sample_functions(model, X, generator, draws)
     key = int(generator.integers(2**64, dtype=np.uint64))
-    values, noise = input_values(model, X), match_sigma(model, X, sigma)
+    values, noise = _values_and_noise(model, X, sigma)
     _classes(model, None, len(values))
     score, answer = np.empty(len(values)), tables(model)
+    scale, vote, bias = scaled_votes(model, draws)
 
     def work(start: int, stop: int) -> None:
         soft_walk.sample(
-            values, model.feature, model.threshold, model.next, model.vote, answer, noise,
-            model.bias, key, draws, start, stop, score,
+            values, model.feature, model.threshold, model.next, vote, answer, noise, bias, key,
+            draws, start, stop, score,
         )  # fmt: skip
 
     with Workers(resolve_threads(None, values.size)) as workers:
         workers.run(work, len(values))
-    return score
+    return score * scale
+
+
+def _values_and_noise(model: DecisionGraph, X: Any, sigma: Any) -> tuple[FloatArray, FloatArray]:
+    """Return what nodes compare, and the standard deviations of its errors, none where exact."""
+    values, noise = input_values(model, X), match_sigma(model, X, sigma)
+    # Sums of columns need not be numbers; then a row's probabilities are not known.
+    if noise.size and not (np.isfinite(values).all() and np.isfinite(noise).all()):
+        raise ValueError(
+            "X, sigma: expected numbers of which the sums that nodes compare are finite"
+        )
+    return values, noise
 
 
 def tables(model: DecisionGraph) -> FloatArray:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pboost.forest_model import Forest
 from pboost.graph import FloatArray, freeze
 from pboost.losses import LOSSES, Loss
+from pboost.model_checks import check_labels, check_settings, check_sum, is_number
 from pboost.predictor import Predictor, one_of_two, settled
 from pboost.tree import TREE_COLUMNS
 
@@ -86,19 +87,27 @@ class StagewiseModel(Predictor):
         """Check the arrays beside the trees; ValueError names the one that is wrong."""
         if self.trees.labels is not None:
             raise ValueError("trees: expected regression trees")
-        if not np.isfinite(self.bias):
+        if not is_number(self.bias):
             raise ValueError(f"bias: expected a finite number, got {self.bias}")
+        check_sum("value, bias", self.trees.largest_values(), self.bias)
+        check_settings(self.settings)
+        if not isinstance(self.stop_reason, str):
+            raise ValueError(f"stop_reason: expected a string, got {self.stop_reason!r}")
         labels = self.labels
         if labels is None and not self.loss.is_regression:
             raise ValueError(f"labels: expected two for the {self.loss.name} loss, got None")
-        if labels is not None and (labels.shape != (2,) or not labels[0] < labels[1]):
-            raise ValueError(f"labels: expected two sorted values, got {labels.tolist()}")
+        if labels is not None:
+            check_labels(labels, 2)
         if self.training_loss.shape != (len(self) + 1,):
             found = self.training_loss.shape
             raise ValueError(f"training_loss: expected shape ({len(self) + 1},), got {found}")
         tried = self.validation_loss
         if tried is not None and (tried.ndim != 1 or len(tried) <= len(self)):
             raise ValueError("validation_loss: expected a number for each tree and one more")
+        for name in ("training_loss", "validation_loss"):
+            losses = getattr(self, name)
+            if losses is not None and np.isnan(losses).any():
+                raise ValueError(f"{name}: expected numbers, got NaN")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)

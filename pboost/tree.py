@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from pboost._core import forest_walk
 from pboost.features import check_finite
 from pboost.graph import FloatArray, IntArray, freeze
+from pboost.inputs import ColumnNames
 from pboost.matching import match_names
+from pboost.model_checks import is_integer
 from pboost.predictor import Predictor, check_two_labels, lead_of_second
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 from pboost.tree_arrays import LEAF, check_shapes, check_trees, node_depths, step_bytes
@@ -61,7 +63,11 @@ class PruningTable:
             object.__setattr__(self, name, freeze(getattr(self, name), native))
             if getattr(self, name).shape != (len(self.lam),):
                 raise ValueError(f"pruning.{name}: expected shape ({len(self.lam)},)")
-        if not 0 <= self.chosen < len(self.lam):
+            if not (getattr(self, name) >= 0).all():
+                raise ValueError(f"pruning.{name}: expected numbers >= 0")
+        if not (self.n_leaves >= 1).all():
+            raise ValueError("pruning.n_leaves: expected positive numbers")
+        if not (is_integer(self.chosen) and 0 <= self.chosen < len(self.lam)):
             raise ValueError(f"pruning.chosen: expected a place in the table, got {self.chosen}")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -252,7 +258,7 @@ class Tree(Predictor):
 
     def node_tests(self) -> tuple[IntArray, list[str]]:
         """Return the depth of each node, and in words the comparison that leads to it."""
-        names = self.feature_names or tuple(f"x[{j}]" for j in range(self.n_features))
+        names = ColumnNames(self.feature_names, self.n_features)
         text = [""] * self.n_nodes
         for node in np.flatnonzero(self.feature != LEAF).tolist():
             below, above = self.children[node]

@@ -9,6 +9,14 @@ from numpy.typing import NDArray
 
 from pboost._core import forest_walk
 from pboost.graph import FloatArray, IntArray
+from pboost.model_checks import (
+    check_columns,
+    check_finite_arrays,
+    check_labels,
+    check_not_negative,
+    check_settings,
+    check_shape,
+)
 
 #: ``feature`` and ``children`` of a leaf.
 LEAF = -1
@@ -59,12 +67,8 @@ def check_trees(trees: Any, root: IntArray) -> None:
         raise ValueError(f"n_features: expected 1 to {most}, got {trees.n_features}")
     if not (trees.feature.min() >= LEAF and trees.feature.max() < trees.n_features):
         raise ValueError(f"feature: expected values in [-1, {trees.n_features})")
-    for name in ("threshold", "value", "impurity", "weight"):
-        if not np.isfinite(getattr(trees, name)).all():
-            raise ValueError(f"{name}: expected finite numbers")
-    for name in ("impurity", "weight", "n_rows"):
-        if not (getattr(trees, name) >= 0).all():
-            raise ValueError(f"{name}: expected numbers >= 0")
+    check_finite_arrays(trees, "threshold", "value", "impurity", "weight")
+    check_not_negative(trees, "impurity", "weight", "n_rows")
     if trees.labels is not None and not (
         (trees.value >= 0).all() and (np.abs(trees.value.sum(axis=1) - 1) < 1e-9).all()
     ):
@@ -86,18 +90,11 @@ def check_trees(trees: Any, root: IntArray) -> None:
 
 def check_shapes(trees: Any, names: Any) -> None:
     """Check the shapes of the arrays with one entry per node, the labels and the names."""
-    n = len(trees.feature)
-    labels = trees.labels
-    j: tuple[int, ...] = () if labels is None else (len(labels),)
-    if labels is not None and not (
-        labels.ndim == 1 and len(labels) > 1 and (labels[:-1] < labels[1:]).all()
-    ):
-        raise ValueError(f"labels: expected sorted values, got {labels.tolist()}")
-    for name in names:
-        shape = {"children": (n, 2), "value": (n, *j)}.get(name, (n,))
-        if getattr(trees, name).shape != shape:
-            raise ValueError(f"{name}: expected shape {shape}, got {getattr(trees, name).shape}")
-    if trees.feature_names is not None and len(trees.feature_names) != trees.n_features:
-        raise ValueError(
-            f"feature_names: expected {trees.n_features} names, got {len(trees.feature_names)}"
-        )
+    n, j = len(trees.feature), tuple[int, ...]()
+    if trees.labels is not None:
+        check_labels(trees.labels)
+        j = (len(trees.labels),)
+    special = {"children": (n, 2), "value": (n, *j)}
+    check_shape(trees, {name: special.get(name, (n,)) for name in names})
+    check_columns(trees.n_features, trees.feature_names)
+    check_settings(trees.settings)

@@ -116,6 +116,8 @@ def expected(
                 ask(&answers, i, node, feature[node], X[i, feature[node]] - threshold[node],
                     label[i], q)
                 for exit_ in range(2):
+                    if q[exit_] == 0.0:
+                        continue  # a loss can be infinite, and no part of it is none
                     w = weight[node] * q[exit_] * exp(-vote[node, exit_] * sign)
                     score[i] += p * q[exit_] * vote[node, exit_]
                     to = next_[node, exit_]

@@ -61,8 +61,8 @@ cdef inline double compared(
     return read(X, row, graph.feature[node])
 
 
-cdef double walk_row(const Graph* graph, const Rows* X, Py_ssize_t i) noexcept nogil:
-    """Score of a single row, read in place; NaN if one of its values is not finite."""
+cdef bint walk_row(const Graph* graph, const Rows* X, Py_ssize_t i, double* out) noexcept nogil:
+    """Score of a single row, read in place. Returns 1 if one of its values is not finite."""
     cdef const char* row = X.data + i * X.row_stride
     cdef double score = graph.bias, value, bad = 0.0
     cdef Py_ssize_t j, node = 0 if graph.n_nodes else -1, taken
@@ -70,12 +70,13 @@ cdef double walk_row(const Graph* graph, const Rows* X, Py_ssize_t i) noexcept n
         value = read(X, row, j)
         bad += value - value
     if bad != 0.0:
-        return bad
+        return True
     while node >= 0:
         taken = compared(graph, X, row, node) > graph.threshold[node]
         score += graph.vote[2 * node + taken]
         node = graph.next[2 * node + taken]
-    return score
+    out[0] = score
+    return False
 
 
 cdef void walk_chain(
@@ -126,8 +127,7 @@ cdef int walk_rows(
     transposed.row_stride, transposed.column_stride = sizeof(double), TILE * sizeof(double)
     if stop - start < MANY_ROWS and count == NULL:
         for i in range(start, stop):
-            score[i] = walk_row(graph, X, i)
-            if score[i] - score[i] != 0.0:
+            if walk_row(graph, X, i, score + i):
                 return 1
         return 0
     while i < stop:

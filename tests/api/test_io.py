@@ -103,8 +103,8 @@ def test_numpy_scalars_and_tuples_in_settings(path):
 
 @pytest.mark.parametrize("value", [object(), np.nan, np.inf, {1: 2}, 1j, np.arange(3), b"x"])
 def test_settings_that_cannot_be_stored_are_named(path, value):
-    with pytest.raises(TypeError, match=r"settings\['weak'\]\[0\]"):
-        save(tree(settings={"weak": [value]}), path)
+    with pytest.raises(TypeError, match=r"settings\['shape'\]\[0\]"):
+        save(tree(settings={"shape": [value]}), path)
     assert not os.listdir(path.parent)
 
 

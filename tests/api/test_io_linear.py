@@ -70,7 +70,7 @@ def test_no_flipped_byte_changes_the_model(model, path, members):
         ("center", [0, 0], "center: expected shape"),
         ("scale", [1, 0, 1], "scale: expected numbers above 0"),
         ("labels", ["yes", "no"], "labels: expected two sorted"),
-        ("labels", ["a", "b", "c"], "labels: expected two sorted"),
+        ("labels", ["a", "b", "c"], "labels: expected shape"),
         ("certificate", [], r"record\.cost: expected shape \(0,\)"),
         ("certificate", [1, 1, 1], r"record\.cost: expected shape"),
         ("cost", [0, 1, 2, -1, 2], "cost: expected finite"),
