@@ -7,13 +7,25 @@ with other settings, need not sort again.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import sort
+from pboost.column_checks import (
+    check_bins,
+    check_orders,
+    check_shapes,
+    check_source,
+    checked_names,
+    kept,
+    sealed,
+)
+from pboost.model_checks import check_dimensions
 from pboost.projections import Projections
 from pboost.threads import Workers, resolve_threads
 
@@ -23,12 +35,37 @@ MAX_BINS = 256
 SCRATCH_BYTES = 16_000_000
 ROW_MASK = np.int32(0x7FFFFFFF)
 NO_WEIGHT = np.empty(0, dtype=np.int64)
+#: The arrays of columns that can never be changed, and their dtypes.
+SORTED_ARRAYS: dict[str, type[np.generic]] = {
+    "rows": np.int32,
+    "packed_order": np.int32,
+    "bin_start": np.int32,
+    "n_bins": np.int32,
+    "codes": np.uint8,
+}
+BINNED_ARRAYS: dict[str, type[np.generic]] = {
+    "codes": np.uint8,
+    "n_bins": np.int32,
+    "lower": np.float64,
+    "upper": np.float64,
+}
+C = TypeVar("C", bound="SortedColumns | BinnedColumns")
 
 
 def midpoint(below: Any, above: Any) -> Any:
     """Return thresholds t with below <= t < above, midway where that is representable."""
     middle = below / 2 + above / 2
     return np.where((below <= middle) & (middle < above), middle, below)
+
+
+def made(kind: type[C], *values: Any) -> C:
+    """Return columns that were made here: their arrays are sealed, and need no check."""
+    columns = object.__new__(kind)
+    arrays = BINNED_ARRAYS if kind is BinnedColumns else SORTED_ARRAYS
+    for part, value in zip(fields(kind), values, strict=True):
+        value = sealed(value) if part.name in arrays else value
+        object.__setattr__(columns, part.name, value)
+    return columns
 
 
 def inside_bin(feature: int) -> ValueError:
@@ -43,10 +80,16 @@ def inside_bin(feature: int) -> ValueError:
 class SortedColumns:
     """Columns sorted once: orders, ties and rank bins. Made by `sort_columns`.
 
+    The arrays, but for `source`, cannot be written. Columns that are made in another way, or come
+    from a pickle, are checked, which takes less time than sorting, and arrays that could still be
+    changed are copied; files mapped to be read (``numpy.memmap`` with ``mode="r"``) are not.
+
     Attributes
     ----------
     source : ndarray, shape (n_source, d)
-        The values; sorted values are read from it through `rows` and `order`.
+        The values; sorted values are read from it through `rows` and `order`. Where it is the
+        caller's own (``sort_columns(X, copy=False)``) it must not change: orders and bins would
+        stay, and thresholds would be those of the new values.
     rows : ndarray of int32, shape (n,)
         Row of `source` that each row stands for.
     packed_order : ndarray of int32, shape (d, n)
@@ -69,6 +112,36 @@ class SortedColumns:
     n_bins: NDArray[np.int32]
     codes: NDArray[np.uint8]
     names: tuple[str, ...] | None
+
+    def __post_init__(self) -> None:
+        self._keep()
+        if self.source.shape[1] != self.n_features:
+            raise ValueError(
+                f"source: expected {self.n_features} columns, got {self.source.shape[1]}"
+            )
+        is_float32 = self.source.dtype == np.float32
+        gather = sort.gather_columns_float32 if is_float32 else sort.gather_columns
+        self._check_orders(partial(gather, self.source, self.rows))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+    def _keep(self) -> None:
+        """Make sure that arrays made elsewhere fit together and cannot change."""
+        for name, dtype in SORTED_ARRAYS.items():
+            object.__setattr__(self, name, kept(name, getattr(self, name), dtype))
+        check_dimensions(self, {"packed_order": 2, "codes": 2})
+        d, n = self.codes.shape
+        check_shapes(
+            self,
+            {"rows": (n,), "packed_order": (d, n), "bin_start": (d, MAX_BINS + 1), "n_bins": (d,)},
+        )
+        names = check_source(self.source, self.rows, self.names)
+        object.__setattr__(self, "names", names)
+
+    def _check_orders(self, gather: Callable[[int, Array], None]) -> None:
+        with Workers(resolve_threads(None, self.codes.size)) as workers:
+            workers.run(partial(check_orders, self, gather), self.n_features)
 
     @property
     def n_rows(self) -> int:
@@ -136,6 +209,8 @@ class SortedColumns:
         """Return the packed orders (d, n) of the listed rows, numbered in the order listed."""
         renumber = np.full(self.n_rows, -1, dtype=np.int32)
         renumber[rows] = np.arange(len(rows), dtype=np.int32)
+        if np.count_nonzero(renumber >= 0) != len(rows):
+            raise ValueError("rows: expected each row once at most")
         order = np.empty((self.n_features, len(rows)), dtype=np.int32)
 
         def work(first: int, last: int) -> None:
@@ -151,6 +226,13 @@ class ProjectedColumns(SortedColumns):
 
     projections: Projections
 
+    def __post_init__(self) -> None:
+        self._keep()
+        self.projections.validate(self.source.shape[1])
+        if self.projections.n_inputs != self.n_features:
+            raise ValueError(f"projections: expected {self.n_features}, one for each column")
+        self._check_orders(partial(self.projections.gather, self.source, self.rows))
+
     def values(self, feature: Any, row: Any) -> NDArray[np.float64]:
         """Return the values of rows in projections, elementwise."""
         which, rows = np.broadcast_arrays(np.asarray(feature, np.int32), self.rows[row])
@@ -161,6 +243,9 @@ class ProjectedColumns(SortedColumns):
 @dataclass(frozen=True, slots=True, eq=False)
 class BinnedColumns:
     """Columns as bin codes only, a fifth of the memory of sorted ones. Made by `bin_columns`.
+
+    The arrays cannot be written; those of columns made in another way are checked, and copied, as
+    with `SortedColumns`.
 
     Attributes
     ----------
@@ -179,6 +264,18 @@ class BinnedColumns:
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     names: tuple[str, ...] | None
+
+    def __post_init__(self) -> None:
+        for name, dtype in BINNED_ARRAYS.items():
+            object.__setattr__(self, name, kept(name, getattr(self, name), dtype))
+        check_dimensions(self, {"codes": 2})
+        d = self.n_features
+        check_shapes(self, {"n_bins": (d,), "lower": (d, MAX_BINS), "upper": (d, MAX_BINS)})
+        check_bins(self.codes, self.n_bins, self.lower, self.upper, MAX_BINS)
+        object.__setattr__(self, "names", checked_names(self.names, d))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self))
 
     @property
     def n_rows(self) -> int:
@@ -212,7 +309,7 @@ class BinnedColumns:
         codes = np.empty((self.n_features, len(rows)), dtype=np.uint8)
         for feature in range(self.n_features):
             np.take(self.codes[feature], rows, out=codes[feature])
-        return BinnedColumns(codes, self.n_bins, self.lower, self.upper, self.names)
+        return made(BinnedColumns, codes, self.n_bins, self.lower, self.upper, self.names)
 
 
 def with_bins(
@@ -236,4 +333,4 @@ def with_bins(
         )
 
     workers.run(work, d)
-    return SortedColumns(source, rows, order, bin_start, n_bins, codes, names)
+    return made(SortedColumns, source, rows, order, bin_start, n_bins, codes, names)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pboost import projections, separators
 from pboost.checks import as_weights, scaled_weights
-from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns
+from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns, made
 from pboost.errors import AbsentClassError
 from pboost.features import Features, as_features, check_finite
 from pboost.graph import IntArray
@@ -223,9 +223,8 @@ def _prepare_rows(X: Any, y: Any, sample_weight: Any) -> TrainingData:
     rows, n_negative = _rows_by_class(is_positive, weights)
     weight, scale, fixed = _row_weights(weights, rows)
     none = np.empty((0, MAX_BINS))
-    columns = BinnedColumns(
-        np.empty((0, len(rows)), dtype=np.uint8), np.empty(0, dtype=np.int32), none, none, None
-    )
+    codes, n_bins = np.empty((0, len(rows)), dtype=np.uint8), np.empty(0, dtype=np.int32)
+    columns = made(BinnedColumns, codes, n_bins, none, none, None)
     return TrainingData(
         columns, False, n_negative, weight, fixed, scale, labels, rows, given.n_features,
         given.names, given.n_rows, None, rows, given=given,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pboost._core import reweight, sort
 from pboost.checks import as_weights, check_integer
+from pboost.column_checks import sealed
 from pboost.columns import (
     MAX_BINS,
     NO_WEIGHT,
@@ -21,6 +22,7 @@ from pboost.columns import (
     BinnedColumns,
     ProjectedColumns,
     SortedColumns,
+    made,
     with_bins,
 )
 from pboost.features import Features, as_features, check_finite, check_has_rows
@@ -40,7 +42,8 @@ def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> 
     X : array_like of shape (n, d), or data frame
         Finite numbers.
     copy : bool
-        False keeps a reference to `X`, which must then not be changed while the columns are used.
+        False keeps a reference to `X`, which must then not be changed while the columns are used:
+        orders would stay as they are, and thresholds come from the new values.
     n_threads : int or None
         Threads; None: as many as the work is worth.
 
@@ -65,8 +68,10 @@ def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> 
     features = as_features(X)
     check_has_rows(len(features.values))
     check_finite(features)
-    if check_flag("copy", copy) and np.shares_memory(features.values, X):
-        features = Features(features.values.copy(), features.names)
+    if check_flag("copy", copy):
+        is_shared = np.shares_memory(features.values, X)
+        values = features.values.copy() if is_shared else features.values
+        features = Features(sealed(values), features.names)
     rows = np.arange(len(features.values), dtype=np.int32)
     return sorted_columns(features, rows, MAX_BINS, n_threads)
 
@@ -144,9 +149,9 @@ def sorted_columns(
         found = with_bins(features.values, rows, order, max_bins, features.names, workers)
     if projections is None:
         return found
-    return ProjectedColumns(
-        found.source, found.rows, found.packed_order, found.bin_start, found.n_bins, found.codes,
-        found.names, projections,
+    return made(
+        ProjectedColumns, found.source, found.rows, found.packed_order, found.bin_start,
+        found.n_bins, found.codes, found.names, projections,
     )  # fmt: skip
 
 
@@ -186,7 +191,7 @@ def binned_columns(
 
     with Workers(resolve_threads(n_threads, codes.size)) as workers:
         _sort_blocks(gather, d, rows, None, keep, workers)
-    return BinnedColumns(codes, n_bins, lower, upper, features.names)
+    return made(BinnedColumns, codes, n_bins, lower, upper, features.names)
 
 
 def _sorted(gather: Gather, d: int, rows: NDArray[np.int32], workers: Workers) -> NDArray[np.int32]:

@@ -8,8 +8,8 @@ Arrays: `columns` (k, n) one sorted key column per row; `order` (k, n) int32 row
 set where the value equals the one before; `bin_start` (k, 257) first position of each bin in the
 sorted order, closed by n.
 """
-from libc.math cimport ceil
-from libc.string cimport memcpy, memset
+from libc.math cimport INFINITY, ceil
+from libc.string cimport memchr, memcpy, memset
 
 from pboost._core.types cimport (
     MAX_BINS, ROW_MASK, int32_t, int64_t, is_tied, row_of, uint8_t, uint32_t, uint64_t,
@@ -299,3 +299,65 @@ def select_rows(
                     selected[j, out] = row | tie
                     out += 1
                     tie = TIED
+
+
+cdef int check_one(
+    const int32_t* order, const double* values, const int32_t* starts, Py_ssize_t n,
+    Py_ssize_t bins, const uint8_t* codes, uint8_t* seen
+) noexcept nogil:
+    """What is wrong of one sorted column, see `check_sorted`."""
+    cdef Py_ssize_t i, b
+    cdef int32_t row
+    cdef int out_of_order = 0, in_other_bin = 0
+    cdef double value, before = -INFINITY
+    if not 1 <= bins <= MAX_BINS or starts[0] != 0 or starts[bins] != n:
+        return 3
+    for b in range(bins):
+        if not 0 <= starts[b] < starts[b + 1] <= n:
+            return 3
+    memset(seen, 0, <size_t>n)
+    for i in range(n):
+        row = row_of(order[i])
+        if row >= n:
+            return 1
+        seen[row] = 1
+    if memchr(seen, 0, <size_t>n) != NULL:
+        return 1
+    for b in range(bins):
+        if b and is_tied(order[starts[b]]):
+            return 3  # equal values are shared out between two bins
+        for i in range(starts[b], starts[b + 1]):
+            row = row_of(order[i])
+            value = values[row]
+            # No branches, of which half the guesses could be wrong.
+            out_of_order |= <int>(value < before) | (<int>(order[i] < 0) ^ <int>(value == before))
+            in_other_bin |= codes[row] ^ <int>b
+            before = value
+    return 2 if out_of_order else 4 if in_other_bin else 0
+
+
+def check_sorted(
+    const int32_t[:, ::1] order, const double[:, ::1] columns, const int32_t[:, ::1] bin_start,
+    const int32_t[::1] n_bins, const uint8_t[:, ::1] codes, uint8_t[::1] seen,
+):
+    """What is wrong of sorted columns that were made elsewhere; `columns` (k, n) are the values.
+
+    WORK seen (n,). 0: nothing; 1: `order` is no permutation of the rows; 2: it is not that of the
+    values, or the ties are not theirs; 3: `bin_start` does not share out the rows among `n_bins`
+    bins; 4: `codes` are not those of the bins.
+    """
+    cdef Py_ssize_t k = order.shape[0], n = order.shape[1], j
+    cdef int wrong = 0
+    if (bin_start.shape[0] != k or bin_start.shape[1] != MAX_BINS + 1 or n_bins.shape[0] != k
+            or columns.shape[0] != k or columns.shape[1] != n or codes.shape[0] != k
+            or codes.shape[1] != n or n == 0 or seen.shape[0] != n):
+        raise ValueError("check_sorted: arrays of different sizes")
+    with nogil:
+        for j in range(k):
+            wrong = check_one(
+                &order[j, 0], &columns[j, 0], &bin_start[j, 0], n, n_bins[j], &codes[j, 0],
+                &seen[0]
+            )
+            if wrong:
+                break
+    return wrong
