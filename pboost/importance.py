@@ -37,7 +37,8 @@ def feature_importances(tree: Tree | Forest, kind: str = "impurity") -> FloatArr
     Returns
     -------
     ndarray of float64, shape (n_features,)
-        Adding up to 1; all 0 where nothing is gained.
+        Adding up to 1; all 0 where nothing is gained. A number for each column of the training
+        data, also where the tree reads few of very many.
 
     Notes
     -----

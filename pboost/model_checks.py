@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,7 +24,7 @@ def is_integer(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Return whether this is a finite real number and no boolean."""
     is_real = isinstance(value, float | np.floating) or is_integer(value)
-    return is_real and abs(value) <= np.finfo(np.float64).max
+    return is_real and bool(abs(value) <= sys.float_info.max)
 
 
 def check_columns(n_features: Any, names: Any) -> None:
@@ -44,10 +45,11 @@ def check_labels(labels: NDArray[Any], count: int | None = None) -> None:
         raise ValueError(f"labels: expected shape ({count},), got {labels.shape}")
     if labels.dtype.kind == "b" and labels.view(np.uint8).max(initial=0) > 1:
         raise ValueError("labels: expected booleans, got other bytes")
-    try:
-        values = labels.tolist()  # fails where a string is none
-    except ValueError as error:
-        raise ValueError(f"labels: expected strings: {error}") from None
+    if labels.dtype.kind == "U":
+        code_points = labels.astype(labels.dtype.newbyteorder("=")).view(np.uint32)
+        if code_points.max(initial=0) > sys.maxunicode:
+            raise ValueError("labels: expected strings, got numbers that are no characters")
+    values = labels.tolist()
     if labels.ndim != 1 or len(labels) < 2 or not (labels[:-1] < labels[1:]).all():
         expected = "sorted values, two or more" if count is None else "two sorted values"
         raise ValueError(f"labels: expected {expected}, got {values}")

@@ -1,0 +1,404 @@
+"""Files that hold no model.
+
+A loaded model could raise an IndexError or a KeyError where it was used, or `load` itself could; a
+pipe or ``/dev/zero`` was read for ever. Whatever is wrong is said by `load`, as a `ModelFileError`
+that names it; of models made by hand as a `ValueError`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import struct
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from model_files import POSIX, forge, forge_column, header_of, members_of, npy, tree, zip_up
+
+import pboost as pb
+from pboost._archive import join_files
+from pboost.errors import ModelFileError
+from pboost.graph import DecisionGraph
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(80, 3))
+VALUE = X[:, 0] + 0.3 * X[:, 1] * X[:, 2]
+TWO = VALUE > 0
+THREE = np.digitize(VALUE, [-0.5, 0.5])
+STUMP = pb.fit_boosted_tree(X, TWO, nodes=1)
+
+MODELS = {
+    "graph": pb.fit_boosted_tree(X, TWO, nodes=3),
+    "linear": pb.fit_adaboost_real(X, TWO, rounds=4, weak=pb.weak.feature()),
+    "tree": pb.fit_pruned_cart(X, TWO, folds=3, rng=0),
+    "forest": pb.fit_forest(X, THREE, members=4, rng=0),
+    "numbers": pb.fit_forest(X, X[:, 1], members=3, task="regression", rng=0),
+    "stagewise": pb.fit_stagewise(X, TWO, steps=3, loss="logistic"),
+    "probit": pb.fit_probitboost(X, TWO, steps=4),
+    "probit-tree": pb.fit_probit_tree(X, TWO, depth=1, steps=3),
+    "sbpmt": pb.fit_sbpmt(X, TWO, members=3, rounds=2, depth=1, steps=2, rng=0),
+    "rest": pb.fit_one_vs_rest(pb.fit_boosted_tree, X, THREE, nodes=1),
+    "samme": pb.fit_samme(X, THREE, base=partial(pb.fit_cart, max_depth=1), rounds=2),
+    "bagging": pb.fit_bagging(pb.fit_boosted_tree, X, TWO, members=3, nodes=2, rng=0),
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.npz"
+
+
+def written(path, kind):
+    pb.save(MODELS[kind], path)
+    return members_of(path)
+
+
+def array_of(members, name):
+    return np.load(io.BytesIO(members[f"{name}.npy"])).copy()
+
+
+def refused(path, members, message):
+    zip_up(path, members)
+    with pytest.raises(ModelFileError, match=message) as raised:
+        pb.load(path)
+    assert str(raised.value).startswith(str(path))
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_they_load_as_they_are(path, kind):
+    members = written(path, kind)
+    zip_up(path, members)
+    assert np.array_equal(pb.predict(pb.load(path), X), pb.predict(MODELS[kind], X))
+
+
+# What the header says.
+
+HEADERS = {
+    "graph": [
+        ({"n_features": 0}, "n_features: expected an integer from 1"),
+        ({"n_features": 2**31}, "n_features: expected an integer from 1"),
+        ({"feature_names": ["a", "b"]}, "feature_names: expected 3 names"),
+        ({"bias": 1}, "bad value of 'bias'"),
+        ({"settings": {"observation": 1.5}}, r"settings\['observation'\]: expected a table"),
+        ({"settings": {"weak": "stump"}}, r"settings\['weak'\]: expected a table"),
+        ({"settings": {"builder": 1}}, r"settings\['builder'\]: expected a string"),
+        ({"settings": {"growth": []}}, r"settings\['growth'\]: expected a string"),
+        ({"settings": {"votes": None}}, r"settings\['votes'\]: expected a string"),
+        ({"settings": {"smoothing": "0"}}, r"settings\['smoothing'\]: expected a number"),
+        ({"settings": {"learning_rate": 10**400}}, r"settings\['learning_rate'\]: expected a num"),
+        ({"settings": {"max_depth": True}}, r"settings\['max_depth'\]: expected a positive"),
+        ({"settings": {"max_depth": -3}}, r"settings\['max_depth'\]: expected a positive"),
+        ({"settings": {"continued": 3}}, r"settings\['continued'\]: expected a list"),
+        ({"settings": {"continued": [3]}}, r"settings\['continued'\]: expected a list"),
+    ],
+    "tree": [
+        ({"chosen": -1}, "pruning.chosen: expected a place"),
+        ({"chosen": 10**30}, "pruning.chosen: expected a place"),
+        ({"chosen": 1.0}, "pruning: the table is not complete"),
+        ({"settings": {"criterion": 3}}, r"settings\['criterion'\]: expected a string"),
+        ({"n_features": 2**25}, "n_features: expected 1 to"),
+    ],
+    "forest": [
+        ({"oob_error": -0.5}, "oob.error: expected a number >= 0"),
+        ({"oob_error": [1]}, "oob.error: expected a number >= 0"),
+        ({"oob_error": "0.5"}, "oob.error: expected a number >= 0"),
+        ({"oob_error": True}, "oob.error: expected a number >= 0"),
+    ],
+    "stagewise": [
+        ({"loss": "mine"}, "loss: expected one of"),
+        ({"loss": {}}, "loss: expected one of"),
+        ({"bias": 1}, "bias: expected a number"),
+        ({"bias": 1.797693e308}, "value, bias: .*finite sum"),
+    ],
+    "probit": [({"intercept": "0"}, "intercept: expected a number")],
+    "sbpmt": [
+        ({"vote": ["majority"]}, "vote: expected one of"),
+        ({"vote": None}, "vote: expected one of"),
+    ],
+    "bagging": [
+        ({"n_features": 0}, "n_features: expected an integer from 1"),
+        ({"n_features": -5}, "n_features: expected an integer from 1"),
+        ({"n_features": 7}, "models: expected models of the same columns, got 7 columns, and 3"),
+        ({"n_features": True}, "bad value of 'n_features'"),
+        ({"settings": {"builder": []}}, r"settings\['builder'\]: expected a string"),
+    ],
+    "rest": [({"settings": {"builder": 0}}, r"settings\['builder'\]: expected a string")],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "message"),
+    [(kind, *case) for kind, cases in HEADERS.items() for case in cases],
+)
+def test_fields_of_the_header(path, kind, fields, message):
+    refused(path, forge(written(path, kind), **fields), f"not a valid model: {message}|{message}")
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("depth", [40, 900])
+def test_headers_nested_deep(path, depth):
+    settings = {"builder": "fit_boosted_tree", "shape": nested(depth)}
+    members = written(path, "graph")
+    refused(path, forge(members, settings=settings), "header: is nested more than 32 deep")
+    with pytest.raises(TypeError, match=r"model\.settings\['shape'\].*: is nested more than 32"):
+        pb.save(replace(MODELS["graph"], settings=settings), path)
+
+
+def test_what_is_saved_can_be_loaded(path):
+    for depth in range(25, 40):
+        model = replace(MODELS["graph"], settings={"shape": nested(depth)})
+        try:
+            pb.save(model, path)
+        except TypeError:
+            assert depth > 28
+            continue
+        assert pb.load(path).settings == model.settings
+
+
+# What the arrays hold.
+
+
+def fill(name, value):
+    return lambda members: {name: np.full_like(array_of(members, name), value)}
+
+
+def put(name, place, value):
+    def change(members):
+        array = array_of(members, name)
+        array[place] = value
+        return {name: array}
+
+    return change
+
+
+def swap(first, second):
+    return lambda members: {
+        first: array_of(members, second),
+        second: array_of(members, first),
+    }
+
+
+def reshaped(name, *shape):
+    return lambda members: {name: array_of(members, name).reshape(shape)}
+
+
+def no_booleans(members):
+    return {"labels": np.array([0, 2], dtype=np.uint8).view(np.bool_)}
+
+
+WRAPPING = np.array([0, 2**31 - 1, -(2**31), -1], dtype=np.int32)
+ARRAYS = {
+    "graph": [
+        (put("vote", (0, 0), 1.7e308), None),
+        (fill("vote", 1.2e308), "vote: .*finite sum along every path"),
+        (no_booleans, "labels: expected booleans"),
+    ],
+    "linear": [
+        (fill("step", 1e308), "step, bias: .*finite sum"),
+        (reshaped("certificate", -1, 1), "certificate: expected 1 dimensions"),
+    ],
+    "tree": [
+        (fill("pruning_error", np.nan), r"pruning\.error: expected numbers >= 0"),
+        (fill("pruning_lam", -1.0), r"pruning\.lam: expected numbers >= 0"),
+        (fill("pruning_n_leaves", 0), r"pruning\.n_leaves: expected positive"),
+    ],
+    "forest": [
+        (
+            lambda m: {"root": np.append(WRAPPING, array_of(m, "root")[-1])},
+            "root: expected numbers",
+        ),
+        (reshaped("root", 1, -1), "root: expected numbers"),
+        (fill("oob_members", -1), r"oob\.members: expected numbers >= 0"),
+        (fill("oob_prediction", np.inf), r"oob\.prediction: expected finite"),
+        (lambda m: {"oob_prediction": array_of(m, "oob_prediction")[:, :2]}, "oob: expected pred"),
+    ],
+    "numbers": [
+        (lambda m: {"value": np.where(array_of(m, "feature") < 0, 1e308, 0.0)}, "value: .*finite"),
+    ],
+    "stagewise": [
+        (fill("training_loss", np.nan), "training_loss: expected numbers"),
+        (fill("value", 1e308), "value: .*finite sum"),
+    ],
+    "probit": [
+        (fill("risk", -1.0), "risk: expected numbers >= 0"),
+        (fill("length", 2.0), "length: expected numbers above 0"),
+        (fill("step", 1e308), "step: .*finite sum"),
+        (no_booleans, "labels: expected booleans"),
+    ],
+    "probit-tree": [
+        (swap("coefficient", "spread"), "coefficient: expected shape"),
+        (fill("risk", -0.5), "risk: expected numbers >= 0"),
+        (fill("spread", -1.0), "spread: expected numbers >= 0"),
+        (fill("weight", 0.0), "weight: expected that of the root"),
+    ],
+    "sbpmt": [
+        (swap("coefficient", "spread"), "coefficient: expected 3 dimensions"),
+        (swap("error", "alpha"), "error: expected 2 dimensions"),
+        (fill("risk", -0.5), "risk: expected numbers >= 0"),
+        (fill("spread", -1.0), "spread: expected numbers >= 0"),
+        (fill("class_rows", -1), "class_rows: expected numbers >= 0"),
+        (fill("error", -1.0), "error: expected numbers >= 0"),
+        (fill("error", np.inf), "error: expected"),
+        (fill("alpha", 1.7e308), "alpha: .*finite sum"),
+        (fill("weight", 0.0), "weight: expected those of the roots"),
+        (lambda m: {"start": np.append(WRAPPING, array_of(m, "start")[-1])}, "class_rows: expect"),
+        (reshaped("start", 2, -1), "start: expected 1 dimensions"),
+        (lambda m: {"oob_prediction": array_of(m, "oob_prediction")[:, 0]}, "oob: expected pred"),
+    ],
+    "samme": [
+        (fill("alpha", 1.7e308), "alpha, bias: .*finite sum"),
+        (fill("error", -1.0), "error: expected numbers >= 0"),
+        (reshaped("error", 1, -1), "error: expected 1 dimensions"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        pytest.param(kind, *case, id=f"{kind}-{i}")
+        for kind, cases in ARRAYS.items()
+        for i, case in enumerate(cases)
+    ],
+)
+def test_arrays(path, kind, change, message):
+    members = written(path, kind)
+    for name, array in change(members).items():
+        members = forge_column(members, name, array)
+    if message is None:
+        zip_up(path, members)
+        assert np.isfinite(pb.decision_function(pb.load(path), X)).all()
+    else:
+        refused(path, members, f"not a valid model: {message}")
+
+
+def test_labels_that_are_no_text(path):
+    pb.save(tree(("a", "b")), path)
+    members = members_of(path)
+    content = bytearray(members["labels.npy"])
+    content[-4:] = struct.pack("<I", 0x7FFFFFFF)
+    columns = header_of(members)["columns"]
+    columns["labels"]["sha256"] = hashlib.sha256(content).hexdigest()
+    refused(path, forge({**members, "labels.npy": bytes(content)}, columns=columns), "labels: exp")
+
+
+@pytest.mark.parametrize("shape", [(0, 2**63), (2**62, 0, 2**62), (0, -1), (2**70, 0)])
+def test_shapes_that_no_array_has(path, shape):
+    members = written(path, "graph")
+    header = np.lib.format.header_data_from_array_1_0(np.zeros((0, 2)))
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, {**header, "shape": shape})
+    content = buffer.getvalue()
+    columns = header_of(members)["columns"]
+    columns["vote"]["sha256"] = hashlib.sha256(content).hexdigest()
+    refused(path, forge({**members, "vote.npy": content}, columns=columns), r"vote\.npy'")
+
+
+# What the members are.
+
+
+def packed(*models):
+    files = []
+    for model in models:
+        pb.save(model, "member.npz")
+        with open("member.npz", "rb") as file:
+            files.append(file.read())
+    return join_files(files)
+
+
+OTHER_COLUMNS = pb.fit_boosted_tree(X[:, :2], TWO, nodes=1)
+NAMED, RENAMED = (replace(STUMP, feature_names=names) for names in (tuple("abc"), tuple("xyz")))
+MEMBERS = [
+    ("bagging", (STUMP, STUMP, OTHER_COLUMNS), "same columns, got 3 columns, and 2 columns"),
+    ("bagging", (STUMP, pb.fit_cart(X, THREE)), r"labels among \[False, True\], got labels \[0"),
+    ("bagging", (STUMP, pb.fit_cart(X, X[:, 0], task="regression")), "got labels None"),
+    ("bagging", (STUMP, pb.fit_cart(X, np.where(TWO, "a", "b"))), "got labels"),
+    ("rest", (STUMP, STUMP, OTHER_COLUMNS), "same columns, got 3 columns, and 2 columns"),
+    ("rest", (NAMED, STUMP, RENAMED), "columns named 'a', 'b', 'c', and 3 columns named 'x'"),
+    ("samme", (pb.fit_cart(X, THREE), OTHER_COLUMNS), "same columns"),
+    ("samme", (pb.fit_cart(X, THREE), pb.fit_cart(X, THREE + 1)), "got labels"),
+    ("samme", (pb.fit_cart(X, THREE), pb.fit_cart(X, X[:, 0], task="regression")), "labels None"),
+]
+
+
+@pytest.mark.parametrize(("kind", "models", "message"), MEMBERS)
+def test_members_that_disagree(path, kind, models, message, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    members = written(path, kind)
+    for name, array in packed(*models).items():
+        members = forge_column(members, name, array)
+    refused(path, members, f"not a valid model: models: .*{message}")
+
+
+def test_members_that_agree(path):
+    # Some of them have names, some know fewer classes, and one is an ensemble itself.
+    fewer = pb.fit_cart(X, np.where(THREE == 2, 1, THREE))
+    inner = replace(MODELS["samme"], models=(fewer, *MODELS["samme"].models[1:]))
+    model = replace(MODELS["samme"], models=(inner, *MODELS["samme"].models[1:]))
+    pb.save(model, path)
+    assert np.array_equal(pb.predict(pb.load(path), X), pb.predict(model, X))
+    assert pb.load(path).n_features == 3
+
+
+# What is no file.
+
+
+@POSIX
+def test_devices_and_pipes(tmp_path):
+    for device in ("/dev/zero", "/dev/null", "/dev/urandom"):
+        if os.path.exists(device):
+            with pytest.raises(ModelFileError, match=f"{device}: expected a file, got a device"):
+                pb.load(device)
+    os.mkfifo(tmp_path / "pipe")
+    os.symlink(tmp_path / "pipe", tmp_path / "link")
+    for name in ("pipe", "link"):
+        with pytest.raises(ModelFileError, match=f"{name}: expected a file, got a pipe"):
+            pb.load(tmp_path / name)
+    with pytest.raises(IsADirectoryError):
+        pb.load(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        pb.load(tmp_path / "none.npz")
+
+
+@POSIX
+def test_links_to_files_are_followed(tmp_path, path):
+    pb.save(STUMP, path)
+    os.symlink(path, tmp_path / "link")
+    assert isinstance(pb.load(tmp_path / "link"), DecisionGraph)
+
+
+# By hand.
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"settings": {"observation": 1.5}}, r"settings\['observation'\]"),
+        ({"n_features": 2.0}, "n_features: expected an integer"),
+        ({"feature_names": ["a", "b", "c"]}, "feature_names: expected a tuple"),
+        ({"feature_names": (1, 2, 3)}, "feature_names: expected a tuple"),
+        ({"bias": "0"}, "bias: expected a finite number"),
+        ({"record": replace(STUMP.record, stop_reason=None)}, "stop_reason: expected a string"),
+    ],
+)
+def test_models_made_by_hand(changes, message):
+    with pytest.raises(ValueError, match=message):
+        replace(STUMP, **changes)
+
+
+def test_content_of_an_array_that_numpy_writes(path):
+    members = written(path, "graph")
+    content = npy(np.zeros(2, dtype=[("a", "<f8"), ("b", "<i4")]))
+    columns = header_of(members)["columns"]
+    columns["threshold"]["sha256"] = hashlib.sha256(content).hexdigest()
+    members = forge({**members, "threshold.npy": content}, columns=columns)
+    refused(path, members, "column 'threshold': unexpected dtype")
