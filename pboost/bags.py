@@ -57,6 +57,7 @@ class OutOfBag:
         if np.isinf(self.prediction).any():
             raise ValueError("oob.prediction: expected finite numbers, or NaN")
         check_error("oob.error", self.error)
+        object.__setattr__(self, "error", float(self.error))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))

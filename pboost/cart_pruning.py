@@ -218,9 +218,12 @@ def _risks(
     if X is None and y is None:
         if sample_weight is not None:
             raise ValueError("sample_weight: given without X and y")
-        if criterion is None or tree.labels is None:
-            return np.ascontiguousarray(tree.weight * tree.impurity), 0
-        return tree.weight * impurities(tree.value, criterion), 0
+        own = criterion is None or tree.labels is None
+        with np.errstate(over="ignore"):
+            risk = tree.weight * (tree.impurity if own else impurities(tree.value, str(criterion)))
+        if not np.isfinite(risk).all():
+            raise ValueError("tree: expected weights times impurities that are finite")
+        return np.ascontiguousarray(risk), 0
     if X is None or y is None:
         raise ValueError("prune_path: X and y must be given together")
     at = tree.nodes_of(X)

@@ -21,7 +21,7 @@ from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData, prepare
 from pboost.explanation import input_names
 from pboost.features import is_frame
-from pboost.graph import OUT, DecisionGraph, freeze
+from pboost.graph import OUT, DecisionGraph, freeze, largest_score
 from pboost.grow import (
     GROWTHS,
     Callback,
@@ -53,6 +53,8 @@ from pboost.values import shown
 from pboost.weak_learners import ColumnLearner, Weak
 from pboost.weak_search import Weights
 
+#: Of twice this the exponential is still a number.
+MOST_VOTE = 350.0
 #: Why directions of a model are not found among those of other data.
 OTHER_UNITS = (
     "; directions of more than two columns are made in units of the standard deviations of the "
@@ -119,7 +121,8 @@ def continue_fit(
     ValueError, TypeError
         If the data are not such as the model was fitted to, or an option is not as described; if
         the nodes compare directions that `weak` does not make of X; if gaussian answers are to be
-        mixed with others, or each cell had its own error in training and no `observation` is given.
+        mixed with others, or each cell had its own error in training and no `observation` is given;
+        if votes of the model are larger than those of any builder.
     NotImplementedError
         If weak classifiers of the model, or the new ones, are functions (`pboost.weak.oracle`,
         `from_estimator`), or their answers are sampled: what was drawn in training is not kept; if
@@ -166,6 +169,7 @@ def continue_fit(
         stored.get("learning_rate", 1.0) if learning_rate is None else learning_rate,
     )
     way = _way(model, joins, rule)
+    _check_votes(model, way)
     growth = _check_growth(growth, way, stored)
     callback, generator = check_callback(callback), as_generator(rng)
     data = _prepare(model, X, y, sample_weight, as_searched(learner, observation), n_threads)
@@ -339,6 +343,16 @@ def _way(model: DecisionGraph, joins: bool, rule: VoteRule) -> str:
     inner = model.next[model.next != OUT]
     # Trees vote with the masses of either exit.
     return "tree" if len(inner) == len(np.unique(inner)) and rule.kind == "domain" else "graph"
+
+
+def _check_votes(model: DecisionGraph, way: str) -> None:
+    """Refuse votes, larger than any builder's, by which weights would be multiplied."""
+    most = max(float(np.abs(model.vote).max(initial=0.0)), abs(model.bias))
+    if most > MOST_VOTE or (way == "tree" and largest_score(model) > 2 * MOST_VOTE):
+        raise ValueError(
+            f"model: expected votes of at most {MOST_VOTE:g}, in a tree {2 * MOST_VOTE:g} along a "
+            "path: weights of rows are multiplied by their exponentials"
+        )
 
 
 def _check_growth(growth: Any, way: str, stored: Mapping[str, Any]) -> str:

@@ -352,9 +352,12 @@ def certificate(
         if model.is_exact:
             match_sigma(model, X, sigma)  # raises if one is given
             score = decision_function(model, X)
-            loss = np.exp(np.where(second, -score, score))
+            with np.errstate(over="ignore"):  # an infinite one is right
+                loss = np.exp(np.where(second, -score, score))
         else:
             loss = expectation(as_graph(model), X, second, sigma)[1]
     # Scaled, since the sum of the weights need not be a finite number.
     importance = None if weights is None else weights / weights.max()
+    if importance is not None and not np.isfinite(loss).all():
+        loss, importance = loss[importance > 0], importance[importance > 0]
     return float(np.average(loss, weights=importance))

@@ -23,6 +23,9 @@ from pboost.tree import Tree
 from pboost.tree_arrays import LEAF
 from pboost.tree_functions import tree_only
 
+#: Halves the exponents of products that would overflow.
+FAR = 540
+
 
 def feature_importances(tree: Tree | Forest, kind: str = "impurity") -> FloatArray:
     """Return how much of the tree's gain each feature's splits bring.
@@ -67,7 +70,10 @@ def feature_importances(tree: Tree | Forest, kind: str = "impurity") -> FloatArr
             total += feature_importances(one, kind)
         return total / len(tree)
     inner = np.flatnonzero(tree_only(tree).feature != LEAF)
-    risk = tree.weight * tree.impurity
+    with np.errstate(over="ignore"):
+        risk = tree.weight * tree.impurity
+        if not np.isfinite(risk.sum()):  # the unit does not matter
+            risk = np.ldexp(tree.weight, -FAR) * np.ldexp(tree.impurity, -FAR)
     gain = np.maximum(risk[inner] - risk[tree.children[inner]].sum(axis=1), 0.0)
     sums: FloatArray = np.bincount(tree.feature[inner], gain, tree.n_features).astype(np.float64)
     total = sums.sum()

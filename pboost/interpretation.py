@@ -120,7 +120,11 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
         features = match_names(model.feature_names, model.n_features, X)
         check_has_rows(len(features.values))
         check_finite(features)
-        slopes = slopes * column_spread(features.values, np.ones(len(features.values)))
+        spread = column_spread(features.values, np.ones(len(features.values)))
+        with np.errstate(over="ignore"):
+            slopes = slopes * spread
+        if not np.isfinite(slopes).all():
+            raise ValueError("X: expected columns whose spreads times the slopes are finite")
     assert model.labels is not None
     labels = model.labels.tolist()
     none = np.empty((0, model.n_features))

@@ -156,11 +156,10 @@ class ProbitTree(Predictor):
         if unit != "features":
             slopes = has_slope.sum(axis=(1, 2))[tree.leaf[at]]
             return np.maximum(tree.node_depth()[at] + slopes, 1.0)
-        read = tree.columns_read()
         return np.array(
             [
-                max(1, len(read[node] | set(np.flatnonzero(has_slope[leaf].any(axis=0)).tolist())))
-                for node, leaf in enumerate(tree.leaf.tolist())
+                max(1, len(read.keys() | set(np.flatnonzero(has_slope[leaf].any(axis=0)).tolist())))
+                for read, leaf in zip(tree.columns_read(), tree.leaf.tolist(), strict=True)
             ],
             dtype=np.float64,
         )[at]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -228,14 +229,23 @@ class Tree(Predictor):
             return self.node_depth()[at].astype(np.float64)
         return np.array([len(columns) for columns in self.columns_read()], dtype=np.float64)[at]
 
-    def columns_read(self) -> list[frozenset[int]]:
-        """Return the columns that are compared on the way to each node."""
-        read: list[frozenset[int]] = [frozenset()] * self.n_nodes
-        for node in np.flatnonzero(self.feature != LEAF):
-            both = read[node] | {int(self.feature[node])}
-            for child in self.children[node]:
-                read[child] = both
-        return read
+    def columns_read(self) -> Iterator[Counter[int]]:
+        """Yield for each node how often each column is compared on the way there.
+
+        It is the same table each time, to be read and not kept: of deep trees there would be many.
+        """
+        read: Counter[int] = Counter()
+        path: list[int] = []
+        # Nodes stand in preorder: of the way to the last node the first part is that to the next.
+        for feature, depth in zip(self.feature.tolist(), self.node_depth().tolist(), strict=True):
+            while len(path) > depth:
+                last = path.pop()
+                read[last] -= 1
+                if not read[last]:
+                    del read[last]
+            yield read
+            path.append(feature)
+            read[feature] += 1
 
     def nodes_of(self, X: Any) -> IntArray:
         """Return the leaf that each row reaches, as the number of its node."""

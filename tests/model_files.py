@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from pboost._header import digest
+from pboost.errors import ModelFileError
 from pboost.graph import COLUMNS, DecisionGraph, TrainingRecord
+from pboost.io import load
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="POSIX signals, links and permissions")
 
@@ -112,3 +114,11 @@ def forge_column(members, name, array, **options):
     }
     columns = {**header_of(members)["columns"], name: entry}
     return forge({**members, f"{name}.npy": content}, columns=columns)
+
+
+def refused(path, members, message):
+    """Members that `load` refuses as a file, naming it."""
+    zip_up(path, members)
+    with pytest.raises(ModelFileError, match=message) as raised:
+        load(path)
+    assert str(raised.value).startswith(str(path))

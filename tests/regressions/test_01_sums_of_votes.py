@@ -167,3 +167,43 @@ def test_ensembles_of_two_classes_against_the_rest():
     assert isinstance(model, OneVsRest)
     assert pb.decision_function(model, X).shape == (90, 3)
     assert_alone_as_among(model, X, pb.predict_proba)
+
+
+def test_votes_too_large_to_go_on_with():
+    y = [0, 0, 1, 1]
+    for joins in ({"rounds": 1}, {"nodes": 1}):
+        model = graph([[-400.0, 400.0]], [[-1, -1]])
+        with pytest.raises(ValueError, match="votes of at most 350"):
+            pb.continue_fit(model, ROWS, y, weak=pb.weak.stump(), **joins)
+    deep = graph([[-300.0, 300.0]] * 3, [[1, -1], [2, -1], [-1, -1]])
+    with pytest.raises(ValueError, match="in a tree 700 along a path"):
+        pb.continue_fit(deep, ROWS, y, nodes=1, weak=pb.weak.stump())
+
+
+def test_certificates_that_are_infinite():
+    model = graph([[900.0, -900.0]], [[-1, -1]])
+    assert pb.certificate(model, ROWS, [0, 0, 1, 1]) == np.inf
+    # Rows without weight have no part in it.
+    assert pb.certificate(model, ROWS, [1, 0, 0, 0], sample_weight=[1, 0, 1, 1]) == 0.0
+    exact = replace(model, answer=np.broadcast_to([[0.0, 0.0], [1.0, 1.0]], (1, 2, 2)))
+    assert pb.certificate(exact, ROWS, [1, 1, 0, 0]) == 0.0
+
+
+def test_impurities_whose_products_with_weights_are_none():
+    tree = pb.fit_cart(ROWS, [0.0, 1.0, 3.0, 9.0], task="regression")
+    large = replace(tree, impurity=tree.impurity * 1e200, weight=tree.weight * 1e200)
+    np.testing.assert_allclose(pb.feature_importances(large), pb.feature_importances(tree))
+    with pytest.raises(ValueError, match="weights times impurities that are finite"):
+        pb.prune(large, 1.0)
+
+
+def test_columns_read_on_the_way_are_counted():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 4))
+    tree = pb.fit_cart(X, rng.integers(0, 3, 200))
+    read = [set() for _ in range(tree.n_nodes)]
+    for node in np.flatnonzero(tree.feature >= 0):
+        for child in tree.children[node]:
+            read[child] = read[node] | {int(tree.feature[node])}
+    expected = [len(read[node]) for node in tree.nodes_of(X)]
+    assert pb.evaluation_cost(tree, X, "features").tolist() == expected
