@@ -82,7 +82,7 @@ def from_npy(content: bytes, name: str) -> NDArray[Any]:
         )
     try:
         return np.frombuffer(content, dtype, offset=start).reshape(shape)
-    except (ValueError, OverflowError) as error:  # of lengths that no array has, one of them 0
+    except (TypeError, ValueError, OverflowError) as error:  # of lengths that no array has
         raise ModelFileError(f"member '{name}.npy': bad array header: {error}") from error
 
 

@@ -170,14 +170,14 @@ def test_ensembles_of_two_classes_against_the_rest():
 
 
 def test_votes_too_large_to_go_on_with():
-    y = [0, 0, 1, 1]
+    y, given = [0, 0, 1, 1], {"weak": pb.weak.stump(), "observation": pb.observation.exact()}
     for joins in ({"rounds": 1}, {"nodes": 1}):
         model = graph([[-400.0, 400.0]], [[-1, -1]])
         with pytest.raises(ValueError, match="votes of at most 350"):
-            pb.continue_fit(model, ROWS, y, weak=pb.weak.stump(), **joins)
+            pb.continue_fit(model, ROWS, y, **given, **joins)
     deep = graph([[-300.0, 300.0]] * 3, [[1, -1], [2, -1], [-1, -1]])
     with pytest.raises(ValueError, match="in a tree 700 along a path"):
-        pb.continue_fit(deep, ROWS, y, nodes=1, weak=pb.weak.stump())
+        pb.continue_fit(deep, ROWS, y, nodes=1, **given)
 
 
 def test_certificates_that_are_infinite():

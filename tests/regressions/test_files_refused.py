@@ -279,7 +279,7 @@ def test_labels_that_are_no_text(path):
     refused(path, forge({**members, "labels.npy": bytes(content)}, columns=columns), "labels: exp")
 
 
-@pytest.mark.parametrize("shape", [(0, 2**63), (2**62, 0, 2**62), (0, -1), (2**70, 0)])
+@pytest.mark.parametrize("shape", [(0, 2**63), (2**62, 0, 2**62), (0, -1), (2**70, 0), (True, 0)])
 def test_shapes_that_no_array_has(path, shape):
     members = written(path, "graph")
     header = np.lib.format.header_data_from_array_1_0(np.zeros((0, 2)))
