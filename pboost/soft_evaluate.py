@@ -100,7 +100,8 @@ def expectation(
     score, loss = np.empty(len(values)), np.empty(len(values))
     if not model.n_nodes:
         score[:] = model.bias
-        return score, np.exp(np.where(label, -model.bias, model.bias))
+        with np.errstate(over="ignore"):  # an infinite one is right
+            return score, np.exp(np.where(label, -model.bias, model.bias))
     soft_walk.expected(
         values, model.feature, model.threshold, model.next, model.vote, tables(model), noise,
         label, model.bias, np.empty(2 * model.n_nodes), score, loss,
