@@ -244,8 +244,9 @@ class LinearModel(AdditiveModel):
         constant, factor = float(self.step[self.feature == CONSTANT].sum()), self.coefficient
         known = np.isfinite(factor)
         product = np.where(known, factor, 0.0) * self.center
-        far = self.weights * (self.center / self.scale)
-        return self.bias + constant - float(np.where(known, product, far).sum())
+        with np.errstate(over="ignore", invalid="ignore"):
+            far = self.weights * (self.center / self.scale)
+            return self.bias + constant - float(np.where(known, product, far).sum())
 
     def equations(self) -> tuple[FloatArray, FloatArray, None]:
         """Return the coefficients, in one leaf."""

@@ -207,3 +207,11 @@ def test_columns_read_on_the_way_are_counted():
             read[child] = read[node] | {int(tree.feature[node])}
     expected = [len(read[node]) for node in tree.nodes_of(X)]
     assert pb.evaluation_cost(tree, X, "features").tolist() == expected
+
+
+def test_linear_models_of_the_least_scales_are_described():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = pb.fit_adaboost_real(X, X[:, 0] > 0, rounds=5, weak=pb.weak.feature())
+    tiny = replace(model, scale=model.scale * 1e-309)
+    assert "coefficient +inf" in pb.describe(tiny)
+    assert np.isfinite(pb.decision_function(tiny, model.center[None])).all()
