@@ -223,6 +223,7 @@ ARRAYS = {
         (no_booleans, "labels: expected booleans"),
     ],
     "probit-tree": [
+        (fill("value", 1e308), "value: expected probabilities"),
         (swap("coefficient", "spread"), "coefficient: expected shape"),
         (fill("risk", -0.5), "risk: expected numbers >= 0"),
         (fill("spread", -1.0), "spread: expected numbers >= 0"),
