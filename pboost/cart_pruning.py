@@ -210,11 +210,7 @@ def _risks(
 ) -> tuple[FloatArray, int]:
     """Return weight times impurity of each node as a leaf, in a unit, and the exponent of that."""
     if criterion is not None:
-        if tree.labels is None:
-            check_choice("criterion", criterion, ("squared",))
-        else:
-            two = ("kearns-mansour",) if len(tree.labels) == 2 else ()
-            check_choice("criterion", criterion, ("gini", "entropy", "error", *two))
+        check_choice("criterion", criterion, _criteria(tree))
     if X is None and y is None:
         if sample_weight is not None:
             raise ValueError("sample_weight: given without X and y")
@@ -240,8 +236,18 @@ def _risks(
     share = mass / np.where(total > 0, total, 1.0)[:, None]
     if criterion is None and "criterion" not in tree.settings:
         raise ValueError("criterion: expected a name, as the tree does not say its own")
-    impurity = impurities(share, criterion or tree.settings["criterion"])
-    return total * np.where(total > 0, impurity, 0.0), exponent
+    if criterion is None:  # that of the fit, as a file may say it
+        own = tree.settings["criterion"]
+        criterion = check_choice("tree.settings['criterion']", own, _criteria(tree))
+    return total * np.where(total > 0, impurities(share, criterion), 0.0), exponent
+
+
+def _criteria(tree: Tree) -> tuple[str, ...]:
+    """Return the criteria by which a tree can be judged."""
+    if tree.labels is None:
+        return ("squared",)
+    two = ("kearns-mansour",) if len(tree.labels) == 2 else ()
+    return ("gini", "entropy", "error", *two)
 
 
 def _square_risks(tree: Tree, at: IntArray, y: FloatArray, weights: FloatArray) -> FloatArray:

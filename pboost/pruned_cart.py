@@ -14,6 +14,7 @@ from pboost.cart_data import CartProblem
 from pboost.cart_pruning import levels, link_prices, prune, prune_path
 from pboost.checks import check_choice, check_integer, scaled_weights
 from pboost.columns import BinnedColumns, SortedColumns
+from pboost.features import as_features
 from pboost.graph import FloatArray, IntArray
 from pboost.passing import option_names, refuse_unknown
 from pboost.rng import as_generator
@@ -100,6 +101,7 @@ def fit_pruned_cart(
     # In a unit of their own, so that neither sums nor products of prices leave the numbers.
     weights, exponent = scaled_weights(np.ones(problem.n_rows) if weights is None else weights)
     fold = _folds(problem, weights, folds, generator)
+    source, rows = _values(problem, X)
     tree = fit_tree(problem, weights, limits, settings, key, n_threads)
     path = prune_path(tree)
     # Each subtree's stretch of prices, by its geometric middle; the last one's has no end.
@@ -111,8 +113,9 @@ def fit_pruned_cart(
         if not train.any() or not len(test):
             continue
         grown = fit_tree(problem, train, limits, settings, key, n_threads)
+        values, price = source[rows[test]], middle * train.sum()
         for total, power in ((loss, 1), (squares, 2)):
-            total += _losses(grown, problem, test, weights[test], power, middle * train.sum())
+            total += _losses(grown, problem, values, test, weights[test], power, price)
     error = loss / weights.sum()
     spread = np.maximum(squares / weights.sum() - error**2, 0.0)
     standard_error = np.sqrt(spread / np.count_nonzero(weights))
@@ -144,6 +147,13 @@ def _geometric_means(lam: FloatArray) -> FloatArray:
     return means
 
 
+def _values(problem: CartProblem, X: Any) -> tuple[NDArray[Any], NDArray[np.integer[Any]]]:
+    """Return a matrix, and for each row of a problem the row of it that has its values."""
+    if isinstance(problem.columns, SortedColumns):
+        return problem.columns.source, problem.columns.rows
+    return as_features(X).values, np.arange(problem.n_rows)  # bins hold no values
+
+
 def _folds(
     problem: CartProblem, weights: FloatArray, folds: Any, rng: np.random.Generator
 ) -> IntArray:
@@ -163,13 +173,14 @@ def _folds(
 def _losses(
     tree: Tree,
     problem: CartProblem,
+    X: NDArray[Any],
     test: NDArray[np.intp],
     weights: FloatArray,
     power: int,
     lam: FloatArray,
 ) -> FloatArray:
     """Return the sums over the test rows of the loss, to a power, of a tree pruned at prices."""
-    here = _loss_by_node(tree, problem, test, weights, power)
+    here = _loss_by_node(tree, problem, X, test, weights, power)
     price = link_prices(tree)
     ends = np.isfinite(price)
     # The loss below a node once all that collapses there has; and what each collapse changes.
@@ -187,15 +198,17 @@ def _losses(
 
 
 def _loss_by_node(
-    tree: Tree, problem: CartProblem, test: NDArray[np.intp], weights: FloatArray, power: int
+    tree: Tree,
+    problem: CartProblem,
+    X: NDArray[Any],
+    test: NDArray[np.intp],
+    weights: FloatArray,
+    power: int,
 ) -> FloatArray:
     """Return the sum of the losses of the test rows that come through each node, if it predicts.
 
     Those of a regression are in the unit of ``problem.y``.
     """
-    columns = problem.columns
-    assert isinstance(columns, SortedColumns)
-    X = columns.source[columns.rows[test]]
     sums = np.zeros(tree.n_nodes)
     mean = np.ldexp(tree.value, -problem.exponent)
     at, rows = np.zeros(len(test), dtype=np.int32), np.arange(len(test))

@@ -1,0 +1,290 @@
+"""What must stay the same when the same problem is put in another way."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import pboost as pb
+from fuzz import functions
+from fuzz.builders import Fit
+from fuzz.draw import Generator, Problem, layout
+from fuzz.functions import answers, attempt, threads_forced
+from fuzz.report import Finding
+
+#: The answers of two models to the same question; None where it cannot be put.
+Pair = tuple[dict[str, Any], dict[str, Any]] | None
+Relation = Callable[[Generator, Fit, Problem, Any, np.ndarray], Pair]
+#: Columns are scaled by these powers of two, weights by those.
+POWERS, WEIGHT_POWERS = 40, 900
+#: Numbers of this size are not scaled.
+LEAST, MOST = 1e-250, 1e250
+
+
+def outcome(model: Any, X: Any) -> dict[str, Any]:
+    """Return what a model says of rows, what it costs, and its certificate as it grew."""
+    found = answers(model, X)
+    cost = attempt("evaluation_cost", lambda: pb.evaluation_cost(model, X))
+    if cost is not None:
+        found["cost"] = cost
+    record = getattr(model, "record", None)
+    if record is not None:
+        found["certificate"] = record.certificate
+    return found
+
+
+def both(model: Any, X: np.ndarray, other: Any, Z: Any) -> Pair:
+    return outcome(model, X), outcome(other, Z)
+
+
+# The same fit
+
+
+def same_fit(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    return both(model, rows, fit(p.X, p.y, p.weight), rows)
+
+
+def other_threads(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    with threads_forced(int(rng.choice([2, 4, 8]))):
+        return both(model, rows, fit(p.X, p.y, p.weight), rows)
+
+
+def other_layout(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    name, X = layout(rng, p.X)
+    kept = X.copy() if isinstance(X, np.ndarray) else list(X)
+    pair = both(model, rows, fit(X, p.y, p.weight), rows)
+    if not np.array_equal(X, kept, equal_nan=True):
+        raise Finding("layout", f"X ({name}) was changed")
+    return pair
+
+
+def other_labels(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    """Call the classes something else, in the same order."""
+    if not p.n_classes:
+        return None
+    values, codes = np.unique(p.y, return_inverse=True)
+    names = np.array(["k", "m", "q", "r"])[: len(values)]
+    one, other = both(model, rows, fit(p.X, names[codes], p.weight), rows)
+    one["predict"] = np.searchsorted(values, one["predict"])
+    other["predict"] = np.searchsorted(names, other["predict"])
+    return one, other
+
+
+def sorted_columns(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    try:
+        X = pb.sort_columns(p.X)
+        found = fit(X, p.y, p.weight)
+    except TypeError:
+        return None
+    return both(model, rows, found, rows)
+
+
+# Storing
+
+
+def loaded(model: Any) -> Any:
+    """Return a model as it comes back from a file, and see that this gives the same file again."""
+    path = f"{functions.FOLDER}/stored.npz"
+    try:
+        pb.save(model, path)
+    except TypeError as error:
+        if "functions" in str(error) or "cannot be stored" in str(error):
+            return None
+        raise
+    with open(path, "rb") as file:
+        before = file.read()
+    found = pb.load(path)
+    pb.save(found, path)
+    with open(path, "rb") as file:
+        if file.read() != before:
+            raise Finding("file", "a loaded model gives another file")
+    return found
+
+
+def stored(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    found = loaded(model)
+    return None if found is None else both(model, rows, found, rows)
+
+
+def pickled(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    try:
+        text = pickle.dumps(model)
+    except (AttributeError, pickle.PicklingError):  # functions within functions
+        return None
+    return both(model, rows, pickle.loads(text), rows)
+
+
+# Certificates and growth
+
+
+def certified(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    """Compute the certificate of the training rows anew."""
+    if getattr(model, "record", None) is None or "validation" in fit.options:
+        return None
+    told = {}
+    observation = fit.options.get("observation")
+    if getattr(observation, "kind", "") == "gaussian":
+        told["sigma"] = observation.sigma
+    found = attempt(
+        "certificate", lambda: pb.certificate(model, p.X, p.y, sample_weight=p.weight, **told)
+    )
+    if found is None:
+        return None
+    return {"certificate": np.array(pb.certificate(model))}, {"certificate": np.array(found)}
+
+
+def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    """Fit a part, and let it grow on."""
+    name = {"fit_adaboost": "rounds", "fit_boosted_tree": "nodes"}.get(fit.build.__name__, "")
+    whole = fit.options.get(name) or 0
+    stops = ("validation", "target_certificate")
+    if whole < 2 or any(option in fit.options for option in stops):
+        return None
+    if fit.options.get("votes") == "symmetric":
+        return None
+    part = int(rng.integers(1, whole))
+    more = {name: whole - part, "weak": fit.options["weak"]}
+    more["observation"] = fit.options["observation"]
+    start = fit(p.X, p.y, p.weight, **{name: part})
+    if start.n_nodes < part:  # it could not grow
+        return None
+    found = attempt(
+        "continue_fit",
+        lambda: pb.continue_fit(start, p.X, p.y, sample_weight=p.weight, **more),
+    )
+    return None if found is None else both(model, rows, found, rows)
+
+
+# Weights
+
+
+def copied(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    """Give whole weights, and as many copies of the rows."""
+    counted = ("min_count", "min_leaf", "min_split", "validation", "subsample", "folds")
+    learner = fit.options.get("weak")
+    if any(name in fit.options for name in counted) or getattr(learner, "min_count", 1) > 1:
+        return None
+    if np.ndim(getattr(fit.options.get("observation"), "sigma", 0.0)) == 2:
+        return None
+    k = rng.integers(0, 4, len(p.X))
+    if len(np.unique(p.y[k > 0])) < len(np.unique(p.y)):
+        return None
+    one = fit(p.X, p.y, k.astype(float))
+    return both(one, rows, fit(np.repeat(p.X, k, axis=0), np.repeat(p.y, k)), rows)
+
+
+def weighed(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    """Multiply the weights by a power of two."""
+    if "tol" in fit.options:  # a deviance in units of the weights
+        return None
+    weight = rng.integers(1, 5, len(p.X)).astype(float)
+    if len(np.unique(p.y)) < 2:
+        return None
+    power = int(rng.integers(-WEIGHT_POWERS, WEIGHT_POWERS))
+    one, other = (fit(p.X, p.y, np.ldexp(weight, k)) for k in (0, power))
+    return both(one, rows, other, rows)
+
+
+def without(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    """Leave out the rows of weight 0."""
+    if p.weight is None or (p.weight > 0).all() or drawn_by_row(fit):
+        return None
+    if np.ndim(getattr(fit.options.get("observation"), "sigma", 0.0)) == 2:
+        return None
+    kept = p.weight > 0
+    return both(model, rows, fit(p.X[kept], p.y[kept], p.weight[kept]), rows)
+
+
+def drawn_by_row(fit: Fit) -> bool:
+    drawn = ("validation", "subsample", "folds", "members")
+    return any(name in fit.options for name in drawn)
+
+
+# Columns
+
+
+def scaled(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    """Multiply each column by a power of two of its own."""
+    return by_powers(fit, p, model, rows, rng.integers(-POWERS, POWERS, p.X.shape[1]))
+
+
+def in_units(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    """Multiply all columns by the same power of two."""
+    return by_powers(fit, p, model, rows, np.full(p.X.shape[1], rng.integers(-POWERS, POWERS)))
+
+
+def by_powers(fit: Fit, p: Problem, model: Any, rows: np.ndarray, powers: np.ndarray) -> Pair:
+    size = np.abs(np.vstack([p.X, rows]))
+    if not ((size == 0) | ((size > LEAST) & (size < MOST))).all():
+        return None
+    if "functions" in fit.row or "oracles" in fit.row:
+        return None
+    options = fit.options
+    if "gaussian" in fit.row:
+        sigma = np.asarray(options["observation"].sigma)
+        options = {**options, "observation": pb.observation.gaussian(np.ldexp(sigma, powers))}
+    other = Fit(fit.row, fit.build, options, fit.first)
+    found = other(np.ldexp(p.X, powers), p.y, p.weight)
+    return both(model, rows, found, np.ldexp(rows, powers))
+
+
+def with_constants(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    """Put constant columns between the others."""
+    if sigma_by_column(fit):
+        return None
+    d = p.X.shape[1]
+    places = np.sort(rng.integers(0, d + 1, int(rng.integers(1, 3))))
+    value = float(rng.choice([0.0, -1.5]))
+    X, Z = (np.insert(A, places, value, axis=1) for A in (p.X, rows))
+    return both(model, rows, fit(X, p.y, p.weight), Z)
+
+
+def sigma_by_column(fit: Fit) -> bool:
+    return bool(np.ndim(getattr(fit.options.get("observation"), "sigma", 0.0)))
+
+
+def permuted(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    """Put the columns in another order, with weights that have no ties; ask training rows."""
+    learner = fit.options.get("weak")
+    criteria = [fit.options.get(name) for name in ("criterion", "impurity")]
+    if sigma_by_column(fit) or drawn_by_row(fit):
+        return None
+    if "error" in (*criteria, getattr(learner, "criterion", "")):
+        return None
+    order = rng.permutation(p.X.shape[1])
+    weight = rng.uniform(1, 2, len(p.X))
+    one, other = fit(p.X, p.y, weight), fit(p.X[:, order], p.y, weight)
+    return both(one, p.X, other, p.X[:, order])
+
+
+def shuffled(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
+    """Put the rows in another order."""
+    if np.ndim(getattr(fit.options.get("observation"), "sigma", 0.0)) == 2 or drawn_by_row(fit):
+        return None
+    order = rng.permutation(len(p.X))
+    weight = None if p.weight is None else p.weight[order]
+    return both(model, rows, fit(p.X[order], p.y[order], weight), rows)
+
+
+RELATIONS: dict[str, Relation] = {
+    "again": same_fit,
+    "threads": other_threads,
+    "layout": other_layout,
+    "labels": other_labels,
+    "sorted": sorted_columns,
+    "file": stored,
+    "pickle": pickled,
+    "certificate": certified,
+    "continued": grown_on,
+    "copies": copied,
+    "weights": weighed,
+    "absent": without,
+    "rows": shuffled,
+    "permuted": permuted,
+    "constants": with_constants,
+    "scaled": scaled,
+    "units": in_units,
+}
