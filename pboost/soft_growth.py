@@ -27,6 +27,8 @@ from pboost.weak_search import Cut, Weights
 FIXED_BITS = 60
 #: Bytes of weights taken from the system at a time, in pages that are few and large.
 BLOCK_BYTES = 8_000_000
+#: Most arrays of weights in them: more would be made for nothing where there are few rows.
+MOST_BUFFERS = 64
 
 
 @dataclass(slots=True, eq=False)
@@ -223,7 +225,8 @@ class SoftTree:
         """Return an array for weights; pages once taken from the system are used again."""
         if not self.buffers:
             n = self.data.n_rows
-            self.buffers = list(np.empty((max(1, BLOCK_BYTES // (8 * n)), n)))
+            count = min(max(1, BLOCK_BYTES // (8 * n)), MOST_BUFFERS)
+            self.buffers = list(np.empty((count, n)))
         return self.buffers.pop()
 
     def weigh(self, exit_: OpenExit) -> Weights:

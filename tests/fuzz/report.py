@@ -55,7 +55,8 @@ def judge(error: BaseException, where: str, names: tuple[str, ...] = ()) -> str:
         raise error
     kind, text = type(error), str(error)
     said = f"{kind.__name__}: {text[:300]} (from {place(error)})"
-    if kind not in REFUSALS or not text:
+    own = kind.__module__.startswith("pboost.") and isinstance(error, REFUSALS)
+    if not (kind in REFUSALS or own) or not text:
         raise Finding(where, said) from error
     if names:
         if not any(re.search(rf"\b{re.escape(name)}\b", text) for name in names):

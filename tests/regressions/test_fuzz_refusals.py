@@ -1,4 +1,4 @@
-"""Options whose refusal did not say which of them was meant, or was a KeyError."""
+"""Options whose refusal did not say which of them was meant, or was a KeyError or OverflowError."""
 
 from dataclasses import replace
 
@@ -28,3 +28,16 @@ def test_a_tree_of_unknown_criterion(settings):
 def test_a_shape_without_length(wrong):
     with pytest.raises(ValueError, match=r"^shape: expected the sizes of at least one level"):
         pb.fit_matryoshka([[0.0], [1.0]], [0, 1], shape=wrong)
+
+
+@pytest.mark.parametrize("wrong", [10**400, -(10**400)])
+def test_an_integer_beyond_all_floats(wrong):
+    with pytest.raises(ValueError, match=r"^smoothing: expected a number in \[0"):
+        pb.fit_adaboost([[0.0], [1.0]], [0, 1], rounds=1, smoothing=wrong)
+
+
+@pytest.mark.parametrize("fit", [pb.fit_adaboost, pb.fit_probitboost])
+def test_weights_that_are_no_array(fit):
+    more = {"rounds": 1} if fit is pb.fit_adaboost else {}
+    with pytest.raises(ValueError, match=r"^sample_weight: expected an array of numbers"):
+        fit([[0.0], [1.0]], [0, 1], sample_weight=[[1.0], 2.0], **more)
