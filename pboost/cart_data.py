@@ -224,11 +224,7 @@ def cart_problem(
         check_finite(features)
         columns = features.values
         if is_binned(search, n):
-            rows = np.arange(n, dtype=np.int32)
-            bin_weight = NO_WEIGHT
-            if weights is not None:
-                bin_weight = to_fixed_point(scaled_weights(weights)[0])[1]
-            columns = binned_columns(features, rows, max_bins, bin_weight, n_threads)
+            columns = _binned(features, weights, max_bins, n_threads)
     elif isinstance(X, BinnedColumns):
         if search == "exact":
             raise ValueError('search: "exact" needs SortedColumns or X, got BinnedColumns')
@@ -236,6 +232,24 @@ def cart_problem(
         raise ValueError('search: "binned" needs BinnedColumns or X, got SortedColumns')
     names = X.names if features is None else features.names
     return CartProblem(columns, labels, label, targets, exponent, names), weights
+
+
+def _binned(
+    features: Features, weights: FloatArray | None, max_bins: int, n_threads: int | None
+) -> BinnedColumns:
+    """Return the bins of the rows of positive weight; others are in any."""
+    n = len(features.values)
+    if weights is None:
+        rows = np.arange(n, dtype=np.int32)
+        return binned_columns(features, rows, max_bins, NO_WEIGHT, n_threads)
+    rows = np.flatnonzero(weights).astype(np.int32)
+    fixed = to_fixed_point(scaled_weights(weights[rows])[0])[1]
+    columns = binned_columns(features, rows, max_bins, fixed, n_threads)
+    if len(rows) == n:
+        return columns
+    codes = np.zeros((len(columns.codes), n), dtype=np.uint8)
+    codes[:, rows] = columns.codes
+    return replace(columns, codes=codes)
 
 
 def _by_class(label: IntArray) -> NDArray[np.intp]:
