@@ -118,7 +118,8 @@ def prune_path(
         leaves = np.concatenate([[tree.n_leaves], leaves])
         risks = np.concatenate([[_total(risk, tree)], risks])
     lam[0] = 0.0
-    return PruningPath(np.ldexp(lam, exponent), leaves, np.ldexp(risks, exponent))
+    lam, risks = (_numbers(np.ldexp, values, exponent) for values in (lam, risks))
+    return PruningPath(lam, leaves, risks)
 
 
 def prune(tree: Tree, lam: float, *, criterion: str | None = None) -> Tree:
@@ -214,12 +215,9 @@ def _risks(
     if X is None and y is None:
         if sample_weight is not None:
             raise ValueError("sample_weight: given without X and y")
-        own = criterion is None or tree.labels is None
-        with np.errstate(over="ignore"):
-            risk = tree.weight * (tree.impurity if own else impurities(tree.value, str(criterion)))
-        if not np.isfinite(risk).all():
-            raise ValueError("tree: expected weights times impurities that are finite")
-        return np.ascontiguousarray(risk), 0
+        known = criterion is None or tree.labels is None
+        impurity = tree.impurity if known else impurities(tree.value, str(criterion))
+        return _numbers(np.multiply, tree.weight, impurity), 0
     if X is None or y is None:
         raise ValueError("prune_path: X and y must be given together")
     at = tree.nodes_of(X)
@@ -240,6 +238,18 @@ def _risks(
         own = tree.settings["criterion"]
         criterion = check_choice("tree.settings['criterion']", own, _criteria(tree))
     return total * np.where(total > 0, impurities(share, criterion), 0.0), exponent
+
+
+def _numbers(compute: np.ufunc, *values: Any) -> FloatArray:
+    """Return what is computed of risks; ValueError where it is beyond the largest number."""
+    with np.errstate(over="ignore"):
+        found: FloatArray = compute(*values)
+    if not np.isfinite(found).all():
+        raise ValueError(
+            "tree: expected weights times impurities that are finite; give y or the weights in "
+            "other units"
+        )
+    return found
 
 
 def _criteria(tree: Tree) -> tuple[str, ...]:

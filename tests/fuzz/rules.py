@@ -19,7 +19,7 @@ adaboost, stumps                      =       ~       =       =     =         = 
 adaboost, affine                      =       ~       =       =     -         -          -       =
 adaboost, linear                      =       -       =       -     -         -          =       =
 adaboost, separators                  =       ~       =       =     =         =          =       =
-adaboost, gaussian                    =       ~       =       ~     ~         =          =       =
+adaboost, gaussian                    =       ~       =       ~     =         =          =       =
 adaboost, sampled                     =       -       -       -     -         =          =       =
 adaboost, oracles                     =       -       =       -     -         -          .       .
 adaboost, sampled oracles             =       -       -       -     -         -          .       .
@@ -27,7 +27,7 @@ boosted_tree, stumps                  =       ~       =       =     =         = 
 boosted_tree, affine                  =       ~       =       =     -         -          -       =
 boosted_tree, linear                  =       -       =       -     -         -          =       =
 boosted_tree, separators              =       ~       =       =     =         =          =       =
-boosted_tree, gaussian                =       ~       =       ~     ~         =          =       =
+boosted_tree, gaussian                =       ~       =       ~     =         =          =       =
 boosted_tree, sampled                 =       -       -       -     -         =          =       =
 boosted_tree, oracles                 =       -       =       -     -         -          .       .
 boosted_tree, sampled oracles         =       -       -       -     -         -          .       .
@@ -35,7 +35,7 @@ matryoshka, stumps                    =       ~       =       ~     =         = 
 matryoshka, affine                    =       ~       =       ~     -         -          -       =
 matryoshka, linear                    =       -       =       -     -         -          =       =
 matryoshka, separators                =       ~       =       ~     =         =          =       =
-matryoshka, gaussian                  =       ~       =       ~     ~         =          =       =
+matryoshka, gaussian                  =       ~       =       ~     =         =          =       =
 matryoshka, sampled                   =       -       -       -     -         =          =       =
 matryoshka, oracles                   =       -       =       -     -         -          .       .
 matryoshka, sampled oracles           =       -       -       -     -         -          .       .
@@ -43,29 +43,29 @@ matryoshka by sign, stumps            =       ~       =       ~     =         = 
 matryoshka by sign, affine            =       ~       =       ~     -         -          -       =
 matryoshka by sign, linear            =       -       =       -     -         -          =       =
 matryoshka by sign, separators        =       ~       =       ~     =         =          =       =
-matryoshka by sign, gaussian          =       ~       =       ~     ~         =          =       =
+matryoshka by sign, gaussian          =       ~       =       ~     =         =          =       =
 matryoshka by sign, sampled           =       -       -       -     -         =          =       =
 matryoshka by sign, oracles           =       -       =       -     -         -          .       .
 matryoshka by sign, sampled oracles   =       -       -       -     -         -          .       .
 oblique_tree                          =       ~       =       =     =         =          =       =
-topdown_tree                          =       ~       =       =     =         =          =       =
-topdown_tree, own impurity            =       ~       =       =     =         =          =       =
+topdown_tree                          =       =       =       =     =         =          =       =
+topdown_tree, own impurity            =       =       =       =     =         =          =       =
 adaboost_real, stumps                 =       ~       =       ~     =         =          =       =
 adaboost_real, columns                =       ~       =       ~     ~         -          =       =
 adaboost_real, affine                 =       ~       =       ~     -         -          -       =
 adaboost_real, functions              =       -       =       ~     -         -          .       .
-cart, classes                         =       ~       =       =     =         =          =       =
+cart, classes                         =       =       =       =     =         =          =       =
 cart, numbers                         =       ~       =       ~     =         =          =       =
 cart, drawn columns                   =       ~       =       ~     -         -          =       =
 pruned_cart                           =       -       =       -     -         =          =       =
 forest                                =       -       -       -     -         -          =       =
 bagging of graphs                     -       -       -       -     -         =          =       =
 bagging of trees                      =       -       -       -     -         =          =       =
-stagewise, classes                    =       -       =       ~     ~         =          =       =
-stagewise, numbers                    =       -       =       ~     ~         =          =       =
-one_vs_rest                           =       -       =       ~     ~         =          =       =
+stagewise, classes                    =       -       =       ~     =         =          =       =
+stagewise, numbers                    =       -       =       ~     =         =          =       =
+one_vs_rest                           =       -       =       ~     =         =          =       =
 one_vs_rest of probit trees           =       -       =       -     -         =          =       =
-samme                                 =       ~       ~       ~     ~         =          =       =
+samme                                 =       ~       ~       ~     =         =          =       =
 probitboost                           =       -       =       -     -         =          =       =
 probit_tree                           =       -       =       -     -         =          =       =
 sbpmt                                 =       -       -       -     -         =          =       =
