@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.child import Task  # noqa: E402
 from fuzz.child import main as run_child  # noqa: E402
-from fuzz.parent import HANG, Found, kept_seeds, run  # noqa: E402
+from fuzz.parent import HANG, Found, kept, run  # noqa: E402
 
 #: Cases of a run that only time ends.
 MANY = 10**12
@@ -76,8 +76,7 @@ def long_run(kind: str, options: argparse.Namespace, seconds: float | None) -> i
             tell(found)
 
     began = time.monotonic()
-    for seed in kept_seeds(kind):
-        run(Task(kind, seed, seed + 1), hang=options.hang, tell=tell_new)
+    run(kept(kind), hang=options.hang, tell=tell_new)
     until = time.time() + seconds if seconds is not None else 0.0
     stop = options.seed + (MANY if options.count is None else options.count)
     task = Task(kind, options.seed, stop, until=until)

@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-#: What the parent reads: number of the case at hand (-1: none yet), and of cases done.
+#: What the parent reads: place of the case at hand (-1: none yet), and number of cases done.
 STATE = struct.Struct("<qq")
 #: Bytes that a child may ask for, where no sanitizer needs all addresses.
 MOST_MEMORY = 4 << 30
@@ -24,7 +24,10 @@ MOST_MEMORY = 4 << 30
 
 @dataclass(frozen=True)
 class Task:
-    """Cases `start`, `start` + `step`, … below `stop`, or until a time of the clock."""
+    """Cases `start`, `start` + `step`, … below `stop`, or until a time of the clock.
+
+    With a list of `seeds` these are places in the list.
+    """
 
     kind: str
     start: int
@@ -32,6 +35,10 @@ class Task:
     step: int = 1
     until: float = 0.0
     fault: str = ""
+    seeds: tuple[int, ...] = ()
+
+    def seed_at(self, place: int) -> int:
+        return self.seeds[place] if self.seeds else place
 
     def to_json(self) -> str:
         return json.dumps(self.__dict__)
@@ -69,10 +76,11 @@ def main(task: Task, state_file: str) -> int:
             fault = faults.FAULTS[task.fault] if task.fault else None
             if fault:
                 fault.apply()
-            for done, seed in enumerate(range(task.start, task.stop, task.step)):
+            for done, place in enumerate(range(task.start, task.stop, task.step)):
                 if task.until and time.time() > task.until:
                     break
-                state[:] = STATE.pack(seed, done)
+                state[:] = STATE.pack(place, done)
+                seed = task.seed_at(place)
                 finding = cases.run_case(task.kind, seed, counts)
                 if finding is None:
                     continue

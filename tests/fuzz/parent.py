@@ -81,9 +81,9 @@ class Child:
                     self.lines.append(json.loads(line))
 
     def place(self) -> tuple[int, int]:
-        """Return the case at hand and the number of cases before it."""
-        seed, done = STATE.unpack(self.state.read_bytes()[: STATE.size])
-        return seed, done
+        """Return the place of the case at hand and the number of cases before it."""
+        place, done = STATE.unpack(self.state.read_bytes()[: STATE.size])
+        return place, done
 
     def resident(self) -> int:
         """Return the bytes of memory that the child has, 0 where that is not known."""
@@ -170,16 +170,17 @@ def watched(
         child.end()
     child.reader.join(10)
     take_in(child, result, tell)
-    seed, done = child.place()
-    result.cases += done + (seed >= 0)
+    place, done = child.place()
+    result.cases += done + (place >= 0)
     if child.is_done and not trouble:
         return []
     code = child.process.returncode
     trouble = trouble or f"crash, exit code {code}"
-    note(result, tell, Found(f"{child.task.kind}:{seed}", trouble, child.last_words()))
-    if seed < 0 or child.task.fault:
+    case = f"{child.task.kind}:{child.task.seed_at(place) if place >= 0 else 'none'}"
+    note(result, tell, Found(case, trouble, child.last_words()))
+    if place < 0 or child.task.fault:
         return []
-    rest = replace(child.task, start=seed + child.task.step)
+    rest = replace(child.task, start=place + child.task.step)
     return [Child(rest, folder, next(numbers))]
 
 
@@ -204,10 +205,11 @@ def note(result: Result, tell: Callable[[Found], None] | None, found: Found) -> 
         tell(found)
 
 
-def kept_seeds(kind: str) -> list[int]:
+def kept(kind: str) -> Task:
     """Return the cases that once found something."""
     pairs = (line.split("#")[0].strip().split(":") for line in lines_of(SEEDS))
-    return [int(seed) for name, seed in pairs if name == kind]
+    seeds = tuple(int(seed) for name, seed in pairs if name == kind)
+    return Task(kind, 0, len(seeds), seeds=seeds)
 
 
 @cache
