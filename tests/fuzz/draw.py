@@ -66,7 +66,8 @@ def labels(rng: Generator, j: int) -> np.ndarray:
     if kind == 2:
         return np.sort(rng.choice(np.arange(-99, 99), j, replace=False)).astype(np.int8)
     if kind == 3:
-        return np.arange(j) / 4 - 0.25
+        # Of more than two, numbers that are not whole are taken for a regression.
+        return np.arange(j) / 4 - 0.25 if j == 2 else np.arange(j) - 1.0
     return np.arange(j)
 
 
