@@ -105,6 +105,9 @@ def data_case(rng: Generator, fit: Fit, p: Problem, counts: Counter[str]) -> Non
     where = f"{fit.row}: {what}"
     counts["data refused"] += 1
     takes_anything = "oracles" in fit.row
+    # Rows may be too few to be held out, which is found first.
+    options = {k: v for k, v in fit.options.items() if k not in ("validation", "patience")}
+    fit = Fit(fit.row, fit.build, options, fit.first)
     try:
         fit(*data)
     except Exception as error:
