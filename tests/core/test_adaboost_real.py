@@ -387,9 +387,9 @@ def test_other_builders_refuse_hypotheses_without_exits(weak):
 def test_what_speaks_of_nodes_or_errors_refuses_a_linear_model():
     X, y, _ = problem(0)
     model = pb.fit_adaboost_real(X, y, rounds=5, weak=pb.weak.feature())
-    with pytest.raises(TypeError, match="LinearModel, which has no nodes"):
+    with pytest.raises(TypeError, match="for prefix, got a LinearModel"):
         pb.prefix(model, 2)
-    with pytest.raises(TypeError, match="model: expected a model such as"):
+    with pytest.raises(TypeError, match="for continue_fit, got a LinearModel"):
         pb.continue_fit(model, X, y, rounds=2)
     with pytest.raises(ValueError, match="sigma: given for a model whose answers are not gaussian"):
         pb.decision_function(model, X, route="expected", sigma=1.0)
