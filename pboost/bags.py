@@ -226,28 +226,19 @@ def train_members(
     members: int,
     n_threads: int,
     take: Callable[[T], Any],
-    stop: IntArray | None = None,
 ) -> None:
     """Call ``take(train(i))`` for each member, in order; `train` runs on several threads.
 
     Sums that `take` makes do not depend on the number of threads, then. If it returns True, no
-    more are taken. Where training ends with an exception, as Ctrl-C is in the main thread, `stop`
-    (1,) is set to 1, for members on other threads to end.
+    more are taken.
     """
     batch = BATCH * n_threads if n_threads > 1 else 1
-    stop = np.zeros(1, dtype=np.int32) if stop is None else stop
     with Workers(n_threads) as workers:
         for start in range(0, members, batch):
 
-            def several(first: int, last: int, start: int = start) -> list[T]:
-                return [train(start + i) for i in range(first, last) if not stop[0]]
+            def one(first: int, _: int, start: int = start) -> T:
+                return train(start + first)
 
-            try:
-                parts = workers.run(several, min(batch, members - start))
-            except BaseException:
-                stop[0] = 1
-                raise
-            for part in parts:
-                for trained in part:
-                    if take(trained):
-                        return
+            for trained in workers.run_each(one, min(batch, members - start)):
+                if take(trained):
+                    return

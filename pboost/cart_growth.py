@@ -32,8 +32,6 @@ from pboost.weak_learners import CRITERIA
 
 #: Columns of `CartArrays.counter`.
 NODES, OPEN, LEAVES, FRESH, AT, PHASE, PICKED, N_COUNTERS = range(8)
-#: Cells that compiled code works on between looks at signals: a tenth of a second at most.
-CELLS_PER_CALL = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +173,11 @@ class CartArrays:
 
 def grow_cart(arrays: CartArrays, workers: threads.Workers, callback: Callback | None) -> str:
     """Split nodes until done; returns why growing stopped."""
-    large = CELLS_PER_CALL if workers.n_threads == 1 else threads.MIN_CELLS
-    cells = CELLS_PER_CALL if callback is None else 1
+    large = threads.CELLS_PER_CALL if workers.n_threads == 1 else threads.MIN_CELLS
+    cells = threads.CELLS_PER_CALL if callback is None else 1
     told = 1
     while True:
+        threads.check_stop()
         status = cart.grow(arrays, cells, large)
         if status == cart.STATUS["large search"]:
             _search(arrays, workers)
@@ -195,27 +194,22 @@ def grow_cart(arrays: CartArrays, workers: threads.Workers, callback: Callback |
 
 
 def _search(arrays: CartArrays, workers: threads.Workers) -> None:
-    step = _columns_per_call(arrays)
-
     def search(first: int, last: int) -> None:
-        work = np.zeros_like(arrays.work)
-        for start in range(first, last, step):
-            cart.search_pending(arrays, start, min(start + step, last), work)
+        cart.search_pending(arrays, first, last, np.zeros_like(arrays.work))
 
-    workers.run(search, int(arrays.counter[PICKED]))
+    workers.run(search, int(arrays.counter[PICKED]), cells=_pending_rows(arrays))
 
 
 def _partition(arrays: CartArrays, workers: threads.Workers) -> None:
-    step = _columns_per_call(arrays)
+    n = _pending_rows(arrays)
 
     def partition(first: int, last: int) -> None:
-        spare = np.empty_like(arrays.spare)
-        for start in range(first, last, step):
-            cart.partition_pending(arrays, start, min(start + step, last), spare)
+        cart.partition_pending(arrays, first, last, np.empty(n, dtype=np.int32))
 
-    workers.run(partition, arrays.data.problem.n_features)
+    workers.run(partition, arrays.data.problem.n_features, cells=n)
 
 
-def _columns_per_call(arrays: CartArrays) -> int:
+def _pending_rows(arrays: CartArrays) -> int:
+    """Return the number of rows at the node that is worked on."""
     start, stop = arrays.node_int[arrays.counter[AT], [START, STOP]].tolist()
-    return max(1, CELLS_PER_CALL // (stop - start))
+    return int(stop - start)

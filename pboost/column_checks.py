@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from pboost._core import sort
 from pboost.features import Features, check_finite, check_size
+from pboost.threads import check_stop
 
 Array = NDArray[Any]
 #: What `sort.check_sorted` finds wrong.
@@ -102,6 +103,7 @@ def check_orders(columns: Any, gather: Callable[[int, Array], None], first: int,
     n = columns.codes.shape[1]
     seen, values = np.empty(n, dtype=np.uint8), np.empty((min(_TOGETHER, last - first), n))
     for start in range(first, last, _TOGETHER):
+        check_stop()
         here = slice(start, min(start + _TOGETHER, last))
         block = values[: here.stop - start]
         gather(start, block)

@@ -216,7 +216,7 @@ class SortedColumns:
         def work(first: int, last: int) -> None:
             sort.select_rows(self.packed_order[first:last], renumber, order[first:last])
 
-        workers.run(work, self.n_features)
+        workers.run(work, self.n_features, cells=2 * self.n_rows)
         return order
 
 
@@ -332,5 +332,5 @@ def with_bins(
             order[here], max_bins, NO_WEIGHT, bin_start[here], n_bins[here], codes[here]
         )
 
-    workers.run(work, d)
+    workers.run(work, d, cells=2 * n)
     return made(SortedColumns, source, rows, order, bin_start, n_bins, codes, names)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pboost._core import direction
 from pboost.graph import FloatArray
+from pboost.threads import Workers
 
 #: Standard deviations of the noise of a projection, in units of the columns', one after the other;
 #: and steps at each.
@@ -174,7 +175,13 @@ def _screened(
 ) -> tuple[FloatArray, FloatArray, NDArray[np.int32]]:
     m = len(listed)
     best, at, which = np.empty(m), np.empty(m), np.empty(m, dtype=np.int32)
-    direction.screen(
-        rows.Z, rows.weight, rows.n_negative, listed, np.ascontiguousarray(angles), best, at, which
-    )
+
+    def work(first: int, last: int) -> None:
+        here = slice(first, last)
+        direction.screen(
+            rows.Z, rows.weight, rows.n_negative, listed[here], np.ascontiguousarray(angles),
+            best[here], at[here], which[here],
+        )  # fmt: skip
+
+    Workers(1).run(work, m, cells=len(rows.weight) * len(angles))
     return best, at, which

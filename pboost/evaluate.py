@@ -12,7 +12,7 @@ from pboost._core import walk
 from pboost.checks import as_weights, check_choice, check_integer
 from pboost.features import check_has_rows
 from pboost.graph import DecisionGraph, FloatArray
-from pboost.hard_evaluate import take_side, walk_rows
+from pboost.hard_evaluate import MOST_STEPS, take_side, walk_rows
 from pboost.held import held
 from pboost.matching import (
     as_graph,
@@ -31,6 +31,7 @@ from pboost.predictor import Model, Predictor, one_of_two, two_probabilities
 from pboost.rng import Seed
 from pboost.separators import Separators
 from pboost.soft_evaluate import expectation, expected_score, sampled_score
+from pboost.threads import Workers
 
 UNITS = ("nodes", "features", "stumps")
 ROUTES = ("hard", "expected", "sample")
@@ -263,11 +264,17 @@ def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
         return _stumps(model, values)
     columns = np.arange(model.n_features + 1, dtype=np.int32)
     start, index = (columns, columns) if model.inputs is None else model.inputs.columns_read()
-    last_row = np.full(model.n_features, -1, dtype=np.int32)
     count = np.empty(len(values))
-    walk.count_features(
-        values, model.feature, model.threshold, model.next, start, index, last_row, count
-    )
+
+    def work(first: int, last: int) -> None:
+        last_row = np.full(model.n_features, -1, dtype=np.int32)
+        walk.count_features(
+            values[first:last], model.feature, model.threshold, model.next, start, index, last_row,
+            count[first:last],
+        )  # fmt: skip
+
+    cells = values.shape[1] + min(model.n_nodes, MOST_STEPS)
+    Workers(1).run(work, len(values), cells=cells)
     return count
 
 

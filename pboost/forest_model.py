@@ -225,7 +225,8 @@ class Forest(Predictor):
 
         cells = n * max(d, len(self))
         with Workers(resolve_threads(None, cells) if is_worth_threads(cells) else 1) as workers:
-            if any(workers.run(work, n, forest_walk.TILE_ROWS)):
+            steps = d + int(self.depth.sum())
+            if any(workers.run(work, n, forest_walk.TILE_ROWS, steps)):
                 check_finite(match_names(self.feature_names, self.n_features, X))
         return total
 

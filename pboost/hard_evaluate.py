@@ -18,6 +18,8 @@ from pboost.separators import Separators
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+#: Nodes that a row is thought to pass at most; where it is more, signals are looked for less often.
+MOST_STEPS = 4096
 
 
 def take_side(model: DecisionGraph, values: FloatArray) -> Take:
@@ -60,8 +62,9 @@ def walk_rows(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray,
         )  # fmt: skip
         return bad
 
+    cells = width + min(model.n_nodes, MOST_STEPS)
     with Workers(resolve_threads(None, n * d) if is_worth_threads(n * d) else 1) as workers:
-        if any(workers.run(work, n, walk.TILE_ROWS)):
+        if any(workers.run(work, n, walk.TILE_ROWS, cells)):
             check_finite(match_columns(model, X))
     return score, score if count is None else count
 

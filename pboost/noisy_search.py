@@ -114,7 +114,9 @@ class NoisyStumpSearch(StumpSearch):
                 found.append(sigma)
             return found
 
-        return [*chain.from_iterable(self.workers.run(work, self.data.columns.n_features))]
+        cells = 10 * self.data.n_rows if self.noise.per_cell else 1  # sorted
+        parts = self.workers.run(work, self.data.columns.n_features, cells=cells)
+        return [*chain.from_iterable(parts)]
 
     def _crossings(self, sigmas: Sequence[FloatArray]) -> None:
         """Compute what crosses each cut, for each column and level."""
@@ -140,7 +142,7 @@ class NoisyStumpSearch(StumpSearch):
                         self._crossing,
                     )  # fmt: skip
 
-        self.workers.run(work, len(sigmas))
+        self.workers.run(work, len(sigmas), cells=LEVELS * MAX_BINS**2)
 
     def places(self, feature: int) -> tuple[FloatArray, FloatArray]:
         """Return where rows of each bin of a column stand, and the thresholds between them."""
@@ -164,7 +166,8 @@ class NoisyStumpSearch(StumpSearch):
                 self._mass, self._score,
             )  # fmt: skip
 
-        self.workers.run(work, columns.n_features, GROUP)
+        cells = self.data.n_rows + LEVELS * MAX_BINS**2
+        self.workers.run(work, columns.n_features, GROUP, cells)
         found = noisy_split.locate(columns.n_bins, limits, self._score)
         if found is None:
             return None
@@ -198,7 +201,7 @@ class GaussianObserver(Observer):
         def work(start: int, stop: int) -> None:
             noisy_split.probabilities(value, threshold, sigma, start, stop, above)
 
-        search.workers.run(work, len(value))
+        search.workers.run(work, len(value), cells=10)
         return above
 
     def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:

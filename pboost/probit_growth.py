@@ -15,7 +15,7 @@ from pboost._core.probit import losses
 from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
 from pboost.cart_data import CartProblem
-from pboost.cart_growth import CELLS_PER_CALL, NODES, CartArrays, CartLimits, grow_cart
+from pboost.cart_growth import NODES, CartArrays, CartLimits, grow_cart
 from pboost.cart_model import N_INTS, Grown
 from pboost.graph import FloatArray, IntArray
 from pboost.threads import Workers
@@ -77,8 +77,6 @@ class ProbitGrower:
         Threads of a tree.
     key : int
         Of the random numbers of the partition.
-    stop : ndarray of int32, shape (1,), optional
-        Once it is not 0, leaves that are fitted end with InterruptedError.
     """
 
     def __init__(
@@ -90,7 +88,6 @@ class ProbitGrower:
         leaves: ProbitLimits,
         workers: Workers,
         key: int = 0,
-        stop: IntArray | None = None,
     ) -> None:
         assert problem.labels is not None
         self.X, self.label, self.leaves, self.workers = X, problem.label, leaves, workers
@@ -106,7 +103,6 @@ class ProbitGrower:
         self.state = np.empty((kept, kernel.N_STATES_OF_NODE))
         self.stack = np.empty(kept + 1, dtype=np.int32)
         self.stop_reason = ""
-        self.stop = np.zeros(1, dtype=np.int32) if stop is None else stop
 
     def grow(self, weights: FloatArray) -> GrownProbit:
         """Return the tree for weights (n,) that are positive where those of the start were."""
@@ -143,18 +139,15 @@ class ProbitGrower:
         def fit(first: int, last: int) -> None:
             boost_leaves(
                 self.X, self.rows, starts, self.label, weights, self.n_classes, limits.steps,
-                limits.tol, limits.safeguard, coefficient, taken, None, first, last, self.stop,
+                limits.tol, limits.safeguard, coefficient, taken, None, first, last,
+                self.workers.stop,
             )  # fmt: skip
 
         if self.workers.n_threads == 1:
             fit(0, leaves)
         else:
-            try:
-                # A leaf at a time, that the large ones do not all fall to one thread.
-                self.workers.run_each(fit, leaves)
-            except BaseException:
-                self.stop[0] = 1  # Ctrl-C is for the main thread only; the others end with it
-                raise
+            # A leaf at a time, that the large ones do not all fall to one thread.
+            self.workers.run_each(fit, leaves)
         kernel.set_constants(coefficient, taken, starts, constant_score)
         return coefficient, taken
 
@@ -162,17 +155,14 @@ class ProbitGrower:
         """Return the values (n, K) of the newest tree at its rows, in their order."""
         n, d = len(tree.rows), self.X.shape[1]
         out = np.empty((n, tree.coefficient.shape[1]))
-        step = max(1, CELLS_PER_CALL // (d * out.shape[1]))
 
         def work(first: int, last: int) -> None:
-            row = np.empty(d)
-            for start in range(first, last, step):
-                kernel.leaf_values(
-                    self.X, tree.rows, tree.starts, tree.coefficient, tree.taken, start,
-                    min(start + step, last), row, out,
-                )  # fmt: skip
+            kernel.leaf_values(
+                self.X, tree.rows, tree.starts, tree.coefficient, tree.taken, first, last,
+                np.empty(d), out,
+            )  # fmt: skip
 
-        self.workers.run(work, n)
+        self.workers.run(work, n, cells=d * out.shape[1])
         return out
 
     def risk(self, tree: GrownProbit, values: FloatArray, weights: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from pboost.features import check_finite
 from pboost.graph import FloatArray, IntArray
 from pboost.matching import match_names
 from pboost.predictor import Predictor, settled
-from pboost.threads import Workers, is_worth_threads, resolve_threads
+from pboost.threads import Workers, check_stop, is_worth_threads, resolve_threads
 
 #: Values that are held at once.
 BLOCK_VALUES = 1 << 16
@@ -70,6 +70,7 @@ def each_block(
         tile = np.empty(d * tile_rows)
         out = np.empty((min(block, last - first), len(trees.root) - 1, trees.coefficient.shape[1]))
         for start in range(first, last, block):
+            check_stop()
             stop = min(start + block, last)
             if walk_values(values, *trees, start, stop, tile, out):
                 return True

@@ -86,14 +86,21 @@ class Projections(Inputs):
             project.project_rows(X, rows, *self.arrays(), 0, out[first:last])
 
         with Workers(resolve_threads(None, out.size)) as workers:
-            workers.run(work, len(X))
+            workers.run(work, len(X), cells=len(self.index) + self.n_inputs)
         return out
 
     def gather(
         self, X: NDArray[Any], rows: NDArray[np.int32], first: int, columns: FloatArray
     ) -> None:
         """Write projections first, first + 1, … of the listed rows to the rows of `columns`."""
-        project.project_rows(X, rows, *self.arrays(), first, columns.T)
+        terms = int(self.start[first + len(columns)] - self.start[first])
+
+        def work(start: int, stop: int) -> None:
+            project.project_rows(
+                X, rows[start:stop], *self.arrays(), first, columns[:, start:stop].T
+            )
+
+        Workers(1).run(work, len(rows), cells=terms)
         wrong = np.flatnonzero(~np.isfinite(columns).all(axis=1))
         if len(wrong):
             k = first + int(wrong[0])

@@ -169,7 +169,7 @@ def fit_columns(
             for j in range(first, last):
                 margin[j] = (answers[j] * pull).sum()
 
-        workers.run(work, d)
+        workers.run(work, d, cells=len(pull))
         margin[d] = pull.sum() if weak.constant else 0.0
         size = np.abs(margin)
         best = int(np.argmax(size >= size.max() - TIE))

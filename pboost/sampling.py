@@ -26,8 +26,8 @@ Counts: TypeAlias = NDArray[np.uint16]
 Invoke: TypeAlias = Callable[[Counts, int, int, NDArray[np.int64]], NDArray[np.int64]]
 #: Share by which an estimate must rise to count as risen: more than rounding.
 RISE = 1e-12
-#: Draws after which the kernel returns, to look for Ctrl-C.
-MOST_AT_ONCE = 100_000_000
+#: Draws of all rows that are made at a time, so that few masses are held.
+MOST_AT_ONCE = 20_000_000
 
 
 class Sample:
@@ -175,7 +175,7 @@ def drawing(search: WeakSearch, above: FloatArray, key: int, question: int) -> I
             )  # fmt: skip
             return mass
 
-        return np.sum(workers.run(work, len(above)), axis=0)
+        return np.sum(workers.run(work, len(above), cells=last - first), axis=0)
 
     return invoke
 

@@ -225,17 +225,17 @@ def fit_sbpmt(
     spread = column_spread(task.X, task.weights)
     join = partial(_join, task, problems[0], rounds=rounds, vote=vote, spread=spread)
     grown: list[Member] = []
-    tally, stop = _tally(task), np.zeros(1, dtype=np.int32)
+    tally = _tally(task)
 
     def train(member: int) -> Member:
-        return boost(task, problems, bags.draw(member)[0], rounds, step, stop)
+        return boost(task, problems, bags.draw(member)[0], rounds, step)
 
     def take(member: Member) -> bool:
         grown.append(member)
         return callback is not None and _tell(callback, len(grown), member, join, tally, task)
 
     threads = resolve_threads(n_threads, task.X.size * members * rounds)
-    train_members(train, members, threads, take, stop)
+    train_members(train, members, threads, take)
     return _with_record(join(grown), task, grown, threads)
 
 

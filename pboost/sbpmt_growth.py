@@ -18,7 +18,7 @@ from pboost.grow import NO_VOTE
 from pboost.probit_growth import GrownProbit, ProbitGrower
 from pboost.probit_tree import ProbitProblem
 from pboost.probit_values import LEAST
-from pboost.threads import Workers
+from pboost.threads import Workers, check_stop
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,6 @@ def boost(
     bag: FloatArray,
     rounds: int,
     step: float,
-    stop: IntArray,
 ) -> Member:
     """Return AdaBoost of probit trees on the rows of positive weight.
 
@@ -72,8 +71,6 @@ def boost(
         Greatest number of rounds.
     step : float
         Factor of the log odds in votes.
-    stop : ndarray of int32, shape (1,)
-        Once it is not 0 the work ends with InterruptedError.
     """
     label, labels = task.problem.label, task.problem.labels
     assert labels is not None
@@ -87,12 +84,12 @@ def boost(
     beside = SideBySide(len(bag), rows, class_rows) if len(problems) > 1 else None
     with Workers(1) as workers:
         growers = [
-            ProbitGrower(problem, task.X, bag, task.limits, task.leaves, workers, stop=stop)
+            ProbitGrower(problem, task.X, bag, task.limits, task.leaves, workers)
             for problem in problems
         ]
         for round_ in range(rounds):
             kernel.normalise(w, rows, work)
-            grown = [_grow(grower, w, stop) for grower in growers]
+            grown = [_grow(grower, w) for grower in growers]
             if beside is None:
                 order, values = grown[0][0].rows, grown[0][1]
             else:
@@ -113,10 +110,9 @@ def boost(
     return Member(trees, alpha, errors, np.concatenate(risk), out, class_rows)
 
 
-def _grow(grower: ProbitGrower, w: FloatArray, stop: IntArray) -> tuple[GrownProbit, FloatArray]:
+def _grow(grower: ProbitGrower, w: FloatArray) -> tuple[GrownProbit, FloatArray]:
     """Return the tree for these weights, and its values (n, K) at its rows."""
-    if stop[0]:
-        raise InterruptedError
+    check_stop()
     tree = grower.grow(w)
     return tree, grower.values(tree)
 

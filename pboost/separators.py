@@ -127,7 +127,7 @@ class Separators(Inputs):
         def work(first: int, last: int) -> None:
             separate.separate_rows(X, rows[first:last], *tables, out[first:last])
 
-        workers.run(work, len(rows))
+        workers.run(work, len(rows), cells=10 * len(tables[1]))
         return out
 
     def at(self, X: NDArray[Any], rows: NDArray[np.int32]) -> FloatArray:

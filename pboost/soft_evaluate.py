@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core import soft_walk
 from pboost.checks import check_integer
 from pboost.graph import DecisionGraph, FloatArray
+from pboost.hard_evaluate import MOST_STEPS
 from pboost.matching import as_graph, input_values, is_second_label, match_sigma
 from pboost.observation_models import CERTAIN
 from pboost.oracle_evaluate import (
@@ -21,7 +23,10 @@ from pboost.oracle_evaluate import (
     scaled_votes,
 )
 from pboost.rng import Seed, as_generator
-from pboost.threads import Workers, resolve_threads
+from pboost.threads import CELLS_PER_CALL, Workers, check_stop, resolve_threads
+
+#: What the answer of a node costs, in cells: random numbers and exponentials.
+COST = 5
 
 
 def reach(
@@ -72,10 +77,17 @@ def reach(
     values, noise = _values_and_noise(model, X, sigma)
     label = _classes(model, y, len(values))
     out = np.empty((len(values), model.n_nodes))
-    if out.size:
+    answer = tables(model)
+
+    def work(start: int, stop: int) -> None:
+        here = slice(start, stop)
         soft_walk.reach(
-            values, model.feature, model.threshold, model.next, tables(model), noise, label, out
-        )
+            values[here], model.feature, model.threshold, model.next, answer, _of(noise, here),
+            label[here], out[here],
+        )  # fmt: skip
+
+    if out.size:
+        _run(work, len(out), COST * model.n_nodes)
     return out
 
 
@@ -102,10 +114,17 @@ def expectation(
         score[:] = model.bias
         with np.errstate(over="ignore"):  # an infinite one is right
             return score, np.exp(np.where(label, -model.bias, model.bias))
-    soft_walk.expected(
-        values, model.feature, model.threshold, model.next, model.vote, tables(model), noise,
-        label, model.bias, np.empty(2 * model.n_nodes), score, loss,
-    )  # fmt: skip
+    answer = tables(model)
+
+    def work(start: int, stop: int) -> None:
+        here = slice(start, stop)
+        soft_walk.expected(
+            values[here], model.feature, model.threshold, model.next, model.vote, answer,
+            _of(noise, here), label[here], model.bias, np.empty(2 * model.n_nodes), score[here],
+            loss[here],
+        )  # fmt: skip
+
+    _run(work, len(values), COST * model.n_nodes)
     return score, loss
 
 
@@ -118,18 +137,32 @@ def sampled_score(model: DecisionGraph, X: Any, rng: Seed, draws: int, sigma: An
     key = int(generator.integers(2**64, dtype=np.uint64))
     values, noise = _values_and_noise(model, X, sigma)
     _classes(model, None, len(values))
-    score, answer = np.empty(len(values)), tables(model)
+    total, answer = np.zeros(len(values)), tables(model)
     scale, vote, bias = scaled_votes(model, draws)
+    cost = COST * min(model.n_nodes, MOST_STEPS)
+    at_once = max(1, CELLS_PER_CALL // max(cost, 1))
 
     def work(start: int, stop: int) -> None:
-        soft_walk.sample(
-            values, model.feature, model.threshold, model.next, vote, answer, noise, bias, key,
-            draws, start, stop, score,
-        )  # fmt: skip
+        for first in range(0, draws, at_once):
+            check_stop()
+            soft_walk.sample(
+                values, model.feature, model.threshold, model.next, vote, answer, noise, key, first,
+                min(first + at_once, draws), start, stop, total,
+            )  # fmt: skip
 
-    with Workers(resolve_threads(None, values.size)) as workers:
-        workers.run(work, len(values))
-    return score * scale
+    _run(work, len(values), cost * min(draws, at_once))
+    return (bias + total / draws) * scale
+
+
+def _run(work: Callable[[int, int], None], n: int, cost: int) -> None:
+    """Call `work` on ranges of n rows, each of which costs so many cells."""
+    with Workers(resolve_threads(None, n * cost)) as workers:
+        workers.run(work, n, cells=cost)
+
+
+def _of(noise: FloatArray, here: slice) -> FloatArray:
+    """Return the standard deviations of some rows, where each has its own."""
+    return noise[here] if len(noise) > 1 else noise
 
 
 def _values_and_noise(model: DecisionGraph, X: Any, sigma: Any) -> tuple[FloatArray, FloatArray]:

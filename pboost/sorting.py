@@ -27,7 +27,7 @@ from pboost.columns import (
 )
 from pboost.features import Features, as_features, check_finite, check_has_rows
 from pboost.projections import Projections
-from pboost.threads import Workers, resolve_threads
+from pboost.threads import Workers, check_stop, resolve_threads
 from pboost.values import check_flag
 
 #: Writes columns of the listed rows, the first of which is given, to the rows of a matrix.
@@ -224,6 +224,7 @@ def _sort_blocks(
         items, spare = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
         columns = np.empty((min(width, last - first), n))
         for start in range(first, last, width):
+            check_stop()
             block = columns[: min(width, last - start)]
             if orders is None:
                 order = np.empty(block.shape, dtype=np.int32)

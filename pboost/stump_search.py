@@ -66,15 +66,17 @@ class StumpSearch(WeakSearch):
         """Return the best stump for rows of these weights, None where no cut is legal."""
         negative, positive = weights.masses
         limits = self._limits(negative, positive)
-        n_bins = self.data.columns.n_bins
+        n_bins, least = self.data.columns.n_bins, math.inf
 
         def work(first: int, last: int) -> None:
-            split.search(
+            nonlocal least
+            here = split.search(
                 self.data.columns.codes, self._order, self._bin_start, n_bins, weights.fixed,
-                limits, first, last, self._edge, self._bound, self._best,
+                limits, first, last, least, self._edge, self._bound, self._best,
             )  # fmt: skip
+            least = min(least, here)  # what another thread has just noted may be lost: no harm
 
-        self.workers.run(work, len(n_bins), GROUP)
+        self.workers.run(work, len(n_bins), GROUP, self.data.n_rows)
         found = split.locate(
             self._order, self._bin_start, n_bins, weights.fixed, limits, self._edge,
             self._bound, self._best,

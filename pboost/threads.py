@@ -2,7 +2,11 @@
 
 Kernels release the GIL and take a range of features or rows; ranges run on a thread pool that
 lives as long as one call, so that nothing has to survive a fork. Results never depend on the
-number of threads: masses are summed exactly, everything else is written to disjoint places.
+number of threads, nor on how the ranges are cut: masses are summed exactly, everything else is
+written to disjoint places.
+
+Ranges are short, for Ctrl-C to be noticed between them. Python raises it in the main thread only;
+the other threads of a call then end at their next `check_stop`.
 """
 
 from __future__ import annotations
@@ -13,19 +17,25 @@ import os
 import re
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pboost.checks import check_integer
 
 T = TypeVar("T")
+Flag = NDArray[np.int32]
 
 #: Cells (rows times features) below which a second thread costs more than it gains.
 MIN_CELLS = 200_000
+#: Cells that compiled code works on between looks at signals: a few hundredths of a second.
+CELLS_PER_CALL = 4_000_000
 #: Variables by which users, schedulers and joblib's worker processes limit threads.
 ENVIRONMENT = ("PBOOST_NUM_THREADS", "OMP_NUM_THREADS")
 #: A whole number, of which only the first counts where OpenMP's list gives one for each level.
@@ -99,18 +109,45 @@ def resolve_threads(n_threads: int | None, cells: int) -> int:
     return max(1, min(wish, cells // MIN_CELLS))
 
 
+class _Here(threading.local):
+    """What a thread knows of the call that it works for."""
+
+    stop: Flag | None = None
+
+
+_here = _Here()
+
+
+def check_stop() -> None:
+    """Raise InterruptedError in a thread of a call that is to end; loops that last look here."""
+    stop = _here.stop
+    if stop is not None and stop[0]:
+        raise InterruptedError("the call that this thread works for has ended")
+
+
 class Workers:
     """Run a function on consecutive ranges, on one or several threads.
+
+    Where the body of ``with`` is left by an exception, as Ctrl-C is in the main thread, the other
+    threads end at their next `check_stop`, in whatever they are doing, and are waited for.
 
     Parameters
     ----------
     n_threads : int
         Number of threads; the calling thread is one of them.
+
+    Attributes
+    ----------
+    stop : ndarray of int32, shape (1,)
+        Once it is not 0 the threads are to end: for compiled code that looks at it by itself.
     """
 
     def __init__(self, n_threads: int) -> None:
         self.n_threads = n_threads
         self._pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
+        # Alone in a thread of another call, it ends with that.
+        outer = _here.stop if self._pool is None else None
+        self.stop: Flag = np.zeros(1, dtype=np.int32) if outer is None else outer
 
     def __enter__(self) -> Workers:
         return self
@@ -122,41 +159,57 @@ class Workers:
         trace: TracebackType | None,
     ) -> None:
         if self._pool is not None:
+            self.stop[0] = error is not None
             self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def run(self, work: Callable[[int, int], T], n: int, multiple: int = 1) -> list[T]:
-        """Call ``work(start, stop)`` on ranges that cover ``0..n``, one per thread.
+    def run(
+        self, work: Callable[[int, int], T], n: int, multiple: int = 1, cells: int = 1
+    ) -> list[T]:
+        """Call ``work(start, stop)`` on ranges that cover ``0..n``; returns the results in order.
 
-        Range borders are multiples of `multiple`. Returns the results in the order of the ranges.
+        Range borders are multiples of `multiple`. `cells` is what one of the n costs, in units of
+        some nanoseconds: a range has `CELLS_PER_CALL` of them at most, if it can be cut at all.
+        What is small is one range per thread.
         """
-        if self._pool is None or n <= multiple:
+        share = -(-n // (self.n_threads * multiple))
+        calls = -(-share * multiple * cells // CELLS_PER_CALL)
+        step = -(-share // max(calls, 1)) * multiple
+        if n <= step:
+            check_stop()
             return [work(0, n)]
-        step = -(-n // (self.n_threads * multiple)) * multiple
-        borders = [*range(0, n, step), n]
-        others = [self._pool.submit(work, a, b) for a, b in pairwise(borders[1:])]
-        first = work(borders[0], borders[1])
-        return [first, *(future.result() for future in others)]
+        return self._each(work, [*range(0, n, step), n])
 
     def run_each(self, work: Callable[[int, int], T], n: int) -> list[T]:
         """Call ``work(i, i + 1)`` for each i below n, each by the first thread that is free."""
-        if self._pool is None or n <= 1:
-            return [work(i, i + 1) for i in range(n)]
-        waiting = deque(range(n))
-        found: list[Any] = [None] * n
+        return self._each(work, range(n + 1))
+
+    def _each(self, work: Callable[[int, int], T], borders: Sequence[int]) -> list[T]:
+        """Call `work` for each range between borders, each by the first thread that is free."""
+        ranges = [*pairwise(borders)]
+        waiting = deque(enumerate(ranges))
+        found: list[Any] = [None] * len(ranges)
 
         def go_on() -> None:
             try:
                 while True:
+                    check_stop()
                     try:
-                        i = waiting.popleft()
+                        i, (start, stop) = waiting.popleft()
                     except IndexError:
                         return
-                    found[i] = work(i, i + 1)
+                    found[i] = work(start, stop)
             except BaseException:
                 waiting.clear()  # the others end, too
                 raise
 
-        others = [self._pool.submit(go_on) for _ in range(min(self.n_threads, n) - 1)]
+        def in_pool() -> None:
+            _here.stop = self.stop
+            go_on()
+
+        others = []
+        if self._pool is not None:
+            helpers = min(self.n_threads, len(ranges)) - 1
+            others = [self._pool.submit(in_pool) for _ in range(helpers)]
         go_on()
         for future in others:
             future.result()

@@ -127,7 +127,9 @@ class TopDownTree:
         data = self.data
         order = data.searched_order() & ROW_MASK
         if not order.size:
-            order = np.argsort(self.rank, axis=1, kind="stable").astype(np.int32)
+            order = np.empty(self.rank.shape, dtype=np.int32)
+            for j, rank in enumerate(self.rank):
+                order[j] = np.argsort(rank, kind="stable")
         mass = data.class_masses()
         root = Exit((OUT, 0), 0, order, data.fixed, 1.0 / sum(mass), mass, 0.0)
         self.total = root.bound, 0.0

@@ -348,6 +348,6 @@ def walk_trees(
 
     cells = n * d
     with Workers(resolve_threads(None, cells) if is_worth_threads(cells) else 1) as workers:
-        if any(workers.run(work, n, forest_walk.TILE_ROWS)):
+        if any(workers.run(work, n, forest_walk.TILE_ROWS, d + int(depth.sum()))):
             check_finite(match_names(model.feature_names, model.n_features, X))
     return leaf

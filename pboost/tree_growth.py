@@ -23,8 +23,6 @@ from pboost.grow import (
 )
 from pboost.weak_learners import CRITERIA, ColumnLearner
 
-#: Cells that the compiled loop works on between looks at signals: a tenth of a second.
-CELLS_PER_CALL = 20_000_000
 #: Columns of `TreeArrays.counter`.
 NODES, EXITS, HEAP, PENDING = range(4)
 
@@ -87,6 +85,16 @@ class TreeArrays:
     def n_nodes(self) -> int:
         """Number of nodes opened so far."""
         return int(self.counter[NODES])
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether exits are searched when they arise."""
+        return bool(self.sizes[-1] == tree.GROWTH["look-ahead"])
+
+    def n_rows_at(self, exit_: int) -> int:
+        """Return the number of rows at an exit."""
+        start, stop = self.exit_int[exit_, :2].tolist()
+        return int(stop - start)
 
     def replay(self, model: DecisionGraph) -> None:
         """Open the nodes of a tree as they are."""
@@ -165,16 +173,15 @@ class TreeArrays:
 
 def grow_tree(arrays: TreeArrays, workers: threads.Workers, callback: Callback | None) -> str:
     """Open exits until done; returns why growing stopped."""
-    # Looking ahead searches exits when they arise, in the compiled loop.
-    serial = workers.n_threads == 1 or arrays.sizes[-1] == tree.GROWTH["look-ahead"]
-    large = np.iinfo(np.int64).max if serial else threads.MIN_CELLS
-    cells = CELLS_PER_CALL if callback is None else 1
+    large = threads.CELLS_PER_CALL if workers.n_threads == 1 else threads.MIN_CELLS
+    cells = threads.CELLS_PER_CALL if callback is None else 1
     told = arrays.n_nodes
-    tree.open_exits(arrays)
+    _open_exits(arrays, workers, 0)
     while True:
+        threads.check_stop()
         status = tree.grow(arrays, cells, large)
         if status == tree.STATUS["large"]:
-            _split_with_threads(arrays, workers)
+            _split_large(arrays, workers)
             if arrays.certificate.sum() <= arrays.target:
                 status = tree.STATUS["target"]
         if callback is not None and arrays.n_nodes > told:
@@ -189,18 +196,41 @@ def grow_tree(arrays: TreeArrays, workers: threads.Workers, callback: Callback |
             return "no exit can be split"
 
 
-def _split_with_threads(arrays: TreeArrays, workers: threads.Workers) -> None:
+def _split_large(arrays: TreeArrays, workers: threads.Workers) -> None:
     """Split one large exit, its features shared out among threads."""
-    d = arrays.data.columns.n_features
-
-    def search(first: int, last: int) -> None:
-        tree.search_pending(arrays, first, last)
+    exit_ = int(arrays.counter[PENDING])
+    n = arrays.n_rows_at(exit_)
 
     def partition(first: int, last: int) -> None:
-        spare = np.empty(arrays.data.n_rows, dtype=np.int32)
-        tree.partition_pending(arrays, first, last, spare)
+        tree.partition_pending(arrays, first, last, np.empty(n, dtype=np.int32))
 
-    workers.run(search, d)
-    if tree.split_pending(arrays):
-        workers.run(partition, d)
-        tree.open_pending(arrays)
+    if not arrays.looks_ahead:
+        _search(arrays, workers, exit_)
+    is_split, is_partitioned = tree.split_pending(arrays)
+    if is_partitioned:
+        workers.run(partition, arrays.data.columns.n_features, cells=n)
+    if is_split:
+        _open_exits(arrays, workers, int(arrays.counter[EXITS]) - 2)
+
+
+def _search(arrays: TreeArrays, workers: threads.Workers, exit_: int) -> None:
+    """Search an exit, its features shared out among threads."""
+    least = math.inf
+
+    def search(first: int, last: int) -> None:
+        nonlocal least
+        found = tree.search_exit(arrays, exit_, first, last, least)
+        least = min(least, found)  # what another thread has just noted may be lost: no harm
+
+    workers.run(search, arrays.data.columns.n_features, cells=arrays.n_rows_at(exit_))
+
+
+def _open_exits(arrays: TreeArrays, workers: threads.Workers, first: int) -> None:
+    """Put the open exits from number `first` on in the order of splitting."""
+    if not arrays.looks_ahead:
+        tree.open_exits(arrays, first)
+        return
+    for exit_ in range(first, int(arrays.counter[EXITS])):
+        if tree.can_open(arrays, exit_):
+            _search(arrays, workers, exit_)
+            tree.push_exit(arrays, exit_)

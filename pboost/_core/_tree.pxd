@@ -1,9 +1,9 @@
 # The state of a growing tree, borrowed from the caller's arrays.
-from libc.math cimport ceil, exp, ldexp
+from libc.math cimport ceil, exp, frexp, ldexp
 
 from pboost._core._cut cimport Limits
 from pboost._core._heap cimport Heap
-from pboost._core.types cimport int32_t, int64_t, uint8_t
+from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t
 
 # Columns of exit_int and counter.
 cdef enum:
@@ -90,6 +90,14 @@ cdef inline Limits limits_of(const Tree* t, int32_t e) noexcept nogil:
     return at
 
 
+cdef inline bint is_open(const Tree* t, int32_t e) noexcept nogil:
+    """Whether an exit leads to no node yet."""
+    cdef int32_t parent = t.exit_int[EXIT_INTS * e + PARENT]
+    if parent < 0:
+        return t.counter[NODES] == 0
+    return t.node_int[5 * parent + 1 + t.exit_int[EXIT_INTS * e + SIDE]] < 0
+
+
 cdef inline bint can_split(const Tree* t, int32_t e) noexcept nogil:
     return (t.exit_mass[2 * e] > 0 and t.exit_mass[2 * e + 1] > 0
             and t.exit_int[EXIT_INTS * e + DEPTH] < t.max_depth
@@ -127,3 +135,23 @@ cdef inline void count_certificate(Tree* t, double change) noexcept nogil:
 cdef inline bint children_can_split(const Tree* t) noexcept nogil:
     cdef int32_t e = <int32_t>t.counter[EXITS]
     return can_split(t, e - 2) or can_split(t, e - 1)
+
+
+cdef inline void refine_weights(Tree* t, int32_t e) noexcept nogil:
+    """Make the fixed-point weights of an exit anew if little of the root's mass is left."""
+    cdef Py_ssize_t i, start = t.exit_int[EXIT_INTS * e + START], stop = t.exit_int[EXIT_INTS * e + STOP]
+    cdef const int32_t* rows = t.order if t.exact else t.rows
+    cdef double total = 0.0
+    cdef int exponent = 0
+    cdef int32_t row
+    if t.exit_mass[2 * e] + t.exit_mass[2 * e + 1] >= <int64_t>1 << LEAST_MASS_BITS:
+        return
+    for i in range(start, stop):
+        total += t.weight[row_of(rows[i])] * t.scale
+    frexp(total, &exponent)
+    t.exit_int[EXIT_INTS * e + SHIFT] = FULL_MASS_BITS - exponent
+    t.exit_mass[2 * e] = t.exit_mass[2 * e + 1] = 0
+    for i in range(start, stop):
+        row = row_of(rows[i])
+        t.fixed[row] = <int64_t>(ldexp(t.weight[row] * t.scale, FULL_MASS_BITS - exponent) + 0.5)
+        t.exit_mass[2 * e + (row >= t.n_negative)] += t.fixed[row]

@@ -36,11 +36,11 @@ def sample(
     vote: Array,
     answer: Array,
     sigma: Array,
-    bias: float,
     key: int,
-    draws: int,
+    first: int,
+    last: int,
     start: int,
     stop: int,
-    score: Array,
+    total: Array,
 ) -> None: ...
 def uniforms(key: int, node: int, row: int, out: Array) -> None: ...

@@ -131,31 +131,33 @@ def expected(
 def sample(
     const double[:, ::1] X, const int32_t[::1] feature, const double[::1] threshold,
     const int32_t[:, ::1] next_, const double[:, ::1] vote, const double[:, :, ::1] answer,
-    const double[:, ::1] sigma, double bias, uint64_t key, Py_ssize_t draws, Py_ssize_t start,
-    Py_ssize_t stop, double[::1] score,
+    const double[:, ::1] sigma, uint64_t key, Py_ssize_t first, Py_ssize_t last, Py_ssize_t start,
+    Py_ssize_t stop, double[::1] total,
 ):
-    """Mean decision value over `draws` random walks of each of the rows start..stop-1.
+    """Add up the votes of the random walks first..last-1 of each of the rows start..stop-1.
 
-    The answer of a node to a row depends on (key, node, row, draw) alone; the tables' first class
-    is used. OUT score (n,).
+    The answer of a node to a row depends on (key, node, row, walk) alone; the tables' first class
+    is used. INOUT total (n,), to which the walks are added one vote at a time.
     """
     cdef Py_ssize_t i, k, node, n_nodes = feature.shape[0]
     cdef Answers answers = read_answers(answer, sigma, n_nodes, X.shape[0], X.shape[1])
     cdef double[2] q
     cdef int taken
-    cdef double total
+    cdef double votes
+    if not (0 <= start <= stop <= X.shape[0]) or total.shape[0] != X.shape[0]:
+        raise ValueError("sample: arrays of different sizes")
     with nogil:
         for i in range(start, stop):
-            total = 0.0
-            for k in range(draws):
+            votes = total[i]
+            for k in range(first, last):
                 node = 0 if n_nodes else -1
                 while node >= 0:
                     ask(&answers, i, node, feature[node],
                         X[i, feature[node]] - threshold[node], 0, q)
                     taken = _rng.uniform(key, <uint64_t>node, <uint64_t>i, <uint64_t>k) < q[1]
-                    total += vote[node, taken]
+                    votes += vote[node, taken]
                     node = next_[node, taken]
-            score[i] = bias + total / draws
+            total[i] = votes
 
 
 def uniforms(uint64_t key, uint64_t node, uint64_t row, double[::1] out):

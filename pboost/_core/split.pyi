@@ -14,10 +14,11 @@ def search(
     limits: Limits,
     first: int,
     last: int,
+    found: float,
     edge: Array,
     bound: Array,
     best: Array,
-) -> None: ...
+) -> float: ...
 def locate(
     order: Array,
     bin_start: Array,

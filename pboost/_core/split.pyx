@@ -72,18 +72,19 @@ cdef double refine_bin(
 def search(
     const uint8_t[:, ::1] codes, const int32_t[:, ::1] order, const int32_t[:, ::1] bin_start,
     const int32_t[::1] n_bins, const int64_t[::1] weight, limits, Py_ssize_t first,
-    Py_ssize_t last, int64_t[:, :, ::1] edge, double[:, ::1] bound, double[::1] best,
+    Py_ssize_t last, double found, int64_t[:, :, ::1] edge, double[:, ::1] bound,
+    double[::1] best,
 ):
     """Search features first..last-1; fills their rows of `edge`, `bound` and `best`.
 
     IN codes, order (0 columns for the binned search), bin_start, n_bins, weight, limits: see
-    `Limits`; OUT edge, bound, best.
+    `Limits`; found: the least score of other features, or infinity; OUT edge, bound, best. Cuts
+    that are worse than `found` may be missed. Returns the least score known now.
     """
     cdef Limits at = read_limits(limits)
     cdef Py_ssize_t f, k, lead = first
     cdef bint exact = order.shape[1] > 0
-    cdef double total = <double>at.negative + <double>at.positive, found = INFINITY, limit
-    cdef double least = INFINITY
+    cdef double total = <double>at.negative + <double>at.positive, limit, least = INFINITY
     cdef int b, lead_bin = -1
     cdef int64_t[GROUP * MAX_BINS] negative
     cdef int64_t[GROUP * MAX_BINS] positive
@@ -105,7 +106,8 @@ def search(
                         least = bound[f, b]
                         lead = f
                         lead_bin = b
-        if lead_bin >= 0:
+        limit = score_limit(at.criterion, found, total) if found < INFINITY else INFINITY
+        if lead_bin >= 0 and least <= limit:
             # The most promising bin first: it lowers the bar for all others.
             best[lead] = refine_bin(&at, &order[lead, 0], &weight[0], &bin_start[lead, 0],
                                     lead_bin, &edge[lead, 0, 0], &edge[lead, 1, 0], best[lead],
@@ -122,6 +124,7 @@ def search(
                     if best[f] < found:
                         found = best[f]
                         limit = score_limit(at.criterion, found, total)
+    return found
 
 
 def locate(

@@ -13,7 +13,7 @@ The caller's arrays (see `TreeArrays` in tree_growth.py) are borrowed for one ca
 exit are fixed * 2**-shift in units of the root's; they are made anew, with a larger shift, when
 little of the root's mass is left, so that small masses keep their precision.
 """
-from libc.math cimport INFINITY, exp, frexp, ldexp
+from libc.math cimport INFINITY, exp
 
 from pboost._core._address cimport address
 from pboost._core._bins cimport partition_rows, search_bins
@@ -22,11 +22,11 @@ from pboost._core._heap cimport Heap, decrease, pop, push, rounded
 from pboost._core._math cimport half_log_odds, score_limit
 from pboost._core._segment cimport first_cut, partition_segment, search_rows
 from pboost._core._tree cimport (
-    ALL_NODES, BREADTH_FIRST, DONE, EXIT_INTS, EXIT_REALS, EXITS, FEATURE, FULL_MASS_BITS,
-    HEAP, KEY, LARGE, LARGEST_BOUND, LARGEST_ERROR, LEAST_MASS_BITS, LIMIT, LOOK_AHEAD, NODES,
-    PARENT, PAUSED, PENDING, SHIFT, SIDE, START, STOP, TARGET, VOTES, Given, Tree, add_exit,
-    boosted_mass, can_split, children_can_split, count_certificate, heap_of, limits_of,
-    unit_of,
+    ALL_NODES, BREADTH_FIRST, DONE, EXIT_INTS, EXIT_REALS, EXITS, FEATURE, HEAP,
+    KEY, LARGE, LARGEST_BOUND, LARGEST_ERROR, LIMIT, LOOK_AHEAD, NODES, PARENT, PAUSED, PENDING,
+    SIDE, START, STOP, TARGET, VOTES, Given, Tree, add_exit,
+    boosted_mass, can_split, children_can_split, count_certificate, heap_of, is_open, limits_of,
+    refine_weights, unit_of,
 )
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t
 
@@ -66,12 +66,15 @@ cdef Tree read_tree(arrays) except *:
 # ---------------------------------------------------------------------------------------------
 # Search, split and partition of one exit. Each works on a range of features.
 
-cdef void search_features(
-    const Tree* t, int32_t e, Py_ssize_t first, Py_ssize_t last
+cdef double search_features(
+    const Tree* t, int32_t e, Py_ssize_t first, Py_ssize_t last, double found
 ) noexcept nogil:
+    """Least scores of a range of features; cuts that are worse than `found` may be missed.
+
+    Returns the least score known now.
+    """
     cdef Limits at = limits_of(t, e)
     cdef Py_ssize_t f, start = t.exit_int[EXIT_INTS * e + START]
-    cdef double found = INFINITY
     cdef int ignored_bin = 0
     cdef int64_t ignored = 0
     for f in range(first, last):
@@ -82,6 +85,7 @@ cdef void search_features(
             t.best[f] = search_bins(&at, t.codes + f * t.n, t.n_bins[f], t.rows + start, t.fixed,
                                     -1.0, &ignored_bin, &ignored, &ignored)
         found = min(found, t.best[f])
+    return found
 
 
 cdef void add_masses(
@@ -139,26 +143,6 @@ cdef int split_binned(
     return <int>n_below
 
 
-cdef void refine_weights(Tree* t, int32_t e) noexcept nogil:
-    """Make the fixed-point weights of an exit anew if little of the root's mass is left."""
-    cdef Py_ssize_t i, start = t.exit_int[EXIT_INTS * e + START], stop = t.exit_int[EXIT_INTS * e + STOP]
-    cdef const int32_t* rows = t.order if t.exact else t.rows
-    cdef double total = 0.0
-    cdef int exponent = 0
-    cdef int32_t row
-    if t.exit_mass[2 * e] + t.exit_mass[2 * e + 1] >= <int64_t>1 << LEAST_MASS_BITS:
-        return
-    for i in range(start, stop):
-        total += t.weight[row_of(rows[i])] * t.scale
-    frexp(total, &exponent)
-    t.exit_int[EXIT_INTS * e + SHIFT] = FULL_MASS_BITS - exponent
-    t.exit_mass[2 * e] = t.exit_mass[2 * e + 1] = 0
-    for i in range(start, stop):
-        row = row_of(rows[i])
-        t.fixed[row] = <int64_t>(ldexp(t.weight[row] * t.scale, FULL_MASS_BITS - exponent) + 0.5)
-        t.exit_mass[2 * e + (row >= t.n_negative)] += t.fixed[row]
-
-
 cdef bint choose(Tree* t, int32_t e) noexcept nogil:
     """Note the feature and the score to be split at, of an exit just searched; False if none."""
     cdef Limits at = limits_of(t, e)
@@ -210,7 +194,7 @@ cdef double split_key(Tree* t, int32_t e) noexcept nogil:
     return decrease(before, before - after * unit_of(t, e))
 
 
-cdef bint set_key(Tree* t, int32_t e) noexcept nogil:
+cdef bint set_key(Tree* t, int32_t e, bint searched) noexcept nogil:
     """Give an open exit its place in the order of splitting; False if it cannot be split."""
     cdef double* key = &t.exit_real[EXIT_REALS * e + KEY]
     if t.growth == BREADTH_FIRST:
@@ -222,7 +206,8 @@ cdef bint set_key(Tree* t, int32_t e) noexcept nogil:
         key[0] = rounded(<double>t.exit_mass[2 * e + (t.exit_real[EXIT_REALS * e + VOTES] <= 0)]
                          * unit_of(t, e))
     else:
-        search_features(t, e, 0, t.d)
+        if not searched:
+            search_features(t, e, 0, t.d, INFINITY)
         if not choose(t, e):
             return False
         key[0] = split_key(t, e)
@@ -282,26 +267,46 @@ cdef void open_children(Tree* t) noexcept nogil:
     for e in range(newest - 2, newest):
         if can_split(t, e):
             refine_weights(t, e)
-            if set_key(t, e):
+            if set_key(t, e, False):
                 push(&heap, e)
 
 
 # ---------------------------------------------------------------------------------------------
 # What Python calls.
 
-def open_exits(arrays):
-    """Put all open exits that can be split on the heap; at first there is the root's entrance."""
+def open_exits(arrays, int32_t first):
+    """Put the open exits from number `first` on that can be split on the heap.
+
+    At first there is the root's entrance. Not for growth that looks ahead: see `can_open`.
+    """
     cdef Tree t = read_tree(arrays)
     cdef Heap heap = heap_of(&t)
-    cdef int32_t e, parent
+    cdef int32_t e
     with nogil:
-        for e in range(<int32_t>t.counter[EXITS]):
-            parent = t.exit_int[EXIT_INTS * e + PARENT]
-            if (t.counter[NODES] > 0 if parent < 0
-                    else t.node_int[5 * parent + 1 + t.exit_int[EXIT_INTS * e + SIDE]] >= 0):
-                continue
-            if can_split(&t, e) and set_key(&t, e):
-                push(&heap, e)
+        for e in range(first, <int32_t>t.counter[EXITS]):
+            if is_open(&t, e) and can_split(&t, e):
+                refine_weights(&t, e)
+                if set_key(&t, e, True):
+                    push(&heap, e)
+
+
+def can_open(arrays, int32_t e):
+    """Whether exit `e` is open and can be split; it is then ready to be searched."""
+    cdef Tree t = read_tree(arrays)
+    if not (is_open(&t, e) and can_split(&t, e)):
+        return False
+    with nogil:
+        refine_weights(&t, e)
+    return True
+
+
+def push_exit(arrays, int32_t e):
+    """Put exit `e`, just searched, on the heap, if there is a cut."""
+    cdef Tree t = read_tree(arrays)
+    cdef Heap heap = heap_of(&t)
+    with nogil:
+        if set_key(&t, e, True):
+            push(&heap, e)
 
 
 def split_given(arrays, int32_t e, int32_t feature, Py_ssize_t place, double below, double above):
@@ -325,7 +330,8 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
     """Open exits until about `cells` cells are done; an exit of more than `large` cells is left.
 
     Returns one of STATUS. counter[PENDING] is the exit taken last; after "large" it waits for
-    `search_pending`, `split_pending` and `partition_pending`.
+    `search_exit`, unless it has been looked ahead at, `split_pending` and `partition_pending`. Its
+    children are then to be opened.
     """
     cdef Tree t = read_tree(arrays)
     cdef Heap heap = heap_of(&t)
@@ -347,7 +353,7 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
                 break
             done += size
             if t.growth != LOOK_AHEAD:
-                search_features(&t, e, 0, t.d)
+                search_features(&t, e, 0, t.d, INFINITY)
                 if not choose(&t, e):
                     continue
             if split_exit(&t, e, NULL):
@@ -360,24 +366,25 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
     return status
 
 
-def search_pending(arrays, Py_ssize_t first, Py_ssize_t last):
-    """Search a range of features at the pending exit."""
+def search_exit(arrays, int32_t e, Py_ssize_t first, Py_ssize_t last, double found):
+    """Search a range of features at exit `e`.
+
+    `found` is the least score of other features, or infinity; returns the least known now.
+    """
     cdef Tree t = read_tree(arrays)
     with nogil:
-        search_features(&t, <int32_t>t.counter[PENDING], first, last)
+        found = search_features(&t, e, first, last, found)
+    return found
 
 
 def split_pending(arrays):
-    """Split the pending exit. Returns whether its segment must now be partitioned."""
+    """Split the pending exit. Returns whether it was, and whether its segment is to be partitioned."""
     cdef Tree t = read_tree(arrays)
     cdef bint split
     with nogil:
-        split = (choose(&t, <int32_t>t.counter[PENDING])
+        split = ((t.growth == LOOK_AHEAD or choose(&t, <int32_t>t.counter[PENDING]))
                  and split_exit(&t, <int32_t>t.counter[PENDING], NULL))
-        if split and not (t.exact and children_can_split(&t)):
-            open_children(&t)
-            split = False
-    return split
+    return split, split and t.exact and children_can_split(&t)
 
 
 def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] spare):
@@ -385,10 +392,3 @@ def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] sp
     cdef Tree t = read_tree(arrays)
     with nogil:
         partition_features(&t, <int32_t>t.counter[PENDING], first, last, &spare[0])
-
-
-def open_pending(arrays):
-    """Open the children of the exit just partitioned."""
-    cdef Tree t = read_tree(arrays)
-    with nogil:
-        open_children(&t)

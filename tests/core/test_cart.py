@@ -248,7 +248,7 @@ def test_constant_columns_are_drawn_again(search):
 def test_callback(growth, search, large, monkeypatch):
     """It sees every split once, when it has just been made."""
     if large:
-        monkeypatch.setattr(pb.cart_growth, "CELLS_PER_CALL", 50)
+        monkeypatch.setattr(pb.threads, "CELLS_PER_CALL", 50)
     rng = np.random.default_rng(53)
     X, y = rng.normal(size=(120, 2)), rng.integers(0, 3, 120)
     steps = []

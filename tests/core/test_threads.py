@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
@@ -50,12 +51,13 @@ def test_threads_are_really_used(many_threads, problem, monkeypatch):
     seen = set()
     run = threads.Workers.run
 
-    def spy(self, work, n, multiple=1):
+    def spy(self, work, n, *size, **cells):
         def noted(start, stop):
             seen.add(threading.get_ident())
+            time.sleep(0.001)  # or else one thread may do all of it
             return work(start, stop)
 
-        return run(self, noted, n, multiple)
+        return run(self, noted, n, *size, **cells)
 
     monkeypatch.setattr(threads.Workers, "run", spy)
     X, y, _ = problem
@@ -81,6 +83,133 @@ def test_ranges_cover_once(n, multiple, n_threads):
     assert [i for start, stop in ranges for i in range(start, stop)] == list(range(n))
     assert all(start % multiple == 0 for start, _ in ranges)
     assert len(ranges) <= n_threads
+
+
+@pytest.mark.parametrize("multiple", [1, 4])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_large_work_is_cut(monkeypatch, multiple, n_threads):
+    """Into ranges of no more cells than may be worked on between looks at signals."""
+    monkeypatch.setattr(threads, "CELLS_PER_CALL", 40)
+    with threads.Workers(n_threads) as workers:
+        ranges = workers.run(lambda start, stop: (start, stop), 100, multiple, cells=5)
+        whole = workers.run(lambda start, stop: (start, stop), 5, multiple, cells=1000)
+    assert [i for start, stop in ranges for i in range(start, stop)] == list(range(100))
+    assert all(start % multiple == 0 for start, _ in ranges)
+    assert {stop - start for start, stop in ranges[:-1]} <= {7, 8}
+    assert len(whole) == -(-5 // multiple)
+
+
+CUT = {
+    "adaboost": lambda X, y, n: pb.fit_adaboost(X, y, rounds=9, n_threads=n),
+    "binned": lambda X, y, n: pb.fit_adaboost(
+        X, y, rounds=9, n_threads=n, weak=pb.weak.stump(search="binned")
+    ),
+    "look-ahead": lambda X, y, n: pb.fit_boosted_tree(
+        X, y, nodes=30, growth="look-ahead", n_threads=n
+    ),
+    "tree": lambda X, y, n: pb.fit_boosted_tree(X, y, nodes=30, n_threads=n),
+    "affine": lambda X, y, n: pb.fit_adaboost(
+        X, y, rounds=5, weak=pb.weak.affine(directions=9, terms=3), n_threads=n
+    ),
+    "linear": lambda X, y, n: pb.fit_boosted_tree(
+        X, y, nodes=3, weak=pb.weak.linear(), n_threads=n
+    ),
+    "separator": lambda X, y, n: pb.fit_boosted_tree(
+        X, y, nodes=3, weak=pb.weak.separator(stumps=3), n_threads=n
+    ),
+    "gaussian": lambda X, y, n: pb.fit_boosted_tree(
+        X, y, nodes=5, observation=pb.observation.gaussian(0.3), n_threads=n
+    ),
+    "sampled": lambda X, y, n: pb.fit_adaboost(
+        X, y, rounds=5, observation=pb.observation.sampled(7), rng=0, n_threads=n
+    ),
+    "flip": lambda X, y, n: pb.fit_matryoshka(
+        X, y, shape=(2, 2), observation=pb.observation.flip(0.1), n_threads=n
+    ),
+    "columns": lambda X, y, n: pb.fit_adaboost_real(
+        X, y, rounds=5, weak=pb.weak.feature(), n_threads=n
+    ),
+}
+
+
+@pytest.mark.parametrize("builder", CUT)
+def test_models_do_not_depend_on_the_ranges(many_threads, problem, monkeypatch, builder):
+    X, y, _ = problem
+    X, y = X[:1001], y[:1001]
+    plain = CUT[builder](X, y, 1)
+    monkeypatch.setattr(threads, "CELLS_PER_CALL", 700)
+    for n_threads in (1, 3):
+        assert_same_arrays(plain, CUT[builder](X, y, n_threads))
+
+
+def assert_same_arrays(one, other):
+    """All arrays have the same bits."""
+    for f in fields(one):
+        a, b = getattr(one, f.name), getattr(other, f.name)
+        if is_dataclass(a):
+            assert_same_arrays(a, b)
+        elif isinstance(a, np.ndarray):
+            assert a.tobytes() == b.tobytes(), f.name
+
+
+def answers(X):
+    rng = np.random.default_rng(1)
+    y = X[:, 0] * X[:, 1] > 0
+    forest = pb.fit_forest(X, y, members=5, rng=0)
+    flip = pb.fit_boosted_tree(X, y, nodes=9, observation=pb.observation.flip(0.1))
+    gauss = pb.fit_adaboost(X, y, rounds=5, observation=pb.observation.gaussian(0.3))
+    affine = pb.fit_adaboost(X, y, rounds=5, weak=pb.weak.affine(directions=9))
+    cells = rng.uniform(0.1, 0.2, X.shape)
+    return [
+        pb.predict_proba(forest, X),
+        pb.apply(forest, X),
+        pb.decision_function(flip, X, route="expected"),
+        pb.decision_function(flip, X, route="sample", rng=1, draws=9),
+        pb.decision_function(gauss, X, route="expected", sigma=cells),
+        pb.decision_function(gauss, X, route="sample", rng=1, draws=5000, sigma=cells),
+        pb.reach(gauss, X, sigma=cells),
+        np.array(pb.certificate(flip, X, y)),
+        pb.evaluation_cost(flip, X, unit="features"),
+        pb.evaluation_cost(affine, X),
+        pb.decision_function(affine, X),
+        pb.predict_proba(pb.fit_sbpmt(X, y, members=2, rounds=2, rng=0), X),
+    ]
+
+
+def test_answers_do_not_depend_on_the_ranges(many_threads, problem, monkeypatch):
+    X = problem[0][:200]
+    plain = answers(X)
+    monkeypatch.setattr(threads, "CELLS_PER_CALL", 300)
+    monkeypatch.setattr(pb.soft_evaluate, "CELLS_PER_CALL", 300)
+    for one, other in zip(plain, answers(X), strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_other_threads_are_told_to_end(nested):
+    """Also in work that begins workers of its own."""
+    main, both, ended = threading.main_thread(), threading.Barrier(2, timeout=30), []
+
+    def wait(start, stop):
+        threads.check_stop()
+        time.sleep(0.001)
+
+    def work(start, stop):
+        both.wait()
+        if threading.current_thread() is main:
+            raise KeyboardInterrupt
+        until = time.monotonic() + 30
+        try:
+            while time.monotonic() < until:
+                with threads.Workers(1 + nested) as workers:
+                    workers.run(wait, 10)
+        except InterruptedError:
+            ended.append(start)
+
+    with pytest.raises(KeyboardInterrupt), threads.Workers(2) as workers:
+        workers.run_each(work, 100)
+    assert ended in ([0], [1])
+    threads.check_stop()  # this thread goes on
 
 
 def test_errors_of_other_threads_arrive():
