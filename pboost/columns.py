@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import sort
+from pboost._core.codes import select_codes
 from pboost.column_checks import (
     check_bins,
     check_orders,
@@ -31,6 +32,8 @@ from pboost.threads import Workers, resolve_threads
 
 Array = NDArray[Any]
 MAX_BINS = 256
+#: Columns that kernels read together: ranges given to threads are multiples of it.
+GROUP = 4
 #: Bytes of scratch per thread while sorting; more columns at a time read X with fewer misses.
 SCRATCH_BYTES = 16_000_000
 ROW_MASK = np.int32(0x7FFFFFFF)
@@ -63,7 +66,8 @@ def made(kind: type[C], *values: Any) -> C:
     columns = object.__new__(kind)
     arrays = BINNED_ARRAYS if kind is BinnedColumns else SORTED_ARRAYS
     for part, value in zip(fields(kind), values, strict=True):
-        value = sealed(value) if part.name in arrays else value
+        if value is not None and (part.name in arrays or part.name == "bin_start"):
+            value = sealed(value)
         object.__setattr__(columns, part.name, value)
     return columns
 
@@ -257,6 +261,8 @@ class BinnedColumns:
         Least and largest value in each bin.
     names : tuple of str or None
         Column names.
+    bin_start : ndarray of int32, shape (d, 257), or None
+        Number of rows below each bin, closed by n; None where they have not been counted.
     """
 
     codes: NDArray[np.uint8]
@@ -264,6 +270,7 @@ class BinnedColumns:
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     names: tuple[str, ...] | None
+    bin_start: NDArray[np.int32] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         for name, dtype in BINNED_ARRAYS.items():
@@ -275,7 +282,7 @@ class BinnedColumns:
         object.__setattr__(self, "names", checked_names(self.names, d))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
 
     @property
     def n_rows(self) -> int:
@@ -304,12 +311,28 @@ class BinnedColumns:
         n_bins = self.n_bins[feature]
         return self.lower[feature, :n_bins], self.upper[feature, :n_bins]
 
-    def select(self, rows: NDArray[np.int32]) -> BinnedColumns:
-        """Return the columns of the listed rows, in the order listed, with the same bins."""
+    def select(
+        self, rows: NDArray[np.int32], n_threads: int | None = None, *, all_rows: bool = False
+    ) -> BinnedColumns:
+        """Return the columns of the listed rows, in the order listed, with the same bins.
+
+        `all_rows` says that these are all rows, each once.
+        """
         codes = np.empty((self.n_features, len(rows)), dtype=np.uint8)
-        for feature in range(self.n_features):
-            np.take(self.codes[feature], rows, out=codes[feature])
-        return made(BinnedColumns, codes, self.n_bins, self.lower, self.upper, self.names)
+        bin_start, counted = self.bin_start, all_rows and self.bin_start is not None
+        if bin_start is None or not counted:
+            bin_start = np.zeros((self.n_features, MAX_BINS + 1), dtype=np.int32)
+
+        def work(first: int, last: int) -> None:
+            here = slice(first, last)
+            counts = None if counted else bin_start[here]
+            select_codes(self.codes[here], rows, codes[here], counts)
+
+        with Workers(resolve_threads(n_threads, codes.size)) as workers:
+            workers.run(work, self.n_features, GROUP, len(rows))
+        return made(
+            BinnedColumns, codes, self.n_bins, self.lower, self.upper, self.names, bin_start
+        )
 
 
 def with_bins(

@@ -157,7 +157,7 @@ def prepare(X: Any, y: Any, sample_weight: Any, weak: Weak, n_threads: int | Non
     inputs = _projections(source, source_rows, weights, rows, weak)
     columns: SortedColumns | BinnedColumns
     if isinstance(X, BinnedColumns):
-        columns = X.select(rows)
+        columns = X.select(rows, n_threads, all_rows=len(rows) == n)
     elif isinstance(X, SortedColumns) and (exact or weights is None) and inputs is None:
         columns = X.select(rows, weak.max_bins, n_threads)
     else:
@@ -224,7 +224,7 @@ def _prepare_rows(X: Any, y: Any, sample_weight: Any) -> TrainingData:
     weight, scale, fixed = _row_weights(weights, rows)
     none = np.empty((0, MAX_BINS))
     codes, n_bins = np.empty((0, len(rows)), dtype=np.uint8), np.empty(0, dtype=np.int32)
-    columns = made(BinnedColumns, codes, n_bins, none, none, None)
+    columns = made(BinnedColumns, codes, n_bins, none, none, None, None)
     return TrainingData(
         columns, False, n_negative, weight, fixed, scale, labels, rows, given.n_features,
         given.names, given.n_rows, None, rows, given=given,

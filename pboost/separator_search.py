@@ -80,7 +80,7 @@ class SeparatorSearch(SideSearch):
             if isinstance(columns, SortedColumns):
                 columns = columns.select(listed, self._weak.stump.max_bins, self.workers.n_threads)
             else:
-                columns = columns.select(listed)
+                columns = columns.select(listed, self.workers.n_threads)
         weight = real[rows]
         # By a power of two: nothing is rounded.
         weight = np.ldexp(weight, -int(np.frexp(weight.max())[1]))

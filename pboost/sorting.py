@@ -178,20 +178,20 @@ def binned_columns(
     n_bins = np.empty(d, dtype=np.int32)
     lower = np.zeros((d, MAX_BINS))
     upper = np.zeros((d, MAX_BINS))
+    bin_start = np.zeros((d, MAX_BINS + 1), dtype=np.int32)
 
     def keep(first: int, order: NDArray[np.int32], columns: NDArray[np.float64]) -> None:
-        starts = np.zeros((len(order), MAX_BINS + 1), dtype=np.int32)
         here = slice(first, first + len(order))
-        sort.bin_columns(order, max_bins, fixed, starts, n_bins[here], codes[here])
-        for j, start in enumerate(starts, first):
-            edges = start[: n_bins[j] + 1]
+        sort.bin_columns(order, max_bins, fixed, bin_start[here], n_bins[here], codes[here])
+        for j in range(first, here.stop):
+            edges = bin_start[j, : n_bins[j] + 1]
             column, sorted_rows = columns[j - first], order[j - first] & ROW_MASK
             lower[j, : n_bins[j]] = column[sorted_rows[edges[:-1]]]
             upper[j, : n_bins[j]] = column[sorted_rows[edges[1:] - 1]]
 
     with Workers(resolve_threads(n_threads, codes.size)) as workers:
         _sort_blocks(gather, d, rows, None, keep, workers)
-    return made(BinnedColumns, codes, n_bins, lower, upper, features.names)
+    return made(BinnedColumns, codes, n_bins, lower, upper, features.names, bin_start)
 
 
 def _sorted(gather: Gather, d: int, rows: NDArray[np.int32], workers: Workers) -> NDArray[np.int32]:
@@ -231,6 +231,7 @@ def _sort_blocks(
             else:
                 order = orders[start : start + len(block)]
             gather(rows, start, block)
+            check_stop()
             sort.sort_columns(block, order, items, spare)
             if keep is not None:
                 keep(start, order, block)

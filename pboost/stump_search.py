@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 
 from pboost._core import reweight, split
-from pboost.columns import MAX_BINS, ROW_MASK, SortedColumns
+from pboost.columns import GROUP, MAX_BINS, ROW_MASK, SortedColumns
 from pboost.data import TrainingData
 from pboost.graph import FloatArray, IntArray
 from pboost.threads import Workers
 from pboost.weak_learners import CRITERIA, ColumnLearner
 from pboost.weak_search import Cut, WeakSearch, Weights
-
-#: Features per histogram pass: ranges given to threads are multiples of it.
-GROUP = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +48,9 @@ class StumpSearch(WeakSearch):
         d = data.columns.n_features
         self._criterion = CRITERIA.index(weak.criterion)
         self._min_weight, self._min_count = weak.min_weight, weak.min_count
-        columns = data.columns
         self._order = data.searched_order()
-        self._bin_start = (
-            columns.bin_start
-            if isinstance(columns, SortedColumns)
-            else _bin_starts(columns.codes, columns.n_bins)
-        )
+        assert data.columns.bin_start is not None
+        self._bin_start = data.columns.bin_start
         self._edge = np.empty((d, 2, MAX_BINS + 1), dtype=np.int64)
         self._bound = np.empty((d, MAX_BINS))
         self._best = np.empty(d)
@@ -157,11 +150,3 @@ class StumpSearch(WeakSearch):
             )  # fmt: skip
             parts.append(mass)
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
-
-
-def _bin_starts(codes: np.ndarray, n_bins: np.ndarray) -> np.ndarray:
-    """Return the number of rows below each bin edge, (d, 257), from the codes alone."""
-    starts = np.zeros((len(codes), MAX_BINS + 1), dtype=np.int32)
-    for feature, code in enumerate(codes):
-        np.cumsum(np.bincount(code, minlength=MAX_BINS), out=starts[feature, 1:])
-    return starts

@@ -98,15 +98,16 @@ def resolve_threads(n_threads: int | None, cells: int) -> int:
     int
         At least 1, at most what the process may use.
     """
-    if n_threads is None:
-        in_worker = (
-            threading.current_thread() is not threading.main_thread()
-            or multiprocessing.parent_process() is not None
-        )
-        wish = 1 if in_worker else available_threads()
-    else:
-        wish = min(check_integer("n_threads", n_threads, least=1), available_threads())
-    return max(1, min(wish, cells // MIN_CELLS))
+    worth = max(1, cells // MIN_CELLS)
+    if n_threads is not None:
+        worth = min(check_integer("n_threads", n_threads, least=1), worth)
+    elif (
+        threading.current_thread() is not threading.main_thread()
+        or multiprocessing.parent_process() is not None
+    ):
+        worth = 1
+    # Asking the system takes as long as a round of boosting on a few thousand rows.
+    return worth if worth == 1 else min(worth, available_threads())
 
 
 class _Here(threading.local):

@@ -2,7 +2,7 @@
 
 import pboost as pb
 
-from .common import Stopwatch, problems
+from .common import Stopwatch, additive, median_cpu, problems
 
 N_ROWS = [10_000, 100_000]
 N_FEATURES = [20]
@@ -47,3 +47,25 @@ class SplitSearchPerCell:
         return watch.median_step() / (n_rows * n_features) * 1e9
 
     track_fit_adaboost.unit = "ns per row, feature and round (CPU, one thread)"
+
+
+class SetUp:
+    """What a fit on columns costs beside its rounds, in rounds."""
+
+    params = ([(1_000, 20), (10_000, 20), (100_000, 20), (1_000_000, 10)], ["exact", "binned"])
+    param_names = ("shape", "search")
+
+    def setup(self, shape, search):
+        X, self.y = additive(*shape)
+        self.columns = (pb.sort_columns if search == "exact" else pb.bin_columns)(X)
+        self.more = 100 if shape[0] < 1_000_000 else 30
+
+    def _cpu(self, rounds):
+        return median_cpu(pb.fit_adaboost, self.columns, self.y, rounds=rounds, n_threads=1)
+
+    def track_fit_adaboost(self, shape, search):
+        one = self._cpu(1)
+        of_round = (self._cpu(1 + self.more) - one) / self.more
+        return (one - of_round) / of_round
+
+    track_fit_adaboost.unit = "rounds (CPU, one thread)"

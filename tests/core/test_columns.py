@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from reference.problems import SIZES, random_matrix, random_weight
-from reference.sort import rank_bins, sort_columns
+from reference.sort import rank_bins, select_codes, sort_columns
 
 import pboost as pb
 
@@ -49,6 +49,32 @@ def test_bins(n, max_bins):
         if weight is None or not weight.any():
             weight = rng.uniform(0.5, 1, n)
         check_bins(X, max_bins, weight + (weight == 0) * 0.125)
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("d", [1, 3, 4, 9])
+def test_codes_of_some_rows(n, d):
+    rng = np.random.default_rng([43, n, d])
+    columns = pb.bin_columns(random_matrix(rng, n, d))
+    lists = rng.permutation(n), np.flatnonzero(rng.random(n) < 0.3), rng.integers(0, n, 2 * n)
+    for rows in lists:
+        found = columns.select(rows.astype(np.int32))
+        codes, below = select_codes(columns.codes, rows)
+        np.testing.assert_array_equal(found.codes, codes)
+        np.testing.assert_array_equal(found.bin_start, below)
+    codes, below = select_codes(columns.codes, lists[0])
+    found = columns.select(lists[0].astype(np.int32), all_rows=True)
+    np.testing.assert_array_equal(found.codes, codes)
+    for j, n_bins in enumerate(columns.n_bins):
+        edges = slice(n_bins + 1)
+        np.testing.assert_array_equal(found.bin_start[j, edges], below[j, edges])
+
+
+@pytest.mark.parametrize("row", [-1, 5, 2**31 - 1])
+def test_codes_of_no_row(row):
+    columns = pb.bin_columns(np.arange(10.0).reshape(5, 2))
+    with pytest.raises(IndexError, match=r"0\.\.4"):
+        columns.select(np.array([0, row], dtype=np.int32))
 
 
 def test_order_of_special_values():

@@ -75,3 +75,10 @@ def _fill_bins(mass, max_bins):
 def bin_edges(X, weight=None, max_bins=256):
     """Return the bin edges of every column."""
     return [rank_bins(x, weight, max_bins)[1] for x in np.asarray(X, dtype=np.float64).T]
+
+
+def select_codes(codes, rows):
+    """Keep the codes of the listed rows; also, for each bin, how many of these lie below it."""
+    selected = codes[:, rows]
+    below = [[int((column < b).sum()) for b in range(257)] for column in selected.astype(int)]
+    return selected, np.array(below)

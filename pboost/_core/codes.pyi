@@ -1,0 +1,9 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+def select_codes(
+    codes: Array, rows: Array, selected: Array, bin_start: Array | None = None
+) -> None: ...
