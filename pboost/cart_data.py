@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.reweight import scale_weights
+from pboost.blocks import copied
 from pboost.checks import as_weights, scaled_weights
 from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns, midpoint
 from pboost.features import Features, as_features, check_finite
@@ -172,7 +173,7 @@ class CartData:
         """Return the data with orders of their own, so that these can be fitted to again."""
         return CartData(
             self.problem, self.rows, self.weight, self.fixed, self.label, self.y,
-            self.weight_exponent, self.scale, self.order.copy(),
+            self.weight_exponent, self.scale, copied(self.order),
         )  # fmt: skip
 
 

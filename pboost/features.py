@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.blocks import copied
 from pboost.checks import INT32_MAX, Array
 from pboost.held import kept
 from pboost.values import refuse_masked
@@ -155,13 +156,13 @@ def check_size(shape: tuple[int, ...]) -> None:
 
 def _to_float(values: Array) -> Array:
     if values.dtype == np.float16:
-        return values.astype(np.float32)
+        return copied(values, np.float32, "K")
     if values.dtype.kind == "O":
         columns = [to_numbers(values[:, j], f"column {j}") for j in range(values.shape[1])]
         return np.column_stack(columns) if columns else np.empty(values.shape)
     if values.dtype.kind not in "biuf":
         raise TypeError(f"X: expected numbers, got dtype {values.dtype}")
-    numbers = values.astype(np.float64)
+    numbers = copied(values, np.float64, "K")
     if values.itemsize == 8 and not _are_small(numbers) and (at := first_inexact(values)) >= 0:
         row, column = divmod(at, values.shape[1])
         raise _inexact(f"column {column}", row, values[row, column])

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.bagging import Bagging
+from pboost.blocks import copied
 from pboost.checks import as_weights, check_choice, check_integer, scaled_weights
 from pboost.ensemble import Ensemble, is_foreign
 from pboost.evaluate import predict
@@ -138,7 +139,7 @@ def permutation_importance(
     reader = _reader(model)
     features = match_names(reader.feature_names, reader.n_features, X)
     check_finite(features)
-    values = features.values.copy()
+    values = copied(features.values)
     n = len(values)
     if n == 0:
         raise ValueError("X: expected at least one row, got none")

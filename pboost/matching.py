@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.blocks import copied
 from pboost.checks import as_sigma, check_sigma_shape
 from pboost.features import (
     Features,
@@ -131,7 +132,8 @@ def input_values(model: Model, X: Any) -> FloatArray:
     features = match_columns(model, X)
     check_finite(features)
     if model.inputs is None:
-        return np.ascontiguousarray(features.values, dtype=np.float64)
+        plain = features.values.dtype == np.float64 and features.values.flags.c_contiguous
+        return features.values if plain else copied(features.values, np.float64)
     return model.inputs.values(features.values)
 
 

@@ -14,6 +14,7 @@ from pboost.features import Features, as_features, check_finite
 from pboost.graph import FloatArray
 from pboost.probit_model import ProbitModel
 from pboost.targets import as_classes
+from pboost.threads import Workers
 from pboost.values import check_flag
 
 
@@ -115,6 +116,7 @@ def _fit(
     boost_leaves(
         features.values, rows, np.array([0, len(rows)], dtype=np.int32), label, weights, 2, steps,
         tol, settings["safeguard"], coefficient, taken, (feature, value, risk),
+        stop=Workers(1).stop,
     )  # fmt: skip
     done = int(taken[0, 0])
     if done < 0:

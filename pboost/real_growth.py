@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pboost._core.votes import half_log_odds
 from pboost.additive import CONSTANT, HypothesisSum, LinearModel
 from pboost.answers import Observer
+from pboost.blocks import copied
 from pboost.checks import as_weights
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData
@@ -72,7 +73,8 @@ def real_data(X: Any, y: Any, sample_weight: Any) -> RealData:
     labels, second = as_labels(y, len(features.values))
     weight = as_weights(sample_weight, len(second))
     check_finite(features)
-    values = features.values.astype(np.float64, copy=False)
+    values = features.values
+    values = values if values.dtype == np.float64 else copied(values, np.float64, "K")
     if weight is not None:
         kept = weight > 0
         values, second, weight = values[kept], second[kept], weight[kept]
@@ -157,8 +159,10 @@ def fit_columns(
     state = chain.state
     center, scale = _center_and_scale(data, weak.center, state.weight)
     # Feature by feature, so that each margin is a sum along contiguous numbers.
-    answers = np.ascontiguousarray(((data.values - center) / np.where(scale, scale, 1.0)).T)
-    d = len(answers)
+    d = len(center)
+    answers = np.empty((d, len(data.values)))
+    for j in range(d):
+        answers[j] = (data.values[:, j] - center[j]) / (scale[j] or 1.0)
     margin = np.zeros(d + 1)
     read: list[int] = []
     stop_reason = ALL_DONE

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight, sort
+from pboost.blocks import copied
 from pboost.checks import as_weights, check_integer
 from pboost.column_checks import sealed
 from pboost.columns import (
@@ -70,7 +71,7 @@ def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> 
     check_finite(features)
     if check_flag("copy", copy):
         is_shared = np.shares_memory(features.values, X)
-        values = features.values.copy() if is_shared else features.values
+        values = copied(features.values) if is_shared else features.values
         features = Features(sealed(values), features.names)
     rows = np.arange(len(features.values), dtype=np.int32)
     return sorted_columns(features, rows, MAX_BINS, n_threads)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.blocks import as_codes, distinct
 from pboost.checks import Array
 from pboost.features import first_inexact, first_rounded, has_rounded, is_missing
 from pboost.values import as_array
@@ -39,7 +40,7 @@ def as_labels(y: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
     # A sort of all labels, as in numpy.unique, would cost more than a round of boosting.
     values = np.array([labels.min(), labels.max()]) if labels.dtype.kind != "U" else None
     if values is None or not ((labels == values[0]) | (labels == values[1])).all():
-        values = np.unique(labels)
+        values = distinct(labels)
     _refuse_continuous(values)
     if len(values) > 2:
         raise ValueError(
@@ -58,11 +59,11 @@ def as_classes(y: Any, n: int) -> tuple[Array, NDArray[np.int32]]:
     all whole are a regression.
     """
     labels = _plain_labels(y, n)
-    values, codes = np.unique(labels, return_inverse=True)
+    values, codes = as_codes(labels)
     _refuse_continuous(values)
     if len(values) < 2:
         raise ValueError(f"y: expected at least two label values, got only {values.tolist()[0]!r}")
-    return values, codes.astype(np.int32)
+    return values, codes
 
 
 def is_continuous(values: Array) -> bool:

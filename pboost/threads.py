@@ -136,19 +136,20 @@ class Workers:
     ----------
     n_threads : int
         Number of threads; the calling thread is one of them.
-
-    Attributes
-    ----------
-    stop : ndarray of int32, shape (1,)
-        Once it is not 0 the threads are to end: for compiled code that looks at it by itself.
     """
 
     def __init__(self, n_threads: int) -> None:
         self.n_threads = n_threads
         self._pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
         # Alone in a thread of another call, it ends with that.
-        outer = _here.stop if self._pool is None else None
-        self.stop: Flag = np.zeros(1, dtype=np.int32) if outer is None else outer
+        self._stop = _here.stop if self._pool is None else None
+
+    @property
+    def stop(self) -> Flag:
+        """Not 0 once the threads are to end, (1,): for compiled code that looks by itself."""
+        if self._stop is None:  # few ask
+            self._stop = np.zeros(1, dtype=np.int32)
+        return self._stop
 
     def __enter__(self) -> Workers:
         return self
@@ -204,11 +205,12 @@ class Workers:
                 raise
 
         def in_pool() -> None:
-            _here.stop = self.stop
+            _here.stop = flag
             go_on()
 
         others = []
         if self._pool is not None:
+            flag = self.stop
             helpers = min(self.n_threads, len(ranges)) - 1
             others = [self._pool.submit(in_pool) for _ in range(helpers)]
         go_on()

@@ -24,6 +24,7 @@ from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
 from pboost.grow import TIE, Callback, StepRecord, TreeLimits, VoteRule, constant_vote, cost_after
 from pboost.permissible import Impurity, values_of
+from pboost.threads import check_stop
 
 #: Cuts evaluated at a time, over several features.
 CUTS_AT_A_TIME = 1 << 18
@@ -135,6 +136,7 @@ class TopDownTree:
         self.total = root.bound, 0.0
         self._open(root)
         while self.open:
+            check_stop()
             if self.n_nodes >= self.limits.nodes:
                 return "all nodes are opened"
             _, _, exit_, split = heapq.heappop(self.open)

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.blocks import as_codes
 from pboost.cart import TASKS
 from pboost.checks import as_weights, check_choice, check_integer
 from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
@@ -280,7 +281,7 @@ def assign_folds(
 
     Warns where a class is too rare to be in each fold.
     """
-    values, code = np.unique(labels, return_inverse=True)
+    values, code = as_codes(labels)
     # A row of weight 0 trains and tests nothing, so it must not stand for its class.
     idle = np.zeros(len(labels), bool) if weight is None else weight == 0
     classes = range(len(values))

@@ -119,14 +119,13 @@ cdef inline bint centre_column(Leaf* leaf, Py_ssize_t j) noexcept nogil:
     return True
 
 
-cdef inline void load_leaf(
-    Leaf* leaf, const Rows* X, const int32_t* rows, const double* weight,
+cdef inline void load_weights(
+    Leaf* leaf, const int32_t* rows, const double* weight,
 ) noexcept nogil:
-    """Copy the rows of a leaf."""
+    """Copy the weights of a leaf."""
     cdef Sums* sums = &leaf.sums
-    cdef Py_ssize_t i, j
+    cdef Py_ssize_t i
     cdef double most = 0.0
-    cdef const char* row
     sums.rows = (leaf.m + 7) // 8 * 8
     for i in range(leaf.m):
         most = max(most, weight[rows[i]])
@@ -135,15 +134,18 @@ cdef inline void load_leaf(
     for i in range(sums.rows):
         sums.w0[i] = ldexp(weight[rows[i]], -leaf.unit) if i < leaf.m else 0.0
         leaf.mass += sums.w0[i]
-    for i in range(leaf.m):
+
+
+cdef inline void load_rows(
+    Leaf* leaf, const Rows* X, const int32_t* rows, Py_ssize_t start, Py_ssize_t stop,
+) noexcept nogil:
+    """Copy the rows start..stop-1 of a leaf."""
+    cdef Py_ssize_t i, j
+    cdef const char* row
+    for i in range(start, stop):
         row = X.data + rows[i] * X.row_stride
         for j in range(leaf.d):
-            sums.x[j * sums.room + i] = read(X, row, j)
-    sums.n_columns = 0
-    for j in range(leaf.d):
-        if centre_column(leaf, j):
-            sums.column[sums.n_columns] = <int32_t>j
-            sums.n_columns += 1
+            leaf.sums.x[j * leaf.sums.room + i] = read(X, row, j)
 
 
 cdef inline Py_ssize_t choose_class(

@@ -10,7 +10,8 @@ from libc.math cimport INFINITY, exp, fabs, isfinite, ldexp
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from pboost._core._probit_leaf cimport Ends, Leaf, Scale, Sums, allocate, choose_class, load_leaf
+from pboost._core._probit_leaf cimport Ends, Leaf, Scale, Sums, allocate, choose_class
+from pboost._core._probit_leaf cimport centre_column, load_rows, load_weights
 from pboost._core._probit_line cimport Fall, Line, best_line, fall_after, fall_of
 from pboost._core._rows cimport Rows, rows_of
 from pboost._core.types cimport int32_t
@@ -20,6 +21,7 @@ cdef enum:
     NO_ROW = -2
     HALVINGS = 40
     CELLS = 50_000_000  # rows times columns of the steps between two looks at signals
+    LOADED = 8192  # rows of a leaf that are copied at a time
 
 cdef extern from "probit_step.h" nogil:
     """
@@ -93,7 +95,40 @@ cdef double try_step(
         leaf.scale.origin, leaf.scale.rescue = needed, exp(-0.5 * needed * needed)
 
 
-cdef void begin(Course* course, const Limits* limits) noexcept nogil:
+cdef int look(Leaf* leaf, Py_ssize_t cells) except -1 nogil:
+    """Look at signals, if much has been done since; `cells` is what has been done now."""
+    leaf.cells += cells
+    if leaf.cells > CELLS:
+        leaf.cells = 0
+        with gil:
+            PyErr_CheckSignals()
+            if leaf.stop != NULL and leaf.stop[0]:
+                raise InterruptedError
+    return 0
+
+
+cdef int load_leaf(
+    Leaf* leaf, const Rows* X, const int32_t* rows, const double* weight,
+) except -1 nogil:
+    """Copy the rows of a leaf, centred and scaled."""
+    cdef Sums* sums = &leaf.sums
+    cdef Py_ssize_t start = 0, stop, j
+    load_weights(leaf, rows, weight)
+    while start < leaf.m:
+        stop = min(start + LOADED, leaf.m)
+        load_rows(leaf, X, rows, start, stop)
+        look(leaf, 8 * (stop - start) * leaf.d)
+        start = stop
+    sums.n_columns = 0
+    for j in range(leaf.d):
+        if centre_column(leaf, j):
+            sums.column[sums.n_columns] = <int32_t>j
+            sums.n_columns += 1
+        look(leaf, 8 * leaf.m)
+    return 0
+
+
+cdef int begin(Course* course, const Limits* limits) except -1 nogil:
     """Begin the model of a leaf and class."""
     cdef Leaf* leaf = &course.leaf
     cdef int32_t c, j
@@ -108,8 +143,10 @@ cdef void begin(Course* course, const Limits* limits) noexcept nogil:
         for c in range(leaf.sums.n_columns):
             j = leaf.sums.column[c]
             find_ends(&leaf.sums, leaf.sums.x + j * leaf.sums.room, leaf.ends + j)
+            look(leaf, 2 * leaf.m)
     if course.risk != NULL:
         course.risk[0] = course.risk_now / leaf.mass
+    return 0
 
 
 cdef bint take_bounded(
@@ -180,13 +217,7 @@ cdef int advance(Course* course, const Limits* limits) except -1 nogil:
                  course.value + 3 * course.taken)
         course.risk[course.taken + 1] = now / leaf.mass
     course.taken += 1
-    leaf.cells += (leaf.m + 64) * (leaf.sums.n_columns + 8) * (1 + halved)
-    if leaf.cells > CELLS:
-        leaf.cells = 0
-        with gil:
-            PyErr_CheckSignals()
-            if leaf.stop != NULL and leaf.stop[0]:
-                raise InterruptedError
+    look(leaf, (leaf.m + 64) * (leaf.sums.n_columns + 8) * (1 + halved))
     return wants_sums and not is_small
 
 
@@ -223,8 +254,8 @@ cdef struct Queue:  # leaves that are to be fitted
     int32_t* taken
 
 
-cdef bint next_model(Course* course, Queue* queue, const Limits* limits) noexcept nogil:
-    """Begin the next model that takes steps; False: there is none."""
+cdef int next_model(Course* course, Queue* queue, const Limits* limits) except -1 nogil:
+    """Begin the next model that takes steps; 0: there is none."""
     cdef Leaf* leaf = &course.leaf
     cdef const int32_t* rows
     cdef Py_ssize_t inside
@@ -234,7 +265,7 @@ cdef bint next_model(Course* course, Queue* queue, const Limits* limits) noexcep
         course.k += 1
         if course.k == queue.models:
             if queue.l == queue.last:
-                return False
+                return 0
             course.l, course.k = queue.l, 0
             queue.l += 1
             leaf.m = queue.starts[course.l + 1] - queue.starts[course.l]
@@ -245,7 +276,7 @@ cdef bint next_model(Course* course, Queue* queue, const Limits* limits) noexcep
         inside = choose_class(leaf, rows, queue.label, class_) if leaf.m else 0
         if 0 < inside < leaf.m:
             begin(course, limits)
-            return True
+            return 1
         queue.taken[course.l * queue.models + course.k] = ONE_CLASS if inside else NO_ROW
         out = queue.coefficient + (course.l * queue.models + course.k) * (1 + leaf.d)
         memset(out, 0, (1 + leaf.d) * sizeof(double))

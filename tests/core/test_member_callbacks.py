@@ -139,6 +139,29 @@ def test_members_on_other_threads_are_told_to_end():
     assert ended in ([(0, True)], [(1, True)])
 
 
+ALONE = {
+    "adaboost": lambda X, y: pb.fit_adaboost(X, y, rounds=3),
+    "tree": lambda X, y: pb.fit_boosted_tree(X, y, nodes=3),
+    "soft": lambda X, y: pb.fit_matryoshka(X, y, shape=(2,), observation=pb.observation.half()),
+    "topdown": lambda X, y: pb.fit_topdown_tree(X, y, nodes=3, impurity=lambda q: 4 * q * (1 - q)),
+    "cart": pb.fit_cart,
+    "probitboost": lambda X, y: pb.fit_probitboost(X, y, steps=10**9, safeguard=False),
+    "probit tree": lambda X, y: pb.fit_probit_tree(X, y, depth=1),
+    "columns": lambda X, y: pb.fit_adaboost_real(X, y, rounds=3, weak=pb.weak.feature()),
+    "stagewise": lambda X, y: pb.fit_stagewise(X, y, loss="logistic", steps=3),
+    "sort": lambda X, y: pb.sort_columns(X),
+}
+
+
+@pytest.mark.parametrize("builder", ALONE)
+def test_members_end_once_they_are_told(builder, monkeypatch):
+    """Whatever is trained on a thread of another call looks whether that has ended."""
+    X, y = problem(60)
+    monkeypatch.setattr(threads._here, "stop", np.ones(1, dtype=np.int32))
+    with pytest.raises(InterruptedError):
+        ALONE[builder](X, y)
+
+
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_boosting_ends_once_it_is_told(rounds, monkeypatch):
     X, y = problem(60)
