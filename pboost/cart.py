@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pboost.cart_data import CartProblem, cart_problem
 from pboost.cart_growth import Callback, CartArrays, CartLimits, grow_cart
-from pboost.checks import INT32_MAX, check_choice, check_integer
+from pboost.checks import INT32_MAX, MOST_NODES, check_choice, check_integer
 from pboost.columns import MAX_BINS
 from pboost.graph import FloatArray
 from pboost.grow import check_callback
@@ -204,7 +204,9 @@ def cart_limits(
     return CartLimits(
         criterion,
         INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1),
-        INT32_MAX if max_leaves is None else check_integer("max_leaves", max_leaves, least=1),
+        MOST_NODES
+        if max_leaves is None
+        else check_integer("max_leaves", max_leaves, least=1, most=MOST_NODES),
         check_integer("min_leaf", min_leaf, least=1),
         check_integer("min_split", min_split, least=2),
         resolve_features(features_per_split, problem.n_features),

@@ -12,7 +12,7 @@ from pboost._core.reweight import scale_weights
 from pboost.blocks import copied
 from pboost.checks import as_weights, scaled_weights
 from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns, midpoint
-from pboost.features import Features, as_features, check_finite
+from pboost.features import Features, as_features, check_finite, check_size
 from pboost.graph import FloatArray, IntArray
 from pboost.sorting import binned_columns, sorted_columns, sorted_orders, to_fixed_point
 from pboost.targets import as_classes, as_targets
@@ -208,7 +208,8 @@ def cart_problem(
     """
     is_columns = isinstance(X, SortedColumns | BinnedColumns)
     features = None if is_columns else as_features(X)
-    n = X.n_rows if features is None else len(features.values)
+    n, d = (X.n_rows, X.n_features) if features is None else features.values.shape
+    check_size((n, d))
     labels, label, targets, exponent = None, _NO_ORDER, np.empty(0), 0
     if task == "classification":
         labels, label = as_classes(y, n)

@@ -13,6 +13,8 @@ from pboost.values import as_array, shown
 
 Array = NDArray[Any]
 INT32_MAX = np.iinfo(np.int32).max
+#: The most nodes or leaves of one tree: the kernels count both exits of each.
+MOST_NODES = INT32_MAX // 2
 #: Beyond this a power of two may be no normal float64.
 MOST_EXPONENT = 1000
 

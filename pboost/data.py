@@ -12,7 +12,7 @@ from pboost import projections, separators
 from pboost.checks import as_weights, scaled_weights
 from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns, made
 from pboost.errors import AbsentClassError
-from pboost.features import Features, as_features, check_finite
+from pboost.features import Features, as_features, check_finite, check_size
 from pboost.graph import IntArray
 from pboost.inputs import GrownInputs, Inputs
 from pboost.projections import Projections
@@ -147,6 +147,7 @@ def prepare(X: Any, y: Any, sample_weight: Any, weak: Weak, n_threads: int | Non
     is_columns = isinstance(X, SortedColumns | BinnedColumns)
     features = None if is_columns else as_features(X)
     n, n_features = (X.n_rows, X.n_features) if features is None else features.values.shape
+    check_size((n, n_features))
     labels, is_positive = as_labels(y, n)
     weights = as_weights(sample_weight, n)
     if features is not None:

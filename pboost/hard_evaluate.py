@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import walk
+from pboost.checks import INT32_MAX
 from pboost.features import check_finite
 from pboost.graph import DecisionGraph, FloatArray
 from pboost.matching import input_values, match_columns
@@ -76,6 +77,11 @@ def _plain(model: DecisionGraph, X: Any) -> NDArray[Any]:
     """
     if model.inputs is not None and not isinstance(model.inputs, Projections | Separators):
         return input_values(model, X)
-    if type(X) is np.ndarray and X.dtype in PLAIN and X.shape[1:] == (model.n_features,):
+    if (
+        type(X) is np.ndarray
+        and X.dtype in PLAIN
+        and X.shape[1:] == (model.n_features,)
+        and len(X) <= INT32_MAX
+    ):
         return X
     return match_columns(model, X).values

@@ -101,7 +101,7 @@ class ProbitGrower:
         self.starts = np.empty(capacity + 1, dtype=np.int32)
         kept = capacity if leaves.complexity > 0 else 0
         self.state = np.empty((kept, kernel.N_STATES_OF_NODE))
-        self.stack = np.empty(kept + 1, dtype=np.int32)
+        self.stack = np.empty(kept + 1, dtype=np.int64)
         self.stop_reason = ""
 
     def grow(self, weights: FloatArray) -> GrownProbit:

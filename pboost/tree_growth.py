@@ -10,6 +10,7 @@ import numpy as np
 
 from pboost import threads
 from pboost._core import tree
+from pboost.checks import MOST_NODES
 from pboost.columns import SortedColumns, midpoint
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
@@ -58,7 +59,7 @@ class TreeArrays:
         self.spare = np.empty(n, dtype=np.int32)
         self.best = np.empty(d)
         # Pages of these that are never written are never taken from the system.
-        capacity = min(limits.nodes, given + max(n - 1, 1))
+        capacity = min(limits.nodes, given + max(n - 1, 1), MOST_NODES)
         self.exit_int = np.empty((2 * capacity + 1, 7), dtype=np.int32)
         self.exit_mass = np.empty((2 * capacity + 1, 2), dtype=np.int64)
         self.exit_real = np.empty((2 * capacity + 1, 3))

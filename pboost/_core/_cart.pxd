@@ -63,7 +63,8 @@ cdef struct Cart:
     int32_t* open
     int64_t* counter
     Py_ssize_t n, d, n_columns, n_negative, max_leaves, min_count, min_split, n_picked
-    int criterion, n_classes, max_depth
+    Py_ssize_t n_classes
+    int criterion, max_depth
     bint exact, best_first, squares
     double scale, complexity
     double least_risk  # nodes without more than this are not split; `grow` sets it
@@ -78,48 +79,48 @@ cdef inline Heap heap_of(const Cart* t) noexcept nogil:
     return heap
 
 
-cdef inline Py_ssize_t start_of(const Cart* t, int32_t e) noexcept nogil:
+cdef inline Py_ssize_t start_of(const Cart* t, Py_ssize_t e) noexcept nogil:
     return t.node_int[NODE_INTS * e + START]
 
 
-cdef inline Py_ssize_t size_of(const Cart* t, int32_t e) noexcept nogil:
+cdef inline Py_ssize_t size_of(const Cart* t, Py_ssize_t e) noexcept nogil:
     return t.node_int[NODE_INTS * e + STOP] - t.node_int[NODE_INTS * e + START]
 
 
-cdef inline int width(const Cart* t) noexcept nogil:
+cdef inline Py_ssize_t width(const Cart* t) noexcept nogil:
     """Number of masses of a node."""
     return 2 if t.squares else t.n_classes
 
 
-cdef inline const int32_t* rows_at(const Cart* t, int32_t e) noexcept nogil:
+cdef inline const int32_t* rows_at(const Cart* t, Py_ssize_t e) noexcept nogil:
     """The rows of a node, packed."""
     if t.exact:
         return t.order + t.node_int[NODE_INTS * e + LISTED] * t.n + start_of(t, e)
     return t.rows + start_of(t, e)
 
 
-cdef inline double risk_of(const Cart* t, int32_t e) noexcept nogil:
+cdef inline double risk_of(const Cart* t, Py_ssize_t e) noexcept nogil:
     """Mass of the classes of a node but for the largest, in the root's unit; of a classification."""
-    cdef const int64_t* mass = t.node_mass + <Py_ssize_t>t.n_classes * e
+    cdef const int64_t* mass = t.node_mass + t.n_classes * e
     cdef int64_t total = 0, most = 0
-    cdef int j
+    cdef Py_ssize_t j
     for j in range(t.n_classes):
         total += mass[j]
         most = max(most, mass[j])
     return ldexp(<double>(total - most), -t.node_int[NODE_INTS * e + SHIFT])
 
 
-cdef inline bint can_split(const Cart* t, int32_t e) noexcept nogil:
+cdef inline bint can_split(const Cart* t, Py_ssize_t e) noexcept nogil:
     cdef Py_ssize_t n = size_of(t, e)
     return (not t.node_int[NODE_INTS * e + PURE] and n >= t.min_split and n >= 2 * t.min_count
             and t.node_int[NODE_INTS * e + DEPTH] < t.max_depth
             and (t.least_risk <= 0.0 or risk_of(t, e) > t.least_risk))
 
 
-cdef inline double mass_of(const Cart* t, int32_t e) noexcept nogil:
+cdef inline double mass_of(const Cart* t, Py_ssize_t e) noexcept nogil:
     """Fixed-point mass of a node, in units that depend on its shift."""
     cdef int64_t total = 0
-    cdef int j
+    cdef Py_ssize_t j
     if t.squares:
         return <double>t.node_mass[2 * e]
     for j in range(t.n_classes):
@@ -127,12 +128,12 @@ cdef inline double mass_of(const Cart* t, int32_t e) noexcept nogil:
     return <double>total
 
 
-cdef inline double unit_of(const Cart* t, int32_t e) noexcept nogil:
+cdef inline double unit_of(const Cart* t, Py_ssize_t e) noexcept nogil:
     """One unit of a node's fixed-point weights."""
     return ldexp(1.0, -t.node_int[NODE_INTS * e + SHIFT]) / t.scale
 
 
-cdef inline int finer_shift(const Cart* t, int32_t e) noexcept nogil:
+cdef inline int finer_shift(const Cart* t, Py_ssize_t e) noexcept nogil:
     """The shift that gives a node's weights a sum of about FULL_BITS."""
     cdef const int32_t* rows = rows_at(t, e)
     cdef Py_ssize_t i
@@ -148,13 +149,13 @@ cdef inline int64_t fixed_weight(const Cart* t, int32_t row, int shift) noexcept
     return <int64_t>(ldexp(t.weight[row] * t.scale, shift) + 0.5)
 
 
-cdef inline void measure_classes(Cart* t, int32_t e) noexcept nogil:
+cdef inline void measure_classes(Cart* t, Py_ssize_t e) noexcept nogil:
     """Masses of a node's classes; its weights made anew where little of the root's mass is left."""
     cdef const int32_t* rows = rows_at(t, e)
-    cdef int64_t* mass = t.node_mass + <Py_ssize_t>t.n_classes * e
-    cdef Py_ssize_t i, n = size_of(t, e)
+    cdef int64_t* mass = t.node_mass + t.n_classes * e
+    cdef Py_ssize_t i, j, n = size_of(t, e)
     cdef int32_t row
-    cdef int j, shift, found = 0
+    cdef int shift, found = 0
     if mass_of(t, e) < <double>(<int64_t>1 << LEAST_BITS):
         shift = finer_shift(t, e)
         t.node_int[NODE_INTS * e + SHIFT] = shift
@@ -169,7 +170,7 @@ cdef inline void measure_classes(Cart* t, int32_t e) noexcept nogil:
     t.node_int[NODE_INTS * e + PURE] = found < 2
 
 
-cdef inline void measure_squares(Cart* t, int32_t e) noexcept nogil:
+cdef inline void measure_squares(Cart* t, Py_ssize_t e) noexcept nogil:
     """Mean and squared error of a node's targets, and their images about the mean."""
     cdef const int32_t* rows = rows_at(t, e)
     cdef double* real = t.node_real + NODE_REALS * e
@@ -209,7 +210,7 @@ cdef inline void measure_squares(Cart* t, int32_t e) noexcept nogil:
     t.node_int[NODE_INTS * e + PURE] = most == least
 
 
-cdef inline SquareNode square_node(const Cart* t, int32_t e) noexcept nogil:
+cdef inline SquareNode square_node(const Cart* t, Py_ssize_t e) noexcept nogil:
     cdef SquareNode at
     cdef const double* real = t.node_real + NODE_REALS * e
     cdef double unit = unit_of(t, e)
@@ -219,7 +220,7 @@ cdef inline SquareNode square_node(const Cart* t, int32_t e) noexcept nogil:
     return at
 
 
-cdef inline Limits two_classes(const Cart* t, int32_t e) noexcept nogil:
+cdef inline Limits two_classes(const Cart* t, Py_ssize_t e) noexcept nogil:
     cdef Limits at
     at.criterion, at.n, at.n_negative = t.criterion, size_of(t, e), t.n_negative
     at.negative, at.positive = t.node_mass[2 * e], t.node_mass[2 * e + 1]
@@ -227,13 +228,13 @@ cdef inline Limits two_classes(const Cart* t, int32_t e) noexcept nogil:
     return at
 
 
-cdef inline ClassNode class_node(const Cart* t, int32_t e, int64_t* work) noexcept nogil:
+cdef inline ClassNode class_node(const Cart* t, Py_ssize_t e, int64_t* work) noexcept nogil:
     cdef ClassNode at
-    cdef int j
+    cdef Py_ssize_t j
     at.criterion, at.n_classes = t.criterion, t.n_classes
     at.n, at.min_count = size_of(t, e), t.min_count
     at.label, at.weight = t.label, t.fixed
-    at.mass = t.node_mass + <Py_ssize_t>t.n_classes * e
+    at.mass = t.node_mass + t.n_classes * e
     at.total = 0
     for j in range(t.n_classes):
         at.total += at.mass[j]
@@ -243,7 +244,7 @@ cdef inline ClassNode class_node(const Cart* t, int32_t e, int64_t* work) noexce
 
 
 cdef inline void mass_below(
-    const Cart* t, int32_t e, Py_ssize_t f, Py_ssize_t place, int64_t* mass
+    const Cart* t, Py_ssize_t e, Py_ssize_t f, Py_ssize_t place, int64_t* mass
 ) noexcept nogil:
     """Masses of the rows of a node below a position of a sorted column, or up to a bin."""
     cdef const int32_t* rows = t.order + f * t.n if t.exact else t.rows

@@ -26,7 +26,7 @@ cdef enum:
 
 
 cdef inline Py_ssize_t scan_order(
-    const Cart* t, int32_t e, const int32_t* order, double limit, double found, double* best,
+    const Cart* t, Py_ssize_t e, const int32_t* order, double limit, double found, double* best,
     int64_t* work,
 ) noexcept nogil:
     cdef SquareNode squares
@@ -47,7 +47,7 @@ cdef inline Py_ssize_t scan_order(
 
 
 cdef inline Py_ssize_t scan_few(
-    const Cart* t, int32_t e, Py_ssize_t f, double limit, double* best, int64_t* work
+    const Cart* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work
 ) noexcept nogil:
     """A node of at most FEW_ROWS on a binned column: its rows are sorted by bin."""
     cdef int64_t[FEW_ROWS] item
@@ -74,14 +74,14 @@ cdef inline Py_ssize_t scan_few(
 # Bins are cells of `work`, which is all 0 between searches: masses, then the number of rows.
 
 cdef inline Py_ssize_t scan_class_bins(
-    const Cart* t, int32_t e, Py_ssize_t f, double limit, double* best, int64_t* work
+    const Cart* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work
 ) noexcept nogil:
     cdef ClassNode at = class_node(t, e, work)
     cdef int64_t* cells = work + 4 * t.n_classes
     cdef int64_t* cell
     cdef const int32_t* rows = t.rows + start_of(t, e)
     cdef const uint8_t* codes = t.codes + f * t.n_columns
-    cdef int k = t.n_classes, b, j
+    cdef Py_ssize_t k = t.n_classes, b, j
     cdef ClassSums sums
     cdef Py_ssize_t i, below = 0, found = -1
     cdef double here
@@ -109,7 +109,7 @@ cdef inline Py_ssize_t scan_class_bins(
     return found
 
 
-cdef inline void pack_rows(const Cart* t, int32_t e) noexcept nogil:
+cdef inline void pack_rows(const Cart* t, Py_ssize_t e) noexcept nogil:
     """Gather what the search of every binned column reads of a node's rows."""
     cdef const int32_t* rows = t.rows + start_of(t, e)
     cdef Moment* moment = <Moment*>t.packed
@@ -136,7 +136,7 @@ cdef struct Edges:
 
 
 cdef inline void list_edges(
-    const Cart* t, int32_t e, Py_ssize_t f, int64_t* cells, Edges* edges
+    const Cart* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells, Edges* edges
 ) noexcept nogil:
     """Without a branch on whether a bin is empty. Makes the bins 0 again."""
     cdef const int32_t* rows = t.rows + start_of(t, e)
@@ -144,11 +144,11 @@ cdef inline void list_edges(
     cdef const int64_t* packed = t.packed
     cdef int64_t* count = cells + 2 * MAX_BINS
     cdef int64_t one = 0, two = 0
-    cdef Py_ssize_t i, at = 0, n = size_of(t, e)
-    cdef int32_t b, below = 0 if t.min_count > 1 else 1
+    cdef Py_ssize_t i, b, at = 0, n = size_of(t, e)
+    cdef int32_t below = 0 if t.min_count > 1 else 1
     if t.squares:
         for i in range(n):
-            b = 2 * <int32_t>codes[rows[i]]
+            b = 2 * <Py_ssize_t>codes[rows[i]]
             cells[b] += packed[2 * i]
             cells[b + 1] += packed[2 * i + 1]
     else:
@@ -161,13 +161,13 @@ cdef inline void list_edges(
         one += cells[2 * b]
         two += cells[2 * b + 1]
         below += <int32_t>count[b]
-        edges.one[at], edges.two[at], edges.bin[at], edges.count[at] = one, two, b, below
+        edges.one[at], edges.two[at], edges.bin[at], edges.count[at] = one, two, <int32_t>b, below
         at += (cells[2 * b] | cells[2 * b + 1] | count[b]) != 0
         cells[2 * b] = cells[2 * b + 1] = count[b] = 0
     edges.last = at
 
 
-cdef inline void list_few(const Cart* t, int32_t e, Py_ssize_t f, Edges* edges) noexcept nogil:
+cdef inline void list_few(const Cart* t, Py_ssize_t e, Py_ssize_t f, Edges* edges) noexcept nogil:
     """As `list_edges`, for at most FEW_ROWS rows, which are sorted: each counts those before it."""
     cdef const int32_t* rows = t.rows + start_of(t, e)
     cdef const uint8_t* codes = t.codes + f * t.n_columns
@@ -201,7 +201,7 @@ cdef inline void list_few(const Cart* t, int32_t e, Py_ssize_t f, Edges* edges) 
     edges.last = at
 
 
-cdef inline void find_legal(Edges* edges, const Cart* t, int32_t e) noexcept nogil:
+cdef inline void find_legal(Edges* edges, const Cart* t, Py_ssize_t e) noexcept nogil:
     """Leave out the edges with too little on a side."""
     cdef const int64_t* mass = t.node_mass + 2 * e
     cdef int64_t two = 0 if t.squares else 1  # whether the second mass is one of weight
@@ -215,7 +215,7 @@ cdef inline void find_legal(Edges* edges, const Cart* t, int32_t e) noexcept nog
     edges.first, edges.last = i, last
 
 
-cdef inline double score_classes(const Cart* t, int32_t e, Edges* edges, double least) noexcept nogil:
+cdef inline double score_classes(const Cart* t, Py_ssize_t e, Edges* edges, double least) noexcept nogil:
     """Scores of two classes; the least of them and `least`."""
     cdef double[4][MAX_BINS] mass
     cdef Masses masses
@@ -242,7 +242,7 @@ cdef inline double score_squares(const SquareNode* at, Edges* edges, double leas
 
 
 cdef inline Py_ssize_t scan_edges(
-    const Cart* t, int32_t e, Py_ssize_t f, double limit, double* best, int64_t* work, Found* kept
+    const Cart* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work, Found* kept
 ) noexcept nogil:
     """A binned column of two classes, or of squares, where `pack_rows` has been."""
     cdef Edges edges
@@ -271,13 +271,13 @@ cdef inline Py_ssize_t scan_edges(
     if i == edges.last:
         return -1
     if kept != NULL:
-        kept.node, kept.feature, kept.place = e, <int32_t>f, edges.bin[i]
+        kept.node, kept.feature, kept.place = <int32_t>e, <int32_t>f, edges.bin[i]
         kept.below[0], kept.below[1] = edges.one[i], edges.two[i]
     return edges.bin[i]
 
 
 cdef inline Py_ssize_t scan_column(
-    const Cart* t, int32_t e, Py_ssize_t f, double limit, double found, double* best,
+    const Cart* t, Py_ssize_t e, Py_ssize_t f, double limit, double found, double* best,
     int64_t* work, Found* kept,
 ) noexcept nogil:
     """`kept`, where it is not NULL, may be told the first cut within the limit of the least score."""
@@ -290,7 +290,7 @@ cdef inline Py_ssize_t scan_column(
     return scan_class_bins(t, e, f, limit, best, work)
 
 
-cdef inline bint is_constant(const Cart* t, int32_t e, Py_ssize_t f) noexcept nogil:
+cdef inline bint is_constant(const Cart* t, Py_ssize_t e, Py_ssize_t f) noexcept nogil:
     """Whether all rows of a node agree in a column."""
     cdef const int32_t* order = t.order + f * t.n + start_of(t, e)
     cdef const int32_t* rows = t.rows + start_of(t, e)

@@ -9,8 +9,8 @@ from pboost._core.types cimport int32_t, int64_t, is_tied, row_of
 
 # What the scan needs of a node. WORK left, right (n_classes,): masses; term: (2, n_classes).
 cdef struct ClassNode:
-    int criterion, n_classes
-    Py_ssize_t n, min_count
+    int criterion
+    Py_ssize_t n_classes, n, min_count
     const int32_t* label
     const int64_t* weight
     const int64_t* mass
@@ -32,7 +32,7 @@ cdef inline double x_log_x(double x) noexcept nogil:
 
 cdef inline void begin(const ClassNode* at, ClassSums* sums) noexcept nogil:
     """All rows on the right."""
-    cdef int j
+    cdef Py_ssize_t j
     cdef double share
     sums.left = sums.right = 0.0
     sums.below = 0
@@ -52,10 +52,10 @@ cdef inline void begin(const ClassNode* at, ClassSums* sums) noexcept nogil:
 
 
 cdef inline void move(
-    const ClassNode* at, ClassSums* sums, int32_t j, int64_t w
+    const ClassNode* at, ClassSums* sums, Py_ssize_t j, int64_t w
 ) noexcept nogil:
     """Take weight of class j from the right to the left."""
-    cdef int32_t k
+    cdef Py_ssize_t k
     cdef int64_t largest = 0
     cdef double fresh = 0.0
     sums.below += w
@@ -133,10 +133,10 @@ cdef inline Py_ssize_t scan_classes(
     return -1
 
 
-cdef inline double total_impurity(int criterion, int n_classes, const int64_t* mass) noexcept nogil:
+cdef inline double total_impurity(int criterion, Py_ssize_t n_classes, const int64_t* mass) noexcept nogil:
     """Mass times impurity of one side, in units of mass."""
     cdef double total = 0.0, value = 0.0, largest = 0.0
-    cdef int j
+    cdef Py_ssize_t j
     for j in range(n_classes):
         total += <double>mass[j]
     if total <= 0.0:

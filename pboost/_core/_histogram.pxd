@@ -43,8 +43,9 @@ cdef inline void add_group_histograms(
     cdef int64_t[GROUP][2][MAX_BINS] table
     cdef Py_ssize_t i = start, b
     cdef uint64_t a, c, d, e
+    cdef Py_ssize_t f
     cdef int64_t w
-    cdef int k, f
+    cdef int k
     memset(table, 0, sizeof(table))
     while i + 8 <= stop:
         a = load8(codes + i)
@@ -69,7 +70,7 @@ cdef inline void class_histograms(
     Py_ssize_t n_negative, Py_ssize_t n, int64_t* negative, int64_t* positive,
 ) noexcept nogil:
     """Class masses per bin of up to GROUP features; each output has MAX_BINS per feature."""
-    cdef int f
+    cdef Py_ssize_t f
     memset(negative, 0, <size_t>n_features * MAX_BINS * sizeof(int64_t))
     memset(positive, 0, <size_t>n_features * MAX_BINS * sizeof(int64_t))
     if n_features == GROUP and n >= 4 * MAX_BINS:

@@ -66,19 +66,19 @@ cdef inline Heap heap_of(const Tree* t) noexcept nogil:
     return heap
 
 
-cdef inline double unit_of(const Tree* t, int32_t e) noexcept nogil:
+cdef inline double unit_of(const Tree* t, Py_ssize_t e) noexcept nogil:
     """One unit of an exit's fixed-point weights, as a share of the root's mass."""
     return ldexp(1.0, -t.exit_int[EXIT_INTS * e + SHIFT]) / t.root_mass
 
 
-cdef inline double boosted_mass(const Tree* t, int32_t e) noexcept nogil:
+cdef inline double boosted_mass(const Tree* t, Py_ssize_t e) noexcept nogil:
     """Sum of the boosted weights of an exit, as a share of the root's: its part of C."""
     cdef double votes = t.exit_real[EXIT_REALS * e + VOTES]
     return (<double>t.exit_mass[2 * e] * exp(votes)
             + <double>t.exit_mass[2 * e + 1] * exp(-votes)) * unit_of(t, e)
 
 
-cdef inline Limits limits_of(const Tree* t, int32_t e) noexcept nogil:
+cdef inline Limits limits_of(const Tree* t, Py_ssize_t e) noexcept nogil:
     cdef Limits at
     at.criterion = t.criterion
     at.n = t.exit_int[EXIT_INTS * e + STOP] - t.exit_int[EXIT_INTS * e + START]
@@ -90,25 +90,25 @@ cdef inline Limits limits_of(const Tree* t, int32_t e) noexcept nogil:
     return at
 
 
-cdef inline bint is_open(const Tree* t, int32_t e) noexcept nogil:
+cdef inline bint is_open(const Tree* t, Py_ssize_t e) noexcept nogil:
     """Whether an exit leads to no node yet."""
-    cdef int32_t parent = t.exit_int[EXIT_INTS * e + PARENT]
+    cdef Py_ssize_t parent = t.exit_int[EXIT_INTS * e + PARENT]
     if parent < 0:
         return t.counter[NODES] == 0
     return t.node_int[5 * parent + 1 + t.exit_int[EXIT_INTS * e + SIDE]] < 0
 
 
-cdef inline bint can_split(const Tree* t, int32_t e) noexcept nogil:
+cdef inline bint can_split(const Tree* t, Py_ssize_t e) noexcept nogil:
     return (t.exit_mass[2 * e] > 0 and t.exit_mass[2 * e + 1] > 0
             and t.exit_int[EXIT_INTS * e + DEPTH] < t.max_depth
             and t.exit_int[EXIT_INTS * e + STOP] - t.exit_int[EXIT_INTS * e + START] >= 2 * t.min_count)
 
 
-cdef inline int32_t add_exit(
-    Tree* t, int32_t parent_exit, int side, Py_ssize_t start, Py_ssize_t stop,
+cdef inline Py_ssize_t add_exit(
+    Tree* t, Py_ssize_t parent_exit, int side, Py_ssize_t start, Py_ssize_t stop,
     const int64_t* mass, double vote,
 ) noexcept nogil:
-    cdef int32_t e = <int32_t>t.counter[EXITS]
+    cdef Py_ssize_t e = t.counter[EXITS]
     t.counter[EXITS] += 1
     t.exit_int[EXIT_INTS * e + START] = <int32_t>start
     t.exit_int[EXIT_INTS * e + STOP] = <int32_t>stop
@@ -133,11 +133,11 @@ cdef inline void count_certificate(Tree* t, double change) noexcept nogil:
 
 
 cdef inline bint children_can_split(const Tree* t) noexcept nogil:
-    cdef int32_t e = <int32_t>t.counter[EXITS]
+    cdef Py_ssize_t e = t.counter[EXITS]
     return can_split(t, e - 2) or can_split(t, e - 1)
 
 
-cdef inline void refine_weights(Tree* t, int32_t e) noexcept nogil:
+cdef inline void refine_weights(Tree* t, Py_ssize_t e) noexcept nogil:
     """Make the fixed-point weights of an exit anew if little of the root's mass is left."""
     cdef Py_ssize_t i, start = t.exit_int[EXIT_INTS * e + START], stop = t.exit_int[EXIT_INTS * e + STOP]
     cdef const int32_t* rows = t.order if t.exact else t.rows

@@ -33,7 +33,7 @@ STATUS = dict(zip(("done", "all leaves", "paused", "large search", "large partit
                   (DONE, ALL_LEAVES, PAUSED, LARGE_SEARCH, LARGE_PARTITION)))
 
 
-def work_size(int n_classes):
+def work_size(Py_ssize_t n_classes):
     """Number of int64, all 0, that `search_pending` needs as scratch."""
     return 4 * n_classes + MAX_BINS * (max(n_classes, 2) + 1)
 
@@ -70,7 +70,7 @@ cdef Cart read_cart(arrays) except *:
 # ---------------------------------------------------------------------------------------------
 # The steps.
 
-cdef Py_ssize_t draw_columns(const Cart* t, int32_t e) noexcept nogil:
+cdef Py_ssize_t draw_columns(const Cart* t, Py_ssize_t e) noexcept nogil:
     """Draw the columns that a node is searched in; returns their number. Constant ones do not
     help: drawing goes on until there is another."""
     cdef uint64_t start
@@ -91,7 +91,7 @@ cdef Py_ssize_t draw_columns(const Cart* t, int32_t e) noexcept nogil:
 
 
 cdef void search_columns(
-    const Cart* t, int32_t e, Py_ssize_t first, Py_ssize_t last, int64_t* work, Found* kept
+    const Cart* t, Py_ssize_t e, Py_ssize_t first, Py_ssize_t last, int64_t* work, Found* kept
 ) noexcept nogil:
     """Least scores of the columns picked first..last-1. `kept`: as of `scan_column`, or NULL."""
     cdef double found = INFINITY
@@ -104,7 +104,7 @@ cdef void search_columns(
         found = min(found, t.best[i])
 
 
-cdef bint choose(Cart* t, int32_t e, Py_ssize_t n_picked) noexcept nogil:
+cdef bint choose(Cart* t, Py_ssize_t e, Py_ssize_t n_picked) noexcept nogil:
     """Note the column and the score at which a node is to be split; False if there is none."""
     cdef SquareNode squares
     cdef ClassNode classes
@@ -130,7 +130,7 @@ cdef bint choose(Cart* t, int32_t e, Py_ssize_t n_picked) noexcept nogil:
 
 
 cdef Py_ssize_t cut_of(
-    const Cart* t, int32_t e, const Found* kept, int64_t* below
+    const Cart* t, Py_ssize_t e, const Found* kept, int64_t* below
 ) noexcept nogil:
     """Where the node is cut that `choose` has been at. OUT below: masses below the cut."""
     cdef Py_ssize_t f = t.node_int[NODE_INTS * e + FEATURE], place
@@ -147,7 +147,7 @@ cdef Py_ssize_t cut_of(
     return place
 
 
-cdef void set_key(Cart* t, int32_t e, const Found* kept) noexcept nogil:
+cdef void set_key(Cart* t, Py_ssize_t e, const Found* kept) noexcept nogil:
     """By how much the split chosen lowers the impurity. The masses of its sides are put where
     those of the next children will be."""
     cdef double* real = t.node_real + NODE_REALS * e
@@ -157,7 +157,7 @@ cdef void set_key(Cart* t, int32_t e, const Found* kept) noexcept nogil:
     cdef int64_t* above = below + k
     cdef SquareNode squares
     cdef double before, after
-    cdef int j
+    cdef Py_ssize_t j
     cut_of(t, e, kept, below)
     if t.squares:
         squares = square_node(t, e)
@@ -168,17 +168,17 @@ cdef void set_key(Cart* t, int32_t e, const Found* kept) noexcept nogil:
         return
     for j in range(k):
         above[j] = mass[j] - below[j]
-    before = total_impurity(t.criterion, <int>k, mass)
-    after = (total_impurity(t.criterion, <int>k, below)
-             + total_impurity(t.criterion, <int>k, above))
+    before = total_impurity(t.criterion, k, mass)
+    after = (total_impurity(t.criterion, k, below)
+             + total_impurity(t.criterion, k, above))
     # By a power of two: the share is the same.
     real[KEY] = decrease(before * unit_of(t, e), (before - after) * unit_of(t, e))
 
 
 cdef void add_child(
-    Cart* t, int32_t parent, Py_ssize_t start, Py_ssize_t stop, int32_t listed
+    Cart* t, Py_ssize_t parent, Py_ssize_t start, Py_ssize_t stop, int32_t listed
 ) noexcept nogil:
-    cdef int32_t e = <int32_t>t.counter[NODES]
+    cdef Py_ssize_t e = t.counter[NODES]
     cdef int32_t* node = t.node_int + NODE_INTS * e
     t.counter[NODES] += 1
     node[START] = <int32_t>start
@@ -194,12 +194,12 @@ cdef void add_child(
         measure_classes(t, e)
 
 
-cdef bint split_node(Cart* t, int32_t e, const Found* kept) noexcept nogil:
+cdef bint split_node(Cart* t, Py_ssize_t e, const Found* kept) noexcept nogil:
     """Split a node where `choose` has been; whether its sorted columns must be partitioned."""
     cdef int32_t* node = t.node_int + NODE_INTS * e
     cdef Py_ssize_t k = width(t), f = node[FEATURE], start = node[START], n = size_of(t, e)
     cdef Py_ssize_t i, place, n_below
-    cdef int32_t first = <int32_t>t.counter[NODES]
+    cdef Py_ssize_t first = t.counter[NODES]
     cdef const int32_t* order = t.order + f * t.n + start
     cdef int64_t* below = t.node_mass + k * first
     place = cut_of(t, e, kept, below)
@@ -214,7 +214,7 @@ cdef bint split_node(Cart* t, int32_t e, const Found* kept) noexcept nogil:
         n_below = partition_rows(
             t.rows + start, n, t.codes + f * t.n_columns, <int>place, t.spare)
         node[LOW], node[HIGH] = <int32_t>place, <int32_t>place + 1
-    node[CHILD] = first
+    node[CHILD] = <int32_t>first
     t.counter[LEAVES] += 1
     add_child(t, e, start, start + n_below, <int32_t>f)
     add_child(t, e, start + n_below, start + n, <int32_t>f)
@@ -222,7 +222,7 @@ cdef bint split_node(Cart* t, int32_t e, const Found* kept) noexcept nogil:
 
 
 cdef void partition_columns(
-    const Cart* t, int32_t e, Py_ssize_t first, Py_ssize_t last, int32_t* spare
+    const Cart* t, Py_ssize_t e, Py_ssize_t first, Py_ssize_t last, int32_t* spare
 ) noexcept nogil:
     cdef Py_ssize_t f
     for f in range(first, last):
@@ -230,7 +230,7 @@ cdef void partition_columns(
             partition_segment(t.order + f * t.n + start_of(t, e), size_of(t, e), t.side, spare)
 
 
-cdef void open_children(Cart* t, int32_t e) noexcept nogil:
+cdef void open_children(Cart* t, Py_ssize_t e) noexcept nogil:
     """Depth first: the first child is opened next."""
     cdef int32_t child = t.node_int[NODE_INTS * e + CHILD]
     cdef int i
@@ -252,7 +252,7 @@ cdef int pick(Cart* t) noexcept nogil:
     while t.counter[FRESH] < t.counter[NODES]:
         t.counter[AT] = t.counter[FRESH]
         t.counter[FRESH] += 1
-        if can_split(t, <int32_t>t.counter[AT]):
+        if can_split(t, t.counter[AT]):
             return SEARCH
     if t.counter[OPEN] == 0:
         return PICK
@@ -301,7 +301,8 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
     cdef Heap heap = heap_of(&t)
     cdef Py_ssize_t done = 0, size
     cdef int64_t* phase = &t.counter[PHASE]
-    cdef int32_t e, status = DONE
+    cdef Py_ssize_t e
+    cdef int status = DONE
     cdef Found kept
     kept.node = -1
     if t.complexity > 0.0:
@@ -318,7 +319,7 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
                 phase[0] = pick(&t)
                 if phase[0] == PICK:
                     break
-            e = <int32_t>t.counter[AT]
+            e = t.counter[AT]
             size = size_of(&t, e) * t.d
             if phase[0] == SEARCH:
                 t.counter[PICKED] = draw_columns(&t, e)
@@ -334,7 +335,7 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
                 if choose(&t, e, t.counter[PICKED]):
                     if t.best_first:
                         set_key(&t, e, &kept)
-                        push(&heap, e)
+                        push(&heap, <int32_t>e)
                     else:
                         phase[0] = SPLIT
             elif phase[0] == SPLIT:
@@ -358,14 +359,14 @@ def search_pending(arrays, Py_ssize_t first, Py_ssize_t last, int64_t[::1] work)
     """Search a range of the columns picked at the pending node; WORK work (work_size,)."""
     cdef Cart t = read_cart(arrays)
     with nogil:
-        search_columns(&t, <int32_t>t.counter[AT], first, last, &work[0], NULL)
+        search_columns(&t, t.counter[AT], first, last, &work[0], NULL)
 
 
 def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] spare):
     """Partition a range of columns at the pending node; WORK spare (n,)."""
     cdef Cart t = read_cart(arrays)
     with nogil:
-        partition_columns(&t, <int32_t>t.counter[AT], first, last, &spare[0])
+        partition_columns(&t, t.counter[AT], first, last, &spare[0])
 
 
 def preorder(const int32_t[::1] child, int32_t[::1] number):

@@ -81,9 +81,8 @@ cdef inline void add_level_histograms(
     Py_ssize_t start, Py_ssize_t stop, int64_t* mass,
 ) noexcept nogil:
     """Masses of the rows start..stop-1 by level and bin of up to GROUP features, a TABLE for each."""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, f
     cdef int64_t w
-    cdef int f
     memset(mass, 0, <size_t>n_features * TABLE * sizeof(int64_t))
     if n_features == GROUP:
         # One feature after the other in each row hides the latency of adding to a cell.
@@ -106,8 +105,7 @@ cdef inline void add_crossing(
     """Add what crosses each cut, from bins of these masses, by class."""
     cdef double[QUAD] n
     cdef double[QUAD] p
-    cdef Py_ssize_t first
-    cdef int quad, j
+    cdef Py_ssize_t first, quad, j
     cdef int64_t any_
     for quad in range((n_bins + QUAD - 1) // QUAD):
         any_ = 0
@@ -127,7 +125,7 @@ cdef inline void sides(
 ) noexcept nogil:
     """Expected mass of one class on either side of each cut."""
     cdef int64_t left = 0
-    cdef int b, k
+    cdef Py_ssize_t b, k
     for b in range(n_bins - 1):
         for k in range(n_levels):
             left += mass[k * MAX_BINS + b]
@@ -166,8 +164,8 @@ def search(
     IN see the module and `Limits`; OUT mass (d, 4, 256), score (d, 256), as in `judge`.
     """
     cdef Limits at = read_limits(limits)
-    cdef Py_ssize_t f, j, s
-    cdef int k, n_levels, size, table
+    cdef Py_ssize_t f, j, k, s, table
+    cdef int n_levels, size
     cdef bint plain = cell.shape[1] == 0
     cdef int64_t[GROUP * TABLE] negative
     cdef int64_t[GROUP * TABLE] positive

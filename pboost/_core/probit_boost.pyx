@@ -54,7 +54,7 @@ cdef struct Course:  # of the steps in one leaf
     Leaf leaf
     Py_ssize_t l  # the leaf
     int k  # the model
-    int taken
+    Py_ssize_t taken
     bint known  # whether risk_now is the sum of w0 times the loss
     double risk_now
     double most_risk  # the risk is this at most; that of 0 is ln 2
@@ -290,7 +290,7 @@ cdef int work_off(Course* course, Queue* queue, const Limits* limits) except -1 
         while limits.steps > 0 and advance(course, limits):
             pass
         place = course.l * queue.models + course.k
-        queue.taken[place] = course.taken
+        queue.taken[place] = <int32_t>course.taken
         write_model(&course.leaf, queue.coefficient + place * (1 + course.leaf.d))
         course.risk = NULL
     return 0

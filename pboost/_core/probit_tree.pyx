@@ -32,7 +32,7 @@ N_STATES_OF_NODE = N_STATES
 # ---------------------------------------------------------------------------------------------
 # Splits.
 
-cdef bint settle(const int32_t* node, double* state, double threshold) noexcept nogil:
+cdef bint settle(const Py_ssize_t* node, double* state, double threshold) noexcept nogil:
     """Sum up a node whose children are done; whether its split is worth it."""
     cdef double* of = state + N_STATES * node[0]
     cdef double* weaker = state + N_STATES * node[1]
@@ -55,12 +55,12 @@ cdef bint settle(const int32_t* node, double* state, double threshold) noexcept 
 
 
 cdef void prune_nodes(
-    int32_t* nodes, double* state, int32_t* stack, double threshold
+    int32_t* nodes, double* state, int64_t* stack, double threshold
 ) noexcept nogil:
     """Walk through the nodes, each of which stands three times on the stack at most."""
     cdef Py_ssize_t top = 1
-    cdef int32_t[2] pair
-    cdef int32_t e, phase, child
+    cdef Py_ssize_t[2] pair
+    cdef Py_ssize_t e, phase, child
     cdef double* of
     cdef double* left
     cdef double cap
@@ -95,7 +95,7 @@ cdef void prune_nodes(
 
 def keep_splits(
     int32_t[:, ::1] nodes, Py_ssize_t n_nodes, const int64_t[:, ::1] mass, double complexity,
-    double[:, ::1] state, int32_t[::1] stack,
+    double[:, ::1] state, int64_t[::1] stack,
 ):
     """Undo the splits that lower the misclassification by less than a share of that at the root.
 

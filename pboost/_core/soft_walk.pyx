@@ -44,7 +44,7 @@ cdef inline void ask(
 ) noexcept nogil:
     """Probability q of either exit for a row whose value lies `distance` above the threshold."""
     if answers.table:
-        q[1] = answers.table[4 * node + 2 * (distance > 0.0) + label]
+        q[1] = answers.table[4 * node + 2 * <Py_ssize_t>(distance > 0.0) + label]
         q[0] = 1.0 - q[1]
     elif distance > 0.0:
         q[0] = tail(distance / answers.sigma[row * answers.stride + feature])

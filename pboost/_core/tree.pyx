@@ -67,7 +67,7 @@ cdef Tree read_tree(arrays) except *:
 # Search, split and partition of one exit. Each works on a range of features.
 
 cdef double search_features(
-    const Tree* t, int32_t e, Py_ssize_t first, Py_ssize_t last, double found
+    const Tree* t, Py_ssize_t e, Py_ssize_t first, Py_ssize_t last, double found
 ) noexcept nogil:
     """Least scores of a range of features; cuts that are worse than `found` may be missed.
 
@@ -97,14 +97,14 @@ cdef void add_masses(
 
 
 cdef int split_exact(
-    Tree* t, int32_t e, const Limits* at, Py_ssize_t f, double limit, const Given* given,
+    Tree* t, Py_ssize_t e, const Limits* at, Py_ssize_t f, double limit, const Given* given,
     int64_t* below
 ) noexcept nogil:
     """Locate the cut, mark the side of each row; returns the number of rows below."""
     cdef Py_ssize_t i, start = t.exit_int[EXIT_INTS * e + START]
     cdef const int32_t* order = t.order + f * t.n + start
     cdef Py_ssize_t position
-    cdef int32_t node = <int32_t>t.counter[NODES]
+    cdef Py_ssize_t node = t.counter[NODES]
     below[0] = below[1] = 0
     if given != NULL:
         position = given.place
@@ -122,11 +122,11 @@ cdef int split_exact(
 
 
 cdef int split_binned(
-    Tree* t, int32_t e, const Limits* at, Py_ssize_t f, double limit, const Given* given,
+    Tree* t, Py_ssize_t e, const Limits* at, Py_ssize_t f, double limit, const Given* given,
     int64_t* below
 ) noexcept nogil:
     cdef Py_ssize_t start = t.exit_int[EXIT_INTS * e + START]
-    cdef int32_t node = <int32_t>t.counter[NODES]
+    cdef Py_ssize_t node = t.counter[NODES]
     cdef int cut_bin = 0
     cdef Py_ssize_t n_below
     if given != NULL:
@@ -143,7 +143,7 @@ cdef int split_binned(
     return <int>n_below
 
 
-cdef bint choose(Tree* t, int32_t e) noexcept nogil:
+cdef bint choose(Tree* t, Py_ssize_t e) noexcept nogil:
     """Note the feature and the score to be split at, of an exit just searched; False if none."""
     cdef Limits at = limits_of(t, e)
     cdef Py_ssize_t f
@@ -161,7 +161,7 @@ cdef bint choose(Tree* t, int32_t e) noexcept nogil:
     return True
 
 
-cdef double exit_vote(const Tree* t, int32_t e, const int64_t* mass) noexcept nogil:
+cdef double exit_vote(const Tree* t, Py_ssize_t e, const int64_t* mass) noexcept nogil:
     """Vote of a child of exit `e` with these class masses."""
     cdef double up = exp(t.exit_real[EXIT_REALS * e + VOTES])
     cdef double negative = <double>t.exit_mass[2 * e] * up
@@ -170,7 +170,7 @@ cdef double exit_vote(const Tree* t, int32_t e, const int64_t* mass) noexcept no
         <double>mass[1] / up, <double>mass[0] * up, t.smoothing * (negative + positive))
 
 
-cdef double split_key(Tree* t, int32_t e) noexcept nogil:
+cdef double split_key(Tree* t, Py_ssize_t e) noexcept nogil:
     """By how much splitting exit `e`, where `choose` has been, lowers the certificate, as a key."""
     cdef Limits at = limits_of(t, e)
     cdef Py_ssize_t f = t.exit_int[EXIT_INTS * e + FEATURE]
@@ -194,7 +194,7 @@ cdef double split_key(Tree* t, int32_t e) noexcept nogil:
     return decrease(before, before - after * unit_of(t, e))
 
 
-cdef bint set_key(Tree* t, int32_t e, bint searched) noexcept nogil:
+cdef bint set_key(Tree* t, Py_ssize_t e, bint searched) noexcept nogil:
     """Give an open exit its place in the order of splitting; False if it cannot be split."""
     cdef double* key = &t.exit_real[EXIT_REALS * e + KEY]
     if t.growth == BREADTH_FIRST:
@@ -214,13 +214,13 @@ cdef bint set_key(Tree* t, int32_t e, bint searched) noexcept nogil:
     return True
 
 
-cdef bint split_exit(Tree* t, int32_t e, const Given* given) noexcept nogil:
+cdef bint split_exit(Tree* t, Py_ssize_t e, const Given* given) noexcept nogil:
     """The split step at an exit where `choose` has been, or a given one, which may leave a side
     empty; False where no cut is found."""
     cdef Limits at = limits_of(t, e)
     cdef Py_ssize_t f = t.exit_int[EXIT_INTS * e + FEATURE]
     cdef Py_ssize_t start = t.exit_int[EXIT_INTS * e + START], middle
-    cdef int32_t node = <int32_t>t.counter[NODES], parent = t.exit_int[EXIT_INTS * e + PARENT]
+    cdef Py_ssize_t node = t.counter[NODES], parent = t.exit_int[EXIT_INTS * e + PARENT]
     cdef int64_t[2][2] mass
     cdef double limit = t.exit_real[EXIT_REALS * e + LIMIT], before = boosted_mass(t, e), vote
     cdef int side
@@ -233,7 +233,7 @@ cdef bint split_exit(Tree* t, int32_t e, const Given* given) noexcept nogil:
     t.node_int[5 * node] = <int32_t>f
     t.node_int[5 * node + 1] = t.node_int[5 * node + 2] = -1
     if parent >= 0:
-        t.node_int[5 * parent + 1 + t.exit_int[EXIT_INTS * e + SIDE]] = node
+        t.node_int[5 * parent + 1 + t.exit_int[EXIT_INTS * e + SIDE]] = <int32_t>node
     count_certificate(t, -before)
     for side in range(2):
         vote = exit_vote(t, e, mass[side]) if given == NULL else given.votes[side]
@@ -249,7 +249,7 @@ cdef bint split_exit(Tree* t, int32_t e, const Given* given) noexcept nogil:
 
 
 cdef void partition_features(
-    Tree* t, int32_t e, Py_ssize_t first, Py_ssize_t last, int32_t* spare
+    Tree* t, Py_ssize_t e, Py_ssize_t first, Py_ssize_t last, int32_t* spare
 ) noexcept nogil:
     """Partition the segment of exit `e`, just split, in a range of features."""
     cdef Py_ssize_t f, start = t.exit_int[EXIT_INTS * e + START]
@@ -262,35 +262,35 @@ cdef void partition_features(
 
 cdef void open_children(Tree* t) noexcept nogil:
     """Put the two newest exits on the heap, those that can be split."""
-    cdef int32_t e, newest = <int32_t>t.counter[EXITS]
+    cdef Py_ssize_t e, newest = t.counter[EXITS]
     cdef Heap heap = heap_of(t)
     for e in range(newest - 2, newest):
         if can_split(t, e):
             refine_weights(t, e)
             if set_key(t, e, False):
-                push(&heap, e)
+                push(&heap, <int32_t>e)
 
 
 # ---------------------------------------------------------------------------------------------
 # What Python calls.
 
-def open_exits(arrays, int32_t first):
+def open_exits(arrays, Py_ssize_t first):
     """Put the open exits from number `first` on that can be split on the heap.
 
     At first there is the root's entrance. Not for growth that looks ahead: see `can_open`.
     """
     cdef Tree t = read_tree(arrays)
     cdef Heap heap = heap_of(&t)
-    cdef int32_t e
+    cdef Py_ssize_t e
     with nogil:
-        for e in range(first, <int32_t>t.counter[EXITS]):
+        for e in range(first, t.counter[EXITS]):
             if is_open(&t, e) and can_split(&t, e):
                 refine_weights(&t, e)
                 if set_key(&t, e, True):
-                    push(&heap, e)
+                    push(&heap, <int32_t>e)
 
 
-def can_open(arrays, int32_t e):
+def can_open(arrays, Py_ssize_t e):
     """Whether exit `e` is open and can be split; it is then ready to be searched."""
     cdef Tree t = read_tree(arrays)
     if not (is_open(&t, e) and can_split(&t, e)):
@@ -300,20 +300,20 @@ def can_open(arrays, int32_t e):
     return True
 
 
-def push_exit(arrays, int32_t e):
+def push_exit(arrays, Py_ssize_t e):
     """Put exit `e`, just searched, on the heap, if there is a cut."""
     cdef Tree t = read_tree(arrays)
     cdef Heap heap = heap_of(&t)
     with nogil:
         if set_key(&t, e, True):
-            push(&heap, e)
+            push(&heap, <int32_t>e)
 
 
-def split_given(arrays, int32_t e, int32_t feature, Py_ssize_t place, double below, double above):
+def split_given(arrays, Py_ssize_t e, int32_t feature, Py_ssize_t place, double below, double above):
     """Split exit `e`, which is not on the heap, at a given place; its children are not put there."""
     cdef Tree t = read_tree(arrays)
     cdef Given given
-    cdef int32_t child
+    cdef Py_ssize_t child
     given.place = place
     given.votes[0], given.votes[1] = below, above
     t.exit_int[EXIT_INTS * e + FEATURE] = feature
@@ -321,7 +321,7 @@ def split_given(arrays, int32_t e, int32_t feature, Py_ssize_t place, double bel
         split_exit(&t, e, &given)
         if t.exact:
             partition_features(&t, e, 0, t.d, t.spare)
-        for child in range(<int32_t>t.counter[EXITS] - 2, <int32_t>t.counter[EXITS]):
+        for child in range(t.counter[EXITS] - 2, t.counter[EXITS]):
             if can_split(&t, child):
                 refine_weights(&t, child)
 
@@ -336,7 +336,8 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
     cdef Tree t = read_tree(arrays)
     cdef Heap heap = heap_of(&t)
     cdef Py_ssize_t done = 0, size
-    cdef int32_t e, status = DONE
+    cdef Py_ssize_t e
+    cdef int status = DONE
     with nogil:
         while t.counter[HEAP] > 0:
             if t.counter[NODES] >= t.max_nodes:
@@ -366,7 +367,7 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
     return status
 
 
-def search_exit(arrays, int32_t e, Py_ssize_t first, Py_ssize_t last, double found):
+def search_exit(arrays, Py_ssize_t e, Py_ssize_t first, Py_ssize_t last, double found):
     """Search a range of features at exit `e`.
 
     `found` is the least score of other features, or infinity; returns the least known now.
@@ -382,8 +383,8 @@ def split_pending(arrays):
     cdef Tree t = read_tree(arrays)
     cdef bint split
     with nogil:
-        split = ((t.growth == LOOK_AHEAD or choose(&t, <int32_t>t.counter[PENDING]))
-                 and split_exit(&t, <int32_t>t.counter[PENDING], NULL))
+        split = ((t.growth == LOOK_AHEAD or choose(&t, t.counter[PENDING]))
+                 and split_exit(&t, t.counter[PENDING], NULL))
     return split, split and t.exact and children_can_split(&t)
 
 
@@ -391,4 +392,4 @@ def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] sp
     """Partition a range of features at the pending exit; WORK spare (n,)."""
     cdef Tree t = read_tree(arrays)
     with nogil:
-        partition_features(&t, <int32_t>t.counter[PENDING], first, last, &spare[0])
+        partition_features(&t, t.counter[PENDING], first, last, &spare[0])

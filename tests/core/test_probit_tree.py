@@ -157,7 +157,7 @@ def test_pruning_of_a_long_chain():
     mass = np.tile(np.arange(n, 0, -1)[:, None], (1, 2))
     mass[1::2] = 1, 0
     state = np.empty((n, kernel.N_STATES_OF_NODE))
-    stack, before = np.empty(n + 1, dtype=np.int32), nodes.copy()
+    stack, before = np.empty(n + 1, dtype=np.int64), nodes.copy()
     kernel.keep_splits(nodes, n, mass, 1e-9, state, stack)
     np.testing.assert_array_equal(nodes, before)
     kernel.keep_splits(nodes, n, mass, 0.4, state, stack)
