@@ -153,7 +153,9 @@ class PortGrowth:
     def port_of(self, port: Port, answers: Answers, node: int, exit_: int, vote: float) -> Port:
         """Return one exit of a new node as a port."""
         weight, reach = np.empty_like(port.weight), np.empty_like(port.reach)
-        target = Weights(weight, self.scratch.fixed, fixed_scale(port.bound), (0, 0))
+        # Votes that were made for other rows may raise the weights of these.
+        most = port.bound * math.exp(abs(vote))
+        target = Weights(weight, self.scratch.fixed, fixed_scale(most), (0, 0))
         answers.send(only_exit(exit_, np.exp([vote, -vote])), port.weight, target)
         target = Weights(reach, self.scratch.fixed, fixed_scale(port.arrives), (0, 0))
         answers.send(only_exit(exit_, np.ones(2)), port.reach, target)

@@ -237,12 +237,12 @@ class SoftTree:
             path.append(at)
             assert at.above is not None
             at = at.above
-        scale = fixed_scale(exit_.bound)
-        weights = Weights(at.weights, self.scratch, scale, (0, 0))
+        weights = Weights(at.weights, self.scratch, fixed_scale(at.bound), (0, 0))
         for at in reversed(path):
             assert at.answers is not None
             assert at.boost is not None
-            target = Weights(self.buffer(), self.scratch, scale, (0, 0))
+            # Weights on the way need not fit into the scale of those at the end.
+            target = Weights(self.buffer(), self.scratch, fixed_scale(at.bound), (0, 0))
             at.answers.send(at.boost, weights.real, target)
             if at is not path[0]:
                 at.answers.forget()
