@@ -26,6 +26,9 @@ REFINED = 8
 #: Angles at which pairs are screened; single columns have a pair of their own.
 ANGLES = np.array([(math.cos(t), math.sin(t)) for t in np.pi * np.array([1, 2, 3, 5, 6, 7]) / 8])
 AXIS = np.array([[1.0, 0.0]])
+#: Columns of which directions of all are looked for: eight square matrices of them take 4 GiB.
+MOST_COLUMNS = 8192
+MATRICES = 8
 #: Past steps from which the next is computed.
 MEMORY = 6
 
@@ -118,7 +121,21 @@ def descend(rows: Rows, point: FloatArray, levels: tuple[tuple[float, int], ...]
 
 
 def all_columns(rows: Rows) -> FloatArray:
-    """Return the coefficients (k,) of a direction of all columns."""
+    """Return the coefficients (k,) of a direction of all columns.
+
+    Raises
+    ------
+    ValueError
+        If there are more than `MOST_COLUMNS`.
+    """
+    k = len(rows.Z)
+    if k > MOST_COLUMNS:
+        raise ValueError(
+            f"weak: expected at most {MOST_COLUMNS} columns that vary, got {k}: directions of all "
+            f"of them would take {8 * MATRICES * k**2 / 1e9:.0f} GB; use "
+            "weak.linear(dense_gain=None), which looks at columns and at pairs of them, or "
+            "weak.affine()"
+        )
     few = rows.thinned(ROWS)
     found = []
     for number, start in enumerate(starts(few)):

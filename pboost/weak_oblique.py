@@ -132,10 +132,14 @@ def linear(
     Raises
     ------
     ValueError, TypeError
-        If an option is unknown or out of range.
+        If an option is unknown or out of range. The builder raises ValueError if more than 8192
+        columns vary and `dense_gain` is not None.
 
     Notes
     -----
+    Directions of all of k columns are found with eight matrices of k by k numbers: 64 k**2 bytes,
+    and time in proportion to k**3, at each node.
+
     Units of columns do not matter. Answers are those of a projection with an error that has
     Student's t distribution with two degrees of freedom, whose width falls from 0.5 to 0.1 standard
     deviations (pairs: 0.2 and 0.05). The descent starts from linear discriminant analysis and from
