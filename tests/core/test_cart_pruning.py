@@ -94,6 +94,7 @@ def test_prune_by_another_criterion():
     assert len(path.lam) < len(pb.prune_path(tree).lam)
 
 
+@pytest.mark.clock
 def test_chain_shaped_tree():
     """Its depth is its number of leaves; the pruning does not take its square."""
     n = 3000

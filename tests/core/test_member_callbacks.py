@@ -177,6 +177,7 @@ def test_boosting_ends_once_it_is_told(rounds, monkeypatch):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
+@pytest.mark.clock
 def test_ctrl_c_ends_all_threads_of_sbpmt(n_threads):
     X, y = np.arange(60.0)[:, None], np.arange(60) % 2
     sent = []

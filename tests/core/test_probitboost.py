@@ -337,6 +337,7 @@ def test_rows_of_weight_0_do_not_count():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
+@pytest.mark.clock
 def test_ctrl_c_is_noticed_inside():
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     rows = np.arange(12)
