@@ -72,6 +72,21 @@ def made(kind: type[C], *values: Any) -> C:
     return columns
 
 
+def most_bins(n_bins: NDArray[np.int32]) -> int:
+    """Return the largest number of bins of a column: arrays by bin need no more places."""
+    return int(n_bins.max(initial=1))
+
+
+def trimmed(by_bin: Array, size: int) -> Array:
+    """Return the first places of an array by column and bin, without the memory of the others."""
+    return by_bin if by_bin.shape[1] == size else by_bin[:, :size].copy()
+
+
+def _places(found: int) -> int:
+    """Return how many places for bins columns made elsewhere may have, that have so many."""
+    return min(max(found, 1), MAX_BINS)
+
+
 def inside_bin(feature: int) -> ValueError:
     """Return what is raised where bins do not tell on which side of a threshold rows lie."""
     return ValueError(
@@ -99,8 +114,9 @@ class SortedColumns:
     packed_order : ndarray of int32, shape (d, n)
         Rows of each column in increasing order of value, ties by row; the sign bit is set where
         the value equals the one before.
-    bin_start : ndarray of int32, shape (d, 257)
-        First position of each rank bin in the sorted order, closed by n.
+    bin_start : ndarray of int32, shape (d, b + 1)
+        First position of each rank bin in the sorted order, closed by n; b is the largest of
+        `n_bins`.
     n_bins : ndarray of int32, shape (d,)
         Number of bins of each column.
     codes : ndarray of uint8, shape (d, n)
@@ -134,11 +150,11 @@ class SortedColumns:
         """Make sure that arrays made elsewhere fit together and cannot change."""
         for name, dtype in SORTED_ARRAYS.items():
             object.__setattr__(self, name, kept(name, getattr(self, name), dtype))
-        check_dimensions(self, {"packed_order": 2, "codes": 2})
-        d, n = self.codes.shape
+        check_dimensions(self, {"packed_order": 2, "codes": 2, "bin_start": 2})
+        (d, n), bins = self.codes.shape, _places(self.bin_start.shape[1] - 1)
         check_shapes(
             self,
-            {"rows": (n,), "packed_order": (d, n), "bin_start": (d, MAX_BINS + 1), "n_bins": (d,)},
+            {"rows": (n,), "packed_order": (d, n), "bin_start": (d, bins + 1), "n_bins": (d,)},
         )
         names = check_source(self.source, self.rows, self.names)
         object.__setattr__(self, "names", names)
@@ -257,11 +273,11 @@ class BinnedColumns:
         Bin of each row.
     n_bins : ndarray of int32, shape (d,)
         Number of bins of each column.
-    lower, upper : ndarray of float64, shape (d, 256)
-        Least and largest value in each bin.
+    lower, upper : ndarray of float64, shape (d, b)
+        Least and largest value in each bin; b is the largest of `n_bins`.
     names : tuple of str or None
         Column names.
-    bin_start : ndarray of int32, shape (d, 257), or None
+    bin_start : ndarray of int32, shape (d, b + 1), or None
         Number of rows below each bin, closed by n; None where they have not been counted.
     """
 
@@ -275,10 +291,10 @@ class BinnedColumns:
     def __post_init__(self) -> None:
         for name, dtype in BINNED_ARRAYS.items():
             object.__setattr__(self, name, kept(name, getattr(self, name), dtype))
-        check_dimensions(self, {"codes": 2})
-        d = self.n_features
-        check_shapes(self, {"n_bins": (d,), "lower": (d, MAX_BINS), "upper": (d, MAX_BINS)})
-        check_bins(self.codes, self.n_bins, self.lower, self.upper, MAX_BINS)
+        check_dimensions(self, {"codes": 2, "lower": 2})
+        d, bins = self.n_features, _places(self.lower.shape[1])
+        check_shapes(self, {"n_bins": (d,), "lower": (d, bins), "upper": (d, bins)})
+        check_bins(self.codes, self.n_bins, self.lower, self.upper, bins)
         object.__setattr__(self, "names", checked_names(self.names, d))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -321,7 +337,7 @@ class BinnedColumns:
         codes = np.empty((self.n_features, len(rows)), dtype=np.uint8)
         bin_start, counted = self.bin_start, all_rows and self.bin_start is not None
         if bin_start is None or not counted:
-            bin_start = np.zeros((self.n_features, MAX_BINS + 1), dtype=np.int32)
+            bin_start = np.zeros((self.n_features, most_bins(self.n_bins) + 1), dtype=np.int32)
 
         def work(first: int, last: int) -> None:
             here = slice(first, last)
@@ -345,7 +361,7 @@ def with_bins(
 ) -> SortedColumns:
     """Return sorted columns, given their orders; makes the rank bins."""
     d, n = order.shape
-    bin_start = np.zeros((d, MAX_BINS + 1), dtype=np.int32)
+    bin_start = np.zeros((d, min(max_bins, max(n, 1)) + 1), dtype=np.int32)
     n_bins = np.empty(d, dtype=np.int32)
     codes = np.empty((d, n), dtype=np.uint8)
 
@@ -356,4 +372,5 @@ def with_bins(
         )
 
     workers.run(work, d, cells=2 * n)
+    bin_start = trimmed(bin_start, most_bins(n_bins) + 1)
     return made(SortedColumns, source, rows, order, bin_start, n_bins, codes, names)

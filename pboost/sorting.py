@@ -24,6 +24,8 @@ from pboost.columns import (
     ProjectedColumns,
     SortedColumns,
     made,
+    most_bins,
+    trimmed,
     with_bins,
 )
 from pboost.features import Features, as_features, check_finite, check_has_rows
@@ -177,9 +179,9 @@ def binned_columns(
     n = len(rows)
     codes = np.empty((d, n), dtype=np.uint8)
     n_bins = np.empty(d, dtype=np.int32)
-    lower = np.zeros((d, MAX_BINS))
-    upper = np.zeros((d, MAX_BINS))
-    bin_start = np.zeros((d, MAX_BINS + 1), dtype=np.int32)
+    most = min(max_bins, max(n, 1))
+    lower, upper = np.zeros((d, most)), np.zeros((d, most))
+    bin_start = np.zeros((d, most + 1), dtype=np.int32)
 
     def keep(first: int, order: NDArray[np.int32], columns: NDArray[np.float64]) -> None:
         here = slice(first, first + len(order))
@@ -192,6 +194,11 @@ def binned_columns(
 
     with Workers(resolve_threads(n_threads, codes.size)) as workers:
         _sort_blocks(gather, d, rows, None, keep, workers)
+    most = most_bins(n_bins)
+    lower, upper, bin_start = (
+        trimmed(by_bin, size)
+        for by_bin, size in ((lower, most), (upper, most), (bin_start, most + 1))
+    )
     return made(BinnedColumns, codes, n_bins, lower, upper, features.names, bin_start)
 
 

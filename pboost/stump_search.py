@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pboost._core import reweight, split
-from pboost.columns import GROUP, MAX_BINS, ROW_MASK, SortedColumns
+from pboost.columns import GROUP, ROW_MASK, SortedColumns, most_bins
 from pboost.data import TrainingData
 from pboost.graph import FloatArray, IntArray
 from pboost.threads import Workers
@@ -51,8 +51,9 @@ class StumpSearch(WeakSearch):
         self._order = data.searched_order()
         assert data.columns.bin_start is not None
         self._bin_start = data.columns.bin_start
-        self._edge = np.empty((d, 2, MAX_BINS + 1), dtype=np.int64)
-        self._bound = np.empty((d, MAX_BINS))
+        bins = most_bins(data.columns.n_bins)
+        self._edge = np.empty((d, 2, bins + 1), dtype=np.int64)
+        self._bound = np.empty((d, bins))
         self._best = np.empty(d)
 
     def best(self, weights: Weights) -> StumpCut | None:

@@ -39,8 +39,10 @@ cdef inline void select_group(
         i += 1
 
 
-cdef inline void count_codes(const uint8_t* codes, Py_ssize_t n, int32_t* below) noexcept nogil:
-    """Number of codes below 0, 1, ..., 256."""
+cdef inline void count_codes(
+    const uint8_t* codes, Py_ssize_t n, Py_ssize_t bins, int32_t* below
+) noexcept nogil:
+    """Number of codes below 0, 1, ..., bins."""
     cdef int32_t[2][MAX_BINS] count  # of even and odd places, that one need not wait for the other
     cdef Py_ssize_t i = 0, b
     cdef uint64_t eight
@@ -55,7 +57,7 @@ cdef inline void count_codes(const uint8_t* codes, Py_ssize_t n, int32_t* below)
         count[0][codes[i]] += 1
         i += 1
     below[0] = 0
-    for b in range(MAX_BINS):
+    for b in range(bins):
         below[b + 1] = below[b] + count[0][b] + count[1][b]
 
 
@@ -65,12 +67,13 @@ def select_codes(
 ):
     """Keep the codes of the listed rows; if it is wanted, count the rows below each bin.
 
-    IN codes (k, n), rows (m,); OUT selected (k, m), bin_start (k, 257), as if sorted.
+    IN codes (k, n), rows (m,); OUT selected (k, m), bin_start (k, b + 1), as if
+    sorted, for codes below b.
     """
     cdef Py_ssize_t k = codes.shape[0], n = codes.shape[1], m = rows.shape[0], i, j = 0
     cdef bint counts = bin_start is not None, outside = False
     if (selected.shape[0] != k or selected.shape[1] != m
-            or (counts and (bin_start.shape[0] != k or bin_start.shape[1] != MAX_BINS + 1))):
+            or (counts and (bin_start.shape[0] != k or not 2 <= bin_start.shape[1] <= MAX_BINS + 1))):
         raise ValueError("select_codes: arrays of different sizes")
     with nogil:
         for i in range(m):
@@ -82,7 +85,7 @@ def select_codes(
                 select_group(&codes[j, 0], n, &rows[0], m, k - j, &selected[j, 0])
             for i in range(j, min(j + GROUP, k)):
                 if counts:
-                    count_codes(&selected[i, 0], m, &bin_start[i, 0])
+                    count_codes(&selected[i, 0], m, bin_start.shape[1] - 1, &bin_start[i, 0])
             j += GROUP
     if outside:
         raise IndexError(f"select_codes: a row is not in 0..{n - 1}")

@@ -5,8 +5,8 @@ order-preserving integer image, which is stable, so that ties stand in row order
 halves agree are then sorted by the lower 32 bits. Cost: O(n) per column, three passes for most data.
 
 Arrays: `columns` (k, n) one sorted key column per row; `order` (k, n) int32 row indices, sign bit
-set where the value equals the one before; `bin_start` (k, 257) first position of each bin in the
-sorted order, closed by n.
+set where the value equals the one before; `bin_start` (k, b + 1) first position of each bin in the
+sorted order, closed by n, b the most bins that there may be.
 """
 from libc.math cimport INFINITY, ceil
 from libc.string cimport memchr, memcpy, memset
@@ -251,15 +251,16 @@ def bin_columns(
 ):
     """Cut sorted columns into rank bins and write each row's bin code.
 
-    IN order (k, n), weight (n,) or empty for equal weights; OUT bin_start (k, 257), n_bins (k,),
-    codes (k, n).
+    IN order (k, n), weight (n,) or empty for equal weights; OUT bin_start (k, b + 1), b at least the
+    lesser of max_bins and n, and 1; n_bins (k,), codes (k, n).
     """
     cdef Py_ssize_t k = order.shape[0], n = order.shape[1], j, i
     cdef int b
     cdef const int64_t* weights = NULL
     cdef int64_t total = n
-    if (bin_start.shape[0] != k or bin_start.shape[1] != MAX_BINS + 1 or n_bins.shape[0] != k
-            or codes.shape[0] != k or codes.shape[1] != n or not 2 <= max_bins <= MAX_BINS):
+    if (bin_start.shape[0] != k or bin_start.shape[1] <= min(max_bins, max(n, <Py_ssize_t>1))
+            or n_bins.shape[0] != k or codes.shape[0] != k or codes.shape[1] != n
+            or not 2 <= max_bins <= MAX_BINS):
         raise ValueError("bin_columns: arrays of different sizes, or max_bins out of range")
     if weight.shape[0]:
         if weight.shape[0] != n:
@@ -271,7 +272,8 @@ def bin_columns(
             for i in range(n):
                 total += weights[i]
         for j in range(k):
-            n_bins[j] = bin_one(&order[j, 0], n, max_bins, weights, total, &bin_start[j, 0])
+            n_bins[j] = bin_one(&order[j, 0] if n else NULL, n, max_bins, weights, total,
+                                &bin_start[j, 0])
             for b in range(n_bins[j]):
                 for i in range(bin_start[j, b], bin_start[j, b + 1]):
                     codes[j, row_of(order[j, i])] = <uint8_t>b
@@ -303,14 +305,14 @@ def select_rows(
 
 cdef int check_one(
     const int32_t* order, const double* values, const int32_t* starts, Py_ssize_t n,
-    Py_ssize_t bins, const uint8_t* codes, uint8_t* seen
+    Py_ssize_t bins, Py_ssize_t most, const uint8_t* codes, uint8_t* seen
 ) noexcept nogil:
     """What is wrong of one sorted column, see `check_sorted`."""
     cdef Py_ssize_t i, b
     cdef int32_t row
     cdef int out_of_order = 0, in_other_bin = 0
     cdef double value, before = -INFINITY
-    if not 1 <= bins <= MAX_BINS or starts[0] != 0 or starts[bins] != n:
+    if not 1 <= bins <= most or starts[0] != 0 or starts[bins] != n:
         return 3
     for b in range(bins):
         if not 0 <= starts[b] < starts[b + 1] <= n:
@@ -348,15 +350,15 @@ def check_sorted(
     """
     cdef Py_ssize_t k = order.shape[0], n = order.shape[1], j
     cdef int wrong = 0
-    if (bin_start.shape[0] != k or bin_start.shape[1] != MAX_BINS + 1 or n_bins.shape[0] != k
-            or columns.shape[0] != k or columns.shape[1] != n or codes.shape[0] != k
+    if (bin_start.shape[0] != k or not 2 <= bin_start.shape[1] <= MAX_BINS + 1
+            or n_bins.shape[0] != k or columns.shape[0] != k or columns.shape[1] != n or codes.shape[0] != k
             or codes.shape[1] != n or n == 0 or seen.shape[0] != n):
         raise ValueError("check_sorted: arrays of different sizes")
     with nogil:
         for j in range(k):
             wrong = check_one(
-                &order[j, 0], &columns[j, 0], &bin_start[j, 0], n, n_bins[j], &codes[j, 0],
-                &seen[0]
+                &order[j, 0], &columns[j, 0], &bin_start[j, 0], n, n_bins[j],
+                bin_start.shape[1] - 1, &codes[j, 0], &seen[0]
             )
             if wrong:
                 break

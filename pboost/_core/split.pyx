@@ -9,9 +9,9 @@ rescanned in sorted order. The binned search is the coarse half.
 Splits within 1e-12 of the total mass count as equally good; the lowest feature, then the lowest
 threshold, is taken. All masses are 64-bit fixed-point sums, hence exact.
 
-Arrays: `order` (d, n), `bin_start` (d, 257), `n_bins` (d,), `codes` (d, n) as made by sort.pyx;
-`weight` (n,) int64; rows 0..n_negative-1 are class -1. Work arrays, one row per feature: `edge`
-(d, 2, 257) int64, the class masses left of each bin edge; `bound` (d, 256), the least score
+Arrays: `order` (d, n), `bin_start` (d, b + 1), `n_bins` (d,), at most b, `codes` (d, n) as made by
+sort.pyx; `weight` (n,) int64; rows 0..n_negative-1 are class -1. Work arrays, one row per feature: `edge`
+(d, 2, b + 1) int64, the class masses left of each bin edge; `bound` (d, b), the least score
 possible inside each bin; `best` (d,), the least score found.
 """
 from libc.math cimport INFINITY
