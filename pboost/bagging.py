@@ -47,6 +47,7 @@ from pboost.stopping import validation_rows
 from pboost.targets import as_classes, as_targets
 from pboost.threads import resolve_threads
 from pboost.weak import Stump, stump
+from pboost.weak_learners import SEARCHES
 
 #: Builders that take sorted or binned columns in place of X.
 COLUMN_BUILDERS = (fit_adaboost, fit_boosted_tree, fit_cart, fit_matryoshka)
@@ -397,7 +398,7 @@ def _shared(
     n, d = features.values.shape
     rows = Rows(features.values, n, d, features.names, (d,))
     # The options of fit_cart are its own.
-    search = options.get("search", learner.search)
+    search = check_choice("search", options.get("search", learner.search), SEARCHES)
     max_bins = options.get("max_bins", learner.max_bins)
     if search == "auto":
         search = learner.resolve_search(rows.n_rows)

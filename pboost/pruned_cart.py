@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.cart import fit_cart_problem, fit_tree
 from pboost.cart_data import CartProblem
-from pboost.cart_pruning import levels, link_prices, prune, prune_path
+from pboost.cart_pruning import PruningPath, levels, link_prices, prune, prune_path
 from pboost.checks import check_choice, check_integer, scaled_weights
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.features import as_features
@@ -123,20 +123,34 @@ def fit_pruned_cart(
     if rule == "1se":
         best = int(np.flatnonzero(error <= error[best] + standard_error[best])[-1])
     pruned = prune(tree, float(path.lam[best]))
-    lam, unit = np.ldexp(path.lam, exponent), 2 * problem.exponent
-    table = PruningTable(
-        lam, path.n_leaves, np.ldexp(error, unit), np.ldexp(standard_error, unit), best
-    )
+    table = _table(path, error, standard_error, best, exponent, 2 * problem.exponent)
     said = {
         "builder": "fit_pruned_cart",
         "folds": folds,
         "rule": rule,
-        "pruned_at": float(lam[best]),
+        "pruned_at": float(table.lam[best]),
     }
     return replace(
         pruned, weight=np.ldexp(pruned.weight, exponent), pruning=table,
         settings={**pruned.settings, **said},
     )  # fmt: skip
+
+
+def _table(
+    path: PruningPath, error: FloatArray, spread: FloatArray, best: int, price: int, unit: int
+) -> PruningTable:
+    """Return the table, of prices and errors that are in units of powers of two."""
+    with np.errstate(over="ignore"):
+        lam, error, spread = (
+            np.ldexp(values, power)
+            for values, power in ((path.lam, price), (error, unit), (spread, unit))
+        )
+    if not np.isfinite([lam, error, spread]).all():
+        raise ValueError(
+            "y: expected numbers whose squares times the weights are finite; give y or the weights "
+            "in other units"
+        )
+    return PruningTable(lam, path.n_leaves, error, spread, best)
 
 
 def _geometric_means(lam: FloatArray) -> FloatArray:

@@ -60,8 +60,11 @@ def option_case(rng: Generator, fit: Fit, p: Problem, counts: Counter[str]) -> N
 
 
 def related(name: str, fit: Fit) -> tuple[str, ...]:
-    """Return other names that a refusal may name: of an option that it does not go with."""
-    return tuple(fit.options) if name != "max_dept" else ()
+    """Return other words that a refusal may have: options that it does not go with.
+
+    And what is said where the value is taken and the data are of no use for the probit family.
+    """
+    return (*fit.options, "spreads too little") if name != "max_dept" else ()
 
 
 def wrong_data(rng: Generator, p: Problem) -> tuple[str, tuple[str, ...], tuple[Any, Any, Any]]:

@@ -167,6 +167,8 @@ def copied(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -
     learner = fit.options.get("weak")
     if any(name in fit.options for name in counted) or getattr(learner, "min_count", 1) > 1:
         return None
+    if fit.options.get("min_weight", getattr(learner, "min_weight", 0.0)):
+        return None  # a side can have just that share, but for rounding
     if np.ndim(getattr(fit.options.get("observation"), "sigma", 0.0)) == 2:
         return None
     k = rng.integers(0, 4, len(p.X))

@@ -15,42 +15,42 @@ CERTIFICATE = ("certificate",)
 #: = the same bits, ~ to TOLERANCE, - not the same, . cannot be asked.
 TABLE = """
 builder, what its nodes are           sorted  copies  absent  rows  permuted  constants  scaled  units
-adaboost, stumps                      =       ~       =       =     =         =          =       =
+adaboost, stumps                      =       ~       =       =     ~         =          =       =
 adaboost, affine                      =       ~       =       =     -         -          -       =
 adaboost, linear                      =       -       =       -     -         -          =       =
-adaboost, separators                  =       ~       =       =     =         =          =       =
-adaboost, gaussian                    =       ~       =       ~     =         =          =       =
+adaboost, separators                  =       ~       =       =     ~         =          =       =
+adaboost, gaussian                    =       ~       =       ~     ~         =          =       =
 adaboost, sampled                     =       -       -       -     -         =          =       =
 adaboost, oracles                     =       -       =       -     -         -          .       .
 adaboost, sampled oracles             =       -       -       -     -         -          .       .
-boosted_tree, stumps                  =       ~       =       =     =         =          =       =
+boosted_tree, stumps                  =       ~       =       =     ~         =          =       =
 boosted_tree, affine                  =       ~       =       =     -         -          -       =
 boosted_tree, linear                  =       -       =       -     -         -          =       =
-boosted_tree, separators              =       ~       =       =     =         =          =       =
-boosted_tree, gaussian                =       ~       =       ~     =         =          =       =
+boosted_tree, separators              =       ~       =       =     ~         =          =       =
+boosted_tree, gaussian                =       ~       =       ~     ~         =          =       =
 boosted_tree, sampled                 =       -       -       -     -         =          =       =
 boosted_tree, oracles                 =       -       =       -     -         -          .       .
 boosted_tree, sampled oracles         =       -       -       -     -         -          .       .
-matryoshka, stumps                    =       ~       =       ~     =         =          =       =
+matryoshka, stumps                    =       ~       =       ~     ~         =          =       =
 matryoshka, affine                    =       ~       =       ~     -         -          -       =
 matryoshka, linear                    =       -       =       -     -         -          =       =
-matryoshka, separators                =       ~       =       ~     =         =          =       =
-matryoshka, gaussian                  =       ~       =       ~     =         =          =       =
+matryoshka, separators                =       ~       =       ~     ~         =          =       =
+matryoshka, gaussian                  =       ~       =       ~     ~         =          =       =
 matryoshka, sampled                   =       -       -       -     -         =          =       =
 matryoshka, oracles                   =       -       =       -     -         -          .       .
 matryoshka, sampled oracles           =       -       -       -     -         -          .       .
-matryoshka by sign, stumps            =       ~       =       ~     =         =          =       =
+matryoshka by sign, stumps            =       ~       =       ~     ~         =          =       =
 matryoshka by sign, affine            =       ~       =       ~     -         -          -       =
 matryoshka by sign, linear            =       -       =       -     -         -          =       =
-matryoshka by sign, separators        =       ~       =       ~     =         =          =       =
-matryoshka by sign, gaussian          =       ~       =       ~     =         =          =       =
+matryoshka by sign, separators        =       ~       =       ~     ~         =          =       =
+matryoshka by sign, gaussian          =       ~       =       ~     ~         =          =       =
 matryoshka by sign, sampled           =       -       -       -     -         =          =       =
 matryoshka by sign, oracles           =       -       =       -     -         -          .       .
 matryoshka by sign, sampled oracles   =       -       -       -     -         -          .       .
-oblique_tree                          =       ~       =       =     =         =          =       =
+oblique_tree                          =       ~       =       =     ~         =          =       =
 topdown_tree                          =       =       =       =     =         =          =       =
 topdown_tree, own impurity            =       =       =       =     =         =          =       =
-adaboost_real, stumps                 =       ~       =       ~     =         =          =       =
+adaboost_real, stumps                 =       ~       =       ~     ~         =          =       =
 adaboost_real, columns                =       ~       =       ~     ~         -          =       =
 adaboost_real, affine                 =       ~       =       ~     -         -          -       =
 adaboost_real, functions              =       -       =       ~     -         -          .       .
@@ -61,11 +61,11 @@ pruned_cart                           =       -       =       -     -         = 
 forest                                =       -       -       -     -         -          =       =
 bagging of graphs                     -       -       -       -     -         =          =       =
 bagging of trees                      =       -       -       -     -         =          =       =
-stagewise, classes                    =       -       =       ~     =         =          =       =
-stagewise, numbers                    =       -       =       ~     =         =          =       =
-one_vs_rest                           =       -       =       ~     =         =          =       =
+stagewise, classes                    =       -       =       ~     ~         =          =       =
+stagewise, numbers                    =       -       =       ~     ~         =          =       =
+one_vs_rest                           =       -       =       ~     ~         =          =       =
 one_vs_rest of probit trees           =       -       =       -     -         =          =       =
-samme                                 =       ~       ~       ~     =         =          =       =
+samme                                 =       ~       ~       ~     ~         =          =       =
 probitboost                           =       -       =       -     -         =          =       =
 probit_tree                           =       -       =       -     -         =          =       =
 sbpmt                                 =       -       -       -     -         =          =       =

@@ -31,3 +31,17 @@ def test_binned_search_is_pruned_as_the_exact_one(task, as_list):
     np.testing.assert_allclose(exact.pruning.error, binned.pruning.error, rtol=1e-9)
     np.testing.assert_allclose(exact.pruning.standard_error, binned.pruning.standard_error)
     assert (pb.predict(exact, X[weight > 0]) == pb.predict(binned, X[weight > 0])).all()
+
+
+def test_prices_beyond_the_largest_number_are_refused():
+    X, y = np.arange(12.0).reshape(-1, 1), np.arange(12) * 1e140
+    with pytest.raises(ValueError, match=r"^y: expected numbers whose squares times the weights"):
+        pb.fit_pruned_cart(
+            X, y, task="regression", folds=3, rng=0, sample_weight=np.full(12, 1e100)
+        )
+
+
+def test_a_search_that_is_no_name():
+    X, y = np.arange(12.0).reshape(-1, 1), np.arange(12) % 2
+    with pytest.raises(ValueError, match=r"^search: expected one of"):
+        pb.fit_bagging(pb.fit_cart, X, y, members=1, rng=0, search=np.array([1, 2]))
