@@ -154,8 +154,12 @@ def permutation_importance(
 
     def error() -> float:
         found = predict(model, values)
-        loss = (found - truth) ** 2 if numbers else found != truth
-        return float(np.average(loss, weights=weights))
+        with np.errstate(over="ignore"):
+            loss = (found - truth) ** 2 if numbers else found != truth
+            average = float(np.average(loss, weights=weights))
+        if not np.isfinite(average):
+            raise ValueError("model: expected predictions whose squared errors are finite")
+        return average
 
     before = error()
     rise = np.empty((values.shape[1], repeats))

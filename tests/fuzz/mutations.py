@@ -148,8 +148,9 @@ def step_value(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> No
     if flat.size and flat.dtype.kind in "iuf":
         place = int(rng.integers(flat.size))
         if flat.dtype.kind == "f":
-            flat[place] = rng.choice([np.nextafter(flat[place], np.inf), -flat[place],
-                                      flat[place] * 2, flat[place] + 1])  # fmt: skip
+            with np.errstate(all="ignore"):
+                flat[place] = rng.choice([np.nextafter(flat[place], np.inf), -flat[place],
+                                          flat[place] * 2, flat[place] + 1])  # fmt: skip
         else:
             step = rng.choice([-1, 1])
             info = np.iinfo(flat.dtype)
