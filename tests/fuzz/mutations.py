@@ -132,7 +132,7 @@ def value_for(rng: Generator, array: np.ndarray) -> Any:
     if kind in "iu":
         info = np.iinfo(array.dtype)
         return np.clip(INTEGERS[int(rng.integers(len(INTEGERS)))], int(info.min), int(info.max))
-    return True if kind == "b" else "q"
+    return {"b": True, "U": "q", "S": b"q"}.get(kind, np.zeros((), array.dtype)[()])
 
 
 def set_value(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
