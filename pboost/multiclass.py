@@ -314,7 +314,7 @@ def _shared_columns(fit: Fit, X: Any, n: int) -> Any:
     while isinstance(fit, partial):
         given = {**fit.keywords, **given}  # the outer ones count
         fit = fit.args[0] if fit.func is fit_one_vs_rest and fit.args else fit.func
-    weak = given.get("weak") or Stump()
+    weak = given.get("weak", Stump())
     if fit in _SHARING_TREES:
         shares = not is_binned(given.get("search", "auto"), n)
     else:
