@@ -162,10 +162,11 @@ class ProbitModel(Predictor):
     def _stages(self, values: FloatArray, last: FloatArray) -> Iterator[FloatArray]:
         total, intercept, slopes = np.zeros(len(values)), 0.0, np.zeros(self.n_features)
         for t, (constant, slope) in enumerate(self.step.tolist()):
-            total, intercept = total + constant, intercept + constant
-            if self.feature[t] >= 0:
-                slopes[self.feature[t]] += slope
-                with np.errstate(over="ignore", invalid="ignore"):
+            intercept += constant
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = total + constant
+                if self.feature[t] >= 0:
+                    slopes[self.feature[t]] += slope
                     total += slope * values[:, self.feature[t]]
             yield last if t == len(self) - 1 else within_range(total, values, intercept, slopes)
 

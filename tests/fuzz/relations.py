@@ -167,8 +167,8 @@ def copied(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -
     learner = fit.options.get("weak")
     if any(name in fit.options for name in counted) or getattr(learner, "min_count", 1) > 1:
         return None
-    if fit.options.get("min_weight", getattr(learner, "min_weight", 0.0)):
-        return None  # a side can have just that share, but for rounding
+    if least_share(fit):
+        return None
     if np.ndim(getattr(fit.options.get("observation"), "sigma", 0.0)) == 2:
         return None
     k = rng.integers(0, 4, len(p.X))
@@ -198,6 +198,12 @@ def without(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) 
         return None
     kept = p.weight > 0
     return both(model, rows, fit(p.X[kept], p.y[kept], p.weight[kept]), rows)
+
+
+def least_share(fit: Fit) -> float:
+    """Return the least share of a side: one can have just that, but for rounding."""
+    learner = fit.options.get("weak")
+    return float(fit.options.get("min_weight", getattr(learner, "min_weight", 0.0)))
 
 
 def drawn_by_row(fit: Fit) -> bool:
@@ -263,7 +269,9 @@ def permuted(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray)
 
 
 def shuffled(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
-    """Put the rows in another order."""
+    """Put the rows in another order, on which sums of weights in a matryoshka depend."""
+    if "matryoshka" in fit.row and least_share(fit):
+        return None
     if np.ndim(getattr(fit.options.get("observation"), "sigma", 0.0)) == 2 or drawn_by_row(fit):
         return None
     order = rng.permutation(len(p.X))
