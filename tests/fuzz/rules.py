@@ -65,7 +65,7 @@ stagewise, classes                    =       -       =       ~     ~         = 
 stagewise, numbers                    =       -       =       ~     ~         =          =       =
 one_vs_rest                           =       -       =       ~     ~         =          =       =
 one_vs_rest of probit trees           =       -       =       -     -         =          =       =
-samme                                 =       ~       ~       ~     ~         =          =       =
+samme                                 =       -       ~       ~     ~         =          =       =
 probitboost                           =       -       =       -     -         =          =       =
 probit_tree                           =       -       =       -     -         =          =       =
 sbpmt                                 =       -       -       -     -         =          =       =
