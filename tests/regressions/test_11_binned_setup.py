@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pytest
 
 import pboost as pb
 
@@ -21,6 +22,7 @@ def seconds(work):
     return time.process_time() - start
 
 
+@pytest.mark.clock
 def test_set_up_costs_a_few_rounds():
     """By processor time, with some allowance for a machine that does other things."""
     rng = np.random.default_rng(0)
