@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost import projections, separators
+from pboost._core.codes import list_rows
 from pboost.checks import as_weights, scaled_weights
 from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns, made
 from pboost.errors import AbsentClassError
@@ -20,6 +21,9 @@ from pboost.rows import Rows, as_rows
 from pboost.sorting import binned_columns, sorted_columns, to_fixed_point
 from pboost.targets import as_labels
 from pboost.weak_learners import Affine, ColumnLearner, Linear, RowLearner, Separator, Weak
+
+#: What a row is that takes no part, beside 0 and 1 for its class.
+_LEFT_OUT = np.uint8(2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,9 +240,11 @@ def _row_weights(
     weights: NDArray[np.float64] | None, rows: NDArray[np.int32]
 ) -> tuple[NDArray[np.float64], float, NDArray[np.int64]]:
     """Return the weights of rows, and the scale and values of their fixed-point images."""
-    weight = np.ones(len(rows)) if weights is None else _scaled(weights[rows])
-    scale, fixed = to_fixed_point(weight)
-    return weight, scale, fixed
+    if weights is None:
+        scale, one = to_fixed_point(np.ones(1), len(rows))
+        return np.ones(len(rows)), scale, np.full(len(rows), one[0])
+    weight = _scaled(weights[rows])
+    return weight, *to_fixed_point(weight)
 
 
 def _source(
@@ -254,14 +260,18 @@ def _rows_by_class(
     is_positive: NDArray[np.bool_], weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.int32], int]:
     """Return the rows of positive weight, class -1 first, and the number of that class."""
-    negative, positive = ~is_positive, is_positive
+    kind, n_kept = is_positive.view(np.uint8), len(is_positive)
     if weights is not None:
-        negative, positive = negative & (weights > 0), positive & (weights > 0)
-    below = np.flatnonzero(negative).astype(np.int32)
-    above = np.flatnonzero(positive).astype(np.int32)
-    if not len(below) or not len(above):
+        kind = np.where(weights > 0, kind, _LEFT_OUT)
+        n_kept = int(np.count_nonzero(weights))
+    n_positive = int(np.count_nonzero(is_positive if weights is None else kind == 1))
+    n_negative = n_kept - n_positive
+    if not n_negative or not n_positive:
         raise AbsentClassError("sample_weight: expected both classes to have positive weight")
-    return np.concatenate([below, above]), len(below)
+    rows = np.empty(n_kept, dtype=np.int32)
+    list_rows(kind, 0, rows[:n_negative])
+    list_rows(kind, 1, rows[n_negative:])
+    return rows, n_negative
 
 
 def _scaled(weights: NDArray[np.float64]) -> NDArray[np.float64]:

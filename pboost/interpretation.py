@@ -134,8 +134,11 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
         coefficient[:, :, 0], slopes, share, leaf_class, none, none,
     )  # fmt: skip
     each = [found.of_class(k) for k in range(len(found.classes))]
-    mean = np.array([by @ of_class for of_class, by in each])
-    size = np.array([by @ np.abs(of_class) for of_class, by in each])
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.array([by @ of_class for of_class, by in each])
+        size = np.array([by @ np.abs(of_class) for of_class, by in each])
+    if not np.isfinite(size).all():
+        raise ValueError("model: expected slopes whose mean is finite")
     return replace(found, mean=mean, size=size)
 
 

@@ -126,12 +126,13 @@ def bin_columns(
     return binned_columns(features, rows, max_bins, fixed, n_threads)
 
 
-def to_fixed_point(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.int64]]:
+def to_fixed_point(weights: NDArray[np.float64], times: int = 1) -> tuple[float, NDArray[np.int64]]:
     """Return a power of two and the weights times it, rounded; their sum stays below 2**61.
 
-    A power of two makes the image exact for integer weights, whatever their scale.
+    A power of two makes the image exact for integer weights, whatever their scale. The sum is of so
+    many `times` these weights.
     """
-    _, exponent = math.frexp(float(weights.sum()))
+    _, exponent = math.frexp(float(weights.sum()) * times)
     scale = float(np.ldexp(1.0, 61 - exponent))
     fixed = np.empty(len(weights), dtype=np.int64)
     reweight.to_fixed(weights, scale, fixed)

@@ -70,7 +70,7 @@ def check_trees(trees: Any, root: IntArray) -> None:
     check_finite_arrays(trees, "threshold", "value", "impurity", "weight")
     check_not_negative(trees, "impurity", "weight", "n_rows")
     if trees.labels is not None and not (
-        ((trees.value >= 0) & (trees.value < 1 + 1e-9)).all()
+        ((trees.value >= 0) & (trees.value <= 1)).all()
         and (np.abs(trees.value.sum(axis=1) - 1) < 1e-9).all()
     ):
         raise ValueError("value: expected probabilities that add up to 1")

@@ -1,4 +1,4 @@
-"""Bin codes of some rows, in another order, and how many rows lie below each bin.
+"""Rows by class; their bin codes in that order, and how many rows lie below each bin.
 
 Arrays: `codes` (k, n), one column per row, as made by sort.pyx.
 """
@@ -59,6 +59,18 @@ cdef inline void count_codes(
     below[0] = 0
     for b in range(bins):
         below[b + 1] = below[b] + count[0][b] + count[1][b]
+
+
+def list_rows(const uint8_t[::1] kind, int wanted, int32_t[::1] rows):
+    """List the rows of one kind, in their order. IN kind (n,); OUT rows (m,): as many as there are."""
+    cdef Py_ssize_t n = kind.shape[0], m = rows.shape[0], i = 0, found = 0
+    with nogil:
+        while i < n and found < m:  # stored in any case, and kept if it is one: no branch
+            rows[found] = <int32_t>i
+            found += kind[i] == wanted
+            i += 1
+    if found < m:
+        raise ValueError("list_rows: fewer rows than there are places")
 
 
 def select_codes(

@@ -6,6 +6,7 @@ from reference.problems import SIZES, random_matrix, random_weight
 from reference.sort import rank_bins, select_codes, sort_columns
 
 import pboost as pb
+from pboost._core.codes import list_rows
 
 
 def check_order(X):
@@ -69,6 +70,19 @@ def test_codes_of_some_rows(n, d):
     for j, n_bins in enumerate(columns.n_bins):
         edges = slice(n_bins + 1)
         np.testing.assert_array_equal(found.bin_start[j, edges], below[j, edges])
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.9, 1.0])
+def test_rows_of_a_kind(n, share):
+    kind = (np.random.default_rng([44, n]).random(n) < share).astype(np.uint8)
+    for wanted in (0, 1):
+        expected = np.flatnonzero(kind == wanted)
+        rows = np.empty(len(expected), dtype=np.int32)
+        list_rows(kind, wanted, rows)
+        np.testing.assert_array_equal(rows, expected)
+        with pytest.raises(ValueError, match="fewer rows"):
+            list_rows(kind, wanted, np.empty(len(expected) + 1, dtype=np.int32))
 
 
 @pytest.mark.parametrize("row", [-1, 5, 2**31 - 1])

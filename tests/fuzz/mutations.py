@@ -159,7 +159,8 @@ def step_value(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> No
 
 
 def fill(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
-    draft.arrays[name] = np.full_like(array, value_for(rng, array))
+    with np.errstate(over="ignore"):  # infinity is a value, too
+        draft.arrays[name] = np.full_like(array, value_for(rng, array))
 
 
 def reorder(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:

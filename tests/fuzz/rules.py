@@ -18,7 +18,7 @@ builder, what its nodes are           sorted  copies  absent  rows  permuted  co
 adaboost, stumps                      =       ~       =       =     ~         =          =       =
 adaboost, affine                      =       ~       =       =     -         -          -       =
 adaboost, linear                      =       -       =       -     -         -          =       =
-adaboost, separators                  =       ~       =       =     ~         =          =       =
+adaboost, separators                  =       -       =       =     ~         =          =       =
 adaboost, gaussian                    =       ~       =       ~     ~         =          =       =
 adaboost, sampled                     =       -       -       -     -         =          =       =
 adaboost, oracles                     =       -       =       -     -         -          .       .
@@ -26,7 +26,7 @@ adaboost, sampled oracles             =       -       -       -     -         - 
 boosted_tree, stumps                  =       ~       =       =     ~         =          =       =
 boosted_tree, affine                  =       ~       =       =     -         -          -       =
 boosted_tree, linear                  =       -       =       -     -         -          =       =
-boosted_tree, separators              =       ~       =       =     ~         =          =       =
+boosted_tree, separators              =       -       =       =     ~         =          =       =
 boosted_tree, gaussian                =       ~       =       ~     ~         =          =       =
 boosted_tree, sampled                 =       -       -       -     -         =          =       =
 boosted_tree, oracles                 =       -       =       -     -         -          .       .
@@ -34,7 +34,7 @@ boosted_tree, sampled oracles         =       -       -       -     -         - 
 matryoshka, stumps                    =       ~       =       ~     ~         =          =       =
 matryoshka, affine                    =       ~       =       ~     -         -          -       =
 matryoshka, linear                    =       -       =       -     -         -          =       =
-matryoshka, separators                =       ~       =       ~     ~         =          =       =
+matryoshka, separators                =       -       =       ~     ~         =          =       =
 matryoshka, gaussian                  =       ~       =       ~     ~         =          =       =
 matryoshka, sampled                   =       -       -       -     -         =          =       =
 matryoshka, oracles                   =       -       =       -     -         -          .       .
@@ -42,12 +42,12 @@ matryoshka, sampled oracles           =       -       -       -     -         - 
 matryoshka by sign, stumps            =       ~       =       ~     ~         =          =       =
 matryoshka by sign, affine            =       ~       =       ~     -         -          -       =
 matryoshka by sign, linear            =       -       =       -     -         -          =       =
-matryoshka by sign, separators        =       ~       =       ~     ~         =          =       =
+matryoshka by sign, separators        =       -       =       ~     ~         =          =       =
 matryoshka by sign, gaussian          =       ~       =       ~     ~         =          =       =
 matryoshka by sign, sampled           =       -       -       -     -         =          =       =
 matryoshka by sign, oracles           =       -       =       -     -         -          .       .
 matryoshka by sign, sampled oracles   =       -       -       -     -         -          .       .
-oblique_tree                          =       ~       =       =     ~         =          =       =
+oblique_tree                          =       -       =       =     ~         =          =       =
 topdown_tree                          =       =       =       =     =         =          =       =
 topdown_tree, own impurity            =       =       =       =     =         =          =       =
 adaboost_real, stumps                 =       ~       =       ~     ~         =          =       =
@@ -57,7 +57,7 @@ adaboost_real, functions              =       -       =       ~     -         - 
 cart, classes                         =       =       =       =     =         =          =       =
 cart, numbers                         =       ~       =       ~     =         =          =       =
 cart, drawn columns                   =       ~       =       ~     -         -          =       =
-pruned_cart                           =       -       =       -     -         =          =       =
+pruned_cart                           =       -       =       -     -         ~          =       =
 forest                                =       -       -       -     -         -          =       =
 bagging of graphs                     -       -       -       -     -         =          =       =
 bagging of trees                      =       -       -       -     -         =          =       =
@@ -65,7 +65,7 @@ stagewise, classes                    =       -       =       ~     ~         = 
 stagewise, numbers                    =       -       =       ~     ~         =          =       =
 one_vs_rest                           =       -       =       ~     ~         =          =       =
 one_vs_rest of probit trees           =       -       =       -     -         =          =       =
-samme                                 =       -       ~       ~     ~         =          =       =
+samme                                 =       -       -       -     -         =          =       =
 probitboost                           =       -       =       -     -         =          =       =
 probit_tree                           =       -       =       -     -         =          =       =
 sbpmt                                 =       -       -       -     -         =          =       =
