@@ -269,8 +269,8 @@ def permuted(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray)
 
 
 def shuffled(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
-    """Put the rows in another order, on which sums of weights in a matryoshka depend."""
-    if "matryoshka" in fit.row and least_share(fit):
+    """Put the rows in another order, on which some sums of weights depend."""
+    if least_share(fit) and ("matryoshka" in fit.row or "gaussian" in fit.row):
         return None
     if np.ndim(getattr(fit.options.get("observation"), "sigma", 0.0)) == 2 or drawn_by_row(fit):
         return None

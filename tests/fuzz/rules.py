@@ -61,7 +61,7 @@ pruned_cart                           =       -       =       -     -         ~ 
 forest                                =       -       -       -     -         -          =       =
 bagging of graphs                     -       -       -       -     -         =          =       =
 bagging of trees                      =       -       -       -     -         =          =       =
-stagewise, classes                    =       -       =       ~     ~         =          =       =
+stagewise, classes                    =       -       =       ~     -         =          =       =
 stagewise, numbers                    =       -       =       ~     ~         =          =       =
 one_vs_rest                           =       -       =       ~     ~         =          =       =
 one_vs_rest of probit trees           =       -       =       -     -         =          =       =
