@@ -55,15 +55,18 @@ class SetUp:
     params = ([(1_000, 20), (10_000, 20), (100_000, 20), (1_000_000, 10)], ["exact", "binned"])
     param_names = ("shape", "search")
 
-    def setup(self, shape, search):
-        X, self.y = additive(*shape)
+    def setup_cache(self):
+        return {shape: additive(*shape) for shape in self.params[0]}
+
+    def setup(self, data, shape, search):
+        X, self.y = data[shape]
         self.columns = (pb.sort_columns if search == "exact" else pb.bin_columns)(X)
         self.more = 100 if shape[0] < 1_000_000 else 30
 
     def _cpu(self, rounds):
         return median_cpu(pb.fit_adaboost, self.columns, self.y, rounds=rounds, n_threads=1)
 
-    def track_fit_adaboost(self, shape, search):
+    def track_fit_adaboost(self, data, shape, search):
         one = self._cpu(1)
         of_round = (self._cpu(1 + self.more) - one) / self.more
         return (one - of_round) / of_round
