@@ -51,7 +51,7 @@ oblique_tree                          =       -       =       =     ~         = 
 topdown_tree                          =       =       =       =     =         =          =       =
 topdown_tree, own impurity            =       =       =       =     =         =          =       =
 adaboost_real, stumps                 =       ~       =       ~     ~         =          =       =
-adaboost_real, columns                =       ~       =       ~     ~         -          =       =
+adaboost_real, columns                =       ~       =       ~     -         -          =       =
 adaboost_real, affine                 =       ~       =       ~     -         -          -       =
 adaboost_real, functions              =       -       =       ~     -         -          .       .
 cart, classes                         =       =       =       =     =         =          =       =
