@@ -7,7 +7,7 @@ with other settings, need not sort again.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, TypeVar
@@ -70,6 +70,15 @@ def made(kind: type[C], *values: Any) -> C:
             value = sealed(value)
         object.__setattr__(columns, part.name, value)
     return columns
+
+
+def _restore(columns: SortedColumns | BinnedColumns, state: Sequence[Any]) -> None:
+    """Take the fields of columns pickled without `__reduce__`, and check them."""
+    for part, value in zip((f for f in fields(columns) if f.init), state, strict=True):
+        object.__setattr__(columns, part.name, value)
+    if isinstance(columns, BinnedColumns):
+        object.__setattr__(columns, "bin_start", None)
+    columns.__post_init__()
 
 
 def most_bins(n_bins: NDArray[np.int32]) -> int:
@@ -145,6 +154,9 @@ class SortedColumns:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        _restore(self, state)
 
     def _keep(self) -> None:
         """Make sure that arrays made elsewhere fit together and cannot change."""
@@ -299,6 +311,9 @@ class BinnedColumns:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        _restore(self, state)
 
     @property
     def n_rows(self) -> int:
