@@ -43,7 +43,7 @@ def check_fit(
         given = {**function.keywords, **given}
         function = function.func
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
     except (TypeError, ValueError):  # some that are compiled have none
         if isinstance(function, type):
             raise _no_fit(name, fit) from None
@@ -72,7 +72,7 @@ def _no_fit(name: str, fit: Any) -> TypeError:
 
 def option_names(function: Callable[..., Any]) -> list[str]:
     """Return the arguments of a function that can be given by name."""
-    parameters = inspect.signature(function).parameters.values()
+    parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     return [parameter.name for parameter in parameters if parameter.kind in kinds]
 
