@@ -184,7 +184,7 @@ def staged_decision_function(model: Model, X: Any) -> Iterator[FloatArray]:
     model : DecisionGraph, or another model
         A fitted model.
     X : array_like of shape (n, d), or data frame
-        See `decision_function`.
+        See `decision_function`. It must not change before the last stage has been taken.
 
     Yields
     ------

@@ -20,7 +20,7 @@ def staged_predict(model: Model, X: Any) -> Iterator[NDArray[Any]]:
     model : DecisionGraph, or another model that is a sum
         A fitted model.
     X : array_like of shape (n, d), or data frame
-        See `decision_function`.
+        See `decision_function`. It must not change before the last stage has been taken.
 
     Yields
     ------
@@ -51,7 +51,7 @@ def staged_predict_proba(model: Model, X: Any) -> Iterator[FloatArray]:
     model : DecisionGraph, or another model that is a sum
         A fitted model.
     X : array_like of shape (n, d), or data frame
-        See `decision_function`.
+        See `decision_function`. It must not change before the last stage has been taken.
 
     Yields
     ------
