@@ -242,7 +242,13 @@ def _row_weights(
     """Return the weights of rows, and the scale and values of their fixed-point images."""
     if weights is None:
         scale, one = to_fixed_point(np.ones(1), len(rows))
-        return np.ones(len(rows)), scale, np.full(len(rows), one[0])
+        # One piece of memory: all that a fit frees is then less than twice the largest, which is
+        # what allocators keep for the next fit instead of clearing new pages.
+        both = np.empty((2, len(rows)))
+        weight, fixed = both[0], both[1].view(np.int64)
+        weight.fill(1.0)
+        fixed.fill(one[0])
+        return weight, scale, fixed
     weight = _scaled(weights[rows])
     return weight, *to_fixed_point(weight)
 
