@@ -49,7 +49,7 @@ class SplitSearchPerCell:
     track_fit_adaboost.unit = "ns per row, feature and round (CPU, one thread)"
 
 
-class SetUp:
+class CostBesideRounds:
     """What a fit on columns costs beside its rounds, in rounds."""
 
     params = ([(1_000, 20), (10_000, 20), (100_000, 20), (1_000_000, 10)], ["exact", "binned"])
