@@ -20,7 +20,7 @@ from pboost.bags import (
     Callback,
     OutOfBag,
     Tally,
-    check_record,
+    check_out_of_bag,
     make_bags,
     tell,
     train_members,
@@ -95,7 +95,7 @@ class Bagging(Composite):
         check_columns(self.n_features, self.feature_names)
         check_settings(self.settings, "builder")
         check_members(self.models, self.labels, (self.n_features, self.feature_names))
-        check_record(self.oob, self.labels)
+        check_out_of_bag(self.oob, self.labels)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))

@@ -85,7 +85,7 @@ class OutOfBag:
         return cls(arrays["oob_members"], arrays["oob_prediction"], error)
 
 
-def check_record(oob: OutOfBag, labels: NDArray[Any] | None) -> None:
+def check_out_of_bag(oob: OutOfBag, labels: NDArray[Any] | None) -> None:
     """Check that a record is that of a model with these labels, or of a regression."""
     shape = () if labels is None else (len(labels),)
     if oob.prediction.shape[1:] != shape:

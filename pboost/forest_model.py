@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import forest_walk
-from pboost.bags import OOB_MEMBERS, OutOfBag, check_record
+from pboost.bags import OOB_MEMBERS, OutOfBag, check_out_of_bag
 from pboost.features import check_finite
 from pboost.graph import FloatArray, IntArray, freeze
 from pboost.held import held
@@ -107,7 +107,7 @@ class Forest(Predictor):
         if self.labels is None:
             check_sum("value", self.largest_values())
         if self.oob is not None:
-            check_record(self.oob, self.labels)
+            check_out_of_bag(self.oob, self.labels)
 
     def largest_values(self) -> FloatArray:
         """Return the largest size of a value in each tree, (n_trees, ...)."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost.bags import check_record
+from pboost.bags import check_out_of_bag
 from pboost.committee import REST_OR_CLASS
 from pboost.model_checks import (
     check_dimensions,
@@ -53,6 +53,6 @@ def check_subagged(model: Any) -> None:
         raise ValueError("error: expected numbers >= 0, or NaN")
     check_settings(model.settings)
     if model.oob is not None:
-        check_record(model.oob, model.labels)
+        check_out_of_bag(model.oob, model.labels)
     if model.vote not in VOTES:
         raise ValueError(f"vote: expected one of {VOTES}, got {model.vote!r}")
