@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._domains import Labels, signs
-from pboost.checks import check_choice, check_integer
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
+from pboost.options import check_choice, check_integer
 
 __all__ = ["balance_scale", "monks", "parity", "tic_tac_toe"]
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._domains import Labels, as_bits, as_rows, signs
-from pboost.checks import check_integer, check_number
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
+from pboost.options import check_integer, check_number
 from pboost.rng import Seed, as_generator
 from pboost.values import check_flag
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
 from pboost.values import as_array, shown
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost._domains import Labels, as_rows, signs
-from pboost.checks import check_integer, check_number
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
+from pboost.options import check_integer, check_number
 from pboost.rng import Seed, as_generator
 
 __all__ = ["mease_wyner", "mease_wyner_probability", "waveform", "waveform_probability"]

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
+from pboost.arrays import FloatArray
 from pboost.errors import AbsentClassError
 from pboost.features import as_features
-from pboost.graph import DecisionGraph, FloatArray, TrainingRecord
+from pboost.graph import DecisionGraph, TrainingRecord
 from pboost.oracles import Oracles
 from pboost.rows import Rows
 

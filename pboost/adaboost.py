@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 
 from pboost.binding import as_searched, bind, check_pair
 from pboost.chain_growth import Chain
-from pboost.checks import check_choice
 from pboost.data import prepare
 from pboost.graph import DecisionGraph
-from pboost.grow import VOTES, Callback, check_callback, check_size, vote_rule
+from pboost.grow import VOTES, Callback, vote_rule
 from pboost.observation_models import Exact, Observation
+from pboost.options import check_callback, check_choice, check_size
 from pboost.rng import as_generator
 from pboost.sampling import SampledObserver
 from pboost.stopping import EarlyStopping, Validation

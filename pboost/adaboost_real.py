@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.binding import bind, check_pair
-from pboost.checks import check_choice
 from pboost.data import prepare
-from pboost.grow import check_callback, check_size, vote_rule
+from pboost.grow import vote_rule
 from pboost.observation_models import Exact
+from pboost.options import check_callback, check_choice, check_size
 from pboost.predictor import TwoClassModel
 from pboost.real_growth import (
     CONFIDENCES,

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.explanation import input_names, summary
 from pboost.generic import check_answers
-from pboost.graph import FloatArray, IntArray, TrainingRecord, check_record, freeze
+from pboost.graph import TrainingRecord, check_record
 from pboost.matching import input_values, match_sigma
 from pboost.model_checks import (
     check_columns,

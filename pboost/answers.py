@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pboost._core import reweight
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
 from pboost.observation_models import CERTAIN, TableObservation, split_masses
 from pboost.weak_search import Cut, WeakSearch, Weights
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._archive import FILES
 from pboost.absent_classes import fit_present, named_options
 from pboost.adaboost import fit_adaboost
+from pboost.arrays import FloatArray, freeze
 from pboost.bags import (
     OOB_MEMBERS,
     Bags,
@@ -27,17 +28,17 @@ from pboost.bags import (
 )
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cart import TASKS, fit_cart
-from pboost.checks import as_weights, check_choice, check_integer
+from pboost.checks import as_weights
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.ensemble import Composite, check_known, check_members
 from pboost.evaluate import evaluation_cost, predict
 from pboost.features import Features, as_features, check_finite, is_frame
-from pboost.graph import DecisionGraph, FloatArray, freeze
-from pboost.grow import check_callback
+from pboost.graph import DecisionGraph
 from pboost.held import held
 from pboost.matching import reads_columns, table_for
 from pboost.matryoshka import fit_matryoshka
 from pboost.model_checks import check_columns, check_labels, check_settings
+from pboost.options import check_callback, check_choice, check_integer
 from pboost.passing import check_fit
 from pboost.predictor import Model, Predictor, check_two_labels, lead_of_second
 from pboost.rng import as_generator

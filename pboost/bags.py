@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.checks import check_integer, scaled_weights
-from pboost.graph import FloatArray, IntArray, freeze
+from pboost.arrays import FloatArray, IntArray, freeze
+from pboost.checks import scaled_weights
 from pboost.model_checks import check_error
+from pboost.options import check_integer
 from pboost.rng import child, draw_seed
 from pboost.threads import Workers
 from pboost.values import check_flag

@@ -8,19 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.binding import as_searched, bind, check_pair
-from pboost.checks import INT32_MAX, check_choice, check_integer
 from pboost.data import prepare
 from pboost.graph import DecisionGraph
-from pboost.grow import (
-    GROWTHS,
-    Callback,
-    TreeLimits,
-    check_callback,
-    check_size,
-    check_target,
-    vote_rule,
-)
+from pboost.grow import GROWTHS, Callback, TreeLimits, check_target, vote_rule
 from pboost.observation_models import Exact, Observation
+from pboost.options import INT32_MAX, check_callback, check_choice, check_integer, check_size
 from pboost.rng import as_generator
 from pboost.soft_growth import SoftTree
 from pboost.stopping import EarlyStopping, Validation

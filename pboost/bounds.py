@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from pboost import _tree_bound
 from pboost._numbers import align, as_numbers, plain
-from pboost.checks import check_integer, check_number
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
+from pboost.options import check_integer, check_number
 from pboost.subagging_bounds import boosted_pmt_bound, members_needed, subagging_bound
 from pboost.values import shown
 from pboost.voting import (

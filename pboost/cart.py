@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pboost.arrays import FloatArray
 from pboost.cart_data import CartProblem, cart_problem
 from pboost.cart_growth import Callback, CartArrays, CartLimits, grow_cart
-from pboost.checks import INT32_MAX, MOST_NODES, check_choice, check_integer
+from pboost.checks import MOST_NODES
 from pboost.columns import MAX_BINS
-from pboost.graph import FloatArray
-from pboost.grow import check_callback
+from pboost.options import INT32_MAX, check_callback, check_choice, check_integer
 from pboost.rng import as_generator
 from pboost.threads import Workers, resolve_threads
 from pboost.tree import Tree

@@ -11,6 +11,7 @@ import numpy as np
 from pboost import threads
 from pboost._core import cart
 from pboost._core.reweight import scale_weights
+from pboost.arrays import FloatArray, IntArray
 from pboost.cart_data import CartData
 from pboost.cart_model import (
     CHILD,
@@ -25,7 +26,6 @@ from pboost.cart_model import (
     tree_columns,
 )
 from pboost.columns import BinnedColumns
-from pboost.graph import FloatArray, IntArray
 from pboost.tree import Tree
 from pboost.tree_arrays import LEAF
 from pboost.weak_learners import CRITERIA

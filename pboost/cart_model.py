@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.arrays import FloatArray, IntArray
 from pboost.cart_data import CartProblem
-from pboost.graph import FloatArray, IntArray
 from pboost.tree_arrays import LEAF
 
 #: Columns of `CartArrays.node_int`, and those of `CartArrays.node_real` that are read here.

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.prune import weakest_links
+from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.cart_model import impurities
-from pboost.checks import as_weights, check_choice, check_number, scaled_weights
-from pboost.graph import FloatArray, IntArray, freeze
+from pboost.checks import as_weights, scaled_weights
+from pboost.options import check_choice, check_number
 from pboost.targets import as_targets, class_codes
 from pboost.tree import TREE_COLUMNS, Tree
 from pboost.tree_arrays import LEAF

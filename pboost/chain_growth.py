@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from pboost.answers import Observer, Tables, side_masses
-from pboost.graph import ABOVE, BELOW, DecisionGraph, FloatArray
+from pboost.arrays import FloatArray
+from pboost.graph import ABOVE, BELOW, DecisionGraph
 from pboost.grow import NO_VOTE, Callback, Masses, SplitStep, VoteRule, step_of
 from pboost.nodes import NodeList
 from pboost.observation_models import CERTAIN

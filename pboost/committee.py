@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._archive import FILES
+from pboost.arrays import FloatArray, freeze
 from pboost.ensemble import Ensemble, check_known, check_members, is_foreign
 from pboost.evaluate import decision_function, evaluation_cost, predict, predict_proba
-from pboost.graph import FloatArray, freeze
 from pboost.held import held
 from pboost.matching import table_for
 from pboost.model_checks import (

@@ -14,23 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.answers import Tables
+from pboost.arrays import freeze
 from pboost.binding import as_searched, bind, check_pair, stored_observation, stored_weak
 from pboost.chain_growth import Chain
-from pboost.checks import INT32_MAX, check_choice
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData, prepare
 from pboost.explanation import input_names
 from pboost.features import is_frame
-from pboost.graph import OUT, DecisionGraph, freeze, largest_score
-from pboost.grow import (
-    GROWTHS,
-    Callback,
-    TreeLimits,
-    VoteRule,
-    check_callback,
-    check_size,
-    vote_rule,
-)
+from pboost.graph import OUT, DecisionGraph, largest_score
+from pboost.grow import GROWTHS, Callback, TreeLimits, VoteRule, vote_rule
 from pboost.inputs import Inputs
 from pboost.matching import as_graph, is_second_label, match_columns, ordered_sigma
 from pboost.nested_growth import NestedGrowth
@@ -41,6 +33,7 @@ from pboost.observation_models import (
     Sampled,
     check_observation,
 )
+from pboost.options import INT32_MAX, check_callback, check_choice, check_size
 from pboost.oracles import Oracles
 from pboost.projections import Projections, single_columns
 from pboost.rng import as_generator

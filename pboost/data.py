@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from pboost import projections, separators
 from pboost._core.codes import list_rows
+from pboost.arrays import IntArray
 from pboost.checks import as_weights, scaled_weights
 from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns, made
 from pboost.errors import AbsentClassError
 from pboost.features import Features, as_features, check_finite, check_size
-from pboost.graph import IntArray
 from pboost.inputs import GrownInputs, Inputs
 from pboost.projections import Projections
 from pboost.rows import Rows, as_rows

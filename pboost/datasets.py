@@ -14,8 +14,8 @@ from pboost._real_domains import (
     waveform,
     waveform_probability,
 )
-from pboost.checks import check_integer
-from pboost.graph import FloatArray, freeze
+from pboost.arrays import FloatArray, freeze
+from pboost.options import check_integer
 from pboost.rng import Seed, as_generator
 
 __all__ = [

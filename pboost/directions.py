@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import direction
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
 from pboost.threads import Workers
 
 #: Standard deviations of the noise of a projection, in units of the columns', one after the other;

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.checks import Array, check_choice, check_integer
+from pboost.arrays import FloatArray, freeze
+from pboost.checks import Array
 from pboost.features import (
     check_size,
     frame_columns,
@@ -20,8 +21,8 @@ from pboost.features import (
     refuse_sparse,
     to_numbers,
 )
-from pboost.graph import FloatArray, freeze
 from pboost.matching import column_order
+from pboost.options import check_choice, check_integer
 from pboost.targets import plain_values
 from pboost.values import refuse_masked, shown
 

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.arrays import FloatArray, IntArray
 from pboost.explanation import describe
-from pboost.graph import DecisionGraph, FloatArray, IntArray
+from pboost.graph import DecisionGraph
 from pboost.predictor import Model, Predictor
 from pboost.values import check_position
 

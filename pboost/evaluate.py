@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import walk
-from pboost.checks import as_weights, check_choice, check_integer
+from pboost.arrays import FloatArray
+from pboost.checks import as_weights
 from pboost.features import check_has_rows
-from pboost.graph import DecisionGraph, FloatArray
+from pboost.graph import DecisionGraph
 from pboost.hard_evaluate import MOST_STEPS, take_side, walk_rows
 from pboost.held import held
 from pboost.matching import (
@@ -25,6 +26,7 @@ from pboost.matching import (
     match_sigma,
     table_for,
 )
+from pboost.options import check_choice, check_integer
 from pboost.oracle_evaluate import asks_functions, hard_exits, refuse_oracles
 from pboost.passages import Take, passages
 from pboost.predictor import Model, Predictor, one_of_two, two_probabilities

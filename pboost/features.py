@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.blocks import copied
-from pboost.checks import INT32_MAX, Array
+from pboost.checks import Array
 from pboost.held import kept
+from pboost.options import INT32_MAX
 from pboost.values import refuse_masked
 
 #: Rows examined at a time, so that checks need little memory.

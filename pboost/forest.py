@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import forest_walk
+from pboost.arrays import FloatArray
 from pboost.bags import Callback, Tally, make_bags, tell, train_members
 from pboost.cart import fit_cart_problem, fit_tree
 from pboost.cart_data import CartProblem
-from pboost.checks import check_integer
 from pboost.columns import MAX_BINS
 from pboost.forest_model import Forest, join_trees
-from pboost.graph import FloatArray
-from pboost.grow import check_callback
+from pboost.options import check_callback, check_integer
 from pboost.rng import as_generator
 from pboost.threads import resolve_threads
 from pboost.tree import Tree

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import forest_walk
+from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.bags import OOB_MEMBERS, OutOfBag, check_out_of_bag
 from pboost.features import check_finite
-from pboost.graph import FloatArray, IntArray, freeze
 from pboost.held import held
 from pboost.matching import match_names, table_for
 from pboost.model_checks import check_offsets, check_sum

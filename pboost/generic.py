@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.checks import as_weights, check_number
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
+from pboost.checks import as_weights
+from pboost.options import check_number
 from pboost.targets import as_labels, label_array
 
 __all__ = ["GenericGreedy", "GreedyStep", "RoundRecord"]

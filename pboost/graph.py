@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
+from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.inputs import Inputs
 from pboost.model_checks import (
     MOST_SUM,
@@ -25,9 +26,6 @@ from pboost.model_checks import (
     is_number,
 )
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int32]
-
 #: The two exits of a stump: ``x <= threshold`` and ``x > threshold``.
 BELOW, ABOVE = 0, 1
 #: Said wherever a certificate is printed that is not that of the predictions.
@@ -35,13 +33,6 @@ OF_ASSUMED_ANSWERS = "certifies answers drawn as assumed, not the predictions"
 ESTIMATED = "is an estimate, of answers drawn at random, not the predictions"
 #: ``next`` of an exit that leads out of the graph.
 OUT = -1
-
-
-def freeze(array: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
-    """Return a C-contiguous copy of `array` that can never be made writeable again."""
-    source = np.ascontiguousarray(array, dtype=dtype)
-    # A view of immutable bytes, unlike an owning array, refuses setflags(write=True).
-    return np.frombuffer(source.tobytes(), dtype=source.dtype).reshape(source.shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

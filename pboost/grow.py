@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.checks import check_integer, check_number
+from pboost.arrays import FloatArray
 from pboost.data import TrainingData
-from pboost.graph import FloatArray
-from pboost.values import shown
+from pboost.options import check_number
 
 #: Orders in which the open exits of a tree are split.
 GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
@@ -183,18 +182,6 @@ def constant_vote(data: TrainingData, rule: VoteRule) -> tuple[float, float]:
     total = negative + positive
     vote = rule.learning_rate * half_log_odds(positive, negative, rule.smoothing * total)
     return vote, (negative * math.exp(vote) + positive * math.exp(-vote)) / total
-
-
-def check_callback(callback: Any) -> Callback | None:
-    """Return `callback` if it is None or can be called."""
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback: expected a function or None, got {shown(callback)}")
-    return callback
-
-
-def check_size(name: str, value: Any) -> int:
-    """Return a number of nodes or rounds, checked."""
-    return check_integer(name, value, least=1)
 
 
 def cost_after(reach: NDArray[np.float64]) -> FloatArray:

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import walk
-from pboost.checks import INT32_MAX
+from pboost.arrays import FloatArray
 from pboost.features import check_finite
-from pboost.graph import DecisionGraph, FloatArray
+from pboost.graph import DecisionGraph
 from pboost.matching import input_values, match_columns
+from pboost.options import INT32_MAX
 from pboost.oracle_evaluate import asks_functions, walk_functions
 from pboost.passages import Here, Take
 from pboost.projections import Projections

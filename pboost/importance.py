@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.arrays import FloatArray
 from pboost.bagging import Bagging
 from pboost.blocks import copied
-from pboost.checks import as_weights, check_choice, check_integer, scaled_weights
+from pboost.checks import as_weights, scaled_weights
 from pboost.ensemble import Ensemble, is_foreign
 from pboost.evaluate import predict
 from pboost.features import check_finite
 from pboost.forest_model import Forest
-from pboost.graph import FloatArray
 from pboost.matching import check_model, match_names
+from pboost.options import check_choice, check_integer
 from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
 from pboost.stagewise_model import StagewiseModel

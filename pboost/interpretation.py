@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from pboost.checks import check_integer
+from pboost.arrays import FloatArray, IntArray
 from pboost.features import check_finite, check_has_rows
-from pboost.graph import FloatArray, IntArray
 from pboost.inputs import ColumnNames
 from pboost.matching import check_model, match_names
+from pboost.options import check_integer
 from pboost.plots import axes_or_new
 from pboost.predictor import NO_FUNCTIONS, Predictor
 

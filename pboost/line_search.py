@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
 
 Counts: TypeAlias = NDArray[np.signedinteger[Any]]
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost import directions
+from pboost.arrays import FloatArray
 from pboost.data import TrainingData
 from pboost.features import Features
-from pboost.graph import FloatArray
 from pboost.inputs import GrownInputs
 from pboost.projections import Projections, from_terms
 from pboost.side_search import SideCut, SideSearch

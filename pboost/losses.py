@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core import probit as kernel
 from pboost._core.votes import half_log_odds
 from pboost._differences import check_derivatives
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
 from pboost.line_search import Counts, kink_search, line_search, newton_steps
 from pboost.values import shown
 

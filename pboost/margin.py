@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.additive import HypothesisSum, LinearModel
-from pboost.checks import as_weights, check_choice
+from pboost.arrays import FloatArray
+from pboost.checks import as_weights
 from pboost.evaluate import certificate, decision_function
 from pboost.features import check_has_rows
-from pboost.graph import DecisionGraph, FloatArray, largest_score
+from pboost.graph import DecisionGraph, largest_score
 from pboost.matching import as_two_class, is_second_label
+from pboost.options import check_choice
 from pboost.predictor import Model, TwoClassModel
 from pboost.values import as_array, shown
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.checks import as_weights, check_integer
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
+from pboost.checks import as_weights
 from pboost.margin import as_thetas, margin_error, margins, scale_factor, share_below
 from pboost.matching import as_two_class
+from pboost.options import check_integer
 from pboost.passing import check_fit
 from pboost.plots import axes_or_new
 from pboost.predictor import Model

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.arrays import FloatArray
 from pboost.blocks import copied
 from pboost.checks import as_sigma, check_sigma_shape
 from pboost.features import (
@@ -18,7 +19,7 @@ from pboost.features import (
     is_frame,
     is_series,
 )
-from pboost.graph import DecisionGraph, FloatArray
+from pboost.graph import DecisionGraph
 from pboost.held import kept
 from pboost.oracles import Oracles
 from pboost.predictor import Model, Predictor, TwoClassModel, TwoClassPredictor

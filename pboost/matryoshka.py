@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.binding import as_searched, bind, check_pair
-from pboost.checks import check_choice, check_integer
 from pboost.data import prepare
 from pboost.graph import DecisionGraph
 from pboost.greedy_growth import GreedyGrowth
-from pboost.grow import Callback, check_callback, check_size, vote_rule
+from pboost.grow import Callback, vote_rule
 from pboost.nested_growth import JOINS, NestedGrowth
 from pboost.observation_models import Exact, Observation
+from pboost.options import check_callback, check_choice, check_integer, check_size
 from pboost.ports import COLLECTS
 from pboost.rng import as_generator
 from pboost.stopping import EarlyStopping, Validation

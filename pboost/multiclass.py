@@ -13,18 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.votes import half_log_odds
 from pboost.adaboost import fit_adaboost
+from pboost.arrays import FloatArray
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cart import fit_cart
 from pboost.cart_data import is_binned
-from pboost.checks import as_weights, check_integer, check_number
+from pboost.checks import as_weights
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.committee import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.errors import AbsentClassError
 from pboost.features import check_has_rows
-from pboost.graph import FloatArray
-from pboost.grow import NO_VOTE, check_callback
+from pboost.grow import NO_VOTE
 from pboost.held import held
 from pboost.matryoshka import fit_matryoshka
+from pboost.options import check_callback, check_integer, check_number
 from pboost.passing import check_fit
 from pboost.pruned_cart import fit_pruned_cart
 from pboost.rows import as_rows

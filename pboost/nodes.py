@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from pboost.answers import Observer
+from pboost.arrays import FloatArray
 from pboost.data import TrainingData
-from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
+from pboost.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.grow import StepRecord, VoteRule, constant_vote, cost_after
 from pboost.weak_search import Cut
 

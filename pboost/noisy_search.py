@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from pboost._core import noisy_split
 from pboost.answers import Observer, Reach, RowAnswers
+from pboost.arrays import FloatArray, IntArray
 from pboost.checks import check_sigma_shape
 from pboost.columns import GROUP, MAX_BINS, midpoint
 from pboost.data import TrainingData
-from pboost.graph import FloatArray, IntArray
 from pboost.observation_models import Gaussian
 from pboost.stump_search import StumpCut, StumpSearch
 from pboost.threads import Workers

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.graph import DecisionGraph
-from pboost.grow import Callback, check_size
+from pboost.grow import Callback
 from pboost.observation_models import Exact, Observation, check_observation
+from pboost.options import check_size
 from pboost.stopping import Validation
 from pboost.weak import separator
 

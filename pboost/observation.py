@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from numpy.typing import ArrayLike
 
-from pboost.checks import as_sigma, check_choice, check_integer, check_number
-from pboost.graph import freeze
+from pboost.arrays import freeze
+from pboost.checks import as_sigma
 from pboost.observation_models import (
     ESTIMATORS,
     MOST_DRAWS,
@@ -26,6 +26,7 @@ from pboost.observation_models import (
     TableObservation,
     Uniform,
 )
+from pboost.options import check_choice, check_integer, check_number
 from pboost.values import shown, uncalled
 
 __all__ = [

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pboost.graph import FloatArray, freeze
+from pboost.arrays import FloatArray, freeze
 from pboost.values import shown, uncalled
 
 #: Probability of exit 1 by side of the threshold and class, where answers are certain.

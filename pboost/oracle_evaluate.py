@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.graph import OUT, DecisionGraph, FloatArray
+from pboost.arrays import FloatArray
+from pboost.graph import OUT, DecisionGraph
 from pboost.matching import match_rows
 from pboost.model_checks import MOST_SUM
 from pboost.oracles import Oracles

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.answers import Observer, Reach
+from pboost.arrays import FloatArray
 from pboost.data import TrainingData
-from pboost.graph import FloatArray
 from pboost.observation_models import Sampled
 from pboost.oracles import Oracles, ask, probability, train
 from pboost.sampling import Counts, Invoke, Sample, SampledObserver, draw_key

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
 
 #: f(z) of shares z, elementwise.
 Impurity: TypeAlias = Callable[[FloatArray], Any]

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from pboost.answers import Answers, Observer, Tables, only_exit
+from pboost.arrays import FloatArray
 from pboost.data import TrainingData
-from pboost.graph import OUT, DecisionGraph, FloatArray
+from pboost.graph import OUT, DecisionGraph
 from pboost.grow import NO_VOTE, Callback, VoteRule
 from pboost.nodes import NodeList
 from pboost.soft_growth import fixed_scale

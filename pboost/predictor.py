@@ -8,7 +8,8 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.graph import DecisionGraph, FloatArray, IntArray, TrainingRecord
+from pboost.arrays import FloatArray, IntArray
+from pboost.graph import DecisionGraph, TrainingRecord
 from pboost.losses import logistic
 
 #: Array members of the files of two-class models, and their dtypes; labels choose theirs.

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.probit_boost import boost_leaves
-from pboost.checks import as_weights, check_integer, check_number
+from pboost.arrays import FloatArray
+from pboost.checks import as_weights
 from pboost.errors import AbsentClassError
 from pboost.features import Features, as_features, check_finite
-from pboost.graph import FloatArray
+from pboost.options import check_integer, check_number
 from pboost.probit_model import ProbitModel
 from pboost.targets import as_classes
 from pboost.threads import Workers

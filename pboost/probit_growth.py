@@ -14,10 +14,10 @@ from pboost._core import probit_tree as kernel
 from pboost._core.probit import losses
 from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
+from pboost.arrays import FloatArray, IntArray
 from pboost.cart_data import CartProblem
 from pboost.cart_growth import NODES, CartArrays, CartLimits, grow_cart
 from pboost.cart_model import N_INTS, Grown
-from pboost.graph import FloatArray, IntArray
 from pboost.threads import Workers
 
 #: What the kernel says in place of a number of steps: all rows of the leaf are of the class, or

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.graph import FloatArray, IntArray, freeze
+from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.inputs import ColumnNames
 from pboost.matching import input_values
 from pboost.model_checks import (

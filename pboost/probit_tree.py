@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.arrays import FloatArray
 from pboost.cart import fit_cart_problem
 from pboost.cart_data import CartProblem
 from pboost.cart_growth import CartLimits
 from pboost.cart_model import tree_columns
-from pboost.checks import check_integer, check_number
 from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.features import as_features
-from pboost.graph import FloatArray
 from pboost.interpretation import column_spread
+from pboost.options import check_integer, check_number
 from pboost.probit_growth import ProbitGrower, ProbitLimits
 from pboost.probit_tree_model import ProbitTree
 from pboost.threads import Workers, resolve_threads

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.graph import FloatArray, IntArray, freeze
+from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.inputs import ColumnNames
 from pboost.model_checks import check_finite_arrays, check_not_negative, check_shape
 from pboost.predictor import Predictor

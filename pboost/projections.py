@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import project
-from pboost.graph import FloatArray, IntArray, freeze
+from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.inputs import Inputs
 from pboost.threads import Workers, resolve_threads
 

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.arrays import FloatArray, IntArray
 from pboost.cart import fit_cart_problem, fit_tree
 from pboost.cart_data import CartProblem
 from pboost.cart_pruning import PruningPath, levels, link_prices, prune, prune_path
-from pboost.checks import check_choice, check_integer, scaled_weights
+from pboost.checks import scaled_weights
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.features import as_features
-from pboost.graph import FloatArray, IntArray
+from pboost.options import check_choice, check_integer
 from pboost.passing import option_names, refuse_unknown
 from pboost.rng import as_generator
 from pboost.tree import PruningTable, Tree

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pboost.checks import check_integer
-from pboost.graph import OUT, IntArray
+from pboost.arrays import IntArray
+from pboost.graph import OUT
 from pboost.matching import as_graph
+from pboost.options import check_integer
 from pboost.stagewise_model import StagewiseModel
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import forest_walk
-from pboost.graph import FloatArray, IntArray, freeze
+from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.tree_arrays import LEAF
 
 #: No rank is above it.

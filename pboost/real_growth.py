@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from pboost._core.votes import half_log_odds
 from pboost.additive import CONSTANT, HypothesisSum, LinearModel
 from pboost.answers import Observer
+from pboost.arrays import FloatArray
 from pboost.blocks import copied
 from pboost.checks import as_weights
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData
 from pboost.features import Features, as_features, check_finite
 from pboost.generic import GenericGreedy, RoundRecord, check_answers, leverage
-from pboost.graph import ABOVE, BELOW, FloatArray, TrainingRecord
+from pboost.graph import ABOVE, BELOW, TrainingRecord
 from pboost.grow import NO_VOTE, TIE, VoteRule
 from pboost.nodes import NodeList
 from pboost.observation_models import CERTAIN

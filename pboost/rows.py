@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.checks import INT32_MAX
 from pboost.features import column_names, is_frame, refuse_sparse
+from pboost.options import INT32_MAX
 from pboost.values import refuse_masked
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pboost._core import sampling
 from pboost.answers import Observer, Reach, RowAnswers
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
 from pboost.observation_models import Sampled
 from pboost.weak_search import WeakSearch, Weights
 

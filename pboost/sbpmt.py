@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pboost.arrays import FloatArray, IntArray
 from pboost.bags import Bags, Callback, Tally, make_bags, tell, train_members
 from pboost.cart_data import CartProblem
 from pboost.cart_model import tree_columns
-from pboost.checks import check_choice, check_integer, check_number
 from pboost.committee import REST_OR_CLASS
 from pboost.forest_model import Forest
-from pboost.graph import FloatArray, IntArray
-from pboost.grow import check_callback
 from pboost.interpretation import column_spread
+from pboost.options import check_callback, check_choice, check_integer, check_number
 from pboost.probit_tree import (
     ProbitProblem,
     check_coefficients,

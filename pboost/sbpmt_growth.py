@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from pboost._core import probit_round as kernel
 from pboost._core.votes import half_log_odds
+from pboost.arrays import FloatArray, IntArray
 from pboost.cart_data import CartProblem
 from pboost.committee import chance
-from pboost.graph import FloatArray, IntArray
 from pboost.grow import NO_VOTE
 from pboost.probit_growth import GrownProbit, ProbitGrower
 from pboost.probit_tree import ProbitProblem

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.answers import TableObserver
+from pboost.arrays import FloatArray
 from pboost.chain_growth import Chain
 from pboost.columns import SortedColumns
 from pboost.data import TrainingData
-from pboost.graph import FloatArray
 from pboost.grow import VoteRule
 from pboost.inputs import GrownInputs
 from pboost.observation_models import Exact

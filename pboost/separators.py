@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import separate
-from pboost.graph import FloatArray, IntArray, freeze
+from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.inputs import Inputs
 from pboost.threads import Workers, resolve_threads
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
 from pboost.grow import Masses
 from pboost.weak_search import Cut, WeakSearch, Weights
 

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import soft_walk
-from pboost.checks import check_integer
-from pboost.graph import DecisionGraph, FloatArray
+from pboost.arrays import FloatArray
+from pboost.graph import DecisionGraph
 from pboost.hard_evaluate import MOST_STEPS
 from pboost.matching import as_graph, input_values, is_second_label, match_sigma
 from pboost.observation_models import CERTAIN
+from pboost.options import check_integer
 from pboost.oracle_evaluate import (
     asks_functions,
     functions_of,

@@ -17,8 +17,9 @@ import numpy as np
 
 from pboost._core.keys import decrease, rounded
 from pboost.answers import Answers, Observer, Tables, only_exit, side_masses
+from pboost.arrays import FloatArray
 from pboost.data import TrainingData
-from pboost.graph import OUT, DecisionGraph, FloatArray
+from pboost.graph import OUT, DecisionGraph
 from pboost.grow import Callback, SplitStep, TreeLimits, VoteRule, step_of
 from pboost.nodes import NodeList
 from pboost.weak_search import Cut, Weights

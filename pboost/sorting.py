@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pboost._core import reweight, sort
 from pboost.blocks import copied
-from pboost.checks import as_weights, check_integer
+from pboost.checks import as_weights
 from pboost.column_checks import sealed
 from pboost.columns import (
     MAX_BINS,
@@ -29,6 +29,7 @@ from pboost.columns import (
     with_bins,
 )
 from pboost.features import Features, as_features, check_finite, check_has_rows
+from pboost.options import check_integer
 from pboost.projections import Projections
 from pboost.threads import Workers, check_stop, resolve_threads
 from pboost.values import check_flag

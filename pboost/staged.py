@@ -7,8 +7,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from pboost.arrays import FloatArray
 from pboost.evaluate import staged_decision_function
-from pboost.graph import FloatArray
 from pboost.predictor import Model, Predictor, one_of_two, two_probabilities
 
 

@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.arrays import FloatArray, IntArray
 from pboost.bags import Bags, make_bags
 from pboost.cart import TASKS, fit_cart_problem, fit_tree
 from pboost.cart_data import CartProblem
 from pboost.cart_growth import CartLimits
-from pboost.checks import check_choice, check_integer, check_number
 from pboost.columns import MAX_BINS
 from pboost.forest import nodes_of_rows
 from pboost.forest_model import join_trees
-from pboost.graph import FloatArray, IntArray
-from pboost.grow import check_callback
 from pboost.losses import Loss, check_loss
+from pboost.options import check_callback, check_choice, check_integer, check_number
 from pboost.rng import as_generator
 from pboost.stagewise_model import StagewiseModel
 from pboost.stagewise_watch import LossWatch

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.arrays import FloatArray, freeze
 from pboost.forest_model import Forest
-from pboost.graph import FloatArray, freeze
 from pboost.losses import LOSSES, Loss
 from pboost.model_checks import check_labels, check_settings, check_sum, is_number
 from pboost.predictor import Predictor, one_of_two, settled

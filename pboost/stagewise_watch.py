@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.arrays import FloatArray
 from pboost.cart_data import CartProblem
-from pboost.checks import as_weights, check_integer, check_number
+from pboost.checks import as_weights
 from pboost.features import check_finite, check_has_rows
-from pboost.graph import FloatArray
 from pboost.losses import Loss
 from pboost.matching import is_second, match_names
+from pboost.options import check_integer, check_number
 from pboost.stopping import PATIENCE, hold_out
 from pboost.targets import as_targets
 from pboost.tree import Tree

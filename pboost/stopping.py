@@ -14,16 +14,18 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.checks import as_weights, check_integer, check_number
+from pboost.arrays import FloatArray
+from pboost.checks import as_weights
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData
 from pboost.errors import AbsentClassError
 from pboost.evaluate import staged_decision_function
 from pboost.features import Features, as_features, check_finite, check_has_rows
-from pboost.graph import ABOVE, BELOW, DecisionGraph, FloatArray
+from pboost.graph import ABOVE, BELOW, DecisionGraph
 from pboost.grow import Callback, StepRecord
 from pboost.inputs import GrownInputs
 from pboost.matching import is_second, match_names
+from pboost.options import check_integer, check_number
 from pboost.pruning import prefix
 from pboost.sorting import to_fixed_point
 from pboost.targets import as_labels

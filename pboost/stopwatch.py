@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pboost.answers import Observer, Reach, RowAnswers, side_masses
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
 from pboost.grow import VoteRule
 from pboost.sampling import Sample, SampledObserver
 from pboost.weak_search import Weights

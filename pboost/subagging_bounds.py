@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost._numbers import align, as_numbers, plain
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
 
 _LN_2 = math.log(2)
 

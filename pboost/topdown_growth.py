@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from pboost._core.keys import decrease, rounded
 from pboost._core.votes import half_log_odds
+from pboost.arrays import FloatArray
 from pboost.columns import ROW_MASK, SortedColumns, midpoint
 from pboost.data import TrainingData
-from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
+from pboost.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.grow import TIE, Callback, StepRecord, TreeLimits, VoteRule, constant_vote, cost_after
 from pboost.permissible import Impurity, values_of
 from pboost.threads import check_stop

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import forest_walk
+from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.features import check_finite
-from pboost.graph import FloatArray, IntArray, freeze
 from pboost.inputs import ColumnNames
 from pboost.matching import match_names
 from pboost.model_checks import is_integer

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import forest_walk
-from pboost.graph import FloatArray, IntArray
+from pboost.arrays import FloatArray, IntArray
 from pboost.model_checks import (
     check_columns,
     check_finite_arrays,

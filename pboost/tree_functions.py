@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pboost.arrays import IntArray
 from pboost.forest_model import Forest
-from pboost.graph import IntArray
 from pboost.probit_tree_model import ProbitTree
 from pboost.tree import Tree
 from pboost.tree_arrays import LEAF

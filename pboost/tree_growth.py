@@ -10,10 +10,11 @@ import numpy as np
 
 from pboost import threads
 from pboost._core import tree
+from pboost.arrays import FloatArray
 from pboost.checks import MOST_NODES
 from pboost.columns import SortedColumns, midpoint
 from pboost.data import TrainingData
-from pboost.graph import OUT, DecisionGraph, FloatArray, TrainingRecord
+from pboost.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.grow import (
     Callback,
     StepRecord,

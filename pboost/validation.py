@@ -11,16 +11,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.blocks import as_codes
 from pboost.cart import TASKS
-from pboost.checks import as_weights, check_choice, check_integer
+from pboost.checks import as_weights
 from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.evaluate import evaluation_cost, predict
 from pboost.features import check_has_rows
-from pboost.graph import DecisionGraph, FloatArray, IntArray, freeze
-from pboost.grow import check_callback
+from pboost.graph import DecisionGraph
 from pboost.held import held
 from pboost.matching import check_model
+from pboost.options import check_callback, check_choice, check_integer
 from pboost.passing import check_fit
 from pboost.predictor import Model, TwoClassPredictor
 from pboost.rng import as_generator, child, draw_seed, takes_rng

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost._numbers import align, as_numbers, plain
-from pboost.graph import FloatArray
+from pboost.arrays import FloatArray
 
 
 def edge_to_rho(edge: ArrayLike) -> float | FloatArray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pboost.checks import check_integer
+from pboost.options import check_integer
 from pboost.values import shown, uncalled
 from pboost.weak_learners import (
     Affine,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.checks import check_choice, check_integer, check_number
+from pboost.options import check_choice, check_integer, check_number
 from pboost.projections import (
     Projections,
     grid_of_directions,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from pboost.checks import check_choice, check_number
+from pboost.options import check_choice, check_number
 from pboost.values import check_flag, shown
 from pboost.weak_learners import Weak
 

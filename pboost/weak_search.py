@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight
+from pboost.arrays import FloatArray
 from pboost.data import TrainingData
-from pboost.graph import FloatArray
 from pboost.grow import Masses
 from pboost.threads import Workers
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.arrays import FloatArray
 from pboost.cli.builders import builder
 from pboost.cli.errors import CommandError, require, told_warnings
 from pboost.cli.parser import MEMBER_MODELS, SEVERAL_CLASSES, check_model_options
@@ -22,7 +23,7 @@ from pboost.cli.table import (
 )
 from pboost.evaluate import decision_function, predict, predict_proba
 from pboost.explanation import describe
-from pboost.graph import DecisionGraph, FloatArray
+from pboost.graph import DecisionGraph
 from pboost.interpretation import coefficients
 from pboost.io import load, save
 from pboost.predictor import Model, TwoClassPredictor

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 
-from pboost.checks import check_integer
 from pboost.observation_models import MOST_DRAWS
+from pboost.options import check_integer
 
 
 def _integer(text: str, least: int) -> int:

@@ -11,7 +11,8 @@ import pytest
 
 import pboost as pb
 from pboost import features
-from pboost.checks import INT32_MAX, MOST_NODES
+from pboost.checks import MOST_NODES
+from pboost.options import INT32_MAX
 
 TOO_MANY = INT32_MAX + 1
 LIMIT = 60
