@@ -5,8 +5,7 @@ from pboost._version import __version__
 from pboost.adaboost import fit_adaboost
 from pboost.adaboost_real import fit_adaboost_real
 from pboost.additive import HypothesisSum, LinearModel
-from pboost.bagging import Bagging, fit_bagging
-from pboost.bags import OutOfBag
+from pboost.bagging import fit_bagging
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cart import fit_cart
 from pboost.cart_pruning import PruningPath, prune, prune_path
@@ -14,6 +13,7 @@ from pboost.columns import BinnedColumns, SortedColumns
 from pboost.committee import OneVsRest, WeightedVote
 from pboost.continuation import continue_fit
 from pboost.encoding import OneHot, fit_one_hot, one_hot
+from pboost.ensemble import Bagging
 from pboost.errors import ModelFileError
 from pboost.evaluate import (
     certificate,
@@ -23,7 +23,7 @@ from pboost.evaluate import (
     predict_proba,
     staged_decision_function,
 )
-from pboost.explanation import Explanation, describe, explain
+from pboost.explanation import Explanation, explain
 from pboost.forest import fit_forest
 from pboost.forest_model import Forest
 from pboost.graph import DecisionGraph, TrainingRecord
@@ -35,6 +35,7 @@ from pboost.margin_curves import logistic_margin_curve, margin_curve, plot_margi
 from pboost.matryoshka import fit_matryoshka
 from pboost.multiclass import fit_one_vs_rest, fit_samme
 from pboost.oblique_tree import fit_oblique_tree
+from pboost.out_of_bag import OutOfBag
 from pboost.probit import fit_probitboost
 from pboost.probit_model import ProbitModel
 from pboost.probit_tree import fit_probit_tree
@@ -48,6 +49,7 @@ from pboost.sorting import bin_columns, sort_columns
 from pboost.staged import staged_predict, staged_predict_proba
 from pboost.stagewise import fit_stagewise
 from pboost.stagewise_model import StagewiseModel
+from pboost.text import describe
 from pboost.topdown import fit_topdown_tree
 from pboost.tree import PruningTable, Tree
 from pboost.tree_functions import apply, decision_path

@@ -11,14 +11,16 @@ from pboost.binding import as_searched, bind, check_pair
 from pboost.chain_growth import Chain
 from pboost.data import prepare
 from pboost.graph import DecisionGraph
-from pboost.grow import VOTES, Callback, vote_rule
+from pboost.grow import Callback
 from pboost.observation_models import Exact, Observation
 from pboost.options import check_callback, check_choice, check_size
 from pboost.rng import as_generator
 from pboost.sampling import SampledObserver
-from pboost.stopping import EarlyStopping, Validation
+from pboost.splits import Validation
+from pboost.stopping import EarlyStopping
 from pboost.stopwatch import StopwatchObserver
 from pboost.threads import Workers, resolve_threads
+from pboost.votes import VOTES, vote_rule
 from pboost.weak_learners import Stump, Weak
 from pboost.weak_search import Weights
 

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from pboost.binding import bind, check_pair
 from pboost.data import prepare
-from pboost.grow import vote_rule
 from pboost.observation_models import Exact
 from pboost.options import check_callback, check_choice, check_size
 from pboost.predictor import TwoClassModel
@@ -23,6 +22,7 @@ from pboost.real_growth import (
 )
 from pboost.rng import as_generator
 from pboost.threads import Workers, resolve_threads
+from pboost.votes import vote_rule
 from pboost.weak_learners import Stump, Weak, check_weak
 from pboost.weak_real import Feature, Hypothesis, RealLearner
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.explanation import input_names, summary
-from pboost.generic import check_answers
+from pboost.checks import check_answers
 from pboost.graph import TrainingRecord, check_record
 from pboost.matching import input_values, match_sigma
 from pboost.model_checks import (
@@ -32,6 +31,7 @@ from pboost.predictor import (
     two_class_fields,
     two_class_members,
 )
+from pboost.text import input_names, summary
 
 #: ``feature`` of the constant hypothesis.
 CONSTANT = -1

@@ -13,7 +13,8 @@ import numpy as np
 
 from pboost._core import reweight
 from pboost.arrays import FloatArray
-from pboost.observation_models import CERTAIN, TableObservation, split_masses
+from pboost.graph import CERTAIN
+from pboost.observation_models import TableObservation, split_masses
 from pboost.weak_search import Cut, WeakSearch, Weights
 
 #: Tables of the nodes of a model, None where answers are no table.

@@ -4,43 +4,27 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields
-from functools import reduce
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost._archive import FILES
 from pboost.absent_classes import fit_present, named_options
 from pboost.adaboost import fit_adaboost
-from pboost.arrays import FloatArray, freeze
-from pboost.bags import (
-    OOB_MEMBERS,
-    Bags,
-    Callback,
-    OutOfBag,
-    Tally,
-    check_out_of_bag,
-    make_bags,
-    tell,
-    train_members,
-)
+from pboost.arrays import FloatArray
+from pboost.bags import Bags, make_bags
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cart import TASKS, fit_cart
 from pboost.checks import as_weights
-from pboost.columns import BinnedColumns, SortedColumns
-from pboost.ensemble import Composite, check_known, check_members
-from pboost.evaluate import evaluation_cost, predict
+from pboost.columns import SEARCHES, BinnedColumns, SortedColumns
+from pboost.ensemble import Bagging, said_by
 from pboost.features import Features, as_features, check_finite, is_frame
-from pboost.graph import DecisionGraph
 from pboost.held import held
-from pboost.matching import reads_columns, table_for
+from pboost.matching import reads_columns
 from pboost.matryoshka import fit_matryoshka
-from pboost.model_checks import check_columns, check_labels, check_settings
+from pboost.members import Callback, Tally, tell, train_members
 from pboost.options import check_callback, check_choice, check_integer
 from pboost.passing import check_fit
-from pboost.predictor import Model, Predictor, check_two_labels, lead_of_second
 from pboost.rng import as_generator
 from pboost.rows import Rows, as_rows
 from pboost.sorting import bin_columns, sort_columns
@@ -48,155 +32,9 @@ from pboost.stopping import validation_rows
 from pboost.targets import as_classes, as_targets
 from pboost.threads import resolve_threads
 from pboost.weak import Stump, stump
-from pboost.weak_learners import SEARCHES
 
 #: Builders that take sorted or binned columns in place of X.
 COLUMN_BUILDERS = (fit_adaboost, fit_boosted_tree, fit_cart, fit_matryoshka)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Bagging(Composite):
-    """Models fitted to different bags of rows, which vote; made by `fit_bagging`.
-
-    Attributes
-    ----------
-    models : tuple
-        The members.
-    labels : ndarray, shape (J,), or None
-        The label values, sorted; None of a regression.
-    n_features : int
-        Number of columns the members were trained on.
-    feature_names : tuple of str or None
-        Their names, where the training data had names.
-    settings : mapping
-        The options of the fit.
-    oob : OutOfBag
-        The training record: what members say of rows that they have not seen.
-    """
-
-    models: tuple[Any, ...]
-    labels: NDArray[Any] | None
-    n_features: int
-    feature_names: tuple[str, ...] | None
-    settings: Mapping[str, Any]
-    oob: OutOfBag
-
-    file_kind: ClassVar[str] = "bagging"
-    file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {**FILES, **OOB_MEMBERS}
-    file_optional: ClassVar[Mapping[str, np.dtype[Any] | None]] = {"labels": None}
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "models", tuple(self.models))
-        if self.labels is not None:
-            object.__setattr__(self, "labels", freeze(self.labels))
-            check_labels(self.labels)
-        object.__setattr__(self, "settings", dict(self.settings))
-        if not self.models:
-            raise ValueError("models: expected one or more, got none")
-        check_columns(self.n_features, self.feature_names)
-        check_settings(self.settings, "builder")
-        check_members(self.models, self.labels, (self.n_features, self.feature_names))
-        check_out_of_bag(self.oob, self.labels)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, f.name) for f in fields(self))
-
-    def __repr__(self) -> str:
-        return f"<fit_bagging: {len(self.models)} members, {self.n_features} features>"
-
-    def __len__(self) -> int:
-        return len(self.models)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of most votes, the first among equals, or the mean of the numbers."""
-        mean = self._mean(X)
-        if self.labels is None:
-            return mean
-        found: NDArray[Any] = self.labels[np.argmax(mean, axis=1)]
-        return found
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the share of the members that vote for each label."""
-        if self.labels is None:
-            raise TypeError("model: bagged regressions have no probabilities")
-        return self._mean(X)
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the predicted number, or by how much the second label has more of the votes."""
-        if self.labels is None:
-            return self._mean(X)
-        check_two_labels("an ensemble", self.labels)
-        return lead_of_second(self._mean(X))
-
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
-        """Return what evaluating each row costs, the sum over the members."""
-        X = table_for(self, X)
-        with held(X):
-            costs = [evaluation_cost(check_known(member), X, unit) for member in self.models]
-        total: FloatArray = np.sum(costs, axis=0)
-        return total
-
-    def describe(self) -> str:
-        """Return a summary of the ensemble."""
-        of = "numbers" if self.labels is None else f"labels {self.labels.tolist()!r}"
-        fit = self.settings.get("fit", "models")
-        lines = [
-            f"fit_bagging of {fit}: {len(self)} member{'s' * (len(self) != 1)}, "
-            f"{self.n_features} feature{'s' * (self.n_features != 1)}, {of}"
-        ]
-        if np.isfinite(self.oob.error):
-            lines.append(f"out-of-bag error {self.oob.error:.6g}")
-        return "\n".join(lines)
-
-    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return the fields of a file's header and its arrays, but for the models."""
-        header = {name: getattr(self, name) for name in ("settings", "n_features", "feature_names")}
-        header["stop_reason"] = "all models are there"
-        fields_, arrays = self.oob.parts()
-        if self.labels is not None:
-            arrays["labels"] = self.labels
-        return header | fields_, arrays
-
-    @classmethod
-    def from_models(
-        cls,
-        header: Mapping[str, Any],
-        arrays: Mapping[str, NDArray[Any]],
-        models: tuple[Model, ...],
-    ) -> Bagging:
-        """Return the model of a file and of its members; ValueError where it is none."""
-        names, oob = header.get("feature_names"), OutOfBag.from_parts(header, arrays)
-        assert oob is not None  # every file of this kind has its arrays
-        return cls(
-            models, arrays.get("labels"), header["n_features"],
-            None if names is None else tuple(names), header["settings"], oob,
-        )  # fmt: skip
-
-    def _mean(self, X: Any) -> FloatArray:
-        X, n = table_for(self, X), len(self.models)
-        with held(X):
-            total = said_by(self.models[0], X, self.labels)
-            for model in self.models[1:]:
-                said = said_by(model, X, self.labels)
-                with np.errstate(over="ignore", invalid="ignore"):
-                    total += said
-            if np.isfinite(total).all():
-                return total / n
-            # The mean is a number even where the sum is none.
-            shares = (said_by(model, X, self.labels) / n for model in self.models)
-            return reduce(np.add, shares)
-
-
-def said_by(model: Any, X: Any, labels: NDArray[Any] | None) -> FloatArray:
-    """Return the vote (n, J) of a member for each row, or its number."""
-    is_own = isinstance(model, DecisionGraph | Predictor)
-    said = np.asarray(predict(model, X) if is_own else model.predict(X))
-    if labels is None:
-        return said.astype(np.float64)
-    code = np.minimum(np.searchsorted(labels, said), len(labels) - 1)
-    if not (labels[code] == said).all():
-        raise ValueError(f"fit: its models must predict the labels {labels.tolist()!r}")
-    return (code[:, None] == np.arange(len(labels))).astype(np.float64)
 
 
 def fit_bagging(
@@ -251,7 +89,7 @@ def fit_bagging(
         does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each member, in order, with their number so far
-        and a `pboost.bags.MemberStep`; returning True stops. The model then has the members so far,
+        and a `pboost.members.MemberStep`; returning True stops. The model then has the members so far,
         whatever the number of threads, which may have fitted a few more.
     **options
         Options of `fit`.

@@ -10,14 +10,16 @@ from numpy.typing import ArrayLike
 from pboost.binding import as_searched, bind, check_pair
 from pboost.data import prepare
 from pboost.graph import DecisionGraph
-from pboost.grow import GROWTHS, Callback, TreeLimits, check_target, vote_rule
+from pboost.grow import GROWTHS, Callback, TreeLimits, check_target
 from pboost.observation_models import Exact, Observation
 from pboost.options import INT32_MAX, check_callback, check_choice, check_integer, check_size
 from pboost.rng import as_generator
 from pboost.soft_growth import SoftTree
-from pboost.stopping import EarlyStopping, Validation
+from pboost.splits import Validation
+from pboost.stopping import EarlyStopping
 from pboost.threads import Workers, resolve_threads
 from pboost.tree_growth import TreeArrays, grow_tree
+from pboost.votes import vote_rule
 from pboost.weak_learners import ColumnLearner, Stump, Weak
 
 _DEFAULT_WEAK = Stump()

@@ -12,12 +12,11 @@ from pboost.arrays import FloatArray
 from pboost.cart_data import CartProblem, cart_problem
 from pboost.cart_growth import Callback, CartArrays, CartLimits, grow_cart
 from pboost.checks import MOST_NODES
-from pboost.columns import MAX_BINS
+from pboost.columns import MAX_BINS, SEARCHES
 from pboost.options import INT32_MAX, check_callback, check_choice, check_integer
 from pboost.rng import as_generator
 from pboost.threads import Workers, resolve_threads
 from pboost.tree import Tree
-from pboost.weak_learners import SEARCHES
 
 TASKS = ("classification", "regression")
 CART_GROWTHS = ("depth-first", "best-first")

@@ -12,12 +12,18 @@ from pboost._core.reweight import scale_weights
 from pboost.arrays import FloatArray, IntArray
 from pboost.blocks import copied
 from pboost.checks import as_weights, scaled_weights
-from pboost.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns, midpoint
+from pboost.columns import (
+    AUTO_BINNED_ROWS,
+    MAX_BINS,
+    NO_WEIGHT,
+    BinnedColumns,
+    SortedColumns,
+    midpoint,
+)
 from pboost.features import Features, as_features, check_finite, check_size
 from pboost.sorting import binned_columns, sorted_columns, sorted_orders, to_fixed_point
 from pboost.targets import as_classes, as_targets
 from pboost.threads import Workers
-from pboost.weak_learners import AUTO_BINNED_ROWS
 
 _NO_ORDER = np.empty(0, dtype=np.int32)
 

@@ -14,9 +14,8 @@ from pboost.cart_model import impurities
 from pboost.checks import as_weights, scaled_weights
 from pboost.options import check_choice, check_number
 from pboost.targets import as_targets, class_codes
-from pboost.tree import TREE_COLUMNS, Tree
+from pboost.tree import TREE_COLUMNS, Tree, tree_only
 from pboost.tree_arrays import LEAF
-from pboost.tree_functions import tree_only
 
 #: Prices that differ by less, as a share of themselves or of the root's risk, are one.
 SAME_PRICE, SAME_RISK = 1e-12, 1e-15

@@ -10,10 +10,10 @@ import numpy as np
 
 from pboost.answers import Observer, Tables, side_masses
 from pboost.arrays import FloatArray
-from pboost.graph import ABOVE, BELOW, DecisionGraph
-from pboost.grow import NO_VOTE, Callback, Masses, SplitStep, VoteRule, step_of
+from pboost.graph import ABOVE, BELOW, CERTAIN, DecisionGraph
+from pboost.grow import Callback
 from pboost.nodes import NodeList
-from pboost.observation_models import CERTAIN
+from pboost.votes import NO_VOTE, Masses, SplitStep, VoteRule, step_of
 from pboost.weak_search import Cut, Weights
 
 #: Why a chain stops that has a node without error.

@@ -92,3 +92,19 @@ def scaled_weights(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], i
     if abs(exponent) > MOST_EXPONENT:  # the factor is no float64
         return np.ldexp(weights, -exponent), exponent
     return weights * math.ldexp(1.0, -exponent), exponent
+
+
+def check_answers(h: Any, n: int, what: str) -> NDArray[np.float64]:
+    """Return the answers of a hypothesis as float64 (n,); a number stands for a constant."""
+    found = np.asarray(h)
+    if found.dtype.kind not in "biuf":
+        raise TypeError(f"{what}: expected real numbers, got dtype {found.dtype}")
+    answers = found.astype(np.float64, copy=False)
+    if answers.ndim and answers.shape != (n,):
+        raise ValueError(f"{what}: expected {n} answers, one per row, got shape {answers.shape}")
+    answers = np.broadcast_to(answers, (n,))
+    wrong = np.flatnonzero(~np.isfinite(answers))
+    if len(wrong):
+        row = int(wrong[0])
+        raise ValueError(f"{what}: expected finite numbers, got {answers[row]} for row {row}")
+    return answers

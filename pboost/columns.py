@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from pboost._core import sort
 from pboost._core.codes import select_codes
+from pboost.arrays import FloatArray
 from pboost.column_checks import (
     check_bins,
     check_orders,
@@ -27,8 +28,16 @@ from pboost.column_checks import (
     sealed,
 )
 from pboost.model_checks import check_dimensions
-from pboost.projections import Projections
+from pboost.projections import (
+    Projections,
+)
 from pboost.threads import Workers, resolve_threads
+
+SEARCHES = ("auto", "exact", "binned")
+#: Rows from which ``search="auto"`` is binned: there the sorted order alone fills gigabytes.
+AUTO_BINNED_ROWS = 10_000_000
+#: Rows times directions from which that of affine weak classifiers is, for the same reason.
+AUTO_BINNED_CELLS = 100_000_000
 
 Array = NDArray[Any]
 MAX_BINS = 256
@@ -389,3 +398,18 @@ def with_bins(
     workers.run(work, d, cells=2 * n)
     bin_start = trimmed(bin_start, most_bins(n_bins) + 1)
     return made(SortedColumns, source, rows, order, bin_start, n_bins, codes, names)
+
+
+def column_spread(X: Any, weights: FloatArray) -> FloatArray:
+    """Return the weighted standard deviation of each column, whatever its scale."""
+    rows = np.flatnonzero(weights > 0)
+    share = weights[rows] / weights.max()
+    share /= share.sum()
+    spread = np.empty(X.shape[1])
+    for j in range(len(spread)):
+        column = X[rows, j].astype(np.float64)
+        exponent = int(np.frexp(np.abs(column).max())[1])
+        column = np.ldexp(column, -exponent)
+        column -= share @ column
+        spread[j] = np.ldexp(np.sqrt(share @ (column * column)), exponent)
+    return spread

@@ -19,10 +19,9 @@ from pboost.binding import as_searched, bind, check_pair, stored_observation, st
 from pboost.chain_growth import Chain
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData, prepare
-from pboost.explanation import input_names
 from pboost.features import is_frame
 from pboost.graph import OUT, DecisionGraph, largest_score
-from pboost.grow import GROWTHS, Callback, TreeLimits, VoteRule, vote_rule
+from pboost.grow import GROWTHS, Callback, TreeLimits
 from pboost.inputs import Inputs
 from pboost.matching import as_graph, is_second_label, match_columns, ordered_sigma
 from pboost.nested_growth import NestedGrowth
@@ -40,9 +39,11 @@ from pboost.rng import as_generator
 from pboost.separators import Separators
 from pboost.soft_evaluate import tables
 from pboost.soft_growth import SoftTree
+from pboost.text import input_names
 from pboost.threads import Workers, resolve_threads
 from pboost.tree_growth import TreeArrays, grow_tree
 from pboost.values import shown
+from pboost.votes import VoteRule, vote_rule
 from pboost.weak_learners import ColumnLearner, Weak
 from pboost.weak_search import Weights
 

@@ -21,8 +21,8 @@ from pboost.features import (
     refuse_sparse,
     to_numbers,
 )
-from pboost.matching import column_order
 from pboost.options import check_choice, check_integer
+from pboost.rows import column_order
 from pboost.targets import plain_values
 from pboost.values import refuse_masked, shown
 

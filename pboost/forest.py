@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import forest_walk
 from pboost.arrays import FloatArray
-from pboost.bags import Callback, Tally, make_bags, tell, train_members
+from pboost.bags import make_bags
 from pboost.cart import fit_cart_problem, fit_tree
 from pboost.cart_data import CartProblem
 from pboost.columns import MAX_BINS
 from pboost.forest_model import Forest, join_trees
+from pboost.members import Callback, Tally, tell, train_members
 from pboost.options import check_callback, check_integer
 from pboost.rng import as_generator
 from pboost.threads import resolve_threads
@@ -81,7 +82,7 @@ def fit_forest(
         not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree, in order, with their number so far
-        and a `pboost.bags.MemberStep`; returning True stops. The model then has the trees so far,
+        and a `pboost.members.MemberStep`; returning True stops. The model then has the trees so far,
         whatever the number of threads, which may have fitted a few more.
 
     Returns

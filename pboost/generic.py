@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pboost._core.votes import half_log_odds
 from pboost.arrays import FloatArray
-from pboost.checks import as_weights
+from pboost.checks import as_weights, check_answers
 from pboost.options import check_number
 from pboost.targets import as_labels, label_array
 
@@ -242,22 +242,6 @@ class GenericGreedy:
         if (u == np.sign(mu)).all():
             mu = math.copysign(1.0, mu)  # not but for rounding
         return leverage(mu, h_max, self._smoothing, self._rate), at, u, answers
-
-
-def check_answers(h: Any, n: int, what: str) -> NDArray[np.float64]:
-    """Return the answers of a hypothesis as float64 (n,); a number stands for a constant."""
-    found = np.asarray(h)
-    if found.dtype.kind not in "biuf":
-        raise TypeError(f"{what}: expected real numbers, got dtype {found.dtype}")
-    answers = found.astype(np.float64, copy=False)
-    if answers.ndim and answers.shape != (n,):
-        raise ValueError(f"{what}: expected {n} answers, one per row, got shape {answers.shape}")
-    answers = np.broadcast_to(answers, (n,))
-    wrong = np.flatnonzero(~np.isfinite(answers))
-    if len(wrong):
-        row = int(wrong[0])
-        raise ValueError(f"{what}: expected finite numbers, got {answers[row]} for row {row}")
-    return answers
 
 
 def check_bound(h_max: Any, largest: float, what: str) -> float:

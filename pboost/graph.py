@@ -26,6 +26,9 @@ from pboost.model_checks import (
     is_number,
 )
 
+#: Probability of exit 1 by side of the threshold and class, where answers are certain.
+CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])
+
 #: The two exits of a stump: ``x <= threshold`` and ``x > threshold``.
 BELOW, ABOVE = 0, 1
 #: Said wherever a certificate is printed that is not that of the predictions.

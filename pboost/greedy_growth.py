@@ -14,8 +14,9 @@ from pboost._core.keys import rounded
 from pboost.answers import Observer
 from pboost.bounds import rate_matryoshka
 from pboost.data import TrainingData
-from pboost.grow import Callback, VoteRule
+from pboost.grow import Callback
 from pboost.ports import GrowthStopped, Port, PortGrowth
+from pboost.votes import VoteRule
 
 #: Rates that differ by less are equal.
 NO_GAIN = 1e-12

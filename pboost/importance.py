@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.arrays import FloatArray
-from pboost.bagging import Bagging
 from pboost.blocks import copied
 from pboost.checks import as_weights, scaled_weights
-from pboost.ensemble import Ensemble, is_foreign
+from pboost.ensemble import Bagging, Ensemble, is_foreign
 from pboost.evaluate import predict
 from pboost.features import check_finite
 from pboost.forest_model import Forest
@@ -21,9 +20,8 @@ from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
 from pboost.stagewise_model import StagewiseModel
 from pboost.targets import as_targets, class_codes
-from pboost.tree import Tree
+from pboost.tree import Tree, tree_only
 from pboost.tree_arrays import LEAF
-from pboost.tree_functions import tree_only
 
 #: Halves the exponents of products that would overflow.
 FAR = 540

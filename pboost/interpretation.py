@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pboost.arrays import FloatArray, IntArray
+from pboost.columns import column_spread
 from pboost.features import check_finite, check_has_rows
 from pboost.inputs import ColumnNames
 from pboost.matching import check_model, match_names
@@ -194,18 +195,3 @@ def plot_coefficients(model: Any, X: Any = None, *, most: int = 20, ax: Any = No
     if len(found.classes) > 1:
         ax.legend()
     return ax
-
-
-def column_spread(X: Any, weights: FloatArray) -> FloatArray:
-    """Return the weighted standard deviation of each column, whatever its scale."""
-    rows = np.flatnonzero(weights > 0)
-    share = weights[rows] / weights.max()
-    share /= share.sum()
-    spread = np.empty(X.shape[1])
-    for j in range(len(spread)):
-        column = X[rows, j].astype(np.float64)
-        exponent = int(np.frexp(np.abs(column).max())[1])
-        column = np.ldexp(column, -exponent)
-        column -= share @ column
-        spread[j] = np.ldexp(np.sqrt(share @ (column * column)), exponent)
-    return spread

@@ -30,9 +30,8 @@ from pboost._files import check_path, check_regular, replace_file
 from pboost._header import MAX_NESTING, digest, is_nested_deeper, plain, to_json
 from pboost._version import __version__
 from pboost.additive import LinearModel
-from pboost.bagging import Bagging
 from pboost.committee import OneVsRest, WeightedVote
-from pboost.ensemble import Composite, Ensemble
+from pboost.ensemble import Bagging, Composite, Ensemble
 from pboost.errors import ModelFileError
 from pboost.forest_model import Forest
 from pboost.graph import COLUMNS, DecisionGraph

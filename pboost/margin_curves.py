@@ -17,8 +17,9 @@ from pboost.passing import check_fit
 from pboost.plots import axes_or_new
 from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
+from pboost.splits import assign_folds
 from pboost.targets import as_labels
-from pboost.validation import assign_folds, fold_streams, row_selectors
+from pboost.validation import fold_streams, row_selectors
 from pboost.values import as_array, shown
 
 __all__ = ["logistic_margin_curve", "margin_curve", "plot_margin_curve"]

@@ -23,12 +23,9 @@ from pboost.graph import DecisionGraph
 from pboost.held import kept
 from pboost.oracles import Oracles
 from pboost.predictor import Model, Predictor, TwoClassModel, TwoClassPredictor
-from pboost.rows import Rows, as_rows, pick_columns
+from pboost.rows import Rows, as_rows, column_order, pick_columns
 from pboost.targets import class_codes, label_array
 from pboost.values import shown
-
-#: Names in a message.
-MOST_NAMED = 10
 
 
 def check_model(model: Any) -> None:
@@ -171,32 +168,6 @@ def ordered_sigma(model: DecisionGraph, X: Any, sigma: Any) -> FloatArray:
     check_sigma_shape(given, len(X), model.n_features)
     order = column_order(model.feature_names, column_names(X) if is_frame(X) else None)
     return given if order is None or not given.ndim else given[..., order]
-
-
-def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -> list[int] | None:
-    """Return the places of the columns of training among those found, None where they stay."""
-    if names is None or found is None or names == found:
-        return None
-    there, known = set(found), set(names)
-    missing = [name for name in names if name not in there]
-    unknown = [name for name in found if name not in known]
-    if missing or unknown:
-        raise ValueError(
-            "X: other columns than in training"
-            + (f"; missing: {_listed(missing)}" if missing else "")
-            + (f"; unknown: {_listed(unknown)}" if unknown else "")
-        )
-    if len(set(names)) < len(names):
-        raise ValueError(
-            "X: two columns have the same name, so that they must stand as in training"
-        )
-    place = {name: j for j, name in enumerate(found)}
-    return [place[name] for name in names]
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:MOST_NAMED])
-    return shown if len(names) <= MOST_NAMED else f"{shown}, ... ({len(names)} columns)"
 
 
 def is_second_label(model: TwoClassModel, y: ArrayLike, n: int) -> NDArray[np.bool_]:

@@ -12,15 +12,17 @@ from pboost.binding import as_searched, bind, check_pair
 from pboost.data import prepare
 from pboost.graph import DecisionGraph
 from pboost.greedy_growth import GreedyGrowth
-from pboost.grow import Callback, vote_rule
+from pboost.grow import Callback
 from pboost.nested_growth import JOINS, NestedGrowth
 from pboost.observation_models import Exact, Observation
 from pboost.options import check_callback, check_choice, check_integer, check_size
 from pboost.ports import COLLECTS
 from pboost.rng import as_generator
-from pboost.stopping import EarlyStopping, Validation
+from pboost.splits import Validation
+from pboost.stopping import EarlyStopping
 from pboost.threads import Workers, resolve_threads
 from pboost.values import shown
+from pboost.votes import vote_rule
 from pboost.weak_learners import Stump, Weak
 
 GROWTHS = ("nested", "greedy")

@@ -22,7 +22,6 @@ from pboost.columns import BinnedColumns, SortedColumns
 from pboost.committee import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.errors import AbsentClassError
 from pboost.features import check_has_rows
-from pboost.grow import NO_VOTE
 from pboost.held import held
 from pboost.matryoshka import fit_matryoshka
 from pboost.options import check_callback, check_integer, check_number
@@ -34,6 +33,7 @@ from pboost.stagewise_model import StagewiseModel
 from pboost.stopping import validation_rows
 from pboost.targets import as_classes, label_array
 from pboost.values import shown, uncalled
+from pboost.votes import NO_VOTE
 from pboost.weak import Stump
 
 __all__ = ["fit_one_vs_rest", "fit_samme"]

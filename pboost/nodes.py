@@ -11,7 +11,8 @@ from pboost.answers import Observer
 from pboost.arrays import FloatArray
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, TrainingRecord
-from pboost.grow import StepRecord, VoteRule, constant_vote, cost_after
+from pboost.grow import StepRecord, constant_vote, cost_after
+from pboost.votes import VoteRule
 from pboost.weak_search import Cut
 
 

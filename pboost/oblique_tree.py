@@ -13,7 +13,7 @@ from pboost.graph import DecisionGraph
 from pboost.grow import Callback
 from pboost.observation_models import Exact, Observation, check_observation
 from pboost.options import check_size
-from pboost.stopping import Validation
+from pboost.splits import Validation
 from pboost.weak import separator
 
 _EXACT = Exact()

@@ -14,11 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pboost.arrays import FloatArray, freeze
+from pboost.arrays import FloatArray
+from pboost.graph import CERTAIN
 from pboost.values import shown, uncalled
 
-#: Probability of exit 1 by side of the threshold and class, where answers are certain.
-CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])
 #: When the sampling of a weak classifier ends, and what is made of the answers.
 STOPS = ("first-increase", "stopwatch")
 ESTIMATORS = ("map", "ml")

@@ -16,9 +16,9 @@ from pboost.answers import Answers, Observer, Tables, only_exit
 from pboost.arrays import FloatArray
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph
-from pboost.grow import NO_VOTE, Callback, VoteRule
+from pboost.grow import Callback, fixed_scale
 from pboost.nodes import NodeList
-from pboost.soft_growth import fixed_scale
+from pboost.votes import NO_VOTE, VoteRule
 from pboost.weak_search import Cut, Weights
 
 COLLECTS = ("additive", "sign")

@@ -20,10 +20,6 @@ from pboost.cart_growth import NODES, CartArrays, CartLimits, grow_cart
 from pboost.cart_model import N_INTS, Grown
 from pboost.threads import Workers
 
-#: What the kernel says in place of a number of steps: all rows of the leaf are of the class, or
-#: none is.
-ONE_CLASS, NO_ROW = -1, -2
-
 
 @dataclass(frozen=True, slots=True)
 class ProbitLimits:

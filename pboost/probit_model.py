@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.inputs import ColumnNames
 from pboost.matching import input_values
 from pboost.model_checks import (
     MOST_SUM,
@@ -25,6 +24,7 @@ from pboost.model_checks import (
 )
 from pboost.predictor import Predictor, one_of_two
 from pboost.probit_values import probabilities
+from pboost.text import equation
 
 #: The arrays of the model, and the dtype in which they are kept.
 COLUMNS: dict[str, type[np.generic]] = {
@@ -253,13 +253,3 @@ def within_range(
     with np.errstate(over="ignore"):
         total[far] = np.clip(np.ldexp(sums, 2 * FAR), -most, most)
     return total
-
-
-def equation(intercept: float, slopes: FloatArray, names: tuple[str, ...] | None) -> str:
-    """Return a linear function in words; columns are ``x[j]`` without names."""
-    columns = ColumnNames(names, len(slopes))
-    terms = [f"{intercept:.6g}"]
-    for j in np.flatnonzero(slopes).tolist():
-        sign = "-" if slopes[j] < 0 else "+"
-        terms.append(f"{sign} {abs(slopes[j]):.6g}*{columns[j]}")
-    return " ".join(terms)

@@ -13,9 +13,8 @@ from pboost.cart import fit_cart_problem
 from pboost.cart_data import CartProblem
 from pboost.cart_growth import CartLimits
 from pboost.cart_model import tree_columns
-from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
+from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns, column_spread
 from pboost.features import as_features
-from pboost.interpretation import column_spread
 from pboost.options import check_integer, check_number
 from pboost.probit_growth import ProbitGrower, ProbitLimits
 from pboost.probit_tree_model import ProbitTree

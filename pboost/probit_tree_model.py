@@ -13,11 +13,14 @@ from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.inputs import ColumnNames
 from pboost.model_checks import check_finite_arrays, check_not_negative, check_shape
 from pboost.predictor import Predictor
-from pboost.probit_growth import NO_ROW, ONE_CLASS
-from pboost.probit_model import equation
 from pboost.probit_values import Equations, chosen, each_block, probabilities
+from pboost.text import equation
 from pboost.tree import Tree
 from pboost.tree_arrays import LEAF
+
+#: What the kernel says in place of a number of steps: all rows of the leaf are of the class, or
+#: none is.
+ONE_CLASS, NO_ROW = -1, -2
 
 #: The arrays beside those of the partition, and the dtype in which they are kept.
 LEAF_COLUMNS: dict[str, type[np.generic]] = {

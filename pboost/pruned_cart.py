@@ -19,9 +19,9 @@ from pboost.features import as_features
 from pboost.options import check_choice, check_integer
 from pboost.passing import option_names, refuse_unknown
 from pboost.rng import as_generator
+from pboost.splits import deal
 from pboost.tree import PruningTable, Tree
 from pboost.tree_arrays import LEAF
-from pboost.validation import deal
 
 RULES = ("min", "1se")
 #: Those of the trees.

@@ -14,17 +14,16 @@ from pboost.additive import CONSTANT, HypothesisSum, LinearModel
 from pboost.answers import Observer
 from pboost.arrays import FloatArray
 from pboost.blocks import copied
-from pboost.checks import as_weights
+from pboost.checks import as_weights, check_answers
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData
 from pboost.features import Features, as_features, check_finite
-from pboost.generic import GenericGreedy, RoundRecord, check_answers, leverage
-from pboost.graph import ABOVE, BELOW, TrainingRecord
-from pboost.grow import NO_VOTE, TIE, VoteRule
+from pboost.generic import GenericGreedy, RoundRecord, leverage
+from pboost.graph import ABOVE, BELOW, CERTAIN, TrainingRecord
 from pboost.nodes import NodeList
-from pboost.observation_models import CERTAIN
 from pboost.targets import as_labels
 from pboost.threads import Workers
+from pboost.votes import NO_VOTE, TIE, VoteRule
 from pboost.weak_real import Feature, Hypothesis
 from pboost.weak_search import Cut, Weights
 

@@ -9,9 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.features import column_names, is_frame, refuse_sparse
+from pboost.features import (
+    column_names,
+    is_frame,
+    refuse_sparse,
+)
 from pboost.options import INT32_MAX
 from pboost.values import refuse_masked
+
+#: Names in a message.
+MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,3 +109,29 @@ def pick_columns(X: Any, order: list[int]) -> Any:
     if hasattr(X, "take"):
         return X.select(order)
     return X[:, order]
+
+
+def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -> list[int] | None:
+    """Return the places of the columns of training among those found, None where they stay."""
+    if names is None or found is None or names == found:
+        return None
+    there, known = set(found), set(names)
+    missing = [name for name in names if name not in there]
+    unknown = [name for name in found if name not in known]
+    if missing or unknown:
+        raise ValueError(
+            "X: other columns than in training"
+            + (f"; missing: {_listed(missing)}" if missing else "")
+            + (f"; unknown: {_listed(unknown)}" if unknown else "")
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(
+            "X: two columns have the same name, so that they must stand as in training"
+        )
+    place = {name: j for j, name in enumerate(found)}
+    return [place[name] for name in names]
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMED])
+    return shown if len(names) <= MOST_NAMED else f"{shown}, ... ({len(names)} columns)"

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.arrays import FloatArray, IntArray
-from pboost.bags import Bags, Callback, Tally, make_bags, tell, train_members
+from pboost.bags import Bags, make_bags
 from pboost.cart_data import CartProblem
 from pboost.cart_model import tree_columns
+from pboost.columns import column_spread
 from pboost.committee import REST_OR_CLASS
 from pboost.forest_model import Forest
-from pboost.interpretation import column_spread
+from pboost.members import Callback, Tally, tell, train_members
 from pboost.options import check_callback, check_choice, check_integer, check_number
 from pboost.probit_tree import (
     ProbitProblem,
@@ -161,7 +162,7 @@ def fit_sbpmt(
         does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each member, in order, with their number so far
-        and a `pboost.bags.MemberStep`; returning True stops. The model then has the members so far,
+        and a `pboost.members.MemberStep`; returning True stops. The model then has the members so far,
         whatever the number of threads, which may have fitted a few more.
 
     Returns

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pboost.bags import check_out_of_bag
 from pboost.committee import REST_OR_CLASS
 from pboost.model_checks import (
     check_dimensions,
@@ -17,6 +16,7 @@ from pboost.model_checks import (
     check_shape,
     check_sum,
 )
+from pboost.out_of_bag import check_out_of_bag
 from pboost.probit_tree_model import check_equations
 from pboost.tree_arrays import LEAF
 

@@ -14,11 +14,11 @@ from pboost._core.votes import half_log_odds
 from pboost.arrays import FloatArray, IntArray
 from pboost.cart_data import CartProblem
 from pboost.committee import chance
-from pboost.grow import NO_VOTE
 from pboost.probit_growth import GrownProbit, ProbitGrower
 from pboost.probit_tree import ProbitProblem
 from pboost.probit_values import LEAST
 from pboost.threads import Workers, check_stop
+from pboost.votes import NO_VOTE
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from pboost._core import forest_walk
 from pboost._core.probit_tree import walk_values
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.bags import OOB_MEMBERS, OutOfBag
 from pboost.committee import OneVsRest, WeightedVote, chance
 from pboost.forest_model import Forest
 from pboost.matching import match_names
+from pboost.out_of_bag import OOB_MEMBERS, OutOfBag
 from pboost.parts import some_members
 from pboost.predictor import Predictor, lead_of_second, settled
 from pboost.probit_tree_model import ProbitTree

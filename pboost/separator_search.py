@@ -14,7 +14,6 @@ from pboost.arrays import FloatArray
 from pboost.chain_growth import Chain
 from pboost.columns import SortedColumns
 from pboost.data import TrainingData
-from pboost.grow import VoteRule
 from pboost.inputs import GrownInputs
 from pboost.observation_models import Exact
 from pboost.separators import Separators, separator
@@ -22,6 +21,7 @@ from pboost.side_search import SideCut, SideSearch
 from pboost.sorting import to_fixed_point
 from pboost.stump_search import StumpSearch
 from pboost.threads import Workers
+from pboost.votes import VoteRule
 from pboost.weak_learners import Separator
 from pboost.weak_search import Weights
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pboost._core import reweight
 from pboost.arrays import FloatArray
-from pboost.grow import Masses
+from pboost.votes import Masses
 from pboost.weak_search import Cut, WeakSearch, Weights
 
 #: Rows of less real weight are not there: kernels keep weights from becoming subnormal.

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import soft_walk
 from pboost.arrays import FloatArray
-from pboost.graph import DecisionGraph
+from pboost.graph import CERTAIN, DecisionGraph
 from pboost.hard_evaluate import MOST_STEPS
 from pboost.matching import as_graph, input_values, is_second_label, match_sigma
-from pboost.observation_models import CERTAIN
 from pboost.options import check_integer
 from pboost.oracle_evaluate import (
     asks_functions,

@@ -20,12 +20,11 @@ from pboost.answers import Answers, Observer, Tables, only_exit, side_masses
 from pboost.arrays import FloatArray
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph
-from pboost.grow import Callback, SplitStep, TreeLimits, VoteRule, step_of
+from pboost.grow import Callback, TreeLimits, fixed_scale
 from pboost.nodes import NodeList
+from pboost.votes import SplitStep, VoteRule, step_of
 from pboost.weak_search import Cut, Weights
 
-#: Fixed-point images of an exit's weights add up to less than 2 to this power.
-FIXED_BITS = 60
 #: Bytes of weights taken from the system at a time, in pages that are few and large.
 BLOCK_BYTES = 8_000_000
 #: Most arrays of weights in them: more would be made for nothing where there are few rows.
@@ -301,8 +300,3 @@ class SoftTree:
             # A small certificate is the difference of large masses: here it is a plain sum.
             self.nodes.certificate[-1] = math.fsum(self.bounds.values())
         return self.nodes.model(self.data, self.rule, settings, stop_reason)
-
-
-def fixed_scale(total: float) -> float:
-    """Return the power of two that brings a sum of weights just below 2 to `FIXED_BITS`."""
-    return math.ldexp(1.0, FIXED_BITS - math.frexp(total)[1])

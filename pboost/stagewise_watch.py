@@ -15,7 +15,7 @@ from pboost.features import check_finite, check_has_rows
 from pboost.losses import Loss
 from pboost.matching import is_second, match_names
 from pboost.options import check_integer, check_number
-from pboost.stopping import PATIENCE, hold_out
+from pboost.splits import PATIENCE, hold_out
 from pboost.targets import as_targets
 from pboost.tree import Tree
 from pboost.values import shown

@@ -7,7 +7,7 @@ the rows that arrive at it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -18,7 +18,6 @@ from pboost.arrays import FloatArray
 from pboost.checks import as_weights
 from pboost.columns import BinnedColumns, SortedColumns
 from pboost.data import TrainingData
-from pboost.errors import AbsentClassError
 from pboost.evaluate import staged_decision_function
 from pboost.features import Features, as_features, check_finite, check_has_rows
 from pboost.graph import ABOVE, BELOW, DecisionGraph
@@ -28,15 +27,10 @@ from pboost.matching import is_second, match_names
 from pboost.options import check_integer, check_number
 from pboost.pruning import prefix
 from pboost.sorting import to_fixed_point
+from pboost.splits import PATIENCE, hold_out
 from pboost.targets import as_labels
 from pboost.values import shown
 
-#: Nodes without improvement after which growth ends, where no number is given.
-PATIENCE = 50
-
-
-#: What builders take as `validation`.
-Validation: TypeAlias = tuple[Any, ...] | float | None
 #: Returns number k of some rows.
 Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]
 
@@ -278,22 +272,3 @@ def validation_rows(options: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the X of ``validation=(X, y)`` among the options of a fit, if it is there."""
     validation = options.get("validation")
     return tuple(validation[:1]) if isinstance(validation, tuple | list) else ()
-
-
-def hold_out(
-    classes: Sequence[NDArray[np.intp]], share: float, generator: np.random.Generator
-) -> NDArray[np.intp]:
-    """Return a random part of the rows of every class, in ascending order."""
-    return np.sort(np.concatenate([_draw(rows, share, generator) for rows in classes]))
-
-
-def _draw(rows: NDArray[np.intp], share: float, generator: np.random.Generator) -> NDArray[np.intp]:
-    """Return a random part of the rows of one class, at least one and not all."""
-    if len(rows) < 2:
-        raise AbsentClassError(
-            "validation: expected at least two rows of each class, one to train and one to hold "
-            "out; or give validation data",
-            least=2,
-        )
-    n = min(max(round(share * len(rows)), 1), len(rows) - 1)
-    return generator.permutation(rows)[:n]

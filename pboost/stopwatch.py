@@ -10,8 +10,8 @@ import numpy as np
 
 from pboost.answers import Observer, Reach, RowAnswers, side_masses
 from pboost.arrays import FloatArray
-from pboost.grow import VoteRule
 from pboost.sampling import Sample, SampledObserver
+from pboost.votes import VoteRule
 from pboost.weak_search import Weights
 
 

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.data import prepare
 from pboost.graph import DecisionGraph
-from pboost.grow import GROWTHS, Callback, TreeLimits, check_target, vote_rule
+from pboost.grow import GROWTHS, Callback, TreeLimits, check_target
 from pboost.options import INT32_MAX, check_callback, check_choice, check_integer, check_size
 from pboost.permissible import Impurity, check_permissible
 from pboost.topdown_growth import TopDownTree
+from pboost.votes import vote_rule
 from pboost.weak import stump
 from pboost.weak_learners import CRITERIA
 

@@ -23,9 +23,10 @@ from pboost.arrays import FloatArray
 from pboost.columns import ROW_MASK, SortedColumns, midpoint
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, TrainingRecord
-from pboost.grow import TIE, Callback, StepRecord, TreeLimits, VoteRule, constant_vote, cost_after
+from pboost.grow import Callback, StepRecord, TreeLimits, constant_vote, cost_after
 from pboost.permissible import Impurity, values_of
 from pboost.threads import check_stop
+from pboost.votes import TIE, VoteRule
 
 #: Cuts evaluated at a time, over several features.
 CUTS_AT_A_TIME = 1 << 18

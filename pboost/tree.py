@@ -19,6 +19,7 @@ from pboost.model_checks import is_integer
 from pboost.predictor import Predictor, check_two_labels, lead_of_second
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 from pboost.tree_arrays import LEAF, check_shapes, check_trees, node_depths, step_bytes
+from pboost.values import shown
 
 #: The arrays with one entry per node, and the dtype in which they are kept.
 TREE_COLUMNS: dict[str, type[np.generic]] = {
@@ -351,3 +352,10 @@ def walk_trees(
         if any(workers.run(work, n, forest_walk.TILE_ROWS, d + int(depth.sum()))):
             check_finite(match_names(model.feature_names, model.n_features, X))
     return leaf
+
+
+def tree_only(model: Any) -> Tree:
+    """Return `model` if it is a `Tree`."""
+    if not isinstance(model, Tree):
+        raise TypeError(f"tree: expected a tree such as fit_cart returns, got {shown(model)}")
+    return model

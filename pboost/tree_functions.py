@@ -9,16 +9,8 @@ import numpy as np
 from pboost.arrays import IntArray
 from pboost.forest_model import Forest
 from pboost.probit_tree_model import ProbitTree
-from pboost.tree import Tree
+from pboost.tree import Tree, tree_only
 from pboost.tree_arrays import LEAF
-from pboost.values import shown
-
-
-def tree_only(model: Any) -> Tree:
-    """Return `model` if it is a `Tree`."""
-    if not isinstance(model, Tree):
-        raise TypeError(f"tree: expected a tree such as fit_cart returns, got {shown(model)}")
-    return model
 
 
 def apply(tree: Tree | Forest | ProbitTree, X: Any) -> IntArray:

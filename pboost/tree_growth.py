@@ -15,14 +15,8 @@ from pboost.checks import MOST_NODES
 from pboost.columns import SortedColumns, midpoint
 from pboost.data import TrainingData
 from pboost.graph import OUT, DecisionGraph, TrainingRecord
-from pboost.grow import (
-    Callback,
-    StepRecord,
-    TreeLimits,
-    VoteRule,
-    constant_vote,
-    cost_after,
-)
+from pboost.grow import Callback, StepRecord, TreeLimits, constant_vote, cost_after
+from pboost.votes import VoteRule
 from pboost.weak_learners import CRITERIA, ColumnLearner
 
 #: Columns of `TreeArrays.counter`.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.blocks import as_codes
 from pboost.cart import TASKS
 from pboost.checks import as_weights
 from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
@@ -26,6 +24,7 @@ from pboost.passing import check_fit
 from pboost.predictor import Model, TwoClassPredictor
 from pboost.rng import as_generator, child, draw_seed, takes_rng
 from pboost.rows import as_rows
+from pboost.splits import _any_folds, assign_folds
 from pboost.targets import as_classes, as_targets
 
 Select: TypeAlias = Callable[[NDArray[np.intp]], Any]
@@ -273,58 +272,3 @@ def row_selectors(X: Any) -> tuple[Select, Select, int]:
         raise TypeError("X: BinnedColumns hold no values to predict from; pass X or SortedColumns")
     rows = as_rows(X)
     return rows.take, rows.take, rows.n_rows
-
-
-def assign_folds(
-    labels: NDArray[Any], weight: FloatArray | None, folds: int, rng: np.random.Generator
-) -> IntArray:
-    """The fold that tests each row: classes dealt out in turn, each in random order.
-
-    Warns where a class is too rare to be in each fold.
-    """
-    values, code = as_codes(labels)
-    # A row of weight 0 trains and tests nothing, so it must not stand for its class.
-    idle = np.zeros(len(labels), bool) if weight is None else weight == 0
-    classes = range(len(values))
-    strata = [np.flatnonzero((code == k) & (idle == i)) for i in (False, True) for k in classes]
-    sizes = [len(strata[k]) for k in classes]
-    rarest, weighed = min(sizes), "" if weight is None else " of positive weight"
-    name = repr(values[sizes.index(rarest)].item())
-    if rarest < (2 if len(sizes) == 2 else 1):
-        raise ValueError(
-            f"y: expected rows{weighed} of two classes outside of each fold, got {rarest} with "
-            f"label {name}"
-        )
-    if folds > max(sizes):
-        raise ValueError(
-            f"folds: expected at most {max(sizes)}, the number of rows{weighed} with the most "
-            f"frequent label, got {folds}"
-        )
-    if folds > rarest:
-        warnings.warn(
-            f"y: class {name} has {rarest} row{'s' * (rarest != 1)}{weighed}, fewer than the "
-            f"{folds} folds, so that not all of them test it",
-            UserWarning,
-            stacklevel=3,
-        )
-    return deal(strata, folds, rng)
-
-
-def _any_folds(n: int, weight: FloatArray | None, folds: int, rng: np.random.Generator) -> IntArray:
-    """The fold that tests each row: those that weigh something dealt out first."""
-    idle = np.zeros(n, bool) if weight is None else weight == 0
-    some = np.flatnonzero(~idle)
-    if folds > len(some):
-        raise ValueError(
-            f"folds: expected at most {len(some)}, the number of rows of positive weight, "
-            f"got {folds}"
-        )
-    return deal([some, np.flatnonzero(idle)], folds, rng)
-
-
-def deal(strata: Sequence[NDArray[np.intp]], folds: int, rng: np.random.Generator) -> IntArray:
-    """Return the fold of each row: rows dealt out in turn, each stratum in random order."""
-    order = np.concatenate([rng.permutation(rows) for rows in strata])
-    test_fold = np.empty(len(order), np.int32)
-    test_fold[order] = np.arange(len(order)) % folds
-    return test_fold

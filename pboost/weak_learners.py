@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.columns import AUTO_BINNED_CELLS, AUTO_BINNED_ROWS, SEARCHES
 from pboost.options import check_choice, check_integer, check_number
 from pboost.projections import (
     Projections,
@@ -24,11 +25,6 @@ from pboost.values import shown, uncalled
 
 #: Split criteria, in the order of the codes that the kernels use.
 CRITERIA = ("kearns-mansour", "gini", "entropy", "error")
-SEARCHES = ("auto", "exact", "binned")
-#: Rows from which ``search="auto"`` is binned: there the sorted order alone fills gigabytes.
-AUTO_BINNED_ROWS = 10_000_000
-#: Rows times directions from which that of affine weak classifiers is, for the same reason.
-AUTO_BINNED_CELLS = 100_000_000
 
 
 class Weak:

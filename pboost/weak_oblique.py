@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from pboost.grow import VOTES, vote_rule
 from pboost.options import check_choice, check_integer, check_number
+from pboost.votes import VOTES, vote_rule
 from pboost.weak_learners import Linear, Separator, Stump, checked_columns
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from pboost._core import reweight
 from pboost.arrays import FloatArray
 from pboost.data import TrainingData
-from pboost.grow import Masses
 from pboost.threads import Workers
+from pboost.votes import Masses
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,7 @@ def test_what_cannot_be_stored_says_so(path, fit, message):
 def nested(depth):
     model = MODELS["bagging"]()
     for _ in range(depth - 1):
-        model = pb.bagging.Bagging((model,), *(getattr(model, name) for name in (
+        model = pb.ensemble.Bagging((model,), *(getattr(model, name) for name in (
             "labels", "n_features", "feature_names", "settings", "oob")))  # fmt: skip
     return model
 

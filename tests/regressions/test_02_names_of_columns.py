@@ -13,8 +13,8 @@ import pytest
 from model_files import forge, members_of, tree, zip_up
 
 import pboost as pb
-from pboost.explanation import input_names
 from pboost.inputs import ColumnNames
+from pboost.text import input_names
 
 COLUMNS, OF_TREES = 2**31 - 1, 2**25 - 1
 X, Y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]

@@ -1,0 +1,105 @@
+"""..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.arrays import FloatArray
+from pboost.checks import scaled_weights
+from pboost.out_of_bag import OutOfBag
+from pboost.threads import Workers
+
+T = TypeVar("T")
+#: Members per thread that are trained before their results are taken in.
+BATCH = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemberStep:
+    """One member, as passed to ``callback(step, record)`` of builders of many members.
+
+    Attributes
+    ----------
+    model : object
+        The member.
+    oob_error : float
+        Out-of-bag error of the members so far, as in `OutOfBag`.
+    """
+
+    model: Any
+    oob_error: float
+
+
+Callback = Callable[[int, MemberStep], Any]
+
+
+class Tally:
+    """Sums of what members say of rows out of their bags."""
+
+    def __init__(self, n: int, n_classes: int) -> None:
+        self.members = np.zeros(n, dtype=np.int32)
+        self.total = np.zeros((n, max(n_classes, 1)))
+        self.n_classes = n_classes
+
+    def add(self, rows: NDArray[np.intp], said: FloatArray) -> None:
+        """Add what one member says of the listed rows, (rows, J) or (rows,)."""
+        self.members[rows] += 1
+        self.total[rows] += said.reshape(len(rows), self.total.shape[1])
+
+    def close(self, truth: NDArray[Any], weights: FloatArray) -> OutOfBag:
+        """Return means, and their error against classes, or numbers, with these weights."""
+        mean = np.full(self.total.shape, np.nan)
+        seen = np.flatnonzero(self.members)
+        mean[seen] = self.total[seen] / self.members[seen, None]
+        tested = seen[weights[seen] > 0]
+        if self.n_classes:
+            loss = (np.argmax(mean[tested], axis=1) != truth[tested]).astype(np.float64)
+        else:
+            loss = (mean[tested, 0] - truth[tested]) ** 2
+        error = np.nan
+        if len(tested):
+            error = float(np.average(loss, weights=scaled_weights(weights[tested])[0]))
+        return OutOfBag(self.members, mean if self.n_classes else mean[:, 0], error)
+
+
+def tell(
+    callback: Callback | None,
+    number: int,
+    model: Any,
+    tally: Tally,
+    truth: NDArray[Any],
+    weights: FloatArray,
+) -> bool:
+    """Tell the callback, if there is one, of a member, by its number; returns whether to stop."""
+    if callback is None:
+        return False
+    error = tally.close(truth, weights).error
+    return bool(callback(number, MemberStep(model, error)))
+
+
+def train_members(
+    train: Callable[[int], T],
+    members: int,
+    n_threads: int,
+    take: Callable[[T], Any],
+) -> None:
+    """Call ``take(train(i))`` for each member, in order; `train` runs on several threads.
+
+    Sums that `take` makes do not depend on the number of threads, then. If it returns True, no
+    more are taken.
+    """
+    batch = BATCH * n_threads if n_threads > 1 else 1
+    with Workers(n_threads) as workers:
+        for start in range(0, members, batch):
+
+            def one(first: int, _: int, start: int = start) -> T:
+                return train(start + first)
+
+            for trained in workers.run_each(one, min(batch, members - start)):
+                if take(trained):
+                    return

@@ -1,0 +1,93 @@
+"""..."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.arrays import FloatArray, IntArray
+from pboost.blocks import as_codes
+from pboost.errors import AbsentClassError
+
+#: Nodes without improvement after which growth ends, where no number is given.
+PATIENCE = 50
+#: What builders take as `validation`.
+Validation: TypeAlias = tuple[Any, ...] | float | None
+
+
+def assign_folds(
+    labels: NDArray[Any], weight: FloatArray | None, folds: int, rng: np.random.Generator
+) -> IntArray:
+    """The fold that tests each row: classes dealt out in turn, each in random order.
+
+    Warns where a class is too rare to be in each fold.
+    """
+    values, code = as_codes(labels)
+    # A row of weight 0 trains and tests nothing, so it must not stand for its class.
+    idle = np.zeros(len(labels), bool) if weight is None else weight == 0
+    classes = range(len(values))
+    strata = [np.flatnonzero((code == k) & (idle == i)) for i in (False, True) for k in classes]
+    sizes = [len(strata[k]) for k in classes]
+    rarest, weighed = min(sizes), "" if weight is None else " of positive weight"
+    name = repr(values[sizes.index(rarest)].item())
+    if rarest < (2 if len(sizes) == 2 else 1):
+        raise ValueError(
+            f"y: expected rows{weighed} of two classes outside of each fold, got {rarest} with "
+            f"label {name}"
+        )
+    if folds > max(sizes):
+        raise ValueError(
+            f"folds: expected at most {max(sizes)}, the number of rows{weighed} with the most "
+            f"frequent label, got {folds}"
+        )
+    if folds > rarest:
+        warnings.warn(
+            f"y: class {name} has {rarest} row{'s' * (rarest != 1)}{weighed}, fewer than the "
+            f"{folds} folds, so that not all of them test it",
+            UserWarning,
+            stacklevel=3,
+        )
+    return deal(strata, folds, rng)
+
+
+def _any_folds(n: int, weight: FloatArray | None, folds: int, rng: np.random.Generator) -> IntArray:
+    """The fold that tests each row: those that weigh something dealt out first."""
+    idle = np.zeros(n, bool) if weight is None else weight == 0
+    some = np.flatnonzero(~idle)
+    if folds > len(some):
+        raise ValueError(
+            f"folds: expected at most {len(some)}, the number of rows of positive weight, "
+            f"got {folds}"
+        )
+    return deal([some, np.flatnonzero(idle)], folds, rng)
+
+
+def deal(strata: Sequence[NDArray[np.intp]], folds: int, rng: np.random.Generator) -> IntArray:
+    """Return the fold of each row: rows dealt out in turn, each stratum in random order."""
+    order = np.concatenate([rng.permutation(rows) for rows in strata])
+    test_fold = np.empty(len(order), np.int32)
+    test_fold[order] = np.arange(len(order)) % folds
+    return test_fold
+
+
+def hold_out(
+    classes: Sequence[NDArray[np.intp]], share: float, generator: np.random.Generator
+) -> NDArray[np.intp]:
+    """Return a random part of the rows of every class, in ascending order."""
+    return np.sort(np.concatenate([_draw(rows, share, generator) for rows in classes]))
+
+
+def _draw(rows: NDArray[np.intp], share: float, generator: np.random.Generator) -> NDArray[np.intp]:
+    """Return a random part of the rows of one class, at least one and not all."""
+    if len(rows) < 2:
+        raise AbsentClassError(
+            "validation: expected at least two rows of each class, one to train and one to hold "
+            "out; or give validation data",
+            least=2,
+        )
+    n = min(max(round(share * len(rows)), 1), len(rows) - 1)
+    return generator.permutation(rows)[:n]
