@@ -14,19 +14,19 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost import _tree_bound
-from pboost._numbers import align, as_numbers, plain
 from pboost.arrays import FloatArray
-from pboost.options import check_integer, check_number
-from pboost.subagging_bounds import boosted_pmt_bound, members_needed, subagging_bound
-from pboost.values import shown
-from pboost.voting import (
+from pboost.bounds import _tree as _tree_bound
+from pboost.bounds._numbers import align, as_numbers, plain
+from pboost.bounds.subagging import boosted_pmt_bound, members_needed, subagging_bound
+from pboost.bounds.voting import (
     crowd_bound,
     crowd_error,
     edge_to_rho,
     margin_generalization_bound,
     training_error_bound,
 )
+from pboost.options import check_integer, check_number
+from pboost.values import shown
 
 __all__ = [
     "adaboost_bound",
