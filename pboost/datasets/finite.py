@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._domains import Labels, signs
 from pboost.arrays import FloatArray
+from pboost.datasets._domains import Labels, signs
 from pboost.options import check_choice, check_integer
 
 __all__ = ["balance_scale", "monks", "parity", "tic_tac_toe"]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._finite_domains import balance_scale, monks, parity, tic_tac_toe
-from pboost._noisy_bits import led, led_probability, xd6, xd6_probability
-from pboost._normal_domains import ringnorm, ringnorm_probability, twonorm, twonorm_probability
-from pboost._real_domains import (
+from pboost.arrays import FloatArray, freeze
+from pboost.datasets.bits import led, led_probability, xd6, xd6_probability
+from pboost.datasets.finite import balance_scale, monks, parity, tic_tac_toe
+from pboost.datasets.normal import ringnorm, ringnorm_probability, twonorm, twonorm_probability
+from pboost.datasets.real import (
     mease_wyner,
     mease_wyner_probability,
     waveform,
     waveform_probability,
 )
-from pboost.arrays import FloatArray, freeze
 from pboost.options import check_integer
 from pboost.rng import Seed, as_generator
 
