@@ -9,10 +9,11 @@ from pboost.bagging import fit_bagging
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cart import fit_cart
 from pboost.cart_pruning import PruningPath, prune, prune_path
-from pboost.columns import BinnedColumns, SortedColumns
 from pboost.committee import OneVsRest, WeightedVote
 from pboost.continuation import continue_fit
-from pboost.encoding import OneHot, fit_one_hot, one_hot
+from pboost.data.columns import BinnedColumns, SortedColumns
+from pboost.data.encoding import OneHot, fit_one_hot, one_hot
+from pboost.data.sorting import bin_columns, sort_columns
 from pboost.ensemble import Bagging
 from pboost.errors import ModelFileError
 from pboost.evaluate import (
@@ -45,7 +46,6 @@ from pboost.pruning import prefix
 from pboost.sbpmt import fit_sbpmt, sbpmt_published
 from pboost.sbpmt_model import SubaggedProbitTrees
 from pboost.soft_evaluate import reach
-from pboost.sorting import bin_columns, sort_columns
 from pboost.staged import staged_predict, staged_predict_proba
 from pboost.stagewise import fit_stagewise
 from pboost.stagewise_model import StagewiseModel

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
 from pboost.arrays import FloatArray
+from pboost.data.features import as_features
+from pboost.data.functions import Oracles
+from pboost.data.rows import Rows
 from pboost.errors import AbsentClassError
-from pboost.features import as_features
 from pboost.graph import DecisionGraph, TrainingRecord
-from pboost.oracles import Oracles
-from pboost.rows import Rows
 
 #: What is named as the builder of a model that says one label of every row.
 CONSTANT = "constant"

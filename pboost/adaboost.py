@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike
 
 from pboost.binding import as_searched, bind, check_pair
 from pboost.chain_growth import Chain
-from pboost.data import prepare
+from pboost.data.splits import Validation
+from pboost.data.training import prepare
 from pboost.graph import DecisionGraph
 from pboost.grow import Callback
 from pboost.observation_models import Exact, Observation
 from pboost.options import check_callback, check_choice, check_size
 from pboost.rng import as_generator
 from pboost.sampling import SampledObserver
-from pboost.splits import Validation
 from pboost.stopping import EarlyStopping
 from pboost.stopwatch import StopwatchObserver
 from pboost.threads import Workers, resolve_threads

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.binding import bind, check_pair
-from pboost.data import prepare
+from pboost.data.training import prepare
 from pboost.observation_models import Exact
 from pboost.options import check_callback, check_choice, check_size
 from pboost.predictor import TwoClassModel

@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.checks import check_answers
-from pboost.graph import TrainingRecord, check_record
-from pboost.matching import input_values, match_sigma
-from pboost.model_checks import (
+from pboost.data.arguments import check_answers
+from pboost.data.array_checks import (
     check_columns,
     check_dimensions,
     check_finite_arrays,
@@ -24,6 +22,8 @@ from pboost.model_checks import (
     check_sum,
     is_number,
 )
+from pboost.graph import TrainingRecord, check_record
+from pboost.matching import input_values, match_sigma
 from pboost.predictor import (
     OF_RECORD,
     TWO_CLASS_MEMBERS,

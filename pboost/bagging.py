@@ -12,24 +12,24 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.absent_classes import fit_present, named_options
 from pboost.adaboost import fit_adaboost
 from pboost.arrays import FloatArray
-from pboost.bags import Bags, make_bags
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cart import TASKS, fit_cart
-from pboost.checks import as_weights
-from pboost.columns import SEARCHES, BinnedColumns, SortedColumns
+from pboost.data.arguments import as_weights
+from pboost.data.bags import Bags, make_bags
+from pboost.data.columns import SEARCHES, BinnedColumns, SortedColumns
+from pboost.data.features import Features, as_features, check_finite, is_frame
+from pboost.data.held import held
+from pboost.data.rows import Rows, as_rows
+from pboost.data.sorting import bin_columns, sort_columns
+from pboost.data.targets import as_classes, as_targets
 from pboost.ensemble import Bagging, said_by
-from pboost.features import Features, as_features, check_finite, is_frame
-from pboost.held import held
 from pboost.matching import reads_columns
 from pboost.matryoshka import fit_matryoshka
 from pboost.members import Callback, Tally, tell, train_members
 from pboost.options import check_callback, check_choice, check_integer
 from pboost.passing import check_fit
 from pboost.rng import as_generator
-from pboost.rows import Rows, as_rows
-from pboost.sorting import bin_columns, sort_columns
 from pboost.stopping import validation_rows
-from pboost.targets import as_classes, as_targets
 from pboost.threads import resolve_threads
 from pboost.weak import Stump, stump
 

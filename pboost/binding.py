@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pboost.answers import Observer, TableObserver
-from pboost.data import TrainingData
+from pboost.data.training import TrainingData
 from pboost.graph import DecisionGraph
 from pboost.linear_search import LinearSearch
 from pboost.noisy_search import GaussianObserver, Noise, NoisyStumpSearch

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.binding import as_searched, bind, check_pair
-from pboost.data import prepare
+from pboost.data.splits import Validation
+from pboost.data.training import prepare
 from pboost.graph import DecisionGraph
 from pboost.grow import GROWTHS, Callback, TreeLimits, check_target
 from pboost.observation_models import Exact, Observation
 from pboost.options import INT32_MAX, check_callback, check_choice, check_integer, check_size
 from pboost.rng import as_generator
 from pboost.soft_growth import SoftTree
-from pboost.splits import Validation
 from pboost.stopping import EarlyStopping
 from pboost.threads import Workers, resolve_threads
 from pboost.tree_growth import TreeArrays, grow_tree

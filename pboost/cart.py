@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.arrays import FloatArray
-from pboost.cart_data import CartProblem, cart_problem
 from pboost.cart_growth import Callback, CartArrays, CartLimits, grow_cart
-from pboost.checks import MOST_NODES
-from pboost.columns import MAX_BINS, SEARCHES
+from pboost.data.arguments import MOST_NODES
+from pboost.data.cart_training import CartProblem, cart_problem
+from pboost.data.columns import MAX_BINS, SEARCHES
 from pboost.options import INT32_MAX, check_callback, check_choice, check_integer
 from pboost.rng import as_generator
 from pboost.threads import Workers, resolve_threads

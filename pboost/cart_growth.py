@@ -12,7 +12,6 @@ from pboost import threads
 from pboost._core import cart
 from pboost._core.reweight import scale_weights
 from pboost.arrays import FloatArray, IntArray
-from pboost.cart_data import CartData
 from pboost.cart_model import (
     CHILD,
     DEPTH,
@@ -25,7 +24,8 @@ from pboost.cart_model import (
     Grown,
     tree_columns,
 )
-from pboost.columns import BinnedColumns
+from pboost.data.cart_training import CartData
+from pboost.data.columns import BinnedColumns
 from pboost.tree import Tree
 from pboost.tree_arrays import LEAF
 from pboost.weak_learners import CRITERIA

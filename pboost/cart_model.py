@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray, IntArray
-from pboost.cart_data import CartProblem
+from pboost.data.cart_training import CartProblem
 from pboost.tree_arrays import LEAF
 
 #: Columns of `CartArrays.node_int`, and those of `CartArrays.node_real` that are read here.

@@ -11,11 +11,7 @@ from numpy.typing import NDArray
 
 from pboost._archive import FILES
 from pboost.arrays import FloatArray, freeze
-from pboost.ensemble import Ensemble, check_known, check_members, is_foreign
-from pboost.evaluate import decision_function, evaluation_cost, predict, predict_proba
-from pboost.held import held
-from pboost.matching import table_for
-from pboost.model_checks import (
+from pboost.data.array_checks import (
     check_dimensions,
     check_finite_arrays,
     check_labels,
@@ -24,11 +20,15 @@ from pboost.model_checks import (
     check_shape,
     check_sum,
 )
+from pboost.data.held import held
+from pboost.data.rows import as_rows
+from pboost.ensemble import Ensemble, check_known, check_members, is_foreign
+from pboost.evaluate import decision_function, evaluation_cost, predict, predict_proba
+from pboost.matching import table_for
 from pboost.predictor import Model, lead_of_second
 from pboost.probit_model import ProbitModel
 from pboost.probit_tree_model import ProbitTree
 from pboost.probit_values import probabilities
-from pboost.rows import as_rows
 
 #: Labels of the members of a one-versus-rest model.
 REST_OR_CLASS = np.array([False, True])

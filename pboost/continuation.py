@@ -17,12 +17,15 @@ from pboost.answers import Tables
 from pboost.arrays import freeze
 from pboost.binding import as_searched, bind, check_pair, stored_observation, stored_weak
 from pboost.chain_growth import Chain
-from pboost.columns import BinnedColumns, SortedColumns
-from pboost.data import TrainingData, prepare
-from pboost.features import is_frame
+from pboost.data.columns import BinnedColumns, SortedColumns
+from pboost.data.derived import Inputs
+from pboost.data.features import is_frame
+from pboost.data.functions import Oracles
+from pboost.data.projections import Projections, single_columns
+from pboost.data.separators import Separators
+from pboost.data.training import TrainingData, prepare
 from pboost.graph import OUT, DecisionGraph, largest_score
 from pboost.grow import GROWTHS, Callback, TreeLimits
-from pboost.inputs import Inputs
 from pboost.matching import as_graph, is_second_label, match_columns, ordered_sigma
 from pboost.nested_growth import NestedGrowth
 from pboost.observation_models import (
@@ -33,10 +36,7 @@ from pboost.observation_models import (
     check_observation,
 )
 from pboost.options import INT32_MAX, check_callback, check_choice, check_size
-from pboost.oracles import Oracles
-from pboost.projections import Projections, single_columns
 from pboost.rng import as_generator
-from pboost.separators import Separators
 from pboost.soft_evaluate import tables
 from pboost.soft_growth import SoftTree
 from pboost.text import input_names

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from pboost._archive import FILES
 from pboost.arrays import FloatArray, IntArray, freeze
+from pboost.data.array_checks import check_columns, check_labels, check_settings
+from pboost.data.held import held
 from pboost.evaluate import evaluation_cost, predict
 from pboost.graph import DecisionGraph
-from pboost.held import held
 from pboost.matching import table_for
-from pboost.model_checks import check_columns, check_labels, check_settings
 from pboost.out_of_bag import OOB_MEMBERS, OutOfBag, check_out_of_bag
 from pboost.predictor import Model, Predictor, check_two_labels, lead_of_second
 from pboost.text import describe

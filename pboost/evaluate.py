@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import walk
 from pboost.arrays import FloatArray
-from pboost.checks import as_weights
-from pboost.features import check_has_rows
+from pboost.data.arguments import as_weights
+from pboost.data.features import check_has_rows
+from pboost.data.held import held
+from pboost.data.separators import Separators
 from pboost.graph import DecisionGraph
 from pboost.hard_evaluate import MOST_STEPS, take_side, walk_rows
-from pboost.held import held
 from pboost.matching import (
     as_graph,
     as_two_class,
@@ -31,7 +32,6 @@ from pboost.oracle_evaluate import asks_functions, hard_exits, refuse_oracles
 from pboost.passages import Take, passages
 from pboost.predictor import Model, Predictor, one_of_two, two_probabilities
 from pboost.rng import Seed
-from pboost.separators import Separators
 from pboost.soft_evaluate import expectation, expected_score, sampled_score
 from pboost.threads import Workers
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pboost.features import is_frame, is_series
+from pboost.data.features import is_frame, is_series
+from pboost.data.functions import Oracles
+from pboost.data.rows import as_array
 from pboost.graph import ABOVE, BELOW, OUT, DecisionGraph
 from pboost.matching import as_graph, input_values, match_rows, table_for
-from pboost.oracles import Oracles
-from pboost.rows import as_array
 from pboost.text import input_names
 
 

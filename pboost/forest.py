@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import forest_walk
 from pboost.arrays import FloatArray
-from pboost.bags import make_bags
 from pboost.cart import fit_cart_problem, fit_tree
-from pboost.cart_data import CartProblem
-from pboost.columns import MAX_BINS
+from pboost.data.bags import make_bags
+from pboost.data.cart_training import CartProblem
+from pboost.data.columns import MAX_BINS
 from pboost.forest_model import Forest, join_trees
 from pboost.members import Callback, Tally, tell, train_members
 from pboost.options import check_callback, check_integer

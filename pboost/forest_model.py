@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from pboost._core import forest_walk
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.features import check_finite
-from pboost.held import held
+from pboost.data.array_checks import check_offsets, check_sum
+from pboost.data.features import check_finite
+from pboost.data.held import held
 from pboost.matching import match_names, table_for
-from pboost.model_checks import check_offsets, check_sum
 from pboost.out_of_bag import OOB_MEMBERS, OutOfBag, check_out_of_bag
 from pboost.parts import some_trees
 from pboost.predictor import Predictor, check_two_labels, lead_of_second

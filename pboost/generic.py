@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from pboost._core.votes import half_log_odds
 from pboost.arrays import FloatArray
-from pboost.checks import as_weights, check_answers
+from pboost.data.arguments import as_weights, check_answers
+from pboost.data.targets import as_labels, label_array
 from pboost.options import check_number
-from pboost.targets import as_labels, label_array
 
 __all__ = ["GenericGreedy", "GreedyStep", "RoundRecord"]
 

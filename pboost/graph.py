@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.inputs import Inputs
-from pboost.model_checks import (
+from pboost.data.array_checks import (
     MOST_SUM,
     check_columns,
     check_finite_arrays,
@@ -25,6 +24,7 @@ from pboost.model_checks import (
     check_shape,
     is_number,
 )
+from pboost.data.derived import Inputs
 
 #: Probability of exit 1 by side of the threshold and class, where answers are certain.
 CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pboost._core.keys import rounded
 from pboost.answers import Observer
 from pboost.bounds import rate_matryoshka
-from pboost.data import TrainingData
+from pboost.data.training import TrainingData
 from pboost.grow import Callback
 from pboost.ports import GrowthStopped, Port, PortGrowth
 from pboost.votes import VoteRule

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
 from pboost.arrays import FloatArray
-from pboost.data import TrainingData
+from pboost.data.training import TrainingData
 from pboost.options import check_number
 from pboost.votes import VoteRule
 

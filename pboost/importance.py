@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.arrays import FloatArray
-from pboost.blocks import copied
-from pboost.checks import as_weights, scaled_weights
+from pboost.data.arguments import as_weights, scaled_weights
+from pboost.data.blocks import copied
+from pboost.data.features import check_finite
+from pboost.data.targets import as_targets, class_codes
 from pboost.ensemble import Bagging, Ensemble, is_foreign
 from pboost.evaluate import predict
-from pboost.features import check_finite
 from pboost.forest_model import Forest
 from pboost.matching import check_model, match_names
 from pboost.options import check_choice, check_integer
 from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
 from pboost.stagewise_model import StagewiseModel
-from pboost.targets import as_targets, class_codes
 from pboost.tree import Tree, tree_only
 from pboost.tree_arrays import LEAF
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pboost.arrays import FloatArray, IntArray
-from pboost.columns import column_spread
-from pboost.features import check_finite, check_has_rows
-from pboost.inputs import ColumnNames
+from pboost.data.columns import column_spread
+from pboost.data.derived import ColumnNames
+from pboost.data.features import check_finite, check_has_rows
 from pboost.matching import check_model, match_names
 from pboost.options import check_integer
 from pboost.plots import axes_or_new

@@ -17,7 +17,6 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost import projections, separators
 from pboost._archive import (
     from_npy,
     join_files,
@@ -31,12 +30,13 @@ from pboost._header import MAX_NESTING, digest, is_nested_deeper, plain, to_json
 from pboost._version import __version__
 from pboost.additive import LinearModel
 from pboost.committee import OneVsRest, WeightedVote
+from pboost.data import projections, separators
+from pboost.data.derived import Inputs
+from pboost.data.functions import Oracles
 from pboost.ensemble import Bagging, Composite, Ensemble
 from pboost.errors import ModelFileError
 from pboost.forest_model import Forest
 from pboost.graph import COLUMNS, DecisionGraph
-from pboost.inputs import Inputs
-from pboost.oracles import Oracles
 from pboost.predictor import (
     OF_RECORD,
     TWO_CLASS_MEMBERS,

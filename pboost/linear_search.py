@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from pboost import directions
 from pboost.arrays import FloatArray
-from pboost.data import TrainingData
-from pboost.features import Features
-from pboost.inputs import GrownInputs
-from pboost.projections import Projections, from_terms
+from pboost.data.derived import GrownInputs
+from pboost.data.features import Features
+from pboost.data.projections import Projections, from_terms
+from pboost.data.sorting import sorted_columns, to_fixed_point
+from pboost.data.training import TrainingData
 from pboost.side_search import SideCut, SideSearch
-from pboost.sorting import sorted_columns, to_fixed_point
 from pboost.stump_search import StumpCut, StumpSearch
 from pboost.threads import Workers
 from pboost.weak_learners import Linear

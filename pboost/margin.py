@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from pboost.additive import HypothesisSum, LinearModel
 from pboost.arrays import FloatArray
-from pboost.checks import as_weights
+from pboost.data.arguments import as_weights
+from pboost.data.features import check_has_rows
 from pboost.evaluate import certificate, decision_function
-from pboost.features import check_has_rows
 from pboost.graph import DecisionGraph, largest_score
 from pboost.matching import as_two_class, is_second_label
 from pboost.options import check_choice

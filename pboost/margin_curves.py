@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.arrays import FloatArray
-from pboost.checks import as_weights
+from pboost.data.arguments import as_weights
+from pboost.data.splits import assign_folds
+from pboost.data.targets import as_labels
 from pboost.margin import as_thetas, margin_error, margins, scale_factor, share_below
 from pboost.matching import as_two_class
 from pboost.options import check_integer
@@ -17,8 +19,6 @@ from pboost.passing import check_fit
 from pboost.plots import axes_or_new
 from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
-from pboost.splits import assign_folds
-from pboost.targets import as_labels
 from pboost.validation import fold_streams, row_selectors
 from pboost.values import as_array, shown
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.arrays import FloatArray
-from pboost.blocks import copied
-from pboost.checks import as_sigma, check_sigma_shape
-from pboost.features import (
+from pboost.data.arguments import as_sigma, check_sigma_shape
+from pboost.data.blocks import copied
+from pboost.data.features import (
     Features,
     as_features,
     as_table,
@@ -19,12 +19,12 @@ from pboost.features import (
     is_frame,
     is_series,
 )
+from pboost.data.functions import Oracles
+from pboost.data.held import kept
+from pboost.data.rows import Rows, as_rows, column_order, pick_columns
+from pboost.data.targets import class_codes, label_array
 from pboost.graph import DecisionGraph
-from pboost.held import kept
-from pboost.oracles import Oracles
 from pboost.predictor import Model, Predictor, TwoClassModel, TwoClassPredictor
-from pboost.rows import Rows, as_rows, column_order, pick_columns
-from pboost.targets import class_codes, label_array
 from pboost.values import shown
 
 

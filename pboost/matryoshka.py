@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.binding import as_searched, bind, check_pair
-from pboost.data import prepare
+from pboost.data.splits import Validation
+from pboost.data.training import prepare
 from pboost.graph import DecisionGraph
 from pboost.greedy_growth import GreedyGrowth
 from pboost.grow import Callback
@@ -18,7 +19,6 @@ from pboost.observation_models import Exact, Observation
 from pboost.options import check_callback, check_choice, check_integer, check_size
 from pboost.ports import COLLECTS
 from pboost.rng import as_generator
-from pboost.splits import Validation
 from pboost.stopping import EarlyStopping
 from pboost.threads import Workers, resolve_threads
 from pboost.values import shown

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray
-from pboost.checks import scaled_weights
+from pboost.data.arguments import scaled_weights
 from pboost.out_of_bag import OutOfBag
 from pboost.threads import Workers
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from pboost._core.keys import rounded
 from pboost.answers import Observer
-from pboost.data import TrainingData
+from pboost.data.training import TrainingData
 from pboost.grow import Callback
 from pboost.ports import GrowthStopped, Port, PortGrowth, joined
 from pboost.votes import VoteRule

@@ -9,7 +9,7 @@ import numpy as np
 
 from pboost.answers import Observer
 from pboost.arrays import FloatArray
-from pboost.data import TrainingData
+from pboost.data.training import TrainingData
 from pboost.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.grow import StepRecord, constant_vote, cost_after
 from pboost.votes import VoteRule

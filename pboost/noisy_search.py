@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from pboost._core import noisy_split
 from pboost.answers import Observer, Reach, RowAnswers
 from pboost.arrays import FloatArray, IntArray
-from pboost.checks import check_sigma_shape
-from pboost.columns import GROUP, MAX_BINS, midpoint
-from pboost.data import TrainingData
+from pboost.data.arguments import check_sigma_shape
+from pboost.data.columns import GROUP, MAX_BINS, midpoint
+from pboost.data.training import TrainingData
 from pboost.observation_models import Gaussian
 from pboost.stump_search import StumpCut, StumpSearch
 from pboost.threads import Workers

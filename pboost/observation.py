@@ -11,7 +11,7 @@ from collections.abc import Callable
 from numpy.typing import ArrayLike
 
 from pboost.arrays import freeze
-from pboost.checks import as_sigma
+from pboost.data.arguments import as_sigma
 from pboost.observation_models import (
     ESTIMATORS,
     MOST_DRAWS,

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray
+from pboost.data.array_checks import MOST_SUM
+from pboost.data.functions import Oracles
+from pboost.data.rows import Rows
 from pboost.graph import OUT, DecisionGraph
 from pboost.matching import match_rows
-from pboost.model_checks import MOST_SUM
-from pboost.oracles import Oracles
 from pboost.passages import Here, Take, passages
 from pboost.predictor import Model
-from pboost.rows import Rows
 
 
 def asks_functions(model: Model) -> bool:

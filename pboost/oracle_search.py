@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from pboost.answers import Observer, Reach
 from pboost.arrays import FloatArray
-from pboost.data import TrainingData
+from pboost.data.functions import Oracles, ask, probability, train
+from pboost.data.training import TrainingData
 from pboost.observation_models import Sampled
-from pboost.oracles import Oracles, ask, probability, train
 from pboost.sampling import Counts, Invoke, Sample, SampledObserver, draw_key
 from pboost.side_search import NO_WEIGHT, SideCut, SideSearch
 from pboost.threads import Workers

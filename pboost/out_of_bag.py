@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.model_checks import check_error
+from pboost.data.array_checks import check_error
 
 #: Arrays of the record of rows out of the bags in files, and their dtypes.
 OOB_MEMBERS: dict[str, np.dtype[Any] | None] = {

@@ -14,7 +14,7 @@ import numpy as np
 
 from pboost.answers import Answers, Observer, Tables, only_exit
 from pboost.arrays import FloatArray
-from pboost.data import TrainingData
+from pboost.data.training import TrainingData
 from pboost.graph import OUT, DecisionGraph
 from pboost.grow import Callback, fixed_scale
 from pboost.nodes import NodeList

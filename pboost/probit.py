@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.probit_boost import boost_leaves
 from pboost.arrays import FloatArray
-from pboost.checks import as_weights
+from pboost.data.arguments import as_weights
+from pboost.data.features import Features, as_features, check_finite
+from pboost.data.targets import as_classes
 from pboost.errors import AbsentClassError
-from pboost.features import Features, as_features, check_finite
 from pboost.options import check_integer, check_number
 from pboost.probit_model import ProbitModel
-from pboost.targets import as_classes
 from pboost.threads import Workers
 from pboost.values import check_flag
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.matching import input_values
-from pboost.model_checks import (
+from pboost.data.array_checks import (
     MOST_SUM,
     check_columns,
     check_finite_arrays,
@@ -22,6 +21,7 @@ from pboost.model_checks import (
     check_sum,
     is_number,
 )
+from pboost.matching import input_values
 from pboost.predictor import Predictor, one_of_two
 from pboost.probit_values import probabilities
 from pboost.text import equation

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.inputs import ColumnNames
-from pboost.model_checks import check_finite_arrays, check_not_negative, check_shape
+from pboost.data.array_checks import check_finite_arrays, check_not_negative, check_shape
+from pboost.data.derived import ColumnNames
 from pboost.predictor import Predictor
 from pboost.probit_values import Equations, chosen, each_block, probabilities
 from pboost.text import equation

@@ -12,7 +12,7 @@ from pboost._core import forest_walk
 from pboost._core import probit as kernel
 from pboost._core.probit_tree import walk_values
 from pboost.arrays import FloatArray, IntArray
-from pboost.features import check_finite
+from pboost.data.features import check_finite
 from pboost.matching import match_names
 from pboost.predictor import Predictor, settled
 from pboost.threads import Workers, check_stop, is_worth_threads, resolve_threads

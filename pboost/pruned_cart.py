@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.arrays import FloatArray, IntArray
 from pboost.cart import fit_cart_problem, fit_tree
-from pboost.cart_data import CartProblem
 from pboost.cart_pruning import PruningPath, levels, link_prices, prune, prune_path
-from pboost.checks import scaled_weights
-from pboost.columns import BinnedColumns, SortedColumns
-from pboost.features import as_features
+from pboost.data.arguments import scaled_weights
+from pboost.data.cart_training import CartProblem
+from pboost.data.columns import BinnedColumns, SortedColumns
+from pboost.data.features import as_features
+from pboost.data.splits import deal
 from pboost.options import check_choice, check_integer
 from pboost.passing import option_names, refuse_unknown
 from pboost.rng import as_generator
-from pboost.splits import deal
 from pboost.tree import PruningTable, Tree
 from pboost.tree_arrays import LEAF
 

@@ -13,15 +13,15 @@ from pboost._core.votes import half_log_odds
 from pboost.additive import CONSTANT, HypothesisSum, LinearModel
 from pboost.answers import Observer
 from pboost.arrays import FloatArray
-from pboost.blocks import copied
-from pboost.checks import as_weights, check_answers
-from pboost.columns import BinnedColumns, SortedColumns
-from pboost.data import TrainingData
-from pboost.features import Features, as_features, check_finite
+from pboost.data.arguments import as_weights, check_answers
+from pboost.data.blocks import copied
+from pboost.data.columns import BinnedColumns, SortedColumns
+from pboost.data.features import Features, as_features, check_finite
+from pboost.data.targets import as_labels
+from pboost.data.training import TrainingData
 from pboost.generic import GenericGreedy, RoundRecord, leverage
 from pboost.graph import ABOVE, BELOW, CERTAIN, TrainingRecord
 from pboost.nodes import NodeList
-from pboost.targets import as_labels
 from pboost.threads import Workers
 from pboost.votes import NO_VOTE, TIE, VoteRule
 from pboost.weak_real import Feature, Hypothesis

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.arrays import FloatArray, IntArray
-from pboost.bags import Bags, make_bags
-from pboost.cart_data import CartProblem
 from pboost.cart_model import tree_columns
-from pboost.columns import column_spread
 from pboost.committee import REST_OR_CLASS
+from pboost.data.bags import Bags, make_bags
+from pboost.data.cart_training import CartProblem
+from pboost.data.columns import column_spread
 from pboost.forest_model import Forest
 from pboost.members import Callback, Tally, tell, train_members
 from pboost.options import check_callback, check_choice, check_integer, check_number

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pboost.committee import REST_OR_CLASS
-from pboost.model_checks import (
+from pboost.data.array_checks import (
     check_dimensions,
     check_labels,
     check_not_negative,

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pboost._core import probit_round as kernel
 from pboost._core.votes import half_log_odds
 from pboost.arrays import FloatArray, IntArray
-from pboost.cart_data import CartProblem
 from pboost.committee import chance
+from pboost.data.cart_training import CartProblem
 from pboost.probit_growth import GrownProbit, ProbitGrower
 from pboost.probit_tree import ProbitProblem
 from pboost.probit_values import LEAST

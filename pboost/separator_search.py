@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from pboost.answers import TableObserver
 from pboost.arrays import FloatArray
 from pboost.chain_growth import Chain
-from pboost.columns import SortedColumns
-from pboost.data import TrainingData
-from pboost.inputs import GrownInputs
+from pboost.data.columns import SortedColumns
+from pboost.data.derived import GrownInputs
+from pboost.data.separators import Separators, separator
+from pboost.data.sorting import to_fixed_point
+from pboost.data.training import TrainingData
 from pboost.observation_models import Exact
-from pboost.separators import Separators, separator
 from pboost.side_search import SideCut, SideSearch
-from pboost.sorting import to_fixed_point
 from pboost.stump_search import StumpSearch
 from pboost.threads import Workers
 from pboost.votes import VoteRule

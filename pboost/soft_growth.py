@@ -18,7 +18,7 @@ import numpy as np
 from pboost._core.keys import decrease, rounded
 from pboost.answers import Answers, Observer, Tables, only_exit, side_masses
 from pboost.arrays import FloatArray
-from pboost.data import TrainingData
+from pboost.data.training import TrainingData
 from pboost.graph import OUT, DecisionGraph
 from pboost.grow import Callback, TreeLimits, fixed_scale
 from pboost.nodes import NodeList

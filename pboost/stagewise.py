@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.arrays import FloatArray, IntArray
-from pboost.bags import Bags, make_bags
 from pboost.cart import TASKS, fit_cart_problem, fit_tree
-from pboost.cart_data import CartProblem
 from pboost.cart_growth import CartLimits
-from pboost.columns import MAX_BINS
+from pboost.data.bags import Bags, make_bags
+from pboost.data.cart_training import CartProblem
+from pboost.data.columns import MAX_BINS
 from pboost.forest import nodes_of_rows
 from pboost.forest_model import join_trees
 from pboost.losses import Loss, check_loss

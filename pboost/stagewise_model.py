@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray, freeze
+from pboost.data.array_checks import check_labels, check_settings, check_sum, is_number
 from pboost.forest_model import Forest
 from pboost.losses import LOSSES, Loss
-from pboost.model_checks import check_labels, check_settings, check_sum, is_number
 from pboost.predictor import Predictor, one_of_two, settled
 from pboost.tree import TREE_COLUMNS
 

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray
-from pboost.cart_data import CartProblem
-from pboost.checks import as_weights
-from pboost.features import check_finite, check_has_rows
+from pboost.data.arguments import as_weights
+from pboost.data.cart_training import CartProblem
+from pboost.data.features import check_finite, check_has_rows
+from pboost.data.splits import PATIENCE, hold_out
+from pboost.data.targets import as_targets
 from pboost.losses import Loss
 from pboost.matching import is_second, match_names
 from pboost.options import check_integer, check_number
-from pboost.splits import PATIENCE, hold_out
-from pboost.targets import as_targets
 from pboost.tree import Tree
 from pboost.values import shown
 

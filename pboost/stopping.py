@@ -15,20 +15,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.arrays import FloatArray
-from pboost.checks import as_weights
-from pboost.columns import BinnedColumns, SortedColumns
-from pboost.data import TrainingData
+from pboost.data.arguments import as_weights
+from pboost.data.columns import BinnedColumns, SortedColumns
+from pboost.data.derived import GrownInputs
+from pboost.data.features import Features, as_features, check_finite, check_has_rows
+from pboost.data.sorting import to_fixed_point
+from pboost.data.splits import PATIENCE, hold_out
+from pboost.data.targets import as_labels
+from pboost.data.training import TrainingData
 from pboost.evaluate import staged_decision_function
-from pboost.features import Features, as_features, check_finite, check_has_rows
 from pboost.graph import ABOVE, BELOW, DecisionGraph
 from pboost.grow import Callback, StepRecord
-from pboost.inputs import GrownInputs
 from pboost.matching import is_second, match_names
 from pboost.options import check_integer, check_number
 from pboost.pruning import prefix
-from pboost.sorting import to_fixed_point
-from pboost.splits import PATIENCE, hold_out
-from pboost.targets import as_labels
 from pboost.values import shown
 
 #: Returns number k of some rows.

@@ -11,8 +11,8 @@ import numpy as np
 
 from pboost._core import reweight, split
 from pboost.arrays import FloatArray, IntArray
-from pboost.columns import GROUP, ROW_MASK, SortedColumns, most_bins
-from pboost.data import TrainingData
+from pboost.data.columns import GROUP, ROW_MASK, SortedColumns, most_bins
+from pboost.data.training import TrainingData
 from pboost.threads import Workers
 from pboost.weak_learners import CRITERIA, ColumnLearner
 from pboost.weak_search import Cut, WeakSearch, Weights

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pboost.arrays import FloatArray
+from pboost.data.derived import ColumnNames, Inputs
 from pboost.graph import ABOVE, BELOW, OUT
-from pboost.inputs import ColumnNames, Inputs
 from pboost.matching import check_model
 from pboost.predictor import Model, Predictor, TwoClassModel, TwoClassPredictor
 

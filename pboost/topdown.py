@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from pboost.boosted_tree import fit_boosted_tree
-from pboost.data import prepare
+from pboost.data.training import prepare
 from pboost.graph import DecisionGraph
 from pboost.grow import GROWTHS, Callback, TreeLimits, check_target
 from pboost.options import INT32_MAX, check_callback, check_choice, check_integer, check_size

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from pboost._core.keys import decrease, rounded
 from pboost._core.votes import half_log_odds
 from pboost.arrays import FloatArray
-from pboost.columns import ROW_MASK, SortedColumns, midpoint
-from pboost.data import TrainingData
+from pboost.data.columns import ROW_MASK, SortedColumns, midpoint
+from pboost.data.training import TrainingData
 from pboost.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.grow import Callback, StepRecord, TreeLimits, constant_vote, cost_after
 from pboost.permissible import Impurity, values_of

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from pboost._core import forest_walk
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.features import check_finite
-from pboost.inputs import ColumnNames
+from pboost.data.array_checks import is_integer
+from pboost.data.derived import ColumnNames
+from pboost.data.features import check_finite
 from pboost.matching import match_names
-from pboost.model_checks import is_integer
 from pboost.predictor import Predictor, check_two_labels, lead_of_second
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 from pboost.tree_arrays import LEAF, check_shapes, check_trees, node_depths, step_bytes

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pboost._core import forest_walk
 from pboost.arrays import FloatArray, IntArray
-from pboost.model_checks import (
+from pboost.data.array_checks import (
     check_columns,
     check_finite_arrays,
     check_labels,

@@ -11,9 +11,9 @@ import numpy as np
 from pboost import threads
 from pboost._core import tree
 from pboost.arrays import FloatArray
-from pboost.checks import MOST_NODES
-from pboost.columns import SortedColumns, midpoint
-from pboost.data import TrainingData
+from pboost.data.arguments import MOST_NODES
+from pboost.data.columns import SortedColumns, midpoint
+from pboost.data.training import TrainingData
 from pboost.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.grow import Callback, StepRecord, TreeLimits, constant_vote, cost_after
 from pboost.votes import VoteRule

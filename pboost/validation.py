@@ -12,20 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.cart import TASKS
-from pboost.checks import as_weights
-from pboost.columns import MAX_BINS, BinnedColumns, SortedColumns
+from pboost.data.arguments import as_weights
+from pboost.data.columns import MAX_BINS, BinnedColumns, SortedColumns
+from pboost.data.features import check_has_rows
+from pboost.data.held import held
+from pboost.data.rows import as_rows
+from pboost.data.splits import _any_folds, assign_folds
+from pboost.data.targets import as_classes, as_targets
 from pboost.evaluate import evaluation_cost, predict
-from pboost.features import check_has_rows
 from pboost.graph import DecisionGraph
-from pboost.held import held
 from pboost.matching import check_model
 from pboost.options import check_callback, check_choice, check_integer
 from pboost.passing import check_fit
 from pboost.predictor import Model, TwoClassPredictor
 from pboost.rng import as_generator, child, draw_seed, takes_rng
-from pboost.rows import as_rows
-from pboost.splits import _any_folds, assign_folds
-from pboost.targets import as_classes, as_targets
 
 Select: TypeAlias = Callable[[NDArray[np.intp]], Any]
 

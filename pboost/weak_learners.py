@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.columns import AUTO_BINNED_CELLS, AUTO_BINNED_ROWS, SEARCHES
-from pboost.options import check_choice, check_integer, check_number
-from pboost.projections import (
+from pboost.data.columns import AUTO_BINNED_CELLS, AUTO_BINNED_ROWS, SEARCHES
+from pboost.data.projections import (
     Projections,
     grid_of_directions,
     random_directions,
     standard_deviations,
 )
+from pboost.options import check_choice, check_integer, check_number
 from pboost.values import shown, uncalled
 
 #: Split criteria, in the order of the codes that the kernels use.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pboost._core import reweight
 from pboost.arrays import FloatArray
-from pboost.data import TrainingData
+from pboost.data.training import TrainingData
 from pboost.threads import Workers
 from pboost.votes import Masses
 

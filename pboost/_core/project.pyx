@@ -1,6 +1,6 @@
 """Projections of rows: sums of a few columns, each times a coefficient.
 
-Arrays: start (k + 1,), index (terms,), coefficient (terms,) as in `pboost.projections`; X (n, d)
+Arrays: start (k + 1,), index (terms,), coefficient (terms,) as in `pboost.data.training.projections`; X (n, d)
 float64 or float32, any strides.
 """
 from pboost._core._project cimport Projections, project, projections_of

@@ -21,12 +21,12 @@ from pboost.cli.table import (
     write_table,
     write_text,
 )
+from pboost.data.targets import is_continuous
 from pboost.evaluate import decision_function, predict, predict_proba
 from pboost.graph import DecisionGraph
 from pboost.interpretation import coefficients
 from pboost.io import load, save
 from pboost.predictor import Model, TwoClassPredictor
-from pboost.targets import is_continuous
 from pboost.text import describe
 from pboost.validation import cross_validate
 

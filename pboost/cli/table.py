@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pboost._files import replace_file
 from pboost.cli.errors import CommandError, UsageError, require
-from pboost.features import first_inexact
+from pboost.data.features import first_inexact
 
 #: pandas is optional and untyped.
 DataFrame: TypeAlias = Any

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray
-from pboost.features import as_features, check_finite
+from pboost.data.features import as_features, check_finite
 
 Labels: TypeAlias = NDArray[np.int64]
 

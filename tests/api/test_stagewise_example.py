@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.splits import assign_folds
+from pboost.data.splits import assign_folds
 
 pytest.importorskip("sklearn")
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -19,7 +19,7 @@ from soft_models import assert_certified, noisy, observation
 import pboost as pb
 from pboost import hard_evaluate, threads
 from pboost._core import walk
-from pboost.projections import grid_of_directions, standard_deviations
+from pboost.data.projections import grid_of_directions, standard_deviations
 
 DIRECTIONS = 12
 

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from subagged import FAST, assert_same_model, problem
 
 import pboost as pb
-from pboost.bags import make_bags
+from pboost.data.bags import make_bags
 from pboost.rng import as_generator
 
 

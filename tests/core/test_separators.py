@@ -18,7 +18,7 @@ from soft_models import assert_certified, noisy, observation
 
 import pboost as pb
 from pboost import hard_evaluate, threads
-from pboost.separators import Separators
+from pboost.data.separators import Separators
 
 GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
 STUMPS = 7

@@ -10,19 +10,10 @@ from typing import Any
 import numpy as np
 
 import pboost as pb
-from pboost import (
-    bagging,
-    checks,
-    columns,
-    data,
-    evaluate,
-    graph,
-    predictor,
-    probit_model,
-    stagewise_model,
-    threads,
-    tree,
-)
+from pboost import bagging, evaluate, graph, predictor, probit_model, stagewise_model, threads, tree
+from pboost.data import arguments as checks
+from pboost.data import columns
+from pboost.data import training as data
 
 #: What is replaced, under which name, and what makes the other from it.
 Patch = tuple[Any, str, Callable[[Any], Any]]

@@ -15,8 +15,8 @@ import pytest
 
 import pboost as pb
 from pboost.committee import OneVsRest, WeightedVote
+from pboost.data.projections import Projections
 from pboost.graph import DecisionGraph, TrainingRecord
-from pboost.projections import Projections
 
 MOST = np.finfo(np.float64).max
 ROWS = np.array([[0.0], [1.0], [2.0], [3.0]])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost import held
+from pboost.data import held
 
 pd = pytest.importorskip("pandas")
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost import features
-from pboost.checks import MOST_NODES
+from pboost.data import features
+from pboost.data.arguments import MOST_NODES
 from pboost.options import INT32_MAX
 
 TOO_MANY = INT32_MAX + 1

@@ -9,11 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.features import (
-    column_names,
-    is_frame,
-    refuse_sparse,
-)
+from pboost.data.features import column_names, is_frame, refuse_sparse
 from pboost.options import INT32_MAX
 from pboost.values import refuse_masked
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.blocks import as_codes, distinct
-from pboost.checks import Array
-from pboost.features import first_inexact, first_rounded, has_rounded, is_missing
+from pboost.data.arguments import Array
+from pboost.data.blocks import as_codes, distinct
+from pboost.data.features import first_inexact, first_rounded, has_rounded, is_missing
 from pboost.values import as_array
 
 #: The largest number that can be predicted.

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight, sort
-from pboost.blocks import copied
-from pboost.checks import as_weights
-from pboost.column_checks import sealed
-from pboost.columns import (
+from pboost.data.arguments import as_weights
+from pboost.data.blocks import copied
+from pboost.data.column_checks import sealed
+from pboost.data.columns import (
     MAX_BINS,
     NO_WEIGHT,
     ROW_MASK,
@@ -28,9 +28,9 @@ from pboost.columns import (
     trimmed,
     with_bins,
 )
-from pboost.features import Features, as_features, check_finite, check_has_rows
+from pboost.data.features import Features, as_features, check_finite, check_has_rows
+from pboost.data.projections import Projections
 from pboost.options import check_integer
-from pboost.projections import Projections
 from pboost.threads import Workers, check_stop, resolve_threads
 from pboost.values import check_flag
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray, freeze
-from pboost.checks import Array
-from pboost.features import (
+from pboost.data.arguments import Array
+from pboost.data.features import (
     check_size,
     frame_columns,
     is_frame,
@@ -21,9 +21,9 @@ from pboost.features import (
     refuse_sparse,
     to_numbers,
 )
+from pboost.data.rows import column_order
+from pboost.data.targets import plain_values
 from pboost.options import check_choice, check_integer
-from pboost.rows import column_order
-from pboost.targets import plain_values
 from pboost.values import refuse_masked, shown
 
 __all__ = ["OneHot", "fit_one_hot", "one_hot"]

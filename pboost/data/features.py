@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.blocks import copied
-from pboost.checks import Array
-from pboost.held import kept
+from pboost.data.arguments import Array
+from pboost.data.blocks import copied
+from pboost.data.held import kept
 from pboost.options import INT32_MAX
 from pboost.values import refuse_masked
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray, IntArray
-from pboost.blocks import as_codes
+from pboost.data.blocks import as_codes
 from pboost.errors import AbsentClassError
 
 #: Nodes without improvement after which growth ends, where no number is given.

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from pboost._core import sort
 from pboost._core.codes import select_codes
 from pboost.arrays import FloatArray
-from pboost.column_checks import (
+from pboost.data.array_checks import check_dimensions
+from pboost.data.column_checks import (
     check_bins,
     check_orders,
     check_shapes,
@@ -27,10 +28,7 @@ from pboost.column_checks import (
     kept,
     sealed,
 )
-from pboost.model_checks import check_dimensions
-from pboost.projections import (
-    Projections,
-)
+from pboost.data.projections import Projections
 from pboost.threads import Workers, resolve_threads
 
 SEARCHES = ("auto", "exact", "binned")

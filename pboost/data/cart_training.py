@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from pboost._core.reweight import scale_weights
 from pboost.arrays import FloatArray, IntArray
-from pboost.blocks import copied
-from pboost.checks import as_weights, scaled_weights
-from pboost.columns import (
+from pboost.data.arguments import as_weights, scaled_weights
+from pboost.data.blocks import copied
+from pboost.data.columns import (
     AUTO_BINNED_ROWS,
     MAX_BINS,
     NO_WEIGHT,
@@ -20,9 +20,9 @@ from pboost.columns import (
     SortedColumns,
     midpoint,
 )
-from pboost.features import Features, as_features, check_finite, check_size
-from pboost.sorting import binned_columns, sorted_columns, sorted_orders, to_fixed_point
-from pboost.targets import as_classes, as_targets
+from pboost.data.features import Features, as_features, check_finite, check_size
+from pboost.data.sorting import binned_columns, sorted_columns, sorted_orders, to_fixed_point
+from pboost.data.targets import as_classes, as_targets
 from pboost.threads import Workers
 
 _NO_ORDER = np.empty(0, dtype=np.int32)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pboost._core import separate
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.inputs import Inputs
+from pboost.data.derived import Inputs
 from pboost.threads import Workers, resolve_threads
 
 #: Members of a model file: what they hold here, and their dtype there.

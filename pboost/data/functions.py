@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.inputs import Inputs
-from pboost.rows import Rows
+from pboost.data.derived import Inputs
+from pboost.data.rows import Rows
 from pboost.weak_learners import FromEstimator, Oracle, RowLearner
 
 FloatArray: TypeAlias = NDArray[np.float64]

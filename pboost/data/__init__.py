@@ -1,0 +1,1 @@
+"""X, y and weights as the searches read them: arguments checked, columns sorted or binned."""
