@@ -4,19 +4,30 @@ from pboost import bounds, datasets, generic, losses, observation, weak
 from pboost._version import __version__
 from pboost.adaboost import fit_adaboost
 from pboost.adaboost_real import fit_adaboost_real
-from pboost.additive import HypothesisSum, LinearModel
 from pboost.bagging import fit_bagging
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.cart import fit_cart
 from pboost.cart_pruning import PruningPath, prune, prune_path
-from pboost.committee import OneVsRest, WeightedVote
 from pboost.continuation import continue_fit
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
 from pboost.data.sorting import bin_columns, sort_columns
-from pboost.ensemble import Bagging
 from pboost.errors import ModelFileError
-from pboost.evaluate import (
+from pboost.explanation import Explanation, explain
+from pboost.forest import fit_forest
+from pboost.importance import feature_importances, permutation_importance
+from pboost.interpretation import Coefficients, coefficients, plot_coefficients
+from pboost.margin import margin_bound, margin_error, margins, normalised_margins
+from pboost.margin_curves import logistic_margin_curve, margin_curve, plot_margin_curve
+from pboost.matryoshka import fit_matryoshka
+from pboost.models.committee import OneVsRest, WeightedVote
+from pboost.models.ensembles import Bagging
+from pboost.models.files import load, save
+from pboost.models.forest import Forest
+from pboost.models.graph import DecisionGraph, TrainingRecord
+from pboost.models.linear import HypothesisSum, LinearModel
+from pboost.models.out_of_bag import OutOfBag
+from pboost.models.predict import (
     certificate,
     decision_function,
     evaluation_cost,
@@ -24,34 +35,23 @@ from pboost.evaluate import (
     predict_proba,
     staged_decision_function,
 )
-from pboost.explanation import Explanation, explain
-from pboost.forest import fit_forest
-from pboost.forest_model import Forest
-from pboost.graph import DecisionGraph, TrainingRecord
-from pboost.importance import feature_importances, permutation_importance
-from pboost.interpretation import Coefficients, coefficients, plot_coefficients
-from pboost.io import load, save
-from pboost.margin import margin_bound, margin_error, margins, normalised_margins
-from pboost.margin_curves import logistic_margin_curve, margin_curve, plot_margin_curve
-from pboost.matryoshka import fit_matryoshka
+from pboost.models.prefix import prefix
+from pboost.models.probit import ProbitModel
+from pboost.models.probit_trees import ProbitTree
+from pboost.models.soft_walk import reach
+from pboost.models.staged import staged_predict, staged_predict_proba
+from pboost.models.subagged import SubaggedProbitTrees
+from pboost.models.text import describe
+from pboost.models.tree_sum import StagewiseModel
+from pboost.models.trees import PruningTable, Tree
 from pboost.multiclass import fit_one_vs_rest, fit_samme
 from pboost.oblique_tree import fit_oblique_tree
-from pboost.out_of_bag import OutOfBag
 from pboost.probit import fit_probitboost
-from pboost.probit_model import ProbitModel
 from pboost.probit_tree import fit_probit_tree
-from pboost.probit_tree_model import ProbitTree
 from pboost.pruned_cart import fit_pruned_cart
-from pboost.pruning import prefix
 from pboost.sbpmt import fit_sbpmt, sbpmt_published
-from pboost.sbpmt_model import SubaggedProbitTrees
-from pboost.soft_evaluate import reach
-from pboost.staged import staged_predict, staged_predict_proba
 from pboost.stagewise import fit_stagewise
-from pboost.stagewise_model import StagewiseModel
-from pboost.text import describe
 from pboost.topdown import fit_topdown_tree
-from pboost.tree import PruningTable, Tree
 from pboost.tree_functions import apply, decision_path
 from pboost.validation import CrossValidation, cross_validate
 

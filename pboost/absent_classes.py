@@ -15,7 +15,7 @@ from pboost.data.features import as_features
 from pboost.data.functions import Oracles
 from pboost.data.rows import Rows
 from pboost.errors import AbsentClassError
-from pboost.graph import DecisionGraph, TrainingRecord
+from pboost.models.graph import DecisionGraph, TrainingRecord
 
 #: What is named as the builder of a model that says one label of every row.
 CONSTANT = "constant"

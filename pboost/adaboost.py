@@ -11,8 +11,8 @@ from pboost.binding import as_searched, bind, check_pair
 from pboost.chain_growth import Chain
 from pboost.data.splits import Validation
 from pboost.data.training import prepare
-from pboost.graph import DecisionGraph
 from pboost.grow import Callback
+from pboost.models.graph import DecisionGraph
 from pboost.observation_models import Exact, Observation
 from pboost.options import check_callback, check_choice, check_size
 from pboost.rng import as_generator

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from pboost.binding import bind, check_pair
 from pboost.data.training import prepare
+from pboost.models.base import TwoClassModel
 from pboost.observation_models import Exact
 from pboost.options import check_callback, check_choice, check_size
-from pboost.predictor import TwoClassModel
 from pboost.real_growth import (
     CONFIDENCES,
     Callback,

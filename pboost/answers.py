@@ -13,7 +13,7 @@ import numpy as np
 
 from pboost._core import reweight
 from pboost.arrays import FloatArray
-from pboost.graph import CERTAIN
+from pboost.models.graph import CERTAIN
 from pboost.observation_models import TableObservation, split_masses
 from pboost.weak_search import Cut, WeakSearch, Weights
 

@@ -22,10 +22,10 @@ from pboost.data.held import held
 from pboost.data.rows import Rows, as_rows
 from pboost.data.sorting import bin_columns, sort_columns
 from pboost.data.targets import as_classes, as_targets
-from pboost.ensemble import Bagging, said_by
-from pboost.matching import reads_columns
 from pboost.matryoshka import fit_matryoshka
 from pboost.members import Callback, Tally, tell, train_members
+from pboost.models.ensembles import Bagging, said_by
+from pboost.models.new_rows import reads_columns
 from pboost.options import check_callback, check_choice, check_integer
 from pboost.passing import check_fit
 from pboost.rng import as_generator

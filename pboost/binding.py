@@ -13,8 +13,8 @@ import numpy as np
 
 from pboost.answers import Observer, TableObserver
 from pboost.data.training import TrainingData
-from pboost.graph import DecisionGraph
 from pboost.linear_search import LinearSearch
+from pboost.models.graph import DecisionGraph
 from pboost.noisy_search import GaussianObserver, Noise, NoisyStumpSearch
 from pboost.observation import adatree2, exact, flip, half, uniform
 from pboost.observation_models import (

@@ -13,10 +13,10 @@ from pboost.cart_growth import Callback, CartArrays, CartLimits, grow_cart
 from pboost.data.arguments import MOST_NODES
 from pboost.data.cart_training import CartProblem, cart_problem
 from pboost.data.columns import MAX_BINS, SEARCHES
+from pboost.models.trees import Tree
 from pboost.options import INT32_MAX, check_callback, check_choice, check_integer
 from pboost.rng import as_generator
 from pboost.threads import Workers, resolve_threads
-from pboost.tree import Tree
 
 TASKS = ("classification", "regression")
 CART_GROWTHS = ("depth-first", "best-first")

@@ -26,8 +26,8 @@ from pboost.cart_model import (
 )
 from pboost.data.cart_training import CartData
 from pboost.data.columns import BinnedColumns
-from pboost.tree import Tree
-from pboost.tree_arrays import LEAF
+from pboost.models.tree_nodes import LEAF
+from pboost.models.trees import Tree
 from pboost.weak_learners import CRITERIA
 
 #: Columns of `CartArrays.counter`.

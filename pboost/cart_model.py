@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray, IntArray
 from pboost.data.cart_training import CartProblem
-from pboost.tree_arrays import LEAF
+from pboost.models.tree_nodes import LEAF
 
 #: Columns of `CartArrays.node_int`, and those of `CartArrays.node_real` that are read here.
 START, STOP, DEPTH, SHIFT, FEATURE, LOW, HIGH, CHILD, LISTED, PURE, N_INTS = range(11)

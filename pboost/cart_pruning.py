@@ -13,9 +13,9 @@ from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.cart_model import impurities
 from pboost.data.arguments import as_weights, scaled_weights
 from pboost.data.targets import as_targets, class_codes
+from pboost.models.tree_nodes import LEAF
+from pboost.models.trees import TREE_COLUMNS, Tree, tree_only
 from pboost.options import check_choice, check_number
-from pboost.tree import TREE_COLUMNS, Tree, tree_only
-from pboost.tree_arrays import LEAF
 
 #: Prices that differ by less, as a share of themselves or of the root's risk, are one.
 SAME_PRICE, SAME_RISK = 1e-12, 1e-15

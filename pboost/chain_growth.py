@@ -10,8 +10,8 @@ import numpy as np
 
 from pboost.answers import Observer, Tables, side_masses
 from pboost.arrays import FloatArray
-from pboost.graph import ABOVE, BELOW, CERTAIN, DecisionGraph
 from pboost.grow import Callback
+from pboost.models.graph import ABOVE, BELOW, CERTAIN, DecisionGraph
 from pboost.nodes import NodeList
 from pboost.votes import NO_VOTE, Masses, SplitStep, VoteRule, step_of
 from pboost.weak_search import Cut, Weights

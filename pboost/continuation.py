@@ -24,9 +24,11 @@ from pboost.data.functions import Oracles
 from pboost.data.projections import Projections, single_columns
 from pboost.data.separators import Separators
 from pboost.data.training import TrainingData, prepare
-from pboost.graph import OUT, DecisionGraph, largest_score
 from pboost.grow import GROWTHS, Callback, TreeLimits
-from pboost.matching import as_graph, is_second_label, match_columns, ordered_sigma
+from pboost.models.graph import OUT, DecisionGraph, largest_score
+from pboost.models.new_rows import as_graph, is_second_label, match_columns, ordered_sigma
+from pboost.models.soft_walk import tables
+from pboost.models.text import input_names
 from pboost.nested_growth import NestedGrowth
 from pboost.observation_models import (
     Flip,
@@ -37,9 +39,7 @@ from pboost.observation_models import (
 )
 from pboost.options import INT32_MAX, check_callback, check_choice, check_size
 from pboost.rng import as_generator
-from pboost.soft_evaluate import tables
 from pboost.soft_growth import SoftTree
-from pboost.text import input_names
 from pboost.threads import Workers, resolve_threads
 from pboost.tree_growth import TreeArrays, grow_tree
 from pboost.values import shown

@@ -13,12 +13,12 @@ from pboost.cart import fit_cart_problem, fit_tree
 from pboost.data.bags import make_bags
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import MAX_BINS
-from pboost.forest_model import Forest, join_trees
 from pboost.members import Callback, Tally, tell, train_members
+from pboost.models.forest import Forest, join_trees
+from pboost.models.trees import Tree
 from pboost.options import check_callback, check_integer
 from pboost.rng import as_generator
 from pboost.threads import resolve_threads
-from pboost.tree import Tree
 
 #: Rows whose values are gathered at a time for the trees that have not seen them.
 BLOCK_ROWS = 64 * forest_walk.TILE_ROWS

@@ -12,16 +12,16 @@ from pboost.data.arguments import as_weights, scaled_weights
 from pboost.data.blocks import copied
 from pboost.data.features import check_finite
 from pboost.data.targets import as_targets, class_codes
-from pboost.ensemble import Bagging, Ensemble, is_foreign
-from pboost.evaluate import predict
-from pboost.forest_model import Forest
-from pboost.matching import check_model, match_names
+from pboost.models.base import Model
+from pboost.models.ensembles import Bagging, Ensemble, is_foreign
+from pboost.models.forest import Forest
+from pboost.models.new_rows import check_model, match_names
+from pboost.models.predict import predict
+from pboost.models.tree_nodes import LEAF
+from pboost.models.tree_sum import StagewiseModel
+from pboost.models.trees import Tree, tree_only
 from pboost.options import check_choice, check_integer
-from pboost.predictor import Model
 from pboost.rng import Seed, as_generator
-from pboost.stagewise_model import StagewiseModel
-from pboost.tree import Tree, tree_only
-from pboost.tree_arrays import LEAF
 
 #: Halves the exponents of products that would overflow.
 FAR = 540

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.additive import HypothesisSum, LinearModel
 from pboost.arrays import FloatArray
 from pboost.data.arguments import as_weights
 from pboost.data.features import check_has_rows
-from pboost.evaluate import certificate, decision_function
-from pboost.graph import DecisionGraph, largest_score
-from pboost.matching import as_two_class, is_second_label
+from pboost.models.base import Model, TwoClassModel
+from pboost.models.graph import DecisionGraph, largest_score
+from pboost.models.linear import HypothesisSum, LinearModel
+from pboost.models.new_rows import as_two_class, is_second_label
+from pboost.models.predict import certificate, decision_function
 from pboost.options import check_choice
-from pboost.predictor import Model, TwoClassModel
 from pboost.values import as_array, shown
 
 __all__ = [

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from pboost.binding import as_searched, bind, check_pair
 from pboost.data.splits import Validation
 from pboost.data.training import prepare
-from pboost.graph import DecisionGraph
 from pboost.greedy_growth import GreedyGrowth
 from pboost.grow import Callback
+from pboost.models.graph import DecisionGraph
 from pboost.nested_growth import JOINS, NestedGrowth
 from pboost.observation_models import Exact, Observation
 from pboost.options import check_callback, check_choice, check_integer, check_size

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray
 from pboost.data.arguments import scaled_weights
-from pboost.out_of_bag import OutOfBag
+from pboost.models.out_of_bag import OutOfBag
 from pboost.threads import Workers
 
 T = TypeVar("T")

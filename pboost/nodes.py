@@ -10,8 +10,8 @@ import numpy as np
 from pboost.answers import Observer
 from pboost.arrays import FloatArray
 from pboost.data.training import TrainingData
-from pboost.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.grow import StepRecord, constant_vote, cost_after
+from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.votes import VoteRule
 from pboost.weak_search import Cut
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pboost.arrays import FloatArray
-from pboost.graph import CERTAIN
+from pboost.models.graph import CERTAIN
 from pboost.values import shown, uncalled
 
 #: When the sampling of a weak classifier ends, and what is made of the answers.

@@ -15,8 +15,8 @@ import numpy as np
 from pboost.answers import Answers, Observer, Tables, only_exit
 from pboost.arrays import FloatArray
 from pboost.data.training import TrainingData
-from pboost.graph import OUT, DecisionGraph
 from pboost.grow import Callback, fixed_scale
+from pboost.models.graph import OUT, DecisionGraph
 from pboost.nodes import NodeList
 from pboost.votes import NO_VOTE, VoteRule
 from pboost.weak_search import Cut, Weights

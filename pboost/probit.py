@@ -13,8 +13,8 @@ from pboost.data.arguments import as_weights
 from pboost.data.features import Features, as_features, check_finite
 from pboost.data.targets import as_classes
 from pboost.errors import AbsentClassError
+from pboost.models.probit import ProbitModel
 from pboost.options import check_integer, check_number
-from pboost.probit_model import ProbitModel
 from pboost.threads import Workers
 from pboost.values import check_flag
 

@@ -15,11 +15,11 @@ from pboost.cart_model import tree_columns
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import MAX_BINS, BinnedColumns, SortedColumns, column_spread
 from pboost.data.features import as_features
+from pboost.models.probit_trees import ProbitTree
+from pboost.models.trees import Tree
 from pboost.options import check_integer, check_number
 from pboost.probit_growth import ProbitGrower, ProbitLimits
-from pboost.probit_tree_model import ProbitTree
 from pboost.threads import Workers, resolve_threads
-from pboost.tree import Tree
 from pboost.values import check_flag
 
 

@@ -17,11 +17,11 @@ from pboost.data.cart_training import CartProblem
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.features import as_features
 from pboost.data.splits import deal
+from pboost.models.tree_nodes import LEAF
+from pboost.models.trees import PruningTable, Tree
 from pboost.options import check_choice, check_integer
 from pboost.passing import option_names, refuse_unknown
 from pboost.rng import as_generator
-from pboost.tree import PruningTable, Tree
-from pboost.tree_arrays import LEAF
 
 RULES = ("min", "1se")
 #: Those of the trees.

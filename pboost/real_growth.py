@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.additive import CONSTANT, HypothesisSum, LinearModel
 from pboost.answers import Observer
 from pboost.arrays import FloatArray
 from pboost.data.arguments import as_weights, check_answers
@@ -20,7 +19,8 @@ from pboost.data.features import Features, as_features, check_finite
 from pboost.data.targets import as_labels
 from pboost.data.training import TrainingData
 from pboost.generic import GenericGreedy, RoundRecord, leverage
-from pboost.graph import ABOVE, BELOW, CERTAIN, TrainingRecord
+from pboost.models.graph import ABOVE, BELOW, CERTAIN, TrainingRecord
+from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
 from pboost.nodes import NodeList
 from pboost.threads import Workers
 from pboost.votes import NO_VOTE, TIE, VoteRule

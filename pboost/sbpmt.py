@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike
 
 from pboost.arrays import FloatArray, IntArray
 from pboost.cart_model import tree_columns
-from pboost.committee import REST_OR_CLASS
 from pboost.data.bags import Bags, make_bags
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import column_spread
-from pboost.forest_model import Forest
 from pboost.members import Callback, Tally, tell, train_members
+from pboost.models.committee import REST_OR_CLASS
+from pboost.models.forest import Forest
+from pboost.models.subagged import SubaggedProbitTrees
+from pboost.models.subagged_checks import VOTES
 from pboost.options import check_callback, check_choice, check_integer, check_number
 from pboost.probit_tree import (
     ProbitProblem,
@@ -26,9 +28,7 @@ from pboost.probit_tree import (
     probit_problem,
 )
 from pboost.rng import as_generator
-from pboost.sbpmt_checks import VOTES
 from pboost.sbpmt_growth import Member, boost
-from pboost.sbpmt_model import SubaggedProbitTrees
 from pboost.threads import resolve_threads
 from pboost.values import check_flag
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from pboost._core import probit_round as kernel
 from pboost._core.votes import half_log_odds
 from pboost.arrays import FloatArray, IntArray
-from pboost.committee import chance
 from pboost.data.cart_training import CartProblem
+from pboost.models.committee import chance
+from pboost.models.probit_values import LEAST
 from pboost.probit_growth import GrownProbit, ProbitGrower
 from pboost.probit_tree import ProbitProblem
-from pboost.probit_values import LEAST
 from pboost.threads import Workers, check_stop
 from pboost.votes import NO_VOTE
 

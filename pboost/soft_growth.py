@@ -19,8 +19,8 @@ from pboost._core.keys import decrease, rounded
 from pboost.answers import Answers, Observer, Tables, only_exit, side_masses
 from pboost.arrays import FloatArray
 from pboost.data.training import TrainingData
-from pboost.graph import OUT, DecisionGraph
 from pboost.grow import Callback, TreeLimits, fixed_scale
+from pboost.models.graph import OUT, DecisionGraph
 from pboost.nodes import NodeList
 from pboost.votes import SplitStep, VoteRule, step_of
 from pboost.weak_search import Cut, Weights

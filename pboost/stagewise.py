@@ -16,13 +16,13 @@ from pboost.data.bags import Bags, make_bags
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import MAX_BINS
 from pboost.forest import nodes_of_rows
-from pboost.forest_model import join_trees
 from pboost.losses import Loss, check_loss
+from pboost.models.forest import join_trees
+from pboost.models.tree_sum import StagewiseModel
+from pboost.models.trees import Tree
 from pboost.options import check_callback, check_choice, check_integer, check_number
 from pboost.rng import as_generator
-from pboost.stagewise_model import StagewiseModel
 from pboost.stagewise_watch import LossWatch
-from pboost.tree import Tree
 
 STARTS = ("constant", "zero")
 #: Bound on what a leaf adds to decision values of labels: that of LogitBoost's targets.

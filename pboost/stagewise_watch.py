@@ -15,9 +15,9 @@ from pboost.data.features import check_finite, check_has_rows
 from pboost.data.splits import PATIENCE, hold_out
 from pboost.data.targets import as_targets
 from pboost.losses import Loss
-from pboost.matching import is_second, match_names
+from pboost.models.new_rows import is_second, match_names
+from pboost.models.trees import Tree
 from pboost.options import check_integer, check_number
-from pboost.tree import Tree
 from pboost.values import shown
 
 

@@ -23,12 +23,12 @@ from pboost.data.sorting import to_fixed_point
 from pboost.data.splits import PATIENCE, hold_out
 from pboost.data.targets import as_labels
 from pboost.data.training import TrainingData
-from pboost.evaluate import staged_decision_function
-from pboost.graph import ABOVE, BELOW, DecisionGraph
 from pboost.grow import Callback, StepRecord
-from pboost.matching import is_second, match_names
+from pboost.models.graph import ABOVE, BELOW, DecisionGraph
+from pboost.models.new_rows import is_second, match_names
+from pboost.models.predict import staged_decision_function
+from pboost.models.prefix import prefix
 from pboost.options import check_integer, check_number
-from pboost.pruning import prefix
 from pboost.values import shown
 
 #: Returns number k of some rows.

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.data.training import prepare
-from pboost.graph import DecisionGraph
 from pboost.grow import GROWTHS, Callback, TreeLimits, check_target
+from pboost.models.graph import DecisionGraph
 from pboost.options import INT32_MAX, check_callback, check_choice, check_integer, check_size
 from pboost.permissible import Impurity, check_permissible
 from pboost.topdown_growth import TopDownTree

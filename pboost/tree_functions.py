@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from pboost.arrays import IntArray
-from pboost.forest_model import Forest
-from pboost.probit_tree_model import ProbitTree
-from pboost.tree import Tree, tree_only
-from pboost.tree_arrays import LEAF
+from pboost.models.forest import Forest
+from pboost.models.probit_trees import ProbitTree
+from pboost.models.tree_nodes import LEAF
+from pboost.models.trees import Tree, tree_only
 
 
 def apply(tree: Tree | Forest | ProbitTree, X: Any) -> IntArray:

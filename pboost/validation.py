@@ -19,12 +19,12 @@ from pboost.data.held import held
 from pboost.data.rows import as_rows
 from pboost.data.splits import _any_folds, assign_folds
 from pboost.data.targets import as_classes, as_targets
-from pboost.evaluate import evaluation_cost, predict
-from pboost.graph import DecisionGraph
-from pboost.matching import check_model
+from pboost.models.base import Model, TwoClassPredictor
+from pboost.models.graph import DecisionGraph
+from pboost.models.new_rows import check_model
+from pboost.models.predict import evaluation_cost, predict
 from pboost.options import check_callback, check_choice, check_integer
 from pboost.passing import check_fit
-from pboost.predictor import Model, TwoClassPredictor
 from pboost.rng import as_generator, child, draw_seed, takes_rng
 
 Select: TypeAlias = Callable[[NDArray[np.intp]], Any]

@@ -11,10 +11,10 @@ import zipfile
 import numpy as np
 import pytest
 
-from pboost._header import digest
 from pboost.errors import ModelFileError
-from pboost.graph import COLUMNS, DecisionGraph, TrainingRecord
-from pboost.io import load
+from pboost.models._archive import digest
+from pboost.models.files import load
+from pboost.models.graph import COLUMNS, DecisionGraph, TrainingRecord
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="POSIX signals, links and permissions")
 

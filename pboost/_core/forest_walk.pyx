@@ -7,7 +7,7 @@ itself: its threshold is below every number, and its second child one place befo
 follows it. Rows go eight together, which hides the time that each waits for its next node.
 
 Shallow trees of many rows are added up on ranks in place of values, see rank_simd.h and
-`pboost.ranked_trees`; the sums are the same, bit for bit.
+`pboost.models.ranked`; the sums are the same, bit for bit.
 
 X has n rows; arrays: root (n_trees + 1,) the first node of each tree, closed by the number of nodes;
 depth (n_trees,) the greatest number of comparisons in each.

@@ -24,8 +24,8 @@ from pboost.cli.parser import (
 )
 from pboost.forest import fit_forest
 from pboost.matryoshka import fit_matryoshka
+from pboost.models.base import Model, TwoClassModel
 from pboost.multiclass import fit_one_vs_rest, fit_samme
-from pboost.predictor import Model, TwoClassModel
 from pboost.probit import fit_probitboost
 from pboost.probit_tree import fit_probit_tree
 from pboost.pruned_cart import fit_pruned_cart

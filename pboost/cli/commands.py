@@ -22,12 +22,12 @@ from pboost.cli.table import (
     write_text,
 )
 from pboost.data.targets import is_continuous
-from pboost.evaluate import decision_function, predict, predict_proba
-from pboost.graph import DecisionGraph
 from pboost.interpretation import coefficients
-from pboost.io import load, save
-from pboost.predictor import Model, TwoClassPredictor
-from pboost.text import describe
+from pboost.models.base import Model, TwoClassPredictor
+from pboost.models.files import load, save
+from pboost.models.graph import DecisionGraph
+from pboost.models.predict import decision_function, predict, predict_proba
+from pboost.models.text import describe
 from pboost.validation import cross_validate
 
 

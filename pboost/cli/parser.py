@@ -9,8 +9,8 @@ from pboost._version import __version__
 from pboost.cli import values
 from pboost.cli.errors import UsageError
 from pboost.losses import LOSSES
+from pboost.models.subagged_checks import VOTES
 from pboost.sbpmt import ONE_VS_ALL
-from pboost.sbpmt_checks import VOTES
 
 #: Options that not all kinds of model have, as `dest` names; first the size.
 OWN_OPTIONS = {

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._files import replace_file
 from pboost.cli.errors import CommandError, UsageError, require
 from pboost.data.features import first_inexact
+from pboost.models._replace import replace_file
 
 #: pandas is optional and untyped.
 DataFrame: TypeAlias = Any

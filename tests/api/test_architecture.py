@@ -88,8 +88,8 @@ def test_every_module_is_in_the_layout():
 
 
 def test_modules_are_found():
-    assert {"pboost", "pboost.graph", "pboost.cli.demo", "pboost._core"} <= set(MODULES)
-    assert "pboost.graph" in own_imports(MODULES["pboost.grow"])
+    assert {"pboost", "pboost.models.graph", "pboost.cli.demo", "pboost._core"} <= set(MODULES)
+    assert "pboost.models.graph" in own_imports(MODULES["pboost.grow"])
 
 
 def test_imports_have_no_cycles():

@@ -17,7 +17,7 @@ from model_files import (
     tree,
 )
 
-from pboost.io import load, save
+from pboost.models.files import load, save
 
 
 @pytest.fixture

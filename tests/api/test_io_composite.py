@@ -12,8 +12,8 @@ import pytest
 from model_files import forge, forge_column, header_of, members_of, zip_up
 
 import pboost as pb
-from pboost._archive import join_files
 from pboost.errors import ModelFileError
+from pboost.models._archive2 import join_files
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
@@ -161,7 +161,7 @@ def test_what_cannot_be_stored_says_so(path, fit, message):
 def nested(depth):
     model = MODELS["bagging"]()
     for _ in range(depth - 1):
-        model = pb.ensemble.Bagging((model,), *(getattr(model, name) for name in (
+        model = pb.models.ensembles.Bagging((model,), *(getattr(model, name) for name in (
             "labels", "n_features", "feature_names", "settings", "oob")))  # fmt: skip
     return model
 

@@ -20,8 +20,8 @@ from model_files import (
 )
 
 from pboost.errors import ModelFileError
-from pboost.graph import COLUMNS
-from pboost.io import load, save
+from pboost.models.files import load, save
+from pboost.models.graph import COLUMNS
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from model_files import (
 )
 
 from pboost.errors import ModelFileError
-from pboost.io import load, save
+from pboost.models.files import load, save
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_directory_that_cannot_be_flushed(path, monkeypatch):
 CHILD = """
 import os, resource, signal, sys
 sys.path.insert(0, {tests!r})
-from pboost.io import load, save
+from pboost.models.files import load, save
 import dataclasses
 model = load({path!r})
 model = dataclasses.replace(model, bias=0.25)

@@ -17,9 +17,10 @@ from reference.walk import evaluate, path
 from soft_models import assert_certified, noisy, observation
 
 import pboost as pb
-from pboost import hard_evaluate, threads
+from pboost import threads
 from pboost._core import walk
 from pboost.data.projections import grid_of_directions, standard_deviations
+from pboost.models import hard_walk as hard_evaluate
 
 DIRECTIONS = 12
 

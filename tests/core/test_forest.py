@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost import ranked_trees
 from pboost._core import forest_walk
+from pboost.models import ranked as ranked_trees
 
 
 def problem(n=300, d=5, seed=0):

@@ -10,7 +10,7 @@ import pytest
 from probit_problems import problem
 
 import pboost as pb
-from pboost.probit_values import Equations, each_block, log_probability, probabilities
+from pboost.models.probit_values import Equations, each_block, log_probability, probabilities
 
 
 def test_probabilities_of_values():

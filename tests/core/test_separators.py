@@ -17,8 +17,9 @@ from reference.walk import evaluate, path
 from soft_models import assert_certified, noisy, observation
 
 import pboost as pb
-from pboost import hard_evaluate, threads
+from pboost import threads
 from pboost.data.separators import Separators
+from pboost.models import hard_walk as hard_evaluate
 
 GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
 STUMPS = 7

@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 
 import pboost as pb
-from pboost import bagging, evaluate, graph, predictor, probit_model, stagewise_model, threads, tree
+from pboost import bagging, threads
 from pboost.data import arguments as checks
 from pboost.data import columns
 from pboost.data import training as data
+from pboost.models import base as predictor
+from pboost.models import graph
+from pboost.models import predict as evaluate
+from pboost.models import probit as probit_model
+from pboost.models import tree_sum as stagewise_model
+from pboost.models import trees as tree
 
 #: What is replaced, under which name, and what makes the other from it.
 Patch = tuple[Any, str, Callable[[Any], Any]]

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.committee import OneVsRest, WeightedVote
 from pboost.data.projections import Projections
-from pboost.graph import DecisionGraph, TrainingRecord
+from pboost.models.committee import OneVsRest, WeightedVote
+from pboost.models.graph import DecisionGraph, TrainingRecord
 
 MOST = np.finfo(np.float64).max
 ROWS = np.array([[0.0], [1.0], [2.0], [3.0]])

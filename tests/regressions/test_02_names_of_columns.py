@@ -14,7 +14,7 @@ from model_files import forge, members_of, tree, zip_up
 
 import pboost as pb
 from pboost.data.derived import ColumnNames
-from pboost.text import input_names
+from pboost.models.text import input_names
 
 COLUMNS, OF_TREES = 2**31 - 1, 2**25 - 1
 X, Y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]

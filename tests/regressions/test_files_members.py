@@ -15,9 +15,9 @@ import pytest
 from model_files import POSIX, forge_column, members_of, refused
 
 import pboost as pb
-from pboost._archive import join_files
 from pboost.errors import ModelFileError
-from pboost.graph import DecisionGraph
+from pboost.models._archive2 import join_files
+from pboost.models.graph import DecisionGraph
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(80, 3))

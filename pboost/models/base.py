@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray, IntArray
-from pboost.graph import DecisionGraph, TrainingRecord
 from pboost.losses import logistic
+from pboost.models.graph import DecisionGraph, TrainingRecord
 
 #: Array members of the files of two-class models, and their dtypes; labels choose theirs.
 TWO_CLASS_MEMBERS: dict[str, np.dtype[Any] | None] = {

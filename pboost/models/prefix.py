@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pboost.arrays import IntArray
-from pboost.graph import OUT
-from pboost.matching import as_graph
+from pboost.models.graph import OUT
+from pboost.models.new_rows import as_graph
+from pboost.models.tree_sum import StagewiseModel
 from pboost.options import check_integer
-from pboost.stagewise_model import StagewiseModel
 
 
 def prefix(model: Any, n_nodes: int) -> Any:

@@ -22,16 +22,16 @@ from pboost.data.array_checks import (
     check_sum,
     is_number,
 )
-from pboost.graph import TrainingRecord, check_record
-from pboost.matching import input_values, match_sigma
-from pboost.predictor import (
+from pboost.models.base import (
     OF_RECORD,
     TWO_CLASS_MEMBERS,
     TwoClassPredictor,
     two_class_fields,
     two_class_members,
 )
-from pboost.text import input_names, summary
+from pboost.models.graph import TrainingRecord, check_record
+from pboost.models.new_rows import input_values, match_sigma
+from pboost.models.text import input_names, summary
 
 #: ``feature`` of the constant hypothesis.
 CONSTANT = -1

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.tree import TREE_COLUMNS
+from pboost.models.trees import TREE_COLUMNS
 
 
 def some_trees(forest: Any, trees: NDArray[np.intp]) -> dict[str, Any]:

@@ -10,16 +10,16 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._archive import FILES
 from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.array_checks import check_columns, check_labels, check_settings
 from pboost.data.held import held
-from pboost.evaluate import evaluation_cost, predict
-from pboost.graph import DecisionGraph
-from pboost.matching import table_for
-from pboost.out_of_bag import OOB_MEMBERS, OutOfBag, check_out_of_bag
-from pboost.predictor import Model, Predictor, check_two_labels, lead_of_second
-from pboost.text import describe
+from pboost.models._archive2 import FILES
+from pboost.models.base import Model, Predictor, check_two_labels, lead_of_second
+from pboost.models.graph import DecisionGraph
+from pboost.models.new_rows import table_for
+from pboost.models.out_of_bag import OOB_MEMBERS, OutOfBag, check_out_of_bag
+from pboost.models.predict import evaluation_cost, predict
+from pboost.models.text import describe
 from pboost.values import check_position
 
 #: The number of columns, and their names, if they have any.

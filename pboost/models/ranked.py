@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pboost._core import forest_walk
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.tree_arrays import LEAF
+from pboost.models.tree_nodes import LEAF
 
 #: No rank is above it.
 NO_EDGE = np.iinfo(np.int16).max

@@ -15,14 +15,14 @@ from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.array_checks import check_offsets, check_sum
 from pboost.data.features import check_finite
 from pboost.data.held import held
-from pboost.matching import match_names, table_for
-from pboost.out_of_bag import OOB_MEMBERS, OutOfBag, check_out_of_bag
-from pboost.parts import some_trees
-from pboost.predictor import Predictor, check_two_labels, lead_of_second
-from pboost.ranked_trees import RankedTrees, rank_tile, rank_trees
+from pboost.models.base import Predictor, check_two_labels, lead_of_second
+from pboost.models.new_rows import match_names, table_for
+from pboost.models.out_of_bag import OOB_MEMBERS, OutOfBag, check_out_of_bag
+from pboost.models.parts import some_trees
+from pboost.models.ranked import RankedTrees, rank_tile, rank_trees
+from pboost.models.tree_nodes import check_shapes, check_trees, step_bytes, tree_depths
+from pboost.models.trees import TREE_COLUMNS, Tree, walk_trees
 from pboost.threads import Workers, is_worth_threads, resolve_threads
-from pboost.tree import TREE_COLUMNS, Tree, walk_trees
-from pboost.tree_arrays import check_shapes, check_trees, step_bytes, tree_depths
 from pboost.values import check_position
 
 

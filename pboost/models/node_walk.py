@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.graph import OUT, DecisionGraph
+from pboost.models.graph import OUT, DecisionGraph
 
 #: Rows, as positions or as a slice.
 Here: TypeAlias = Any

@@ -17,7 +17,13 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._archive import (
+from pboost._version import __version__
+from pboost.data import projections, separators
+from pboost.data.derived import Inputs
+from pboost.data.functions import Oracles
+from pboost.errors import ModelFileError
+from pboost.models._archive import MAX_NESTING, digest, is_nested_deeper, plain, to_json
+from pboost.models._archive2 import (
     from_npy,
     join_files,
     list_members,
@@ -25,19 +31,8 @@ from pboost._archive import (
     split_files,
     to_npy,
 )
-from pboost._files import check_path, check_regular, replace_file
-from pboost._header import MAX_NESTING, digest, is_nested_deeper, plain, to_json
-from pboost._version import __version__
-from pboost.additive import LinearModel
-from pboost.committee import OneVsRest, WeightedVote
-from pboost.data import projections, separators
-from pboost.data.derived import Inputs
-from pboost.data.functions import Oracles
-from pboost.ensemble import Bagging, Composite, Ensemble
-from pboost.errors import ModelFileError
-from pboost.forest_model import Forest
-from pboost.graph import COLUMNS, DecisionGraph
-from pboost.predictor import (
+from pboost.models._replace import check_path, check_regular, replace_file
+from pboost.models.base import (
     OF_RECORD,
     TWO_CLASS_MEMBERS,
     Model,
@@ -46,11 +41,16 @@ from pboost.predictor import (
     two_class_fields,
     two_class_members,
 )
-from pboost.probit_model import ProbitModel
-from pboost.probit_tree_model import ProbitTree
-from pboost.sbpmt_model import SubaggedProbitTrees
-from pboost.stagewise_model import StagewiseModel
-from pboost.tree import Tree
+from pboost.models.committee import OneVsRest, WeightedVote
+from pboost.models.ensembles import Bagging, Composite, Ensemble
+from pboost.models.forest import Forest
+from pboost.models.graph import COLUMNS, DecisionGraph
+from pboost.models.linear import LinearModel
+from pboost.models.probit import ProbitModel
+from pboost.models.probit_trees import ProbitTree
+from pboost.models.subagged import SubaggedProbitTrees
+from pboost.models.tree_sum import StagewiseModel
+from pboost.models.trees import Tree
 from pboost.values import shown
 
 __all__ = ["load", "save"]

@@ -21,10 +21,10 @@ from pboost.data.array_checks import (
     check_sum,
     is_number,
 )
-from pboost.matching import input_values
-from pboost.predictor import Predictor, one_of_two
-from pboost.probit_values import probabilities
-from pboost.text import equation
+from pboost.models.base import Predictor, one_of_two
+from pboost.models.new_rows import input_values
+from pboost.models.probit_values import probabilities
+from pboost.models.text import equation
 
 #: The arrays of the model, and the dtype in which they are kept.
 COLUMNS: dict[str, type[np.generic]] = {

@@ -12,11 +12,11 @@ from pboost.arrays import FloatArray
 from pboost.data.features import check_finite
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
-from pboost.graph import DecisionGraph
-from pboost.matching import input_values, match_columns
+from pboost.models.graph import DecisionGraph
+from pboost.models.new_rows import input_values, match_columns
+from pboost.models.node_walk import Here, Take
+from pboost.models.oracle_walk import asks_functions, walk_functions
 from pboost.options import INT32_MAX
-from pboost.oracle_evaluate import asks_functions, walk_functions
-from pboost.passages import Here, Take
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))

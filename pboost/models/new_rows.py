@@ -23,8 +23,8 @@ from pboost.data.functions import Oracles
 from pboost.data.held import kept
 from pboost.data.rows import Rows, as_rows, column_order, pick_columns
 from pboost.data.targets import class_codes, label_array
-from pboost.graph import DecisionGraph
-from pboost.predictor import Model, Predictor, TwoClassModel, TwoClassPredictor
+from pboost.models.base import Model, Predictor, TwoClassModel, TwoClassPredictor
+from pboost.models.graph import DecisionGraph
 from pboost.values import shown
 
 

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from pboost._core import forest_walk
 from pboost._core.probit_tree import walk_values
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.committee import OneVsRest, WeightedVote, chance
-from pboost.forest_model import Forest
-from pboost.matching import match_names
-from pboost.out_of_bag import OOB_MEMBERS, OutOfBag
-from pboost.parts import some_members
-from pboost.predictor import Predictor, lead_of_second, settled
-from pboost.probit_tree_model import ProbitTree
-from pboost.probit_values import LEAST, Equations, chosen, each_block, probabilities, without
-from pboost.sbpmt_checks import check_subagged
-from pboost.tree_arrays import LEAF
+from pboost.models.base import Predictor, lead_of_second, settled
+from pboost.models.committee import OneVsRest, WeightedVote, chance
+from pboost.models.forest import Forest
+from pboost.models.new_rows import match_names
+from pboost.models.out_of_bag import OOB_MEMBERS, OutOfBag
+from pboost.models.parts import some_members
+from pboost.models.probit_trees import ProbitTree
+from pboost.models.probit_values import LEAST, Equations, chosen, each_block, probabilities, without
+from pboost.models.subagged_checks import check_subagged
+from pboost.models.tree_nodes import LEAF
 from pboost.values import check_position
 
 #: Why a member has no more rounds.

@@ -15,10 +15,10 @@ from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.array_checks import is_integer
 from pboost.data.derived import ColumnNames
 from pboost.data.features import check_finite
-from pboost.matching import match_names
-from pboost.predictor import Predictor, check_two_labels, lead_of_second
+from pboost.models.base import Predictor, check_two_labels, lead_of_second
+from pboost.models.new_rows import match_names
+from pboost.models.tree_nodes import LEAF, check_shapes, check_trees, node_depths, step_bytes
 from pboost.threads import Workers, is_worth_threads, resolve_threads
-from pboost.tree_arrays import LEAF, check_shapes, check_trees, node_depths, step_bytes
 from pboost.values import shown
 
 #: The arrays with one entry per node, and the dtype in which they are kept.

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.array_checks import check_finite_arrays, check_not_negative, check_shape
 from pboost.data.derived import ColumnNames
-from pboost.predictor import Predictor
-from pboost.probit_values import Equations, chosen, each_block, probabilities
-from pboost.text import equation
-from pboost.tree import Tree
-from pboost.tree_arrays import LEAF
+from pboost.models.base import Predictor
+from pboost.models.probit_values import Equations, chosen, each_block, probabilities
+from pboost.models.text import equation
+from pboost.models.tree_nodes import LEAF
+from pboost.models.trees import Tree
 
 #: What the kernel says in place of a number of steps: all rows of the leaf are of the class, or
 #: none is.

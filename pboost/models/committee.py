@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._archive import FILES
 from pboost.arrays import FloatArray, freeze
 from pboost.data.array_checks import (
     check_dimensions,
@@ -22,13 +21,14 @@ from pboost.data.array_checks import (
 )
 from pboost.data.held import held
 from pboost.data.rows import as_rows
-from pboost.ensemble import Ensemble, check_known, check_members, is_foreign
-from pboost.evaluate import decision_function, evaluation_cost, predict, predict_proba
-from pboost.matching import table_for
-from pboost.predictor import Model, lead_of_second
-from pboost.probit_model import ProbitModel
-from pboost.probit_tree_model import ProbitTree
-from pboost.probit_values import probabilities
+from pboost.models._archive2 import FILES
+from pboost.models.base import Model, lead_of_second
+from pboost.models.ensembles import Ensemble, check_known, check_members, is_foreign
+from pboost.models.new_rows import table_for
+from pboost.models.predict import decision_function, evaluation_cost, predict, predict_proba
+from pboost.models.probit import ProbitModel
+from pboost.models.probit_trees import ProbitTree
+from pboost.models.probit_values import probabilities
 
 #: Labels of the members of a one-versus-rest model.
 REST_OR_CLASS = np.array([False, True])

@@ -14,9 +14,10 @@ from pboost.data.arguments import as_weights
 from pboost.data.features import check_has_rows
 from pboost.data.held import held
 from pboost.data.separators import Separators
-from pboost.graph import DecisionGraph
-from pboost.hard_evaluate import MOST_STEPS, take_side, walk_rows
-from pboost.matching import (
+from pboost.models.base import Model, Predictor, one_of_two, two_probabilities
+from pboost.models.graph import DecisionGraph
+from pboost.models.hard_walk import MOST_STEPS, take_side, walk_rows
+from pboost.models.new_rows import (
     as_graph,
     as_two_class,
     check_model,
@@ -27,12 +28,11 @@ from pboost.matching import (
     match_sigma,
     table_for,
 )
+from pboost.models.node_walk import Take, passages
+from pboost.models.oracle_walk import asks_functions, hard_exits, refuse_oracles
+from pboost.models.soft_walk import expectation, expected_score, sampled_score
 from pboost.options import check_choice, check_integer
-from pboost.oracle_evaluate import asks_functions, hard_exits, refuse_oracles
-from pboost.passages import Take, passages
-from pboost.predictor import Model, Predictor, one_of_two, two_probabilities
 from pboost.rng import Seed
-from pboost.soft_evaluate import expectation, expected_score, sampled_score
 from pboost.threads import Workers
 
 UNITS = ("nodes", "features", "stumps")

@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import soft_walk
 from pboost.arrays import FloatArray
-from pboost.graph import CERTAIN, DecisionGraph
-from pboost.hard_evaluate import MOST_STEPS
-from pboost.matching import as_graph, input_values, is_second_label, match_sigma
-from pboost.options import check_integer
-from pboost.oracle_evaluate import (
+from pboost.models.graph import CERTAIN, DecisionGraph
+from pboost.models.hard_walk import MOST_STEPS
+from pboost.models.new_rows import as_graph, input_values, is_second_label, match_sigma
+from pboost.models.oracle_walk import (
     asks_functions,
     functions_of,
     propagate_functions,
@@ -22,6 +21,7 @@ from pboost.oracle_evaluate import (
     sample_functions,
     scaled_votes,
 )
+from pboost.options import check_integer
 from pboost.rng import Seed, as_generator
 from pboost.threads import CELLS_PER_CALL, Workers, check_stop, resolve_threads
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pboost.committee import REST_OR_CLASS
 from pboost.data.array_checks import (
     check_dimensions,
     check_labels,
@@ -16,9 +15,10 @@ from pboost.data.array_checks import (
     check_shape,
     check_sum,
 )
-from pboost.out_of_bag import check_out_of_bag
-from pboost.probit_tree_model import check_equations
-from pboost.tree_arrays import LEAF
+from pboost.models.committee import REST_OR_CLASS
+from pboost.models.out_of_bag import check_out_of_bag
+from pboost.models.probit_trees import check_equations
+from pboost.models.tree_nodes import LEAF
 
 VOTES = ("majority", "average")
 

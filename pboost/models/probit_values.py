@@ -13,8 +13,8 @@ from pboost._core import probit as kernel
 from pboost._core.probit_tree import walk_values
 from pboost.arrays import FloatArray, IntArray
 from pboost.data.features import check_finite
-from pboost.matching import match_names
-from pboost.predictor import Predictor, settled
+from pboost.models.base import Predictor, settled
+from pboost.models.new_rows import match_names
 from pboost.threads import Workers, check_stop, is_worth_threads, resolve_threads
 
 #: Values that are held at once.

@@ -11,10 +11,10 @@ from pboost.arrays import FloatArray
 from pboost.data.array_checks import MOST_SUM
 from pboost.data.functions import Oracles
 from pboost.data.rows import Rows
-from pboost.graph import OUT, DecisionGraph
-from pboost.matching import match_rows
-from pboost.passages import Here, Take, passages
-from pboost.predictor import Model
+from pboost.models.base import Model
+from pboost.models.graph import OUT, DecisionGraph
+from pboost.models.new_rows import match_rows
+from pboost.models.node_walk import Here, Take, passages
 
 
 def asks_functions(model: Model) -> bool:

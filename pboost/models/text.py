@@ -8,9 +8,9 @@ import numpy as np
 
 from pboost.arrays import FloatArray
 from pboost.data.derived import ColumnNames, Inputs
-from pboost.graph import ABOVE, BELOW, OUT
-from pboost.matching import check_model
-from pboost.predictor import Model, Predictor, TwoClassModel, TwoClassPredictor
+from pboost.models.base import Model, Predictor, TwoClassModel, TwoClassPredictor
+from pboost.models.graph import ABOVE, BELOW, OUT
+from pboost.models.new_rows import check_model
 
 #: How tests of columns are written.
 _NO_INPUTS = Inputs()
