@@ -21,8 +21,8 @@ from pboost.stopping import EarlyStopping
 from pboost.stopwatch import StopwatchObserver
 from pboost.threads import Workers, resolve_threads
 from pboost.votes import VOTES, vote_rule
-from pboost.weak_learners import Stump, Weak
-from pboost.weak_search import Weights
+from pboost.weak.learners import Stump, Weak
+from pboost.weak.search import Weights
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()

@@ -23,8 +23,8 @@ from pboost.real_growth import (
 from pboost.rng import as_generator
 from pboost.threads import Workers, resolve_threads
 from pboost.votes import vote_rule
-from pboost.weak_learners import Stump, Weak, check_weak
-from pboost.weak_real import Feature, Hypothesis, RealLearner
+from pboost.weak.learners import Stump, Weak, check_weak
+from pboost.weak.real import Feature, Hypothesis, RealLearner
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()

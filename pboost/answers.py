@@ -15,7 +15,7 @@ from pboost._core import reweight
 from pboost.arrays import FloatArray
 from pboost.models.graph import CERTAIN
 from pboost.observation_models import TableObservation, split_masses
-from pboost.weak_search import Cut, WeakSearch, Weights
+from pboost.weak.search import Cut, WeakSearch, Weights
 
 #: Tables of the nodes of a model, None where answers are no table.
 Tables: TypeAlias = Sequence[FloatArray | None]

@@ -13,7 +13,6 @@ import numpy as np
 
 from pboost.answers import Observer, TableObserver
 from pboost.data.training import TrainingData
-from pboost.linear_search import LinearSearch
 from pboost.models.graph import DecisionGraph
 from pboost.noisy_search import GaussianObserver, Noise, NoisyStumpSearch
 from pboost.observation import adatree2, exact, flip, half, uniform
@@ -27,12 +26,13 @@ from pboost.observation_models import (
 from pboost.oracle_search import OracleSampler, OracleSearch
 from pboost.sampling import SampledObserver
 from pboost.separator_search import SeparatorSearch
-from pboost.stump_search import StumpSearch
 from pboost.threads import Workers
 from pboost.weak import affine, stump
-from pboost.weak_learners import ColumnLearner, Linear, RowLearner, Separator, Weak, check_weak
-from pboost.weak_real import RealLearner
-from pboost.weak_search import WeakSearch
+from pboost.weak.learners import ColumnLearner, Linear, RowLearner, Separator, Weak, check_weak
+from pboost.weak.linear_search import LinearSearch
+from pboost.weak.real import RealLearner
+from pboost.weak.search import WeakSearch
+from pboost.weak.stump_search import StumpSearch
 
 #: What makes the weak learners that compare columns, by the kind that settings name.
 LEARNERS: dict[str, Callable[..., ColumnLearner]] = {"stump": stump, "affine": affine}

@@ -20,7 +20,7 @@ from pboost.stopping import EarlyStopping
 from pboost.threads import Workers, resolve_threads
 from pboost.tree_growth import TreeArrays, grow_tree
 from pboost.votes import vote_rule
-from pboost.weak_learners import ColumnLearner, Stump, Weak
+from pboost.weak.learners import ColumnLearner, Stump, Weak
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()

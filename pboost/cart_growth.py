@@ -28,7 +28,7 @@ from pboost.data.cart_training import CartData
 from pboost.data.columns import BinnedColumns
 from pboost.models.tree_nodes import LEAF
 from pboost.models.trees import Tree
-from pboost.weak_learners import CRITERIA
+from pboost.weak.learners import CRITERIA
 
 #: Columns of `CartArrays.counter`.
 NODES, OPEN, LEAVES, FRESH, AT, PHASE, PICKED, N_COUNTERS = range(8)

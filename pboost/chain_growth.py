@@ -14,7 +14,7 @@ from pboost.grow import Callback
 from pboost.models.graph import ABOVE, BELOW, CERTAIN, DecisionGraph
 from pboost.nodes import NodeList
 from pboost.votes import NO_VOTE, Masses, SplitStep, VoteRule, step_of
-from pboost.weak_search import Cut, Weights
+from pboost.weak.search import Cut, Weights
 
 #: Why a chain stops that has a node without error.
 PERFECT = "the certificate is 0 but for the clipping and smoothing of votes"

@@ -44,8 +44,8 @@ from pboost.threads import Workers, resolve_threads
 from pboost.tree_growth import TreeArrays, grow_tree
 from pboost.values import shown
 from pboost.votes import VoteRule, vote_rule
-from pboost.weak_learners import ColumnLearner, Weak
-from pboost.weak_search import Weights
+from pboost.weak.learners import ColumnLearner, Weak
+from pboost.weak.search import Weights
 
 #: Of twice this the exponential is still a number.
 MOST_VOTE = 350.0

@@ -23,7 +23,7 @@ from pboost.stopping import EarlyStopping
 from pboost.threads import Workers, resolve_threads
 from pboost.values import shown
 from pboost.votes import vote_rule
-from pboost.weak_learners import Stump, Weak
+from pboost.weak.learners import Stump, Weak
 
 GROWTHS = ("nested", "greedy")
 DEFAULT_SHAPE = (8, 8)

@@ -13,7 +13,7 @@ from pboost.data.training import TrainingData
 from pboost.grow import StepRecord, constant_vote, cost_after
 from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.votes import VoteRule
-from pboost.weak_search import Cut
+from pboost.weak.search import Cut
 
 
 class NodeList:

@@ -21,10 +21,10 @@ from pboost.data.arguments import check_sigma_shape
 from pboost.data.columns import GROUP, MAX_BINS, midpoint
 from pboost.data.training import TrainingData
 from pboost.observation_models import Gaussian
-from pboost.stump_search import StumpCut, StumpSearch
 from pboost.threads import Workers
-from pboost.weak_learners import ColumnLearner
-from pboost.weak_search import Weights
+from pboost.weak.learners import ColumnLearner
+from pboost.weak.search import Weights
+from pboost.weak.stump_search import StumpCut, StumpSearch
 
 MAX_LEVELS, QUAD = noisy_split.SIZES
 QUADS = MAX_BINS // QUAD

@@ -15,10 +15,10 @@ from pboost.data.functions import Oracles, ask, probability, train
 from pboost.data.training import TrainingData
 from pboost.observation_models import Sampled
 from pboost.sampling import Counts, Invoke, Sample, SampledObserver, draw_key
-from pboost.side_search import NO_WEIGHT, SideCut, SideSearch
 from pboost.threads import Workers
-from pboost.weak_learners import Oracle, RowLearner
-from pboost.weak_search import Weights
+from pboost.weak.learners import Oracle, RowLearner
+from pboost.weak.search import Weights
+from pboost.weak.side_search import NO_WEIGHT, SideCut, SideSearch
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from pboost.grow import Callback, fixed_scale
 from pboost.models.graph import OUT, DecisionGraph
 from pboost.nodes import NodeList
 from pboost.votes import NO_VOTE, VoteRule
-from pboost.weak_search import Cut, Weights
+from pboost.weak.search import Cut, Weights
 
 COLLECTS = ("additive", "sign")
 #: Reach below this share of all weight is none: weights are kept from becoming subnormal.

@@ -24,8 +24,8 @@ from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
 from pboost.nodes import NodeList
 from pboost.threads import Workers
 from pboost.votes import NO_VOTE, TIE, VoteRule
-from pboost.weak_real import Feature, Hypothesis
-from pboost.weak_search import Cut, Weights
+from pboost.weak.real import Feature, Hypothesis
+from pboost.weak.search import Cut, Weights
 
 Callback: TypeAlias = Callable[[int, RoundRecord], Any]
 #: What a confidence-rated stump answers on a side.

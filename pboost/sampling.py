@@ -18,7 +18,7 @@ from pboost._core import sampling
 from pboost.answers import Observer, Reach, RowAnswers
 from pboost.arrays import FloatArray
 from pboost.observation_models import Sampled
-from pboost.weak_search import WeakSearch, Weights
+from pboost.weak.search import WeakSearch, Weights
 
 Counts: TypeAlias = NDArray[np.uint16]
 #: Invokes a weak classifier: (counts to be raised, first draw, end of the draws, fixed-point

@@ -18,12 +18,12 @@ from pboost.data.separators import Separators, separator
 from pboost.data.sorting import to_fixed_point
 from pboost.data.training import TrainingData
 from pboost.observation_models import Exact
-from pboost.side_search import SideCut, SideSearch
-from pboost.stump_search import StumpSearch
 from pboost.threads import Workers
 from pboost.votes import VoteRule
-from pboost.weak_learners import Separator
-from pboost.weak_search import Weights
+from pboost.weak.learners import Separator
+from pboost.weak.search import Weights
+from pboost.weak.side_search import SideCut, SideSearch
+from pboost.weak.stump_search import StumpSearch
 
 #: Votes of stumps are multiples of 2 to this power: sums are exact, in whatever order.
 VOTE_BITS = -32

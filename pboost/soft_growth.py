@@ -23,7 +23,7 @@ from pboost.grow import Callback, TreeLimits, fixed_scale
 from pboost.models.graph import OUT, DecisionGraph
 from pboost.nodes import NodeList
 from pboost.votes import SplitStep, VoteRule, step_of
-from pboost.weak_search import Cut, Weights
+from pboost.weak.search import Cut, Weights
 
 #: Bytes of weights taken from the system at a time, in pages that are few and large.
 BLOCK_BYTES = 8_000_000

@@ -12,7 +12,7 @@ from pboost.answers import Observer, Reach, RowAnswers, side_masses
 from pboost.arrays import FloatArray
 from pboost.sampling import Sample, SampledObserver
 from pboost.votes import VoteRule
-from pboost.weak_search import Weights
+from pboost.weak.search import Weights
 
 
 class StopwatchObserver(Observer):

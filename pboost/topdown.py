@@ -16,7 +16,7 @@ from pboost.permissible import Impurity, check_permissible
 from pboost.topdown_growth import TopDownTree
 from pboost.votes import vote_rule
 from pboost.weak import stump
-from pboost.weak_learners import CRITERIA
+from pboost.weak.learners import CRITERIA
 
 
 def fit_topdown_tree(

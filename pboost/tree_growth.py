@@ -17,7 +17,7 @@ from pboost.data.training import TrainingData
 from pboost.grow import Callback, StepRecord, TreeLimits, constant_vote, cost_after
 from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.votes import VoteRule
-from pboost.weak_learners import CRITERIA, ColumnLearner
+from pboost.weak.learners import CRITERIA, ColumnLearner
 
 #: Columns of `TreeArrays.counter`.
 NODES, EXITS, HEAP, PENDING = range(4)

@@ -33,7 +33,7 @@ from pboost.sbpmt import fit_sbpmt, sbpmt_published
 from pboost.stagewise import fit_stagewise
 from pboost.topdown import fit_topdown_tree
 from pboost.weak import affine, feature, linear, separator, stump
-from pboost.weak_learners import Weak
+from pboost.weak.learners import Weak
 
 #: What makes the weak learner of ``--weak``.
 WEAK: dict[str, Callable[..., Weak]] = {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.data.derived import Inputs
 from pboost.data.rows import Rows
-from pboost.weak_learners import FromEstimator, Oracle, RowLearner
+from pboost.weak.learners import FromEstimator, Oracle, RowLearner
 
 FloatArray: TypeAlias = NDArray[np.float64]
 #: A function of rows, and of a generator: -1 or +1, or the probability of +1.

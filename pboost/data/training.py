@@ -20,7 +20,7 @@ from pboost.data.rows import Rows, as_rows
 from pboost.data.sorting import binned_columns, sorted_columns, to_fixed_point
 from pboost.data.targets import as_labels
 from pboost.errors import AbsentClassError
-from pboost.weak_learners import Affine, ColumnLearner, Linear, RowLearner, Separator, Weak
+from pboost.weak.learners import Affine, ColumnLearner, Linear, RowLearner, Separator, Weak
 
 #: What a row is that takes no part, beside 0 and 1 for its class.
 _LEFT_OUT = np.uint8(2)

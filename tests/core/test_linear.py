@@ -17,8 +17,8 @@ from soft_models import noisy
 import pboost as pb
 from pboost import threads
 from pboost._core import direction
-from pboost.directions import Rows, all_columns, descend, minimise, pairs
-from pboost.linear_search import in_units, listed_pairs
+from pboost.weak.directions import Rows, all_columns, descend, minimise, pairs
+from pboost.weak.linear_search import in_units, listed_pairs
 
 WEAK = pb.weak.linear()
 

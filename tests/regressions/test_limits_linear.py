@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost import directions
+from pboost.weak import directions
 
 
 def problem(d, varying):

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost import directions
 from pboost.arrays import FloatArray
 from pboost.data.derived import GrownInputs
 from pboost.data.features import Features
 from pboost.data.projections import Projections, from_terms
 from pboost.data.sorting import sorted_columns, to_fixed_point
 from pboost.data.training import TrainingData
-from pboost.side_search import SideCut, SideSearch
-from pboost.stump_search import StumpCut, StumpSearch
 from pboost.threads import Workers
-from pboost.weak_learners import Linear
-from pboost.weak_search import Weights
+from pboost.weak import directions
+from pboost.weak.learners import Linear
+from pboost.weak.search import Weights
+from pboost.weak.side_search import SideCut, SideSearch
+from pboost.weak.stump_search import StumpCut, StumpSearch
 
 #: Bits of a coefficient that are kept; more say nothing of a direction that was searched for.
 BITS = 24

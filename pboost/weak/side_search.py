@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pboost._core import reweight
 from pboost.arrays import FloatArray
 from pboost.votes import Masses
-from pboost.weak_search import Cut, WeakSearch, Weights
+from pboost.weak.search import Cut, WeakSearch, Weights
 
 #: Rows of less real weight are not there: kernels keep weights from becoming subnormal.
 NO_WEIGHT = 1e-250

@@ -6,7 +6,7 @@ import math
 
 from pboost.options import check_choice, check_integer, check_number
 from pboost.votes import VOTES, vote_rule
-from pboost.weak_learners import Linear, Separator, Stump, checked_columns
+from pboost.weak.learners import Linear, Separator, Stump, checked_columns
 
 
 def separator(

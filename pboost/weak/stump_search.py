@@ -14,8 +14,8 @@ from pboost.arrays import FloatArray, IntArray
 from pboost.data.columns import GROUP, ROW_MASK, SortedColumns, most_bins
 from pboost.data.training import TrainingData
 from pboost.threads import Workers
-from pboost.weak_learners import CRITERIA, ColumnLearner
-from pboost.weak_search import Cut, WeakSearch, Weights
+from pboost.weak.learners import CRITERIA, ColumnLearner
+from pboost.weak.search import Cut, WeakSearch, Weights
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pboost.options import check_integer
 from pboost.values import shown, uncalled
-from pboost.weak_learners import (
+from pboost.weak.learners import (
     Affine,
     ColumnLearner,
     FromEstimator,
@@ -22,8 +22,8 @@ from pboost.weak_learners import (
     Weak,
     checked_columns,
 )
-from pboost.weak_oblique import linear, separator
-from pboost.weak_real import Feature, Hypothesis, RealLearner, feature, hypothesis
+from pboost.weak.oblique import linear, separator
+from pboost.weak.real import Feature, Hypothesis, RealLearner, feature, hypothesis
 
 __all__ = [
     "Affine",

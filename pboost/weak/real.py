@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from pboost.options import check_choice, check_number
 from pboost.values import check_flag, shown
-from pboost.weak_learners import Weak
+from pboost.weak.learners import Weak
 
 #: How columns are centred before they are weak hypotheses.
 CENTERS = ("mean", "midrange", "zero")
