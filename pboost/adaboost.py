@@ -13,10 +13,10 @@ from pboost.data.splits import Validation
 from pboost.data.training import prepare
 from pboost.grow import Callback
 from pboost.models.graph import DecisionGraph
-from pboost.observation_models import Exact, Observation
+from pboost.observation.models import Exact, Observation
+from pboost.observation.sampling import SampledObserver
 from pboost.options import check_callback, check_choice, check_size
 from pboost.rng import as_generator
-from pboost.sampling import SampledObserver
 from pboost.stopping import EarlyStopping
 from pboost.stopwatch import StopwatchObserver
 from pboost.threads import Workers, resolve_threads

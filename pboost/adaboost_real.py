@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pboost.binding import bind, check_pair
 from pboost.data.training import prepare
 from pboost.models.base import TwoClassModel
-from pboost.observation_models import Exact
+from pboost.observation.models import Exact
 from pboost.options import check_callback, check_choice, check_size
 from pboost.real_growth import (
     CONFIDENCES,

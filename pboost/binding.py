@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from pboost.answers import Observer, TableObserver
 from pboost.data.training import TrainingData
 from pboost.models.graph import DecisionGraph
-from pboost.noisy_search import GaussianObserver, Noise, NoisyStumpSearch
 from pboost.observation import adatree2, exact, flip, half, uniform
-from pboost.observation_models import (
+from pboost.observation.answers import Observer, TableObserver
+from pboost.observation.models import (
     Gaussian,
     Observation,
     Sampled,
     TableObservation,
     check_observation,
 )
+from pboost.observation.noisy_search import GaussianObserver, Noise, NoisyStumpSearch
+from pboost.observation.sampling import SampledObserver
 from pboost.oracle_search import OracleSampler, OracleSearch
-from pboost.sampling import SampledObserver
 from pboost.separator_search import SeparatorSearch
 from pboost.threads import Workers
 from pboost.weak import affine, stump

@@ -12,7 +12,7 @@ from pboost.data.splits import Validation
 from pboost.data.training import prepare
 from pboost.grow import GROWTHS, Callback, TreeLimits, check_target
 from pboost.models.graph import DecisionGraph
-from pboost.observation_models import Exact, Observation
+from pboost.observation.models import Exact, Observation
 from pboost.options import INT32_MAX, check_callback, check_choice, check_integer, check_size
 from pboost.rng import as_generator
 from pboost.soft_growth import SoftTree

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.answers import Tables
 from pboost.arrays import freeze
 from pboost.binding import as_searched, bind, check_pair, stored_observation, stored_weak
 from pboost.chain_growth import Chain
@@ -30,13 +29,8 @@ from pboost.models.new_rows import as_graph, is_second_label, match_columns, ord
 from pboost.models.soft_walk import tables
 from pboost.models.text import input_names
 from pboost.nested_growth import NestedGrowth
-from pboost.observation_models import (
-    Flip,
-    Gaussian,
-    Observation,
-    Sampled,
-    check_observation,
-)
+from pboost.observation.answers import Tables
+from pboost.observation.models import Flip, Gaussian, Observation, Sampled, check_observation
 from pboost.options import INT32_MAX, check_callback, check_choice, check_size
 from pboost.rng import as_generator
 from pboost.soft_growth import SoftTree

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pboost._core.keys import rounded
-from pboost.answers import Observer
 from pboost.bounds import rate_matryoshka
 from pboost.data.training import TrainingData
 from pboost.grow import Callback
+from pboost.observation.answers import Observer
 from pboost.ports import GrowthStopped, Port, PortGrowth
 from pboost.votes import VoteRule
 

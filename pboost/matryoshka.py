@@ -15,7 +15,7 @@ from pboost.greedy_growth import GreedyGrowth
 from pboost.grow import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.nested_growth import JOINS, NestedGrowth
-from pboost.observation_models import Exact, Observation
+from pboost.observation.models import Exact, Observation
 from pboost.options import check_callback, check_choice, check_integer, check_size
 from pboost.ports import COLLECTS
 from pboost.rng import as_generator

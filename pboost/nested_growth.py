@@ -11,9 +11,9 @@ import math
 from dataclasses import replace
 
 from pboost._core.keys import rounded
-from pboost.answers import Observer
 from pboost.data.training import TrainingData
 from pboost.grow import Callback
+from pboost.observation.answers import Observer
 from pboost.ports import GrowthStopped, Port, PortGrowth, joined
 from pboost.votes import VoteRule
 

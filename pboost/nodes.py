@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from pboost.answers import Observer
 from pboost.arrays import FloatArray
 from pboost.data.training import TrainingData
 from pboost.grow import StepRecord, constant_vote, cost_after
 from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
+from pboost.observation.answers import Observer
 from pboost.votes import VoteRule
 from pboost.weak.search import Cut
 

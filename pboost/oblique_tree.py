@@ -12,7 +12,7 @@ from pboost.boosted_tree import fit_boosted_tree
 from pboost.data.splits import Validation
 from pboost.grow import Callback
 from pboost.models.graph import DecisionGraph
-from pboost.observation_models import Exact, Observation, check_observation
+from pboost.observation.models import Exact, Observation, check_observation
 from pboost.options import check_size
 from pboost.weak import separator
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from pboost.answers import Answers, Observer, Tables, only_exit
 from pboost.arrays import FloatArray
 from pboost.data.training import TrainingData
 from pboost.grow import Callback, fixed_scale
 from pboost.models.graph import OUT, DecisionGraph
 from pboost.nodes import NodeList
+from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.votes import NO_VOTE, VoteRule
 from pboost.weak.search import Cut, Weights
 

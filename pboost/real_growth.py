@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.answers import Observer
 from pboost.arrays import FloatArray
 from pboost.data.arguments import as_weights, check_answers
 from pboost.data.blocks import copied
@@ -22,6 +21,7 @@ from pboost.generic import GenericGreedy, RoundRecord, leverage
 from pboost.models.graph import ABOVE, BELOW, CERTAIN, TrainingRecord
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
 from pboost.nodes import NodeList
+from pboost.observation.answers import Observer
 from pboost.threads import Workers
 from pboost.votes import NO_VOTE, TIE, VoteRule
 from pboost.weak.real import Feature, Hypothesis

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.answers import TableObserver
 from pboost.arrays import FloatArray
 from pboost.chain_growth import Chain
 from pboost.data.columns import SortedColumns
@@ -17,7 +16,8 @@ from pboost.data.derived import GrownInputs
 from pboost.data.separators import Separators, separator
 from pboost.data.sorting import to_fixed_point
 from pboost.data.training import TrainingData
-from pboost.observation_models import Exact
+from pboost.observation.answers import TableObserver
+from pboost.observation.models import Exact
 from pboost.threads import Workers
 from pboost.votes import VoteRule
 from pboost.weak.learners import Separator

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pboost.answers import Observer, Reach, RowAnswers, side_masses
 from pboost.arrays import FloatArray
-from pboost.sampling import Sample, SampledObserver
+from pboost.observation.answers import Observer, Reach, RowAnswers, side_masses
+from pboost.observation.sampling import Sample, SampledObserver
 from pboost.votes import VoteRule
 from pboost.weak.search import Weights
 

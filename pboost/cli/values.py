@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 
-from pboost.observation_models import MOST_DRAWS
+from pboost.observation.models import MOST_DRAWS
 from pboost.options import check_integer
 
 

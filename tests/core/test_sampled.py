@@ -11,7 +11,7 @@ from soft_models import assert_equals_soft_twin, draw_options, library, noisy, o
 
 import pboost as pb
 from pboost._core import sampling, soft_walk
-from pboost.sampling import Sample, drawing, until_increase
+from pboost.observation.sampling import Sample, drawing, until_increase
 from pboost.threads import Workers
 
 RULES = [("first-increase", "map"), ("first-increase", "ml"), (1, "map"), (3, "ml"), (20, "map")]
@@ -209,7 +209,7 @@ def test_first_increase_stops_unless_answers_are_certain(estimator):
 
 @pytest.mark.parametrize("most", [1, 100, 10**8])
 def test_invoking_in_steps_is_invoking_at_once(monkeypatch, most):
-    monkeypatch.setattr(pb.sampling, "MOST_AT_ONCE", most)
+    monkeypatch.setattr(pb.observation.sampling, "MOST_AT_ONCE", most)
     y = np.tile([-1, 1, 1], 10)
     steps, once = (one_sample(np.linspace(0, 1, 30), y) for _ in range(2))
     for times in (1, 4, 2):

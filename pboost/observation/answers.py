@@ -14,7 +14,7 @@ import numpy as np
 from pboost._core import reweight
 from pboost.arrays import FloatArray
 from pboost.models.graph import CERTAIN
-from pboost.observation_models import TableObservation, split_masses
+from pboost.observation.models import TableObservation, split_masses
 from pboost.weak.search import Cut, WeakSearch, Weights
 
 #: Tables of the nodes of a model, None where answers are no table.

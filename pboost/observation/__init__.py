@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from pboost.arrays import freeze
 from pboost.data.arguments import as_sigma
-from pboost.observation_models import (
+from pboost.observation.models import (
     ESTIMATORS,
     MOST_DRAWS,
     STOPS,
