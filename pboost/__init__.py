@@ -1,6 +1,6 @@
 """Boosting with probabilities: a classifier is a decision graph, boosting grows its open exits."""
 
-from pboost import bounds, datasets, generic, losses, observation, weak
+from pboost import bounds, datasets, losses, observation, weak
 from pboost._version import __version__
 from pboost.adaboost import fit_adaboost
 from pboost.adaboost_real import fit_adaboost_real
@@ -15,6 +15,7 @@ from pboost.data.sorting import bin_columns, sort_columns
 from pboost.errors import ModelFileError
 from pboost.explanation import Explanation, explain
 from pboost.forest import fit_forest
+from pboost.growth import generic
 from pboost.importance import feature_importances, permutation_importance
 from pboost.interpretation import Coefficients, coefficients, plot_coefficients
 from pboost.margin import margin_bound, margin_error, margins, normalised_margins

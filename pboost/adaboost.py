@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.binding import as_searched, bind, check_pair
-from pboost.chain_growth import Chain
 from pboost.data.splits import Validation
 from pboost.data.training import prepare
-from pboost.grow import Callback
+from pboost.growth.bind import as_searched, bind, check_pair
+from pboost.growth.chain import Chain
+from pboost.growth.step import Callback
+from pboost.growth.stopwatch import StopwatchObserver
 from pboost.models.graph import DecisionGraph
 from pboost.observation.models import Exact, Observation
 from pboost.observation.sampling import SampledObserver
 from pboost.options import check_callback, check_choice, check_size
 from pboost.rng import as_generator
 from pboost.stopping import EarlyStopping
-from pboost.stopwatch import StopwatchObserver
 from pboost.threads import Workers, resolve_threads
 from pboost.votes import VOTES, vote_rule
 from pboost.weak.learners import Stump, Weak
@@ -83,7 +83,7 @@ def fit_adaboost(
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with the number of rounds so far
-        and a `pboost.grow.StepRecord`; returning True stops.
+        and a `pboost.growth.step.StepRecord`; returning True stops.
 
     Returns
     -------

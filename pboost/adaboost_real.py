@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.binding import bind, check_pair
 from pboost.data.training import prepare
-from pboost.models.base import TwoClassModel
-from pboost.observation.models import Exact
-from pboost.options import check_callback, check_choice, check_size
-from pboost.real_growth import (
+from pboost.growth.bind import bind, check_pair
+from pboost.growth.real_chain import (
     CONFIDENCES,
     Callback,
     StumpChain,
@@ -20,6 +17,9 @@ from pboost.real_growth import (
     fit_hypotheses,
     real_data,
 )
+from pboost.models.base import TwoClassModel
+from pboost.observation.models import Exact
+from pboost.options import check_callback, check_choice, check_size
 from pboost.rng import as_generator
 from pboost.threads import Workers, resolve_threads
 from pboost.votes import vote_rule

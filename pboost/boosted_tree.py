@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.binding import as_searched, bind, check_pair
 from pboost.data.splits import Validation
 from pboost.data.training import prepare
-from pboost.grow import GROWTHS, Callback, TreeLimits, check_target
+from pboost.growth.bind import as_searched, bind, check_pair
+from pboost.growth.exact_tree import TreeArrays, grow_tree
+from pboost.growth.soft_tree import SoftTree
+from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.models.graph import DecisionGraph
 from pboost.observation.models import Exact, Observation
 from pboost.options import INT32_MAX, check_callback, check_choice, check_integer, check_size
 from pboost.rng import as_generator
-from pboost.soft_growth import SoftTree
 from pboost.stopping import EarlyStopping
 from pboost.threads import Workers, resolve_threads
-from pboost.tree_growth import TreeArrays, grow_tree
 from pboost.votes import vote_rule
 from pboost.weak.learners import ColumnLearner, Stump, Weak
 
@@ -91,7 +91,7 @@ def fit_boosted_tree(
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each node with the number of nodes so far and
-        a `pboost.grow.StepRecord`; returning True stops.
+        a `pboost.growth.step.StepRecord`; returning True stops.
 
     Returns
     -------

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.arrays import FloatArray
-from pboost.cart_growth import Callback, CartArrays, CartLimits, grow_cart
 from pboost.data.arguments import MOST_NODES
 from pboost.data.cart_training import CartProblem, cart_problem
 from pboost.data.columns import MAX_BINS, SEARCHES
+from pboost.growth.tree import Callback, CartArrays, CartLimits, grow_cart
 from pboost.models.trees import Tree
 from pboost.options import INT32_MAX, check_callback, check_choice, check_integer
 from pboost.rng import as_generator
@@ -88,7 +88,7 @@ def fit_cart(
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each split with the number of splits so far
-        and a `pboost.cart_growth.CartStep`; returning True stops.
+        and a `pboost.growth.tree.CartStep`; returning True stops.
 
     Returns
     -------

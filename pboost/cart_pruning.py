@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.prune import weakest_links
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.cart_model import impurities
 from pboost.data.arguments import as_weights, scaled_weights
 from pboost.data.targets import as_targets, class_codes
+from pboost.growth.tree_columns import impurities
 from pboost.models.tree_nodes import LEAF
 from pboost.models.trees import TREE_COLUMNS, Tree, tree_only
 from pboost.options import check_choice, check_number

@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.arrays import freeze
-from pboost.binding import as_searched, bind, check_pair, stored_observation, stored_weak
-from pboost.chain_growth import Chain
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.derived import Inputs
 from pboost.data.features import is_frame
@@ -23,19 +21,21 @@ from pboost.data.functions import Oracles
 from pboost.data.projections import Projections, single_columns
 from pboost.data.separators import Separators
 from pboost.data.training import TrainingData, prepare
-from pboost.grow import GROWTHS, Callback, TreeLimits
+from pboost.growth.bind import as_searched, bind, check_pair, stored_observation, stored_weak
+from pboost.growth.chain import Chain
+from pboost.growth.exact_tree import TreeArrays, grow_tree
+from pboost.growth.nested import NestedGrowth
+from pboost.growth.soft_tree import SoftTree
+from pboost.growth.step import GROWTHS, Callback, TreeLimits
 from pboost.models.graph import OUT, DecisionGraph, largest_score
 from pboost.models.new_rows import as_graph, is_second_label, match_columns, ordered_sigma
 from pboost.models.soft_walk import tables
 from pboost.models.text import input_names
-from pboost.nested_growth import NestedGrowth
 from pboost.observation.answers import Tables
 from pboost.observation.models import Flip, Gaussian, Observation, Sampled, check_observation
 from pboost.options import INT32_MAX, check_callback, check_choice, check_size
 from pboost.rng import as_generator
-from pboost.soft_growth import SoftTree
 from pboost.threads import Workers, resolve_threads
-from pboost.tree_growth import TreeArrays, grow_tree
 from pboost.values import shown
 from pboost.votes import VoteRule, vote_rule
 from pboost.weak.learners import ColumnLearner, Weak
@@ -95,7 +95,7 @@ def continue_fit(
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each new node with the number of all nodes and a
-        `pboost.grow.StepRecord`; returning True stops.
+        `pboost.growth.step.StepRecord`; returning True stops.
 
     Returns
     -------

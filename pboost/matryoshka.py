@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.binding import as_searched, bind, check_pair
 from pboost.data.splits import Validation
 from pboost.data.training import prepare
-from pboost.greedy_growth import GreedyGrowth
-from pboost.grow import Callback
+from pboost.growth.bind import as_searched, bind, check_pair
+from pboost.growth.greedy import GreedyGrowth
+from pboost.growth.nested import JOINS, NestedGrowth
+from pboost.growth.ports import COLLECTS
+from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
-from pboost.nested_growth import JOINS, NestedGrowth
 from pboost.observation.models import Exact, Observation
 from pboost.options import check_callback, check_choice, check_integer, check_size
-from pboost.ports import COLLECTS
 from pboost.rng import as_generator
 from pboost.stopping import EarlyStopping
 from pboost.threads import Workers, resolve_threads
@@ -106,7 +106,7 @@ def fit_matryoshka(
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each weak classifier with their number so far
-        and a `pboost.grow.StepRecord`; returning True stops. Votes and certificate are those
+        and a `pboost.growth.step.StepRecord`; returning True stops. Votes and certificate are those
         before trees of a given shape are collected, but those after greedy collecting.
 
     Returns

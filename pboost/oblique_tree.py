@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.data.splits import Validation
-from pboost.grow import Callback
+from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.observation.models import Exact, Observation, check_observation
 from pboost.options import check_size

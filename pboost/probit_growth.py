@@ -15,9 +15,9 @@ from pboost._core.probit import losses
 from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
 from pboost.arrays import FloatArray, IntArray
-from pboost.cart_growth import NODES, CartArrays, CartLimits, grow_cart
-from pboost.cart_model import N_INTS, Grown
 from pboost.data.cart_training import CartProblem
+from pboost.growth.tree import NODES, CartArrays, CartLimits, grow_cart
+from pboost.growth.tree_columns import N_INTS, Grown
 from pboost.threads import Workers
 
 

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.arrays import FloatArray
 from pboost.cart import fit_cart_problem
-from pboost.cart_growth import CartLimits
-from pboost.cart_model import tree_columns
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import MAX_BINS, BinnedColumns, SortedColumns, column_spread
 from pboost.data.features import as_features
+from pboost.growth.tree import CartLimits
+from pboost.growth.tree_columns import tree_columns
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.trees import Tree
 from pboost.options import check_integer, check_number

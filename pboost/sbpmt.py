@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.arrays import FloatArray, IntArray
-from pboost.cart_model import tree_columns
 from pboost.data.bags import Bags, make_bags
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import column_spread
+from pboost.growth.tree_columns import tree_columns
 from pboost.members import Callback, Tally, tell, train_members
 from pboost.models.committee import REST_OR_CLASS
 from pboost.models.forest import Forest

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.arrays import FloatArray, IntArray
 from pboost.cart import TASKS, fit_cart_problem, fit_tree
-from pboost.cart_growth import CartLimits
 from pboost.data.bags import Bags, make_bags
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import MAX_BINS
 from pboost.forest import nodes_of_rows
+from pboost.growth.tree import CartLimits
 from pboost.losses import Loss, check_loss
 from pboost.models.forest import join_trees
 from pboost.models.tree_sum import StagewiseModel

@@ -23,7 +23,7 @@ from pboost.data.sorting import to_fixed_point
 from pboost.data.splits import PATIENCE, hold_out
 from pboost.data.targets import as_labels
 from pboost.data.training import TrainingData
-from pboost.grow import Callback, StepRecord
+from pboost.growth.step import Callback, StepRecord
 from pboost.models.graph import ABOVE, BELOW, DecisionGraph
 from pboost.models.new_rows import is_second, match_names
 from pboost.models.predict import staged_decision_function

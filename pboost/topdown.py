@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 
 from pboost.boosted_tree import fit_boosted_tree
 from pboost.data.training import prepare
-from pboost.grow import GROWTHS, Callback, TreeLimits, check_target
+from pboost.growth.impurity_search import TopDownTree
+from pboost.growth.permissible import Impurity, check_permissible
+from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.models.graph import DecisionGraph
 from pboost.options import INT32_MAX, check_callback, check_choice, check_integer, check_size
-from pboost.permissible import Impurity, check_permissible
-from pboost.topdown_growth import TopDownTree
 from pboost.votes import vote_rule
 from pboost.weak import stump
 from pboost.weak.learners import CRITERIA
@@ -73,7 +73,7 @@ def fit_topdown_tree(
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each split with their number so far and a
-        `pboost.grow.StepRecord`; returning True stops.
+        `pboost.growth.step.StepRecord`; returning True stops.
 
     Returns
     -------

@@ -7,7 +7,7 @@ import pytest
 from reference.generic import generic_greedy
 
 import pboost as pb
-from pboost.generic import GenericGreedy, leverage
+from pboost.growth.generic import GenericGreedy, leverage
 
 
 def problem(seed, n=60, d=3):

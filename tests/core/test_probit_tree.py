@@ -14,7 +14,7 @@ from reference.probit_tree import fit_probit_tree, in_preorder, undone, values
 import pboost as pb
 from pboost._core import probit_tree as kernel
 from pboost._core.probit_boost import boost_leaves
-from pboost.cart_model import CHILD, N_INTS
+from pboost.growth.tree_columns import CHILD, N_INTS
 
 SHARED = Path(__file__).parents[2] / ".." / "shared"
 DATA = Path(os.environ.get("PBOOST_DATA", SHARED / "data"))

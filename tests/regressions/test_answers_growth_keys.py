@@ -11,8 +11,11 @@ import pytest
 from reference import keys
 
 import pboost as pb
-from pboost import greedy_growth, nested_growth, soft_growth, topdown_growth
 from pboost._core.keys import decrease, rounded
+from pboost.growth import greedy as greedy_growth
+from pboost.growth import impurity_search as topdown_growth
+from pboost.growth import nested as nested_growth
+from pboost.growth import soft_tree as soft_growth
 
 #: The last bit kept of a number in [1, 2).
 LAST = 2.0**-40

@@ -22,9 +22,9 @@ from pboost._core.votes import half_log_odds
 from pboost.arrays import FloatArray
 from pboost.data.columns import ROW_MASK, SortedColumns, midpoint
 from pboost.data.training import TrainingData
-from pboost.grow import Callback, StepRecord, TreeLimits, constant_vote, cost_after
+from pboost.growth.permissible import Impurity, values_of
+from pboost.growth.step import Callback, StepRecord, TreeLimits, constant_vote, cost_after
 from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
-from pboost.permissible import Impurity, values_of
 from pboost.threads import check_stop
 from pboost.votes import TIE, VoteRule
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.arrays import FloatArray
-from pboost.chain_growth import Chain
 from pboost.data.columns import SortedColumns
 from pboost.data.derived import GrownInputs
 from pboost.data.separators import Separators, separator
 from pboost.data.sorting import to_fixed_point
 from pboost.data.training import TrainingData
+from pboost.growth.chain import Chain
 from pboost.observation.answers import TableObserver
 from pboost.observation.models import Exact
 from pboost.threads import Workers

@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 
 from pboost.arrays import FloatArray
-from pboost.grow import Callback
+from pboost.growth.graph_builder import NodeList
+from pboost.growth.step import Callback
 from pboost.models.graph import ABOVE, BELOW, CERTAIN, DecisionGraph
-from pboost.nodes import NodeList
 from pboost.observation.answers import Observer, Tables, side_masses
 from pboost.votes import NO_VOTE, Masses, SplitStep, VoteRule, step_of
 from pboost.weak.search import Cut, Weights

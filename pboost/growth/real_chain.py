@@ -17,10 +17,10 @@ from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.features import Features, as_features, check_finite
 from pboost.data.targets import as_labels
 from pboost.data.training import TrainingData
-from pboost.generic import GenericGreedy, RoundRecord, leverage
+from pboost.growth.generic import GenericGreedy, RoundRecord, leverage
+from pboost.growth.graph_builder import NodeList
 from pboost.models.graph import ABOVE, BELOW, CERTAIN, TrainingRecord
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
-from pboost.nodes import NodeList
 from pboost.observation.answers import Observer
 from pboost.threads import Workers
 from pboost.votes import NO_VOTE, TIE, VoteRule

@@ -14,9 +14,9 @@ import numpy as np
 
 from pboost.arrays import FloatArray
 from pboost.data.training import TrainingData
-from pboost.grow import Callback, fixed_scale
+from pboost.growth.graph_builder import NodeList
+from pboost.growth.step import Callback, fixed_scale
 from pboost.models.graph import OUT, DecisionGraph
-from pboost.nodes import NodeList
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.votes import NO_VOTE, VoteRule
 from pboost.weak.search import Cut, Weights

@@ -9,7 +9,7 @@ import numpy as np
 
 from pboost.arrays import FloatArray
 from pboost.data.training import TrainingData
-from pboost.grow import StepRecord, constant_vote, cost_after
+from pboost.growth.step import StepRecord, constant_vote, cost_after
 from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.observation.answers import Observer
 from pboost.votes import VoteRule

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from pboost._core.keys import rounded
 from pboost.data.training import TrainingData
-from pboost.grow import Callback
+from pboost.growth.ports import GrowthStopped, Port, PortGrowth, joined
+from pboost.growth.step import Callback
 from pboost.observation.answers import Observer
-from pboost.ports import GrowthStopped, Port, PortGrowth, joined
 from pboost.votes import VoteRule
 
 JOINS = ("sign", "all")

@@ -18,9 +18,9 @@ import numpy as np
 from pboost._core.keys import decrease, rounded
 from pboost.arrays import FloatArray
 from pboost.data.training import TrainingData
-from pboost.grow import Callback, TreeLimits, fixed_scale
+from pboost.growth.graph_builder import NodeList
+from pboost.growth.step import Callback, TreeLimits, fixed_scale
 from pboost.models.graph import OUT, DecisionGraph
-from pboost.nodes import NodeList
 from pboost.observation.answers import Answers, Observer, Tables, only_exit, side_masses
 from pboost.votes import SplitStep, VoteRule, step_of
 from pboost.weak.search import Cut, Weights

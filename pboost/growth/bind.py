@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from pboost.data.training import TrainingData
+from pboost.growth.function_search import OracleSampler, OracleSearch
+from pboost.growth.separator_search import SeparatorSearch
 from pboost.models.graph import DecisionGraph
 from pboost.observation import adatree2, exact, flip, half, uniform
 from pboost.observation.answers import Observer, TableObserver
@@ -24,8 +26,6 @@ from pboost.observation.models import (
 )
 from pboost.observation.noisy_search import GaussianObserver, Noise, NoisyStumpSearch
 from pboost.observation.sampling import SampledObserver
-from pboost.oracle_search import OracleSampler, OracleSearch
-from pboost.separator_search import SeparatorSearch
 from pboost.threads import Workers
 from pboost.weak import affine, stump
 from pboost.weak.learners import ColumnLearner, Linear, RowLearner, Separator, Weak, check_weak

@@ -12,7 +12,9 @@ from pboost import threads
 from pboost._core import cart
 from pboost._core.reweight import scale_weights
 from pboost.arrays import FloatArray, IntArray
-from pboost.cart_model import (
+from pboost.data.cart_training import CartData
+from pboost.data.columns import BinnedColumns
+from pboost.growth.tree_columns import (
     CHILD,
     DEPTH,
     FEATURE,
@@ -24,8 +26,6 @@ from pboost.cart_model import (
     Grown,
     tree_columns,
 )
-from pboost.data.cart_training import CartData
-from pboost.data.columns import BinnedColumns
 from pboost.models.tree_nodes import LEAF
 from pboost.models.trees import Tree
 from pboost.weak.learners import CRITERIA

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pboost._core.keys import rounded
 from pboost.bounds import rate_matryoshka
 from pboost.data.training import TrainingData
-from pboost.grow import Callback
+from pboost.growth.ports import GrowthStopped, Port, PortGrowth
+from pboost.growth.step import Callback
 from pboost.observation.answers import Observer
-from pboost.ports import GrowthStopped, Port, PortGrowth
 from pboost.votes import VoteRule
 
 #: Rates that differ by less are equal.
@@ -94,7 +94,7 @@ class GreedyGrowth(PortGrowth):
     size : int
         Greatest number of nodes.
     collect : str
-        One of `pboost.ports.COLLECTS`.
+        One of `pboost.growth.ports.COLLECTS`.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from pboost.arrays import FloatArray
 from pboost.data.arguments import MOST_NODES
 from pboost.data.columns import SortedColumns, midpoint
 from pboost.data.training import TrainingData
-from pboost.grow import Callback, StepRecord, TreeLimits, constant_vote, cost_after
+from pboost.growth.step import Callback, StepRecord, TreeLimits, constant_vote, cost_after
 from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.votes import VoteRule
 from pboost.weak.learners import CRITERIA, ColumnLearner
