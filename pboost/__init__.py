@@ -6,15 +6,12 @@ from pboost.adaboost import fit_adaboost
 from pboost.adaboost_real import fit_adaboost_real
 from pboost.bagging import fit_bagging
 from pboost.boosted_tree import fit_boosted_tree
-from pboost.cart import fit_cart
-from pboost.cart_pruning import PruningPath, prune, prune_path
 from pboost.continuation import continue_fit
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
 from pboost.data.sorting import bin_columns, sort_columns
 from pboost.errors import ModelFileError
 from pboost.explanation import Explanation, explain
-from pboost.forest import fit_forest
 from pboost.growth import generic
 from pboost.importance import feature_importances, permutation_importance
 from pboost.interpretation import Coefficients, coefficients, plot_coefficients
@@ -51,9 +48,12 @@ from pboost.probit import fit_probitboost
 from pboost.probit_tree import fit_probit_tree
 from pboost.pruned_cart import fit_pruned_cart
 from pboost.sbpmt import fit_sbpmt, sbpmt_published
-from pboost.stagewise import fit_stagewise
 from pboost.topdown import fit_topdown_tree
 from pboost.tree_functions import apply, decision_path
+from pboost.trees.cart import fit_cart
+from pboost.trees.forest import fit_forest
+from pboost.trees.pruning import PruningPath, prune, prune_path
+from pboost.trees.stagewise import fit_stagewise
 from pboost.validation import CrossValidation, cross_validate
 
 __all__ = [

@@ -13,7 +13,6 @@ from pboost.absent_classes import fit_present, named_options
 from pboost.adaboost import fit_adaboost
 from pboost.arrays import FloatArray
 from pboost.boosted_tree import fit_boosted_tree
-from pboost.cart import TASKS, fit_cart
 from pboost.data.arguments import as_weights
 from pboost.data.bags import Bags, make_bags
 from pboost.data.columns import SEARCHES, BinnedColumns, SortedColumns
@@ -23,7 +22,6 @@ from pboost.data.rows import Rows, as_rows
 from pboost.data.sorting import bin_columns, sort_columns
 from pboost.data.targets import as_classes, as_targets
 from pboost.matryoshka import fit_matryoshka
-from pboost.members import Callback, Tally, tell, train_members
 from pboost.models.ensembles import Bagging, said_by
 from pboost.models.new_rows import reads_columns
 from pboost.options import check_callback, check_choice, check_integer
@@ -31,6 +29,8 @@ from pboost.passing import check_fit
 from pboost.rng import as_generator
 from pboost.stopping import validation_rows
 from pboost.threads import resolve_threads
+from pboost.trees.cart import TASKS, fit_cart
+from pboost.trees.members import Callback, Tally, tell, train_members
 from pboost.weak import Stump, stump
 
 #: Builders that take sorted or binned columns in place of X.
@@ -89,7 +89,7 @@ def fit_bagging(
         does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each member, in order, with their number so far
-        and a `pboost.members.MemberStep`; returning True stops. The model then has the members so far,
+        and a `pboost.trees.members.MemberStep`; returning True stops. The model then has the members so far,
         whatever the number of threads, which may have fitted a few more.
     **options
         Options of `fit`.

@@ -15,7 +15,6 @@ from pboost._core.votes import half_log_odds
 from pboost.adaboost import fit_adaboost
 from pboost.arrays import FloatArray
 from pboost.boosted_tree import fit_boosted_tree
-from pboost.cart import fit_cart
 from pboost.data.arguments import as_weights
 from pboost.data.cart_training import is_binned
 from pboost.data.columns import BinnedColumns, SortedColumns
@@ -32,6 +31,7 @@ from pboost.options import check_callback, check_integer, check_number
 from pboost.passing import check_fit
 from pboost.pruned_cart import fit_pruned_cart
 from pboost.stopping import validation_rows
+from pboost.trees.cart import fit_cart
 from pboost.values import shown, uncalled
 from pboost.votes import NO_VOTE
 from pboost.weak import Stump

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.arrays import FloatArray
-from pboost.cart import fit_cart_problem
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import MAX_BINS, BinnedColumns, SortedColumns, column_spread
 from pboost.data.features import as_features
@@ -20,6 +19,7 @@ from pboost.models.trees import Tree
 from pboost.options import check_integer, check_number
 from pboost.probit_growth import ProbitGrower, ProbitLimits
 from pboost.threads import Workers, resolve_threads
+from pboost.trees.cart import fit_cart_problem
 from pboost.values import check_flag
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.arrays import FloatArray, IntArray
-from pboost.cart import fit_cart_problem, fit_tree
-from pboost.cart_pruning import PruningPath, levels, link_prices, prune, prune_path
 from pboost.data.arguments import scaled_weights
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import BinnedColumns, SortedColumns
@@ -22,6 +20,8 @@ from pboost.models.trees import PruningTable, Tree
 from pboost.options import check_choice, check_integer
 from pboost.passing import option_names, refuse_unknown
 from pboost.rng import as_generator
+from pboost.trees.cart import fit_cart_problem, fit_tree
+from pboost.trees.pruning import PruningPath, levels, link_prices, prune, prune_path
 
 RULES = ("min", "1se")
 #: Those of the trees.

@@ -16,7 +16,6 @@ from pboost.data.bags import Bags, make_bags
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import column_spread
 from pboost.growth.tree_columns import tree_columns
-from pboost.members import Callback, Tally, tell, train_members
 from pboost.models.committee import REST_OR_CLASS
 from pboost.models.forest import Forest
 from pboost.models.subagged import SubaggedProbitTrees
@@ -30,6 +29,7 @@ from pboost.probit_tree import (
 from pboost.rng import as_generator
 from pboost.sbpmt_growth import Member, boost
 from pboost.threads import resolve_threads
+from pboost.trees.members import Callback, Tally, tell, train_members
 from pboost.values import check_flag
 
 ONE_VS_ALL = ("leaf", "tree")
@@ -162,7 +162,7 @@ def fit_sbpmt(
         does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each member, in order, with their number so far
-        and a `pboost.members.MemberStep`; returning True stops. The model then has the members so far,
+        and a `pboost.trees.members.MemberStep`; returning True stops. The model then has the members so far,
         whatever the number of threads, which may have fitted a few more.
 
     Returns

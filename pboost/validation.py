@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.arrays import FloatArray, IntArray, freeze
-from pboost.cart import TASKS
 from pboost.data.arguments import as_weights
 from pboost.data.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.data.features import check_has_rows
@@ -26,6 +25,7 @@ from pboost.models.predict import evaluation_cost, predict
 from pboost.options import check_callback, check_choice, check_integer
 from pboost.passing import check_fit
 from pboost.rng import as_generator, child, draw_seed, takes_rng
+from pboost.trees.cart import TASKS
 
 Select: TypeAlias = Callable[[NDArray[np.intp]], Any]
 

@@ -12,7 +12,6 @@ from pboost import observation
 from pboost.adaboost import fit_adaboost
 from pboost.adaboost_real import fit_adaboost_real
 from pboost.boosted_tree import fit_boosted_tree
-from pboost.cart import fit_cart
 from pboost.cli.parser import (
     DEFAULT_SIZE,
     OBSERVATION_OPTIONS,
@@ -22,7 +21,6 @@ from pboost.cli.parser import (
     TREE_MODELS,
     WEAK_OPTIONS,
 )
-from pboost.forest import fit_forest
 from pboost.matryoshka import fit_matryoshka
 from pboost.models.base import Model, TwoClassModel
 from pboost.multiclass import fit_one_vs_rest, fit_samme
@@ -30,8 +28,10 @@ from pboost.probit import fit_probitboost
 from pboost.probit_tree import fit_probit_tree
 from pboost.pruned_cart import fit_pruned_cart
 from pboost.sbpmt import fit_sbpmt, sbpmt_published
-from pboost.stagewise import fit_stagewise
 from pboost.topdown import fit_topdown_tree
+from pboost.trees.cart import fit_cart
+from pboost.trees.forest import fit_forest
+from pboost.trees.stagewise import fit_stagewise
 from pboost.weak import affine, feature, linear, separator, stump
 from pboost.weak.learners import Weak
 

@@ -262,7 +262,7 @@ def test_bad_options(options, message):
      (1.0, 7, 7), (3, 7, 3), (None, 7, 7)],
 )  # fmt: skip
 def test_number_of_columns(features_per_split, d, expected):
-    assert pb.cart.resolve_features(features_per_split, d) == expected
+    assert pb.trees.cart.resolve_features(features_per_split, d) == expected
 
 
 def test_bad_rows(tree):

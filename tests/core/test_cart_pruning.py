@@ -8,7 +8,7 @@ from carts import assert_identical, targets
 from reference.cart import best_subtree, fit_cart
 
 import pboost as pb
-from pboost.cart_pruning import collapsed
+from pboost.trees.pruning import collapsed
 
 TASKS = [(0, "squared"), (2, "gini"), (3, "entropy"), (2, "error"), (2, "kearns-mansour")]
 

@@ -13,10 +13,10 @@ from subagged import FAST, assert_same_model, problem
 
 import pboost as pb
 from pboost import threads
-from pboost.members import train_members
 from pboost.probit_tree import probit_problem
 from pboost.sbpmt_growth import boost
 from pboost.threads import check_stop
+from pboost.trees.members import train_members
 
 
 def forest(X, y, **options):

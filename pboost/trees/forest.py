@@ -9,16 +9,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import forest_walk
 from pboost.arrays import FloatArray
-from pboost.cart import fit_cart_problem, fit_tree
 from pboost.data.bags import make_bags
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import MAX_BINS
-from pboost.members import Callback, Tally, tell, train_members
 from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import Tree
 from pboost.options import check_callback, check_integer
 from pboost.rng import as_generator
 from pboost.threads import resolve_threads
+from pboost.trees.cart import fit_cart_problem, fit_tree
+from pboost.trees.members import Callback, Tally, tell, train_members
 
 #: Rows whose values are gathered at a time for the trees that have not seen them.
 BLOCK_ROWS = 64 * forest_walk.TILE_ROWS
@@ -82,7 +82,7 @@ def fit_forest(
         not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree, in order, with their number so far
-        and a `pboost.members.MemberStep`; returning True stops. The model then has the trees so far,
+        and a `pboost.trees.members.MemberStep`; returning True stops. The model then has the trees so far,
         whatever the number of threads, which may have fitted a few more.
 
     Returns

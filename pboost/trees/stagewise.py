@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.arrays import FloatArray, IntArray
-from pboost.cart import TASKS, fit_cart_problem, fit_tree
 from pboost.data.bags import Bags, make_bags
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import MAX_BINS
-from pboost.forest import nodes_of_rows
 from pboost.growth.tree import CartLimits
 from pboost.losses import Loss, check_loss
 from pboost.models.forest import join_trees
@@ -22,7 +20,9 @@ from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.options import check_callback, check_choice, check_integer, check_number
 from pboost.rng import as_generator
-from pboost.stagewise_watch import LossWatch
+from pboost.trees.cart import TASKS, fit_cart_problem, fit_tree
+from pboost.trees.forest import nodes_of_rows
+from pboost.trees.stagewise_watch import LossWatch
 
 STARTS = ("constant", "zero")
 #: Bound on what a leaf adds to decision values of labels: that of LogitBoost's targets.
@@ -117,7 +117,7 @@ def fit_stagewise(
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree with their number so far and a
-        `pboost.stagewise.StagewiseStep`; returning True stops.
+        `pboost.trees.stagewise.StagewiseStep`; returning True stops.
 
     Returns
     -------

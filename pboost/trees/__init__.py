@@ -1,0 +1,1 @@
+"""Builders of classification and regression trees, and of forests and sums of them."""
