@@ -2,11 +2,12 @@
 
 from pboost import bounds, datasets, losses, observation, weak
 from pboost._version import __version__
-from pboost.adaboost import fit_adaboost
-from pboost.adaboost_real import fit_adaboost_real
 from pboost.bagging import fit_bagging
-from pboost.boosted_tree import fit_boosted_tree
-from pboost.continuation import continue_fit
+from pboost.boosting.adaboost import fit_adaboost
+from pboost.boosting.adaboost_real import fit_adaboost_real
+from pboost.boosting.boosted_tree import fit_boosted_tree
+from pboost.boosting.continuation import continue_fit
+from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
 from pboost.data.sorting import bin_columns, sort_columns
@@ -17,7 +18,6 @@ from pboost.importance import feature_importances, permutation_importance
 from pboost.interpretation import Coefficients, coefficients, plot_coefficients
 from pboost.margin import margin_bound, margin_error, margins, normalised_margins
 from pboost.margin_curves import logistic_margin_curve, margin_curve, plot_margin_curve
-from pboost.matryoshka import fit_matryoshka
 from pboost.models.committee import OneVsRest, WeightedVote
 from pboost.models.ensembles import Bagging
 from pboost.models.files import load, save

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.absent_classes import fit_present, named_options
-from pboost.adaboost import fit_adaboost
 from pboost.arrays import FloatArray
-from pboost.boosted_tree import fit_boosted_tree
+from pboost.boosting.adaboost import fit_adaboost
+from pboost.boosting.boosted_tree import fit_boosted_tree
+from pboost.boosting.matryoshka import fit_matryoshka
+from pboost.boosting.stopping import validation_rows
 from pboost.data.arguments import as_weights
 from pboost.data.bags import Bags, make_bags
 from pboost.data.columns import SEARCHES, BinnedColumns, SortedColumns
@@ -21,13 +23,11 @@ from pboost.data.held import held
 from pboost.data.rows import Rows, as_rows
 from pboost.data.sorting import bin_columns, sort_columns
 from pboost.data.targets import as_classes, as_targets
-from pboost.matryoshka import fit_matryoshka
 from pboost.models.ensembles import Bagging, said_by
 from pboost.models.new_rows import reads_columns
 from pboost.options import check_callback, check_choice, check_integer
 from pboost.passing import check_fit
 from pboost.rng import as_generator
-from pboost.stopping import validation_rows
 from pboost.threads import resolve_threads
 from pboost.trees.cart import TASKS, fit_cart
 from pboost.trees.members import Callback, Tally, tell, train_members

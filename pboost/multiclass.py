@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.adaboost import fit_adaboost
 from pboost.arrays import FloatArray
-from pboost.boosted_tree import fit_boosted_tree
+from pboost.boosting.adaboost import fit_adaboost
+from pboost.boosting.boosted_tree import fit_boosted_tree
+from pboost.boosting.matryoshka import fit_matryoshka
+from pboost.boosting.stopping import validation_rows
 from pboost.data.arguments import as_weights
 from pboost.data.cart_training import is_binned
 from pboost.data.columns import BinnedColumns, SortedColumns
@@ -24,13 +26,11 @@ from pboost.data.rows import as_rows
 from pboost.data.sorting import sort_columns
 from pboost.data.targets import as_classes, label_array
 from pboost.errors import AbsentClassError
-from pboost.matryoshka import fit_matryoshka
 from pboost.models.committee import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.models.tree_sum import StagewiseModel
 from pboost.options import check_callback, check_integer, check_number
 from pboost.passing import check_fit
 from pboost.pruned_cart import fit_pruned_cart
-from pboost.stopping import validation_rows
 from pboost.trees.cart import fit_cart
 from pboost.values import shown, uncalled
 from pboost.votes import NO_VOTE

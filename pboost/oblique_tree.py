@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.boosted_tree import fit_boosted_tree
+from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.data.splits import Validation
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph

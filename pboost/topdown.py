@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from pboost.boosted_tree import fit_boosted_tree
+from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.data.training import prepare
 from pboost.growth.impurity_search import TopDownTree
 from pboost.growth.permissible import Impurity, check_permissible

@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 from pboost import observation
-from pboost.adaboost import fit_adaboost
-from pboost.adaboost_real import fit_adaboost_real
-from pboost.boosted_tree import fit_boosted_tree
+from pboost.boosting.adaboost import fit_adaboost
+from pboost.boosting.adaboost_real import fit_adaboost_real
+from pboost.boosting.boosted_tree import fit_boosted_tree
+from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.cli.parser import (
     DEFAULT_SIZE,
     OBSERVATION_OPTIONS,
@@ -21,7 +22,6 @@ from pboost.cli.parser import (
     TREE_MODELS,
     WEAK_OPTIONS,
 )
-from pboost.matryoshka import fit_matryoshka
 from pboost.models.base import Model, TwoClassModel
 from pboost.multiclass import fit_one_vs_rest, fit_samme
 from pboost.probit import fit_probitboost

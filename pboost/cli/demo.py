@@ -7,12 +7,12 @@ from argparse import Namespace
 from functools import partial
 from typing import Any
 
-from pboost.adaboost import fit_adaboost
-from pboost.boosted_tree import fit_boosted_tree
+from pboost.boosting.adaboost import fit_adaboost
+from pboost.boosting.boosted_tree import fit_boosted_tree
+from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.cli.errors import UsageError, require
 from pboost.cli.progress import progress
 from pboost.cli.table import check_output, write_text
-from pboost.matryoshka import fit_matryoshka
 from pboost.models._replace import replace_file
 from pboost.models.graph import DecisionGraph
 from pboost.observation import adatree2

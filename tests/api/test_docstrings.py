@@ -86,8 +86,10 @@ def test_examples_of_module(name):
 def test_examples_are_found():
     """An empty run would pass, too."""
     finder = doctest.DocTestFinder()
-    examples = [t for t in finder.find(importlib.import_module("pboost.adaboost")) if t.examples]
-    assert [t.name for t in examples] == ["pboost.adaboost.fit_adaboost"]
+    examples = [
+        t for t in finder.find(importlib.import_module("pboost.boosting.adaboost")) if t.examples
+    ]
+    assert [t.name for t in examples] == ["pboost.boosting.adaboost.fit_adaboost"]
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda p: p.relative_to(DOCS).as_posix())

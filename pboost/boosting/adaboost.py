@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pboost.boosting.stopping import EarlyStopping
 from pboost.data.splits import Validation
 from pboost.data.training import prepare
 from pboost.growth.bind import as_searched, bind, check_pair
@@ -18,7 +19,6 @@ from pboost.observation.models import Exact, Observation
 from pboost.observation.sampling import SampledObserver
 from pboost.options import check_callback, check_choice, check_size
 from pboost.rng import as_generator
-from pboost.stopping import EarlyStopping
 from pboost.threads import Workers, resolve_threads
 from pboost.votes import VOTES, vote_rule
 from pboost.weak.learners import Stump, Weak

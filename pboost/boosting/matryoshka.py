@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pboost.boosting.stopping import EarlyStopping
 from pboost.data.splits import Validation
 from pboost.data.training import prepare
 from pboost.growth.bind import as_searched, bind, check_pair
@@ -19,7 +20,6 @@ from pboost.models.graph import DecisionGraph
 from pboost.observation.models import Exact, Observation
 from pboost.options import check_callback, check_choice, check_integer, check_size
 from pboost.rng import as_generator
-from pboost.stopping import EarlyStopping
 from pboost.threads import Workers, resolve_threads
 from pboost.values import shown
 from pboost.votes import vote_rule

@@ -1,0 +1,1 @@
+"""Builders of decision graphs and of other two-class boosters."""
