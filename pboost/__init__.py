@@ -44,10 +44,10 @@ from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import PruningTable, Tree
 from pboost.multiclass import fit_one_vs_rest, fit_samme
 from pboost.oblique_tree import fit_oblique_tree
-from pboost.probit import fit_probitboost
-from pboost.probit_tree import fit_probit_tree
+from pboost.probit.probitboost import fit_probitboost
+from pboost.probit.sbpmt import fit_sbpmt, sbpmt_published
+from pboost.probit.tree import fit_probit_tree
 from pboost.pruned_cart import fit_pruned_cart
-from pboost.sbpmt import fit_sbpmt, sbpmt_published
 from pboost.topdown import fit_topdown_tree
 from pboost.tree_functions import apply, decision_path
 from pboost.trees.cart import fit_cart

@@ -24,10 +24,10 @@ from pboost.cli.parser import (
 )
 from pboost.models.base import Model, TwoClassModel
 from pboost.multiclass import fit_one_vs_rest, fit_samme
-from pboost.probit import fit_probitboost
-from pboost.probit_tree import fit_probit_tree
+from pboost.probit.probitboost import fit_probitboost
+from pboost.probit.sbpmt import fit_sbpmt, sbpmt_published
+from pboost.probit.tree import fit_probit_tree
 from pboost.pruned_cart import fit_pruned_cart
-from pboost.sbpmt import fit_sbpmt, sbpmt_published
 from pboost.topdown import fit_topdown_tree
 from pboost.trees.cart import fit_cart
 from pboost.trees.forest import fit_forest

@@ -10,7 +10,7 @@ from pboost.cli import values
 from pboost.cli.errors import UsageError
 from pboost.losses import LOSSES
 from pboost.models.subagged_checks import VOTES
-from pboost.sbpmt import ONE_VS_ALL
+from pboost.probit.sbpmt import ONE_VS_ALL
 
 #: Options that not all kinds of model have, as `dest` names; first the size.
 OWN_OPTIONS = {

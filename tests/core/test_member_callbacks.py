@@ -13,8 +13,8 @@ from subagged import FAST, assert_same_model, problem
 
 import pboost as pb
 from pboost import threads
-from pboost.probit_tree import probit_problem
-from pboost.sbpmt_growth import boost
+from pboost.probit.sbpmt_member import boost
+from pboost.probit.tree import probit_problem
 from pboost.threads import check_stop
 from pboost.trees.members import train_members
 

@@ -17,7 +17,7 @@ from pboost.growth.tree_columns import tree_columns
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.trees import Tree
 from pboost.options import check_integer, check_number
-from pboost.probit_growth import ProbitGrower, ProbitLimits
+from pboost.probit.growth import ProbitGrower, ProbitLimits
 from pboost.threads import Workers, resolve_threads
 from pboost.trees.cart import fit_cart_problem
 from pboost.values import check_flag

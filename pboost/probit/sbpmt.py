@@ -21,13 +21,9 @@ from pboost.models.forest import Forest
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.subagged_checks import VOTES
 from pboost.options import check_callback, check_choice, check_integer, check_number
-from pboost.probit_tree import (
-    ProbitProblem,
-    check_coefficients,
-    probit_problem,
-)
+from pboost.probit.sbpmt_member import Member, boost
+from pboost.probit.tree import ProbitProblem, check_coefficients, probit_problem
 from pboost.rng import as_generator
-from pboost.sbpmt_growth import Member, boost
 from pboost.threads import resolve_threads
 from pboost.trees.members import Callback, Tally, tell, train_members
 from pboost.values import check_flag

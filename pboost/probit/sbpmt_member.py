@@ -15,8 +15,8 @@ from pboost.arrays import FloatArray, IntArray
 from pboost.data.cart_training import CartProblem
 from pboost.models.committee import chance
 from pboost.models.probit_values import LEAST
-from pboost.probit_growth import GrownProbit, ProbitGrower
-from pboost.probit_tree import ProbitProblem
+from pboost.probit.growth import GrownProbit, ProbitGrower
+from pboost.probit.tree import ProbitProblem
 from pboost.threads import Workers, check_stop
 from pboost.votes import NO_VOTE
 

@@ -1,0 +1,1 @@
+"""Builders of probit models, of trees with probit models in the leaves, and of ensembles of these."""
