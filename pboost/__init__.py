@@ -2,7 +2,6 @@
 
 from pboost import bounds, datasets, losses, observation, weak
 from pboost._version import __version__
-from pboost.bagging import fit_bagging
 from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.adaboost_real import fit_adaboost_real
 from pboost.boosting.boosted_tree import fit_boosted_tree
@@ -11,6 +10,8 @@ from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
 from pboost.data.sorting import bin_columns, sort_columns
+from pboost.ensembles.bagging import fit_bagging
+from pboost.ensembles.multiclass import fit_one_vs_rest, fit_samme
 from pboost.errors import ModelFileError
 from pboost.explanation import Explanation, explain
 from pboost.growth import generic
@@ -42,7 +43,6 @@ from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.text import describe
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import PruningTable, Tree
-from pboost.multiclass import fit_one_vs_rest, fit_samme
 from pboost.oblique_tree import fit_oblique_tree
 from pboost.probit.probitboost import fit_probitboost
 from pboost.probit.sbpmt import fit_sbpmt, sbpmt_published

@@ -22,8 +22,8 @@ from pboost.cli.parser import (
     TREE_MODELS,
     WEAK_OPTIONS,
 )
+from pboost.ensembles.multiclass import fit_one_vs_rest, fit_samme
 from pboost.models.base import Model, TwoClassModel
-from pboost.multiclass import fit_one_vs_rest, fit_samme
 from pboost.probit.probitboost import fit_probitboost
 from pboost.probit.sbpmt import fit_sbpmt, sbpmt_published
 from pboost.probit.tree import fit_probit_tree

@@ -85,7 +85,9 @@ def test_columns_are_sorted_once(monkeypatch):
     X, y = three()
     calls = []
     monkeypatch.setattr(
-        pb.multiclass, "sort_columns", lambda *a, **k: calls.append(1) or pb.sort_columns(*a, **k)
+        pb.ensembles.multiclass,
+        "sort_columns",
+        lambda *a, **k: calls.append(1) or pb.sort_columns(*a, **k),
     )
     pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=2)
     pb.fit_samme(X, y, base=STUMPS, rounds=3)

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 import pboost as pb
-from pboost import bagging, threads
+from pboost import threads
 from pboost.data import arguments as checks
 from pboost.data import columns
 from pboost.data import training as data
+from pboost.ensembles import bagging
 from pboost.models import base as predictor
 from pboost.models import graph
 from pboost.models import predict as evaluate

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.absent_classes import fit_present, named_options
 from pboost.arrays import FloatArray
 from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.boosted_tree import fit_boosted_tree
@@ -23,6 +22,7 @@ from pboost.data.held import held
 from pboost.data.rows import Rows, as_rows
 from pboost.data.sorting import bin_columns, sort_columns
 from pboost.data.targets import as_classes, as_targets
+from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.models.ensembles import Bagging, said_by
 from pboost.models.new_rows import reads_columns
 from pboost.options import check_callback, check_choice, check_integer

@@ -1,0 +1,1 @@
+"""Builders that are given a builder: bagging, one versus the rest, SAMME."""
