@@ -13,12 +13,17 @@ from pboost.data.sorting import bin_columns, sort_columns
 from pboost.ensembles.bagging import fit_bagging
 from pboost.ensembles.multiclass import fit_one_vs_rest, fit_samme
 from pboost.errors import ModelFileError
-from pboost.explanation import Explanation, explain
 from pboost.growth import generic
-from pboost.importance import feature_importances, permutation_importance
-from pboost.interpretation import Coefficients, coefficients, plot_coefficients
-from pboost.margin import margin_bound, margin_error, margins, normalised_margins
-from pboost.margin_curves import logistic_margin_curve, margin_curve, plot_margin_curve
+from pboost.inspection.coefficients import Coefficients, coefficients, plot_coefficients
+from pboost.inspection.cross_validation import CrossValidation, cross_validate
+from pboost.inspection.explanation import Explanation, explain
+from pboost.inspection.importance import feature_importances, permutation_importance
+from pboost.inspection.margin_curves import logistic_margin_curve, margin_curve, plot_margin_curve
+from pboost.inspection.margins import margin_bound, margin_error, margins, normalised_margins
+from pboost.inspection.oblique_tree import fit_oblique_tree
+from pboost.inspection.paths import apply, decision_path
+from pboost.inspection.pruned_cart import fit_pruned_cart
+from pboost.inspection.topdown import fit_topdown_tree
 from pboost.models.committee import OneVsRest, WeightedVote
 from pboost.models.ensembles import Bagging
 from pboost.models.files import load, save
@@ -43,18 +48,13 @@ from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.text import describe
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import PruningTable, Tree
-from pboost.oblique_tree import fit_oblique_tree
 from pboost.probit.probitboost import fit_probitboost
 from pboost.probit.sbpmt import fit_sbpmt, sbpmt_published
 from pboost.probit.tree import fit_probit_tree
-from pboost.pruned_cart import fit_pruned_cart
-from pboost.topdown import fit_topdown_tree
-from pboost.tree_functions import apply, decision_path
 from pboost.trees.cart import fit_cart
 from pboost.trees.forest import fit_forest
 from pboost.trees.pruning import PruningPath, prune, prune_path
 from pboost.trees.stagewise import fit_stagewise
-from pboost.validation import CrossValidation, cross_validate
 
 __all__ = [
     "Bagging",

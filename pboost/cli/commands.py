@@ -22,13 +22,13 @@ from pboost.cli.table import (
     write_text,
 )
 from pboost.data.targets import is_continuous
-from pboost.interpretation import coefficients
+from pboost.inspection.coefficients import coefficients
+from pboost.inspection.cross_validation import cross_validate
 from pboost.models.base import Model, TwoClassPredictor
 from pboost.models.files import load, save
 from pboost.models.graph import DecisionGraph
 from pboost.models.predict import decision_function, predict, predict_proba
 from pboost.models.text import describe
-from pboost.validation import cross_validate
 
 
 def run_fit(options: Namespace) -> None:

@@ -13,10 +13,10 @@ from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.cli.errors import UsageError, require
 from pboost.cli.progress import progress
 from pboost.cli.table import check_output, write_text
+from pboost.inspection.cross_validation import CrossValidation, cross_validate
 from pboost.models._replace import replace_file
 from pboost.models.graph import DecisionGraph
 from pboost.observation import adatree2
-from pboost.validation import CrossValidation, cross_validate
 
 ROUNDS = (5, 20, 100, 400)
 NODES = (1, 3, 7, 15)

@@ -26,11 +26,11 @@ from pboost.data.rows import as_rows
 from pboost.data.sorting import sort_columns
 from pboost.data.targets import as_classes, label_array
 from pboost.errors import AbsentClassError
+from pboost.inspection.pruned_cart import fit_pruned_cart
 from pboost.models.committee import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.models.tree_sum import StagewiseModel
 from pboost.options import check_callback, check_integer, check_number
 from pboost.passing import check_fit
-from pboost.pruned_cart import fit_pruned_cart
 from pboost.trees.cart import fit_cart
 from pboost.values import shown, uncalled
 from pboost.votes import NO_VOTE

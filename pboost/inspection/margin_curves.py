@@ -12,14 +12,14 @@ from pboost.arrays import FloatArray
 from pboost.data.arguments import as_weights
 from pboost.data.splits import assign_folds
 from pboost.data.targets import as_labels
-from pboost.margin import as_thetas, margin_error, margins, scale_factor, share_below
+from pboost.inspection.cross_validation import fold_streams, row_selectors
+from pboost.inspection.margins import as_thetas, margin_error, margins, scale_factor, share_below
+from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model
 from pboost.models.new_rows import as_two_class
 from pboost.options import check_integer
 from pboost.passing import check_fit
-from pboost.plots import axes_or_new
 from pboost.rng import Seed, as_generator
-from pboost.validation import fold_streams, row_selectors
 from pboost.values import as_array, shown
 
 __all__ = ["logistic_margin_curve", "margin_curve", "plot_margin_curve"]

@@ -1,0 +1,1 @@
+"""What one asks of builders and models: validation, explanations, importances, margins."""
