@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pboost.errors import ModelFileError
-from pboost.models._archive import digest
+from pboost.models._header import digest
 from pboost.models.files import load
 from pboost.models.graph import COLUMNS, DecisionGraph, TrainingRecord
 

@@ -20,6 +20,26 @@ SOURCE = ROOT / "pboost"
 
 #: Where scikit-learn may be imported.
 SKLEARN_HOMES = ("pboost.sklearn", "pboost.cli.demo", "pboost.datasets")
+#: Rooms and files at the top level, from the ground up: each imports from lower floors only.
+FLOORS = (
+    ("_core", "_version", "values"),
+    ("arrays", "errors", "options", "passing", "rng"),
+    ("bounds", "losses", "threads", "votes"),
+    ("data",),
+    ("datasets", "models", "weak"),
+    ("observation",),
+    ("growth",),
+    ("boosting", "trees"),
+    ("ensembles", "inspection", "probit"),
+    ("cli",),
+    ("__main__",),
+)
+#: Imports that still go upwards.
+UPWARDS = {
+    "pboost.data.functions imports pboost.weak.learners",
+    "pboost.data.training imports pboost.weak.learners",
+    "pboost.ensembles.multiclass imports pboost.inspection.pruned_cart",
+}
 OPTIONAL = ("pandas", "matplotlib", "tqdm", "narwhals", "sklearn", "polars", "joblib")
 FILE_LINES, FUNCTION_LINES, KERNEL_LINES = 400, 60, 80
 
@@ -80,7 +100,7 @@ def run(code):
 @needs_source
 def test_every_module_is_in_the_layout():
     page = (ROOT / "docs" / "dev" / "architecture.rst").read_text(encoding="utf-8")
-    names = {path.name for path in SOURCE.glob("*.py")} - {"_version.py"}
+    names = {path.name for path in SOURCE.rglob("*.py")} - {"_version.py"}
     assert [name for name in sorted(names) if name not in page] == []
 
 
@@ -89,12 +109,34 @@ def test_every_module_is_in_the_layout():
 
 def test_modules_are_found():
     assert {"pboost", "pboost.models.graph", "pboost.cli.demo", "pboost._core"} <= set(MODULES)
-    assert "pboost.models.graph" in own_imports(MODULES["pboost.growth.step"])
+    assert "pboost.votes" in own_imports(MODULES["pboost.growth.step"])
 
 
 def test_imports_have_no_cycles():
     graph = {name: own_imports(path) for name, path in MODULES.items() if name != "pboost"}
     TopologicalSorter(graph).prepare()  # raises CycleError, naming the cycle
+
+
+def room(module):
+    """Return the folder of a module, or its file at the top level."""
+    return module.split(".")[1]
+
+
+def test_rooms_import_from_lower_floors_only():
+    floor = {name: number for number, names in enumerate(FLOORS) for name in names}
+    assert set(floor) == {room(name) for name in MODULES if name != "pboost"}
+    upwards = [
+        f"{name} imports {other}"
+        for name, path in MODULES.items()
+        if name != "pboost"
+        for other in own_imports(path)
+        if room(other) != room(name) and floor[room(other)] >= floor[room(name)]
+    ]
+    assert set(upwards) <= UPWARDS
+
+
+def test_few_files_at_the_top():
+    assert len(list(PACKAGE.glob("*.py"))) <= 14
 
 
 @pytest.mark.parametrize("name", [n for n in MODULES if n not in ("pboost", "pboost.__main__")])
@@ -246,7 +288,7 @@ def test_files_are_measured(tmp_path):
 def test_functions_are_measured():
     kernels = dict(cython_functions(SOURCE / "_core" / "split.pyx"))
     assert kernels["search"] > 20
-    assert dict(python_functions(SOURCE / "adaboost.py"))["fit_adaboost"] > 20
+    assert dict(python_functions(SOURCE / "boosting" / "adaboost.py"))["fit_adaboost"] > 20
 
 
 @needs_source
