@@ -1,0 +1,68 @@
+"""The public names and what they are called with: `python tests/api/public_names.py --write`."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from pathlib import Path
+
+import pboost as pb
+
+RECORD = Path(__file__).with_name("public_names.json")
+SPACES = {
+    "pb": pb,
+    "pb.bounds": pb.bounds,
+    "pb.datasets": pb.datasets,
+    "pb.generic": pb.generic,
+    "pb.losses": pb.losses,
+    "pb.observation": pb.observation,
+    "pb.weak": pb.weak,
+}
+
+#: What models bring for the functions of a model; users call those.
+UNRECORDED = {
+    *("certificate_note", "check_route", "decision_function", "describe", "equations"),
+    *("evaluation_cost", "file_kind", "file_members", "file_optional", "from_members", "inputs"),
+    *("instead", "is_estimated", "is_exact", "labels_of", "members", "n_inputs", "no_graph"),
+    *("predict", "predict_proba", "probabilities", "sigma", "staged_decision_function"),
+    *("found_ranked", "ranked"),
+}
+
+
+def call(value):
+    """Return the parameters of what is called: names, kinds, defaults; annotations left out."""
+    found = inspect.signature(value)
+    parameters = [p.replace(annotation=p.empty) for p in found.parameters.values()]
+    return str(found.replace(parameters=parameters, return_annotation=found.empty))
+
+
+def described(value):
+    """Return what a name stands for: a call, a class with its public attributes, or a type."""
+    if inspect.isclass(value):
+        names = {n for n in dir(value) if not n.startswith("_") and not hasattr(tuple, n)}
+        if issubclass(value, BaseException):
+            return {"bases": [base.__name__ for base in value.__bases__]}
+        methods = {n: getattr(value, n) for n in sorted(names - UNRECORDED)}
+        return {
+            "call": call(value),
+            "attributes": {n: call(m) if inspect.isfunction(m) else "" for n, m in methods.items()},
+        }
+    if inspect.ismodule(value):
+        return "module"
+    return call(value) if callable(value) else type(value).__name__
+
+
+def public_names():
+    """Return what each public name stands for, by its name as users write it."""
+    return {
+        f"{space}.{name}": described(getattr(module, name))
+        for space, module in SPACES.items()
+        for name in sorted(module.__all__)
+    }
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit("usage: public_names.py --write")
+    RECORD.write_text(json.dumps(public_names(), indent=1, sort_keys=True) + "\n")
