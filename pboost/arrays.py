@@ -1,4 +1,4 @@
-"""..."""
+"""Types of arrays, and arrays that cannot change."""
 
 from __future__ import annotations
 

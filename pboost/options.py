@@ -1,4 +1,4 @@
-"""..."""
+"""Checks of options: numbers, choices, functions that are called back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""..."""
+"""The split step: votes of the exits of a weak classifier, and what they do to the weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""..."""
+"""Rows dealt to parts, class by class: validation rows and folds."""
 
 from __future__ import annotations
 

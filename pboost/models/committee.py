@@ -21,7 +21,7 @@ from pboost.data.array_checks import (
 )
 from pboost.data.held import held
 from pboost.data.rows import as_rows
-from pboost.models._archive2 import FILES
+from pboost.models._archive import FILES
 from pboost.models.base import Model, lead_of_second
 from pboost.models.ensembles import Ensemble, check_known, check_members, is_foreign
 from pboost.models.new_rows import table_for

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.array_checks import check_columns, check_labels, check_settings
 from pboost.data.held import held
-from pboost.models._archive2 import FILES
+from pboost.models._archive import FILES
 from pboost.models.base import Model, Predictor, check_two_labels, lead_of_second
 from pboost.models.graph import DecisionGraph
 from pboost.models.new_rows import table_for

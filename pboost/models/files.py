@@ -22,8 +22,7 @@ from pboost.data import projections, separators
 from pboost.data.derived import Inputs
 from pboost.data.functions import Oracles
 from pboost.errors import ModelFileError
-from pboost.models._archive import MAX_NESTING, digest, is_nested_deeper, plain, to_json
-from pboost.models._archive2 import (
+from pboost.models._archive import (
     from_npy,
     join_files,
     list_members,
@@ -31,6 +30,7 @@ from pboost.models._archive2 import (
     split_files,
     to_npy,
 )
+from pboost.models._header import MAX_NESTING, digest, is_nested_deeper, plain, to_json
 from pboost.models._replace import check_path, check_regular, replace_file
 from pboost.models.base import (
     OF_RECORD,

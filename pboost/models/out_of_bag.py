@@ -1,4 +1,4 @@
-"""..."""
+"""What the members of an ensemble say of the rows they were not trained on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""..."""
+"""Models in words."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Builders of probit models, of trees with probit models in the leaves, and of ensembles of these."""
+"""Builders of probit models, of trees with probit models in the leaves, and ensembles of them."""

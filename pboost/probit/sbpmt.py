@@ -158,8 +158,8 @@ def fit_sbpmt(
         does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each member, in order, with their number so far
-        and a `pboost.trees.members.MemberStep`; returning True stops. The model then has the members so far,
-        whatever the number of threads, which may have fitted a few more.
+        and a `pboost.trees.members.MemberStep`; returning True stops. The model then has the
+        members so far, whatever the number of threads, which may have fitted a few more.
 
     Returns
     -------

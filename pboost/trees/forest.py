@@ -82,8 +82,8 @@ def fit_forest(
         not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree, in order, with their number so far
-        and a `pboost.trees.members.MemberStep`; returning True stops. The model then has the trees so far,
-        whatever the number of threads, which may have fitted a few more.
+        and a `pboost.trees.members.MemberStep`; returning True stops. The model then has the
+        trees so far, whatever the number of threads, which may have fitted a few more.
 
     Returns
     -------

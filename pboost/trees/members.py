@@ -1,4 +1,4 @@
-"""..."""
+"""Members of an ensemble, trained on several threads."""
 
 from __future__ import annotations
 
