@@ -12,7 +12,6 @@ from pboost.data.encoding import OneHot, fit_one_hot, one_hot
 from pboost.data.sorting import bin_columns, sort_columns
 from pboost.ensembles.bagging import fit_bagging
 from pboost.ensembles.multiclass import fit_one_vs_rest, fit_samme
-from pboost.errors import ModelFileError
 from pboost.growth import generic
 from pboost.inspection.coefficients import Coefficients, coefficients, plot_coefficients
 from pboost.inspection.cross_validation import CrossValidation, cross_validate
@@ -24,6 +23,7 @@ from pboost.inspection.oblique_tree import fit_oblique_tree
 from pboost.inspection.paths import apply, decision_path
 from pboost.inspection.pruned_cart import fit_pruned_cart
 from pboost.inspection.topdown import fit_topdown_tree
+from pboost.models._archive import ModelFileError
 from pboost.models.committee import OneVsRest, WeightedVote
 from pboost.models.ensembles import Bagging
 from pboost.models.files import load, save

@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.options import check_integer
+from pboost.values import check_integer
 
 T = TypeVar("T")
 Flag = NDArray[np.int32]

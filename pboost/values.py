@@ -1,63 +1,32 @@
-"""Values that users pass: how messages quote them, and checks of the plainest kinds."""
+"""Values that are passed: arrays, options, functions, seeds; how they are checked and quoted."""
 
 from __future__ import annotations
 
+import inspect
+import math
 import operator
-from inspect import isbuiltin, isfunction
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int32]
+Seed: TypeAlias = int | np.integer | np.random.SeedSequence | np.random.Generator | None
+
+INT32_MAX = np.iinfo(np.int32).max
 #: The longest text of a value that a message quotes.
 LONGEST = 80
 
 
-def shown(value: Any) -> str:
-    """Return a value as a message quotes it: itself if that is short, else what kind it is."""
-    if isinstance(value, int) and value.bit_length() > 3 * LONGEST:
-        return f"an integer of {value.bit_length()} bits"  # Python may refuse to write it
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    if isfunction(value) or isbuiltin(value):
-        return f"the function {value.__name__}"
-    is_long = isinstance(value, list | tuple | set | dict) and len(value) > LONGEST
-    try:
-        text = "" if is_long else repr(value)
-    except Exception:  # of an object of the user's
-        text = ""
-    if text and len(text) <= LONGEST and "\n" not in text:
-        return text
-    kind = type(value).__name__
-    article = "an" if kind[0].lower() in "aeiou" else "a"
-    shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple):
-        return f"{article} {kind} of shape {shape}"
-    return f"{article} {kind} of {len(value)} items" if is_long else f"{article} {kind}"
-
-
-def uncalled(value: Any) -> str:
-    """Return what a message adds where a function or class stands in place of what it returns."""
-    is_one = isfunction(value) or isinstance(value, type)
-    return f"; call it: {value.__name__}(...)" if is_one else ""
-
-
-def check_flag(name: str, value: Any) -> bool:
-    """Return `value` if it is True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name}: expected True or False, got {shown(value)}")
-    return bool(value)
-
-
-def check_position(name: str, value: Any, n: int) -> int:
-    """Return an index into n things, which may count from their end, as one from 0 on."""
-    try:
-        index = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}: expected an integer or a slice, got {shown(value)}") from None
-    if not -n <= index < n:
-        raise IndexError(f"{name}: expected a number below {n}, got {index}")
-    return index % n
+def freeze(array: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
+    """Return a C-contiguous copy of `array` that can never be made writeable again."""
+    source = np.ascontiguousarray(array, dtype=dtype)
+    # A view of immutable bytes, unlike an owning array, refuses setflags(write=True).
+    return np.frombuffer(source.tobytes(), dtype=source.dtype).reshape(source.shape)
 
 
 def refuse_masked(name: str, values: Any) -> None:
@@ -84,3 +53,243 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
         return np.asarray(value)
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{name}: expected an array: {error}") from None
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message quotes it: itself if that is short, else what kind it is."""
+    if isinstance(value, int) and value.bit_length() > 3 * LONGEST:
+        return f"an integer of {value.bit_length()} bits"  # Python may refuse to write it
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if inspect.isfunction(value) or inspect.isbuiltin(value):
+        return f"the function {value.__name__}"
+    is_long = isinstance(value, list | tuple | set | dict) and len(value) > LONGEST
+    try:
+        text = "" if is_long else repr(value)
+    except Exception:  # of an object of the user's
+        text = ""
+    if text and len(text) <= LONGEST and "\n" not in text:
+        return text
+    kind = type(value).__name__
+    article = "an" if kind[0].lower() in "aeiou" else "a"
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        return f"{article} {kind} of shape {shape}"
+    return f"{article} {kind} of {len(value)} items" if is_long else f"{article} {kind}"
+
+
+def uncalled(value: Any) -> str:
+    """Return what a message adds where a function or class stands in place of what it returns."""
+    is_one = inspect.isfunction(value) or isinstance(value, type)
+    return f"; call it: {value.__name__}(...)" if is_one else ""
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}: expected True or False, got {shown(value)}")
+    return bool(value)
+
+
+def check_position(name: str, value: Any, n: int) -> int:
+    """Return an index into n things, which may count from their end, as one from 0 on."""
+    try:
+        index = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected an integer or a slice, got {shown(value)}") from None
+    if not -n <= index < n:
+        raise IndexError(f"{name}: expected a number below {n}, got {index}")
+    return index % n
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    """Return `value` if it is one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        expected = ", ".join(map(repr, choices))
+        raise ValueError(f"{name}: expected one of {expected}, got {shown(value)}")
+    return value
+
+
+def check_integer(name: str, value: Any, *, least: int, most: int = INT32_MAX) -> int:
+    """Return `value` as an int in [least, most]."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name}: expected an integer, got {shown(value)}")
+    if not least <= value <= most:
+        given = shown(int(value))
+        raise ValueError(f"{name}: expected an integer from {least} to {most}, got {given}")
+    return int(value)
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    least: float,
+    most: float = math.inf,
+    open_least: bool = False,
+    open_most: bool = False,
+) -> float:
+    """Return `value` as a finite float in [least, most], an end left out where it is open."""
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | np.integer | np.floating
+    ):
+        raise TypeError(f"{name}: expected a number, got {shown(value)}")
+    try:
+        number = float(value)
+    except OverflowError:  # of an integer
+        number = math.inf
+    inside = (least < number if open_least else least <= number) and (
+        number < most if open_most else number <= most
+    )
+    if not (inside and math.isfinite(number)):
+        # Infinity is no finite number: the end is open there.
+        left, right = "(" if open_least else "[", ")" if open_most or most == math.inf else "]"
+        raise ValueError(
+            f"{name}: expected a number in {left}{least}, {most}{right}, got {shown(value)}"
+        )
+    return number
+
+
+def check_callback(callback: Any) -> Callable[..., Any] | None:
+    """Return `callback` if it is None or can be called."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback: expected a function or None, got {shown(callback)}")
+    return callback
+
+
+def check_size(name: str, value: Any) -> int:
+    """Return a number of nodes or rounds, checked."""
+    return check_integer(name, value, least=1)
+
+
+def check_fit(
+    caller: Callable[..., Any],
+    name: str,
+    fit: Any,
+    options: Mapping[str, Any],
+    needs: Iterable[str] = (),
+) -> Callable[..., Any]:
+    """Return `fit` if it is a function that takes the options that are passed on to it.
+
+    Those that a ``functools.partial`` holds are looked at, too; what takes any options answers for
+    itself.
+
+    Parameters
+    ----------
+    caller : callable
+        The public function that passes them on.
+    name : str
+        The argument of it that holds `fit`.
+    fit : object
+        What the user gave.
+    options : mapping
+        What is passed on.
+    needs : iterable of str
+        Arguments that `fit` is given besides X and y.
+    """
+    if not callable(fit):
+        raise _no_fit(name, fit)
+    function, given = fit, dict(options)
+    while isinstance(function, partial):
+        given = {**function.keywords, **given}
+        function = function.func
+    try:
+        parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
+    except (TypeError, ValueError):  # some that are compiled have none
+        if isinstance(function, type):
+            raise _no_fit(name, fit) from None
+        return fit
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return fit
+    known = option_names(function)
+    called = getattr(function, "__name__", type(function).__name__)
+    through = f"{called}, to which {caller.__name__} passes it on,"
+    refuse_unknown(given, known, through, [*known, *option_names(caller)])
+    try:
+        inspect.signature(fit).bind_partial(None, None)
+    except TypeError:
+        raise _no_fit(name, fit) from None
+    missing = [option for option in needs if option not in known]
+    if missing:
+        raise TypeError(f"{name}: expected a function that takes {missing[0]}, got {shown(fit)}")
+    return fit
+
+
+def _no_fit(name: str, fit: Any) -> TypeError:
+    return TypeError(
+        f"{name}: expected a builder such as fit_cart, a function of X and y, got {shown(fit)}"
+    )
+
+
+def option_names(function: Callable[..., Any]) -> list[str]:
+    """Return the arguments of a function that can be given by name."""
+    parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    return [parameter.name for parameter in parameters if parameter.kind in kinds]
+
+
+def refuse_unknown(
+    options: Iterable[str], known: Collection[str], builder: str, meant: Collection[str]
+) -> None:
+    """Raise TypeError if an option is none of those known, naming the closest of those `meant`."""
+    for option in options:
+        if option not in known:
+            near = get_close_matches(option, meant, 1)
+            listed = ", ".join(sorted({*known} - {"X", "y"}))
+            hint = f"; did you mean {near[0]}?" if near else f"; it has {listed}"
+            raise TypeError(f"{option}: {builder} has no such option{hint}")
+
+
+def takes_rng(fit: Callable[..., Any]) -> bool:
+    """Return whether a function has an argument `rng` which has not been given to it yet."""
+    given: set[str] = set()
+    inner: Any = fit
+    while isinstance(inner, partial):
+        given |= inner.keywords.keys()
+        inner = inner.func
+    try:
+        return "rng" in inspect.signature(fit).parameters and "rng" not in given
+    except (TypeError, ValueError):  # of what is not written in Python
+        return False
+
+
+def child(seed: tuple[int, ...], number: int) -> np.random.Generator:
+    """Return one of the streams that follow from a seed, by its number alone."""
+    return np.random.default_rng(np.random.SeedSequence(list(seed), spawn_key=(number,)))
+
+
+def draw_seed(generator: np.random.Generator) -> tuple[int, ...]:
+    """Draw the seed of as many streams as will be wanted."""
+    return tuple(generator.integers(2**63, size=2).tolist())
+
+
+def as_generator(rng: Seed) -> np.random.Generator:
+    """Return a generator from `rng`, after SPEC 7 of the Scientific Python project.
+
+    Parameters
+    ----------
+    rng : None, int, numpy.random.SeedSequence or numpy.random.Generator
+        None draws fresh entropy from the system; a generator is used as it is.
+
+    Returns
+    -------
+    numpy.random.Generator
+
+    Raises
+    ------
+    TypeError
+        For anything else, a legacy ``RandomState`` included.
+    ValueError
+        For an integer below 0.
+    """
+    if isinstance(rng, np.random.Generator):
+        return rng
+    seeds = (int, np.integer, np.random.SeedSequence)
+    if isinstance(rng, int | np.integer) and rng < 0:
+        raise ValueError(f"rng: expected an integer of 0 or more, got {shown(int(rng))}")
+    if rng is None or (isinstance(rng, seeds) and not isinstance(rng, bool)):
+        return np.random.default_rng(rng)
+    raise TypeError(
+        "rng: expected None, an integer, a SeedSequence or a numpy.random.Generator, "
+        f"got {type(rng).__name__}"
+    )

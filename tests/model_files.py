@@ -11,7 +11,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from pboost.errors import ModelFileError
+from pboost import ModelFileError
 from pboost.models._header import digest
 from pboost.models.files import load
 from pboost.models.graph import COLUMNS, DecisionGraph, TrainingRecord

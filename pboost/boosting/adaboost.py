@@ -17,12 +17,11 @@ from pboost.growth.stopwatch import StopwatchObserver
 from pboost.models.graph import DecisionGraph
 from pboost.observation.models import Exact, Observation
 from pboost.observation.sampling import SampledObserver
-from pboost.options import check_callback, check_choice, check_size
-from pboost.rng import as_generator
 from pboost.threads import Workers, resolve_threads
-from pboost.votes import VOTES, vote_rule
+from pboost.values import as_generator, check_callback, check_choice, check_size
 from pboost.weak.learners import Stump, Weak
 from pboost.weak.search import Weights
+from pboost.weak.votes import VOTES, vote_rule
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()

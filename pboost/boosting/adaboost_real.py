@@ -19,12 +19,11 @@ from pboost.growth.real_chain import (
 )
 from pboost.models.base import TwoClassModel
 from pboost.observation.models import Exact
-from pboost.options import check_callback, check_choice, check_size
-from pboost.rng import as_generator
 from pboost.threads import Workers, resolve_threads
-from pboost.votes import vote_rule
+from pboost.values import as_generator, check_callback, check_choice, check_size
 from pboost.weak.learners import Stump, Weak, check_weak
 from pboost.weak.real import Feature, Hypothesis, RealLearner
+from pboost.weak.votes import vote_rule
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()

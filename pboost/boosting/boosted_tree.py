@@ -16,11 +16,17 @@ from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.models.graph import DecisionGraph
 from pboost.observation.models import Exact, Observation
-from pboost.options import INT32_MAX, check_callback, check_choice, check_integer, check_size
-from pboost.rng import as_generator
 from pboost.threads import Workers, resolve_threads
-from pboost.votes import vote_rule
+from pboost.values import (
+    INT32_MAX,
+    as_generator,
+    check_callback,
+    check_choice,
+    check_integer,
+    check_size,
+)
 from pboost.weak.learners import ColumnLearner, Stump, Weak
+from pboost.weak.votes import vote_rule
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.arrays import freeze
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.derived import Inputs
 from pboost.data.features import is_frame
@@ -33,13 +32,19 @@ from pboost.models.soft_walk import tables
 from pboost.models.text import input_names
 from pboost.observation.answers import Tables
 from pboost.observation.models import Flip, Gaussian, Observation, Sampled, check_observation
-from pboost.options import INT32_MAX, check_callback, check_choice, check_size
-from pboost.rng import as_generator
 from pboost.threads import Workers, resolve_threads
-from pboost.values import shown
-from pboost.votes import VoteRule, vote_rule
+from pboost.values import (
+    INT32_MAX,
+    as_generator,
+    check_callback,
+    check_choice,
+    check_size,
+    freeze,
+    shown,
+)
 from pboost.weak.learners import ColumnLearner, Weak
 from pboost.weak.search import Weights
+from pboost.weak.votes import VoteRule, vote_rule
 
 #: Of twice this the exponential is still a number.
 MOST_VOTE = 350.0

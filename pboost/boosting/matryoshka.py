@@ -18,12 +18,17 @@ from pboost.growth.ports import COLLECTS
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.observation.models import Exact, Observation
-from pboost.options import check_callback, check_choice, check_integer, check_size
-from pboost.rng import as_generator
 from pboost.threads import Workers, resolve_threads
-from pboost.values import shown
-from pboost.votes import vote_rule
+from pboost.values import (
+    as_generator,
+    check_callback,
+    check_choice,
+    check_integer,
+    check_size,
+    shown,
+)
 from pboost.weak.learners import Stump, Weak
+from pboost.weak.votes import vote_rule
 
 GROWTHS = ("nested", "greedy")
 DEFAULT_SHAPE = (8, 8)

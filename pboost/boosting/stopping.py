@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.arrays import FloatArray
 from pboost.data.arguments import as_weights
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.derived import GrownInputs
@@ -28,8 +27,7 @@ from pboost.models.graph import ABOVE, BELOW, DecisionGraph
 from pboost.models.new_rows import is_second, match_names
 from pboost.models.predict import staged_decision_function
 from pboost.models.prefix import prefix
-from pboost.options import check_integer, check_number
-from pboost.values import shown
+from pboost.values import FloatArray, check_integer, check_number, shown
 
 #: Returns number k of some rows.
 Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]

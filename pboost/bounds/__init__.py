@@ -14,7 +14,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.arrays import FloatArray
 from pboost.bounds import _tree as _tree_bound
 from pboost.bounds._numbers import align, as_numbers, plain
 from pboost.bounds.subagging import boosted_pmt_bound, members_needed, subagging_bound
@@ -25,8 +24,7 @@ from pboost.bounds.voting import (
     margin_generalization_bound,
     training_error_bound,
 )
-from pboost.options import check_integer, check_number
-from pboost.values import shown
+from pboost.values import FloatArray, check_integer, check_number, shown
 
 __all__ = [
     "adaboost_bound",

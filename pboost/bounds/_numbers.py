@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost.arrays import FloatArray
-from pboost.values import as_array, shown
+from pboost.values import FloatArray, as_array, shown
 
 
 def as_numbers(

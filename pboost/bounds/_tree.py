@@ -17,7 +17,7 @@ import numpy as np
 from numpy.polynomial import polynomial
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray
+from pboost.values import FloatArray
 
 #: The series is applied this far out, where its first seven terms give all digits.
 SHIFT = 10

@@ -13,8 +13,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.arrays import FloatArray
 from pboost.bounds._numbers import align, as_numbers, plain
+from pboost.values import FloatArray
 
 _LN_2 = math.log(2)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.arrays import FloatArray
 from pboost.bounds._numbers import align, as_numbers, plain
+from pboost.values import FloatArray
 
 
 def edge_to_rho(edge: ArrayLike) -> float | FloatArray:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray
 from pboost.cli.builders import builder
 from pboost.cli.errors import CommandError, require, told_warnings
 from pboost.cli.parser import MEMBER_MODELS, SEVERAL_CLASSES, check_model_options
@@ -29,6 +28,7 @@ from pboost.models.files import load, save
 from pboost.models.graph import DecisionGraph
 from pboost.models.predict import decision_function, predict, predict_proba
 from pboost.models.text import describe
+from pboost.values import FloatArray
 
 
 def run_fit(options: Namespace) -> None:

@@ -6,7 +6,7 @@ import argparse
 import math
 
 from pboost.observation.models import MOST_DRAWS
-from pboost.options import check_integer
+from pboost.values import check_integer
 
 
 def _integer(text: str, least: int) -> int:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.options import INT32_MAX
-from pboost.values import as_array
+from pboost.values import INT32_MAX, as_array
 
 Array = NDArray[Any]
 #: The most nodes or leaves of one tree: the kernels count both exits of each.

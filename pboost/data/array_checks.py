@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.options import INT32_MAX
+from pboost.values import INT32_MAX
 
 #: The largest sum of absolute values: the largest number, less what rounding can add to it.
 MOST_SUM = float(np.finfo(np.float64).max) * (1 - 2.0**-20)

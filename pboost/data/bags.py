@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost.arrays import FloatArray, IntArray
-from pboost.options import check_integer
-from pboost.rng import child, draw_seed
-from pboost.values import check_flag
+from pboost.values import FloatArray, IntArray, check_flag, check_integer, child, draw_seed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.reweight import scale_weights
-from pboost.arrays import FloatArray, IntArray
 from pboost.data.arguments import as_weights, scaled_weights
 from pboost.data.blocks import copied
 from pboost.data.columns import (
@@ -24,6 +23,7 @@ from pboost.data.features import Features, as_features, check_finite, check_size
 from pboost.data.sorting import binned_columns, sorted_columns, sorted_orders, to_fixed_point
 from pboost.data.targets import as_classes, as_targets
 from pboost.threads import Workers
+from pboost.values import FloatArray, IntArray
 
 _NO_ORDER = np.empty(0, dtype=np.int32)
 

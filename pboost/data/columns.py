@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from pboost._core import sort
 from pboost._core.codes import select_codes
-from pboost.arrays import FloatArray
 from pboost.data.array_checks import check_dimensions
 from pboost.data.column_checks import (
     check_bins,
@@ -30,6 +29,7 @@ from pboost.data.column_checks import (
 )
 from pboost.data.projections import Projections
 from pboost.threads import Workers, resolve_threads
+from pboost.values import FloatArray
 
 SEARCHES = ("auto", "exact", "binned")
 #: Rows from which ``search="auto"`` is binned: there the sorted order alone fills gigabytes.

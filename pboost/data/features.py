@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from pboost.data.arguments import Array
 from pboost.data.blocks import copied
 from pboost.data.held import kept
-from pboost.options import INT32_MAX
-from pboost.values import refuse_masked
+from pboost.values import INT32_MAX, refuse_masked
 
 #: Rows examined at a time, so that checks need little memory.
 BLOCK = 65_536

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import project
-from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.derived import Inputs
 from pboost.threads import Workers, resolve_threads
+from pboost.values import FloatArray, IntArray, freeze
 
 #: Members of a model file: what they hold here, and their dtype there.
 MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.features import column_names, is_frame, refuse_sparse
-from pboost.options import INT32_MAX
-from pboost.values import refuse_masked
+from pboost.values import INT32_MAX, refuse_masked
 
 #: Names in a message.
 MOST_NAMED = 10

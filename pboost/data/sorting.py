@@ -30,9 +30,8 @@ from pboost.data.columns import (
 )
 from pboost.data.features import Features, as_features, check_finite, check_has_rows
 from pboost.data.projections import Projections
-from pboost.options import check_integer
 from pboost.threads import Workers, check_stop, resolve_threads
-from pboost.values import check_flag
+from pboost.values import check_flag, check_integer
 
 #: Writes columns of the listed rows, the first of which is given, to the rows of a matrix.
 Gather: TypeAlias = Callable[[NDArray[np.int32], int, NDArray[np.float64]], None]

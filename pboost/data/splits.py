@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray, IntArray
 from pboost.data.blocks import as_codes
-from pboost.errors import AbsentClassError
+from pboost.data.targets import AbsentClassError
+from pboost.values import FloatArray, IntArray
 
 #: Nodes without improvement after which growth ends, where no number is given.
 PATIENCE = 50

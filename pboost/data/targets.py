@@ -18,6 +18,20 @@ from pboost.values import as_array
 MOST_TARGET = 1e150
 
 
+class AbsentClassError(ValueError):
+    """A class has fewer rows of positive weight than a builder needs.
+
+    Attributes
+    ----------
+    least : int
+        How many rows of each class it needs.
+    """
+
+    def __init__(self, message: str, least: int = 1) -> None:
+        super().__init__(message)
+        self.least = least
+
+
 def as_labels(y: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
     """Return the two sorted label values, and for each row whether it has the second.
 

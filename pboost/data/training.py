@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.codes import list_rows
-from pboost.arrays import IntArray
 from pboost.data import projections, separators
 from pboost.data.arguments import as_weights, scaled_weights
 from pboost.data.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns, made
@@ -18,8 +17,8 @@ from pboost.data.features import Features, as_features, check_finite, check_size
 from pboost.data.projections import Projections
 from pboost.data.rows import Rows, as_rows
 from pboost.data.sorting import binned_columns, sorted_columns, to_fixed_point
-from pboost.data.targets import as_labels
-from pboost.errors import AbsentClassError
+from pboost.data.targets import AbsentClassError, as_labels
+from pboost.values import IntArray
 from pboost.weak.learners import Affine, ColumnLearner, Linear, RowLearner, Separator, Weak
 
 #: What a row is that takes no part, beside 0 and 1 for its class.

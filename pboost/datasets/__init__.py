@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray, freeze
 from pboost.datasets.bits import led, led_probability, xd6, xd6_probability
 from pboost.datasets.finite import balance_scale, monks, parity, tic_tac_toe
 from pboost.datasets.normal import ringnorm, ringnorm_probability, twonorm, twonorm_probability
@@ -15,8 +14,7 @@ from pboost.datasets.real import (
     waveform,
     waveform_probability,
 )
-from pboost.options import check_integer
-from pboost.rng import Seed, as_generator
+from pboost.values import FloatArray, Seed, as_generator, check_integer, freeze
 
 __all__ = [
     "NINE_CIRCLES_CENTRES",

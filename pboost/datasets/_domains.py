@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray
 from pboost.data.features import as_features, check_finite
+from pboost.values import FloatArray
 
 Labels: TypeAlias = NDArray[np.int64]
 

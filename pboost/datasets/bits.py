@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.arrays import FloatArray
 from pboost.datasets._domains import Labels, as_bits, as_rows, signs
-from pboost.options import check_integer, check_number
-from pboost.rng import Seed, as_generator
-from pboost.values import check_flag
+from pboost.values import FloatArray, Seed, as_generator, check_flag, check_integer, check_number
 
 __all__ = ["led", "led_probability", "xd6", "xd6_probability"]
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray
 from pboost.datasets._domains import Labels, signs
-from pboost.options import check_choice, check_integer
+from pboost.values import FloatArray, check_choice, check_integer
 
 __all__ = ["balance_scale", "monks", "parity", "tic_tac_toe"]
 

@@ -7,10 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.arrays import FloatArray
 from pboost.datasets._domains import Labels, as_rows, signs
-from pboost.options import check_integer, check_number
-from pboost.rng import Seed, as_generator
+from pboost.values import FloatArray, Seed, as_generator, check_integer, check_number
 
 __all__ = ["mease_wyner", "mease_wyner_probability", "waveform", "waveform_probability"]
 

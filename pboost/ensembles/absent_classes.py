@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.arrays import FloatArray
 from pboost.data.features import as_features
 from pboost.data.functions import Oracles
 from pboost.data.rows import Rows
-from pboost.errors import AbsentClassError
+from pboost.data.targets import AbsentClassError
 from pboost.models.graph import DecisionGraph, TrainingRecord
+from pboost.values import FloatArray
 
 #: What is named as the builder of a model that says one label of every row.
 CONSTANT = "constant"

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.arrays import FloatArray
 from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
@@ -25,12 +24,17 @@ from pboost.data.targets import as_classes, as_targets
 from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.models.ensembles import Bagging, said_by
 from pboost.models.new_rows import reads_columns
-from pboost.options import check_callback, check_choice, check_integer
-from pboost.passing import check_fit
-from pboost.rng import as_generator
 from pboost.threads import resolve_threads
 from pboost.trees.cart import TASKS, fit_cart
 from pboost.trees.members import Callback, Tally, tell, train_members
+from pboost.values import (
+    FloatArray,
+    as_generator,
+    check_callback,
+    check_choice,
+    check_fit,
+    check_integer,
+)
 from pboost.weak import Stump, stump
 
 #: Builders that take sorted or binned columns in place of X.

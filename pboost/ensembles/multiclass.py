@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.arrays import FloatArray
 from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
@@ -24,17 +23,22 @@ from pboost.data.features import check_has_rows
 from pboost.data.held import held
 from pboost.data.rows import as_rows
 from pboost.data.sorting import sort_columns
-from pboost.data.targets import as_classes, label_array
-from pboost.errors import AbsentClassError
+from pboost.data.targets import AbsentClassError, as_classes, label_array
 from pboost.inspection.pruned_cart import fit_pruned_cart
 from pboost.models.committee import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.models.tree_sum import StagewiseModel
-from pboost.options import check_callback, check_integer, check_number
-from pboost.passing import check_fit
 from pboost.trees.cart import fit_cart
-from pboost.values import shown, uncalled
-from pboost.votes import NO_VOTE
+from pboost.values import (
+    FloatArray,
+    check_callback,
+    check_fit,
+    check_integer,
+    check_number,
+    shown,
+    uncalled,
+)
 from pboost.weak import Stump
+from pboost.weak.votes import NO_VOTE
 
 __all__ = ["fit_one_vs_rest", "fit_samme"]
 

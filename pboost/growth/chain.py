@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pboost.arrays import FloatArray
 from pboost.growth.graph_builder import NodeList
 from pboost.growth.step import Callback
 from pboost.models.graph import ABOVE, BELOW, CERTAIN, DecisionGraph
 from pboost.observation.answers import Observer, Tables, side_masses
-from pboost.votes import NO_VOTE, Masses, SplitStep, VoteRule, step_of
+from pboost.values import FloatArray
 from pboost.weak.search import Cut, Weights
+from pboost.weak.votes import NO_VOTE, Masses, SplitStep, VoteRule, step_of
 
 #: Why a chain stops that has a node without error.
 PERFECT = "the certificate is 0 but for the clipping and smoothing of votes"

@@ -10,14 +10,14 @@ import numpy as np
 
 from pboost import threads
 from pboost._core import tree
-from pboost.arrays import FloatArray
 from pboost.data.arguments import MOST_NODES
 from pboost.data.columns import SortedColumns, midpoint
 from pboost.data.training import TrainingData
 from pboost.growth.step import Callback, StepRecord, TreeLimits, constant_vote, cost_after
 from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
-from pboost.votes import VoteRule
+from pboost.values import FloatArray
 from pboost.weak.learners import CRITERIA, ColumnLearner
+from pboost.weak.votes import VoteRule
 
 #: Columns of `TreeArrays.counter`.
 NODES, EXITS, HEAP, PENDING = range(4)

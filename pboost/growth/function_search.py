@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray
 from pboost.data.functions import Oracles, ask, probability, train
 from pboost.data.training import TrainingData
 from pboost.observation.answers import Observer, Reach
 from pboost.observation.models import Sampled
 from pboost.observation.sampling import Counts, Invoke, Sample, SampledObserver, draw_key
 from pboost.threads import Workers
+from pboost.values import FloatArray
 from pboost.weak.learners import Oracle, RowLearner
 from pboost.weak.search import Weights
 from pboost.weak.side_search import NO_WEIGHT, SideCut, SideSearch

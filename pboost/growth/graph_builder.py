@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pboost.arrays import FloatArray
 from pboost.data.training import TrainingData
 from pboost.growth.step import StepRecord, constant_vote, cost_after
 from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.observation.answers import Observer
-from pboost.votes import VoteRule
+from pboost.values import FloatArray
 from pboost.weak.search import Cut
+from pboost.weak.votes import VoteRule
 
 
 class NodeList:

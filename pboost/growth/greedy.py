@@ -16,7 +16,7 @@ from pboost.data.training import TrainingData
 from pboost.growth.ports import GrowthStopped, Port, PortGrowth
 from pboost.growth.step import Callback
 from pboost.observation.answers import Observer
-from pboost.votes import VoteRule
+from pboost.weak.votes import VoteRule
 
 #: Rates that differ by less are equal.
 NO_GAIN = 1e-12

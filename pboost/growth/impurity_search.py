@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from pboost._core.keys import decrease, rounded
 from pboost._core.votes import half_log_odds
-from pboost.arrays import FloatArray
 from pboost.data.columns import ROW_MASK, SortedColumns, midpoint
 from pboost.data.training import TrainingData
 from pboost.growth.permissible import Impurity, values_of
 from pboost.growth.step import Callback, StepRecord, TreeLimits, constant_vote, cost_after
 from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.threads import check_stop
-from pboost.votes import TIE, VoteRule
+from pboost.values import FloatArray
+from pboost.weak.votes import TIE, VoteRule
 
 #: Cuts evaluated at a time, over several features.
 CUTS_AT_A_TIME = 1 << 18

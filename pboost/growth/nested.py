@@ -15,7 +15,7 @@ from pboost.data.training import TrainingData
 from pboost.growth.ports import GrowthStopped, Port, PortGrowth, joined
 from pboost.growth.step import Callback
 from pboost.observation.answers import Observer
-from pboost.votes import VoteRule
+from pboost.weak.votes import VoteRule
 
 JOINS = ("sign", "all")
 

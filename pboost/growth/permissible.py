@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pboost.arrays import FloatArray
+from pboost.values import FloatArray
 
 #: f(z) of shares z, elementwise.
 Impurity: TypeAlias = Callable[[FloatArray], Any]

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from pboost.arrays import FloatArray
 from pboost.data.training import TrainingData
 from pboost.growth.graph_builder import NodeList
 from pboost.growth.step import Callback, fixed_scale
 from pboost.models.graph import OUT, DecisionGraph
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
-from pboost.votes import NO_VOTE, VoteRule
+from pboost.values import FloatArray
 from pboost.weak.search import Cut, Weights
+from pboost.weak.votes import NO_VOTE, VoteRule
 
 COLLECTS = ("additive", "sign")
 #: Reach below this share of all weight is none: weights are kept from becoming subnormal.

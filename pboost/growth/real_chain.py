@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.arrays import FloatArray
 from pboost.data.arguments import as_weights, check_answers
 from pboost.data.blocks import copied
 from pboost.data.columns import BinnedColumns, SortedColumns
@@ -23,9 +22,10 @@ from pboost.models.graph import ABOVE, BELOW, CERTAIN, TrainingRecord
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
 from pboost.observation.answers import Observer
 from pboost.threads import Workers
-from pboost.votes import NO_VOTE, TIE, VoteRule
+from pboost.values import FloatArray
 from pboost.weak.real import Feature, Hypothesis
 from pboost.weak.search import Cut, Weights
+from pboost.weak.votes import NO_VOTE, TIE, VoteRule
 
 Callback: TypeAlias = Callable[[int, RoundRecord], Any]
 #: What a confidence-rated stump answers on a side.

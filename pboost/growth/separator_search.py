@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray
 from pboost.data.columns import SortedColumns
 from pboost.data.derived import GrownInputs
 from pboost.data.separators import Separators, separator
@@ -19,11 +18,12 @@ from pboost.growth.chain import Chain
 from pboost.observation.answers import TableObserver
 from pboost.observation.models import Exact
 from pboost.threads import Workers
-from pboost.votes import VoteRule
+from pboost.values import FloatArray
 from pboost.weak.learners import Separator
 from pboost.weak.search import Weights
 from pboost.weak.side_search import SideCut, SideSearch
 from pboost.weak.stump_search import StumpSearch
+from pboost.weak.votes import VoteRule
 
 #: Votes of stumps are multiples of 2 to this power: sums are exact, in whatever order.
 VOTE_BITS = -32

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from pboost._core.keys import decrease, rounded
-from pboost.arrays import FloatArray
 from pboost.data.training import TrainingData
 from pboost.growth.graph_builder import NodeList
 from pboost.growth.step import Callback, TreeLimits, fixed_scale
 from pboost.models.graph import OUT, DecisionGraph
 from pboost.observation.answers import Answers, Observer, Tables, only_exit, side_masses
-from pboost.votes import SplitStep, VoteRule, step_of
+from pboost.values import FloatArray
 from pboost.weak.search import Cut, Weights
+from pboost.weak.votes import SplitStep, VoteRule, step_of
 
 #: Bytes of weights taken from the system at a time, in pages that are few and large.
 BLOCK_BYTES = 8_000_000

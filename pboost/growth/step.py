@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.arrays import FloatArray
 from pboost.data.training import TrainingData
-from pboost.options import check_number
-from pboost.votes import VoteRule
+from pboost.values import FloatArray, check_number
+from pboost.weak.votes import VoteRule
 
 #: Fixed-point images of an exit's weights add up to less than 2 to this power.
 FIXED_BITS = 60

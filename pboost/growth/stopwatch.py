@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pboost.arrays import FloatArray
 from pboost.observation.answers import Observer, Reach, RowAnswers, side_masses
 from pboost.observation.sampling import Sample, SampledObserver
-from pboost.votes import VoteRule
+from pboost.values import FloatArray
 from pboost.weak.search import Weights
+from pboost.weak.votes import VoteRule
 
 
 class StopwatchObserver(Observer):

@@ -11,7 +11,6 @@ import numpy as np
 from pboost import threads
 from pboost._core import cart
 from pboost._core.reweight import scale_weights
-from pboost.arrays import FloatArray, IntArray
 from pboost.data.cart_training import CartData
 from pboost.data.columns import BinnedColumns
 from pboost.growth.tree_columns import (
@@ -28,6 +27,7 @@ from pboost.growth.tree_columns import (
 )
 from pboost.models.tree_nodes import LEAF
 from pboost.models.trees import Tree
+from pboost.values import FloatArray, IntArray
 from pboost.weak.learners import CRITERIA
 
 #: Columns of `CartArrays.counter`.

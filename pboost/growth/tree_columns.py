@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray, IntArray
 from pboost.data.cart_training import CartProblem
 from pboost.models.tree_nodes import LEAF
+from pboost.values import FloatArray, IntArray
 
 #: Columns of `CartArrays.node_int`, and those of `CartArrays.node_real` that are read here.
 START, STOP, DEPTH, SHIFT, FEATURE, LOW, HIGH, CHILD, LISTED, PURE, N_INTS = range(11)

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pboost.arrays import FloatArray, IntArray
 from pboost.data.columns import column_spread
 from pboost.data.derived import ColumnNames
 from pboost.data.features import check_finite, check_has_rows
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import NO_FUNCTIONS, Predictor
 from pboost.models.new_rows import check_model, match_names
-from pboost.options import check_integer
+from pboost.values import FloatArray, IntArray, check_integer
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.arguments import as_weights
 from pboost.data.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.data.features import check_has_rows
@@ -22,10 +21,20 @@ from pboost.models.base import Model, TwoClassPredictor
 from pboost.models.graph import DecisionGraph
 from pboost.models.new_rows import check_model
 from pboost.models.predict import evaluation_cost, predict
-from pboost.options import check_callback, check_choice, check_integer
-from pboost.passing import check_fit
-from pboost.rng import as_generator, child, draw_seed, takes_rng
 from pboost.trees.cart import TASKS
+from pboost.values import (
+    FloatArray,
+    IntArray,
+    as_generator,
+    check_callback,
+    check_choice,
+    check_fit,
+    check_integer,
+    child,
+    draw_seed,
+    freeze,
+    takes_rng,
+)
 
 Select: TypeAlias = Callable[[NDArray[np.intp]], Any]
 

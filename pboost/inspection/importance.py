@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.arrays import FloatArray
 from pboost.data.arguments import as_weights, scaled_weights
 from pboost.data.blocks import copied
 from pboost.data.features import check_finite
@@ -20,8 +19,7 @@ from pboost.models.predict import predict
 from pboost.models.tree_nodes import LEAF
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree, tree_only
-from pboost.options import check_choice, check_integer
-from pboost.rng import Seed, as_generator
+from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer
 
 #: Halves the exponents of products that would overflow.
 FAR = 540

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.arrays import FloatArray
 from pboost.data.arguments import as_weights
 from pboost.data.splits import assign_folds
 from pboost.data.targets import as_labels
@@ -17,10 +16,7 @@ from pboost.inspection.margins import as_thetas, margin_error, margins, scale_fa
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model
 from pboost.models.new_rows import as_two_class
-from pboost.options import check_integer
-from pboost.passing import check_fit
-from pboost.rng import Seed, as_generator
-from pboost.values import as_array, shown
+from pboost.values import FloatArray, Seed, as_array, as_generator, check_fit, check_integer, shown
 
 __all__ = ["logistic_margin_curve", "margin_curve", "plot_margin_curve"]
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.arrays import FloatArray
 from pboost.data.arguments import as_weights
 from pboost.data.features import check_has_rows
 from pboost.models.base import Model, TwoClassModel
@@ -20,8 +19,7 @@ from pboost.models.graph import DecisionGraph, largest_score
 from pboost.models.linear import HypothesisSum, LinearModel
 from pboost.models.new_rows import as_two_class, is_second_label
 from pboost.models.predict import certificate, decision_function
-from pboost.options import check_choice
-from pboost.values import as_array, shown
+from pboost.values import FloatArray, as_array, check_choice, shown
 
 __all__ = [
     "margin_bound",

@@ -13,7 +13,7 @@ from pboost.data.splits import Validation
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.observation.models import Exact, Observation, check_observation
-from pboost.options import check_size
+from pboost.values import check_size
 from pboost.weak import separator
 
 _EXACT = Exact()

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pboost.arrays import IntArray
 from pboost.models.forest import Forest
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.tree_nodes import LEAF
 from pboost.models.trees import Tree, tree_only
+from pboost.values import IntArray
 
 
 def apply(tree: Tree | Forest | ProbitTree, X: Any) -> IntArray:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.arrays import FloatArray, IntArray
 from pboost.data.arguments import scaled_weights
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import BinnedColumns, SortedColumns
@@ -17,11 +16,17 @@ from pboost.data.features import as_features
 from pboost.data.splits import deal
 from pboost.models.tree_nodes import LEAF
 from pboost.models.trees import PruningTable, Tree
-from pboost.options import check_choice, check_integer
-from pboost.passing import option_names, refuse_unknown
-from pboost.rng import as_generator
 from pboost.trees.cart import fit_cart_problem, fit_tree
 from pboost.trees.pruning import PruningPath, levels, link_prices, prune, prune_path
+from pboost.values import (
+    FloatArray,
+    IntArray,
+    as_generator,
+    check_choice,
+    check_integer,
+    option_names,
+    refuse_unknown,
+)
 
 RULES = ("min", "1se")
 #: Those of the trees.

@@ -13,10 +13,10 @@ from pboost.growth.impurity_search import TopDownTree
 from pboost.growth.permissible import Impurity, check_permissible
 from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.models.graph import DecisionGraph
-from pboost.options import INT32_MAX, check_callback, check_choice, check_integer, check_size
-from pboost.votes import vote_rule
+from pboost.values import INT32_MAX, check_callback, check_choice, check_integer, check_size
 from pboost.weak import stump
 from pboost.weak.learners import CRITERIA
+from pboost.weak.votes import vote_rule
 
 
 def fit_topdown_tree(

@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import probit as kernel
 from pboost._core.votes import half_log_odds
-from pboost.arrays import FloatArray
 from pboost.losses._differences import check_derivatives
 from pboost.losses.line_search import Counts, kink_search, line_search, newton_steps
-from pboost.values import shown
+from pboost.values import FloatArray, shown
 
 __all__ = ["Exponential", "Hinge", "Logistic", "Loss", "Probit", "Squared", "check_loss"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost.arrays import FloatArray
+from pboost.values import FloatArray
 
 #: Decision values at which derivatives are compared; kinks at round numbers are not met.
 _GRID = np.linspace(-4.0, 4.0, 97) + 0.00317

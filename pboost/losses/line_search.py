@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray
+from pboost.values import FloatArray
 
 Counts: TypeAlias = NDArray[np.signedinteger[Any]]
 

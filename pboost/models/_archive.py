@@ -11,13 +11,15 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from pboost.errors import ModelFileError
-
 #: The arrays that hold files within a file, and their dtypes.
 FILES: dict[str, np.dtype[Any] | None] = {
     "models": np.dtype("|u1"),
     "model_start": np.dtype("<i8"),
 }
+
+
+class ModelFileError(ValueError):
+    """A file is not a model that this version of the package can load."""
 
 
 def to_npy(array: NDArray[Any]) -> bytes:

@@ -9,7 +9,7 @@ import secrets
 import stat
 from typing import Any
 
-from pboost.errors import ModelFileError
+from pboost.models._archive import ModelFileError
 from pboost.values import shown
 
 

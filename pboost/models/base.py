@@ -8,9 +8,9 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray, IntArray
 from pboost.losses import logistic
 from pboost.models.graph import DecisionGraph, TrainingRecord
+from pboost.values import FloatArray, IntArray
 
 #: Array members of the files of two-class models, and their dtypes; labels choose theirs.
 TWO_CLASS_MEMBERS: dict[str, np.dtype[Any] | None] = {

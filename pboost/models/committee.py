@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray, freeze
 from pboost.data.array_checks import (
     check_dimensions,
     check_finite_arrays,
@@ -29,6 +28,7 @@ from pboost.models.predict import decision_function, evaluation_cost, predict, p
 from pboost.models.probit import ProbitModel
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.probit_values import probabilities
+from pboost.values import FloatArray, freeze
 
 #: Labels of the members of a one-versus-rest model.
 REST_OR_CLASS = np.array([False, True])

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.array_checks import check_columns, check_labels, check_settings
 from pboost.data.held import held
 from pboost.models._archive import FILES
@@ -20,7 +19,7 @@ from pboost.models.new_rows import table_for
 from pboost.models.out_of_bag import OOB_MEMBERS, OutOfBag, check_out_of_bag
 from pboost.models.predict import evaluation_cost, predict
 from pboost.models.text import describe
-from pboost.values import check_position
+from pboost.values import FloatArray, IntArray, check_position, freeze
 
 #: The number of columns, and their names, if they have any.
 Columns: TypeAlias = tuple[int, tuple[str, ...] | None]

@@ -21,8 +21,8 @@ from pboost._version import __version__
 from pboost.data import projections, separators
 from pboost.data.derived import Inputs
 from pboost.data.functions import Oracles
-from pboost.errors import ModelFileError
 from pboost.models._archive import (
+    ModelFileError,
     from_npy,
     join_files,
     list_members,

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import forest_walk
-from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.array_checks import check_offsets, check_sum
 from pboost.data.features import check_finite
 from pboost.data.held import held
@@ -23,7 +22,7 @@ from pboost.models.ranked import RankedTrees, rank_tile, rank_trees
 from pboost.models.tree_nodes import check_shapes, check_trees, step_bytes, tree_depths
 from pboost.models.trees import TREE_COLUMNS, Tree, walk_trees
 from pboost.threads import Workers, is_worth_threads, resolve_threads
-from pboost.values import check_position
+from pboost.values import FloatArray, IntArray, check_position, freeze
 
 
 @dataclass(frozen=True, slots=True, eq=False)

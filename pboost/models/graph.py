@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.array_checks import (
     MOST_SUM,
     check_columns,
@@ -25,6 +24,7 @@ from pboost.data.array_checks import (
     is_number,
 )
 from pboost.data.derived import Inputs
+from pboost.values import FloatArray, IntArray, freeze
 
 #: Probability of exit 1 by side of the threshold and class, where answers are certain.
 CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])

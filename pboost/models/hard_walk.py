@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import walk
-from pboost.arrays import FloatArray
 from pboost.data.features import check_finite
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
@@ -16,8 +15,8 @@ from pboost.models.graph import DecisionGraph
 from pboost.models.new_rows import input_values, match_columns
 from pboost.models.node_walk import Here, Take
 from pboost.models.oracle_walk import asks_functions, walk_functions
-from pboost.options import INT32_MAX
 from pboost.threads import Workers, is_worth_threads, resolve_threads
+from pboost.values import INT32_MAX, FloatArray
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 #: Nodes that a row is thought to pass at most; where it is more, signals are looked for less often.

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.arguments import check_answers
 from pboost.data.array_checks import (
     check_columns,
@@ -32,6 +31,7 @@ from pboost.models.base import (
 from pboost.models.graph import TrainingRecord, check_record
 from pboost.models.new_rows import input_values, match_sigma
 from pboost.models.text import input_names, summary
+from pboost.values import FloatArray, IntArray, freeze
 
 #: ``feature`` of the constant hypothesis.
 CONSTANT = -1

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray
 from pboost.data.array_checks import MOST_SUM
 from pboost.data.functions import Oracles
 from pboost.data.rows import Rows
@@ -15,6 +14,7 @@ from pboost.models.base import Model
 from pboost.models.graph import OUT, DecisionGraph
 from pboost.models.new_rows import match_rows
 from pboost.models.node_walk import Here, Take, passages
+from pboost.values import FloatArray
 
 
 def asks_functions(model: Model) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.array_checks import check_error
+from pboost.values import FloatArray, IntArray, freeze
 
 #: Arrays of the record of rows out of the bags in files, and their dtypes.
 OOB_MEMBERS: dict[str, np.dtype[Any] | None] = {

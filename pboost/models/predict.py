@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import walk
-from pboost.arrays import FloatArray
 from pboost.data.arguments import as_weights
 from pboost.data.features import check_has_rows
 from pboost.data.held import held
@@ -31,9 +30,8 @@ from pboost.models.new_rows import (
 from pboost.models.node_walk import Take, passages
 from pboost.models.oracle_walk import asks_functions, hard_exits, refuse_oracles
 from pboost.models.soft_walk import expectation, expected_score, sampled_score
-from pboost.options import check_choice, check_integer
-from pboost.rng import Seed
 from pboost.threads import Workers
+from pboost.values import FloatArray, Seed, check_choice, check_integer
 
 UNITS = ("nodes", "features", "stumps")
 ROUTES = ("hard", "expected", "sample")

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pboost.arrays import IntArray
 from pboost.models.graph import OUT
 from pboost.models.new_rows import as_graph
 from pboost.models.tree_sum import StagewiseModel
-from pboost.options import check_integer
+from pboost.values import IntArray, check_integer
 
 
 def prefix(model: Any, n_nodes: int) -> Any:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.array_checks import (
     MOST_SUM,
     check_columns,
@@ -25,6 +24,7 @@ from pboost.models.base import Predictor, one_of_two
 from pboost.models.new_rows import input_values
 from pboost.models.probit_values import probabilities
 from pboost.models.text import equation
+from pboost.values import FloatArray, IntArray, freeze
 
 #: The arrays of the model, and the dtype in which they are kept.
 COLUMNS: dict[str, type[np.generic]] = {

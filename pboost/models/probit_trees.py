@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.array_checks import check_finite_arrays, check_not_negative, check_shape
 from pboost.data.derived import ColumnNames
 from pboost.models.base import Predictor
@@ -17,6 +16,7 @@ from pboost.models.probit_values import Equations, chosen, each_block, probabili
 from pboost.models.text import equation
 from pboost.models.tree_nodes import LEAF
 from pboost.models.trees import Tree
+from pboost.values import FloatArray, IntArray, freeze
 
 #: What the kernel says in place of a number of steps: all rows of the leaf are of the class, or
 #: none is.

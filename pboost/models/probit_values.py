@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from pboost._core import forest_walk
 from pboost._core import probit as kernel
 from pboost._core.probit_tree import walk_values
-from pboost.arrays import FloatArray, IntArray
 from pboost.data.features import check_finite
 from pboost.models.base import Predictor, settled
 from pboost.models.new_rows import match_names
 from pboost.threads import Workers, check_stop, is_worth_threads, resolve_threads
+from pboost.values import FloatArray, IntArray
 
 #: Values that are held at once.
 BLOCK_VALUES = 1 << 16

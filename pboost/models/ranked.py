@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import forest_walk
-from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.models.tree_nodes import LEAF
+from pboost.values import FloatArray, IntArray, freeze
 
 #: No rank is above it.
 NO_EDGE = np.iinfo(np.int16).max

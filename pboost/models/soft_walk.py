@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import soft_walk
-from pboost.arrays import FloatArray
 from pboost.models.graph import CERTAIN, DecisionGraph
 from pboost.models.hard_walk import MOST_STEPS
 from pboost.models.new_rows import as_graph, input_values, is_second_label, match_sigma
@@ -21,9 +20,8 @@ from pboost.models.oracle_walk import (
     sample_functions,
     scaled_votes,
 )
-from pboost.options import check_integer
-from pboost.rng import Seed, as_generator
 from pboost.threads import CELLS_PER_CALL, Workers, check_stop, resolve_threads
+from pboost.values import FloatArray, Seed, as_generator, check_integer
 
 #: What the answer of a node costs, in cells: random numbers and exponentials.
 COST = 5

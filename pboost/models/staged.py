@@ -7,9 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray
 from pboost.models.base import Model, Predictor, one_of_two, two_probabilities
 from pboost.models.predict import staged_decision_function
+from pboost.values import FloatArray
 
 
 def staged_predict(model: Model, X: Any) -> Iterator[NDArray[Any]]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from pboost._core import forest_walk
 from pboost._core.probit_tree import walk_values
-from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.models.base import Predictor, lead_of_second, settled
 from pboost.models.committee import OneVsRest, WeightedVote, chance
 from pboost.models.forest import Forest
@@ -23,7 +22,7 @@ from pboost.models.probit_trees import ProbitTree
 from pboost.models.probit_values import LEAST, Equations, chosen, each_block, probabilities, without
 from pboost.models.subagged_checks import check_subagged
 from pboost.models.tree_nodes import LEAF
-from pboost.values import check_position
+from pboost.values import FloatArray, IntArray, check_position, freeze
 
 #: Why a member has no more rounds.
 ALL_ROUNDS = "all rounds are done"

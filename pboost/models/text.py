@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pboost.arrays import FloatArray
 from pboost.data.derived import ColumnNames, Inputs
 from pboost.models.base import Model, Predictor, TwoClassModel, TwoClassPredictor
 from pboost.models.graph import ABOVE, BELOW, OUT
 from pboost.models.new_rows import check_model
+from pboost.values import FloatArray
 
 #: How tests of columns are written.
 _NO_INPUTS = Inputs()

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import forest_walk
-from pboost.arrays import FloatArray, IntArray
 from pboost.data.array_checks import (
     check_columns,
     check_finite_arrays,
@@ -17,6 +16,7 @@ from pboost.data.array_checks import (
     check_settings,
     check_shape,
 )
+from pboost.values import FloatArray, IntArray
 
 #: ``feature`` and ``children`` of a leaf.
 LEAF = -1

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray, freeze
 from pboost.data.array_checks import check_labels, check_settings, check_sum, is_number
 from pboost.losses import LOSSES, Loss
 from pboost.models.base import Predictor, one_of_two, settled
 from pboost.models.forest import Forest
 from pboost.models.trees import TREE_COLUMNS
+from pboost.values import FloatArray, freeze
 
 
 @dataclass(frozen=True, slots=True, eq=False)

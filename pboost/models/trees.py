@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import forest_walk
-from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.array_checks import is_integer
 from pboost.data.derived import ColumnNames
 from pboost.data.features import check_finite
@@ -19,7 +18,7 @@ from pboost.models.base import Predictor, check_two_labels, lead_of_second
 from pboost.models.new_rows import match_names
 from pboost.models.tree_nodes import LEAF, check_shapes, check_trees, node_depths, step_bytes
 from pboost.threads import Workers, is_worth_threads, resolve_threads
-from pboost.values import shown
+from pboost.values import FloatArray, IntArray, freeze, shown
 
 #: The arrays with one entry per node, and the dtype in which they are kept.
 TREE_COLUMNS: dict[str, type[np.generic]] = {

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from numpy.typing import ArrayLike
 
-from pboost.arrays import freeze
 from pboost.data.arguments import as_sigma
 from pboost.observation.models import (
     ESTIMATORS,
@@ -26,8 +25,7 @@ from pboost.observation.models import (
     TableObservation,
     Uniform,
 )
-from pboost.options import check_choice, check_integer, check_number
-from pboost.values import shown, uncalled
+from pboost.values import check_choice, check_integer, check_number, freeze, shown, uncalled
 
 __all__ = [
     "AdaTree2",

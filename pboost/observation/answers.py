@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pboost._core import reweight
-from pboost.arrays import FloatArray
 from pboost.models.graph import CERTAIN
 from pboost.observation.models import TableObservation, split_masses
+from pboost.values import FloatArray
 from pboost.weak.search import Cut, WeakSearch, Weights
 
 #: Tables of the nodes of a model, None where answers are no table.

@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pboost.arrays import FloatArray
 from pboost.models.graph import CERTAIN
-from pboost.values import shown, uncalled
+from pboost.values import FloatArray, shown, uncalled
 
 #: When the sampling of a weak classifier ends, and what is made of the answers.
 STOPS = ("first-increase", "stopwatch")

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import noisy_split
-from pboost.arrays import FloatArray, IntArray
 from pboost.data.arguments import check_sigma_shape
 from pboost.data.columns import GROUP, MAX_BINS, midpoint
 from pboost.data.training import TrainingData
 from pboost.observation.answers import Observer, Reach, RowAnswers
 from pboost.observation.models import Gaussian
 from pboost.threads import Workers
+from pboost.values import FloatArray, IntArray
 from pboost.weak.learners import ColumnLearner
 from pboost.weak.search import Weights
 from pboost.weak.stump_search import StumpCut, StumpSearch

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import sampling
-from pboost.arrays import FloatArray
 from pboost.observation.answers import Observer, Reach, RowAnswers
 from pboost.observation.models import Sampled
+from pboost.values import FloatArray
 from pboost.weak.search import WeakSearch, Weights
 
 Counts: TypeAlias = NDArray[np.uint16]

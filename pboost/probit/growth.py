@@ -14,11 +14,11 @@ from pboost._core import probit_tree as kernel
 from pboost._core.probit import losses
 from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
-from pboost.arrays import FloatArray, IntArray
 from pboost.data.cart_training import CartProblem
 from pboost.growth.tree import NODES, CartArrays, CartLimits, grow_cart
 from pboost.growth.tree_columns import N_INTS, Grown
 from pboost.threads import Workers
+from pboost.values import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.probit_boost import boost_leaves
-from pboost.arrays import FloatArray
 from pboost.data.arguments import as_weights
 from pboost.data.features import Features, as_features, check_finite
-from pboost.data.targets import as_classes
-from pboost.errors import AbsentClassError
+from pboost.data.targets import AbsentClassError, as_classes
 from pboost.models.probit import ProbitModel
-from pboost.options import check_integer, check_number
 from pboost.threads import Workers
-from pboost.values import check_flag
+from pboost.values import FloatArray, check_flag, check_integer, check_number
 
 
 def fit_probitboost(

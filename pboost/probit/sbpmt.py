@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.arrays import FloatArray, IntArray
 from pboost.data.bags import Bags, make_bags
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import column_spread
@@ -20,13 +19,20 @@ from pboost.models.committee import REST_OR_CLASS
 from pboost.models.forest import Forest
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.subagged_checks import VOTES
-from pboost.options import check_callback, check_choice, check_integer, check_number
 from pboost.probit.sbpmt_member import Member, boost
 from pboost.probit.tree import ProbitProblem, check_coefficients, probit_problem
-from pboost.rng import as_generator
 from pboost.threads import resolve_threads
 from pboost.trees.members import Callback, Tally, tell, train_members
-from pboost.values import check_flag
+from pboost.values import (
+    FloatArray,
+    IntArray,
+    as_generator,
+    check_callback,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_number,
+)
 
 ONE_VS_ALL = ("leaf", "tree")
 #: Rows out of a bag whose values are gathered at a time.

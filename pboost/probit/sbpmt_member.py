@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from pboost._core import probit_round as kernel
 from pboost._core.votes import half_log_odds
-from pboost.arrays import FloatArray, IntArray
 from pboost.data.cart_training import CartProblem
 from pboost.models.committee import chance
 from pboost.models.probit_values import LEAST
 from pboost.probit.growth import GrownProbit, ProbitGrower
 from pboost.probit.tree import ProbitProblem
 from pboost.threads import Workers, check_stop
-from pboost.votes import NO_VOTE
+from pboost.values import FloatArray, IntArray
+from pboost.weak.votes import NO_VOTE
 
 
 @dataclass(frozen=True, slots=True, eq=False)

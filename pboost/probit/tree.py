@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.arrays import FloatArray
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import MAX_BINS, BinnedColumns, SortedColumns, column_spread
 from pboost.data.features import as_features
@@ -16,11 +15,10 @@ from pboost.growth.tree import CartLimits
 from pboost.growth.tree_columns import tree_columns
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.trees import Tree
-from pboost.options import check_integer, check_number
 from pboost.probit.growth import ProbitGrower, ProbitLimits
 from pboost.threads import Workers, resolve_threads
 from pboost.trees.cart import fit_cart_problem
-from pboost.values import check_flag
+from pboost.values import FloatArray, check_flag, check_integer, check_number
 
 
 class ProbitProblem(NamedTuple):

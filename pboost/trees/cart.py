@@ -8,15 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.arrays import FloatArray
 from pboost.data.arguments import MOST_NODES
 from pboost.data.cart_training import CartProblem, cart_problem
 from pboost.data.columns import MAX_BINS, SEARCHES
 from pboost.growth.tree import Callback, CartArrays, CartLimits, grow_cart
 from pboost.models.trees import Tree
-from pboost.options import INT32_MAX, check_callback, check_choice, check_integer
-from pboost.rng import as_generator
 from pboost.threads import Workers, resolve_threads
+from pboost.values import (
+    INT32_MAX,
+    FloatArray,
+    as_generator,
+    check_callback,
+    check_choice,
+    check_integer,
+)
 
 TASKS = ("classification", "regression")
 CART_GROWTHS = ("depth-first", "best-first")

@@ -8,17 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import forest_walk
-from pboost.arrays import FloatArray
 from pboost.data.bags import make_bags
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import MAX_BINS
 from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import Tree
-from pboost.options import check_callback, check_integer
-from pboost.rng import as_generator
 from pboost.threads import resolve_threads
 from pboost.trees.cart import fit_cart_problem, fit_tree
 from pboost.trees.members import Callback, Tally, tell, train_members
+from pboost.values import FloatArray, as_generator, check_callback, check_integer
 
 #: Rows whose values are gathered at a time for the trees that have not seen them.
 BLOCK_ROWS = 64 * forest_walk.TILE_ROWS

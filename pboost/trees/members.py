@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray
 from pboost.data.arguments import scaled_weights
 from pboost.models.out_of_bag import OutOfBag
 from pboost.threads import Workers
+from pboost.values import FloatArray
 
 T = TypeVar("T")
 #: Members per thread that are trained before their results are taken in.

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.prune import weakest_links
-from pboost.arrays import FloatArray, IntArray, freeze
 from pboost.data.arguments import as_weights, scaled_weights
 from pboost.data.targets import as_targets, class_codes
 from pboost.growth.tree_columns import impurities
 from pboost.models.tree_nodes import LEAF
 from pboost.models.trees import TREE_COLUMNS, Tree, tree_only
-from pboost.options import check_choice, check_number
+from pboost.values import FloatArray, IntArray, check_choice, check_number, freeze
 
 #: Prices that differ by less, as a share of themselves or of the root's risk, are one.
 SAME_PRICE, SAME_RISK = 1e-12, 1e-15

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.arrays import FloatArray, IntArray
 from pboost.data.bags import Bags, make_bags
 from pboost.data.cart_training import CartProblem
 from pboost.data.columns import MAX_BINS
@@ -18,11 +17,18 @@ from pboost.losses import Loss, check_loss
 from pboost.models.forest import join_trees
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
-from pboost.options import check_callback, check_choice, check_integer, check_number
-from pboost.rng import as_generator
 from pboost.trees.cart import TASKS, fit_cart_problem, fit_tree
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.stagewise_watch import LossWatch
+from pboost.values import (
+    FloatArray,
+    IntArray,
+    as_generator,
+    check_callback,
+    check_choice,
+    check_integer,
+    check_number,
+)
 
 STARTS = ("constant", "zero")
 #: Bound on what a leaf adds to decision values of labels: that of LogitBoost's targets.

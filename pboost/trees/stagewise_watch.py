@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray
 from pboost.data.arguments import as_weights
 from pboost.data.cart_training import CartProblem
 from pboost.data.features import check_finite, check_has_rows
@@ -17,8 +16,7 @@ from pboost.data.targets import as_targets
 from pboost.losses import Loss
 from pboost.models.new_rows import is_second, match_names
 from pboost.models.trees import Tree
-from pboost.options import check_integer, check_number
-from pboost.values import shown
+from pboost.values import FloatArray, check_integer, check_number, shown
 
 
 class LossWatch:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pboost.options import check_integer
-from pboost.values import shown, uncalled
+from pboost.values import check_integer, shown, uncalled
 from pboost.weak.learners import (
     Affine,
     ColumnLearner,

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import direction
-from pboost.arrays import FloatArray
 from pboost.threads import Workers
+from pboost.values import FloatArray
 
 #: Standard deviations of the noise of a projection, in units of the columns', one after the other;
 #: and steps at each.

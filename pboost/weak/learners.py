@@ -20,8 +20,7 @@ from pboost.data.projections import (
     random_directions,
     standard_deviations,
 )
-from pboost.options import check_choice, check_integer, check_number
-from pboost.values import shown, uncalled
+from pboost.values import check_choice, check_integer, check_number, shown, uncalled
 
 #: Split criteria, in the order of the codes that the kernels use.
 CRITERIA = ("kearns-mansour", "gini", "entropy", "error")

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.arrays import FloatArray
 from pboost.data.derived import GrownInputs
 from pboost.data.features import Features
 from pboost.data.projections import Projections, from_terms
 from pboost.data.sorting import sorted_columns, to_fixed_point
 from pboost.data.training import TrainingData
 from pboost.threads import Workers
+from pboost.values import FloatArray
 from pboost.weak import directions
 from pboost.weak.learners import Linear
 from pboost.weak.search import Weights

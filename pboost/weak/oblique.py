@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from pboost.options import check_choice, check_integer, check_number
-from pboost.votes import VOTES, vote_rule
+from pboost.values import check_choice, check_integer, check_number
 from pboost.weak.learners import Linear, Separator, Stump, checked_columns
+from pboost.weak.votes import VOTES, vote_rule
 
 
 def separator(

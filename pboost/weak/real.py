@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from pboost.options import check_choice, check_number
-from pboost.values import check_flag, shown
+from pboost.values import check_choice, check_flag, check_number, shown
 from pboost.weak.learners import Weak
 
 #: How columns are centred before they are weak hypotheses.

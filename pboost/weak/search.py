@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight
-from pboost.arrays import FloatArray
 from pboost.data.training import TrainingData
 from pboost.threads import Workers
-from pboost.votes import Masses
+from pboost.values import FloatArray
+from pboost.weak.votes import Masses
 
 
 @dataclass(frozen=True, slots=True)

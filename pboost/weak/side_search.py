@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight
-from pboost.arrays import FloatArray
-from pboost.votes import Masses
+from pboost.values import FloatArray
 from pboost.weak.search import Cut, WeakSearch, Weights
+from pboost.weak.votes import Masses
 
 #: Rows of less real weight are not there: kernels keep weights from becoming subnormal.
 NO_WEIGHT = 1e-250

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from pboost._core import reweight, split
-from pboost.arrays import FloatArray, IntArray
 from pboost.data.columns import GROUP, ROW_MASK, SortedColumns, most_bins
 from pboost.data.training import TrainingData
 from pboost.threads import Workers
+from pboost.values import FloatArray, IntArray
 from pboost.weak.learners import CRITERIA, ColumnLearner
 from pboost.weak.search import Cut, WeakSearch, Weights
 

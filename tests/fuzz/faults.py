@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import pboost as pb
-from pboost import options, threads
+from pboost import threads, values
 from pboost.data import columns
 from pboost.data import training as data
 from pboost.ensembles import bagging
@@ -110,8 +110,8 @@ def unnamed(old: Any) -> Any:
 
 
 def users_of(name: str) -> list[Any]:
-    """Return the modules of the package that have imported a function of `options`."""
-    found = getattr(options, name)
+    """Return the modules of the package that have imported a function of `values`."""
+    found = getattr(values, name)
     modules = [m for key, m in sys.modules.items() if key.startswith("pboost.")]
     return [m for m in modules if getattr(m, name, None) is found]
 

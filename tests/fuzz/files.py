@@ -16,7 +16,7 @@ from fuzz.functions import answers, call_some, check_alone, check_answers, check
 from fuzz.mutations import damaged, mutated
 from fuzz.relations import loaded, outcome
 from fuzz.report import Finding, place
-from pboost.errors import ModelFileError
+from pboost import ModelFileError
 
 #: Functions of a model that are called of each.
 FUNCTIONS_TRIED = 4

@@ -12,7 +12,7 @@ import pytest
 from model_files import forge, forge_column, header_of, members_of, zip_up
 
 import pboost as pb
-from pboost.errors import ModelFileError
+from pboost import ModelFileError
 from pboost.models._archive import join_files
 
 RNG = np.random.default_rng(0)

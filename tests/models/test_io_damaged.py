@@ -19,7 +19,7 @@ from model_files import (
     zip_up,
 )
 
-from pboost.errors import ModelFileError
+from pboost import ModelFileError
 from pboost.models.files import load, save
 from pboost.models.graph import COLUMNS
 

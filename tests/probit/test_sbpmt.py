@@ -14,7 +14,7 @@ from subagged import FAST, assert_same_model, problem
 
 import pboost as pb
 from pboost.data.bags import make_bags
-from pboost.rng import as_generator
+from pboost.values import as_generator
 
 
 def subsamples(n, size, members, seed):

@@ -12,7 +12,7 @@ import pytest
 import pboost as pb
 from pboost.data import features
 from pboost.data.arguments import MOST_NODES
-from pboost.options import INT32_MAX
+from pboost.values import INT32_MAX
 
 TOO_MANY = INT32_MAX + 1
 LIMIT = 60

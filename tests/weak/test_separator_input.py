@@ -12,9 +12,9 @@ from compare import assert_identical
 from model_files import assert_same, forge, forge_column, header_of, members_of, tree, zip_up
 
 import pboost as pb
+from pboost import ModelFileError
 from pboost.data.projections import Projections
 from pboost.data.separators import MEMBERS, Separators
-from pboost.errors import ModelFileError
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))

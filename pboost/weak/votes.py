@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from pboost._core.votes import half_log_odds
-from pboost.arrays import FloatArray
-from pboost.options import check_number
+from pboost.values import FloatArray, check_number
 
 #: Kinds of votes.
 VOTES = ("domain", "symmetric")
