@@ -4,6 +4,7 @@ from libc.string cimport memset
 
 from pboost._core._cut cimport Limits, cut_score, is_legal
 from pboost._core._histogram cimport add_histogram_of_rows, count_rows
+from pboost._core._side cimport code_goes_right
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t
 
 
@@ -65,7 +66,7 @@ cdef inline Py_ssize_t partition_rows(
     cdef int s
     for i in range(n):
         row = rows[i]
-        s = codes[row] > cut_bin
+        s = code_goes_right(codes[row], cut_bin)
         rows[left] = row
         spare[right] = row
         left += 1 - s

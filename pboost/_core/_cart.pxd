@@ -7,6 +7,7 @@ from pboost._core._cut cimport Limits
 from pboost._core._heap cimport Heap
 from pboost._core._math cimport TIE
 from pboost._core._rng cimport draw_from, stream
+from pboost._core._side cimport code_goes_right
 from pboost._core._squares cimport Moment, SquareNode
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t, uint64_t
 
@@ -256,7 +257,7 @@ cdef inline void mass_below(
         mass[i] = 0
     for i in range(place if t.exact else size_of(t, e)):
         row = row_of(rows[i])
-        if not t.exact and codes[row] > place:
+        if not t.exact and code_goes_right(codes[row], <int>place):
             continue
         if t.squares:
             mass[0] += t.moment[row].w

@@ -1,4 +1,5 @@
 # The walk of rows through the nodes of trees as forest_walk.pyx describes them.
+from pboost._core._side cimport goes_right
 from pboost._core.types cimport int32_t
 
 cdef enum:
@@ -17,7 +18,7 @@ cdef struct Step:
 cdef inline int32_t walk_on(const Step* tree, const double* tile, int32_t node) noexcept nogil:
     """The next node, without a branch: half of the guesses would be wrong."""
     cdef const Step* step = tree + node
-    cdef int32_t above = tile[step.column] > step.threshold
+    cdef int32_t above = goes_right(tile[step.column], step.threshold)
     return node + 1 + (-above & step.beyond)
 
 

@@ -5,6 +5,7 @@
 # A value at an edge lies below it. Every place that needs a separator adds up its functions in their
 # order, from 0, so that training and evaluation see the same bits.
 from pboost._core._rows cimport Rows, read
+from pboost._core._side cimport goes_right
 from pboost._core.types cimport int32_t
 
 cdef struct Separators:
@@ -49,7 +50,7 @@ cdef inline double separate(
         # How many edges are less than x, by bisection.
         while n > 0:
             half = n >> 1
-            if edge[below + half] < x:
+            if goes_right(x, edge[below + half]):
                 below += half + 1
                 n -= half + 1
             else:

@@ -26,6 +26,7 @@ from libc.string cimport memset
 from pboost._core._cut cimport Limits
 from pboost._core._histogram cimport GROUP, class_histograms
 from pboost._core._math cimport Masses, score_limit, score_many
+from pboost._core._side cimport goes_right
 from pboost._core.gauss cimport tail
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t, uint16_t
 
@@ -234,18 +235,19 @@ def probabilities(
     probability of the other answer with a minus sign, as `reweight_rows` takes it.
     """
     cdef Py_ssize_t i, step = sigma.shape[0] > 1, n = value.shape[0]
-    cdef double distance, share
+    cdef double share
+    cdef bint right
     if (not (0 <= start <= stop <= n) or above.shape[0] != n
             or sigma.shape[0] != (n if step else 1)):
         raise ValueError("probabilities: arrays of different sizes")
     with nogil:
         for i in range(start, stop):
-            distance = value[i] - threshold
-            share = tail(distance / sigma[i * step])
+            right = goes_right(value[i], threshold)
+            share = tail((value[i] - threshold) / sigma[i * step])
             if share > 0.0:
-                above[i] = -share if distance > 0.0 else share
+                above[i] = -share if right else share
             else:
-                above[i] = distance > 0.0
+                above[i] = right
 
 
 cdef Limits read_limits(limits):

@@ -32,8 +32,8 @@ N_STATES_OF_NODE = N_STATES
 # ---------------------------------------------------------------------------------------------
 # Splits.
 
-cdef bint settle(const Py_ssize_t* node, double* state, double threshold) noexcept nogil:
-    """Sum up a node whose children are done; whether its split is worth it."""
+cdef bint settle(const Py_ssize_t* node, double* state, double least) noexcept nogil:
+    """Sum up a node whose children are done; whether its split gains more than the least."""
     cdef double* of = state + N_STATES * node[0]
     cdef double* weaker = state + N_STATES * node[1]
     cdef double* other = weaker + N_STATES
@@ -51,11 +51,11 @@ cdef bint settle(const Py_ssize_t* node, double* state, double threshold) noexce
             risk, splits = less_risk + other[RISK], 1.0
             gain = of[RISK] - risk
     of[REDUCED], of[SPLITS], of[GAIN] = risk, splits, gain
-    return gain > threshold
+    return gain > least
 
 
 cdef void prune_nodes(
-    int32_t* nodes, double* state, int64_t* stack, double threshold
+    int32_t* nodes, double* state, int64_t* stack, double least
 ) noexcept nogil:
     """Walk through the nodes, each of which stands three times on the stack at most."""
     cdef Py_ssize_t top = 1
@@ -72,22 +72,22 @@ cdef void prune_nodes(
         left = state + N_STATES * child
         cap = fmin(of[RISK], of[CAP])
         if phase == 0:
-            if child < 0 or not cap > threshold:
+            if child < 0 or not cap > least:
                 phase = 3
             else:
-                left[CAP] = cap - threshold
+                left[CAP] = cap - least
         elif phase == 1:
             cap = fmin(cap, fmax((of[RISK] - left[REDUCED]) / (left[SPLITS] + 1.0),
                                  of[RISK] - left[RISK]))
-            left[N_STATES + CAP] = cap - threshold
+            left[N_STATES + CAP] = cap - least
         else:
             pair[0], pair[1] = e, child
-            if settle(pair, state, threshold):
+            if settle(pair, state, least):
                 continue
             phase = 3
         if phase == 3:
             nodes[NODE_INTS * e + CHILD] = -1
-            of[REDUCED], of[SPLITS], of[GAIN] = of[RISK], 0.0, threshold
+            of[REDUCED], of[SPLITS], of[GAIN] = of[RISK], 0.0, least
         else:
             stack[top], stack[top + 1] = 3 * e + phase + 1, 3 * (child + phase)
             top += 2

@@ -29,7 +29,7 @@ static void pboost_rank_column(
         for (int r = 0; r < PBOOST_TILE / 2; r++) at[r] = 0;
         for (int half = 1 << levels >> 1; half; half >>= 1)
             for (int r = 0; r < PBOOST_TILE / 2; r++)
-                at[r] += -(int32_t)(x[part + r] > edge[at[r] + half - 1]) & half;
+                at[r] += -(int32_t)pboost_goes_right(x[part + r], edge[at[r] + half - 1]) & half;
         for (int r = 0; r < PBOOST_TILE / 2; r++) rank[part + r] = (int16_t)at[r];
     }
 }

@@ -8,6 +8,7 @@ Rows 0..n_negative-1 are class -1. `source` and `weight` may be the same array.
 """
 from libc.math cimport frexp, ldexp
 
+from pboost._core._side cimport code_goes_right
 from pboost._core._sum cimport sum_of
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t
 
@@ -80,7 +81,7 @@ def reweight(
     with nogil:
         for k in range(2):
             for b in range(MAX_BINS):
-                by_code[k][b] = factor[b > cut_bin, k]
+                by_code[k][b] = factor[code_goes_right(b, cut_bin), k]
                 scale_of[b] = scale
             if leave_bin:
                 by_code[k][cut_bin] = 1.0

@@ -9,6 +9,7 @@ from libc.math cimport exp
 from libc.string cimport memset
 
 from pboost._core cimport _rng
+from pboost._core._side cimport goes_right
 from pboost._core.gauss cimport tail
 from pboost._core.types cimport int32_t, uint8_t, uint64_t
 
@@ -39,19 +40,17 @@ cdef Answers read_answers(
 
 
 cdef inline void ask(
-    const Answers* answers, Py_ssize_t row, Py_ssize_t node, Py_ssize_t feature, double distance,
-    int label, double* q,
+    const Answers* answers, Py_ssize_t row, Py_ssize_t node, Py_ssize_t feature, double value,
+    double threshold, int label, double* q,
 ) noexcept nogil:
-    """Probability q of either exit for a row whose value lies `distance` above the threshold."""
+    """Probability q of either exit for a row of which a node compares `value`."""
+    cdef Py_ssize_t side = goes_right(value, threshold)
     if answers.table:
-        q[1] = answers.table[4 * node + 2 * <Py_ssize_t>(distance > 0.0) + label]
+        q[1] = answers.table[4 * node + 2 * side + label]
         q[0] = 1.0 - q[1]
-    elif distance > 0.0:
-        q[0] = tail(distance / answers.sigma[row * answers.stride + feature])
-        q[1] = 1.0 - q[0]
     else:
-        q[1] = tail(distance / answers.sigma[row * answers.stride + feature])
-        q[0] = 1.0 - q[1]
+        q[1 - side] = tail((value - threshold) / answers.sigma[row * answers.stride + feature])
+        q[side] = 1.0 - q[1 - side]
 
 
 def reach(
@@ -72,8 +71,8 @@ def reach(
             for node in range(n_nodes):
                 if out[i, node] == 0.0:
                     continue
-                ask(&answers, i, node, feature[node], X[i, feature[node]] - threshold[node],
-                    label[i], q)
+                ask(&answers, i, node, feature[node], X[i, feature[node]], threshold[node], label[i],
+                    q)
                 for exit_ in range(2):
                     to = next_[node, exit_]
                     if to >= 0:
@@ -113,8 +112,8 @@ def expected(
                 p = arrives[node]
                 if p == 0.0:
                     continue
-                ask(&answers, i, node, feature[node], X[i, feature[node]] - threshold[node],
-                    label[i], q)
+                ask(&answers, i, node, feature[node], X[i, feature[node]], threshold[node], label[i],
+                    q)
                 for exit_ in range(2):
                     if q[exit_] == 0.0:
                         continue  # a loss can be infinite, and no part of it is none
@@ -152,8 +151,7 @@ def sample(
             for k in range(first, last):
                 node = 0 if n_nodes else -1
                 while node >= 0:
-                    ask(&answers, i, node, feature[node],
-                        X[i, feature[node]] - threshold[node], 0, q)
+                    ask(&answers, i, node, feature[node], X[i, feature[node]], threshold[node], 0, q)
                     taken = _rng.uniform(key, <uint64_t>node, <uint64_t>i, <uint64_t>k) < q[1]
                     votes += vote[node, taken]
                     node = next_[node, taken]

@@ -13,6 +13,7 @@ Separators are always made where a node needs them.
 from pboost._core._project cimport Projections, project, project_block, projections_of
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._separate cimport Separators, separate, separators_of
+from pboost._core._side cimport goes_right
 from pboost._core._tile cimport TILE, load_tile
 from pboost._core.types cimport int32_t
 
@@ -72,7 +73,7 @@ cdef bint walk_row(const Graph* graph, const Rows* X, Py_ssize_t i, double* out)
     if bad != 0.0:
         return True
     while node >= 0:
-        taken = compared(graph, X, row, node) > graph.threshold[node]
+        taken = goes_right(compared(graph, X, row, node), graph.threshold[node])
         score += graph.vote[2 * node + taken]
         node = graph.next[2 * node + taken]
     out[0] = score
@@ -107,7 +108,7 @@ cdef void walk_graph(
         node = 0 if graph.n_nodes else -1
         steps = 0
         while node >= 0:
-            taken = compared(graph, tile, row, node) > graph.threshold[node]
+            taken = goes_right(compared(graph, tile, row, node), graph.threshold[node])
             value += graph.vote[2 * node + taken]
             node = graph.next[2 * node + taken]
             steps += 1
@@ -218,4 +219,4 @@ def count_features(
                 for t in range(start[f], start[f + 1]):
                     count[i] += last_row[index[t]] != i
                     last_row[index[t]] = <int32_t>i
-                node = next_[node, rows[i, f] > threshold[node]]
+                node = next_[node, goes_right(rows[i, f], threshold[node])]

@@ -6,6 +6,7 @@
  */
 #ifndef PBOOST_WALK_SIMD_H
 #define PBOOST_WALK_SIMD_H
+#include "side.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,7 +22,7 @@ static void pboost_chain_baseline(PBOOST_CHAIN_ARGS)
     for (ptrdiff_t k = 0; k < n_nodes; k++) {
         const double *x = tile + (ptrdiff_t)feature[k] * PBOOST_TILE;
         const double cut = threshold[k], below = vote[2 * k], above = vote[2 * k + 1];
-        for (int r = 0; r < PBOOST_TILE; r++) score[r] += x[r] > cut ? above : below;
+        for (int r = 0; r < PBOOST_TILE; r++) score[r] += pboost_goes_right(x[r], cut) ? above : below;
     }
 }
 

@@ -25,6 +25,7 @@ from pboost.data.training import TrainingData
 from pboost.growth.step import Callback, StepRecord
 from pboost.models.graph import ABOVE, BELOW, DecisionGraph
 from pboost.models.new_rows import is_second, match_names
+from pboost.models.node_walk import goes_right
 from pboost.models.predict import staged_decision_function
 from pboost.models.prefix import prefix
 from pboost.values import FloatArray, check_integer, check_number, shown
@@ -212,7 +213,7 @@ class Watch:
         rows = [self._at.pop(exit_) for exit_ in record.parents]
         here = np.concatenate(rows) if rows else np.arange(len(self._score))
         # In float64, in which thresholds are compared wherever a model is evaluated.
-        above = self._value(record.feature, here).astype(np.float64) > record.threshold
+        above = goes_right(self._value(record.feature, here).astype(np.float64), record.threshold)
         self._wrong -= self._mass_wrong(here)
         self._score[here] += np.where(above, record.votes[ABOVE], record.votes[BELOW])
         self._wrong += self._mass_wrong(here)

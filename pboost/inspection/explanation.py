@@ -13,6 +13,7 @@ from pboost.data.functions import Oracles
 from pboost.data.rows import as_array
 from pboost.models.graph import ABOVE, BELOW, OUT, DecisionGraph
 from pboost.models.new_rows import as_graph, input_values, match_rows, table_for
+from pboost.models.node_walk import goes_right
 from pboost.models.text import input_names
 
 
@@ -117,7 +118,7 @@ def explain(model: DecisionGraph, x: Any) -> Explanation:
     while node != OUT:
         feature, threshold = int(model.feature[node]), float(model.threshold[node])
         value = value_of(feature)
-        answer = ABOVE if value > threshold else BELOW
+        answer = ABOVE if goes_right(value, threshold) else BELOW
         vote = float(model.vote[node, answer])
         total += vote
         said = model.inputs is not None and model.inputs.answer(names[feature], value)

@@ -14,6 +14,7 @@ from pboost.data.cart_training import CartProblem
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.features import as_features
 from pboost.data.splits import deal
+from pboost.models.node_walk import goes_right
 from pboost.models.tree_nodes import LEAF
 from pboost.models.trees import PruningTable, Tree
 from pboost.trees.cart import fit_cart_problem, fit_tree
@@ -240,6 +241,6 @@ def _loss_by_node(
         sums += np.bincount(at, weights[rows] * loss.astype(np.float64) ** power, tree.n_nodes)
         stays = tree.feature[at] != LEAF
         rows, at = rows[stays], at[stays]
-        above = X[rows, tree.feature[at]] > tree.threshold[at]
+        above = goes_right(X[rows, tree.feature[at]], tree.threshold[at])
         at = tree.children[at, above.astype(np.intp)]
     return sums

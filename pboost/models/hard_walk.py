@@ -13,24 +13,13 @@ from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.models.graph import DecisionGraph
 from pboost.models.new_rows import input_values, match_columns
-from pboost.models.node_walk import Here, Take
-from pboost.models.oracle_walk import asks_functions, walk_functions
+from pboost.models.node_walk import asks_functions, walk_functions
 from pboost.threads import Workers, is_worth_threads, resolve_threads
 from pboost.values import INT32_MAX, FloatArray
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 #: Nodes that a row is thought to pass at most; where it is more, signals are looked for less often.
 MOST_STEPS = 4096
-
-
-def take_side(model: DecisionGraph, values: FloatArray) -> Take:
-    """Return what takes the exits on whose side rows lie, given what nodes compare."""
-
-    def take(node: int, here: Here) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = values[here, model.feature[node]] > model.threshold[node]
-        return found
-
-    return take
 
 
 def walk_rows(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray, FloatArray]:

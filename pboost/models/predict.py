@@ -15,7 +15,7 @@ from pboost.data.held import held
 from pboost.data.separators import Separators
 from pboost.models.base import Model, Predictor, one_of_two, two_probabilities
 from pboost.models.graph import DecisionGraph
-from pboost.models.hard_walk import MOST_STEPS, take_side, walk_rows
+from pboost.models.hard_walk import MOST_STEPS, walk_rows
 from pboost.models.new_rows import (
     as_graph,
     as_two_class,
@@ -23,12 +23,10 @@ from pboost.models.new_rows import (
     count_rows,
     input_values,
     is_second_label,
-    match_rows,
     match_sigma,
     table_for,
 )
-from pboost.models.node_walk import Take, passages
-from pboost.models.oracle_walk import asks_functions, hard_exits, refuse_oracles
+from pboost.models.node_walk import Take, asks_functions, hard_exits, passages, refuse_oracles
 from pboost.models.soft_walk import expectation, expected_score, sampled_score
 from pboost.threads import Workers
 from pboost.values import FloatArray, Seed, check_choice, check_integer
@@ -206,11 +204,7 @@ def staged_decision_function(model: Model, X: Any) -> Iterator[FloatArray]:
     check_model(model)
     if isinstance(model, Predictor):
         return model.staged_decision_function(X)
-    if asks_functions(model):
-        rows = match_rows(model, X)
-        return _stages(model, rows.n_rows, hard_exits(model, rows))
-    values = input_values(model, X)
-    return _stages(model, len(values), take_side(model, values))
+    return _stages(model, *hard_exits(model, X))
 
 
 def _stages(model: DecisionGraph, n: int, take: Take) -> Iterator[FloatArray]:
@@ -259,9 +253,9 @@ def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
     # No two nodes ask the same function.
     if unit == "nodes" or asks_functions(model) or (unit == "stumps" and not is_separated):
         return walk_rows(model, X, True)[1]
-    values = input_values(model, X)
     if unit == "stumps":
-        return _stumps(model, values)
+        return _stumps(model, *hard_exits(model, X))
+    values = input_values(model, X)
     columns = np.arange(model.n_features + 1, dtype=np.int32)
     start, index = (columns, columns) if model.inputs is None else model.inputs.columns_read()
     count = np.empty(len(values))
@@ -278,11 +272,11 @@ def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
     return count
 
 
-def _stumps(model: DecisionGraph, values: FloatArray) -> FloatArray:
+def _stumps(model: DecisionGraph, n: int, take: Take) -> FloatArray:
     """Return how many stumps the separators on the path of each row have."""
     assert isinstance(model.inputs, Separators)
-    size, count = model.inputs.stumps[model.feature], np.zeros(len(values))
-    for node, (here, _) in enumerate(passages(model, len(values), take_side(model, values))):
+    size, count = model.inputs.stumps[model.feature], np.zeros(n)
+    for node, (here, _) in enumerate(passages(model, n, take)):
         count[here] += size[node]
     return count
 

@@ -12,7 +12,7 @@ from pboost._core import soft_walk
 from pboost.models.graph import CERTAIN, DecisionGraph
 from pboost.models.hard_walk import MOST_STEPS
 from pboost.models.new_rows import as_graph, input_values, is_second_label, match_sigma
-from pboost.models.oracle_walk import (
+from pboost.models.node_walk import (
     asks_functions,
     functions_of,
     propagate_functions,
