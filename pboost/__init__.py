@@ -12,6 +12,7 @@ from pboost.data.encoding import OneHot, fit_one_hot, one_hot
 from pboost.data.sorting import bin_columns, sort_columns
 from pboost.ensembles.bagging import fit_bagging
 from pboost.ensembles.multiclass import fit_one_vs_rest, fit_samme
+from pboost.ensembles.presets import fit_oblique_tree, fit_pruned_cart, fit_topdown_tree
 from pboost.growth import generic
 from pboost.inspection.coefficients import Coefficients, coefficients, plot_coefficients
 from pboost.inspection.cross_validation import CrossValidation, cross_validate
@@ -19,10 +20,7 @@ from pboost.inspection.explanation import Explanation, explain
 from pboost.inspection.importance import feature_importances, permutation_importance
 from pboost.inspection.margin_curves import logistic_margin_curve, margin_curve, plot_margin_curve
 from pboost.inspection.margins import margin_bound, margin_error, margins, normalised_margins
-from pboost.inspection.oblique_tree import fit_oblique_tree
 from pboost.inspection.paths import apply, decision_path
-from pboost.inspection.pruned_cart import fit_pruned_cart
-from pboost.inspection.topdown import fit_topdown_tree
 from pboost.models._archive import ModelFileError
 from pboost.models.committee import OneVsRest, WeightedVote
 from pboost.models.ensembles import Bagging

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.boosting.stopping import EarlyStopping
+from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.data.training import prepare
 from pboost.growth.bind import as_searched, bind, check_pair
@@ -19,7 +20,7 @@ from pboost.observation.models import Exact, Observation
 from pboost.observation.sampling import SampledObserver
 from pboost.threads import Workers, resolve_threads
 from pboost.values import as_generator, check_callback, check_choice, check_size
-from pboost.weak.learners import Stump, Weak
+from pboost.weak.learners import Stump, Weak, stump_search
 from pboost.weak.search import Weights
 from pboost.weak.votes import VOTES, vote_rule
 
@@ -27,6 +28,7 @@ _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
 
 
+@reads_columns(stump_search)
 def fit_adaboost(
     X: Any,
     y: ArrayLike,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.boosting.stopping import EarlyStopping
+from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.data.training import prepare
 from pboost.growth.bind import as_searched, bind, check_pair
@@ -25,13 +26,14 @@ from pboost.values import (
     check_integer,
     check_size,
 )
-from pboost.weak.learners import ColumnLearner, Stump, Weak
+from pboost.weak.learners import ColumnLearner, Stump, Weak, stump_search
 from pboost.weak.votes import vote_rule
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
 
 
+@reads_columns(stump_search)
 def fit_boosted_tree(
     X: Any,
     y: ArrayLike,

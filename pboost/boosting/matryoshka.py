@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.boosting.stopping import EarlyStopping
+from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.data.training import prepare
 from pboost.growth.bind import as_searched, bind, check_pair
@@ -27,7 +28,7 @@ from pboost.values import (
     check_size,
     shown,
 )
-from pboost.weak.learners import Stump, Weak
+from pboost.weak.learners import Stump, Weak, stump_search
 from pboost.weak.votes import vote_rule
 
 GROWTHS = ("nested", "greedy")
@@ -38,6 +39,7 @@ _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
 
 
+@reads_columns(stump_search)
 def fit_matryoshka(
     X: Any,
     y: ArrayLike,

@@ -23,8 +23,7 @@ from pboost.cli.parser import (
     WEAK_OPTIONS,
 )
 from pboost.ensembles.multiclass import fit_one_vs_rest, fit_samme
-from pboost.inspection.pruned_cart import fit_pruned_cart
-from pboost.inspection.topdown import fit_topdown_tree
+from pboost.ensembles.presets import fit_pruned_cart, fit_topdown_tree
 from pboost.models.base import Model, TwoClassModel
 from pboost.probit.probitboost import fit_probitboost
 from pboost.probit.sbpmt import fit_sbpmt, sbpmt_published

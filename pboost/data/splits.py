@@ -54,16 +54,18 @@ def assign_folds(
     return deal(strata, folds, rng)
 
 
-def _any_folds(n: int, weight: FloatArray | None, folds: int, rng: np.random.Generator) -> IntArray:
-    """The fold that tests each row: those that weigh something dealt out first."""
-    idle = np.zeros(n, bool) if weight is None else weight == 0
-    some = np.flatnonzero(~idle)
-    if folds > len(some):
+def any_folds(
+    code: IntArray, weight: FloatArray | None, folds: int, rng: np.random.Generator
+) -> IntArray:
+    """The fold that tests each row: the classes dealt out in turn, rows that weigh nothing last."""
+    idle = np.zeros(len(code), bool) if weight is None else weight == 0
+    n_rows = len(code) - int(np.count_nonzero(idle))
+    if folds > n_rows:
         raise ValueError(
-            f"folds: expected at most {len(some)}, the number of rows of positive weight, "
-            f"got {folds}"
+            f"folds: expected at most {n_rows}, the number of rows of positive weight, got {folds}"
         )
-    return deal([some, np.flatnonzero(idle)], folds, rng)
+    strata = [np.flatnonzero((code == k) & ~idle) for k in range(int(code.max()) + 1)]
+    return deal([*strata, np.flatnonzero(idle)], folds, rng)
 
 
 def deal(strata: Sequence[NDArray[np.intp]], folds: int, rng: np.random.Generator) -> IntArray:

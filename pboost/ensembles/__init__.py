@@ -1,1 +1,1 @@
-"""Builders that are given a builder: bagging, one versus the rest, SAMME."""
+"""Builders that call other builders: bagging, one versus the rest, SAMME, presets."""

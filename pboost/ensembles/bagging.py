@@ -9,23 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.boosting.adaboost import fit_adaboost
-from pboost.boosting.boosted_tree import fit_boosted_tree
-from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.boosting.stopping import validation_rows
 from pboost.data.arguments import as_weights
 from pboost.data.bags import Bags, make_bags
-from pboost.data.columns import SEARCHES, BinnedColumns, SortedColumns
+from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.features import Features, as_features, check_finite, is_frame
 from pboost.data.held import held
 from pboost.data.rows import Rows, as_rows
+from pboost.data.sharing import column_search
 from pboost.data.sorting import bin_columns, sort_columns
 from pboost.data.targets import as_classes, as_targets
 from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.models.ensembles import Bagging, said_by
 from pboost.models.new_rows import reads_columns
 from pboost.threads import resolve_threads
-from pboost.trees.cart import TASKS, fit_cart
+from pboost.trees.cart import TASKS
 from pboost.trees.members import Callback, Tally, tell, train_members
 from pboost.values import (
     FloatArray,
@@ -35,10 +33,6 @@ from pboost.values import (
     check_fit,
     check_integer,
 )
-from pboost.weak import Stump, stump
-
-#: Builders that take sorted or binned columns in place of X.
-COLUMN_BUILDERS = (fit_adaboost, fit_boosted_tree, fit_cart, fit_matryoshka)
 
 
 def fit_bagging(
@@ -233,18 +227,15 @@ def _shared(
     if isinstance(X, SortedColumns):
         rows = as_rows(X.source if len(X.rows) == len(X.source) else X.source[X.rows])
         return X, Rows(rows.source, rows.n_rows, rows.n_features, X.names, rows.row_shape)
-    learner = options.get("weak", stump())
-    if fit not in COLUMN_BUILDERS or not isinstance(learner, Stump):
+    search = column_search(fit, options)
+    if search is None:
         return X, as_rows(X)
     features = as_features(X)
     check_finite(features)
     n, d = features.values.shape
     rows = Rows(features.values, n, d, features.names, (d,))
-    # The options of fit_cart are its own.
-    search = check_choice("search", options.get("search", learner.search), SEARCHES)
-    max_bins = options.get("max_bins", learner.max_bins)
-    if search == "auto":
-        search = learner.resolve_search(rows.n_rows)
-    if search == "exact":
+    if search.resolved(n) == "exact":
         return sort_columns(X, copy=False, n_threads=n_threads), rows
-    return bin_columns(X, max_bins=max_bins, n_threads=n_threads), rows
+    if not search.takes_bins:
+        return X, rows
+    return bin_columns(X, max_bins=search.max_bins, n_threads=n_threads), rows

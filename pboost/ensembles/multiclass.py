@@ -12,22 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.boosting.adaboost import fit_adaboost
-from pboost.boosting.boosted_tree import fit_boosted_tree
-from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.boosting.stopping import validation_rows
 from pboost.data.arguments import as_weights
-from pboost.data.cart_training import is_binned
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.features import check_has_rows
 from pboost.data.held import held
 from pboost.data.rows import as_rows
+from pboost.data.sharing import column_search
 from pboost.data.sorting import sort_columns
 from pboost.data.targets import AbsentClassError, as_classes, label_array
-from pboost.inspection.pruned_cart import fit_pruned_cart
 from pboost.models.committee import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.models.tree_sum import StagewiseModel
-from pboost.trees.cart import fit_cart
 from pboost.values import (
     FloatArray,
     check_callback,
@@ -37,16 +32,11 @@ from pboost.values import (
     shown,
     uncalled,
 )
-from pboost.weak import Stump
 from pboost.weak.votes import NO_VOTE
 
 __all__ = ["fit_one_vs_rest", "fit_samme"]
 
 Fit: TypeAlias = Callable[..., Any]
-#: Builders that take sorted columns and sort them alike whatever the labels.
-_SHARING: tuple[Fit, ...] = (fit_adaboost, fit_boosted_tree, fit_matryoshka)
-#: Those whose option is the search itself.
-_SHARING_TREES: tuple[Fit, ...] = (fit_cart, fit_pruned_cart)
 #: Share of the largest weight below which no weight falls: without any, a class would be absent.
 LEAST_WEIGHT = 1e-300
 PERFECT = "a member without error outweighs all others"
@@ -319,12 +309,9 @@ def _shared_columns(fit: Fit, X: Any, n: int) -> Any:
     while isinstance(fit, partial):
         given = {**fit.keywords, **given}  # the outer ones count
         fit = fit.args[0] if fit.func is fit_one_vs_rest and fit.args else fit.func
-    weak = given.get("weak", Stump())
-    if fit in _SHARING_TREES:
-        shares = not is_binned(given.get("search", "auto"), n)
-    else:
-        shares = fit in _SHARING and type(weak) is Stump and weak.resolve_search(n) == "exact"
-    return sort_columns(X, copy=False) if shares else X
+    search = column_search(fit, given)
+    is_shared = search is not None and search.resolved(n) == "exact"
+    return sort_columns(X, copy=False) if is_shared else X
 
 
 def _with_validation(options: Mapping[str, Any], label: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pboost.data.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.data.features import check_has_rows
 from pboost.data.held import held
 from pboost.data.rows import as_rows
-from pboost.data.splits import _any_folds, assign_folds
+from pboost.data.splits import any_folds, assign_folds
 from pboost.data.targets import as_classes, as_targets
 from pboost.models.base import Model, TwoClassPredictor
 from pboost.models.graph import DecisionGraph
@@ -202,7 +202,7 @@ def cross_validate(
     weight, generator = as_weights(sample_weight, n), as_generator(rng)
     if task == "regression":
         truth: NDArray[Any] = as_targets(y, n)
-        test_fold = _any_folds(n, weight, folds, generator)
+        test_fold = any_folds(np.zeros(n, dtype=np.int32), weight, folds, generator)
     else:
         values, code = as_classes(y, n)
         truth = values[code]

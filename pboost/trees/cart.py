@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from pboost.data.arguments import MOST_NODES
 from pboost.data.cart_training import CartProblem, cart_problem
 from pboost.data.columns import MAX_BINS, SEARCHES
+from pboost.data.sharing import reads_columns, search_option
 from pboost.growth.tree import Callback, CartArrays, CartLimits, grow_cart
 from pboost.models.trees import Tree
 from pboost.threads import Workers, resolve_threads
@@ -32,6 +33,7 @@ CART_CRITERIA = {
 }
 
 
+@reads_columns(search_option)
 def fit_cart(
     X: Any,
     y: ArrayLike,

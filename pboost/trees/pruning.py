@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -10,11 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.prune import weakest_links
 from pboost.data.arguments import as_weights, scaled_weights
+from pboost.data.cart_training import CartProblem
+from pboost.data.columns import BinnedColumns, SortedColumns
+from pboost.data.features import as_features
+from pboost.data.splits import any_folds
 from pboost.data.targets import as_targets, class_codes
 from pboost.growth.tree_columns import impurities
+from pboost.models.node_walk import goes_right
 from pboost.models.tree_nodes import LEAF
-from pboost.models.trees import TREE_COLUMNS, Tree, tree_only
-from pboost.values import FloatArray, IntArray, check_choice, check_number, freeze
+from pboost.models.trees import TREE_COLUMNS, PruningTable, Tree, tree_only
+from pboost.trees.cart import fit_cart_problem, fit_tree
+from pboost.values import FloatArray, IntArray, check_choice, check_integer, check_number, freeze
 
 #: Prices that differ by less, as a share of themselves or of the root's risk, are one.
 SAME_PRICE, SAME_RISK = 1e-12, 1e-15
@@ -274,3 +281,146 @@ def _square_risks(tree: Tree, at: IntArray, y: FloatArray, weights: FloatArray) 
         between = apart**2 * (mass[first] * (mass[second] / both))
         risk[nodes] = risk[first] + risk[second] + between
     return risk
+
+
+def prune_by_folds(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    n_threads: int | None,
+    generator: np.random.Generator,
+    folds: Any,
+    rule: str,
+    options: Mapping[str, Any],
+) -> Tree:
+    """Return the tree of `fit_cart` with these options, pruned as `fit_pruned_cart` says."""
+    if isinstance(X, BinnedColumns):
+        raise TypeError("X: BinnedColumns hold no values to predict from; pass X or SortedColumns")
+    found = fit_cart_problem(X, y, sample_weight, n_threads, generator, **options)
+    problem, weights, limits, settings, key = found
+    problem = problem.sorted_once(n_threads)
+    # In a unit of their own, so that neither sums nor products of prices leave the numbers.
+    weights, exponent = scaled_weights(np.ones(problem.n_rows) if weights is None else weights)
+    label = problem.label if len(problem.label) else np.zeros(problem.n_rows, dtype=np.int32)
+    folds = check_integer("folds", folds, least=2)
+    fold = any_folds(label, weights, folds, generator)
+    source, rows = _values(problem, X)
+    tree = fit_tree(problem, weights, limits, settings, key, n_threads)
+    path = prune_path(tree)
+    # Each subtree's stretch of prices, by its geometric middle; the last one's has no end.
+    middle = np.append(_geometric_means(path.lam), np.inf) / weights.sum()
+    loss, squares = np.zeros(len(middle)), np.zeros(len(middle))
+    for k in range(int(fold.max()) + 1):
+        train = np.where(fold == k, 0.0, weights)
+        test = np.flatnonzero((fold == k) & (weights > 0))
+        if not train.any() or not len(test):
+            continue
+        grown = fit_tree(problem, train, limits, settings, key, n_threads)
+        values, price = source[rows[test]], middle * train.sum()
+        for total, power in ((loss, 1), (squares, 2)):
+            total += _losses(grown, problem, values, test, weights[test], power, price)
+    error = loss / weights.sum()
+    spread = np.maximum(squares / weights.sum() - error**2, 0.0)
+    standard_error = np.sqrt(spread / np.count_nonzero(weights))
+    best = len(error) - 1 - int(np.argmin(error[::-1]))
+    if rule == "1se":
+        best = int(np.flatnonzero(error <= error[best] + standard_error[best])[-1])
+    pruned = prune(tree, float(path.lam[best]))
+    table = _table(path, error, standard_error, best, exponent, 2 * problem.exponent)
+    said = {
+        "builder": "fit_pruned_cart",
+        "folds": folds,
+        "rule": rule,
+        "pruned_at": float(table.lam[best]),
+    }
+    return replace(
+        pruned, weight=np.ldexp(pruned.weight, exponent), pruning=table,
+        settings={**pruned.settings, **said},
+    )  # fmt: skip
+
+
+def _table(
+    path: PruningPath, error: FloatArray, spread: FloatArray, best: int, price: int, unit: int
+) -> PruningTable:
+    """Return the table, of prices and errors that are in units of powers of two."""
+    with np.errstate(over="ignore"):
+        lam, error, spread = (
+            np.ldexp(values, power)
+            for values, power in ((path.lam, price), (error, unit), (spread, unit))
+        )
+    if not np.isfinite([lam, error, spread]).all():
+        raise ValueError(
+            "y: expected numbers whose squares times the weights are finite; give y or the weights "
+            "in other units"
+        )
+    return PruningTable(lam, path.n_leaves, error, spread, best)
+
+
+def _geometric_means(lam: FloatArray) -> FloatArray:
+    """Return the geometric mean of each price and the next."""
+    exponent = int(np.frexp(lam.max())[1])  # by a power of two: nothing is rounded
+    scaled = np.ldexp(lam, -exponent)
+    means: FloatArray = np.ldexp(np.sqrt(scaled[:-1] * scaled[1:]), exponent)
+    return means
+
+
+def _values(problem: CartProblem, X: Any) -> tuple[NDArray[Any], NDArray[np.integer[Any]]]:
+    """Return a matrix, and for each row of a problem the row of it that has its values."""
+    if isinstance(problem.columns, SortedColumns):
+        return problem.columns.source, problem.columns.rows
+    return as_features(X).values, np.arange(problem.n_rows)  # bins hold no values
+
+
+def _losses(
+    tree: Tree,
+    problem: CartProblem,
+    X: NDArray[Any],
+    test: NDArray[np.intp],
+    weights: FloatArray,
+    power: int,
+    lam: FloatArray,
+) -> FloatArray:
+    """Return the sums over the test rows of the loss, to a power, of a tree pruned at prices."""
+    here = _loss_by_node(tree, problem, X, test, weights, power)
+    price = link_prices(tree)
+    ends = np.isfinite(price)
+    # The loss below a node once all that collapses there has; and what each collapse changes.
+    after, change = np.where(tree.feature == LEAF, here, 0.0), np.zeros(tree.n_nodes)
+    full = np.where(tree.feature == LEAF, here, 0.0).sum()
+    for nodes in reversed(levels(tree)):
+        below = after[tree.children[nodes]].sum(axis=1)
+        after[nodes] = np.where(ends[nodes], here[nodes], below)
+        change[nodes] = after[nodes] - below
+    gone = np.flatnonzero(ends)
+    gone = gone[np.argsort(price[gone], kind="stable")]
+    totals = np.concatenate([[full], full + np.cumsum(change[gone])])
+    found: FloatArray = totals[np.searchsorted(price[gone], lam, side="right")]
+    return found
+
+
+def _loss_by_node(
+    tree: Tree,
+    problem: CartProblem,
+    X: NDArray[Any],
+    test: NDArray[np.intp],
+    weights: FloatArray,
+    power: int,
+) -> FloatArray:
+    """Return the sum of the losses of the test rows that come through each node, if it predicts.
+
+    Those of a regression are in the unit of ``problem.y``.
+    """
+    sums = np.zeros(tree.n_nodes)
+    mean = np.ldexp(tree.value, -problem.exponent)
+    at, rows = np.zeros(len(test), dtype=np.int32), np.arange(len(test))
+    while len(rows):
+        if tree.labels is None:
+            loss = (problem.y[test[rows]] - mean[at]) ** 2
+        else:
+            loss = np.argmax(tree.value, axis=1)[at] != problem.label[test[rows]]
+        sums += np.bincount(at, weights[rows] * loss.astype(np.float64) ** power, tree.n_nodes)
+        stays = tree.feature[at] != LEAF
+        rows, at = rows[stays], at[stays]
+        above = goes_right(X[rows, tree.feature[at]], tree.threshold[at])
+        at = tree.children[at, above.astype(np.intp)]
+    return sums

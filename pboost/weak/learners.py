@@ -6,7 +6,7 @@ What users call is in `pboost.weak`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from pboost.data.projections import (
     random_directions,
     standard_deviations,
 )
+from pboost.data.sharing import Search
 from pboost.values import check_choice, check_integer, check_number, shown, uncalled
 
 #: Split criteria, in the order of the codes that the kernels use.
@@ -60,6 +61,12 @@ class Stump(ColumnLearner):
     def settings(self) -> dict[str, Any]:
         """Return the options as plain values, for the model's record of how it was made."""
         return {"kind": "stump", **asdict(self)}
+
+
+def stump_search(options: Mapping[str, Any]) -> Search | None:
+    """Return the search of builders with a weak learner; None where that is no stump."""
+    weak = options.get("weak", Stump())
+    return Search(weak.search, weak.max_bins) if isinstance(weak, Stump) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,6 @@ FLOORS = (
 UPWARDS = {
     "pboost.data.functions imports pboost.weak.learners",
     "pboost.data.training imports pboost.weak.learners",
-    "pboost.ensembles.multiclass imports pboost.inspection.pruned_cart",
 }
 OPTIONAL = ("pandas", "matplotlib", "tqdm", "narwhals", "sklearn", "polars", "joblib")
 FILE_LINES, FUNCTION_LINES, KERNEL_LINES = 400, 60, 80

@@ -1,0 +1,59 @@
+"""What builders declare of how they read X, so that many fits share sorted or binned columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from pboost.data.cart_training import is_binned
+from pboost.data.columns import MAX_BINS, SEARCHES
+from pboost.values import check_choice
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+class Search(NamedTuple):
+    """The search that a builder makes of the columns of X.
+
+    Attributes
+    ----------
+    kind : {"auto", "exact", "binned"}
+        Which.
+    max_bins : int
+        Bins of a binned search.
+    takes_bins : bool
+        Whether BinnedColumns can be given in place of X, as SortedColumns can.
+    """
+
+    kind: str = "auto"
+    max_bins: int = MAX_BINS
+    takes_bins: bool = True
+
+    def resolved(self, n_rows: int) -> str:
+        """Return "exact" or "binned" for data of `n_rows` rows."""
+        check_choice("search", self.kind, SEARCHES)
+        return "binned" if is_binned(self.kind, n_rows) else "exact"
+
+
+def reads_columns(searched: Callable[[Mapping[str, Any]], Search | None]) -> Callable[[Fit], Fit]:
+    """Declare a builder that takes columns in place of X, which `searched` tells by its options."""
+
+    def declare(fit: Fit) -> Fit:
+        fit.__dict__["searched"] = searched
+        return fit
+
+    return declare
+
+
+def column_search(fit: Any, options: Mapping[str, Any]) -> Search | None:
+    """Return the search of a builder with these options; None where it cannot be given columns."""
+    # A wrapper may look at X itself, but functools.wraps copies what its builder declares.
+    if hasattr(fit, "__wrapped__") or not hasattr(fit, "searched"):
+        return None
+    found: Search | None = fit.searched(options)
+    return found
+
+
+def search_option(options: Mapping[str, Any]) -> Search:
+    """Return the search of builders whose own options say which it is."""
+    return Search(options.get("search", "auto"), options.get("max_bins", MAX_BINS))

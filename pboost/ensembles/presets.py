@@ -1,0 +1,353 @@
+"""Presets: builders that are other builders with some options chosen, under names of their own."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pboost.boosting.boosted_tree import fit_boosted_tree
+from pboost.data.sharing import Search, reads_columns, search_option
+from pboost.data.splits import Validation
+from pboost.data.training import prepare
+from pboost.growth.impurity_search import TopDownTree
+from pboost.growth.permissible import Impurity, check_permissible
+from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
+from pboost.models.graph import DecisionGraph
+from pboost.models.trees import Tree
+from pboost.observation.models import Exact, Observation, check_observation
+from pboost.trees.cart import fit_cart_problem
+from pboost.trees.pruning import prune_by_folds
+from pboost.values import (
+    INT32_MAX,
+    as_generator,
+    check_callback,
+    check_choice,
+    check_integer,
+    check_size,
+    option_names,
+    refuse_unknown,
+)
+from pboost.weak import separator, stump
+from pboost.weak.learners import CRITERIA
+from pboost.weak.votes import vote_rule
+
+_EXACT = Exact()
+#: Rules by which `fit_pruned_cart` chooses a subtree, and its options that are those of the trees.
+RULES = ("min", "1se")
+TREE_OPTIONS = tuple(inspect.getfullargspec(fit_cart_problem).kwonlyargs)
+
+
+def fit_oblique_tree(
+    X: Any,
+    y: ArrayLike,
+    *,
+    separators: int | None = None,
+    max_depth: int | None = 4,
+    stumps: int = 50,
+    growth: str = "breadth-first",
+    observation: Observation = _EXACT,
+    smoothing: float = 1e-4,
+    sample_weight: ArrayLike | None = None,
+    rng: int | np.random.Generator | None = None,
+    validation: Validation = None,
+    patience: int | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+) -> DecisionGraph:
+    """Fit an oblique tree, BoostODT: each node is the sign of a sum of boosted stumps.
+
+    It is `fit_boosted_tree` with ``weak=pboost.weak.separator(stumps)``, which has more options.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame or SortedColumns
+        Features, finite numbers; of categories, see `one_hot`.
+    y : array_like of shape (n,)
+        Labels, any two values.
+    separators : int or None
+        Greatest number of nodes; None: as many as the depth allows.
+    max_depth : int or None
+        Greatest number of separators evaluated for a row.
+    stumps : int
+        Greatest number of stumps in a separator.
+    growth : {"breadth-first", "largest-bound", "largest-error", "look-ahead"}
+        Which open exit is split next, see `fit_boosted_tree`.
+    observation : Observation
+        How sure the answers of separators are, from `pboost.observation`; not gaussian.
+    smoothing : float
+        Share of the mass at the node that is added to each class mass before an exit's vote is
+        taken. Stumps in separators have a smoothing of their own, 1e-3.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+    rng : None, int or numpy.random.Generator
+        Source of randomness for rows held out and for ``observation=sampled()``.
+    validation : tuple or float, optional
+        Rows by which growth ends early and the model is chosen, see `fit_boosted_tree`.
+    patience : int, optional
+        With `validation`: growth ends after so many nodes without a new least error; default 50.
+    n_threads : int or None
+        Threads; None: as many as the work is worth. The model does not depend on it.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each node; returning True stops.
+
+    Returns
+    -------
+    DecisionGraph
+        As `fit_boosted_tree` returns it.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described; the message names the argument.
+
+    Notes
+    -----
+    The source has T2 = 4, "as an observation is classified by 5 nodes (including leaves)". This is
+    read as a tree of depth 4, of up to 15 separators, since only then errors come out as printed;
+    see the page *Errata of the sources*. ``separators=4, max_depth=None`` is the other reading.
+
+    References
+    ----------
+    .. [1] C. Henry, R. Nock and F. Nielsen, "Real boosting a la carte with an application to
+       boosting oblique decision trees", IJCAI 2007, sections 4.3 and 5.
+
+    Examples
+    --------
+    The second monk's problem: exactly two of six attributes have their first value.
+
+    >>> import pboost as pb
+    >>> X, y = pb.datasets.monks(2)
+    >>> columns, _ = pb.one_hot(X, range(6))
+    >>> model = pb.fit_oblique_tree(columns, y)
+    >>> model.n_nodes, bool((pb.predict(model, columns) == y).all())
+    (3, True)
+    """
+    nodes = None if separators is None else check_size("separators", separators)
+    check_observation(observation)
+    if separators is None and max_depth is None and not observation.is_exact:
+        raise ValueError(
+            "separators: expected a number, got None: a tree of uncertain answers has always an "
+            "exit that can be split; or give max_depth"
+        )
+    model = fit_boosted_tree(
+        X,
+        y,
+        nodes=nodes,
+        weak=separator(stumps),
+        observation=observation,
+        growth=growth,
+        max_depth=max_depth,
+        smoothing=smoothing,
+        sample_weight=sample_weight,
+        rng=rng,
+        validation=validation,
+        patience=patience,
+        n_threads=n_threads,
+        callback=callback,
+    )
+    return replace(model, settings={**model.settings, "builder": "fit_oblique_tree"})
+
+
+def fit_topdown_tree(
+    X: Any,
+    y: ArrayLike,
+    *,
+    nodes: int | None,
+    impurity: str | Impurity = "kearns-mansour",
+    growth: str = "largest-bound",
+    target_certificate: float | None = None,
+    max_depth: int | None = None,
+    min_weight: float = 0.0,
+    min_count: int = 1,
+    smoothing: float = 1e-4,
+    learning_rate: float = 1.0,
+    sample_weight: ArrayLike | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+) -> DecisionGraph:
+    """Fit a decision tree top down: every split minimises an impurity, a permissible function.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
+        Features, finite numbers.
+    y : array_like of shape (n,)
+        Labels, any two values.
+    nodes : int or None
+        Greatest number of splits; None grows until no leaf can be split.
+    impurity : {"kearns-mansour", "gini", "entropy", "error"} or callable
+        A function f of the share z of one class at a leaf: ``2 sqrt(z (1 - z))``, ``4 z (1 - z)``,
+        the entropy in bits, ``2 min(z, 1 - z)``, or one of your own, which takes and returns an
+        array. It must be concave and symmetric about 1/2 with f(0) = f(1) = 0 and f(1/2) = 1. A
+        split minimises f over its two sides, weighted by their sample weights. A function of your
+        own is evaluated in Python, on all cuts of a leaf at once: several times slower.
+    growth : {"largest-bound", "largest-error", "look-ahead", "breadth-first"}
+        Which leaf is split next; see `fit_boosted_tree`.
+    target_certificate : float, optional
+        Stop as soon as the certificate is not above this, in (0, 1).
+    max_depth : int or None
+        Greatest number of splits on a path.
+    min_weight : float
+        Least share, 0 to 0.5, of the leaf's weight on either side of a cut.
+    min_count : int
+        Least number of training rows on either side.
+    smoothing : float
+        See `fit_boosted_tree`. With 0 a leaf's decision value is half the log odds of its rows
+        whatever splits lead there (Theorem 2 of the source); clipped where it holds one class.
+    learning_rate : float
+        Factor in (0, 1] of every vote.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+    n_threads : int or None
+        Threads; None: as many as the work is worth. The model does not depend on it.
+    callback : callable, optional
+        Called as ``callback(step, record)`` after each split with their number so far and a
+        `pboost.growth.step.StepRecord`; returning True stops.
+
+    Returns
+    -------
+    DecisionGraph
+        Nodes in the order in which they were opened. With "kearns-mansour" it is the tree of
+        `fit_boosted_tree`, whose certificate is this impurity of its leaves.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described; the message names the argument, and for an
+        impurity that is not permissible the condition and the place.
+
+    References
+    ----------
+    .. [1] C. Henry, R. Nock and F. Nielsen, "Real boosting à la carte with an application to
+       boosting oblique decision trees", IJCAI (2007), equation 3 and Theorem 2.
+    .. [2] M. Kearns and Y. Mansour, "On the boosting ability of top-down decision tree learning
+       algorithms", J. Comput. Syst. Sci. 58 (1999).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 1, 0]
+    >>> model = pb.fit_topdown_tree(X, y, nodes=3, impurity=lambda z: (4 * z * (1 - z)) ** 0.75)
+    >>> pb.predict(model, X).tolist()
+    [0, 1, 1, 0]
+    """
+    settings: dict[str, Any] = {"builder": "fit_topdown_tree"}
+    weak = stump(min_weight=min_weight, min_count=min_count)
+    if not callable(impurity):
+        criterion = check_choice("impurity", impurity, CRITERIA)
+        model = fit_boosted_tree(
+            X,
+            y,
+            nodes=nodes,
+            weak=replace(weak, criterion=criterion),
+            growth=growth,
+            target_certificate=target_certificate,
+            max_depth=max_depth,
+            smoothing=smoothing,
+            learning_rate=learning_rate,
+            sample_weight=sample_weight,
+            n_threads=n_threads,
+            callback=callback,
+        )
+        settings = {**model.settings, **settings, "impurity": criterion}
+        return replace(model, settings=settings)
+    check_permissible(impurity)
+    max_nodes = INT32_MAX if nodes is None else check_size("nodes", nodes)
+    depth = INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1)
+    target = check_target(target_certificate)
+    limits = TreeLimits(max_nodes, depth, check_choice("growth", growth, GROWTHS), target)
+    rule = vote_rule("domain", smoothing, learning_rate)
+    check_callback(callback)
+    data = prepare(X, y, sample_weight, weak, n_threads)
+    settings |= {
+        "impurity": getattr(impurity, "__qualname__", type(impurity).__qualname__),
+        "nodes": nodes,
+        "growth": growth,
+        "target_certificate": target_certificate,
+        "max_depth": max_depth,
+        "smoothing": rule.smoothing,
+        "learning_rate": rule.learning_rate,
+        "weak": {key: value for key, value in weak.settings().items() if key != "criterion"},
+    }
+    tree = TopDownTree(data, impurity, weak.min_weight, weak.min_count, rule, limits)
+    return tree.model(settings, tree.grow(callback))
+
+
+def _search_of_values(options: Mapping[str, Any]) -> Search:
+    """Return the search of a builder that needs the values, to predict them."""
+    return search_option(options)._replace(takes_bins=False)
+
+
+@reads_columns(_search_of_values)
+def fit_pruned_cart(
+    X: Any,
+    y: ArrayLike,
+    *,
+    folds: int = 10,
+    rule: str = "min",
+    rng: int | np.random.Generator | None = None,
+    sample_weight: ArrayLike | None = None,
+    n_threads: int | None = None,
+    **options: Any,
+) -> Tree:
+    """Fit a tree and prune it at the price of a leaf that cross-validation finds best.
+
+    A tree is grown on all rows and its nested subtrees are found (`prune_path`). Each stands for
+    the prices of a leaf for which it is the best; at the geometric mean of these, the trees grown
+    without each of the folds are pruned, and tested on that fold.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame or SortedColumns
+        Features, finite numbers.
+    y : array_like of shape (n,)
+        Labels, of two or more different values; of a regression, finite numbers.
+    folds : int
+        Number of folds, 2 to the number of rows. Classes are dealt out evenly.
+    rule : {"min", "1se"}
+        "min": the subtree of least error, the smallest among equals. "1se": the smallest whose
+        error is within one standard error of that.
+    rng : None, int or numpy.random.Generator
+        Shuffles the rows; also for `features_per_split`.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows, in training and in the errors.
+    n_threads : int or None
+        Threads; None: as many as the work is worth. The model does not depend on it.
+    **options
+        Options of `fit_cart`.
+
+    Returns
+    -------
+    Tree
+        ``tree.pruning`` is the table of prices, leaves, errors and standard errors.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described; the message names the argument.
+
+    References
+    ----------
+    .. [1] L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, "Classification and
+       regression trees", Wadsworth (1984), sections 3.4 and 8.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = np.where(X[:, 0] > 0, 1.0, -1.0) + np.random.default_rng(1).normal(size=300)
+    >>> tree = pb.fit_pruned_cart(X, y, task="regression", rule="1se", rng=0)
+    >>> tree.n_leaves, round(float(tree.threshold[0]), 1)
+    (2, -0.0)
+    """
+    check_choice("rule", rule, RULES)
+    meant = [*TREE_OPTIONS, *option_names(fit_pruned_cart)]
+    refuse_unknown(options, TREE_OPTIONS, "fit_pruned_cart", meant)
+    return prune_by_folds(X, y, sample_weight, n_threads, as_generator(rng), folds, rule, options)

@@ -1,0 +1,82 @@
+"""What builders declare of how they read X: those that call them share sorted or binned columns."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost.data.sharing import column_search
+
+X = np.random.default_rng(0).normal(size=(40, 3))
+Y = X[:, 0] + X[:, 1] > 0
+
+
+def seen_by(fit, call):
+    """Return the types of X that a builder is given, by a stand-in that declares what it does."""
+    types = []
+
+    def spy(X, y, *, sample_weight=None, **options):
+        types.append(type(X))
+        return fit(X, y, sample_weight=sample_weight, **options)
+
+    if hasattr(fit, "searched"):
+        spy.searched = fit.searched
+    call(spy)
+    return set(types)
+
+
+COLUMNS = pb.SortedColumns
+SHARING = [
+    (pb.fit_adaboost, {"rounds": 2}),
+    (pb.fit_boosted_tree, {"nodes": 2}),
+    (pb.fit_matryoshka, {"shape": (2, 2)}),
+    (pb.fit_cart, {"max_depth": 2}),
+    (pb.fit_pruned_cart, {"folds": 2}),
+]
+
+
+@pytest.mark.parametrize(
+    ("fit", "options"), SHARING, ids=lambda case: getattr(case, "__name__", "")
+)
+def test_columns_are_shared_by_bags_and_by_classes(fit, options):
+    bagged = seen_by(fit, lambda spy: pb.fit_bagging(spy, X, Y, members=3, rng=0, **options))
+    assert bagged == {COLUMNS}
+    classes = seen_by(fit, lambda spy: pb.fit_one_vs_rest(spy, X, np.arange(40) % 3, **options))
+    assert classes == {COLUMNS}
+
+
+def test_learners_that_make_columns_of_their_own_share_none():
+    for weak in (pb.weak.affine(), pb.weak.separator(2), pb.weak.linear()):
+        assert column_search(pb.fit_adaboost, {"weak": weak}) is None
+    assert column_search(pb.fit_probitboost, {}) is None
+    assert column_search(len, {}) is None
+
+
+def test_binned_columns_are_for_those_that_take_them():
+    def bag(spy):
+        pb.fit_bagging(spy, X, Y, members=2, rng=0, search="binned")
+
+    assert seen_by(pb.fit_cart, bag) == {pb.BinnedColumns}
+    assert seen_by(pb.fit_pruned_cart, bag) == {np.ndarray}
+
+
+def test_wrappers_declare_nothing_by_what_they_wrap():
+    """They may look at X themselves, and functools.wraps copies attributes."""
+
+    @functools.wraps(pb.fit_cart)
+    def wrapper(X, y, **options):
+        return pb.fit_cart(np.round(X, 1), y, **options)
+
+    assert column_search(wrapper, {}) is None
+    assert len(pb.fit_bagging(wrapper, X, Y, members=2, rng=0)) == 2
+
+
+def test_pruned_trees_of_shared_columns_are_those_of_the_matrix():
+    shared = pb.fit_bagging(pb.fit_pruned_cart, X, Y, members=4, folds=3, rng=1)
+    alone = pb.fit_bagging(functools.partial(pb.fit_pruned_cart), X, Y, members=4, folds=3, rng=1)
+    for one, other in zip(shared.models, alone.models, strict=True):
+        np.testing.assert_array_equal(one.threshold, other.threshold)
+        np.testing.assert_array_equal(one.value, other.value)
