@@ -12,13 +12,13 @@ def search(
     n_bins: Array,
     weight: Array,
     limits: Limits,
-    first: int,
-    last: int,
-    found: float,
     edge: Array,
     bound: Array,
     best: Array,
-) -> float: ...
+    least_found: Array,
+    first: int,
+    last: int,
+) -> None: ...
 def locate(
     order: Array,
     bin_start: Array,

@@ -71,20 +71,21 @@ cdef double refine_bin(
 
 def search(
     const uint8_t[:, ::1] codes, const int32_t[:, ::1] order, const int32_t[:, ::1] bin_start,
-    const int32_t[::1] n_bins, const int64_t[::1] weight, limits, Py_ssize_t first,
-    Py_ssize_t last, double found, int64_t[:, :, ::1] edge, double[:, ::1] bound,
-    double[::1] best,
+    const int32_t[::1] n_bins, const int64_t[::1] weight, limits, int64_t[:, :, ::1] edge,
+    double[:, ::1] bound, double[::1] best, double[::1] least_found, Py_ssize_t first,
+    Py_ssize_t last,
 ):
     """Search features first..last-1; fills their rows of `edge`, `bound` and `best`.
 
     IN codes, order (0 columns for the binned search), bin_start, n_bins, weight, limits: see
-    `Limits`; found: the least score of other features, or infinity; OUT edge, bound, best. Cuts
-    that are worse than `found` may be missed. Returns the least score known now.
+    `Limits`; OUT edge, bound, best; INOUT least_found (1,), the least score known of any feature,
+    or infinity. Cuts that are worse may be missed.
     """
     cdef Limits at = read_limits(limits)
     cdef Py_ssize_t f, k, lead = first
     cdef bint exact = order.shape[1] > 0
     cdef double total = <double>at.negative + <double>at.positive, limit, least = INFINITY
+    cdef double found = least_found[0]
     cdef int b, lead_bin = -1
     cdef int64_t[GROUP * MAX_BINS] negative
     cdef int64_t[GROUP * MAX_BINS] positive
@@ -124,7 +125,8 @@ def search(
                     if best[f] < found:
                         found = best[f]
                         limit = score_limit(at.criterion, found, total)
-    return found
+    # What another thread has just noted may be lost: no harm.
+    least_found[0] = min(least_found[0], found)
 
 
 def locate(

@@ -12,8 +12,7 @@ from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.data.training import prepare
 from pboost.growth.bind import as_searched, bind, check_pair
-from pboost.growth.chain import Chain
-from pboost.growth.step import Callback
+from pboost.growth.step import Callback, Chain
 from pboost.growth.stopwatch import StopwatchObserver
 from pboost.models.graph import DecisionGraph
 from pboost.observation.models import Exact, Observation

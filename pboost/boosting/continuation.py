@@ -21,11 +21,10 @@ from pboost.data.projections import Projections, single_columns
 from pboost.data.separators import Separators
 from pboost.data.training import TrainingData, prepare
 from pboost.growth.bind import as_searched, bind, check_pair, stored_observation, stored_weak
-from pboost.growth.chain import Chain
 from pboost.growth.exact_tree import TreeArrays, grow_tree
 from pboost.growth.nested import NestedGrowth
 from pboost.growth.soft_tree import SoftTree
-from pboost.growth.step import GROWTHS, Callback, TreeLimits
+from pboost.growth.step import GROWTHS, Callback, Chain, TreeLimits
 from pboost.models.graph import OUT, DecisionGraph, largest_score
 from pboost.models.new_rows import as_graph, is_second_label, match_columns, ordered_sigma
 from pboost.models.soft_walk import tables

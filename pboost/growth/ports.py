@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from pboost.data.training import TrainingData
-from pboost.growth.graph_builder import NodeList
-from pboost.growth.step import Callback, fixed_scale
+from pboost.growth.step import Callback, NodeList, fixed_scale
 from pboost.models.graph import OUT, DecisionGraph
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.values import FloatArray

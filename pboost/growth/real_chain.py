@@ -17,7 +17,7 @@ from pboost.data.features import Features, as_features, check_finite
 from pboost.data.targets import as_labels
 from pboost.data.training import TrainingData
 from pboost.growth.generic import GenericGreedy, RoundRecord, leverage
-from pboost.growth.graph_builder import NodeList
+from pboost.growth.step import NodeList
 from pboost.models.graph import ABOVE, BELOW, CERTAIN, TrainingRecord
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
 from pboost.observation.answers import Observer

@@ -14,7 +14,7 @@ from pboost.data.derived import GrownInputs
 from pboost.data.separators import Separators, separator
 from pboost.data.sorting import to_fixed_point
 from pboost.data.training import TrainingData
-from pboost.growth.chain import Chain
+from pboost.growth.step import Chain
 from pboost.observation.answers import TableObserver
 from pboost.observation.models import Exact
 from pboost.threads import Workers

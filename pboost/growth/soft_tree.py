@@ -17,8 +17,7 @@ import numpy as np
 
 from pboost._core.keys import decrease, rounded
 from pboost.data.training import TrainingData
-from pboost.growth.graph_builder import NodeList
-from pboost.growth.step import Callback, TreeLimits, fixed_scale
+from pboost.growth.step import Callback, NodeList, TreeLimits, fixed_scale
 from pboost.models.graph import OUT, DecisionGraph
 from pboost.observation.answers import Answers, Observer, Tables, only_exit, side_masses
 from pboost.values import FloatArray

@@ -1,31 +1,38 @@
-"""The split step, and what every builder shares around it.
+"""Growth step by step: the record of a step, the nodes so far, the model they become, and chains.
 
 A split step (theory page, section 1) takes the class masses that a weak classifier sends to each
 of its exits and gives the exits their votes; the votes reweight the rows, and the sum of the new
-weights over all open exits is the certificate. Votes are computed by one kernel function, which
-the compiled tree grower uses too.
+weights over all open exits is the certificate.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
 from pboost.data.training import TrainingData
+from pboost.models.graph import ABOVE, BELOW, CERTAIN, OUT, DecisionGraph, TrainingRecord
+from pboost.observation.answers import Observer, Tables, side_masses
 from pboost.values import FloatArray, check_number
-from pboost.weak.votes import VoteRule
+from pboost.weak.search import Cut, Weights
+from pboost.weak.votes import NO_VOTE, Masses, SplitStep, VoteRule, step_of
 
 #: Fixed-point images of an exit's weights add up to less than 2 to this power.
 FIXED_BITS = 60
 
 #: Orders in which the open exits of a tree are split.
 GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+#: Why a chain stops that has a node without error.
+PERFECT = "the certificate is 0 but for the clipping and smoothing of votes"
+#: Writes reweighted rows: (coefficients by exit and class, source, target).
+Send: TypeAlias = Callable[[FloatArray, FloatArray, Weights], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +116,180 @@ def cost_after(reach: NDArray[np.float64]) -> FloatArray:
 def fixed_scale(total: float) -> float:
     """Return the power of two that brings a sum of weights just below 2 to `FIXED_BITS`."""
     return math.ldexp(1.0, FIXED_BITS - math.frexp(total)[1])
+
+
+class NodeList:
+    """Nodes in the order in which they were opened.
+
+    Attributes
+    ----------
+    votes : list of list of float
+        Votes of either exit of each node.
+    certificate : list of float
+        Certificate before the first and after each node.
+    """
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._cuts: list[Cut] = []
+        self._next: list[list[int]] = []
+        self._tables: list[FloatArray | None] = []
+        self._reach: list[float] = []
+        self._stages: list[int] = []
+        self._edges: tuple[tuple[int, int], ...] = ()  # to the node opened last
+        self.votes: list[list[float]] = []
+        self.certificate = [1.0]
+
+    def __len__(self) -> int:
+        return len(self._cuts)
+
+    def open(
+        self,
+        edges: Iterable[tuple[int, int]],
+        cut: Cut,
+        votes: Sequence[float],
+        table: FloatArray | None,
+        reach: float,
+        certificate: float,
+    ) -> int:
+        """Add a node to which the exits `edges`, pairs (node, exit), lead; returns its index.
+
+        `reach` is the share of the training weight that arrives, `certificate` that of the graph
+        with the node.
+        """
+        node = len(self._cuts)
+        self._edges = tuple(edges)
+        for before, exit_ in self._edges:
+            self._next[before][exit_] = node
+        self._cuts.append(cut)
+        self._next.append([OUT, OUT])
+        self._tables.append(table)
+        self._reach.append(reach)
+        self.votes.append(list(votes))
+        self.certificate.append(certificate)
+        self._stages.append(len(self._cuts))
+        return node
+
+    def drop_votes(self, nodes: Iterable[int]) -> None:
+        """Set the votes of some nodes to 0; what they were with fewer nodes is then lost."""
+        nodes = list(nodes)
+        for node in nodes:
+            self.votes[node][:] = 0.0, 0.0
+        while self._stages and self._stages[-1] > min(nodes):
+            self._stages.pop()
+        self._stages.append(len(self._cuts))
+
+    def newest(self, bound: float) -> StepRecord:
+        """Return the record of the node opened last, at an exit of this bound."""
+        cut, (below, above) = self._cuts[-1], self.votes[-1]
+        threshold = float(self._observer.search.thresholds([cut])[0])
+        return StepRecord(
+            len(self._cuts) - 1, cut.feature, threshold, (below, above), bound,
+            self.certificate[-1], self._edges,
+        )  # fmt: skip
+
+    def model(
+        self,
+        data: TrainingData,
+        rule: VoteRule,
+        settings: Mapping[str, Any],
+        stop_reason: str,
+    ) -> DecisionGraph:
+        """Return the graph grown so far."""
+        n = len(self._cuts)
+        bias = 0.0
+        if not n:
+            bias, self.certificate[0] = constant_vote(data, rule)
+        cost = cost_after(np.array(self._reach, dtype=np.float64))
+        return DecisionGraph(
+            next=np.array(self._next, dtype=np.int32).reshape(n, 2),
+            vote=np.array(self.votes).reshape(n, 2),
+            labels=data.labels,
+            n_features=data.n_features,
+            feature_names=data.names,
+            bias=bias,
+            settings=settings,
+            record=TrainingRecord(
+                np.array(self.certificate),
+                cost,
+                stop_reason,
+                None if len(self._stages) == n else np.array(self._stages),
+            ),
+            **self._observer.search.model_columns(self._cuts),
+            **self._observer.model_columns(self._tables),
+        )
+
+
+class Chain:
+    """Nodes whose exits all lead to the next one, and the weights of the rows where they end."""
+
+    def __init__(self, observer: Observer, weights: Weights, rule: VoteRule) -> None:
+        self.observer, self.search = observer, observer.search
+        self.weights, self.rule = weights, rule
+        # Every row reaches every node: its reach mass is its starting weight.
+        self.start = weights.real.copy() if observer.needs_class else None
+        self.nodes = NodeList(observer)
+        self.exits: tuple[tuple[int, int], ...] = ()  # of the last node
+        self.perfect = False  # whether each of them holds one class only
+
+    def grow(self, rounds: int, callback: Callback | None) -> str:
+        """Add nodes until there are `rounds`; returns why it stopped."""
+        nodes = self.nodes
+        for size in range(len(nodes) + 1, rounds + 1):
+            if self.perfect:
+                return PERFECT
+            cut = self.observer.find(self.weights)
+            if cut is None:
+                return "no split is left"
+            masses, table, send = self.ask(cut)
+            step = self.rule.step(masses)
+            if max(map(abs, step.votes)) < NO_VOTE:
+                return "no split is left that changes the weights"
+            bound = nodes.certificate[-1]
+            self.open(cut, step, table)
+            if callback is not None and callback(size, nodes.newest(bound)):
+                return "stopped by the callback"
+            if size < rounds and not self.perfect:
+                send(step.factors, self.weights.real, self.weights)
+        return PERFECT if self.perfect else "all rounds are done"
+
+    def open(self, cut: Cut, step: SplitStep, table: FloatArray | None) -> None:
+        """Add a node."""
+        certificate = self.nodes.certificate[-1] * step.shrink
+        node = self.nodes.open(self.exits, cut, step.votes, table, 1.0, certificate)
+        self.exits = (node, BELOW), (node, ABOVE)
+        self.perfect = step.perfect or certificate == 0.0
+
+    def replay(self, model: DecisionGraph, tables: Tables) -> None:
+        """Add the nodes of a chain as they are."""
+        for node, votes in enumerate(model.vote.tolist()):
+            feature, threshold = int(model.feature[node]), float(model.threshold[node])
+            cut = self.search.cut_at(feature, threshold, self.weights)
+            masses, table, send = self.ask(cut, tables[node])
+            step = step_of(masses, tuple(votes))
+            self.open(cut, step, table)
+            send(step.factors, self.weights.real, self.weights)
+
+    def ask(
+        self, cut: Cut, table: FloatArray | None = None
+    ) -> tuple[Masses, FloatArray | None, Send]:
+        """Return class masses of the exits, answers as a model keeps them, what reweights the rows.
+
+        `table` is what a stored model keeps.
+        """
+        if self.observer.is_exact:
+            return cut.masses, CERTAIN, partial(self.search.reweight, cut)
+        if table is not None:
+            answers = self.observer.given(cut, self.weights, table)
+        else:
+            answers = self.observer.ask(cut, self.weights, partial(self.reach, cut))
+        return answers.masses.tolist(), answers.table, answers.send
+
+    def reach(self, cut: Cut) -> FloatArray:
+        """Return the reach masses (side, class) at the end of the chain."""
+        if self.start is None:
+            return side_masses(cut, self.weights)
+        scratch = Weights(
+            np.empty_like(self.start), np.empty_like(self.weights.fixed), self.weights.scale, (0, 0)
+        )
+        return self.search.side_masses(cut, self.start, scratch)

@@ -38,8 +38,9 @@ class StopwatchObserver(Observer):
         self._start = self.search.data.weight.copy() if self.needs_class else None
         self._next: tuple[Any, Sample] | None = None
         self._round = 0
+        self.find = self._find
 
-    def find(self, weights: Weights) -> Any:
+    def _find(self, weights: Weights) -> Any:
         """Return the weak classifier that won, or else one for rows of these weights."""
         return self._next[0] if self._next else self._sampler.find(weights)
 
@@ -78,7 +79,7 @@ class StopwatchObserver(Observer):
         answers, now = self._sampler.answers(sample), sample.weights
         step = self._rule.step(answers.masses.tolist())
         after = Weights(np.empty_like(now.real), np.empty_like(now.fixed), now.scale, (0, 0))
-        answers.send(step.factors(), now.real, after)
+        answers.send(step.factors, now.real, after)
         cut = self._sampler.find(after)
         if cut is None:
             return None

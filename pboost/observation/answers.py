@@ -134,6 +134,8 @@ class Observer:
         Whether all answers are certain.
     needs_class : bool
         Whether answers depend on the class of a row.
+    find : callable
+        Returns the weak classifier for rows of given weights, None where there is none.
     """
 
     is_exact = False
@@ -141,10 +143,7 @@ class Observer:
 
     def __init__(self, search: WeakSearch) -> None:
         self.search = search
-
-    def find(self, weights: Weights) -> Any:
-        """Return the weak classifier for rows of these weights, None where there is none."""
-        return self.search.best(weights)
+        self.find: Callable[[Weights], Any] = search.best
 
     def ask(self, cut: Any, weights: Weights, reach: Reach) -> Answers:
         """Return the answers of a weak classifier to rows of these weights."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ class StumpSearch(WeakSearch):
 
     def __init__(self, data: TrainingData, weak: ColumnLearner, workers: Workers) -> None:
         super().__init__(data, workers)
+        self._columns, self._n_rows = data.columns, data.n_rows
         d = data.columns.n_features
         self._criterion = CRITERIA.index(weak.criterion)
         self._min_weight, self._min_count = weak.min_weight, weak.min_count
@@ -54,27 +56,20 @@ class StumpSearch(WeakSearch):
         bins = most_bins(data.columns.n_bins)
         self._edge = np.empty((d, 2, bins + 1), dtype=np.int64)
         self._bound = np.empty((d, bins))
-        self._best = np.empty(d)
+        self._best, self._least = np.empty(d), np.empty(1)
 
     def best(self, weights: Weights) -> StumpCut | None:
         """Return the best stump for rows of these weights, None where no cut is legal."""
         negative, positive = weights.masses
         limits = self._limits(negative, positive)
-        n_bins, least = self.data.columns.n_bins, math.inf
-
-        def work(first: int, last: int) -> None:
-            nonlocal least
-            here = split.search(
-                self.data.columns.codes, self._order, self._bin_start, n_bins, weights.fixed,
-                limits, first, last, least, self._edge, self._bound, self._best,
-            )  # fmt: skip
-            least = min(least, here)  # what another thread has just noted may be lost: no harm
-
-        self.workers.run(work, len(n_bins), GROUP, self.data.n_rows)
-        found = split.locate(
-            self._order, self._bin_start, n_bins, weights.fixed, limits, self._edge,
-            self._bound, self._best,
+        columns = self._order, self._bin_start, self._columns.n_bins
+        self._least[0] = math.inf
+        work = partial(
+            split.search, self._columns.codes, *columns, weights.fixed, limits, self._edge,
+            self._bound, self._best, self._least,
         )  # fmt: skip
+        self.workers.run(work, len(self._best), GROUP, self._n_rows)
+        found = split.locate(*columns, weights.fixed, limits, self._edge, self._bound, self._best)
         if found is None:
             return None
         feature, cut_bin, position, n0, p0 = found
@@ -106,7 +101,7 @@ class StumpSearch(WeakSearch):
     def _limits(self, negative: int, positive: int) -> tuple[int, int, int, int, int, int, int]:
         """Return what the kernels read as `Limits`."""
         return (
-            self._criterion, self.data.n_rows, self.data.n_negative, negative, positive,
+            self._criterion, self._n_rows, self.data.n_negative, negative, positive,
             math.ceil(self._min_weight * (negative + positive)), self._min_count,
         )  # fmt: skip
 
@@ -142,7 +137,7 @@ class StumpSearch(WeakSearch):
                 source, target.real, target.fixed,
             )  # fmt: skip
 
-        parts = self.workers.run(work, data.n_rows)
+        parts = self.workers.run(work, self._n_rows)
         if inside:
             mass = reweight.reweight_bin(
                 self._order[cut.feature], starts[cut.cut_bin], cut.position,

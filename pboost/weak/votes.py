@@ -22,7 +22,7 @@ NO_VOTE = 1e-12
 Masses = Sequence[Sequence[float]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SplitStep:
     """Votes of the two exits of a weak classifier, and what they do to the weights.
 
@@ -34,15 +34,14 @@ class SplitStep:
         Sum of the weights after the step over their sum before it; Z of AdaBoost.
     perfect : bool
         Whether each exit holds one class only.
+    factors : ndarray of float64, shape (2, 2)
+        What each weight is multiplied by, (exit, class), for a sum that stays.
     """
 
     votes: tuple[float, float]
     shrink: float
     perfect: bool
-
-    def factors(self) -> FloatArray:
-        """Return what each weight is multiplied by, (exit, class), for a sum that stays."""
-        return np.array([(math.exp(v), math.exp(-v)) for v in self.votes]) / self.shrink
+    factors: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +80,12 @@ class VoteRule:
 def step_of(masses: Masses, votes: tuple[float, float]) -> SplitStep:
     """Return what votes that are given do to the class masses of each exit."""
     (n0, p0), (n1, p1) = masses
-    below, above = votes
-    after = (
-        n0 * math.exp(below) + p0 * math.exp(-below)
-        + n1 * math.exp(above) + p1 * math.exp(-above)
-    )  # fmt: skip
+    (n_below, p_below), (n_above, p_above) = factors = [(math.exp(v), math.exp(-v)) for v in votes]
+    after = n0 * n_below + p0 * p_below + n1 * n_above + p1 * p_above
     perfect = not min(n0, p0) and not min(n1, p1)
     total = n0 + p0 + n1 + p1
-    return SplitStep(votes, after / total if total else 1.0, perfect)
+    shrink = after / total if total else 1.0
+    return SplitStep(votes, shrink, perfect, np.array(factors) / shrink)
 
 
 def vote_rule(kind: str, smoothing: Any, learning_rate: Any) -> VoteRule:
