@@ -263,6 +263,11 @@ def draw_seed(generator: np.random.Generator) -> tuple[int, ...]:
     return tuple(generator.integers(2**63, size=2).tolist())
 
 
+def draw_key(generator: np.random.Generator) -> int:
+    """Return the key of the random numbers of one fit."""
+    return int(generator.integers(2**64, dtype=np.uint64))
+
+
 def as_generator(rng: Seed) -> np.random.Generator:
     """Return a generator from `rng`, after SPEC 7 of the Scientific Python project.
 

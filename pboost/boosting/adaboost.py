@@ -10,17 +10,16 @@ from numpy.typing import ArrayLike
 from pboost.boosting.stopping import EarlyStopping
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
-from pboost.data.training import prepare
-from pboost.growth.bind import as_searched, bind, check_pair
 from pboost.growth.step import Callback, Chain
 from pboost.growth.stopwatch import StopwatchObserver
 from pboost.models.graph import DecisionGraph
-from pboost.observation.models import Exact, Observation
+from pboost.observation.answers import Observation, check_pair
 from pboost.observation.sampling import SampledObserver
+from pboost.observation.tables import Exact
 from pboost.threads import Workers, resolve_threads
 from pboost.values import as_generator, check_callback, check_choice, check_size
-from pboost.weak.learners import Stump, Weak, stump_search
-from pboost.weak.search import Weights
+from pboost.weak.base import Weak, Weights
+from pboost.weak.stump_search import Stump, stump_search
 from pboost.weak.votes import VOTES, vote_rule
 
 _DEFAULT_WEAK = Stump()
@@ -119,12 +118,13 @@ def fit_adaboost(
     ['a', 'b', 'b', 'a', 'a', 'a']
     """
     rounds = check_size("rounds", rounds)
-    check_pair(weak, observation, is_chain=True)
+    learner = check_pair(weak, observation, is_chain=True)
     rule = vote_rule(check_choice("votes", votes, VOTES), smoothing, learning_rate)
     callback = check_callback(callback)
     generator = as_generator(rng)
-    stopping = EarlyStopping(validation, patience, X, y, sample_weight, generator)
-    data = prepare(X, y, stopping.sample_weight, as_searched(weak, observation), n_threads)
+    problem = weak.read(X, y, sample_weight)
+    stopping = EarlyStopping(validation, patience, problem, generator)
+    data = learner.arrange(stopping.problem, n_threads)
     callback = stopping.watch(data, callback)
     settings = {
         "builder": "fit_adaboost",
@@ -138,7 +138,7 @@ def fit_adaboost(
     }
     with Workers(resolve_threads(n_threads, data.cells)) as workers:
         weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
-        observer = bind(data, weak, observation, workers, generator)
+        observer = observation.bind(data, learner, workers, generator)
         if isinstance(observer, SampledObserver) and observer.observation.stop == "stopwatch":
             observer = StopwatchObserver(observer, rule)
         chain = Chain(observer, weights, rule)

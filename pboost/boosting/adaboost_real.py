@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.training import prepare
-from pboost.growth.bind import bind, check_pair
 from pboost.growth.real_chain import (
     CONFIDENCES,
     Callback,
@@ -18,11 +16,13 @@ from pboost.growth.real_chain import (
     real_data,
 )
 from pboost.models.base import TwoClassModel
-from pboost.observation.models import Exact
+from pboost.observation.answers import check_pair
+from pboost.observation.tables import Exact
 from pboost.threads import Workers, resolve_threads
 from pboost.values import as_generator, check_callback, check_choice, check_size
-from pboost.weak.learners import Stump, Weak, check_weak
+from pboost.weak.base import Weak, check_weak
 from pboost.weak.real import Feature, Hypothesis, RealLearner
+from pboost.weak.stump_search import Stump
 from pboost.weak.votes import vote_rule
 
 _DEFAULT_WEAK = Stump()
@@ -142,9 +142,9 @@ def fit_adaboost_real(
         rows = real_data(X, y, sample_weight)
         with Workers(resolve_threads(n_threads, rows.values.size)) as workers:
             return fit_columns(rows, weak, rule, rounds, workers, settings, callback)
-    data = prepare(X, y, sample_weight, weak, n_threads)
+    data = weak.arrange(weak.read(X, y, sample_weight), n_threads)
     with Workers(resolve_threads(n_threads, data.cells)) as workers:
-        observer = bind(data, weak, _EXACT, workers, generator)
+        observer = _EXACT.bind(data, weak, workers, generator)
         chain = StumpChain(data, observer, rule, confidence or "share")
         stop_reason = chain.grow(rounds, callback)
     return chain.nodes.model(data, rule, settings, stop_reason)

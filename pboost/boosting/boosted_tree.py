@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike
 from pboost.boosting.stopping import EarlyStopping
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
-from pboost.data.training import prepare
-from pboost.growth.bind import as_searched, bind, check_pair
 from pboost.growth.exact_tree import TreeArrays, grow_tree
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.models.graph import DecisionGraph
-from pboost.observation.models import Exact, Observation
+from pboost.observation.answers import Observation, check_pair
+from pboost.observation.tables import Exact
 from pboost.threads import Workers, resolve_threads
 from pboost.values import (
     INT32_MAX,
@@ -26,7 +25,8 @@ from pboost.values import (
     check_integer,
     check_size,
 )
-from pboost.weak.learners import ColumnLearner, Stump, Weak, stump_search
+from pboost.weak.base import Weak
+from pboost.weak.stump_search import ColumnLearner, Stump, stump_search
 from pboost.weak.votes import vote_rule
 
 _DEFAULT_WEAK = Stump()
@@ -133,7 +133,7 @@ def fit_boosted_tree(
     [0, 1, 1, 0]
     """
     max_nodes = INT32_MAX if nodes is None else check_size("nodes", nodes)
-    check_pair(weak, observation)
+    learner = check_pair(weak, observation)
     check_choice("growth", growth, GROWTHS)
     target = check_target(target_certificate)
     depth = INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1)
@@ -145,8 +145,9 @@ def fit_boosted_tree(
             "nodes: expected a number, got None: a tree of uncertain answers has always an exit "
             "that can be split; or give max_depth"
         )
-    stopping = EarlyStopping(validation, patience, X, y, sample_weight, generator)
-    data = prepare(X, y, stopping.sample_weight, as_searched(weak, observation), n_threads)
+    problem = weak.read(X, y, sample_weight)
+    stopping = EarlyStopping(validation, patience, problem, generator)
+    data = learner.arrange(stopping.problem, n_threads)
     callback = stopping.watch(data, callback)
     settings = {
         "builder": "fit_boosted_tree",
@@ -165,6 +166,6 @@ def fit_boosted_tree(
         if observation.is_exact and isinstance(weak, ColumnLearner):
             arrays = TreeArrays(data, weak, rule, limits)
             return stopping.best(arrays.model(settings, grow_tree(arrays, workers, callback)))
-        observer = bind(data, weak, observation, workers, generator)
+        observer = observation.bind(data, learner, workers, generator)
         tree = SoftTree(data, observer, rule, limits)
         return stopping.best(tree.model(settings, tree.grow(callback)))

@@ -6,7 +6,7 @@ the rows at the open exits are those with which growth would have gone on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,8 +19,7 @@ from pboost.data.features import is_frame
 from pboost.data.functions import Oracles
 from pboost.data.projections import Projections, single_columns
 from pboost.data.separators import Separators
-from pboost.data.training import TrainingData, prepare
-from pboost.growth.bind import as_searched, bind, check_pair, stored_observation, stored_weak
+from pboost.data.training import TrainingData
 from pboost.growth.exact_tree import TreeArrays, grow_tree
 from pboost.growth.nested import NestedGrowth
 from pboost.growth.soft_tree import SoftTree
@@ -29,8 +28,11 @@ from pboost.models.graph import OUT, DecisionGraph, largest_score
 from pboost.models.new_rows import as_graph, is_second_label, match_columns, ordered_sigma
 from pboost.models.soft_walk import tables
 from pboost.models.text import input_names
-from pboost.observation.answers import Tables
-from pboost.observation.models import Flip, Gaussian, Observation, Sampled, check_observation
+from pboost.observation.answers import KINDS as OBSERVATIONS
+from pboost.observation.answers import Observation, Tables, check_observation, check_pair
+from pboost.observation.gaussian_search import Gaussian
+from pboost.observation.sampling import Sampled
+from pboost.observation.tables import Flip
 from pboost.threads import Workers, resolve_threads
 from pboost.values import (
     INT32_MAX,
@@ -41,8 +43,9 @@ from pboost.values import (
     freeze,
     shown,
 )
-from pboost.weak.learners import ColumnLearner, Weak
-from pboost.weak.search import Weights
+from pboost.weak.base import KINDS as LEARNERS
+from pboost.weak.base import Weak, Weights
+from pboost.weak.stump_search import ColumnLearner
 from pboost.weak.votes import VoteRule, vote_rule
 
 #: Of twice this the exponential is still a number.
@@ -151,9 +154,9 @@ def continue_fit(
     """
     joins, size = _check_size(rounds, nodes)
     stored = _check_model(model).settings
-    weak = stored_weak(stored) if weak is None else weak
+    weak = _stored(stored, "weak", "a weak learner", LEARNERS) if weak is None else weak
     observation = _observation(model, X, observation)
-    check_pair(weak, observation)
+    searched = check_pair(weak, observation)
     learner = _check_kinds(model, weak, observation)
     rule = vote_rule(
         stored.get("votes", "domain"),
@@ -164,7 +167,7 @@ def continue_fit(
     _check_votes(model, way)
     growth = _check_growth(growth, way, stored)
     callback, generator = check_callback(callback), as_generator(rng)
-    data = _prepare(model, X, y, sample_weight, as_searched(learner, observation), n_threads)
+    data = _prepare(model, X, y, sample_weight, searched, n_threads)
     model = _renumbered(model, data)
     with Workers(resolve_threads(n_threads, data.cells)) as workers:
         more = _More(model, size, data, learner, observation, rule, growth, workers, generator)
@@ -210,7 +213,7 @@ class _More:
         if observation.is_exact and self.model.answer is not None:
             # The same answers, kept as tables, since the model has tables.
             observation = Flip(0.0)
-        return bind(self.data, self.weak, observation, self.workers, self.generator)
+        return observation.bind(self.data, self.weak, self.workers, self.generator)
 
     def chain(self, settings: Mapping[str, Any], callback: Callback | None) -> DecisionGraph:
         """More rounds for a chain."""
@@ -278,10 +281,32 @@ def _check_model(model: Any) -> DecisionGraph:
 def _observation(model: DecisionGraph, X: Any, observation: Any) -> Observation:
     """Return the observation model of the new nodes, for the columns in the model's order."""
     if observation is None:
-        return stored_observation(model)
+        if model.sigma is None:
+            what = "an observation model"
+            return check_observation(_stored(model.settings, "observation", what, OBSERVATIONS))
+        if np.isnan(model.sigma).any():
+            raise ValueError(
+                "observation: expected gaussian(sigma) with the standard deviations of these "
+                "rows: in training each cell had its own, which the model does not keep"
+            )
+        first = float(model.sigma[0])
+        return Gaussian(first if (model.sigma == first).all() else model.sigma)
     if isinstance(observation, Gaussian) and is_frame(X):
         return Gaussian(freeze(ordered_sigma(model, X, observation.sigma)))
     return check_observation(observation)
+
+
+def _stored(
+    settings: Mapping[str, Any], name: str, what: str, kinds: Mapping[str, Callable[..., Any]]
+) -> Any:
+    """Return the weak learner or the observation model that the settings of a model describe."""
+    try:
+        options = dict(settings[name])
+        return kinds[options.pop("kind")](**options)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name}: expected {what}, the model names none that is known: {error}"
+        ) from None
 
 
 def _check_kinds(model: DecisionGraph, weak: Weak, observation: Observation) -> ColumnLearner:
@@ -368,5 +393,6 @@ def _prepare(
     else:
         X = match_columns(model, X).values
         is_second_label(model, y, len(X))
-    data = prepare(X, y, sample_weight, weak, n_threads)
-    return replace(data, labels=model.labels, names=model.feature_names)
+    problem = weak.read(X, y, sample_weight)
+    problem = replace(problem, labels=model.labels, names=model.feature_names)
+    return weak.arrange(problem, n_threads)

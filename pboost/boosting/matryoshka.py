@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike
 from pboost.boosting.stopping import EarlyStopping
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
-from pboost.data.training import prepare
-from pboost.growth.bind import as_searched, bind, check_pair
 from pboost.growth.greedy import GreedyGrowth
 from pboost.growth.nested import JOINS, NestedGrowth
 from pboost.growth.ports import COLLECTS
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
-from pboost.observation.models import Exact, Observation
+from pboost.observation.answers import Observation, check_pair
+from pboost.observation.tables import Exact
 from pboost.threads import Workers, resolve_threads
 from pboost.values import (
     as_generator,
@@ -28,7 +27,8 @@ from pboost.values import (
     check_size,
     shown,
 )
-from pboost.weak.learners import Stump, Weak, stump_search
+from pboost.weak.base import Weak
+from pboost.weak.stump_search import Stump, stump_search
 from pboost.weak.votes import vote_rule
 
 GROWTHS = ("nested", "greedy")
@@ -167,12 +167,13 @@ def fit_matryoshka(
     check_choice("join", join, JOINS)
     sizes, size = _check_sizes(growth, shape, nodes, join)
     check_choice("collect", collect, COLLECTS)
-    check_pair(weak, observation)
+    learner = check_pair(weak, observation)
     rule = vote_rule("domain", smoothing, learning_rate)
     callback = check_callback(callback)
     generator = as_generator(rng)
-    stopping = EarlyStopping(validation, patience, X, y, sample_weight, generator)
-    data = prepare(X, y, stopping.sample_weight, as_searched(weak, observation), n_threads)
+    problem = weak.read(X, y, sample_weight)
+    stopping = EarlyStopping(validation, patience, problem, generator)
+    data = learner.arrange(stopping.problem, n_threads)
     callback = stopping.watch(data, callback, votes_stay=collect == "additive")
     settings = {
         "builder": "fit_matryoshka",
@@ -188,7 +189,7 @@ def fit_matryoshka(
         **stopping.settings,
     }
     with Workers(resolve_threads(n_threads, data.cells)) as workers:
-        observer = bind(data, weak, observation, workers, generator)
+        observer = observation.bind(data, learner, workers, generator)
         if size is not None:
             greedy = GreedyGrowth(data, observer, rule, size, collect)
             return stopping.best(greedy.model(settings, greedy.grow(callback)))

@@ -12,16 +12,16 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from pboost.data.arguments import as_weights
-from pboost.data.columns import BinnedColumns, SortedColumns
+from pboost.data.columns import BinnedColumns
 from pboost.data.derived import GrownInputs
-from pboost.data.features import Features, as_features, check_finite, check_has_rows
+from pboost.data.features import Features, check_finite, check_has_rows
+from pboost.data.rows import Rows
 from pboost.data.sorting import to_fixed_point
-from pboost.data.splits import PATIENCE, hold_out
-from pboost.data.targets import as_labels
-from pboost.data.training import TrainingData
+from pboost.data.splits import PATIENCE
+from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import Callback, StepRecord
 from pboost.models.graph import ABOVE, BELOW, DecisionGraph
 from pboost.models.new_rows import is_second, match_names
@@ -43,15 +43,15 @@ class EarlyStopping:
         As passed to a builder: nothing, validation data, or a share of the rows to hold out.
     patience : int or None
         As passed to a builder.
-    X, y, sample_weight
+    problem : Problem
         The data passed to the builder.
     generator : numpy.random.Generator
         Draws the rows that are held out.
 
     Attributes
     ----------
-    sample_weight : array_like or None
-        What to train with: the weights given, with 0 for the rows that are held out.
+    problem : Problem
+        What to train with: the rows that are held out have weight 0.
     settings : dict
         The options, for the model's record of how it was made; empty without validation.
     """
@@ -60,12 +60,10 @@ class EarlyStopping:
         self,
         validation: Any,
         patience: Any,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
+        problem: Problem,
         generator: np.random.Generator,
     ) -> None:
-        self.sample_weight = sample_weight
+        self.problem = problem
         self.settings: Mapping[str, Any] = {}
         self._watch: Watch | None = None
         self._rows: tuple[Any, Any, Any] | None = None
@@ -78,6 +76,11 @@ class EarlyStopping:
         self._patience = (
             PATIENCE if patience is None else check_integer("patience", patience, least=1)
         )
+        if isinstance(problem.columns, Rows):
+            raise NotImplementedError(
+                "validation: expected None with oracles and estimators, whose answers are not "
+                "numbers that are compared with thresholds"
+            )
         kind: Any = "given"
         if isinstance(validation, tuple | list):
             if len(validation) not in (2, 3):
@@ -88,30 +91,22 @@ class EarlyStopping:
             self._rows = (*validation, None)[:3]
         else:
             kind = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
-            self._hold_out(kind, X, y, generator)
+            self._hold_out(kind, generator)
         self.settings = {"validation": kind, "patience": self._patience}
 
-    def _hold_out(self, share: float, X: Any, y: ArrayLike, generator: np.random.Generator) -> None:
-        if isinstance(X, BinnedColumns):
+    def _hold_out(self, share: float, generator: np.random.Generator) -> None:
+        problem = self.problem
+        assert problem.labels is not None
+        if isinstance(problem.columns, BinnedColumns):
             raise TypeError(
                 "validation: BinnedColumns hold no values to predict from; "
                 "pass X or SortedColumns, or validation data"
             )
-        is_sorted = isinstance(X, SortedColumns)
-        features = None if is_sorted else as_features(X)
-        n = X.n_rows if is_sorted else len(features.values)  # type: ignore[union-attr]
-        labels, second = as_labels(y, n)
-        given = as_weights(self.sample_weight, n)
-        weight = np.ones(n) if given is None else given
-        classes = [np.flatnonzero((second == k) & (weight > 0)) for k in (False, True)]
-        drawn = hold_out(classes, share, generator)
-        values = X.source[X.rows[drawn]] if is_sorted else features.values[drawn]  # type: ignore[union-attr]
+        drawn = problem.hold_out(share, generator)
+        weights = None if problem.weights is None else problem.weights[drawn]
         # Names are of no use: the columns are those of training.
-        self._rows = values, labels[second[drawn].astype(np.intp)], weight[drawn]
-        # Rows of weight 0 take no part in training.
-        weight = weight.copy()
-        weight[drawn] = 0.0
-        self.sample_weight = weight
+        self._rows = problem.values(drawn), problem.labels[problem.label[drawn]], weights
+        self.problem = problem.without(drawn)
 
     def watch(
         self, data: TrainingData, callback: Callback | None, *, votes_stay: bool = True
@@ -123,11 +118,6 @@ class EarlyStopping:
         """
         if self._rows is None:
             return callback
-        if data.given is not None:
-            raise NotImplementedError(
-                "validation: expected None with oracles and estimators, whose answers are not "
-                "numbers that are compared with thresholds"
-            )
         X, y, weights = self._rows
         try:
             features = match_names(data.names, data.n_features, X)

@@ -32,7 +32,7 @@ from pboost.trees.cart import fit_cart
 from pboost.trees.forest import fit_forest
 from pboost.trees.stagewise import fit_stagewise
 from pboost.weak import affine, feature, linear, separator, stump
-from pboost.weak.learners import Weak
+from pboost.weak.base import Weak
 
 #: What makes the weak learner of ``--weak``.
 WEAK: dict[str, Callable[..., Weak]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 
-from pboost.observation.models import MOST_DRAWS
+from pboost.observation.sampling import MOST_DRAWS
 from pboost.values import check_integer
 
 

@@ -31,6 +31,16 @@ class Features:
     values: Array
     names: tuple[str, ...] | None
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.values.shape[1]
+
 
 def is_frame(X: Any) -> bool:
     """Whether `X` is a data frame: it has named columns. TypeError if it has not been read yet."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -12,9 +11,8 @@ from numpy.typing import NDArray
 
 from pboost.data.derived import Inputs
 from pboost.data.rows import Rows
-from pboost.weak.learners import FromEstimator, Oracle, RowLearner
+from pboost.values import FloatArray
 
-FloatArray: TypeAlias = NDArray[np.float64]
 #: A function of rows, and of a generator: -1 or +1, or the probability of +1.
 Function: TypeAlias = Callable[..., Any]
 #: Rounding by which probabilities may leave [0, 1].
@@ -100,32 +98,6 @@ class Oracles(Inputs):
             return probability(function, rows, len(positions), where)
         generator = np.random.default_rng(number) if generator is None else generator
         return ask(function, rows, len(positions), generator, where).astype(np.float64)
-
-
-def train(
-    weak: RowLearner,
-    X: Any,
-    y: NDArray[np.int64],
-    weight: FloatArray,
-    generator: np.random.Generator,
-    where: str,
-) -> Any:
-    """Return the weak classifier that a learner makes of rows; `weight` sums to 1."""
-    if isinstance(weak, Oracle):
-        try:
-            answer = weak.train(X, y, weight, generator)
-        except Exception as error:
-            raise RuntimeError(f"{where}: train() failed: {error!r}") from error
-        if not callable(answer):
-            raise TypeError(f"{where}: train(): expected to return a function, got {answer!r}")
-        return answer
-    assert isinstance(weak, FromEstimator)
-    estimator = copy.deepcopy(weak.estimator)
-    try:
-        estimator.fit(X, y, sample_weight=weight * len(weight))
-    except Exception as error:
-        raise RuntimeError(f"{where}: fit() failed: {error!r}") from error
-    return estimator
 
 
 def ask(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from pboost.data.cart_training import is_binned
 from pboost.data.columns import MAX_BINS, SEARCHES
+from pboost.data.training import is_binned
 from pboost.values import check_choice
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])

@@ -1,62 +1,267 @@
-"""Training data as the builders read it: rows class by class, columns, weights in fixed point."""
+"""What a fit works on: X, y and weights, read once; and their rows, arranged to be searched."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.codes import list_rows
-from pboost.data import projections, separators
-from pboost.data.arguments import as_weights, scaled_weights
-from pboost.data.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, SortedColumns, made
+from pboost._core.reweight import scale_weights
+from pboost.data.arguments import as_weights
+from pboost.data.blocks import copied
+from pboost.data.columns import (
+    AUTO_BINNED_ROWS,
+    MAX_BINS,
+    NO_WEIGHT,
+    BinnedColumns,
+    SortedColumns,
+    made,
+    midpoint,
+)
 from pboost.data.derived import GrownInputs, Inputs
 from pboost.data.features import Features, as_features, check_finite, check_size
 from pboost.data.projections import Projections
 from pboost.data.rows import Rows, as_rows
-from pboost.data.sorting import binned_columns, sorted_columns, to_fixed_point
-from pboost.data.targets import AbsentClassError, as_labels
-from pboost.values import IntArray
-from pboost.weak.learners import Affine, ColumnLearner, Linear, RowLearner, Separator, Weak
+from pboost.data.sorting import binned_columns, sorted_columns, sorted_orders, to_fixed_point
+from pboost.data.splits import hold_out
+from pboost.data.targets import AbsentClassError, as_classes, as_labels, as_targets
+from pboost.threads import Workers
+from pboost.values import FloatArray, IntArray
 
 #: What a row is that takes no part, beside 0 and 1 for its class.
 _LEFT_OUT = np.uint8(2)
+_NO_ROWS = np.empty(0, dtype=np.int32)
+_NO_NUMBERS = np.empty(0)
+_NO_BINS = np.empty((0, MAX_BINS))
+_NO_COLUMNS = made(
+    BinnedColumns, np.empty((0, 0), dtype=np.uint8), _NO_ROWS, _NO_BINS, _NO_BINS, None, None
+)
+#: Makes projections of the listed rows of a matrix, given their weights.
+Project: TypeAlias = Callable[[NDArray[Any], IntArray, FloatArray | None], Projections]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TrainingData:
-    """What one fit works on, and may change in place.
-
-    Rows of weight 0 are left out; the others are renumbered class by class, class -1 first, each
-    class in the order given. So the class of a row is a comparison, and a histogram adds one
-    weight per cell.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Problem:
+    """X, y and weights, checked and read once; models of any row weights are fitted to them.
 
     Attributes
     ----------
-    columns : SortedColumns or BinnedColumns
-        Of the renumbered rows.
-    exact : bool
-        Whether the search is exact.
-    n_negative : int
-        Number of rows of class -1.
+    columns : Features, SortedColumns, BinnedColumns or Rows
+        X; a matrix is sorted for each fit, `Rows` are for weak learners that are given rows.
+    labels : ndarray, shape (J,), or None
+        Label values, None of a regression.
+    label : ndarray of integers, shape (n,)
+        Class of each row; empty of a regression.
+    weights : ndarray of float64, shape (n,), or None
+        Weights of the rows, as given.
+    names : tuple of str or None
+        Names of the columns.
+    y : ndarray of float64, shape (n,)
+        Targets times ``2**-exponent``, below 1; empty of a classification.
+    exponent : int
+        See `y`.
+    """
+
+    columns: Features | SortedColumns | BinnedColumns | Rows
+    labels: NDArray[Any] | None
+    label: NDArray[Any]
+    weights: FloatArray | None
+    names: tuple[str, ...] | None
+    y: FloatArray = field(default_factory=lambda: _NO_NUMBERS)
+    exponent: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of X."""
+        return self.columns.n_rows
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return self.columns.n_features
+
+    def hold_out(self, share: float, generator: np.random.Generator) -> NDArray[np.intp]:
+        """Return a random part of the rows of positive weight, of every class."""
+        rows = np.arange(self.n_rows) if self.weights is None else np.flatnonzero(self.weights > 0)
+        if self.labels is None:
+            return hold_out([rows], share, generator)
+        label = self.label[rows]
+        return hold_out([rows[label == k] for k in range(len(self.labels))], share, generator)
+
+    def without(self, rows: NDArray[np.intp]) -> Problem:
+        """Return the problem with weight 0 for the listed rows, which so take no part."""
+        weights = np.ones(self.n_rows) if self.weights is None else self.weights.copy()
+        weights[rows] = 0.0
+        return replace(self, weights=weights)
+
+    def sorted_once(self, n_threads: int | None) -> Problem:
+        """Return the problem with columns that several trees share."""
+        if not isinstance(self.columns, Features):
+            return self
+        rows = np.arange(self.n_rows, dtype=np.int32)
+        return replace(self, columns=sorted_columns(self.columns, rows, MAX_BINS, n_threads))
+
+    def source(self, rows: IntArray) -> tuple[NDArray[Any] | None, IntArray]:
+        """Return the values of X, None where they are not known, and where the listed rows are."""
+        if isinstance(self.columns, SortedColumns):
+            return self.columns.source, self.columns.rows[rows]
+        return (self.columns.values if isinstance(self.columns, Features) else None), rows
+
+    def values(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return rows of X, or what is on the same side of every threshold of a tree."""
+        if isinstance(self.columns, BinnedColumns):
+            parts = zip(self.columns.lower, self.columns.codes, strict=True)
+            return np.column_stack([lower[codes[rows]] for lower, codes in parts])
+        source, listed = self.source(rows)
+        assert source is not None
+        return source[listed]
+
+    def thresholds(self, feature: IntArray, low: IntArray, high: IntArray) -> FloatArray:
+        """Return thresholds between rows of X, or between bins, of columns."""
+        columns = self.columns
+        if isinstance(columns, BinnedColumns):
+            return np.asarray(columns.threshold(feature, low, None))
+        (source, below), (_, above) = self.source(low), self.source(high)
+        assert source is not None
+        edges = (source[rows, feature].astype(np.float64) for rows in (below, above))
+        return np.asarray(midpoint(*edges))
+
+    def weighted(self, weights: FloatArray | None, workers: Workers) -> TrainingData:
+        """Return the data of one tree; rows of weight 0 are left out.
+
+        Rows are numbered anew where columns are sorted, class by class; binned columns are shared,
+        and rows keep their numbers.
+        """
+        n, columns = self.n_rows, self.columns
+        rows = np.arange(n, dtype=np.int32)
+        if weights is not None:
+            rows = np.flatnonzero(weights > 0).astype(np.int32)
+        if isinstance(columns, BinnedColumns):
+            order = np.empty((self.n_features, 0), dtype=np.int32)
+            return TrainingData(
+                problem=self, rows=rows, **_weighed(weights, None, n), exact=False, order=order,
+                label=self.label, y=self.y,
+            )  # fmt: skip
+        if self.labels is not None:
+            # Class by class, as the search of two classes wants them.
+            rows = rows.take(_by_class(self.label.take(rows)))
+        if isinstance(columns, SortedColumns):
+            order = columns.select_order(rows, workers)
+        else:
+            assert isinstance(columns, Features)
+            order = sorted_orders(columns.values, rows, workers)
+        return TrainingData(
+            problem=self, rows=rows, **_weighed(weights, rows, len(rows)), exact=True, order=order,
+            label=self.label.take(rows) if len(self.label) else self.label,
+            y=self.y[rows] if len(self.y) else self.y,
+        )  # fmt: skip
+
+    def arranged(
+        self,
+        n_threads: int | None,
+        *,
+        max_bins: int,
+        exact: bool,
+        project: Project | None = None,
+    ) -> TrainingData:
+        """Return the data of one boosted model of two classes: rows of positive weight.
+
+        They are numbered class by class, class -1 first, each class in the order given. So the
+        class of a row is a comparison, and a histogram adds one weight per cell. What nodes
+        compare is what `project` makes of the columns, if that is given.
+        """
+        X, n = self.columns, self.n_rows
+        rows, n_negative = self._rows_by_class()
+        source, source_rows = self.source(rows)
+        # Where there are none, they are made after the columns: sorting needs the most memory.
+        weighed = None if self.weights is None else self._weighed(rows)
+        inputs = None
+        if project is not None:
+            assert source is not None
+            inputs = project(source, source_rows, weighed["weight"] if weighed else None)
+        columns: SortedColumns | BinnedColumns
+        if isinstance(X, BinnedColumns):
+            columns = X.select(rows, n_threads, all_rows=len(rows) == n)
+        elif isinstance(X, SortedColumns) and (exact or weighed is None) and inputs is None:
+            columns = X.select(rows, max_bins, n_threads)
+        else:
+            assert source is not None
+            values = Features(source, self.names)
+            if exact:
+                columns = sorted_columns(values, source_rows, max_bins, n_threads, inputs)
+            else:
+                # Bins of equal weight, so that weight k gives the bins of k copies.
+                fixed = weighed["fixed"] if weighed else NO_WEIGHT
+                columns = binned_columns(values, source_rows, max_bins, fixed, n_threads, inputs)
+        return TrainingData(
+            problem=self, rows=rows, **(weighed or self._weighed(rows)), exact=exact,
+            order=_searched_order(columns, exact), columns=columns, n_negative=n_negative,
+            source=source, source_rows=source_rows, inputs=inputs,
+        )  # fmt: skip
+
+    def as_given(self) -> TrainingData:
+        """Return the data of weak learners that are given rows of X: `columns` are empty."""
+        rows, n_negative = self._rows_by_class()
+        return TrainingData(
+            problem=self, rows=rows, **self._weighed(rows), exact=False, order=_NO_ROWS,
+            n_negative=n_negative,
+        )  # fmt: skip
+
+    def _rows_by_class(self) -> tuple[IntArray, int]:
+        """Return the rows of positive weight, class -1 first, and the number of that class."""
+        kind, weights = self.label, self.weights
+        if weights is not None:
+            kind = np.where(weights > 0, kind, _LEFT_OUT)
+        n_positive = int(np.count_nonzero(kind == 1 if weights is not None else kind))
+        n_kept = self.n_rows if weights is None else int(np.count_nonzero(weights))
+        n_negative = n_kept - n_positive
+        if not n_negative or not n_positive:
+            raise AbsentClassError("sample_weight: expected both classes to have positive weight")
+        rows = np.empty(n_kept, dtype=np.int32)
+        list_rows(kind, 0, rows[:n_negative])
+        list_rows(kind, 1, rows[n_negative:])
+        return rows, n_negative
+
+    def _weighed(self, rows: IntArray) -> dict[str, Any]:
+        """Return the weights of the listed rows, as fields of `TrainingData`."""
+        found = _weighed(self.weights, rows, len(rows))
+        if self.weights is not None and not (found["weight"] > 0).all():
+            raise ValueError(
+                "sample_weight: the weights differ by more than floating point can hold"
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class TrainingData:
+    """What one fit works on, and may change in place: the rows of positive weight.
+
+    Attributes
+    ----------
+    problem : Problem
+        X and y.
+    rows : ndarray of int32, shape (n,)
+        Row of X that each row stands for.
     weight : ndarray of float64, shape (n,)
-        Weights in a scale in which their sum is of the order of 1 per row.
+        Weights times ``2**-weight_exponent``, 1 at most.
     fixed : ndarray of int64, shape (n,)
         ``weight * scale``, rounded.
-    scale : float
-        A power of two.
-    labels : ndarray, shape (2,)
-        The two label values.
-    rows : ndarray of int32, shape (n,)
-        Row of X as given that each row stands for.
-    n_features : int
-        Number of columns of X.
-    names : tuple of str or None
-        Their names.
-    n_given : int
-        Number of rows of X as given.
+    weight_exponent, scale : int, float
+        See `weight` and `fixed`; `scale` is a power of two.
+    exact : bool
+        Whether the search is exact.
+    order : ndarray of int32, shape (d, n)
+        Sorted orders of an exact search, packed; without columns of a binned one.
+    label, y : ndarray
+        As in `Problem`, of the rows here; empty of data of boosted models.
+    columns : SortedColumns or BinnedColumns
+        Of the rows of a boosted model.
+    n_negative : int
+        Number of rows of class -1, which come first there.
     source : ndarray, shape (n_source, d), or None
         Values; None where they are not known.
     source_rows : ndarray of int32, shape (n,)
@@ -64,43 +269,51 @@ class TrainingData:
     inputs : Inputs or None
         What nodes compare, where it is not columns of X: `columns` then hold projections, or, where
         they are made at the nodes, the columns of X.
-    given : Rows or None
-        X as given, for weak learners that read rows; `columns` are then empty.
     """
 
-    columns: SortedColumns | BinnedColumns
-    exact: bool
-    n_negative: int
-    weight: NDArray[np.float64]
+    problem: Problem
+    rows: IntArray
+    weight: FloatArray
     fixed: NDArray[np.int64]
+    weight_exponent: int
     scale: float
-    labels: NDArray[Any]
-    rows: NDArray[np.int32]
-    n_features: int
-    names: tuple[str, ...] | None
-    n_given: int
-    source: NDArray[Any] | None
-    source_rows: NDArray[np.int32]
+    exact: bool
+    order: IntArray
+    label: NDArray[Any] = field(default_factory=lambda: _NO_ROWS)
+    y: FloatArray = field(default_factory=lambda: _NO_NUMBERS)
+    columns: SortedColumns | BinnedColumns = _NO_COLUMNS
+    n_negative: int = 0
+    source: NDArray[Any] | None = None
+    source_rows: IntArray = field(default_factory=lambda: _NO_ROWS)
     inputs: Inputs | None = None
-    given: Rows | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows of positive weight."""
-        return len(self.weight)
+        return len(self.rows)
 
     @property
     def cells(self) -> int:
         """Number of rows times columns that a search reads."""
         return max(self.columns.codes.size, self.n_rows)
 
-    def searched_order(self) -> NDArray[np.int32]:
-        """Return the sorted orders (d, n) of an exact search; without columns of a binned one."""
-        if self.exact and isinstance(self.columns, SortedColumns):
-            return self.columns.packed_order
-        return np.empty((self.columns.n_features, 0), dtype=np.int32)
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The two label values."""
+        assert self.problem.labels is not None
+        return self.problem.labels
 
-    def values(self, feature: int) -> NDArray[np.float64]:
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns of X."""
+        return self.problem.names
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return self.problem.n_features
+
+    def values(self, feature: int) -> FloatArray:
         """Return what `feature` counts of each row, as float64 (n,)."""
         assert self.source is not None
         if self.inputs is None:
@@ -121,182 +334,178 @@ class TrainingData:
         kept, position = np.unique(feature, return_inverse=True)
         return {"feature": position.astype(np.int32), "inputs": self.inputs.select(kept)}
 
+    def thresholds(self, feature: IntArray, low: IntArray, high: IntArray) -> FloatArray:
+        """Return thresholds between rows, or between bins, of columns."""
+        if self.exact:
+            low, high = self.rows[low], self.rows[high]
+        return self.problem.thresholds(feature, low, high)
 
-def prepare(X: Any, y: Any, sample_weight: Any, weak: Weak, n_threads: int | None) -> TrainingData:
-    """Check the arguments of a builder and arrange them for training.
+    def own(self) -> TrainingData:
+        """Return the data with orders of their own, so that these can be fitted to again."""
+        return replace(self, order=copied(self.order))
+
+    def growing(self, joined: Callable[[Sequence[Any]], Inputs]) -> TrainingData:
+        """Return the data for learners that make what nodes compare, to be `joined`, on the way."""
+        check_values(self.problem, "that are separators or linear")
+        return replace(self, inputs=GrownInputs(joined))
+
+    def part(self, rows: NDArray[np.intp], weight: FloatArray) -> TrainingData:
+        """Return the data of some rows, with other weights, but for their columns."""
+        scale, fixed = to_fixed_point(weight)
+        return replace(
+            self, rows=self.rows[rows], source_rows=self.source_rows[rows], weight=weight,
+            fixed=fixed, scale=scale, n_negative=int(np.searchsorted(rows, self.n_negative)),
+            inputs=None,
+        )  # fmt: skip
+
+    def with_columns(self, columns: SortedColumns | BinnedColumns, exact: bool) -> TrainingData:
+        """Return the data with other columns of its rows."""
+        return replace(self, columns=columns, exact=exact, order=_searched_order(columns, exact))
+
+
+def two_classes(X: Any, y: Any, sample_weight: Any, *, as_given: bool = False) -> Problem:
+    """Check the arguments of a builder of models of two classes.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
+        Features; rows of anything where they stay as they are.
+    y : array_like of shape (n,)
+        Labels, two values.
+    sample_weight : array_like of shape (n,) or None
+        Weights >= 0; weight k stands for k copies of a row.
+    as_given : bool
+        Whether X stays as it is.
+    """
+    columns = as_rows(X) if as_given else _as_columns(X)
+    labels, is_positive = as_labels(y, columns.n_rows)
+    weights = as_weights(sample_weight, columns.n_rows)
+    if isinstance(columns, Features):
+        check_finite(columns)
+    label = is_positive.view(np.uint8)
+    return Problem(
+        columns=columns, labels=labels, label=label, weights=weights, names=columns.names
+    )
+
+
+def tree_problem(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    task: str,
+    search: str,
+    max_bins: int,
+    n_threads: int | None,
+) -> Problem:
+    """Check the arguments of a builder of trees; X is binned for a binned search.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features.
     y : array_like of shape (n,)
-        Labels, two values.
+        Labels, or numbers of a regression.
     sample_weight : array_like of shape (n,) or None
-        Weights >= 0; weight k stands for k copies of a row.
-    weak : Weak
-        Decides what the columns are and whether columns are sorted or binned.
+        Weights >= 0.
+    task : {"classification", "regression"}
+        What `y` is.
+    search : {"exact", "binned", "auto"}
+        Which search the columns are made for.
+    max_bins : int
+        Bins of a binned search.
     n_threads : int or None
-        Threads for sorting.
-
-    Returns
-    -------
-    TrainingData
+        Threads for binning.
     """
-    if isinstance(weak, RowLearner):
-        return _prepare_rows(X, y, sample_weight)
-    if isinstance(weak, Separator | Linear):
-        return _prepare_grown(X, y, sample_weight, weak, n_threads)
-    assert isinstance(weak, ColumnLearner)
-    is_columns = isinstance(X, SortedColumns | BinnedColumns)
-    features = None if is_columns else as_features(X)
-    n, n_features = (X.n_rows, X.n_features) if features is None else features.values.shape
-    check_size((n, n_features))
-    labels, is_positive = as_labels(y, n)
-    weights = as_weights(sample_weight, n)
-    if features is not None:
-        check_finite(features)
-    rows, n_negative = _rows_by_class(is_positive, weights)
-    exact = _is_exact(X, weak, n)
-    source, source_rows = _source(X, features, rows)
-    inputs = _projections(source, source_rows, weights, rows, weak)
-    columns: SortedColumns | BinnedColumns
-    if isinstance(X, BinnedColumns):
-        columns = X.select(rows, n_threads, all_rows=len(rows) == n)
-    elif isinstance(X, SortedColumns) and (exact or weights is None) and inputs is None:
-        columns = X.select(rows, weak.max_bins, n_threads)
+    columns = _as_columns(X)
+    n, names = columns.n_rows, columns.names
+    labels, label, targets, exponent = None, _NO_ROWS, _NO_NUMBERS, 0
+    if task == "classification":
+        labels, label = as_classes(y, n)
     else:
-        assert source is not None
-        values = Features(source, X.names if features is None else features.names)
-        if exact:
-            columns = sorted_columns(values, source_rows, weak.max_bins, n_threads, inputs)
-        else:
-            # Bins of equal weight, so that weight k gives the bins of k copies.
-            bin_weight = NO_WEIGHT if weights is None else to_fixed_point(_scaled(weights[rows]))[1]
-            columns = binned_columns(
-                values, source_rows, weak.max_bins, bin_weight, n_threads, inputs
-            )
-    # Made after the columns: sorting needs the most memory.
-    weight, scale, fixed = _row_weights(weights, rows)
-    return TrainingData(
-        columns, exact, n_negative, weight, fixed, scale, labels, rows, n_features, columns.names,
-        n, source, source_rows, inputs,
+        targets = as_targets(y, n)
+        exponent = int(np.frexp(np.abs(targets).max())[1])
+        targets = np.ldexp(targets, -exponent)
+    weights = as_weights(sample_weight, n)
+    with np.errstate(over="ignore"):
+        if weights is not None and not np.isfinite(weights.sum()):
+            raise ValueError("sample_weight: expected weights with a finite sum")
+    if isinstance(columns, Features):
+        check_finite(columns)
+        if is_binned(search, n):
+            columns = _binned(columns, weights, max_bins, n_threads)
+    elif isinstance(columns, BinnedColumns):
+        if search == "exact":
+            raise ValueError('search: "exact" needs SortedColumns or X, got BinnedColumns')
+    elif search == "binned":
+        raise ValueError('search: "binned" needs BinnedColumns or X, got SortedColumns')
+    return Problem(
+        columns=columns, labels=labels, label=label, weights=weights, names=names, y=targets,
+        exponent=exponent,
     )  # fmt: skip
 
 
-def _prepare_grown(
-    X: Any, y: Any, sample_weight: Any, weak: Separator | Linear, n_threads: int | None
-) -> TrainingData:
-    """Arrange the arguments of a builder for learners that make what nodes compare on the way."""
-    data = prepare(X, y, sample_weight, weak.stump, n_threads)
-    if data.source is None:
-        raise _no_values("that are separators or linear")
-    kind = separators if isinstance(weak, Separator) else projections
-    return replace(data, inputs=GrownInputs(kind.joined))
+def check_values(problem: Problem, kind: str) -> None:
+    """Raise ValueError where weak classifiers compare what is made of values, not known here."""
+    if isinstance(problem.columns, BinnedColumns):
+        raise ValueError(
+            f"X: expected a matrix, a data frame or SortedColumns for weak classifiers {kind}, "
+            "got BinnedColumns, which do not hold the values that are added up"
+        )
 
 
-def _projections(
-    source: NDArray[Any] | None,
-    source_rows: NDArray[np.int32],
-    weights: NDArray[np.float64] | None,
-    rows: NDArray[np.int32],
-    weak: ColumnLearner,
-) -> Projections | None:
-    """Return what the weak learner makes of the columns, None where it reads them as they are."""
-    if not isinstance(weak, Affine):
-        return None
-    if source is None:
-        raise _no_values("that are affine")
-    return weak.projections(
-        source, source_rows, None if weights is None else _scaled(weights[rows])
-    )
+def is_binned(search: str, n: int) -> bool:
+    """Return whether n rows are searched by bins."""
+    return search == "binned" or (search == "auto" and n >= AUTO_BINNED_ROWS)
 
 
-def _no_values(kind: str) -> ValueError:
-    """Return what is raised where nodes compare what is made of values, and these are not known."""
-    return ValueError(
-        f"X: expected a matrix, a data frame or SortedColumns for weak classifiers {kind}, "
-        "got BinnedColumns, which do not hold the values that are added up"
-    )
+def _as_columns(X: Any) -> Features | SortedColumns | BinnedColumns:
+    columns = X if isinstance(X, SortedColumns | BinnedColumns) else as_features(X)
+    check_size((columns.n_rows, columns.n_features))
+    return columns
 
 
-def _prepare_rows(X: Any, y: Any, sample_weight: Any) -> TrainingData:
-    """Arrange the arguments of a builder for a weak learner that is given rows of X."""
-    given = as_rows(X)
-    labels, is_positive = as_labels(y, given.n_rows)
-    weights = as_weights(sample_weight, given.n_rows)
-    rows, n_negative = _rows_by_class(is_positive, weights)
-    weight, scale, fixed = _row_weights(weights, rows)
-    none = np.empty((0, MAX_BINS))
-    codes, n_bins = np.empty((0, len(rows)), dtype=np.uint8), np.empty(0, dtype=np.int32)
-    columns = made(BinnedColumns, codes, n_bins, none, none, None, None)
-    return TrainingData(
-        columns, False, n_negative, weight, fixed, scale, labels, rows, given.n_features,
-        given.names, given.n_rows, None, rows, given=given,
-    )  # fmt: skip
+def _searched_order(columns: SortedColumns | BinnedColumns, exact: bool) -> IntArray:
+    """Return the sorted orders (d, n) of an exact search; without columns of a binned one."""
+    if exact and isinstance(columns, SortedColumns):
+        return columns.packed_order
+    return np.empty((columns.n_features, 0), dtype=np.int32)
 
 
-def _row_weights(
-    weights: NDArray[np.float64] | None, rows: NDArray[np.int32]
-) -> tuple[NDArray[np.float64], float, NDArray[np.int64]]:
-    """Return the weights of rows, and the scale and values of their fixed-point images."""
+def _binned(
+    features: Features, weights: FloatArray | None, max_bins: int, n_threads: int | None
+) -> BinnedColumns:
+    """Return the bins of the rows of positive weight; others are in any."""
+    n, fixed = len(features.values), NO_WEIGHT
+    rows = np.arange(n, dtype=np.int32)
+    if weights is not None:
+        rows = np.flatnonzero(weights).astype(np.int32)
+        fixed = _weighed(weights, rows, len(rows))["fixed"]
+    columns = binned_columns(features, rows, max_bins, fixed, n_threads)
+    if len(rows) == n:
+        return columns
+    codes = np.zeros((len(columns.codes), n), dtype=np.uint8)
+    codes[:, rows] = columns.codes
+    return replace(columns, codes=codes)
+
+
+def _by_class(label: IntArray) -> NDArray[np.intp]:
+    """Return the rows class by class."""
+    # NumPy sorts small integers by their digits.
+    small = label.astype(np.int16) if label.max(initial=0) < 2**15 else label
+    return np.argsort(small, kind="stable")
+
+
+def _weighed(weights: FloatArray | None, rows: IntArray | None, n: int) -> dict[str, Any]:
+    """Return the weights of the n listed rows, or of all, as fields of `TrainingData`."""
+    # One piece of memory: all that a fit frees is then less than twice the largest, which is what
+    # allocators keep for the next fit instead of clearing new pages.
+    both, exponent = np.empty((2, n)), 0
+    weight, fixed = both[0], both[1].view(np.int64)
     if weights is None:
-        scale, one = to_fixed_point(np.ones(1), len(rows))
-        # One piece of memory: all that a fit frees is then less than twice the largest, which is
-        # what allocators keep for the next fit instead of clearing new pages.
-        both = np.empty((2, len(rows)))
-        weight, fixed = both[0], both[1].view(np.int64)
+        scale, one = to_fixed_point(np.ones(1), n)
         weight.fill(1.0)
         fixed.fill(one[0])
-        return weight, scale, fixed
-    weight = _scaled(weights[rows])
-    return weight, *to_fixed_point(weight)
-
-
-def _source(
-    X: Any, features: Features | None, rows: NDArray[np.int32]
-) -> tuple[NDArray[Any] | None, NDArray[np.int32]]:
-    """Return the values, None where they are not known, and which of their rows."""
-    if features is not None:
-        return features.values, rows
-    return (X.source, X.rows[rows]) if isinstance(X, SortedColumns) else (None, rows)
-
-
-def _rows_by_class(
-    is_positive: NDArray[np.bool_], weights: NDArray[np.float64] | None
-) -> tuple[NDArray[np.int32], int]:
-    """Return the rows of positive weight, class -1 first, and the number of that class."""
-    kind, n_kept = is_positive.view(np.uint8), len(is_positive)
-    if weights is not None:
-        kind = np.where(weights > 0, kind, _LEFT_OUT)
-        n_kept = int(np.count_nonzero(weights))
-    n_positive = int(np.count_nonzero(is_positive if weights is None else kind == 1))
-    n_negative = n_kept - n_positive
-    if not n_negative or not n_positive:
-        raise AbsentClassError("sample_weight: expected both classes to have positive weight")
-    rows = np.empty(n_kept, dtype=np.int32)
-    list_rows(kind, 0, rows[:n_negative])
-    list_rows(kind, 1, rows[n_negative:])
-    return rows, n_negative
-
-
-def _scaled(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights times the power of two that brings the largest into [1/2, 1)."""
-    scaled, _ = scaled_weights(weights)
-    if not (scaled > 0).all():
-        raise ValueError("sample_weight: the weights differ by more than floating point can hold")
-    return scaled
-
-
-def _is_exact(X: Any, weak: ColumnLearner, n: int) -> bool:
-    if isinstance(X, BinnedColumns):
-        if weak.search == "exact":
-            raise ValueError('weak: search="exact" needs SortedColumns or X, got BinnedColumns')
-        if int(X.n_bins.max(initial=0)) > weak.max_bins:
-            raise ValueError(
-                f"weak: max_bins={weak.max_bins}, but the BinnedColumns have up to "
-                f"{int(X.n_bins.max())} bins"
-            )
-        return False
-    if isinstance(X, SortedColumns) and weak.search == "auto" and not isinstance(weak, Affine):
-        return True
-    return weak.resolve_search(n) == "exact"
+    else:
+        exponent, scale = scale_weights(weights, rows, weight, fixed)
+    return {"weight": weight, "fixed": fixed, "weight_exponent": exponent, "scale": scale}

@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.data.sharing import Search, reads_columns, search_option
 from pboost.data.splits import Validation
-from pboost.data.training import prepare
 from pboost.growth.impurity_search import TopDownTree
 from pboost.growth.permissible import Impurity, check_permissible
 from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.models.graph import DecisionGraph
 from pboost.models.trees import Tree
-from pboost.observation.models import Exact, Observation, check_observation
+from pboost.observation.answers import Observation, check_observation
+from pboost.observation.tables import Exact
 from pboost.trees.cart import fit_cart_problem
 from pboost.trees.pruning import prune_by_folds
 from pboost.values import (
@@ -33,7 +33,7 @@ from pboost.values import (
     refuse_unknown,
 )
 from pboost.weak import separator, stump
-from pboost.weak.learners import CRITERIA
+from pboost.weak.base import CRITERIA
 from pboost.weak.votes import vote_rule
 
 _EXACT = Exact()
@@ -264,7 +264,7 @@ def fit_topdown_tree(
     limits = TreeLimits(max_nodes, depth, check_choice("growth", growth, GROWTHS), target)
     rule = vote_rule("domain", smoothing, learning_rate)
     check_callback(callback)
-    data = prepare(X, y, sample_weight, weak, n_threads)
+    data = weak.arrange(weak.read(X, y, sample_weight), n_threads)
     settings |= {
         "impurity": getattr(impurity, "__qualname__", type(impurity).__qualname__),
         "nodes": nodes,

@@ -16,7 +16,8 @@ from pboost.data.training import TrainingData
 from pboost.growth.step import Callback, StepRecord, TreeLimits, constant_vote, cost_after
 from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.values import FloatArray
-from pboost.weak.learners import CRITERIA, ColumnLearner
+from pboost.weak.base import CRITERIA
+from pboost.weak.stump_search import ColumnLearner
 from pboost.weak.votes import VoteRule
 
 #: Columns of `TreeArrays.counter`.
@@ -46,7 +47,7 @@ class TreeArrays:
         exact = data.exact
         self.data, self.rule, self.target = data, rule, limits.target
         # Growing partitions the orders in place: prepared data belong to one fit.
-        self.order = data.searched_order()
+        self.order = data.order
         self.codes, self.n_bins = columns.codes, columns.n_bins
         self.rows = np.arange(0 if exact else n, dtype=np.int32)
         self.weight, self.fixed = data.weight, data.fixed

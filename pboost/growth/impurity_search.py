@@ -128,7 +128,7 @@ class TopDownTree:
     def grow(self, callback: Callback | None) -> str:
         """Open exits until done; returns why growing stopped."""
         data = self.data
-        order = data.searched_order() & ROW_MASK
+        order = data.order & ROW_MASK
         if not order.size:
             order = np.empty(self.rank.shape, dtype=np.int32)
             for j, rank in enumerate(self.rank):

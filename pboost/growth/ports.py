@@ -17,7 +17,7 @@ from pboost.growth.step import Callback, NodeList, fixed_scale
 from pboost.models.graph import OUT, DecisionGraph
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.values import FloatArray
-from pboost.weak.search import Cut, Weights
+from pboost.weak.base import Cut, Weights
 from pboost.weak.votes import NO_VOTE, VoteRule
 
 COLLECTS = ("additive", "sign")

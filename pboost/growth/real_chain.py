@@ -23,8 +23,8 @@ from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
 from pboost.observation.answers import Observer
 from pboost.threads import Workers
 from pboost.values import FloatArray
+from pboost.weak.base import Cut, Weights
 from pboost.weak.real import Feature, Hypothesis
-from pboost.weak.search import Cut, Weights
 from pboost.weak.votes import NO_VOTE, TIE, VoteRule
 
 Callback: TypeAlias = Callable[[int, RoundRecord], Any]

@@ -21,7 +21,7 @@ from pboost.growth.step import Callback, NodeList, TreeLimits, fixed_scale
 from pboost.models.graph import OUT, DecisionGraph
 from pboost.observation.answers import Answers, Observer, Tables, only_exit, side_masses
 from pboost.values import FloatArray
-from pboost.weak.search import Cut, Weights
+from pboost.weak.base import Cut, Weights
 from pboost.weak.votes import SplitStep, VoteRule, step_of
 
 #: Bytes of weights taken from the system at a time, in pages that are few and large.

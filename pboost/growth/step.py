@@ -21,7 +21,7 @@ from pboost.data.training import TrainingData
 from pboost.models.graph import ABOVE, BELOW, CERTAIN, OUT, DecisionGraph, TrainingRecord
 from pboost.observation.answers import Observer, Tables, side_masses
 from pboost.values import FloatArray, check_number
-from pboost.weak.search import Cut, Weights
+from pboost.weak.base import Cut, Weights
 from pboost.weak.votes import NO_VOTE, Masses, SplitStep, VoteRule, step_of
 
 #: Fixed-point images of an exit's weights add up to less than 2 to this power.

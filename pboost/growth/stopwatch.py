@@ -11,7 +11,7 @@ import numpy as np
 from pboost.observation.answers import Observer, Reach, RowAnswers, side_masses
 from pboost.observation.sampling import Sample, SampledObserver
 from pboost.values import FloatArray
-from pboost.weak.search import Weights
+from pboost.weak.base import Weights
 from pboost.weak.votes import VoteRule
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from pboost import threads
 from pboost._core import cart
 from pboost._core.reweight import scale_weights
-from pboost.data.cart_training import CartData
 from pboost.data.columns import BinnedColumns
+from pboost.data.training import TrainingData
 from pboost.growth.tree_columns import (
     CHILD,
     DEPTH,
@@ -28,7 +28,7 @@ from pboost.growth.tree_columns import (
 from pboost.models.tree_nodes import LEAF
 from pboost.models.trees import Tree
 from pboost.values import FloatArray, IntArray
-from pboost.weak.learners import CRITERIA
+from pboost.weak.base import CRITERIA
 
 #: Columns of `CartArrays.counter`.
 NODES, OPEN, LEAVES, FRESH, AT, PHASE, PICKED, N_COUNTERS = range(8)
@@ -80,7 +80,7 @@ Callback = Callable[[int, CartStep], Any]
 class CartArrays:
     """What the kernel reads and writes while one tree grows; see `pboost._core.cart`."""
 
-    def __init__(self, data: CartData, limits: CartLimits, key: int) -> None:
+    def __init__(self, data: TrainingData, limits: CartLimits, key: int) -> None:
         problem = data.problem
         n, d = len(data.rows), problem.n_features
         squares = problem.labels is None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.cart_training import CartProblem
+from pboost.data.training import Problem
 from pboost.models.tree_nodes import LEAF
 from pboost.values import FloatArray, IntArray
 
@@ -33,7 +33,7 @@ class Grown:
     real : ndarray of float64, shape (n_nodes, 5)
         Mean and loss of a regression; else it may be empty.
     scale, exponent : float, int
-        Of the weights, see `CartData`.
+        Of the weights, see `TrainingData`.
     """
 
     nodes: IntArray
@@ -45,7 +45,7 @@ class Grown:
 
 
 def tree_columns(
-    problem: CartProblem, grown: Sequence[Grown], criterion: str
+    problem: Problem, grown: Sequence[Grown], criterion: str
 ) -> tuple[IntArray, dict[str, Any]]:
     """Return where each tree begins, and the columns of `TREE_COLUMNS` of all of them."""
     sizes = [len(tree.nodes) for tree in grown]

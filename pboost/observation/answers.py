@@ -7,15 +7,18 @@ An observation model, bound to training data, is an `Observer`; asked about a cu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
 from pboost._core import reweight
+from pboost.data.training import TrainingData
 from pboost.models.graph import CERTAIN
-from pboost.observation.models import TableObservation, split_masses
-from pboost.values import FloatArray
-from pboost.weak.search import Cut, WeakSearch, Weights
+from pboost.threads import Workers
+from pboost.values import FloatArray, shown, uncalled
+from pboost.weak.base import Cut, Weak, WeakSearch, Weights, check_weak
+from pboost.weak.real import RealLearner
 
 #: Tables of the nodes of a model, None where answers are no table.
 Tables: TypeAlias = Sequence[FloatArray | None]
@@ -158,30 +161,6 @@ class Observer:
         raise NotImplementedError
 
 
-class TableObserver(Observer):
-    """Observation models whose answers are a table for each node."""
-
-    def __init__(self, observation: TableObservation, search: WeakSearch) -> None:
-        super().__init__(search)
-        self._observation = observation
-        self.is_exact, self.needs_class = observation.is_exact, observation.needs_class
-
-    def ask(self, cut: Cut, weights: Weights, reach: Reach) -> TableAnswers:
-        """Return the answers of a weak classifier to rows of these weights."""
-        by_side = side_masses(cut, weights)
-        table = self._observation.table(reach() if self.needs_class else by_side)
-        return TableAnswers(self.search, cut, by_side, table)
-
-    def given(self, cut: Cut, weights: Weights, table: FloatArray | None) -> TableAnswers:
-        """Return the answers of a stored weak classifier, with the table that the model keeps."""
-        assert table is not None
-        return TableAnswers(self.search, cut, side_masses(cut, weights), table)
-
-    def model_columns(self, tables: Tables) -> dict[str, Any]:
-        """Return the tables of all nodes, unless they are certain."""
-        return {} if self.is_exact else {"answer": stacked(tables)}
-
-
 def stacked(tables: Tables) -> FloatArray:
     """Return the tables of all nodes as one array."""
     return np.array(list(tables), dtype=np.float64).reshape(len(tables), *CERTAIN.shape)
@@ -190,6 +169,11 @@ def stacked(tables: Tables) -> FloatArray:
 def side_masses(cut: Cut, weights: Weights) -> FloatArray:
     """Return the masses (side, class) of a cut in units of the real weights."""
     return np.array(cut.masses, dtype=np.float64) / weights.scale
+
+
+def split_masses(by_side: FloatArray, table: FloatArray) -> FloatArray:
+    """Return the class masses (exit, class) that a table of answers makes of (side, class)."""
+    return np.stack([(by_side * (1 - table)).sum(axis=0), (by_side * table).sum(axis=0)])
 
 
 def exit_masses(above: FloatArray, weight: FloatArray, n_negative: int) -> FloatArray:
@@ -207,3 +191,85 @@ def only_exit(exit_: int, by_class: FloatArray) -> FloatArray:
     coefficients = np.zeros((2, 2))
     coefficients[exit_] = by_class
     return coefficients
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Base of the observation models.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the model: that of the function that makes it.
+    is_exact : bool
+        Whether every answer is certain.
+    needs_class : bool
+        Whether answers depend on the row's class, which is unknown at prediction.
+    """
+
+    kind: ClassVar[str]
+    is_exact: ClassVar[bool] = False
+    needs_class: ClassVar[bool] = False
+
+    def settings(self) -> dict[str, Any]:
+        """Return the model as plain values, for the record of how a classifier was made."""
+        return {"kind": self.kind, **asdict(self)}
+
+    def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
+        """Return the weak learner as it is trained with these answers, ValueError if it cannot be.
+
+        `is_chain` says that the builder has one next classifier at any time.
+        """
+        if weak.has_answers:
+            raise ValueError(
+                f"observation: {self.kind!r} compares a number with a threshold, which oracles and "
+                "estimators do not have"
+            )
+        return weak
+
+    def bind(
+        self, data: TrainingData, weak: Weak, workers: Workers, generator: np.random.Generator
+    ) -> Observer:
+        """Return what finds weak classifiers for these data, and what answers they give.
+
+        `generator` is the source of randomness of those that draw.
+        """
+        raise NotImplementedError
+
+
+#: What makes the observation models, by their kind.
+KINDS: dict[str, Callable[..., Observation]] = {}
+M = TypeVar("M", bound=Callable[..., Observation])
+
+
+def maker(make: M) -> M:
+    """Register the function that makes the observation models of the kind of its name."""
+    KINDS[make.__name__] = make
+    return make
+
+
+def check_observation(observation: Any) -> Observation:
+    """Return `observation` if it is an observation model."""
+    if not isinstance(observation, Observation):
+        raise TypeError(
+            f"observation: expected one of pboost.observation, got {shown(observation)}"
+            + uncalled(observation)
+        )
+    return observation
+
+
+def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> Weak:
+    """Return the weak learner as it is trained with the answers of an observation model.
+
+    Raises TypeError or ValueError if they are no such or cannot be trained together. `is_chain`
+    says that the builder has one next classifier at any time.
+    """
+    check_weak(weak)
+    check_observation(observation)
+    if isinstance(weak, RealLearner):
+        raise ValueError(
+            f"weak: expected a weak learner with two exits, got {weak!r}, whose answers are real "
+            "numbers: that is for fit_adaboost_real"
+        )
+    found: Weak = observation.pair(weak, is_chain=is_chain)
+    return found

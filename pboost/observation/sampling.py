@@ -7,25 +7,32 @@ arXiv:cs/0607110, sections 2 and 3.2.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import sampling
-from pboost.observation.answers import Observer, Reach, RowAnswers
-from pboost.observation.models import Sampled
-from pboost.values import FloatArray
-from pboost.weak.search import WeakSearch, Weights
+from pboost.data.training import TrainingData
+from pboost.observation.answers import Observation, Observer, Reach, RowAnswers, maker
+from pboost.observation.gaussian_search import Gaussian
+from pboost.observation.tables import TableObservation, exact
+from pboost.threads import Workers
+from pboost.values import FloatArray, check_choice, check_integer, draw_key, shown, uncalled
+from pboost.weak.base import Weak, WeakSearch, Weights
+from pboost.weak.function_search import Counts, Invoke, OracleCut, OracleSearch
 
-Counts: TypeAlias = NDArray[np.uint16]
-#: Invokes a weak classifier: (counts to be raised, first draw, end of the draws, fixed-point
-#: weights); returns the masses (draw, class) of the rows that took exit 1.
-Invoke: TypeAlias = Callable[[Counts, int, int, NDArray[np.int64]], NDArray[np.int64]]
 #: Share by which an estimate must rise to count as risen: more than rounding.
 RISE = 1e-12
+#: When the sampling of a weak classifier ends, and what is made of the answers.
+STOPS = ("first-increase", "stopwatch")
+ESTIMATORS = ("map", "ml")
+#: Greatest number of invocations: answers are counted in 16 bits.
+MOST_DRAWS = 65_535
 #: Draws of all rows that are made at a time, so that few masses are held.
 MOST_AT_ONCE = 20_000_000
 
@@ -180,6 +187,139 @@ def drawing(search: WeakSearch, above: FloatArray, key: int, question: int) -> I
     return invoke
 
 
-def draw_key(generator: np.random.Generator) -> int:
-    """Return the key of the random numbers of one fit."""
-    return int(generator.integers(2**64, dtype=np.uint64))
+class FunctionSampler(SampledObserver):
+    """Observation model `sampled` for weak classifiers with answers of their own."""
+
+    search: OracleSearch
+
+    def __init__(self, observation: Sampled, of: Observer, generator: np.random.Generator) -> None:
+        super().__init__(observation, of, generator)
+        self.search.asks = False
+
+    def begin(self, cut: OracleCut, weights: Weights, reach: Reach) -> Sample:
+        """Return a sample of a weak classifier that has not been asked yet."""
+        if not self.search.is_oracle:
+            return self.sample(self.search.probabilities(cut, weights), weights, None)
+        invoke = self.search.invoking(cut, weights)
+        return Sample(invoke, weights, self.observation.estimator, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled(Observation):
+    """Probabilities estimated from answers drawn in training; made by `sampled`."""
+
+    stop: str | int
+    estimator: str
+    max_draws: int
+    clock: Callable[[], float]
+    of: Observation
+    kind: ClassVar[str] = "sampled"
+
+    def settings(self) -> dict[str, Any]:
+        """Return the model as plain values; the clock is not among them."""
+        plain = {name: getattr(self, name) for name in ("stop", "estimator", "max_draws")}
+        return {"kind": self.kind, **plain, "of": self.of.settings()}
+
+    def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
+        """Return the weak learner as it is trained with these answers."""
+        if self.stop == "stopwatch" and not is_chain:
+            raise ValueError(
+                'observation: stop="stopwatch" compares with the one next weak classifier, which '
+                'only fit_adaboost has; use a number or "first-increase"'
+            )
+        if weak.has_answers and not self.of.is_exact:
+            raise ValueError(
+                "observation: oracles and estimators have answers of their own to be sampled: "
+                f"expected of=exact(), got {self.of!r}"
+            )
+        return self.of.pair(weak, is_chain=is_chain)
+
+    def bind(
+        self, data: TrainingData, weak: Weak, workers: Workers, generator: np.random.Generator
+    ) -> SampledObserver:
+        """Return the search and what answers its weak classifiers give."""
+        of = self.of.bind(data, weak, workers, generator)
+        return (FunctionSampler if weak.has_answers else SampledObserver)(self, of, generator)
+
+
+@maker
+def sampled(
+    stop: str | int = "first-increase",
+    estimator: str = "map",
+    *,
+    max_draws: int | None = None,
+    clock: Callable[[], float] | None = None,
+    of: Observation | None = None,
+) -> Sampled:
+    """Probabilities that are not known but estimated, by asking a weak classifier again and again.
+
+    Parameters
+    ----------
+    stop : {"first-increase", "stopwatch"} or int
+        How often each weak classifier is asked about all rows. A number: that often.
+        "first-increase": until the estimate of Z, the factor by which it lowers the certificate,
+        rises for the first time. "stopwatch" (`fit_adaboost` only): until training and asking
+        the next one lowers the estimated certificate faster, per second, than asking once more.
+    estimator : {"map", "ml"}
+        Of R answers k of which took exit 1: "map" estimates ``(1 + k) / (R + 2)``, "ml" ``k / R``.
+    max_draws : int, optional
+        Greatest number of invocations under a stopping rule, 1 to 65535; 1000 if not given.
+    clock : callable, optional
+        For "stopwatch": returns the time in seconds; ``time.perf_counter`` if not given. With a
+        real clock the same seed need not give the same model.
+    of : Observation, optional
+        Where the answers really come from; `exact` if not given. `pboost.weak.oracle` and
+        `pboost.weak.from_estimator` have answers of their own.
+
+    Returns
+    -------
+    Sampled
+        To be passed as ``observation=`` to a builder. The certificate of the model is then an
+        estimate and no bound.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an option is out of range, or belongs to another stopping rule.
+
+    Notes
+    -----
+    Certain answers never make the estimate of Z rise, so that only `max_draws` ends their sampling.
+    "stopwatch" reads the clock three times per comparison: before it asks once more, after that,
+    and after it has trained the next weak classifier and asked it once. The rates are those of
+    the source, Z of the next to the power of 1/seconds and the ratio of the two estimates to the
+    power of 1/seconds; no time at all makes a decrease infinitely fast, and of equal rates the
+    next classifier wins. What lost is thrown away. The last round is compared with one more.
+
+    References
+    ----------
+    .. [1] E. Grossmann, "A theory of probabilistic boosting, decision trees and matryoshki",
+       arXiv:cs/0607110, sections 2 and 3.2.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> pb.observation.sampled(20, of=pb.observation.flip(0.1)).settings()["of"]
+    {'kind': 'flip', 'rate': 0.1}
+    """
+    if isinstance(stop, str):
+        check_choice("stop", stop, STOPS)
+        most = check_integer(
+            "max_draws", 1000 if max_draws is None else max_draws, least=1, most=MOST_DRAWS
+        )
+    else:
+        most = stop = check_integer("stop", stop, least=1, most=MOST_DRAWS)
+        if max_draws is not None:
+            raise ValueError("max_draws: expected a stopping rule as stop, got a number of draws")
+    check_choice("estimator", estimator, ESTIMATORS)
+    if clock is not None and stop != "stopwatch":
+        raise ValueError(f'clock: expected stop="stopwatch", got stop={stop!r}')
+    if clock is not None and not callable(clock):
+        raise TypeError(f"clock: expected a function that returns seconds, got {clock!r}")
+    of = exact() if of is None else of
+    if not isinstance(of, TableObservation | Gaussian):
+        raise TypeError(
+            f"of: expected an observation model of known probabilities, got {shown(of)}"
+            + uncalled(of)
+        )
+    return Sampled(stop, estimator, most, clock or time.perf_counter, of)

@@ -14,7 +14,7 @@ from pboost._core import probit_tree as kernel
 from pboost._core.probit import losses
 from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
-from pboost.data.cart_training import CartProblem
+from pboost.data.training import Problem
 from pboost.growth.tree import NODES, CartArrays, CartLimits, grow_cart
 from pboost.growth.tree_columns import N_INTS, Grown
 from pboost.threads import Workers
@@ -61,7 +61,7 @@ class ProbitGrower:
 
     Parameters
     ----------
-    problem : CartProblem
+    problem : Problem
         Columns and classes; sorted columns are not sorted again.
     X : ndarray of float32 or float64, shape (n, d)
         Its matrix, in any layout.
@@ -77,7 +77,7 @@ class ProbitGrower:
 
     def __init__(
         self,
-        problem: CartProblem,
+        problem: Problem,
         X: NDArray[Any],
         weights: FloatArray,
         limits: CartLimits,

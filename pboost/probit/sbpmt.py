@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.data.bags import Bags, make_bags
-from pboost.data.cart_training import CartProblem
 from pboost.data.columns import column_spread
+from pboost.data.training import Problem
 from pboost.growth.tree_columns import tree_columns
 from pboost.models.committee import REST_OR_CLASS
 from pboost.models.forest import Forest
@@ -241,7 +241,7 @@ def fit_sbpmt(
     return _with_record(join(grown), task, grown, threads)
 
 
-def _problems(problem: CartProblem, one_vs_all: str) -> list[CartProblem]:
+def _problems(problem: Problem, one_vs_all: str) -> list[Problem]:
     """Return the problems of which each has a tree in every round."""
     assert problem.labels is not None
     j = len(problem.labels)
@@ -278,7 +278,7 @@ def _share(fraction: float, n: int) -> int:
 
 
 def _join(
-    task: ProbitProblem, problem: CartProblem, grown: list[Member], rounds: int, vote: str,
+    task: ProbitProblem, problem: Problem, grown: list[Member], rounds: int, vote: str,
     spread: FloatArray,
 ) -> SubaggedProbitTrees:  # fmt: skip
     """Return the model, without a record of rows out of the subsamples; `problem` is of a tree."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pboost._core import probit_round as kernel
 from pboost._core.votes import half_log_odds
-from pboost.data.cart_training import CartProblem
+from pboost.data.training import Problem
 from pboost.models.committee import chance
 from pboost.models.probit_values import LEAST
 from pboost.probit.growth import GrownProbit, ProbitGrower
@@ -51,7 +51,7 @@ class Member:
 
 def boost(
     task: ProbitProblem,
-    problems: Sequence[CartProblem],
+    problems: Sequence[Problem],
     bag: FloatArray,
     rounds: int,
     step: float,
@@ -62,7 +62,7 @@ def boost(
     ----------
     task : ProbitProblem
         Data and options.
-    problems : sequence of CartProblem
+    problems : sequence of Problem
         That of the task, or one for each class against the others: as many trees are grown in a
         round.
     bag : ndarray of float64, shape (n,)

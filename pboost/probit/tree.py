@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.cart_training import CartProblem
 from pboost.data.columns import MAX_BINS, BinnedColumns, SortedColumns, column_spread
 from pboost.data.features import as_features
+from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits
 from pboost.growth.tree_columns import tree_columns
 from pboost.models.probit_trees import ProbitTree
@@ -24,7 +24,7 @@ from pboost.values import FloatArray, check_flag, check_integer, check_number
 class ProbitProblem(NamedTuple):
     """The checked arguments of builders of probit trees."""
 
-    problem: CartProblem
+    problem: Problem
     X: NDArray[Any]
     weights: FloatArray
     limits: CartLimits
@@ -169,24 +169,24 @@ def probit_problem(
     )
     safeguard = check_flag("safeguard", safeguard)
     depth = check_integer("depth", depth, least=0)
-    problem, weights, limits, settings, _ = fit_cart_problem(
+    if not isinstance(X, SortedColumns):
+        X = as_features(X)
+    problem, limits, settings, _ = fit_cart_problem(
         X, y, sample_weight, n_threads, np.random.default_rng(0), criterion=criterion,
         max_depth=max(depth, 1), min_leaf=min_leaf, min_split=min_split, search=search,
         max_bins=max_bins,
     )  # fmt: skip
-    values = problem.columns
     if isinstance(X, SortedColumns):
-        same = len(X.rows) == len(X.source)
-        values = X.source if same else X.source[X.rows]
-    elif not isinstance(values, np.ndarray):
-        values = as_features(X).values
+        values = X.source if len(X.rows) == len(X.source) else X.source[X.rows]
+    else:
+        values = X.values
     kept = ("criterion", "min_leaf", "min_split", "search", "max_bins")
     settings = {
         "depth": depth, **{name: settings[name] for name in kept}, "steps": leaves.steps,
         "tol": None if tol is None else leaves.tol, "safeguard": safeguard,
         "complexity": leaves.complexity,
     }  # fmt: skip
-    weights = np.ones(problem.n_rows) if weights is None else weights
+    weights = np.ones(problem.n_rows) if problem.weights is None else problem.weights
     # Splits there would be undone.
     limits = replace(limits, depth=depth, complexity=leaves.complexity)
     return ProbitProblem(problem, values, weights, limits, leaves, settings)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.data.arguments import MOST_NODES
-from pboost.data.cart_training import CartProblem, cart_problem
 from pboost.data.columns import MAX_BINS, SEARCHES
 from pboost.data.sharing import reads_columns, search_option
+from pboost.data.training import Problem, tree_problem
 from pboost.growth.tree import Callback, CartArrays, CartLimits, grow_cart
 from pboost.models.trees import Tree
 from pboost.threads import Workers, resolve_threads
@@ -134,12 +134,12 @@ def fit_cart(
     """
     check_callback(callback)
     generator = as_generator(rng)
-    problem, weights, limits, settings, key = fit_cart_problem(
+    problem, limits, settings, key = fit_cart_problem(
         X, y, sample_weight, n_threads, generator, task=task, criterion=criterion,
         max_depth=max_depth, min_leaf=min_leaf, min_split=min_split, max_leaves=max_leaves,
         features_per_split=features_per_split, growth=growth, search=search, max_bins=max_bins,
     )  # fmt: skip
-    return fit_tree(problem, weights, limits, settings, key, n_threads, callback)
+    return fit_tree(problem, problem.weights, limits, settings, key, n_threads, callback)
 
 
 def fit_cart_problem(
@@ -159,14 +159,14 @@ def fit_cart_problem(
     growth: str | None = None,
     search: str = "auto",
     max_bins: Any = MAX_BINS,
-) -> tuple[CartProblem, FloatArray | None, CartLimits, dict[str, Any], int]:
-    """Check the arguments of `fit_cart`; returns those of `fit_tree`."""
+) -> tuple[Problem, CartLimits, dict[str, Any], int]:
+    """Check the arguments of `fit_cart`; returns those of `fit_tree` but for the weights."""
     check_choice("task", task, TASKS)
     criterion = CART_CRITERIA[task][0] if criterion is None else criterion
     check_choice("criterion", criterion, CART_CRITERIA[task])
     check_choice("search", search, SEARCHES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
-    problem, weights = cart_problem(
+    problem = tree_problem(
         X, y, sample_weight, task=task, search=search, max_bins=max_bins, n_threads=n_threads
     )
     limits = cart_limits(
@@ -186,11 +186,11 @@ def fit_cart_problem(
         "max_bins": max_bins,
     }
     key = int(generator.integers(2**63)) if limits.features < problem.n_features else 0
-    return problem, weights, limits, settings, key
+    return problem, limits, settings, key
 
 
 def cart_limits(
-    problem: CartProblem,
+    problem: Problem,
     criterion: str,
     max_depth: Any,
     min_leaf: Any,
@@ -237,7 +237,7 @@ def resolve_features(features_per_split: Any, d: int) -> int:
 
 
 def fit_tree(
-    problem: CartProblem,
+    problem: Problem,
     weights: FloatArray | None,
     limits: CartLimits,
     settings: dict[str, Any],

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import forest_walk
 from pboost.data.bags import make_bags
-from pboost.data.cart_training import CartProblem
 from pboost.data.columns import MAX_BINS
+from pboost.data.training import Problem
 from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import Tree
 from pboost.threads import resolve_threads
@@ -117,12 +117,12 @@ def fit_forest(
     check_callback(callback)
     members = check_integer("members", members, least=1)
     generator = as_generator(rng)
-    problem, weights, limits, settings, _ = fit_cart_problem(
+    problem, limits, settings, _ = fit_cart_problem(
         X, y, sample_weight, n_threads, generator, task=task, criterion=criterion,
         max_depth=max_depth, min_leaf=min_leaf, min_split=min_split, max_leaves=max_leaves,
         features_per_split=features_per_split, search=search, max_bins=max_bins,
     )  # fmt: skip
-    bags = make_bags(weights, problem.n_rows, size, replace, generator)
+    bags = make_bags(problem.weights, problem.n_rows, size, replace, generator)
     problem = problem.sorted_once(n_threads)
     tally = Tally(problem.n_rows, 0 if problem.labels is None else len(problem.labels))
     trees: list[Tree] = []
@@ -147,7 +147,7 @@ def fit_forest(
     return join_trees(trees, {**settings, **said}, tally.close(truth, bags.weights))
 
 
-def nodes_of_rows(tree: Tree, problem: CartProblem, rows: NDArray[np.intp]) -> NDArray[np.int32]:
+def nodes_of_rows(tree: Tree, problem: Problem, rows: NDArray[np.intp]) -> NDArray[np.int32]:
     """Return the leaf that each of the listed rows of the problem reaches, as a node."""
     node = np.empty((len(rows), 1), dtype=np.int32)
     root = np.array([0, tree.n_nodes], dtype=np.int32)

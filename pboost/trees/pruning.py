@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.prune import weakest_links
 from pboost.data.arguments import as_weights, scaled_weights
-from pboost.data.cart_training import CartProblem
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.features import as_features
 from pboost.data.splits import any_folds
 from pboost.data.targets import as_targets, class_codes
+from pboost.data.training import Problem
 from pboost.growth.tree_columns import impurities
 from pboost.models.node_walk import goes_right
 from pboost.models.tree_nodes import LEAF
@@ -296,15 +296,18 @@ def prune_by_folds(
     """Return the tree of `fit_cart` with these options, pruned as `fit_pruned_cart` says."""
     if isinstance(X, BinnedColumns):
         raise TypeError("X: BinnedColumns hold no values to predict from; pass X or SortedColumns")
+    if not isinstance(X, SortedColumns):
+        X = as_features(X)
     found = fit_cart_problem(X, y, sample_weight, n_threads, generator, **options)
-    problem, weights, limits, settings, key = found
-    problem = problem.sorted_once(n_threads)
+    problem, limits, settings, key = found
+    problem, weights = problem.sorted_once(n_threads), problem.weights
     # In a unit of their own, so that neither sums nor products of prices leave the numbers.
     weights, exponent = scaled_weights(np.ones(problem.n_rows) if weights is None else weights)
     label = problem.label if len(problem.label) else np.zeros(problem.n_rows, dtype=np.int32)
     folds = check_integer("folds", folds, least=2)
     fold = any_folds(label, weights, folds, generator)
-    source, rows = _values(problem, X)
+    is_sorted = isinstance(X, SortedColumns)
+    source, rows = (X.source, X.rows) if is_sorted else (X.values, np.arange(problem.n_rows))
     tree = fit_tree(problem, weights, limits, settings, key, n_threads)
     path = prune_path(tree)
     # Each subtree's stretch of prices, by its geometric middle; the last one's has no end.
@@ -364,16 +367,9 @@ def _geometric_means(lam: FloatArray) -> FloatArray:
     return means
 
 
-def _values(problem: CartProblem, X: Any) -> tuple[NDArray[Any], NDArray[np.integer[Any]]]:
-    """Return a matrix, and for each row of a problem the row of it that has its values."""
-    if isinstance(problem.columns, SortedColumns):
-        return problem.columns.source, problem.columns.rows
-    return as_features(X).values, np.arange(problem.n_rows)  # bins hold no values
-
-
 def _losses(
     tree: Tree,
-    problem: CartProblem,
+    problem: Problem,
     X: NDArray[Any],
     test: NDArray[np.intp],
     weights: FloatArray,
@@ -400,7 +396,7 @@ def _losses(
 
 def _loss_by_node(
     tree: Tree,
-    problem: CartProblem,
+    problem: Problem,
     X: NDArray[Any],
     test: NDArray[np.intp],
     weights: FloatArray,

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.bags import Bags, make_bags
-from pboost.data.cart_training import CartProblem
 from pboost.data.columns import MAX_BINS
+from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits
 from pboost.losses import Loss, check_loss
 from pboost.models.forest import join_trees
@@ -176,12 +176,12 @@ def fit_stagewise(
     check_choice("start", start, STARTS)
     most = _most(max_step, task)
     generator = as_generator(rng)
-    problem, weights, limits, tree_settings, _ = fit_cart_problem(
+    problem, limits, tree_settings, _ = fit_cart_problem(
         X, y, sample_weight, n_threads, generator, task=task, max_depth=max_depth,
         min_leaf=min_leaf, search=search, max_bins=max_bins,
     )  # fmt: skip
     labels, target = _targets(problem)
-    watch = LossWatch(validation, patience, problem, weights, loss, generator)
+    watch = LossWatch(validation, patience, problem, loss, generator)
     settings = {
         "builder": "fit_stagewise", "task": task, "loss": loss.name or type(loss).__name__,
         "steps": steps, "learning_rate": rate, "max_step": most, "start": start,
@@ -199,7 +199,7 @@ class _Fit:
     """The trees of one fit so far, and the decision values that they give the training rows."""
 
     def __init__(
-        self, problem: CartProblem, y: FloatArray, loss: Loss, watch: LossWatch,
+        self, problem: Problem, y: FloatArray, loss: Loss, watch: LossWatch,
         limits: CartLimits, n_threads: int | None,
     ) -> None:  # fmt: skip
         self.problem = replace(
@@ -334,7 +334,7 @@ def _most(max_step: Any, task: str) -> float | None:
     return check_number("max_step", max_step, least=0.0, open_least=True)
 
 
-def _targets(problem: CartProblem) -> tuple[NDArray[Any] | None, FloatArray]:
+def _targets(problem: Problem) -> tuple[NDArray[Any] | None, FloatArray]:
     """Return the labels, and what the loss compares with: -1 and +1, or numbers."""
     if problem.labels is None:
         numbers: FloatArray = np.ldexp(problem.y, problem.exponent)

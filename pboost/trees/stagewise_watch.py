@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.arguments import as_weights
-from pboost.data.cart_training import CartProblem
 from pboost.data.features import check_finite, check_has_rows
-from pboost.data.splits import PATIENCE, hold_out
+from pboost.data.splits import PATIENCE
 from pboost.data.targets import as_targets
+from pboost.data.training import Problem
 from pboost.losses import Loss
 from pboost.models.new_rows import is_second, match_names
 from pboost.models.trees import Tree
@@ -36,11 +37,11 @@ class LossWatch:
         self,
         validation: Any,
         patience: Any,
-        problem: CartProblem,
-        weights: FloatArray | None,
+        problem: Problem,
         loss: Loss,
         generator: np.random.Generator,
     ) -> None:
+        weights = problem.weights
         self.weight = np.ones(problem.n_rows) if weights is None else weights / weights.max()
         self.settings: Mapping[str, Any] = {}
         self.losses: list[float] = []
@@ -62,18 +63,13 @@ class LossWatch:
             self._hold_out(kind, problem, generator)
         self.settings = {"validation": kind, "patience": self.patience}
 
-    def _hold_out(self, share: float, problem: CartProblem, generator: np.random.Generator) -> None:
-        rows = np.flatnonzero(self.weight > 0)
-        if problem.labels is None:
-            classes = [rows]
-        else:
-            classes = [rows[problem.label[rows] == k] for k in range(len(problem.labels))]
-        self._rows = hold_out(classes, share, generator)
+    def _hold_out(self, share: float, problem: Problem, generator: np.random.Generator) -> None:
+        self._rows = replace(problem, weights=self.weight).hold_out(share, generator)
         self._weight = self.weight[self._rows]
         self.weight = self.weight.copy()
         self.weight[self._rows] = 0.0
 
-    def _take(self, validation: Any, problem: CartProblem) -> None:
+    def _take(self, validation: Any, problem: Problem) -> None:
         if len(validation) not in (2, 3):
             raise ValueError(
                 "validation: expected (X, y), (X, y, sample_weight) or a share of the rows, "

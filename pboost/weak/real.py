@@ -6,11 +6,11 @@ What `fit_adaboost_real` takes as ``weak=``; users find it in `pboost.weak`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
 
 from pboost.values import check_choice, check_flag, check_number, shown
-from pboost.weak.learners import Weak
+from pboost.weak.base import Weak, maker
 
 #: How columns are centred before they are weak hypotheses.
 CENTERS = ("mean", "midrange", "zero")
@@ -28,17 +28,17 @@ class RealLearner(Weak):
 class Feature(RealLearner):
     """The columns themselves as weak hypotheses; made by `feature`."""
 
+    kind: ClassVar[str] = "feature"
+
     center: str = "mean"
     constant: bool = True
-
-    def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's record of how it was made."""
-        return {"kind": "feature", **asdict(self)}
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis(RealLearner):
     """Real-valued hypotheses of the user's own; made by `hypothesis`."""
+
+    kind: ClassVar[str] = "hypothesis"
 
     train: Train
     h_max: float | None = None
@@ -46,9 +46,10 @@ class Hypothesis(RealLearner):
     def settings(self) -> dict[str, Any]:
         """Return the options as plain values, for the model's record of how it was made."""
         name = getattr(self.train, "__qualname__", type(self.train).__qualname__)
-        return {"kind": "hypothesis", "train": name, "h_max": self.h_max}
+        return {"kind": self.kind, "train": name, "h_max": self.h_max}
 
 
+@maker
 def feature(center: str = "mean", *, constant: bool = True) -> Feature:
     """Columns as real-valued weak hypotheses: ``(x[j] - center[j]) / scale[j]``.
 
@@ -83,6 +84,7 @@ def feature(center: str = "mean", *, constant: bool = True) -> Feature:
     return Feature(check_choice("center", center, CENTERS), constant)
 
 
+@maker
 def hypothesis(train: Train, *, h_max: float | None = None) -> Hypothesis:
     """Real-valued weak hypotheses from a function that trains them.
 

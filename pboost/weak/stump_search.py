@@ -1,22 +1,38 @@
-"""The best stump for rows that all go on together, and the weight update after it."""
+"""Stumps, also on sums of columns: the learners, the best stump, the weight update after it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pboost._core import reweight, split
-from pboost.data.columns import GROUP, ROW_MASK, SortedColumns, most_bins
-from pboost.data.training import TrainingData
+from pboost.data.columns import (
+    AUTO_BINNED_CELLS,
+    AUTO_BINNED_ROWS,
+    GROUP,
+    ROW_MASK,
+    SEARCHES,
+    BinnedColumns,
+    SortedColumns,
+    most_bins,
+)
+from pboost.data.projections import (
+    Projections,
+    grid_of_directions,
+    random_directions,
+    standard_deviations,
+)
+from pboost.data.sharing import Search
+from pboost.data.training import Problem, TrainingData, check_values
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray
-from pboost.weak.learners import CRITERIA, ColumnLearner
-from pboost.weak.search import Cut, WeakSearch, Weights
+from pboost.values import FloatArray, IntArray, check_choice, check_integer, check_number
+from pboost.weak.base import CRITERIA, Cut, Weak, WeakSearch, Weights, maker
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +66,7 @@ class StumpSearch(WeakSearch):
         d = data.columns.n_features
         self._criterion = CRITERIA.index(weak.criterion)
         self._min_weight, self._min_count = weak.min_weight, weak.min_count
-        self._order = data.searched_order()
+        self._order = data.order
         assert data.columns.bin_start is not None
         self._bin_start = data.columns.bin_start
         bins = most_bins(data.columns.n_bins)
@@ -146,3 +162,260 @@ class StumpSearch(WeakSearch):
             )  # fmt: skip
             parts.append(mass)
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLearner(Weak):
+    """Weak learners that compare one number per row, a column, with a threshold."""
+
+    criterion: str = "kearns-mansour"
+    search: str = "auto"
+    max_bins: int = 256
+    min_weight: float = 0.0
+    min_count: int = 1
+
+    #: Whether columns that are sorted already need not be sorted again.
+    keeps_order: ClassVar[bool] = True
+
+    def resolve_search(self, n_rows: int) -> str:
+        """Return "exact" or "binned" for data of `n_rows` rows."""
+        if self.search != "auto":
+            return self.search
+        return "exact" if n_rows < AUTO_BINNED_ROWS else "binned"
+
+    def is_exact(self, problem: Problem) -> bool:
+        """Return whether the search of these data is exact."""
+        X = problem.columns
+        if isinstance(X, BinnedColumns):
+            if self.search == "exact":
+                raise ValueError('weak: search="exact" needs SortedColumns or X, got BinnedColumns')
+            if int(X.n_bins.max(initial=0)) > self.max_bins:
+                raise ValueError(
+                    f"weak: max_bins={self.max_bins}, but the BinnedColumns have up to "
+                    f"{int(X.n_bins.max())} bins"
+                )
+            return False
+        if isinstance(X, SortedColumns) and self.search == "auto" and self.keeps_order:
+            return True
+        return self.resolve_search(problem.n_rows) == "exact"
+
+    def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
+        """Return the data that the learner's search reads."""
+        exact = self.is_exact(problem)
+        return problem.arranged(n_threads, max_bins=self.max_bins, exact=exact)
+
+    def measured(self) -> ColumnLearner:
+        """Return the learner for features measured with errors; ValueError if there is none."""
+        if self.search == "exact":
+            raise ValueError(
+                'weak: search="exact" cannot be had with gaussian answers: expected masses are '
+                'computed at the edges of bins; use search="auto" or "binned"'
+            )
+        return replace(self, search="binned")
+
+    def bind(
+        self, data: TrainingData, workers: Workers, generator: np.random.Generator
+    ) -> StumpSearch:
+        """Return the search on these data."""
+        return StumpSearch(data, self, workers)
+
+
+@dataclass(frozen=True, slots=True)
+class Stump(ColumnLearner):
+    """A weak classifier that compares one feature with one threshold; made by `stump`."""
+
+    kind: ClassVar[str] = "stump"
+
+
+@dataclass(frozen=True, slots=True)
+class Affine(ColumnLearner):
+    """A weak classifier that is the sign of an affine function; made by `affine`."""
+
+    kind: ClassVar[str] = "affine"
+    keeps_order: ClassVar[bool] = False
+
+    directions: int = 180
+    terms: int = 2
+    seed: int = 0
+
+    def resolve_search(self, n_rows: int) -> str:
+        """Return "exact" or "binned" for data of `n_rows` rows."""
+        if self.search != "auto":
+            return self.search
+        return "exact" if n_rows * self.directions < AUTO_BINNED_CELLS else "binned"
+
+    def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
+        """Return the data that the learner's search reads: the columns are projections."""
+        exact = self.is_exact(problem)
+        check_values(problem, "that are affine")
+        return problem.arranged(
+            n_threads, max_bins=self.max_bins, exact=exact, project=self.projections
+        )
+
+    def projections(
+        self, X: NDArray[Any], rows: IntArray, weights: FloatArray | None
+    ) -> Projections:
+        """Return what is compared with thresholds, made for the listed rows of X."""
+        d = X.shape[1]
+        if d == 2:
+            return grid_of_directions(self.directions)
+        scale = standard_deviations(X, rows, weights) if d > 2 else np.zeros(d)
+        generator = np.random.default_rng(self.seed)
+        return random_directions(scale, self.directions, self.terms, generator)
+
+
+def stump_search(options: Mapping[str, Any]) -> Search | None:
+    """Return the search of builders with a weak learner; None where that is no stump."""
+    weak = options.get("weak", Stump())
+    return Search(weak.search, weak.max_bins) if isinstance(weak, Stump) else None
+
+
+@maker
+def stump(
+    criterion: str = "kearns-mansour",
+    search: str = "auto",
+    *,
+    max_bins: int = 256,
+    min_weight: float = 0.0,
+    min_count: int = 1,
+) -> Stump:
+    """Decision stumps: ``x[j] <= threshold`` takes one exit, ``x[j] > threshold`` the other.
+
+    Parameters
+    ----------
+    criterion : {"kearns-mansour", "gini", "entropy", "error"}
+        What the split minimises. With class masses L+, L- below and R+, R- above the cut,
+        "kearns-mansour" is 2√(L+ L-) + 2√(R+ R-), the exponential loss after the split; the others
+        are the Gini, entropy (base 2) and error impurities of the two sides, weighted by their
+        masses.
+    search : {"auto", "exact", "binned"}
+        "exact" tries every cut between two different values; "binned" only the edges of
+        `max_bins` bins of about equal weight. "auto" is exact below 1e7 rows.
+    max_bins : int
+        Number of bins, 2 to 256. It does not change what the exact search finds.
+    min_weight : float
+        Least share, 0 to 0.5, of the node's weight on either side of the cut.
+    min_count : int
+        Least number of training rows on either side.
+
+    Returns
+    -------
+    Stump
+        To be passed as ``weak=`` to a builder.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an option is unknown or out of range.
+
+    Notes
+    -----
+    Among splits whose criterion agrees to 1e-12 of the node's mass, the lowest feature and then
+    the lowest threshold is taken. The threshold lies midway between the two neighbouring values.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> pb.weak.stump("gini", min_count=5)
+    Stump(criterion='gini', search='auto', max_bins=256, min_weight=0.0, min_count=5)
+    """
+    return Stump(*checked_columns(criterion, search, max_bins, min_weight, min_count))
+
+
+@maker
+def affine(
+    criterion: str = "kearns-mansour",
+    search: str = "auto",
+    *,
+    directions: int = 180,
+    terms: int = 2,
+    seed: int = 0,
+    max_bins: int = 256,
+    min_weight: float = 0.0,
+    min_count: int = 1,
+) -> Affine:
+    """Signs of affine functions: a sum of columns, each times a coefficient, and a threshold.
+
+    The threshold is the best one, as that of a stump is. The directions, which are the
+    coefficients, are the same at all nodes of a model:
+
+    * Two columns: the grid of the angles ``k * pi / directions``, k = 0, 1, …, with the
+      coefficients (cos, sin). The columns must be in comparable units.
+    * More columns: the columns themselves, and `directions` random sums of `terms` different
+      columns. Their coefficients are standard normal, brought to length 1, and then divided by the
+      standard deviation of the column, so that units do not matter. Constant columns are not drawn.
+    * One column: the column.
+
+    Parameters
+    ----------
+    criterion : {"kearns-mansour", "gini", "entropy", "error"}
+        What the split minimises, see `stump`.
+    search : {"auto", "exact", "binned"}
+        See `stump`. "auto" is exact while rows times `directions` are below 1e8.
+    directions : int
+        Number of directions, at least 1. An even number of a grid contains both columns.
+    terms : int
+        Number of columns in a random sum, at least 2; all, where there are not as many. Not used
+        with two columns.
+    seed : int
+        Seed, at least 0, of the random directions; equal seeds draw equal directions for columns
+        of equal standard deviations.
+    max_bins : int
+        Number of bins, 2 to 256. It does not change what the exact search finds.
+    min_weight : float
+        Least share, 0 to 0.5, of the node's weight on either side of the cut.
+    min_count : int
+        Least number of training rows on either side.
+
+    Returns
+    -------
+    Affine
+        To be passed as ``weak=`` to a builder, which takes X as a matrix, a data frame or
+        `SortedColumns`, whose own order is of no use here.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an option is unknown or out of range.
+
+    Notes
+    -----
+    An affine weak classifier is a stump on a derived column. Training takes the time and memory
+    that stumps take on as many columns as there are directions: 5 bytes per row and direction where
+    the search is exact, 1 where it is binned. A model keeps the directions that its nodes use, as
+    its ``inputs``, and at a prediction each is made where a node compares it.
+
+    References
+    ----------
+    .. [1] E. Grossmann, "AdaTree 2: boosting to build decision trees, or improving AdaTree with
+       soft splitting rules" (2004), section 5: two columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 0.0], [2.0, 1.0]])
+    >>> weak = pb.weak.affine(directions=4)
+    >>> model = pb.fit_boosted_tree(X, [0, 0, 1, 1], nodes=1, weak=weak)
+    >>> print(pb.describe(model).splitlines()[-1])
+    node 0: -0.7071*x[0] + 0.7071*x[1] <= 0: vote +4.2587, out; else vote -4.2587, out
+    """
+    return Affine(
+        *checked_columns(criterion, search, max_bins, min_weight, min_count),
+        check_integer("directions", directions, least=1),
+        check_integer("terms", terms, least=2),
+        check_integer("seed", seed, least=0),
+    )
+
+
+def checked_columns(
+    criterion: str, search: str, max_bins: int, min_weight: float, min_count: int
+) -> tuple[str, str, int, float, int]:
+    """Return the options of all weak learners that compare columns, in the order of the fields."""
+    return (
+        check_choice("criterion", criterion, CRITERIA),
+        check_choice("search", search, SEARCHES),
+        check_integer("max_bins", max_bins, least=2, most=256),
+        check_number("min_weight", min_weight, least=0.0, most=0.5),
+        check_integer("min_count", min_count, least=1),
+    )

@@ -33,11 +33,6 @@ FLOORS = (
     ("cli",),
     ("__main__",),
 )
-#: Imports that still go upwards.
-UPWARDS = {
-    "pboost.data.functions imports pboost.weak.learners",
-    "pboost.data.training imports pboost.weak.learners",
-}
 OPTIONAL = ("pandas", "matplotlib", "tqdm", "narwhals", "sklearn", "polars", "joblib")
 FILE_LINES, FUNCTION_LINES, KERNEL_LINES = 400, 60, 80
 
@@ -130,7 +125,7 @@ def test_rooms_import_from_lower_floors_only():
         for other in own_imports(path)
         if room(other) != room(name) and floor[room(other)] >= floor[room(name)]
     ]
-    assert set(upwards) <= UPWARDS
+    assert upwards == []
 
 
 def test_few_files_at_the_top():

@@ -303,7 +303,7 @@ def test_rows_without_weight_take_their_sigma_with_them():
 
 
 def test_twin_and_library_agree_on_levels():
-    from pboost.observation.noisy_search import levels
+    from pboost.observation.gaussian_search import levels
 
     rng = np.random.default_rng(94)
     for sigma in (rng.exponential(size=101), rng.choice([1.0, 2.0], 30), np.ones(4)):

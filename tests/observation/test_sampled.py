@@ -154,7 +154,7 @@ def one_sample(q, y, estimator="map", seed=0):
     n, n_negative = len(y), int((y < 0).sum())
     fixed = np.full(n, 2**40)
     masses = (n_negative * 2**40, (n - n_negative) * 2**40)
-    weights = pb.weak.search.Weights(np.full(n, 1 / n), fixed, n * 2.0**40, masses)
+    weights = pb.weak.base.Weights(np.full(n, 1 / n), fixed, n * 2.0**40, masses)
     invoke = drawing(Rows(n, n_negative), q, seed, 0)
     return Sample(invoke, weights, estimator, None)
 

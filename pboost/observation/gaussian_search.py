@@ -1,4 +1,4 @@
-"""The best stump, and its answers, where features are measured with a known error.
+"""Features measured with a known error: the best stump, and its answers.
 
 The search minimises the criterion of the expected masses over the bin edges, with each row at the
 middle of its bin; votes and weights are made with the rows' own values.
@@ -7,24 +7,23 @@ middle of its bin; votes and weights are made with the rows' own values.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import noisy_split
-from pboost.data.arguments import check_sigma_shape
+from pboost.data.arguments import as_sigma, check_sigma_shape
 from pboost.data.columns import GROUP, MAX_BINS, midpoint
 from pboost.data.training import TrainingData
-from pboost.observation.answers import Observer, Reach, RowAnswers
-from pboost.observation.models import Gaussian
+from pboost.observation.answers import Observation, Observer, Reach, RowAnswers, maker
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray
-from pboost.weak.learners import ColumnLearner
-from pboost.weak.search import Weights
-from pboost.weak.stump_search import StumpCut, StumpSearch
+from pboost.values import FloatArray, IntArray, freeze
+from pboost.weak.base import Weak, Weights
+from pboost.weak.stump_search import ColumnLearner, StumpCut, StumpSearch
 
 MAX_LEVELS, QUAD = noisy_split.SIZES
 QUADS = MAX_BINS // QUAD
@@ -53,7 +52,7 @@ class Noise:
                 "X: gaussian answers need the values of X, got BinnedColumns, which hold none"
             )
         sigma = np.asarray(observation.sigma)
-        check_sigma_shape(sigma, data.n_given, data.n_features)
+        check_sigma_shape(sigma, data.problem.n_rows, data.n_features)
         self.data, self.per_cell = data, sigma.ndim == 2
         self._sigma = sigma if self.per_cell else np.full(data.n_features, sigma)
 
@@ -234,3 +233,99 @@ def spans(value: FloatArray, threshold: FloatArray, sigma: float) -> NDArray[np.
         ]
         last = np.searchsorted(threshold, last_value + REACH * sigma, side="right")
     return np.stack([first, last], axis=1).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Gaussian(Observation):
+    """Features measured with a normal error; made by `gaussian`.
+
+    Attributes
+    ----------
+    sigma : float or ndarray of float64, shape (d,) or (n, d)
+        Standard deviation of the error: of all columns, of each, or of each cell.
+    """
+
+    sigma: float | FloatArray
+    kind: ClassVar[str] = "gaussian"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Gaussian) and np.array_equal(self.sigma, other.sigma)
+
+    def __hash__(self) -> int:
+        return hash(np.asarray(self.sigma).tobytes())
+
+    def __repr__(self) -> str:
+        shape = np.shape(self.sigma)
+        return f"Gaussian(sigma={f'<array of shape {shape}>' if shape else self.sigma})"
+
+    def settings(self) -> dict[str, Any]:
+        """Return the model as plain values, for the record of how a classifier was made."""
+        per_cell = np.ndim(self.sigma) == 2
+        sigma = "per cell" if per_cell else np.asarray(self.sigma).tolist()
+        return {"kind": self.kind, "sigma": sigma}
+
+    def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
+        """Return the weak learner as it is trained with these answers."""
+        return Observation.pair(self, weak, is_chain=is_chain).measured()
+
+    def bind(
+        self, data: TrainingData, weak: Weak, workers: Workers, generator: np.random.Generator
+    ) -> GaussianObserver:
+        """Return the search and what answers its weak classifiers give."""
+        assert isinstance(weak, ColumnLearner)
+        return GaussianObserver(NoisyStumpSearch(data, weak, Noise(data, self), workers))
+
+
+@maker
+def gaussian(sigma: float | ArrayLike) -> Gaussian:
+    """Features measured with error bars: a row takes exit 1 with probability Φ((x - θ)/σ).
+
+    x is the row's value, θ the threshold and Φ the normal distribution function. Stumps are
+    searched for the least expected criterion, so that a threshold in a gap wider than the error is
+    preferred to one among values that the measurement cannot tell apart.
+
+    Parameters
+    ----------
+    sigma : float, or array_like of shape (d,) or (n, d)
+        Standard deviation of the measurement error, positive: of all columns, of each column, or
+        of each cell of the training X.
+
+    Returns
+    -------
+    Gaussian
+        To be passed as ``observation=`` to a builder.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `sigma` is not positive finite numbers. Builders raise ValueError where its shape does
+        not fit X, where X is BinnedColumns, which hold no values, or the search is exact.
+
+    Notes
+    -----
+    The answers of successive nodes to a row are drawn independently, as if the feature were
+    measured anew for each, although it is measured once. Beyond 8.3 standard deviations an answer
+    is certain.
+
+    Candidate thresholds are the edges of the bins of ``weak.max_bins``, and rows stand at the
+    middle of their bin while the threshold is searched. Where each cell has its own standard
+    deviation, the search puts those of a column into at most two levels. ``weak.min_weight`` is
+    judged by expected weights, ``weak.min_count`` by rows. Votes and weights are made with the
+    true values and standard deviations.
+
+    References
+    ----------
+    .. [1] I. Reis, D. Baron and S. Shahaf, "Probabilistic random forest: a machine learning
+       algorithm for noisy data sets", Astron. J. 157 (2019), whose trees split noisy features so.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> noise = pb.observation.gaussian(1)
+    >>> model = pb.fit_boosted_tree(X, [0, 0, 1, 1], nodes=1, observation=noise)
+    >>> pb.decision_function(model, [[1.5], [9.0]], route="expected").round(2).tolist()
+    [0.0, 0.73]
+    """
+    values = as_sigma(sigma)
+    return Gaussian(freeze(values) if values.ndim else float(values))

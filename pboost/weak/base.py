@@ -1,0 +1,256 @@
+"""Weak learners, and what builders need of one that is bound to training data.
+
+A search returns the best weak classifier for weighted rows as a `Cut`: two sides, and the class
+masses on either. Whatever it looked at, the sides can be read off one code per row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import reweight
+from pboost.data.training import Problem, TrainingData, two_classes
+from pboost.threads import Workers
+from pboost.values import FloatArray, shown, uncalled
+from pboost.weak.votes import Masses
+
+#: Split criteria, in the order of the codes that the kernels use.
+CRITERIA = ("kearns-mansour", "gini", "entropy", "error")
+#: Rows of less real weight are not there: kernels keep weights from becoming subnormal.
+NO_WEIGHT = 1e-250
+
+
+class Weak:
+    """Base of the weak learners.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the weak learner: that of the function that makes it.
+    has_answers : bool
+        Whether weak classifiers are functions, whose answers can be drawn again and again.
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    has_answers: ClassVar[bool] = False
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as plain values, for the model's record of how it was made."""
+        return {"kind": self.kind, **asdict(self)}  # type: ignore[call-overload]
+
+    def read(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+        """Return the arguments of a builder of models of two classes, checked."""
+        return two_classes(X, y, sample_weight)
+
+    def measured(self) -> Weak:
+        """Return the learner for features measured with errors; ValueError if there is none."""
+        raise ValueError(
+            "observation: 'gaussian' compares columns that are known before the first node, got "
+            "separators or linear weak classifiers, which are made at the nodes"
+        )
+
+    def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
+        """Return the data that the learner's search reads."""
+        raise NotImplementedError
+
+    def bind(
+        self, data: TrainingData, workers: Workers, generator: np.random.Generator
+    ) -> WeakSearch:
+        """Return the search on these data; `generator` is for learners that draw."""
+        raise NotImplementedError
+
+
+#: What makes the weak learners, by their kind.
+KINDS: dict[str, Callable[..., Weak]] = {}
+M = TypeVar("M", bound=Callable[..., Weak])
+
+
+def maker(make: M) -> M:
+    """Register the function that makes the weak learners of the kind of its name."""
+    KINDS[make.__name__] = make
+    return make
+
+
+def check_weak(weak: Any) -> Weak:
+    """Return `weak` if it is a weak learner."""
+    if not isinstance(weak, Weak):
+        raise TypeError(f"weak: expected one of pboost.weak, got {shown(weak)}{uncalled(weak)}")
+    return weak
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A weak classifier found by a search, and the class masses on either of its sides.
+
+    Attributes
+    ----------
+    feature : int
+        What it reads: a column, or the position among those of its kind.
+    masses : tuple
+        Fixed-point masses (side, class).
+    """
+
+    feature: int
+    masses: Masses
+
+
+@dataclass(slots=True, eq=False)
+class Weights:
+    """Weights of all rows at one open exit.
+
+    Attributes
+    ----------
+    real : ndarray of float64, shape (n,)
+        The weights.
+    fixed : ndarray of int64, shape (n,)
+        ``real * scale``, rounded.
+    scale : float
+        A power of two.
+    masses : tuple of int
+        Fixed-point mass of class -1 and of class +1.
+    """
+
+    real: FloatArray
+    fixed: NDArray[np.int64]
+    scale: float
+    masses: tuple[int, int]
+
+
+class WeakSearch:
+    """Base of the searches: one weak learner on one set of training rows.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Rows and classes.
+    workers : Workers
+        Threads.
+    """
+
+    def __init__(self, data: TrainingData, workers: Workers) -> None:
+        self.data, self.workers = data, workers
+
+    def best(self, weights: Weights) -> Cut | None:
+        """Return the weak classifier for rows of these weights, None where there is none."""
+        raise NotImplementedError
+
+    def best_by_reach(self, weights: Weights, by_class: FloatArray) -> Cut | None:
+        """Return the weak classifier for a node of a tree of exact answers.
+
+        The weights times `by_class` are reach masses, with which some learners train.
+        """
+        return self.best(weights)
+
+    def cut_at(self, feature: int, threshold: float, weights: Weights) -> Cut:
+        """Return a stored weak classifier as a cut of these rows, with their masses."""
+        raise NotImplementedError
+
+    def reweight(self, cut: Any, factors: FloatArray, source: FloatArray, target: Weights) -> None:
+        """Multiply the source weight of each row by the factor (side, class) of its side.
+
+        The products, their fixed-point images in the target's scale and their masses are written
+        to `target`, whose weights may be the source.
+        """
+        raise NotImplementedError
+
+    def sides(self, cut: Any) -> NDArray[np.bool_]:
+        """Return whether each row lies above a cut."""
+        n = self.data.n_rows
+        target = Weights(np.empty(n), np.empty(n, dtype=np.int64), 1.0, (0, 0))
+        self.reweight(cut, np.array([[1.0, 1.0], [2.0, 2.0]]), np.ones(n), target)
+        return target.fixed > 1
+
+    def thresholds(self, cuts: Sequence[Any]) -> FloatArray:
+        """Return the thresholds of cuts."""
+        raise NotImplementedError
+
+    def model_columns(self, cuts: Sequence[Any]) -> dict[str, Any]:
+        """Return the fields of a model that say what its nodes compare."""
+        feature = np.array([cut.feature for cut in cuts], dtype=np.int32)
+        return {"feature": feature, "threshold": self.thresholds(cuts)}
+
+    def fill_fixed(self, weights: Weights) -> None:
+        """Write the fixed-point images of weights, and their masses."""
+        reweight.to_fixed(weights.real, weights.scale, weights.fixed)
+        middle = self.data.n_negative
+        weights.masses = (int(weights.fixed[:middle].sum()), int(weights.fixed[middle:].sum()))
+
+    def side_masses(self, cut: Cut, source: FloatArray, scratch: Weights) -> FloatArray:
+        """Return the masses (side, class) that a cut makes of other weights.
+
+        Each class is brought to full precision by a power of two of its own, however little of it
+        there is, and is returned in its own unit.
+        """
+        middle = self.data.n_negative
+        sums = np.array([source[:middle].sum(), source[middle:].sum()])
+        unit = np.ldexp(1.0, -np.frexp(sums)[1])
+        scratch.scale = 2.0**60
+        self.reweight(cut, np.stack([unit, unit]), source, scratch)
+        total = np.array(scratch.masses, dtype=np.float64)
+        self.reweight(cut, np.stack([unit, 0 * unit]), source, scratch)
+        below = np.array(scratch.masses, dtype=np.float64)
+        return np.stack([below, total - below])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SideCut(Cut):
+    """A weak classifier, and the answers that it gave.
+
+    Attributes
+    ----------
+    codes : ndarray of uint8, shape (n,)
+        Side of each row, 0 for rows that do not arrive; empty if it has not been asked.
+    """
+
+    codes: NDArray[np.uint8]
+
+
+class SideSearch(WeakSearch):
+    """Search whose cuts hold the side of each row."""
+
+    def arriving(self, weights: Weights) -> NDArray[np.intp]:
+        """Return the rows that are there."""
+        return np.flatnonzero(weights.real > NO_WEIGHT)
+
+    def by_class(self, weights: Weights, factor: FloatArray) -> FloatArray:
+        """Return the real weights times a factor of each class."""
+        middle, real = self.data.n_negative, weights.real.copy()
+        real[:middle] *= factor[0]
+        real[middle:] *= factor[1]
+        return real
+
+    def masses(self, codes: NDArray[np.uint8], weights: Weights) -> Masses:
+        """Return the fixed-point masses (side, class)."""
+        middle, above = self.data.n_negative, weights.fixed * codes
+        negative, positive = int(above[:middle].sum()), int(above[middle:].sum())
+        n, p = weights.masses
+        return (float(n - negative), float(p - positive)), (float(negative), float(positive))
+
+    def sides(self, cut: SideCut) -> NDArray[np.bool_]:
+        """Return whether each row lies above."""
+        return cut.codes > 0
+
+    def reweight(
+        self, cut: SideCut, factors: FloatArray, source: FloatArray, target: Weights
+    ) -> None:
+        """Multiply the source weight of each row by the factor (side, class) of its side."""
+
+        def work(start: int, stop: int) -> tuple[int, int]:
+            return reweight.reweight(
+                cut.codes, 0, False, self.data.n_negative, factors, target.scale, start, stop,
+                source, target.real, target.fixed,
+            )  # fmt: skip
+
+        parts = self.workers.run(work, self.data.n_rows)
+        target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
+
+    def thresholds(self, cuts: Sequence[Any]) -> FloatArray:
+        """Return 0, up to which exit 0 is taken."""
+        return np.zeros(len(cuts))

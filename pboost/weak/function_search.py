@@ -1,0 +1,376 @@
+"""Weak classifiers that are functions, trained on weighted rows and asked about them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.functions import Oracles, ask, probability
+from pboost.data.rows import Rows
+from pboost.data.training import Problem, TrainingData, two_classes
+from pboost.threads import Workers
+from pboost.values import FloatArray, draw_key, shown, uncalled
+from pboost.weak.base import NO_WEIGHT, SideCut, SideSearch, Weak, Weights, maker
+
+Counts: TypeAlias = NDArray[np.uint16]
+#: Invokes a weak classifier: (counts to be raised, first draw, end of the draws, fixed-point
+#: weights); returns the masses (draw, class) of the rows that took exit 1.
+Invoke: TypeAlias = Callable[[Counts, int, int, NDArray[np.int64]], NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OracleCut(SideCut):
+    """A trained weak classifier, asked once unless it is to be sampled.
+
+    Attributes
+    ----------
+    function : callable or fitted estimator
+        The classifier.
+    generator : numpy.random.Generator
+        To ask it with.
+    """
+
+    function: Any
+    generator: np.random.Generator
+
+
+class OracleSearch(SideSearch):
+    """Trains a user's weak learner.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Rows and classes.
+    weak : RowLearner
+        The learner.
+    workers : Workers
+        Threads of the weight update.
+    generator : numpy.random.Generator
+        Seeds the generators that the learner gets.
+
+    Attributes
+    ----------
+    asks : bool
+        Whether a trained classifier is asked once, for the sides of the rows; False leaves that
+        to an observation model that samples.
+    """
+
+    asks = True
+
+    def __init__(
+        self,
+        data: TrainingData,
+        weak: RowLearner,
+        workers: Workers,
+        generator: np.random.Generator,
+    ) -> None:
+        super().__init__(data, workers)
+        assert isinstance(data.problem.columns, Rows)
+        self.source, self.is_oracle = data.problem.columns, weak.is_oracle
+        self._weak, self._key = weak, draw_key(generator)
+        self._trained = 0
+
+    def best(self, weights: Weights) -> OracleCut | None:
+        """Return a newly trained weak classifier; None if both its sides have no weight."""
+        if min(weights.masses) <= 0:
+            return None
+        number = self._trained
+        self._trained += 1
+        training, asking = (
+            np.random.default_rng(np.random.SeedSequence(self._key, spawn_key=(number, k)))
+            for k in (0, 1)
+        )
+        rows = self.in_order(weights.fixed > 0)
+        y = np.where(rows < self.data.n_negative, -1, 1)
+        share = weights.real[rows] / weights.real[rows].sum()
+        X = self.source.take(self.data.rows[rows])
+        function = self._weak.trained(X, y, share, training, self.where(number))
+        if not self.asks:
+            codes = np.empty(0, dtype=np.uint8)
+            return OracleCut(number, ((0.0, 0.0), (0.0, 0.0)), codes, function, asking)
+        codes = self.codes(function, number, asking, weights)
+        masses = self.masses(codes, weights)
+        if not all(sum(side) > 0 for side in masses):
+            return None
+        return OracleCut(number, masses, codes, function, asking)
+
+    def in_order(self, chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Return the chosen rows in the order in which the user gave them."""
+        rows = np.flatnonzero(chosen)
+        return rows[np.argsort(self.data.rows[rows])]
+
+    def asked(self, weights: Weights) -> NDArray[np.intp]:
+        """Return the rows that arrive, in the user's order."""
+        return self.in_order(weights.real > NO_WEIGHT)
+
+    def where(self, number: int) -> str:
+        """Return how a weak classifier is named in errors."""
+        return f"weak: weak classifier {number}"
+
+    def codes(
+        self, function: Any, number: int, generator: np.random.Generator, weights: Weights
+    ) -> NDArray[np.uint8]:
+        """Return the side of each row, 0 for rows that do not arrive."""
+        rows = self.asked(weights)
+        X, where = self.source.take(self.data.rows[rows]), self.where(number)
+        if self.is_oracle:
+            above = ask(function, X, len(rows), generator, where) > 0
+        else:
+            above = probability(function, X, len(rows), where) > 0.5
+        codes = np.zeros(self.data.n_rows, dtype=np.uint8)
+        codes[rows] = above
+        return codes
+
+    def probabilities(self, cut: OracleCut, weights: Weights) -> FloatArray:
+        """Return the probability of +1 of each row that an estimator gives."""
+        rows = self.asked(weights)
+        X, where = self.source.take(self.data.rows[rows]), self.where(cut.feature)
+        above = np.zeros(self.data.n_rows)
+        above[rows] = probability(cut.function, X, len(rows), where)
+        return above
+
+    def invoking(self, cut: OracleCut, weights: Weights) -> Invoke:
+        """Return what asks an oracle again about all rows that arrive."""
+        rows, middle = self.asked(weights), self.data.n_negative
+        X, where = self.source.take(self.data.rows[rows]), self.where(cut.feature)
+
+        def invoke(
+            counts: Counts, first: int, last: int, fixed: NDArray[np.int64]
+        ) -> NDArray[np.int64]:
+            mass = np.empty((last - first, 2), dtype=np.int64)
+            for r in range(last - first):
+                above = rows[ask(cut.function, X, len(rows), cut.generator, where) > 0]
+                counts[above] += 1
+                negative = above[above < middle]
+                mass[r] = fixed[negative].sum(), fixed[above].sum() - fixed[negative].sum()
+            return mass
+
+        return invoke
+
+    def thresholds(self, cuts: Sequence[OracleCut]) -> FloatArray:
+        """Return 0, between -1 and +1, or 1/2, between probabilities."""
+        return np.full(len(cuts), 0.0 if self.is_oracle else 0.5)
+
+    def model_columns(self, cuts: Sequence[OracleCut]) -> dict[str, Any]:
+        """Return the fields of a model: node i asks function i."""
+        functions = tuple(cut.function for cut in cuts)
+        return {
+            "feature": np.arange(len(cuts), dtype=np.int32),
+            "threshold": self.thresholds(cuts),
+            "inputs": Oracles(functions, self.is_oracle, self.source.row_shape),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RowLearner(Weak):
+    """Weak learners that are given rows of X as they are, and answer for rows."""
+
+    has_answers: ClassVar[bool] = True
+    is_oracle: ClassVar[bool] = False
+
+    def read(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+        """Return the arguments of a builder of models of two classes, checked."""
+        return two_classes(X, y, sample_weight, as_given=True)
+
+    def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
+        """Return the data that the learner's search reads."""
+        return problem.as_given()
+
+    def bind(
+        self, data: TrainingData, workers: Workers, generator: np.random.Generator
+    ) -> OracleSearch:
+        """Return the search on these data."""
+        return OracleSearch(data, self, workers, generator)
+
+    def trained(
+        self,
+        X: Any,
+        y: NDArray[np.int64],
+        weight: FloatArray,
+        generator: np.random.Generator,
+        where: str,
+    ) -> Any:
+        """Return the weak classifier that is made of rows; `weight` sums to 1."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle(RowLearner):
+    """A user's own weak learner; made by `oracle`."""
+
+    kind: ClassVar[str] = "oracle"
+    is_oracle: ClassVar[bool] = True
+
+    train: Callable[..., Callable[..., Any]]
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as plain values, for the model's record of how it was made."""
+        name = getattr(self.train, "__qualname__", type(self.train).__qualname__)
+        return {"kind": self.kind, "train": name}
+
+    def trained(
+        self,
+        X: Any,
+        y: NDArray[np.int64],
+        weight: FloatArray,
+        generator: np.random.Generator,
+        where: str,
+    ) -> Any:
+        """Return the weak classifier that is made of rows; `weight` sums to 1."""
+        try:
+            answer = self.train(X, y, weight, generator)
+        except Exception as error:
+            raise RuntimeError(f"{where}: train() failed: {error!r}") from error
+        if not callable(answer):
+            raise TypeError(f"{where}: train(): expected to return a function, got {answer!r}")
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class FromEstimator(RowLearner):
+    """An estimator with ``fit`` and ``predict_proba``; made by `from_estimator`."""
+
+    kind: ClassVar[str] = "from_estimator"
+
+    estimator: Any
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as plain values, for the model's record of how it was made."""
+        return {"kind": self.kind, "estimator": type(self.estimator).__qualname__}
+
+    def trained(
+        self,
+        X: Any,
+        y: NDArray[np.int64],
+        weight: FloatArray,
+        generator: np.random.Generator,
+        where: str,
+    ) -> Any:
+        """Return the weak classifier that is made of rows; `weight` sums to 1."""
+        estimator = copy.deepcopy(self.estimator)
+        try:
+            estimator.fit(X, y, sample_weight=weight * len(weight))
+        except Exception as error:
+            raise RuntimeError(f"{where}: fit() failed: {error!r}") from error
+        return estimator
+
+
+@maker
+def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
+    """Your own weak learner, whose classifiers may answer differently each time they are asked.
+
+    Parameters
+    ----------
+    train : callable
+        ``train(X, y, weight, rng)`` returns a weak classifier, a function ``answer(X, rng)``. X
+        holds rows in the type and order in which the builder was given them, y (n,) is -1 or +1,
+        weight (n,) is positive and sums to 1, rng is a ``numpy.random.Generator``. `answer`
+        returns -1 or +1 for each row, (n,). Rows without weight at a node are left out.
+
+    Returns
+    -------
+    Oracle
+        To be passed as ``weak=`` to a builder. X may then be an array of any dtype and of any
+        number of dimensions, or a data frame; what it holds is not checked.
+
+    Raises
+    ------
+    TypeError
+        If `train` is not a function.
+
+    Notes
+    -----
+    With ``observation=pboost.observation.sampled()`` a classifier is asked again and again, to
+    estimate how likely its answers are. With any other it is asked once, in training, and that
+    answer is taken for the side on which the row lies; where it is the same for all rows, there
+    is no split.
+
+    Errors in training give the number of the weak classifier, counted from 0 in the order in which
+    they were trained, those that are no nodes in the end included; errors at prediction give the
+    node. The generators derive from the `rng` of the builder. Predictions ask with the generator
+    ``numpy.random.default_rng(node)``, and so give the same for the same X.
+
+    References
+    ----------
+    .. [1] E. Grossmann, "A theory of probabilistic boosting, decision trees and matryoshki",
+       arXiv:cs/0607110, section 2.
+
+    Examples
+    --------
+    A coin that errs once in five times, whatever it is asked:
+
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> def train(X, y, weight, rng):
+    ...     def answer(X, rng):
+    ...         return np.where((X[:, 0] > 0.5) ^ (rng.random(len(X)) < 0.2), 1, -1)
+    ...     return answer
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> model = pb.fit_adaboost(X, X[:, 0] > 0.5, rounds=9, rng=0, weak=pb.weak.oracle(train),
+    ...                         observation=pb.observation.sampled())
+    >>> model.n_nodes
+    9
+    """
+    if not callable(train):
+        raise TypeError(f"train: expected a function (X, y, weight, rng), got {shown(train)}")
+    return Oracle(train)
+
+
+@maker
+def from_estimator(estimator: Any) -> FromEstimator:
+    """Any estimator with ``fit(X, y, sample_weight=...)`` and ``predict_proba(X)`` as weak learner.
+
+    Parameters
+    ----------
+    estimator : object
+        Copied (``copy.deepcopy``) and fitted for each node; the object itself is never fitted.
+        It is given the labels -1 and +1 and weights of mean 1. If it draws random numbers, set its
+        own seed: pboost leaves it as it is.
+
+    Returns
+    -------
+    FromEstimator
+        To be passed as ``weak=`` to a builder; see `oracle` for what X may be.
+
+    Raises
+    ------
+    TypeError
+        If a method is missing, or it is a class.
+
+    Notes
+    -----
+    The side of a row is the more probable class, +1 where the probability of +1 is above 0.5. With
+    ``observation=pboost.observation.sampled()`` answers are drawn with the probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> class Centroids:
+    ...     def fit(self, X, y, sample_weight):
+    ...         low, high = (np.average(X[y == k], axis=0, weights=sample_weight[y == k])
+    ...                      for k in (-1, 1))
+    ...         self.middle, self.direction = (low + high) / 2, high - low
+    ...     def predict_proba(self, X):
+    ...         p = 1 / (1 + np.exp(-(X - self.middle) @ self.direction))
+    ...         return np.stack([1 - p, p], axis=1)
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [3.0, 3.0], [2.0, 3.0]])
+    >>> weak = pb.weak.from_estimator(Centroids())
+    >>> model = pb.fit_boosted_tree(X, [0, 0, 0, 1, 1], nodes=3, weak=weak)
+    >>> pb.predict(model, X).tolist()
+    [0, 0, 0, 1, 1]
+    """
+    for name in ("fit", "predict_proba"):
+        if not callable(getattr(estimator, name, None)):
+            raise TypeError(f"estimator: expected an object with {name}(), got {shown(estimator)}")
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"estimator: expected an object with fit() and predict_proba(), got {shown(estimator)}"
+            + uncalled(estimator)
+        )
+    return FromEstimator(estimator)

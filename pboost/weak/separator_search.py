@@ -1,0 +1,222 @@
+"""Separators, trained at the nodes of a graph: stumps of AdaBoost, whose sums have signs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.columns import SortedColumns
+from pboost.data.derived import GrownInputs
+from pboost.data.separators import Separators, joined
+from pboost.data.separators import separator as stored
+from pboost.data.training import Problem, TrainingData
+from pboost.threads import Workers
+from pboost.values import FloatArray, check_choice, check_integer
+from pboost.weak.base import SideCut, SideSearch, Weak, Weights, maker
+from pboost.weak.stump_search import Stump, StumpCut, StumpSearch, checked_columns
+from pboost.weak.votes import NO_VOTE, VOTES, VoteRule, vote_rule
+
+#: Votes of stumps are multiples of 2 to this power: sums are exact, in whatever order.
+VOTE_BITS = -32
+
+
+class SeparatorSearch(SideSearch):
+    """Trains separators on the rows that arrive.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Columns and classes; its `inputs` take the separators that are trained.
+    weak : Separator
+        Number of stumps, votes.
+    workers : Workers
+        Threads.
+    """
+
+    def __init__(self, data: TrainingData, weak: Separator, workers: Workers) -> None:
+        super().__init__(data, workers)
+        self._weak = weak
+        self._rule = VoteRule(weak.votes, weak.smoothing, weak.learning_rate)
+
+    def best(self, weights: Weights) -> SideCut | None:
+        """Return a separator trained with these weights; None if all rows are on one side of it."""
+        return self._train(weights, weights.real)
+
+    def best_by_reach(self, weights: Weights, by_class: FloatArray) -> SideCut | None:
+        """Return a separator trained with what weights are times a factor of each class."""
+        return self._train(weights, self.by_class(weights, by_class))
+
+    def _train(self, weights: Weights, real: FloatArray) -> SideCut | None:
+        if min(weights.masses) <= 0:
+            return None
+        trained = self._boosted(self._part(np.flatnonzero(weights.fixed), real))
+        if trained is None:
+            return None
+        rows, source = self.arriving(weights), self.data.source
+        assert source is not None
+        value = trained.gather(source, self.data.source_rows[rows], self.workers)[:, 0]
+        codes = np.zeros(self.data.n_rows, dtype=np.uint8)
+        codes[rows] = value > 0
+        masses = self.masses(codes, weights)
+        if not all(sum(side) > 0 for side in masses):
+            return None
+        assert isinstance(self.data.inputs, GrownInputs)
+        return SideCut(self.data.inputs.add(trained), masses, codes)
+
+    def _part(self, rows: NDArray[np.intp], real: FloatArray) -> TrainingData:
+        """Return the training data of some rows, with other weights."""
+        # By a power of two: nothing is rounded.
+        weight = np.ldexp(real[rows], -int(np.frexp(real[rows].max())[1]))
+        data, columns = self.data.part(rows, weight), self.data.columns
+        if len(rows) == self.data.n_rows:
+            return data
+        listed = rows.astype(np.int32)
+        if isinstance(columns, SortedColumns):
+            columns = columns.select(listed, self._weak.stump.max_bins, self.workers.n_threads)
+        else:
+            columns = columns.select(listed, self.workers.n_threads)
+        return data.with_columns(columns, data.exact)
+
+    def _boosted(self, data: TrainingData) -> Separators | None:
+        """Return the stumps of AdaBoost on these data."""
+        weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
+        if min(weights.masses) <= 0:
+            return None
+        search = StumpSearch(data, self._weak.stump, self.workers)
+        cuts: list[StumpCut] = []
+        votes: list[tuple[float, float]] = []
+        certificate = 1.0
+        for left in reversed(range(self._weak.stumps)):
+            cut = search.best(weights)
+            if cut is None:
+                break
+            step = self._rule.step(cut.masses)
+            if max(map(abs, step.votes)) < NO_VOTE:
+                break
+            cuts.append(cut)
+            votes.append(step.votes)
+            certificate *= step.shrink
+            if step.perfect or not certificate or not left:
+                break
+            search.reweight(cut, step.factors, weights.real, weights)
+        if not cuts:
+            return None
+        vote = np.ldexp(np.rint(np.ldexp(votes, -VOTE_BITS)), VOTE_BITS)
+        return stored([cut.feature for cut in cuts], search.thresholds(cuts), vote)
+
+    def model_columns(self, cuts: Sequence[SideCut]) -> dict[str, Any]:
+        """Return the fields of a model that say what its nodes compare."""
+        columns = super().model_columns(cuts)
+        return columns | self.data.model_columns(columns["feature"])
+
+
+@dataclass(frozen=True, slots=True)
+class Separator(Weak):
+    """A weak classifier that is the sign of a sum of stumps; made by `separator`."""
+
+    kind: ClassVar[str] = "separator"
+
+    stumps: int
+    smoothing: float
+    learning_rate: float
+    votes: str
+    stump: Stump
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as plain values, for the model's record of how it was made."""
+        return {**Weak.settings(self), "stump": self.stump.settings()}
+
+    def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
+        """Return the data that the learner's search reads."""
+        return self.stump.arrange(problem, n_threads).growing(joined)
+
+    def bind(
+        self, data: TrainingData, workers: Workers, generator: np.random.Generator
+    ) -> SeparatorSearch:
+        """Return the search on these data."""
+        return SeparatorSearch(data, self, workers)
+
+
+@maker
+def separator(
+    stumps: int = 50,
+    *,
+    smoothing: float = 1e-3,
+    learning_rate: float = 1.0,
+    votes: str = "domain",
+    criterion: str = "kearns-mansour",
+    search: str = "auto",
+    max_bins: int = 256,
+) -> Separator:
+    """Signs of sums of boosted stumps, which cut along curves through all columns at once.
+
+    At each node AdaBoost is run on the rows that arrive there. Rows of which the sum of votes is
+    positive take exit 1, the others exit 0. Where all rows are on one side, there is no split.
+
+    Parameters
+    ----------
+    stumps : int
+        Greatest number of stumps in a separator.
+    smoothing : float
+        Smoothing of the votes of stumps, see `fit_adaboost`.
+    learning_rate : float
+        Factor of these votes.
+    votes : {"domain", "symmetric"}
+        Kind of these votes.
+    criterion : {"kearns-mansour", "gini", "entropy", "error"}
+        What stumps minimise, see `stump`.
+    search : {"auto", "exact", "binned"}
+        See `stump`.
+    max_bins : int
+        Number of bins, 2 to 256. It does not change what the exact search finds.
+
+    Returns
+    -------
+    Separator
+        To be passed as ``weak=`` to a builder, which takes X as a matrix, a data frame or
+        `SortedColumns`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an option is unknown or out of range.
+
+    Notes
+    -----
+    In a tree of exact answers a separator is trained with the weights of the data, on the rows that
+    arrive. Everywhere else it is trained with the boosted weights.
+
+    The votes of its stumps are rounded to multiples of 2^-32, so that sums are exact. For
+    predictions its stumps are collapsed: it is then one table for each column that it reads.
+
+    References
+    ----------
+    .. [1] C. Henry, R. Nock and F. Nielsen, "Real boosting a la carte with an application to
+       boosting oblique decision trees", IJCAI 2007, section 4.3.
+
+    Examples
+    --------
+    The diagonal of a square of 16 points:
+
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.indices((4, 4)).reshape(2, 16).T
+    >>> y = X.sum(axis=1) > 3
+    >>> model = pb.fit_boosted_tree(X, y, nodes=1, weak=pb.weak.separator(20))
+    >>> bool((pb.predict(model, X) == y).all())
+    True
+    >>> print(pb.describe(model).splitlines()[-1])
+    node 0: separator 0 (20 stumps, 2 columns) <= 0: vote -4.3702, out; else vote +4.1149, out
+    """
+    rule = vote_rule(check_choice("votes", votes, VOTES), smoothing, learning_rate)
+    return Separator(
+        check_integer("stumps", stumps, least=1),
+        rule.smoothing,
+        rule.learning_rate,
+        rule.kind,
+        Stump(*checked_columns(criterion, search, max_bins, 0.0, 1)),
+    )
