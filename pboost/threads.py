@@ -101,7 +101,7 @@ def resolve_threads(n_threads: int | None, cells: int) -> int:
     worth = max(1, cells // MIN_CELLS)
     if n_threads is not None:
         worth = min(check_integer("n_threads", n_threads, least=1), worth)
-    elif (
+    elif worth > 1 and (
         threading.current_thread() is not threading.main_thread()
         or multiprocessing.parent_process() is not None
     ):
@@ -134,11 +134,16 @@ class Workers:
 
     Parameters
     ----------
-    n_threads : int
+    n_threads : int or None
         Number of threads; the calling thread is one of them.
+    cells : int, optional
+        Rows times features of the work at hand: `n_threads` is then the caller's wish, of which
+        `resolve_threads` makes a number.
     """
 
-    def __init__(self, n_threads: int) -> None:
+    def __init__(self, n_threads: int | None, cells: int | None = None) -> None:
+        if n_threads is None or cells is not None:
+            n_threads = resolve_threads(n_threads, cells or 0)
         self.n_threads = n_threads
         self._pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
         # Alone in a thread of another call, it ends with that.

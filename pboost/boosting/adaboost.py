@@ -16,7 +16,7 @@ from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observation, check_pair
 from pboost.observation.sampling import SampledObserver
 from pboost.observation.tables import Exact
-from pboost.threads import Workers, resolve_threads
+from pboost.threads import Workers
 from pboost.values import as_generator, check_callback, check_choice, check_size
 from pboost.weak.base import Weak, Weights
 from pboost.weak.stump_search import Stump, stump_search
@@ -136,7 +136,7 @@ def fit_adaboost(
         "weak": weak.settings(),
         **stopping.settings,
     }
-    with Workers(resolve_threads(n_threads, data.cells)) as workers:
+    with Workers(n_threads, data.cells) as workers:
         weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
         observer = observation.bind(data, learner, workers, generator)
         if isinstance(observer, SampledObserver) and observer.observation.stop == "stopwatch":

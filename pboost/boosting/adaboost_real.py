@@ -140,10 +140,10 @@ def fit_adaboost_real(
         return fit_hypotheses(rows, weak, rule, rounds, generator, settings, callback)
     if isinstance(weak, Feature):
         rows = real_data(X, y, sample_weight)
-        with Workers(resolve_threads(n_threads, rows.values.size)) as workers:
+        with Workers(n_threads, rows.values.size) as workers:
             return fit_columns(rows, weak, rule, rounds, workers, settings, callback)
     data = weak.arrange(weak.read(X, y, sample_weight), n_threads)
-    with Workers(resolve_threads(n_threads, data.cells)) as workers:
+    with Workers(n_threads, data.cells) as workers:
         observer = _EXACT.bind(data, weak, workers, generator)
         chain = StumpChain(data, observer, rule, confidence or "share")
         stop_reason = chain.grow(rounds, callback)

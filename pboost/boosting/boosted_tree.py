@@ -16,7 +16,7 @@ from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observation, check_pair
 from pboost.observation.tables import Exact
-from pboost.threads import Workers, resolve_threads
+from pboost.threads import Workers
 from pboost.values import (
     INT32_MAX,
     as_generator,
@@ -162,7 +162,7 @@ def fit_boosted_tree(
         **stopping.settings,
     }
     limits = TreeLimits(max_nodes, depth, growth, target)
-    with Workers(resolve_threads(n_threads, data.cells)) as workers:
+    with Workers(n_threads, data.cells) as workers:
         if observation.is_exact and isinstance(weak, ColumnLearner):
             arrays = TreeArrays(data, weak, rule, limits)
             return stopping.best(arrays.model(settings, grow_tree(arrays, workers, callback)))

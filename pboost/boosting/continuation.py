@@ -33,7 +33,7 @@ from pboost.observation.answers import Observation, Tables, check_observation, c
 from pboost.observation.gaussian_search import Gaussian
 from pboost.observation.sampling import Sampled
 from pboost.observation.tables import Flip
-from pboost.threads import Workers, resolve_threads
+from pboost.threads import Workers
 from pboost.values import (
     INT32_MAX,
     as_generator,
@@ -169,7 +169,7 @@ def continue_fit(
     callback, generator = check_callback(callback), as_generator(rng)
     data = _prepare(model, X, y, sample_weight, searched, n_threads)
     model = _renumbered(model, data)
-    with Workers(resolve_threads(n_threads, data.cells)) as workers:
+    with Workers(n_threads, data.cells) as workers:
         more = _More(model, size, data, learner, observation, rule, growth, workers, generator)
         settings = {**stored, "continued": [*stored.get("continued", ()), more.settings(joins)]}
         longer: DecisionGraph = getattr(more, way)(settings, callback)

@@ -18,7 +18,7 @@ from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observation, check_pair
 from pboost.observation.tables import Exact
-from pboost.threads import Workers, resolve_threads
+from pboost.threads import Workers
 from pboost.values import (
     as_generator,
     check_callback,
@@ -188,7 +188,7 @@ def fit_matryoshka(
         "weak": weak.settings(),
         **stopping.settings,
     }
-    with Workers(resolve_threads(n_threads, data.cells)) as workers:
+    with Workers(n_threads, data.cells) as workers:
         observer = observation.bind(data, learner, workers, generator)
         if size is not None:
             greedy = GreedyGrowth(data, observer, rule, size, collect)
