@@ -11,11 +11,11 @@ def reweight(
     n_negative: int,
     factor: Array,
     scale: float,
-    start: int,
-    stop: int,
     source: Array,
     weight: Array,
     fixed: Array,
+    start: int,
+    stop: int,
 ) -> tuple[int, int]: ...
 def reweight_bin(
     order: Array,
@@ -33,11 +33,11 @@ def reweight_rows(
     n_negative: int,
     coefficient: Array,
     scale: float,
-    start: int,
-    stop: int,
     source: Array,
     weight: Array,
     fixed: Array,
+    start: int,
+    stop: int,
 ) -> tuple[int, int]: ...
 def exit_masses(above: Array, weight: Array, n_negative: int, mass: Array) -> None: ...
 def to_fixed(weight: Array, scale: float, fixed: Array) -> int: ...

@@ -57,8 +57,8 @@ cdef inline int64_t reweight_class(
 
 def reweight(
     const uint8_t[::1] codes, int cut_bin, bint leave_bin, Py_ssize_t n_negative,
-    const double[:, ::1] factor, double scale, Py_ssize_t start, Py_ssize_t stop,
-    const double[::1] source, double[::1] weight, int64_t[::1] fixed,
+    const double[:, ::1] factor, double scale, const double[::1] source, double[::1] weight,
+    int64_t[::1] fixed, Py_ssize_t start, Py_ssize_t stop,
 ):
     """Reweight rows start..stop-1 by their bin codes.
 
@@ -124,8 +124,8 @@ def reweight_bin(
 
 def reweight_rows(
     const double[::1] above, Py_ssize_t n_negative, const double[:, ::1] coefficient, double scale,
-    Py_ssize_t start, Py_ssize_t stop, const double[::1] source, double[::1] weight,
-    int64_t[::1] fixed,
+    const double[::1] source, double[::1] weight, int64_t[::1] fixed, Py_ssize_t start,
+    Py_ssize_t stop,
 ):
     """Reweight rows start..stop-1, each by a factor of its own.
 

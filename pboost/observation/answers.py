@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -106,14 +107,11 @@ class RowAnswers(Answers):
 
     def send(self, coefficients: FloatArray, source: FloatArray, target: Weights) -> None:
         """Multiply weights by factors of each row."""
-        above, n_negative = self.above(), self._search.data.n_negative
-
-        def work(start: int, stop: int) -> tuple[int, int]:
-            return reweight.reweight_rows(
-                above, n_negative, coefficients, target.scale, start, stop, source, target.real,
-                target.fixed,
-            )  # fmt: skip
-
+        above = self.above()
+        work = partial(
+            reweight.reweight_rows, above, self._search.data.n_negative, coefficients,
+            target.scale, source, target.real, target.fixed,
+        )  # fmt: skip
         parts = self._search.workers.run(work, len(above))
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
 

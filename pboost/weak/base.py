@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -241,13 +242,10 @@ class SideSearch(WeakSearch):
         self, cut: SideCut, factors: FloatArray, source: FloatArray, target: Weights
     ) -> None:
         """Multiply the source weight of each row by the factor (side, class) of its side."""
-
-        def work(start: int, stop: int) -> tuple[int, int]:
-            return reweight.reweight(
-                cut.codes, 0, False, self.data.n_negative, factors, target.scale, start, stop,
-                source, target.real, target.fixed,
-            )  # fmt: skip
-
+        work = partial(
+            reweight.reweight, cut.codes, 0, False, self.data.n_negative, factors, target.scale,
+            source, target.real, target.fixed,
+        )  # fmt: skip
         parts = self.workers.run(work, self.data.n_rows)
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
 

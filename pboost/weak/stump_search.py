@@ -143,22 +143,17 @@ class StumpSearch(WeakSearch):
         The products, their fixed-point images in the target's scale and their masses are written
         to `target`, whose weights may be the source.
         """
-        data, codes = self.data, self.data.columns.codes[cut.feature]
-        starts = self._bin_start[cut.feature]
+        starts, middle = self._bin_start[cut.feature], self.data.n_negative
         inside = cut.position < int(starts[cut.cut_bin + 1])
-
-        def work(start: int, stop: int) -> tuple[int, int]:
-            return reweight.reweight(
-                codes, cut.cut_bin, inside, data.n_negative, factors, target.scale, start, stop,
-                source, target.real, target.fixed,
-            )  # fmt: skip
-
+        work = partial(
+            reweight.reweight, self._columns.codes[cut.feature], cut.cut_bin, inside, middle,
+            factors, target.scale, source, target.real, target.fixed,
+        )  # fmt: skip
         parts = self.workers.run(work, self._n_rows)
         if inside:
             mass = reweight.reweight_bin(
                 self._order[cut.feature], starts[cut.cut_bin], cut.position,
-                starts[cut.cut_bin + 1], data.n_negative, factors, target.scale, target.real,
-                target.fixed,
+                starts[cut.cut_bin + 1], middle, factors, target.scale, target.real, target.fixed,
             )  # fmt: skip
             parts.append(mass)
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))

@@ -123,7 +123,7 @@ def test_rows_known_by_their_bins(cut):
     codes, weight = np.arange(256, dtype=np.uint8), np.empty(256)
     factor = np.array([[2.0, 2.0], [3.0, 3.0]])
     reweight.reweight(
-        codes, cut, False, 0, factor, 1.0, 0, 256, np.ones(256), weight, np.empty(256, np.int64)
+        codes, cut, False, 0, factor, 1.0, np.ones(256), weight, np.empty(256, np.int64), 0, 256
     )
     np.testing.assert_array_equal(weight, np.where(np.arange(256) > cut, 3.0, 2.0))
 

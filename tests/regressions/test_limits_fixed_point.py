@@ -20,8 +20,8 @@ def written(monkeypatch):
     found = []
     plain = reweight.reweight
 
-    def spied(codes, cut, leave, middle, factor, scale, start, stop, source, weight, fixed):
-        masses = plain(codes, cut, leave, middle, factor, scale, start, stop, source, weight, fixed)
+    def spied(codes, cut, leave, middle, factor, scale, source, weight, fixed, start, stop):
+        masses = plain(codes, cut, leave, middle, factor, scale, source, weight, fixed, start, stop)
         found.append(weight[start:stop].sum() * scale / 2.0**63)
         return masses
 
