@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import pboost as pb
 from pboost.cli.builders import builder
 from pboost.cli.errors import CommandError, require, told_warnings
-from pboost.cli.parser import MEMBER_MODELS, SEVERAL_CLASSES, check_model_options
+from pboost.cli.options import SEVERAL_CLASSES, check_model_options
 from pboost.cli.progress import progress
 from pboost.cli.table import (
     check_output,
@@ -21,13 +22,7 @@ from pboost.cli.table import (
     write_text,
 )
 from pboost.data.targets import is_continuous
-from pboost.inspection.coefficients import coefficients
-from pboost.inspection.cross_validation import cross_validate
 from pboost.models.base import Model, TwoClassPredictor
-from pboost.models.files import load, save
-from pboost.models.graph import DecisionGraph
-from pboost.models.predict import decision_function, predict, predict_proba
-from pboost.models.text import describe
 from pboost.values import FloatArray
 
 
@@ -36,12 +31,11 @@ def run_fit(options: Namespace) -> None:
     check_model_options(options)
     check_output(options.output, options.train)
     X, y, weight = _training(options)
-    fit, n_steps = builder(options)
-    unit = "members" if options.model in MEMBER_MODELS else "nodes"
+    fit, n_steps, unit = builder(options)
     with progress(n_steps or 1, unit) as callback:
         given = {} if n_steps is None else {"callback": callback}
         model = fit(X, y, sample_weight=weight, **given)
-    save(model, options.output)
+    pb.save(model, options.output)
     write_text(f"{options.output}: {_outcome(model)}\n")
 
 
@@ -49,9 +43,9 @@ def run_evaluate(options: Namespace) -> None:
     """``pboost evaluate``: cross-validate."""
     check_model_options(options)
     X, y, weight = _training(options)
-    fit, _ = builder(options)
+    fit = builder(options).fit
     with told_warnings(), progress(options.folds, "folds") as callback:
-        result = cross_validate(
+        result = pb.cross_validate(
             fit,
             X,
             y,
@@ -69,7 +63,7 @@ def run_predict(options: Namespace) -> None:
     if options.output is not None:
         check_output(options.output, options.model, options.data)
     pandas = require("pandas", "cli")
-    model = load(options.model)
+    model = pb.load(options.model)
     X = pick_columns(read_table(options.data), model.feature_names)
     write_table(pandas.DataFrame(_predictions(model, X)), options.output)
 
@@ -77,9 +71,9 @@ def run_predict(options: Namespace) -> None:
 def run_show(options: Namespace) -> None:
     """``pboost show``: the model as text, or its slopes."""
     if options.coefficients:
-        write_text(f"{coefficients(load(options.model))}\n")
+        write_text(f"{pb.coefficients(pb.load(options.model))}\n")
         return
-    write_text(describe(load(options.model)).rstrip("\n") + "\n")
+    write_text(pb.describe(pb.load(options.model)).rstrip("\n") + "\n")
 
 
 def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]:
@@ -115,10 +109,10 @@ def _task(options: Namespace) -> str:
 
 def _outcome(model: Model) -> str:
     """What came out of a fit, in a line."""
-    if not isinstance(model, DecisionGraph | TwoClassPredictor):
+    if not isinstance(model, pb.DecisionGraph | TwoClassPredictor):
         error = getattr(getattr(model, "oob", None), "error", np.nan)
         tested = f"; out-of-bag error {error:.4g}" if np.isfinite(error) else ""
-        return describe(model).splitlines()[0] + tested
+        return pb.describe(model).splitlines()[0] + tested
     return (
         f"{model.n_nodes} nodes, certificate {model.record.certificate[-1]:.4g}"
         f"{f' ({model.certificate_note})' if model.certificate_note else ''}; "
@@ -129,12 +123,12 @@ def _outcome(model: Model) -> str:
 def _predictions(model: Model, X: Any) -> dict[str, NDArray[Any]]:
     """The columns of predictions."""
     if model.labels is None:
-        return {"value": predict(model, X)}
-    labels = {"label": predict(model, X)}
+        return {"value": pb.predict(model, X)}
+    labels = {"label": pb.predict(model, X)}
     try:
-        share = predict_proba(model, X)
+        share = pb.predict_proba(model, X)
     except NotImplementedError:  # the loss tells none
-        return {**labels, "decision value": decision_function(model, X)}
+        return {**labels, "decision value": pb.decision_function(model, X)}
     if len(model.labels) == 2:
         return {**labels, "probability": share[:, 1]}
     names = [f"probability {label}" for label in model.labels.tolist()]

@@ -7,16 +7,11 @@ from argparse import Namespace
 from functools import partial
 from typing import Any
 
-from pboost.boosting.adaboost import fit_adaboost
-from pboost.boosting.boosted_tree import fit_boosted_tree
-from pboost.boosting.matryoshka import fit_matryoshka
+import pboost as pb
 from pboost.cli.errors import UsageError, require
 from pboost.cli.progress import progress
 from pboost.cli.table import check_output, write_text
-from pboost.inspection.cross_validation import CrossValidation, cross_validate
 from pboost.models._replace import replace_file
-from pboost.models.graph import DecisionGraph
-from pboost.observation import adatree2
 
 ROUNDS = (5, 20, 100, 400)
 NODES = (1, 3, 7, 15)
@@ -37,7 +32,7 @@ def run_demo(options: Namespace) -> None:
     fits, results = _models(), []
     with progress(len(fits) * options.folds, "fits") as callback:
         for family, size, fit in fits:
-            done = cross_validate(
+            done = pb.cross_validate(
                 fit, X, y, folds=options.folds, rng=options.seed, callback=callback
             )
             results.append((family, size, done))
@@ -49,21 +44,22 @@ def run_demo(options: Namespace) -> None:
         _draw(figure, results, options.plot)
 
 
-def _models() -> list[tuple[str, str, partial[DecisionGraph]]]:
+def _models() -> list[tuple[str, str, partial[pb.DecisionGraph]]]:
     """Family, size and builder of the models compared."""
-    fits = [("AdaBoost", f"{n} rounds", partial(fit_adaboost, rounds=n)) for n in ROUNDS]
+    fits = [("AdaBoost", f"{n} rounds", partial(pb.fit_adaboost, rounds=n)) for n in ROUNDS]
     for n in NODES:
         size = "1 node" if n == 1 else f"{n} nodes"
-        fits.append(("boosted tree", size, partial(fit_boosted_tree, nodes=n)))
+        fits.append(("boosted tree", size, partial(pb.fit_boosted_tree, nodes=n)))
     for n in SOFT_NODES:
-        fit = partial(fit_boosted_tree, nodes=n, observation=adatree2())
+        fit = partial(pb.fit_boosted_tree, nodes=n, observation=pb.observation.adatree2())
         fits.append(("soft tree*", f"{n} nodes", fit))
     size = " x ".join(map(str, SHAPE)) + " nodes"
-    fits.append(("matryoshka*", size, partial(fit_matryoshka, shape=SHAPE, observation=adatree2())))
+    fit = partial(pb.fit_matryoshka, shape=SHAPE, observation=pb.observation.adatree2())
+    fits.append(("matryoshka*", size, fit))
     return fits
 
 
-def _table(results: list[tuple[str, str, CrossValidation]]) -> str:
+def _table(results: list[tuple[str, str, pb.CrossValidation]]) -> str:
     """One line per model, columns aligned."""
     rows = [("model", "test error ± sd", "comparisons per row", "certificate ", "fit time")]
     rows += [
@@ -98,7 +94,7 @@ def _suffix(path: str) -> str:
     return path.rpartition(".")[2].lower()
 
 
-def _draw(figure: Any, results: list[tuple[str, str, CrossValidation]], path: str) -> None:
+def _draw(figure: Any, results: list[tuple[str, str, pb.CrossValidation]], path: str) -> None:
     """Test error against cost, one line per family of models."""
     axes = figure.subplots()
     for family, marker in MARKERS.items():

@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
-import argparse
 import math
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from pboost.observation.sampling import MOST_DRAWS
 from pboost.values import check_integer
 
-
-def _integer(text: str, least: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = least - 1
-    if value < least:
-        raise argparse.ArgumentTypeError(f"expected an integer of at least {least}, got {text!r}")
-    return value
+Reader: TypeAlias = Callable[[str], Any]
 
 
-def count(text: str) -> int:
-    """Return an integer of at least 1."""
-    return _integer(text, 1)
+def integer(least: int) -> Reader:
+    """Return what reads an integer of at least so much."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise ArgumentTypeError(f"expected an integer of at least {least}, got {text!r}")
+        return value
+
+    return read
 
 
-def depth(text: str) -> int:
-    """Return an integer of at least 0."""
-    return _integer(text, 0)
+def number(where: str, holds: Callable[[float], bool]) -> Reader:
+    """Return what reads a number for which a condition holds."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not holds(value):
+            raise ArgumentTypeError(f"expected a number{where}, got {text!r}")
+        return value
+
+    return read
 
 
-def terms(text: str) -> int:
-    """Return an integer of at least 2."""
-    return _integer(text, 2)
+count, finite = integer(1), number("", math.isfinite)
+share = number(" above 0, at most 1", lambda x: 0 < x <= 1)
 
 
 def draws(text: str) -> int | str:
@@ -41,91 +54,63 @@ def draws(text: str) -> int | str:
     try:
         return check_integer("draws", int(text), least=1, most=MOST_DRAWS)
     except ValueError:
-        raise argparse.ArgumentTypeError(
+        raise ArgumentTypeError(
             f"expected first-increase or an integer from 1 to {MOST_DRAWS}, got {text!r}"
         ) from None
 
 
-def columns(text: str) -> str | int | None:
+def columns(text: str) -> Any:
     """Return a number of columns, or how it follows from that of all."""
     if text in ("sqrt", "log2"):
         return text
     return None if text == "all" else count(text)
 
 
-def folds(text: str) -> int:
-    """Return an integer of at least 2."""
-    return _integer(text, 2)
-
-
-def seed(text: str) -> int:
-    """Return an integer of at least 0."""
-    return _integer(text, 0)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
-
-
-def share(text: str) -> float:
-    """Return a number from 0 to 1."""
-    value = _number(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to 1, got {text!r}")
-    return value
-
-
-def rate(text: str) -> float:
-    """Return a number above 0, at most 1."""
-    value = _number(text)
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"expected a number above 0, at most 1, got {text!r}")
-    return value
-
-
-def target(text: str) -> float:
-    """Return a number between 0 and 1."""
-    value = _number(text)
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, got {text!r}")
-    return value
-
-
-def flip_rate(text: str) -> float:
-    """Return a number from 0, below 0.5."""
-    value = _number(text)
-    if not 0 <= value < 0.5:
-        raise argparse.ArgumentTypeError(f"expected a number from 0, below 0.5, got {text!r}")
-    return value
-
-
-def held_out(text: str) -> float:
-    """Return a number above 0, at most 0.5."""
-    value = _number(text)
-    if not 0 < value <= 0.5:
-        raise argparse.ArgumentTypeError(f"expected a number above 0, at most 0.5, got {text!r}")
-    return value
-
-
-def sigma(text: str) -> float:
-    """Return a finite number above 0."""
-    value = _number(text)
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
-    return value
-
-
-def gain(text: str) -> float:
-    """Return a finite number from 0."""
-    value = _number(text)
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a number from 0, got {text!r}")
-    return value
-
-
 def shape(text: str) -> tuple[int, ...]:
     """Return integers of at least 1."""
     return tuple(count(size) for size in text.split(","))
+
+
+#: How options are read that are not any integer from 1, number or text, and what stands for them.
+READERS: dict[str, tuple[Reader, str]] = {
+    "depth": (integer(0), "N"),
+    "terms": (integer(2), "N"),
+    "draws": (draws, "N"),
+    "features_per_split": (columns, "K"),
+    "shape": (shape, "N,N"),
+    "smoothing": (number(" from 0 to 1", lambda x: 0 <= x <= 1), "X"),
+    "learning_rate": (share, "X"),
+    "subsample": (share, "X"),
+    "fraction": (share, "X"),
+    "target_certificate": (number(" between 0 and 1", lambda x: 0 < x < 1), "X"),
+    "flip_rate": (number(" from 0, below 0.5", lambda x: 0 <= x < 0.5), "X"),
+    "validation": (number(" above 0, at most 0.5", lambda x: 0 < x <= 0.5), "X"),
+    "sigma": (number(" above 0", lambda x: 0 < x < math.inf), "X"),
+    "dense_gain": (number(" from 0", lambda x: 0 <= x < math.inf), "X"),
+}
+
+
+def is_readable(option: str, types: str) -> bool:
+    """Return whether a text can stand for an option of these types."""
+    return option in READERS or not {"int", "float", "str", "bool"}.isdisjoint(types.split(" | "))
+
+
+def reader(option: str, types: str) -> tuple[Reader, str]:
+    """Return what reads the text of an option of these types, and what stands for it."""
+    kinds = types.split(" | ")
+    is_number = "int" in kinds or "float" in kinds
+    read_number = finite if "float" in kinds else count
+
+    def read(text: str) -> Any:
+        if text == "none" and "None" in kinds:
+            return None
+        if not is_number:
+            return text
+        try:
+            return read_number(text)
+        except ArgumentTypeError:
+            if "str" in kinds:
+                return text
+            raise
+
+    return READERS.get(option, (read, "N" if read_number is count and is_number else "X"))

@@ -241,6 +241,6 @@ def test_message_of_several_lines_takes_one(pboost_main, model_file, monkeypatch
     def fail(_):
         raise ValueError("first\n  second")
 
-    monkeypatch.setattr(commands, "load", fail)
+    monkeypatch.setattr(commands.pb, "load", fail)
     code, _, err = pboost_main("show", model_file)
     assert (code, err) == (1, "pboost: error: first second\n")

@@ -127,12 +127,13 @@ def read_all(terminal):
 def test_progress_bar_is_for_terminals(csv_file, terminal):
     pytest.importorskip("tqdm")
     code = (
-        "import sys, time, pboost.cli.builders as c; from pboost.__main__ import main\n"
-        "fit = c.fit_adaboost\n"
+        "import functools, sys, time, pboost.cli.options as c; from pboost.__main__ import main\n"
+        "fit = c.MODELS['adaboost']\n"
+        "@functools.wraps(fit)\n"
         "def slow(*a, callback=None, **k):\n"
         "    def step(*b):\n        time.sleep(0.2)\n        return callback and callback(*b)\n"
         "    return fit(*a, callback=step, **k)\n"
-        "c.BUILDERS['adaboost'] = slow\n"
+        "c.MODELS['adaboost'] = slow\n"
         "sys.exit(main(sys.argv[1:]))"
     )
     import pty  # not on every platform

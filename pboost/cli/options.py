@@ -1,0 +1,221 @@
+"""The options of models: the parameters of builders, weak learners and observations.
+
+Names, defaults and types are read from their signatures, choices and help from their docstrings, so
+that what a builder learns to take can be typed. A docstring may be absent (``python -OO``): then a
+builder itself refuses what is no choice.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pboost as pb
+from pboost.cli.errors import UsageError
+from pboost.cli.values import READERS, is_readable
+
+#: What ``--model`` can be.
+MODELS: dict[str, Callable[..., Any]] = {
+    "adaboost": pb.fit_adaboost,
+    "tree": pb.fit_boosted_tree,
+    "matryoshka": pb.fit_matryoshka,
+    "adaboost-real": pb.fit_adaboost_real,
+    "topdown": pb.fit_topdown_tree,
+    "cart": pb.fit_cart,
+    "forest": pb.fit_forest,
+    "samme": pb.fit_samme,
+    "stagewise": pb.fit_stagewise,
+    "sbpmt": pb.fit_sbpmt,
+    "probit-tree": pb.fit_probit_tree,
+    "probit": pb.fit_probitboost,
+}
+#: Models that take labels of more than two values.
+SEVERAL_CLASSES = ("cart", "forest", "samme", "sbpmt", "probit-tree")
+#: Weak learners that answer with numbers, and the model that takes them.
+HYPOTHESES, OF_HYPOTHESES = ("feature",), "adaboost-real"
+#: Options that most models have: of the others it is said that they do not go with them.
+GENERAL = ("weak", "criterion", "search", "observation", "smoothing", "learning_rate",
+           "validation", "patience", "threads", "one_vs_rest")  # fmt: skip
+#: Values of parameters that have no default.
+DEFAULTS = {"rounds": 100, "nodes": 31}
+#: Parameters that are typed under another name, and those that ``--seed`` is for.
+RENAMED = {"n_threads": "threads", "flip.rate": "flip_rate", "sampled.stop": "draws"}
+SEEDS = ("rng", "seed")
+#: A parameter in a docstring: names, type, description.
+PARAMETER = re.compile(r"^(\w[\w, ]*) : ?(.*)\n((?:    .*\n)*)", re.MULTILINE)
+#: Options that are no parameters: their models, and what they do.
+SWITCHES = {
+    "one_vs_rest": (
+        tuple(name for name in MODELS if name not in SEVERAL_CLASSES),
+        "one model per label; for two-class models",
+    ),
+    "pruned": (("cart",), "pruned by cross-validation"),
+    "published": (("sbpmt",), "with the options of the published code where none are given"),
+}
+
+
+class Option(NamedTuple):
+    """What a function has of an option.
+
+    Attributes
+    ----------
+    parameter : str
+        Its parameter.
+    types : str
+        Annotation of that.
+    default : object
+        Its default, or that of the command line.
+    is_needed : bool
+        Whether the function must be given a value.
+    choices : tuple of str
+        What it can be, where that is known.
+    words : str
+        What it is.
+    """
+
+    parameter: str
+    types: str
+    default: Any = None
+    is_needed: bool = False
+    choices: tuple[str, ...] = ()
+    words: str = ""
+
+
+def declared(function: Callable[..., Any]) -> dict[str, Option]:
+    """Return the options of a function that a text can stand for."""
+    text = (inspect.getdoc(function) or "").partition("\nParameters\n----------\n")[2]
+    documented = {
+        name: (kind, words.split() if name == names else [])
+        for names, kind, words in PARAMETER.findall(text.partition("\n\n")[0] + "\n")
+        for name in names.split(", ")
+    }
+    options = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        option = _typed(function, name)
+        if name not in SEEDS and is_readable(option, parameter.annotation):
+            kind, words = documented.get(name, ("", []))
+            is_open = option in READERS or not kind.startswith("{")
+            choices = () if is_open else tuple(re.findall(r'"([^"]+)"', kind.partition("}")[0]))
+            said = re.split(r'[.;:] |^"', f"{' '.join(words)} ")[0].replace("`", "").rstrip()
+            is_needed = parameter.default is parameter.empty
+            default = DEFAULTS.get(name) if is_needed else parameter.default
+            types = parameter.annotation
+            options[option] = Option(name, types, default, is_needed, choices, said)
+    return options
+
+
+def _typed(function: Callable[..., Any], name: str) -> str:
+    """Return the name of the option that a parameter is."""
+    return RENAMED.get(f"{function.__name__}.{name}", RENAMED.get(name, name))
+
+
+def _kinds(space: ModuleType) -> dict[str, Callable[..., Any]]:
+    """Return the functions of a module whose needs can be typed."""
+
+    def needs(function: Callable[..., Any]) -> set[str]:
+        parameters = inspect.signature(function).parameters.items()
+        return {_typed(function, name) for name, p in parameters if p.default is p.empty}
+
+    functions = {name: f for name in space.__all__ if inspect.isfunction(f := getattr(space, name))}
+    return {name: f for name, f in functions.items() if needs(f) <= declared(f).keys()}
+
+
+#: What ``--model``, ``--weak`` and ``--observation`` stand for.
+KINDS = {"model": MODELS, "weak": _kinds(pb.weak), "observation": _kinds(pb.observation)}
+
+
+def _all_declared() -> dict[tuple[str, str], dict[str, Option]]:
+    """Return the options of each kind of model, weak learner and observation."""
+    found = {(of, kind): declared(f) for of, kinds in KINDS.items() for kind, f in kinds.items()}
+    of_cart = {name: option for name, option in declared(pb.fit_cart).items() if name != "task"}
+    found["model", "samme"] = of_cart | found["model", "samme"]
+    found["observation", "sampled"]["flip_rate"] = Option("of", "float")
+    for kind, fit in MODELS.items():
+        options, parameters = found["model", kind], inspect.signature(fit).parameters
+        if "weak" in parameters:
+            others = () if kind == OF_HYPOTHESES else HYPOTHESES
+            kinds = tuple(learner for learner in KINDS["weak"] if learner not in others)
+            options["weak"] = Option("weak", "str", choices=kinds, words="what a node compares")
+            # What a booster and its weak learner both have is the booster's.
+            for learner in KINDS["weak"]:
+                for name in options.keys() & found["weak", learner].keys():
+                    del found["weak", learner][name]
+        if "observation" in parameters:
+            kinds = tuple(KINDS["observation"])
+            words = "how sure answers are"
+            options["observation"] = Option("observation", "str", choices=kinds, words=words)
+        for switch, (models, words) in SWITCHES.items():
+            if kind in models:
+                options[switch] = Option(switch, "bool", words=words)
+    return found
+
+
+DECLARED = _all_declared()
+#: The kinds that have each option.
+OWNERS: dict[str, list[tuple[str, str]]] = {}
+for _owner, _options in DECLARED.items():
+    for _name in _options:
+        OWNERS.setdefault(_name, []).append(_owner)
+
+
+def flag(name: str) -> str:
+    """Return an option as it is typed."""
+    return "--" + name.replace("_", "-")
+
+
+def check_model_options(options: Namespace) -> None:
+    """Raise UsageError for an option that the chosen model or observation does not have."""
+    given = vars(options)
+    chosen = {"model": options.model, "weak": "stump", "observation": "exact"} | given
+    for name in OWNERS:
+        if name in given:
+            _check_owner(name, given[name], chosen)
+    for of in ("weak", "observation"):
+        for name, option in DECLARED[of, chosen[of]].items():
+            if option.is_needed and name not in given:
+                raise UsageError(f"{flag(of)} {chosen[of]} needs {flag(name)}")
+    for name, value in (("task", "regression"), ("loss", "hinge")):
+        if "one_vs_rest" in given and given.get(name) == value:
+            raise UsageError(f"--one-vs-rest does not go with --{name} {value}")
+    if "confidence" in given and chosen["weak"] in HYPOTHESES:
+        raise UsageError(f"--confidence does not go with --weak {chosen['weak']}")
+    if "patience" in given and "validation" not in given:
+        raise UsageError("--patience needs --validation")
+    if options.model == "matryoshka":
+        _check_matryoshka(given)
+
+
+def _check_owner(name: str, value: Any, chosen: Mapping[str, Any]) -> None:
+    """Raise UsageError where what is chosen does not have an option, or not this value of it."""
+    owners, own, of = OWNERS[name], DECLARED["model", chosen["model"]], "model"
+    families = {family for family, _ in owners}
+    for other in ("weak", "observation"):
+        if families == {other} or (other in families and other in own):
+            of = other
+    kind = chosen[of]
+    if (of, kind) not in owners:
+        if name in GENERAL:
+            raise UsageError(f"{flag(name)} does not go with {flag(of)} {kind}")
+        kinds = " or ".join(kind for family, kind in owners if family == of)
+        instead = "" if of == "observation" else f", not {kind}"
+        raise UsageError(f"{flag(name)} belongs to {flag(of)} {kinds}{instead}")
+    choices = DECLARED[of, kind][name].choices
+    if choices and value not in choices:
+        takers = [k for f, k in owners if f == of and value in DECLARED[f, k][name].choices]
+        kinds = " or ".join(takers)
+        raise UsageError(f"{flag(name)} {value} belongs to {flag(of)} {kinds}, not {kind}")
+
+
+def _check_matryoshka(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for the size of another growth."""
+    is_greedy = given.get("growth") == "greedy"
+    if not is_greedy and "nodes" in given:
+        raise UsageError("--nodes belongs to --growth greedy; --growth nested has a --shape")
+    if is_greedy and "shape" in given:
+        raise UsageError("--shape belongs to --growth nested; --growth greedy has --nodes")
+    if is_greedy and "nodes" not in given:
+        raise UsageError("--growth greedy needs --nodes")

@@ -1,0 +1,159 @@
+"""The command line: options are the parameters of builders, weak learners and observations."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from command_line import SEARCH_PATH, assert_one_line, frame, run
+
+import pboost as pb
+from pboost.cli import options
+
+pandas = pytest.importorskip("pandas")
+
+
+def toy(
+    sharpness: float,
+    depth: int = 3,
+    *,
+    way: str = "up",
+    tie: bool = False,
+    f: Callable[[int], int] | None = None,
+    rng: int | None = None,
+):
+    """A learner that is not there.
+
+    Parameters
+    ----------
+    sharpness : float
+        How sharp it is; at least 0.
+    depth, way : {"up", "down"}
+        See elsewhere.
+    tie : bool
+        Whether `ties` count.
+
+    Returns
+    -------
+    None
+    """
+
+
+def of_functions(train: Callable, way: str = "up"):
+    """A learner that cannot be typed."""
+
+
+def test_a_new_parameter_is_an_option():
+    found = options.declared(toy)
+    assert list(found) == ["sharpness", "depth", "way", "tie"]
+    assert found["sharpness"].is_needed
+    assert (found["depth"].default, found["depth"].choices) == (3, ())
+    assert found["way"].choices == ("up", "down")
+    assert found["tie"].words == "Whether ties count"
+    assert found["sharpness"].words == "How sharp it is"
+
+
+def test_a_new_learner_is_there_if_it_can_be_typed():
+    space = SimpleNamespace(toy=toy, of_functions=of_functions, Toy=int)
+    space.__all__ = ["Toy", "of_functions", "toy"]
+    assert options._kinds(space) == {"toy": toy}
+    assert {"stump", "linear", "feature"} <= set(options.KINDS["weak"])
+    assert not {"oracle", "from_estimator", "hypothesis"} & set(options.KINDS["weak"])
+    assert set(options.KINDS["observation"]) == {
+        name for name in pb.observation.__all__ if inspect.isfunction(getattr(pb.observation, name))
+    }
+
+
+def test_help_lists_all_options(pboost_main):
+    code, out, _ = pboost_main("fit", "--help")
+    assert code == 0
+    flags = {options.flag(name) for name in options.OWNERS}
+    assert {"--min-split", "--no-replace", "--max-draws", "--terms", "--tol"} <= {
+        *flags,
+        "--no-replace",
+    }
+    assert [flag for flag in flags if f"{flag} " not in out and f"{flag}\n" not in out] == []
+
+
+OTHERS = {
+    "--model forest --members 3 --no-replace --size 20 --max-bins 16": partial(
+        pb.fit_forest, members=3, replace=False, size=20, max_bins=16, rng=0
+    ),
+    "--model cart --growth best-first --min-split 9 --features-per-split 2 --seed 3": partial(
+        pb.fit_cart, growth="best-first", min_split=9, features_per_split=2, rng=3
+    ),
+    "--model samme --rounds 3 --features-per-split sqrt --seed 5": partial(
+        pb.fit_samme,
+        rounds=3,
+        base=partial(pb.fit_cart, max_depth=3, features_per_split="sqrt", rng=5),
+    ),
+    "--model stagewise --steps 4 --max-step none --start zero --max-depth none": partial(
+        pb.fit_stagewise, steps=4, loss="logistic", max_step=None, start="zero", max_depth=None
+    ),
+    "--model stagewise --steps 4 --max-step 0.5": partial(
+        pb.fit_stagewise, steps=4, loss="logistic", max_step=0.5
+    ),
+    "--model probit --steps 6 --tol 0.5 --no-safeguard": partial(
+        pb.fit_probitboost, steps=6, tol=0.5, safeguard=False
+    ),
+    "--model adaboost-real --rounds 4 --weak feature --center zero --no-constant": partial(
+        pb.fit_adaboost_real, rounds=4, weak=pb.weak.feature("zero", constant=False)
+    ),
+    "--model tree --nodes 5 --weak linear --pairs 2 --min-count 3": partial(
+        pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(pairs=2, min_count=3)
+    ),
+    "--rounds 3 --observation sampled --estimator ml --max-draws 9": partial(
+        pb.fit_adaboost,
+        rounds=3,
+        rng=0,
+        observation=pb.observation.sampled(estimator="ml", max_draws=9),
+    ),
+}
+
+
+@pytest.mark.parametrize("given", OTHERS)
+def test_options_reach_the_functions(csv_file, pboost_main, given):
+    model = csv_file.with_name("m")
+    code, _, err = pboost_main("fit", csv_file, "--target", "state", *given.split(), "-o", model)
+    assert (code, err) == (0, "")
+    X, y = frame().drop(columns="state"), frame()["state"]
+    expected, found = OTHERS[given](X, y), pb.load(model)
+    assert found.settings == expected.settings
+    np.testing.assert_array_equal(pb.decision_function(found, X), pb.decision_function(expected, X))
+
+
+@pytest.mark.parametrize(
+    ("given", "part"),
+    [
+        ("--model cart --replace", "--replace belongs to --model forest, not cart"),
+        ("--weak separator --min-count 3", "--min-count belongs to --weak affine or linear"),
+        ("--model cart --pairs 3", "--pairs belongs to --weak linear, not stump"),
+        ("--observation flip --flip-rate 0.1 --max-draws 3", "belongs to --observation sampled"),
+        ("--model tree --growth best-first", "belongs to --model cart or samme, not tree"),
+        ("--model sbpmt --step x", "--step: expected a number, got 'x'"),
+        ("--model forest --size 0.5", "--size: expected an integer of at least 1, got '0.5'"),
+    ],
+)
+def test_wrong_usage(csv_file, pboost_main, given, part):
+    code, out, err = pboost_main("evaluate", csv_file, "--target", "state", *given.split())
+    assert (code, out) == (2, "")
+    assert_one_line(err, part)
+
+
+def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
+    arguments = [str(csv_file), "--target", "state", "--rounds", "3", "-o", str(csv_file) + ".npz"]
+    call = [sys.executable, "-B", "-OO", "-m", "pboost", "fit", *arguments]
+    env = {"PYTHONPATH": SEARCH_PATH, "PATH": ""}
+    done = [
+        subprocess.run([*call, "--votes", votes], capture_output=True, text=True, env=env)
+        for votes in ("symmetric", "loud")
+    ]
+    assert [process.returncode for process in done] == [0, 1]
+    assert_one_line(done[1].stderr, "votes")
+    assert run("fit", *arguments, "--votes", "loud")[0] == 2
