@@ -11,6 +11,7 @@ from pboost.boosting.stopping import EarlyStopping
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.growth.exact_tree import TreeArrays, grow_tree
+from pboost.growth.impurity_search import ImpurityStump, ImpurityTree
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.models.graph import DecisionGraph
@@ -163,6 +164,9 @@ def fit_boosted_tree(
     }
     limits = TreeLimits(max_nodes, depth, growth, target)
     with Workers(n_threads, data.cells) as workers:
+        if isinstance(weak, ImpurityStump):
+            own = ImpurityTree(data, weak, rule, limits)
+            return own.model(settings, own.grow(callback))
         if observation.is_exact and isinstance(weak, ColumnLearner):
             arrays = TreeArrays(data, weak, rule, limits)
             return stopping.best(arrays.model(settings, grow_tree(arrays, workers, callback)))

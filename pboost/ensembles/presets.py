@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.data.sharing import Search, reads_columns, search_option
 from pboost.data.splits import Validation
-from pboost.growth.impurity_search import TopDownTree
-from pboost.growth.permissible import Impurity, check_permissible
-from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
+from pboost.growth.impurity_search import Impurity, by_impurity
+from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.models.trees import Tree
 from pboost.observation.answers import Observation, check_observation
@@ -23,18 +22,14 @@ from pboost.observation.tables import Exact
 from pboost.trees.cart import fit_cart_problem
 from pboost.trees.pruning import prune_by_folds
 from pboost.values import (
-    INT32_MAX,
     as_generator,
-    check_callback,
     check_choice,
-    check_integer,
     check_size,
     option_names,
     refuse_unknown,
 )
 from pboost.weak import separator, stump
 from pboost.weak.base import CRITERIA
-from pboost.weak.votes import vote_rule
 
 _EXACT = Exact()
 #: Rules by which `fit_pruned_cart` chooses a subtree, and its options that are those of the trees.
@@ -237,46 +232,31 @@ def fit_topdown_tree(
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """
-    settings: dict[str, Any] = {"builder": "fit_topdown_tree"}
     weak = stump(min_weight=min_weight, min_count=min_count)
-    if not callable(impurity):
-        criterion = check_choice("impurity", impurity, CRITERIA)
-        model = fit_boosted_tree(
-            X,
-            y,
-            nodes=nodes,
-            weak=replace(weak, criterion=criterion),
-            growth=growth,
-            target_certificate=target_certificate,
-            max_depth=max_depth,
-            smoothing=smoothing,
-            learning_rate=learning_rate,
-            sample_weight=sample_weight,
-            n_threads=n_threads,
-            callback=callback,
-        )
-        settings = {**model.settings, **settings, "impurity": criterion}
-        return replace(model, settings=settings)
-    check_permissible(impurity)
-    max_nodes = INT32_MAX if nodes is None else check_size("nodes", nodes)
-    depth = INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1)
-    target = check_target(target_certificate)
-    limits = TreeLimits(max_nodes, depth, check_choice("growth", growth, GROWTHS), target)
-    rule = vote_rule("domain", smoothing, learning_rate)
-    check_callback(callback)
-    data = weak.arrange(weak.read(X, y, sample_weight), n_threads)
-    settings |= {
-        "impurity": getattr(impurity, "__qualname__", type(impurity).__qualname__),
-        "nodes": nodes,
-        "growth": growth,
-        "target_certificate": target_certificate,
-        "max_depth": max_depth,
-        "smoothing": rule.smoothing,
-        "learning_rate": rule.learning_rate,
-        "weak": {key: value for key, value in weak.settings().items() if key != "criterion"},
-    }
-    tree = TopDownTree(data, impurity, weak.min_weight, weak.min_count, rule, limits)
-    return tree.model(settings, tree.grow(callback))
+    if callable(impurity):
+        name = getattr(impurity, "__qualname__", type(impurity).__qualname__)
+        weak = by_impurity(weak, impurity)
+    else:
+        name = check_choice("impurity", impurity, CRITERIA)
+        weak = replace(weak, criterion=name)
+    model = fit_boosted_tree(
+        X,
+        y,
+        nodes=nodes,
+        weak=weak,
+        growth=growth,
+        target_certificate=target_certificate,
+        max_depth=max_depth,
+        smoothing=smoothing,
+        learning_rate=learning_rate,
+        sample_weight=sample_weight,
+        n_threads=n_threads,
+        callback=callback,
+    )
+    settings = {**model.settings, "builder": "fit_topdown_tree", "impurity": name}
+    if callable(impurity):
+        del settings["observation"]
+    return replace(model, settings=settings)
 
 
 def _search_of_values(options: Mapping[str, Any]) -> Search:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pboost._core.keys import rounded
 from pboost.bounds import rate_matryoshka
 from pboost.data.training import TrainingData
-from pboost.growth.ports import GrowthStopped, Port, PortGrowth
+from pboost.growth.ports import GrowthStopped, Matryoshka, Port
 from pboost.growth.step import Callback
 from pboost.observation.answers import Observer
 from pboost.weak.votes import VoteRule
@@ -80,7 +80,7 @@ class OpenExit:
     stuck: bool = False
 
 
-class GreedyGrowth(PortGrowth):
+class GreedyGrowth(Matryoshka):
     """Builds a matryoshka that finds its own shape.
 
     Parameters
@@ -124,12 +124,12 @@ class GreedyGrowth(PortGrowth):
 
     def split(self, chosen: OpenExit) -> bool:
         """Open a node at an exit, and collect if it is time; False if it cannot be split."""
-        others = [exit_ for exit_ in self.exits if exit_ is not chosen]
-        outside = math.fsum(exit_.port.bound for exit_ in others)
         port, above = chosen.port, chosen.owner
-        parts = self.open_node(port, outside)
-        if parts is None:
+        found = self.find(port)
+        if found is None:
             return False
+        others = [exit_ for exit_ in self.exits if exit_ is not chosen]
+        parts = self.open(port, found, math.fsum(exit_.port.bound for exit_ in others))
         kept = port if self.collect == "sign" else None
         bound = math.fsum(part.bound for part in parts)
         change = bound - port.bound

@@ -1,328 +1,275 @@
-"""Growth of a tree of exact answers for any permissible function, in NumPy.
+"""Impurities that are functions of the user's: their checks, and trees that grow by them.
 
-The compiled grower (tree_growth.py) knows four criteria. This one evaluates a function of the
-user's on all cuts of an exit at once. It makes the same choices in the same order: candidates, ties
-(1e-12 of the mass; lowest feature, then lowest threshold), keys, weights in fixed point that are
-made anew where little is left.
+The compiled grower (exact_tree.py) splits exits where it is told to. The function is evaluated on
+all cuts of an exit at once, and the choice is the grower's: of cuts equal but for rounding that of
+the lowest feature, then of the lowest threshold.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core.keys import decrease, rounded
+from pboost._core import tree
 from pboost._core.votes import half_log_odds
-from pboost.data.columns import ROW_MASK, SortedColumns, midpoint
+from pboost.data.columns import ROW_MASK
 from pboost.data.training import TrainingData
-from pboost.growth.permissible import Impurity, values_of
-from pboost.growth.step import Callback, StepRecord, TreeLimits, constant_vote, cost_after
-from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
-from pboost.threads import check_stop
+from pboost.growth.best_first import ALL_OPENED, NO_EXIT, BestFirst
+from pboost.growth.exact_tree import EXITS, PENDING, TreeArrays
+from pboost.growth.step import Callback, StepRecord, TreeLimits, cost_after
+from pboost.models.graph import DecisionGraph, TrainingRecord
 from pboost.values import FloatArray
+from pboost.weak.stump_search import Stump
 from pboost.weak.votes import TIE, VoteRule
 
+#: f(z) of shares z, elementwise.
+Impurity: TypeAlias = Callable[[FloatArray], Any]
+#: Intervals of the grid on which a function is checked; shares are dyadic, so 1 - z is exact.
+GRID = 1024
+#: Departures from the conditions up to this are rounding.
+ROUNDING = 1e-9
 #: Cuts evaluated at a time, over several features.
-CUTS_AT_A_TIME = 1 << 18
-#: Below this fixed-point mass an exit's weights are made anew, with this many bits.
-LEAST_MASS = 1 << 40
-FULL_MASS_BITS = 60
+CUTS_AT_A_TIME = 1 << 15
+
+
+def values_of(impurity: Impurity, z: FloatArray) -> FloatArray:
+    """Return f(z); TypeError or ValueError if that is not one finite number for each share."""
+    try:
+        with np.errstate(divide="ignore", invalid="ignore"):  # what it gives is checked
+            found = np.asarray(impurity(z), dtype=np.float64)
+    except Exception as error:  # a user's function can raise anything
+        raise TypeError(
+            f"impurity: expected a function that takes an array of shares, but it raised {error!r}"
+        ) from error
+    if found.shape != z.shape:
+        raise TypeError(
+            f"impurity: expected a function that returns an array like its argument, of shape "
+            f"{z.shape}, got shape {found.shape}"
+        )
+    wrong = np.flatnonzero(~np.isfinite(found))
+    if len(wrong):
+        at = int(wrong[0])
+        raise ValueError(f"impurity: expected finite values, got f({z[at]:.6g}) = {found[at]}")
+    return found
+
+
+def check_permissible(impurity: Any) -> Impurity:
+    """Return a function that is concave and symmetric with f(0) = f(1) = 0 and f(1/2) = 1.
+
+    Checked at the multiples of 1/1024. The error says which condition fails, and where.
+    """
+    z = np.linspace(0, 1, GRID + 1)
+    f = values_of(impurity, z)
+    for at, expected in ((0, 0.0), (GRID, 0.0), (GRID // 2, 1.0)):
+        if abs(f[at] - expected) > ROUNDING:
+            raise ValueError(
+                f"impurity: expected f({z[at]:g}) = {expected:g}, got {f[at]:.6g}: not permissible"
+            )
+    unlike = np.abs(f - f[::-1])
+    if unlike.max() > ROUNDING:
+        at = int(np.argmax(unlike))
+        raise ValueError(
+            f"impurity: expected f(z) = f(1 - z), got f({z[at]:.6g}) = {f[at]:.6g} and "
+            f"f({z[-1 - at]:.6g}) = {f[-1 - at]:.6g}: not symmetric"
+        )
+    below = (f[:-2] + f[2:]) / 2 - f[1:-1]
+    if below.max() > ROUNDING:
+        at = int(np.argmax(below)) + 1
+        raise ValueError(
+            f"impurity: expected a concave function, got f({z[at]:.6g}) = {f[at]:.6g} below the "
+            f"mean {f[at] + below[at - 1]:.6g} of its neighbours: not concave"
+        )
+    checked: Impurity = impurity
+    return checked
+
+
+@dataclass(frozen=True, slots=True)
+class ImpurityStump(Stump):
+    """Stumps whose criterion is a function of the user's."""
+
+    impurity: Impurity = field(kw_only=True)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as plain values, which the function is not."""
+        plain = Stump(min_weight=self.min_weight, min_count=self.min_count).settings()
+        return {name: value for name, value in plain.items() if name != "criterion"}
+
+
+def by_impurity(weak: Stump, impurity: Any) -> ImpurityStump:
+    """Return stumps that are chosen by an impurity, checked."""
+    return ImpurityStump(
+        min_weight=weak.min_weight, min_count=weak.min_count, impurity=check_permissible(impurity)
+    )
 
 
 @dataclass(slots=True, eq=False)
 class Exit:
-    """An open exit: the rows that arrive, sorted by each feature, and the votes on the way.
+    """An open exit: its number, class masses in fixed point, their unit, and votes gathered.
 
-    Attributes
-    ----------
-    parent : tuple of int
-        Node and side, (-1, 0) at the entrance.
-    depth : int
-        Number of nodes above.
-    order : ndarray of int32, shape (d, m)
-        Its rows in increasing order of each feature.
-    fixed : ndarray of int64, shape (n,)
-        Weights in fixed point; only those of its rows are its own.
-    unit : float
-        One unit of them as a share of the root's mass.
-    mass : tuple of int
-        Fixed-point mass of class -1 and of class +1.
-    votes : float
-        Votes gathered.
+    The unit is a share of the root's mass.
     """
 
-    parent: tuple[int, int]
-    depth: int
-    order: NDArray[np.int32]
-    fixed: NDArray[np.int64]
-    unit: float
+    serial: int
     mass: tuple[int, int]
+    unit: float
     votes: float
+    split: Split | None = None
 
     @property
     def bound(self) -> float:
-        """Sum of the boosted weights as a share of the root's: its part of the certificate."""
-        return self.after(self.mass, self.votes)
+        """Part of the certificate that the exit carries."""
+        return self.boosted(self.mass, self.votes)
 
-    def after(self, mass: tuple[int, int], votes: float) -> float:
+    @property
+    def error(self) -> float:
+        """Reach mass of the class that is not predicted."""
+        return self.mass[int(self.votes <= 0)] * self.unit
+
+    def boosted(self, mass: tuple[int, int], votes: float) -> float:
         """Return the boosted weight of a mass of its rows that has gathered these votes."""
         return (mass[0] * math.exp(votes) + mass[1] * math.exp(-votes)) * self.unit
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The cut of an exit: feature, number of rows below, and what either side gets."""
+    """The cut of an exit: its place as the grower counts, the rows beside it, and what it does."""
 
     feature: int
-    position: int
-    masses: tuple[tuple[int, int], tuple[int, int]]
-    votes: tuple[float, float]
+    place: int
+    beside: NDArray[np.int32]
+    votes: list[float]
+    after: float
 
 
-class TopDownTree:
-    """A tree that grows by a permissible function.
-
-    Attributes
-    ----------
-    n_nodes : int
-        Number of nodes so far.
-    """
+class ImpurityTree(BestFirst):
+    """A tree of exact answers that grows by a permissible function."""
 
     def __init__(
         self,
         data: TrainingData,
-        impurity: Impurity,
-        min_weight: float,
-        min_count: int,
+        weak: ImpurityStump,
         rule: VoteRule,
         limits: TreeLimits,
     ) -> None:
-        self.data, self.impurity, self.rule, self.limits = data, impurity, rule, limits
-        self.min_weight, self.min_count = min_weight, min_count
-        # Equal values have equal ranks, and the order of ranks is that of the values.
-        self.rank = _ranks(data)
-        self.n_exits = 0
-        #: The exit that led to the node opened last.
-        self.parent = (OUT, 0)
-        self.open: list[tuple[float, int, Exit, Split | None]] = []
-        self.feature: list[int] = []
-        self.threshold: list[float] = []
-        self.next: list[list[int]] = []
-        self.vote: list[tuple[float, float]] = []
-        self.reach: list[float] = []
-        self.certificate = [1.0]
+        self.data, self.weak, self.rule = data, weak, rule
+        self.limits = limits
+        self.arrays = TreeArrays(data, weak, rule, limits)
+        self.heap = []
+        self.certificate, self.reach = [1.0], list[float]()
         #: Sum of the bounds of all open exits, and what rounding has left out of it.
-        self.total = (0.0, 0.0)
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes opened so far."""
-        return len(self.feature)
+        self.total = self.exit_at(0).bound, 0.0
 
     def grow(self, callback: Callback | None) -> str:
         """Open exits until done; returns why growing stopped."""
-        data = self.data
-        order = data.order & ROW_MASK
-        if not order.size:
-            order = np.empty(self.rank.shape, dtype=np.int32)
-            for j, rank in enumerate(self.rank):
-                order[j] = np.argsort(rank, kind="stable")
-        mass = data.class_masses()
-        root = Exit((OUT, 0), 0, order, data.fixed, 1.0 / sum(mass), mass, 0.0)
-        self.total = root.bound, 0.0
-        self._open(root)
-        while self.open:
-            check_stop()
-            if self.n_nodes >= self.limits.nodes:
-                return "all nodes are opened"
-            _, _, exit_, split = heapq.heappop(self.open)
-            split = self._best(exit_) if split is None else split
-            if split is None:
-                continue
-            before = exit_.bound
-            self._split(exit_, split, before)
-            if callback is not None and callback(self.n_nodes, self._newest(before)):
-                return "stopped by the callback"
-            if self.certificate[-1] <= self.limits.target:
-                return "the target certificate is reached"
-        return "no exit can be split"
+        self.open(0)
+        reason = super().grow(callback)
+        return NO_EXIT if reason == ALL_OPENED and not self.heap else reason
 
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
-        n, bias = self.n_nodes, 0.0
-        if not n:
-            bias, self.certificate[0] = constant_vote(self.data, self.rule)
-        return DecisionGraph(
-            threshold=np.array(self.threshold, dtype=np.float64),
-            next=np.array(self.next, dtype=np.int32).reshape(n, 2),
-            vote=np.array(self.vote, dtype=np.float64).reshape(n, 2),
-            labels=self.data.labels,
-            n_features=self.data.n_features,
-            feature_names=self.data.names,
-            bias=bias,
-            settings=settings,
-            record=TrainingRecord(
-                np.array(self.certificate), cost_after(np.array(self.reach)), stop_reason
-            ),
-            **self.data.model_columns(np.array(self.feature, dtype=np.int32)),
-        )
+        model = self.arrays.model(settings, stop_reason)
+        if not model.n_nodes:
+            return model
+        cost = cost_after(np.array(self.reach))
+        return replace(model, record=TrainingRecord(np.array(self.certificate), cost, stop_reason))
 
-    def _newest(self, before: float) -> StepRecord:
-        node = self.n_nodes - 1
-        return StepRecord(
-            node, self.feature[node], self.threshold[node], self.vote[node], before,
-            self.certificate[-1], () if self.parent == (OUT, 0) else (self.parent,),
-        )  # fmt: skip
+    def newest(self, exit_: Exit) -> StepRecord:
+        """Return the record of the node made of an exit just now."""
+        return replace(self.arrays.newest(), certificate=self.certificate[-1])
 
-    def _open(self, exit_: Exit) -> None:
-        """Put an exit in its place in the order of splitting, if it can be split."""
-        self.n_exits += 1
-        rows = exit_.order.shape[1]
-        if not min(exit_.mass) or exit_.depth >= self.limits.depth or rows < 2 * self.min_count:
-            return
-        if sum(exit_.mass) < LEAST_MASS:
-            self._refine(exit_)
-        split, growth = None, self.limits.growth
-        if growth == "breadth-first":
-            key = 0.0
-        elif growth == "largest-bound":
-            key = rounded(exit_.bound)
-        elif growth == "largest-error":
-            key = rounded(exit_.mass[int(exit_.votes <= 0)] * exit_.unit)
-        else:
-            split = self._best(exit_)
-            if split is None:
-                return
-            key = self._decrease(exit_, split)
-        heapq.heappush(self.open, (-key, self.n_exits, exit_, split))
+    def exit_at(self, serial: int) -> Exit:
+        """Return an exit as the grower keeps it."""
+        arrays, mass = self.arrays, self.arrays.exit_mass[serial].tolist()
+        unit = math.ldexp(1.0, -int(arrays.exit_int[serial, 5])) / arrays.reals[1]
+        return Exit(serial, mass, unit, float(arrays.exit_real[serial, 0]))
 
-    def _refine(self, exit_: Exit) -> None:
-        """Make the weights anew in fixed point, in a unit that fits the rows left."""
-        rows = exit_.order[0]
-        total = float(self.data.weight[rows].sum()) * self.data.scale
-        shift = FULL_MASS_BITS - math.frexp(total)[1]
-        exit_.fixed = np.zeros_like(self.data.fixed)
-        exit_.fixed[rows] = np.ldexp(self.data.weight[rows] * self.data.scale, shift) + 0.5
-        exit_.unit = math.ldexp(1.0, -shift) / sum(self.data.class_masses())
-        positive = rows >= self.data.n_negative
-        own = exit_.fixed[rows]
-        exit_.mass = (int(own[~positive].sum()), int(own[positive].sum()))
+    def open(self, serial: int) -> Exit:
+        """Put a new exit in order, if it can be split."""
+        can_open = tree.can_open(self.arrays, serial)  # which may change the unit
+        exit_ = self.exit_at(serial)
+        if can_open:
+            self.push(exit_)
+        return exit_
 
-    def _best(self, exit_: Exit) -> Split | None:
-        """Return the best legal cut; of equal ones that of the lowest feature, then threshold."""
-        d, m = exit_.order.shape
+    def split(self, exit_: Exit) -> None:
+        """Make a node of an exit for which a split was found, and open the node's exits."""
+        arrays, found = self.arrays, exit_.split
+        assert found is not None
+        arrays.counter[PENDING] = exit_.serial
+        arrays.node_int[arrays.n_nodes, 3:] = found.beside
+        tree.split_given(arrays, exit_.serial, found.feature, found.place, *found.votes)
+        newest = int(arrays.counter[EXITS])
+        below, above = self.open(newest - 2), self.open(newest - 1)
+        changes = [*self.total, -exit_.bound, below.bound, above.bound]
+        certificate = math.fsum(changes)
+        self.total = certificate, math.fsum([*changes, -certificate])
+        self.certificate.append(max(certificate, 0.0))
+        self.reach.append(sum(exit_.mass) * exit_.unit)
+
+    def find(self, exit_: Exit) -> Split | None:
+        """Return the best legal cut of an exit, None where there is none."""
+        d, m = self.data.columns.n_features, self.arrays.n_rows_at(exit_.serial)
         best = np.full(d, np.inf)
         step = max(CUTS_AT_A_TIME // m, 1)
         for first in range(0, d, step):
             features = slice(first, first + step)
-            best[features] = self._scores(exit_, features)[0].min(axis=1, initial=np.inf)
+            best[features] = self.scores(exit_, features)[0].min(axis=1, initial=np.inf)
         least = best.min()
         if least == np.inf:
             return None
         limit = least + TIE * float(sum(exit_.mass))
         feature = int(np.argmax(best <= limit))
-        scores, below = self._scores(exit_, slice(feature, feature + 1))
-        at = int(np.argmax(scores[0] <= limit))
-        low = (int(below[0][0, at]), int(below[1][0, at]))
-        high = (exit_.mass[0] - low[0], exit_.mass[1] - low[1])
-        votes = (self._vote(exit_, low), self._vote(exit_, high))
-        return Split(feature, at + 1, (low, high), votes)
-
-    def _scores(
-        self, exit_: Exit, features: slice
-    ) -> tuple[FloatArray, tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Return what is minimised for the cut after each row, and the class masses below.
-
-        Cuts that are not legal score infinity.
-        """
-        order = exit_.order[features]
-        m = order.shape[1]
-        rank = np.take_along_axis(self.rank[features], order, axis=1)
-        weight = exit_.fixed[order]
-        positive = np.cumsum(np.where(order >= self.data.n_negative, weight, 0), axis=1)[:, :-1]
-        negative = np.cumsum(weight, axis=1)[:, :-1] - positive
-        total = sum(exit_.mass)
-        left, least = positive + negative, math.ceil(self.min_weight * float(total))
-        right, count = total - left, np.arange(1, m)
-        legal = (rank[:, 1:] != rank[:, :-1]) & (left > 0) & (right > 0)
-        legal &= (left >= least) & (right >= least)
-        legal &= (count >= self.min_count) & (m - count >= self.min_count)
-        scores = np.full(left.shape, np.inf)
-        low, high = left[legal].astype(np.float64), right[legal].astype(np.float64)
-        scores[legal] = low * values_of(self.impurity, positive[legal] / low) + high * values_of(
-            self.impurity, (exit_.mass[1] - positive[legal]) / high
+        scores, negative, positive, rows = (
+            found[0] for found in self.scores(exit_, slice(feature, feature + 1))
         )
-        return scores, (negative, positive)
-
-    def _vote(self, exit_: Exit, mass: tuple[int, int]) -> float:
-        """Return the vote of a side with these class masses, on the boosted weights."""
+        at = int(np.argmax(scores <= limit))
+        low = int(negative[at]), int(positive[at])
+        masses = low, (exit_.mass[0] - low[0], exit_.mass[1] - low[1])
+        beside = rows[at : at + 2]
+        place = at + 1 if self.data.exact else int(self.arrays.codes[feature, beside[0]])
         up = math.exp(exit_.votes)
         delta = self.rule.smoothing * (exit_.mass[0] * up + exit_.mass[1] / up)
-        return self.rule.learning_rate * half_log_odds(mass[1] / up, mass[0] * up, delta)
-
-    def _decrease(self, exit_: Exit, split: Split) -> float:
-        """Return by how much a split lowers the certificate, as a key."""
-        before = exit_.bound
+        votes = [self.rule.learning_rate * half_log_odds(p / up, n * up, delta) for n, p in masses]
         after = sum(
-            exit_.after(mass, exit_.votes + vote)
-            for mass, vote in zip(split.masses, split.votes, strict=True)
+            exit_.boosted(mass, exit_.votes + vote)
+            for mass, vote in zip(masses, votes, strict=True)
         )
-        return decrease(before, before - after)
+        return Split(feature, place, beside, votes, after)
 
-    def _split(self, exit_: Exit, split: Split, before: float) -> None:
-        """Make a node of an exit, and exits of its two sides."""
-        node, (parent, came_by) = self.n_nodes, exit_.parent
-        if parent != OUT:
-            self.next[parent][came_by] = node
-        column = exit_.order[split.feature]
-        self.feature.append(split.feature)
-        self.threshold.append(self._threshold(split.feature, column[split.position - 1 :][:2]))
-        self.next.append([OUT, OUT])
-        self.vote.append(split.votes)
-        self.parent = exit_.parent
-        self.reach.append(sum(exit_.mass) * exit_.unit)
-        is_above = np.zeros(self.data.n_rows, dtype=bool)
-        is_above[column[split.position :]] = True
-        above = is_above[exit_.order]
-        d, children = len(above), []
-        for side, rows in enumerate((~above, above)):
-            children.append(
-                Exit(
-                    (node, side), exit_.depth + 1, exit_.order[rows].reshape(d, -1), exit_.fixed,
-                    exit_.unit, split.masses[side], exit_.votes + split.votes[side],
-                )
-            )  # fmt: skip
-        for child in children:
-            self._open(child)
-        changes = [*self.total, -before, *(child.bound for child in children)]
-        certificate = math.fsum(changes)
-        self.total = certificate, math.fsum([*changes, -certificate])
-        self.certificate.append(max(certificate, 0.0))
+    def scores(self, exit_: Exit, features: slice) -> tuple[NDArray[Any], ...]:
+        """Return what is minimised for the cut after each row, class masses below, and the rows.
 
-    def _threshold(self, feature: int, rows: NDArray[np.int32]) -> float:
-        """Return the threshold between two rows that are neighbours in the order of a feature."""
-        columns = self.data.columns
-        if self.data.exact and isinstance(columns, SortedColumns):
-            below, above = columns.values(feature, rows)
-            return float(midpoint(below, above))
-        low, high = self.rank[feature, rows].tolist()
-        if not isinstance(columns, SortedColumns):
-            return float(np.asarray(columns.threshold(feature, low, None)))
-        return float(np.asarray(columns.threshold(feature, low, columns.bin_start[feature, high])))
+        Each is an array with a line for each feature; cuts that are not legal score infinity.
+        """
+        rows, legal = self.in_order(exit_, features)
+        weight = self.arrays.fixed[rows]
+        positive = np.cumsum(np.where(rows >= self.data.n_negative, weight, 0), axis=1)[:, :-1]
+        negative = np.cumsum(weight, axis=1)[:, :-1] - positive
+        total, m = sum(exit_.mass), rows.shape[1]
+        left, least = positive + negative, math.ceil(self.weak.min_weight * float(total))
+        right, count = total - left, np.arange(1, m)
+        legal &= (left > 0) & (right > 0) & (left >= least) & (right >= least)
+        legal &= (count >= self.weak.min_count) & (m - count >= self.weak.min_count)
+        scores = np.full(left.shape, np.inf)
+        low, high = left[legal].astype(np.float64), right[legal].astype(np.float64)
+        scores[legal] = low * values_of(
+            self.weak.impurity, positive[legal] / low
+        ) + high * values_of(self.weak.impurity, (exit_.mass[1] - positive[legal]) / high)
+        return scores, negative, positive, rows
 
-
-def _ranks(data: TrainingData) -> NDArray[Any]:
-    """Return the rank of each row's value in each column, (d, n): the bin, if it is binned."""
-    columns = data.columns
-    if not (data.exact and isinstance(columns, SortedColumns)):
-        return columns.codes
-    rank = np.empty(columns.packed_order.shape, dtype=np.int32)
-    for j in range(len(rank)):
-        rank[j, columns.order(j)] = np.cumsum(~columns.tied(j), dtype=np.int32)
-    return rank
+    def in_order(self, exit_: Exit, features: slice) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """Return an exit's rows in the order of each feature, and whether neighbours differ."""
+        arrays = self.arrays
+        start, stop = arrays.exit_int[exit_.serial, :2].tolist()
+        if self.data.exact:
+            packed = arrays.order[features, start:stop]
+            return packed & ROW_MASK, packed[:, 1:] >= 0
+        rows = arrays.rows[start:stop]
+        codes = arrays.codes[features, rows]
+        order = np.argsort(codes, axis=1, kind="stable")
+        return rows[order], np.diff(np.take_along_axis(codes, order, axis=1), axis=1) > 0

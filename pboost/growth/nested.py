@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from pboost._core.keys import rounded
 from pboost.data.training import TrainingData
-from pboost.growth.ports import GrowthStopped, Port, PortGrowth, joined
+from pboost.growth.ports import GrowthStopped, Matryoshka, Port, joined
 from pboost.growth.step import Callback
 from pboost.observation.answers import Observer
 from pboost.weak.votes import VoteRule
@@ -20,7 +20,7 @@ from pboost.weak.votes import VoteRule
 JOINS = ("sign", "all")
 
 
-class NestedGrowth(PortGrowth):
+class NestedGrowth(Matryoshka):
     """Builds a matryoshka of a given shape.
 
     Parameters
@@ -72,7 +72,7 @@ class NestedGrowth(PortGrowth):
         (size,), before = self.shape, len(self.nodes)
         try:
             if join == "all":
-                self.chain(1, joined(ports, 0.0))
+                self.chain(1, joined(ports))
             else:
                 self.expand(1, ports, size, 0.0)
         except GrowthStopped:
@@ -86,7 +86,7 @@ class NestedGrowth(PortGrowth):
             ports = self.tree(depth - 1, port, 0.0) if depth > 1 else self.node(port, 0.0)
             if ports is None:
                 return False
-            port = joined(ports, 0.0)
+            port = joined(ports)
         return True
 
     def classifier(self, level: int, port: Port, outside: float) -> list[Port] | None:
@@ -138,8 +138,10 @@ class NestedGrowth(PortGrowth):
         return ports, size
 
     def node(self, port: Port, outside: float) -> list[Port] | None:
-        """Open a node at a port, and tell the callback."""
-        ports = self.open_node(port, outside)
-        if ports is not None:
-            self.report(port.bound)
+        """Open a node at a port, and tell the callback; None if the port cannot be split."""
+        split = self.find(port)
+        if split is None:
+            return None
+        ports = self.open(port, split, outside)
+        self.report(port.bound)
         return ports

@@ -1,6 +1,7 @@
-"""Ports, where exits of a graph join, and what matryoshki do with them: open nodes, collect.
+"""Ports: exits that join, and the rows there; base of the growths in which rows reach many exits.
 
-The growths of a given shape (`nested_growth`) and greedy growth (`greedy_growth`) share this.
+Soft trees (soft_tree.py) and matryoshki (nested.py, greedy.py) find a split for a port, or replay
+that of a model, and open a node there.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,39 +19,60 @@ from pboost.models.graph import OUT, DecisionGraph
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
-from pboost.weak.votes import NO_VOTE, VoteRule
+from pboost.weak.votes import NO_VOTE, SplitStep, VoteRule, step_of
 
 COLLECTS = ("additive", "sign")
 #: Reach below this share of all weight is none: weights are kept from becoming subnormal.
 NO_REACH = 1e-250
+#: Exits of nodes: (node, exit).
+Edges: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """A weak classifier found for a port, its answers, and the votes of the exits it makes."""
+
+    cut: Cut
+    answers: Answers
+    step: SplitStep
+
+    def boosted(self) -> FloatArray:
+        """Return the boosted class masses (exit, class) after the split."""
+        votes = np.array(self.step.votes)[:, None]
+        return self.answers.masses * np.exp(votes * [1.0, -1.0])
+
+    @property
+    def after(self) -> float:
+        """Sum of the bounds of the exits."""
+        return float(self.boosted().sum())
+
+
+@dataclass(slots=True, eq=False)
 class Port:
     """Exits that join, and the rows there.
 
     Attributes
     ----------
     edges : tuple of (node, exit)
-        The exits.
-    weight : ndarray of float64, shape (n,)
-        Boosted weights of the rows, shares of all weight.
-    reach : ndarray of float64, shape (n,)
-        Reach masses: starting weight times probability of arriving.
+        The exits; none at the entrance of the graph.
     masses : tuple of float
-        Sum of `weight` over either class.
+        Boosted masses of the two classes, shares of all weight.
     arrives : float
-        Sum of `reach`.
+        Reach mass: starting weight times probability of arriving, summed over the rows.
     votes : float
         Votes gathered inside the classifier that is being built; where paths join, their mean.
+    weight : ndarray of float64, shape (n,), or None
+        Boosted weights of the rows; None while they are not made.
+    reach : ndarray of float64, shape (n,), or None
+        Reach masses of the rows; None where they follow from the weights.
     """
 
-    edges: tuple[tuple[int, int], ...]
-    weight: FloatArray
-    reach: FloatArray
+    edges: Edges
     masses: tuple[float, float]
     arrives: float
     votes: float
+    weight: FloatArray | None = None
+    reach: Any = None
 
     @property
     def bound(self) -> float:
@@ -58,12 +80,8 @@ class Port:
         return self.masses[0] + self.masses[1]
 
 
-class GrowthStopped(Exception):  # noqa: N818 - not an error
-    """Raised through the levels when the callback ends growth."""
-
-
 class PortGrowth:
-    """Base of the growths of matryoshki.
+    """Base of the growths.
 
     Parameters
     ----------
@@ -73,6 +91,87 @@ class PortGrowth:
         Finds weak classifiers and their answers.
     rule : VoteRule
         Makes votes of masses.
+    """
+
+    def __init__(self, data: TrainingData, observer: Observer, rule: VoteRule) -> None:
+        self.data, self.observer, self.search, self.rule = data, observer, observer.search, rule
+        self.fixed = np.empty(data.n_rows, dtype=np.int64)
+        self.nodes = NodeList(observer)
+
+    def entrance(self) -> Any:
+        """Return the port of the whole graph, with all weight."""
+        raise NotImplementedError
+
+    def outside(self, port: Any, others: Iterable[Any]) -> float:
+        """Return the certificate of the other open exits, given as ports."""
+        return math.fsum(other.bound for other in others)
+
+    def open(self, port: Any, split: Split, outside: float) -> list[Any]:
+        """Make a node at a port, and return its two exits.
+
+        `outside` is the certificate of all other exits.
+        """
+        raise NotImplementedError
+
+    def weights_at(self, port: Any) -> Weights:
+        """Return the weights at a port as the search reads them."""
+        weights = Weights(port.weight, self.fixed, fixed_scale(port.bound), (0, 0))
+        self.search.fill_fixed(weights)
+        return weights
+
+    def best(self, port: Any, weights: Weights) -> Cut | None:
+        """Return the weak classifier for a port."""
+        return self.search.best(weights)
+
+    def side_reach(self, port: Any, cut: Cut, weights: Weights) -> FloatArray:
+        """Return the reach masses (side, class) that a cut makes at a port."""
+        raise NotImplementedError
+
+    def find(self, port: Any) -> Split | None:
+        """Return the best split of a port, None where there is none."""
+        weights = self.weights_at(port)
+        # Both classes must have weight; what is left of absent rows is 0 in fixed point.
+        cut = self.best(port, weights) if min(weights.masses) > 0 else None
+        if cut is None:
+            return None
+        answers = self.observer.ask(cut, weights, lambda: self.side_reach(port, cut, weights))
+        return Split(cut, answers, self.rule.step(answers.masses.tolist()))
+
+    def replay(self, model: DecisionGraph, tables: Tables) -> list[Any]:
+        """Open the nodes of a graph as they are; returns its open exits."""
+        entrances: list[list[tuple[int, int]]] = [[] for _ in range(model.n_nodes)]
+        for before, next_ in enumerate(model.next.tolist()):
+            for exit_, node in enumerate(next_):
+                if node != OUT:
+                    entrances[node].append((before, exit_))
+        ports: dict[Edges, Any] = {(): self.entrance()}
+        for node, votes in enumerate(model.vote.tolist()):
+            port = joined([ports.pop((edge,)) for edge in entrances[node]] or [ports.pop(())])
+            weights = self.weights_at(port)
+            feature, threshold = int(model.feature[node]), float(model.threshold[node])
+            cut = self.search.cut_at(feature, threshold, weights)
+            answers = self.observer.given(cut, weights, tables[node])
+            split = Split(cut, answers, step_of(answers.masses.tolist(), tuple(votes)))
+            for opened in self.open(port, split, self.outside(port, ports.values())):
+                ports[opened.edges] = opened
+        return list(ports.values())
+
+    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
+        """Return the graph grown so far."""
+        return self.nodes.model(self.data, self.rule, settings, stop_reason)
+
+
+class GrowthStopped(Exception):  # noqa: N818 - not an error
+    """Raised through the levels when the callback ends growth."""
+
+
+class Matryoshka(PortGrowth):
+    """Base of the growths whose exits join: the reach of each row is kept beside its weight.
+
+    Parameters
+    ----------
+    data, observer, rule
+        As for `PortGrowth`.
     collect : str
         One of `COLLECTS`.
     """
@@ -80,11 +179,9 @@ class PortGrowth:
     def __init__(
         self, data: TrainingData, observer: Observer, rule: VoteRule, collect: str
     ) -> None:
-        self.data, self.observer, self.rule, self.collect = data, observer, rule, collect
-        self.scratch = Weights(
-            np.empty(data.n_rows), np.empty(data.n_rows, dtype=np.int64), 1.0, (0, 0)
-        )
-        self.nodes = NodeList(observer)
+        super().__init__(data, observer, rule)
+        self.collect = collect
+        self.scratch = Weights(np.empty(data.n_rows), self.fixed, 1.0, (0, 0))
         self.callback: Callback | None = None
 
     def entrance(self) -> Port:
@@ -92,86 +189,45 @@ class PortGrowth:
         start = self.data.weight / math.fsum(self.data.weight)
         return self.port((), start, start, 0.0)
 
+    def port(self, edges: Edges, weight: FloatArray, reach: FloatArray, votes: float) -> Port:
+        """Return a port; sums its masses."""
+        middle = self.data.n_negative
+        masses = float(weight[:middle].sum()), float(weight[middle:].sum())
+        return Port(edges, masses, float(reach.sum()), votes, weight, reach)
+
     def report(self, bound: float) -> None:
         """Tell the callback of the newest node, opened at a port of this bound."""
         n_nodes = len(self.nodes)
         if self.callback is not None and self.callback(n_nodes, self.nodes.newest(bound)):
             raise GrowthStopped
 
-    def open_node(self, port: Port, outside: float) -> list[Port] | None:
-        """Open a node at a port; returns its two exits, None if the port cannot be split."""
-        weights = self.weights_at(port)
-        # Both classes must have weight; what is left of absent rows is 0 in fixed point.
-        cut = self.observer.search.best(weights) if min(weights.masses) > 0 else None
-        if cut is None:
-            return None
-        answers = self.observer.ask(
-            cut,
-            weights,
-            lambda: self.observer.search.side_masses(cut, port.reach, self.scratch),
-        )
-        votes = self.rule.step(answers.masses.tolist()).votes
-        return self.add(port, cut, answers, votes, outside)
+    def side_reach(self, port: Port, cut: Cut, weights: Weights) -> FloatArray:
+        """Return the reach masses (side, class) that a cut makes at a port."""
+        return self.search.side_masses(cut, port.reach, self.scratch)
 
-    def weights_at(self, port: Port) -> Weights:
-        """Return the weights at a port as the search reads them."""
-        weights = Weights(port.weight, self.scratch.fixed, fixed_scale(port.bound), (0, 0))
-        self.observer.search.fill_fixed(weights)
-        return weights
-
-    def add(
-        self, port: Port, cut: Cut, answers: Answers, votes: tuple[float, float], outside: float
-    ) -> list[Port]:
-        """Make a node of a cut at a port; returns its two exits."""
-        node = len(self.nodes)
-        ports = [self.port_of(port, answers, node, exit_, vote) for exit_, vote in enumerate(votes)]
+    def open(self, port: Port, split: Split, outside: float) -> list[Port]:
+        """Make a node at a port, and return its two exits."""
+        votes, answers, certificate = split.step.votes, split.answers, outside
+        ports = []
+        for exit_, vote in enumerate(votes):
+            # Votes that were made for other rows may raise the weights of these.
+            most = port.bound * math.exp(abs(vote))
+            boost = only_exit(exit_, np.exp([vote, -vote]))
+            weight = self.sent(answers, boost, port.weight, most)
+            reach = self.sent(answers, only_exit(exit_, np.ones(2)), port.reach, port.arrives)
+            ports.append(self.port(((len(self.nodes), exit_),), weight, reach, vote))
+            certificate += ports[-1].bound
         answers.forget()
-        certificate = outside + ports[0].bound + ports[1].bound
-        self.nodes.open(port.edges, cut, votes, answers.table, port.arrives, certificate)
+        self.nodes.open(port.edges, split.cut, votes, answers.table, port.arrives, certificate)
         return ports
 
-    def replay(self, model: DecisionGraph, tables: Tables) -> list[Port]:
-        """Open the nodes of any graph as they are; returns its open exits."""
-        entrances: list[list[tuple[int, int]]] = [[] for _ in range(model.n_nodes)]
-        for before, next_ in enumerate(model.next.tolist()):
-            for exit_, node in enumerate(next_):
-                if node != OUT:
-                    entrances[node].append((before, exit_))
-        ports: dict[tuple[tuple[int, int], ...], Port] = {}
-        for node, votes in enumerate(model.vote.tolist()):
-            joining = [ports.pop((edge,)) for edge in entrances[node]]
-            port = joined(joining, 0.0) if joining else self.entrance()
-            weights = self.weights_at(port)
-            feature, threshold = int(model.feature[node]), float(model.threshold[node])
-            cut = self.observer.search.cut_at(feature, threshold, weights)
-            answers = self.observer.given(cut, weights, tables[node])
-            outside = math.fsum(other.bound for other in ports.values())
-            for opened in self.add(port, cut, answers, tuple(votes), outside):
-                ports[opened.edges] = opened
-        return list(ports.values()) or [self.entrance()]
-
-    def port_of(self, port: Port, answers: Answers, node: int, exit_: int, vote: float) -> Port:
-        """Return one exit of a new node as a port."""
-        weight, reach = np.empty_like(port.weight), np.empty_like(port.reach)
-        # Votes that were made for other rows may raise the weights of these.
-        most = port.bound * math.exp(abs(vote))
-        target = Weights(weight, self.scratch.fixed, fixed_scale(most), (0, 0))
-        answers.send(only_exit(exit_, np.exp([vote, -vote])), port.weight, target)
-        target = Weights(reach, self.scratch.fixed, fixed_scale(port.arrives), (0, 0))
-        answers.send(only_exit(exit_, np.ones(2)), port.reach, target)
-        return self.port(((node, exit_),), weight, reach, vote)
-
-    def port(
-        self,
-        edges: tuple[tuple[int, int], ...],
-        weight: FloatArray,
-        reach: FloatArray,
-        votes: float,
-    ) -> Port:
-        """Return a port; sums its masses."""
-        middle = self.data.n_negative
-        masses = float(weight[:middle].sum()), float(weight[middle:].sum())
-        return Port(edges, weight, reach, masses, float(reach.sum()), votes)
+    def sent(
+        self, answers: Answers, coefficients: FloatArray, source: Any, most: float
+    ) -> FloatArray:
+        """Return what answers make of weights whose sum is then at most `most`."""
+        target = Weights(np.empty_like(source), self.fixed, fixed_scale(most), (0, 0))
+        answers.send(coefficients, source, target)
+        return target.real
 
     def merge(self, ports: list[Port]) -> list[Port]:
         """Collect additively: votes stay, weights and reaches of each group are summed."""
@@ -180,7 +236,7 @@ class PortGrowth:
             if group:
                 arrives = math.fsum(port.arrives for port in group)
                 mean = math.fsum(port.arrives * port.votes for port in group) / arrives
-                merged.append(joined(group, mean))
+                merged.append(replace(joined(group), votes=mean))
         return merged
 
     def collapse(self, ports: list[Port], root: Port, members: Iterable[int]) -> list[Port]:
@@ -200,17 +256,13 @@ class PortGrowth:
         for group, vote, part, answer in zip(groups, step.votes, parts, answers, strict=True):
             if not group:
                 continue
-            edges = joined(group, vote).edges
+            edges = tuple(edge for port in group for edge in port.edges)
             for node, exit_ in edges:
                 self.nodes.votes[node][exit_] = vote
             part[:middle] *= math.exp(vote)
             part[middle:] *= math.exp(-vote)
             collapsed.append(self.port(edges, part, root.reach * answer, vote))
         return collapsed
-
-    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
-        """Return the graph built so far."""
-        return self.nodes.model(self.data, self.rule, settings, stop_reason)
 
 
 def by_sign(ports: list[Port]) -> tuple[list[Port], list[Port]]:
@@ -221,15 +273,15 @@ def by_sign(ports: list[Port]) -> tuple[list[Port], list[Port]]:
     return [p for p in ports if p.votes <= NO_VOTE], [p for p in ports if p.votes > NO_VOTE]
 
 
-def joined(ports: list[Port], votes: float) -> Port:
-    """Return one port for several."""
+def joined(ports: list[Any]) -> Any:
+    """Return one port for several; where their votes differ, it has none."""
     if len(ports) == 1:
-        return replace(ports[0], votes=votes)
+        return ports[0]
     return Port(
         tuple(edge for port in ports for edge in port.edges),
-        np.sum([port.weight for port in ports], axis=0),
-        np.sum([port.reach for port in ports], axis=0),
         (math.fsum(p.masses[0] for p in ports), math.fsum(p.masses[1] for p in ports)),
         math.fsum(port.arrives for port in ports),
-        votes,
+        0.0,
+        np.sum([port.weight for port in ports], axis=0),
+        np.sum([port.reach for port in ports], axis=0),
     )

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pboost._core.keys import decrease, rounded
 from pboost.data.training import TrainingData
-from pboost.growth.step import Callback, NodeList, TreeLimits, fixed_scale
-from pboost.models.graph import OUT, DecisionGraph
-from pboost.observation.answers import Answers, Observer, Tables, only_exit, side_masses
+from pboost.growth.best_first import BestFirst
+from pboost.growth.ports import Port, PortGrowth, Split
+from pboost.growth.step import StepRecord, TreeLimits, fixed_scale
+from pboost.models.graph import DecisionGraph
+from pboost.observation.answers import Observer, Tables, only_exit, side_masses
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
-from pboost.weak.votes import SplitStep, VoteRule, step_of
+from pboost.weak.votes import VoteRule
 
 #: Bytes of weights taken from the system at a time, in pages that are few and large.
 BLOCK_BYTES = 8_000_000
@@ -31,55 +32,25 @@ MOST_BUFFERS = 64
 
 
 @dataclass(slots=True, eq=False)
-class Split:
-    """A weak classifier found for an exit, its answers, and the votes of the exits it makes."""
+class SoftExit(Port):
+    """An exit that leads out of the tree so far; its votes are all that were gathered.
 
-    cut: Cut
-    answers: Answers
-    step: SplitStep
-
-    def boosted(self) -> FloatArray:
-        """Return the boosted class masses (exit, class) after the split."""
-        votes = np.array(self.step.votes)[:, None]
-        return self.answers.masses * np.exp(votes * [1.0, -1.0])
-
-
-@dataclass(slots=True, eq=False)
-class OpenExit:
-    """An exit that leads out of the tree so far.
-
-    Its weights are those of the exit that its node split, `above`, sent through the `answers` with
-    coefficients `boost` (exit, class); they are computed when they are needed, and `above` keeps
-    its own for as long as exits `wait` for them. `masses` are the exit's boosted class masses.
+    Its weights are those of the exit `above`, sent through the answers of the split made there.
+    They are computed when they are needed, and `above` keeps its own for as long as exits are
+    `waiting` for them.
     """
 
-    serial: int
-    node: int
-    side: int
-    depth: int
-    votes: float
-    masses: FloatArray
-    above: OpenExit | None = None
-    answers: Answers | None = None
-    boost: FloatArray | None = None
-    key: float = 0.0
-    weights: FloatArray | None = field(default=None)
+    serial: int = 0
+    depth: int = 0
+    above: SoftExit | None = None
     waiting: int = 0
     waits: bool = False
-    split: Split | None = field(default=None)
+    split: Split | None = None
 
     @property
-    def bound(self) -> float:
-        """Part of the certificate that the exit carries."""
-        return float(self.masses.sum())
-
-    def reach(self) -> FloatArray:
-        """Return the reach masses of the two classes."""
-        return self.masses * class_factors(self.votes)
-
     def error(self) -> float:
-        """Return the reach mass of the class that is not predicted."""
-        return float(self.reach()[0 if self.votes > 0 else 1])
+        """Reach mass of the class that is not predicted."""
+        return float((self.masses * class_factors(self.votes))[0 if self.votes > 0 else 1])
 
 
 def class_factors(votes: float) -> FloatArray:
@@ -87,107 +58,85 @@ def class_factors(votes: float) -> FloatArray:
     return np.array([math.exp(-votes), math.exp(votes)])
 
 
-class SoftTree:
+class SoftTree(PortGrowth, BestFirst):
     """A tree that grows on uncertain answers.
 
     Parameters
     ----------
-    data : TrainingData
-        Rows, classes and starting weights.
-    observer : Observer
-        Finds weak classifiers and their answers.
-    rule : VoteRule
-        Makes votes of masses.
+    data, observer, rule
+        As for `PortGrowth`.
     limits : TreeLimits
         Number of nodes, depth, order of growth.
     """
 
     def __init__(
-        self,
-        data: TrainingData,
-        observer: Observer,
-        rule: VoteRule,
-        limits: TreeLimits,
+        self, data: TrainingData, observer: Observer, rule: VoteRule, limits: TreeLimits
     ) -> None:
-        self.data, self.observer, self.rule, self.limits = data, observer, rule, limits
-        self.scratch = np.empty(data.n_rows, dtype=np.int64)
-        self.nodes = NodeList(observer)
+        super().__init__(data, observer, rule)
+        self.limits, self.heap, self.certificate = limits, [], self.nodes.certificate
         self.serial = 0
         self.n_waiting = 0
         self.buffers: list[FloatArray] = []
-        self.heap: list[tuple[float, int, OpenExit]] = []
         self.bounds: dict[int, float] = {}  # of the exits that are open
         # Weights are kept as shares of all weight.
         total = math.fsum(data.weight)
-        root = data.weight / total
-        masses = np.array(data.class_masses()) / (data.scale * total)
-        self.root = OpenExit(0, OUT, 0, 0, 0.0, masses, weights=root)
+        negative, positive = (mass / (data.scale * total) for mass in data.class_masses())
+        arrives = negative + positive
+        self.root = SoftExit((), (negative, positive), arrives, 0.0, data.weight / total)
         self.add(self.root)
 
-    def grow(self, callback: Callback | None) -> str:
-        """Open exits until done; returns why growing stopped."""
-        while True:
-            if len(self.nodes) >= self.limits.nodes:
-                return "all nodes are opened"
-            if not self.heap:
-                return "no exit can be split"
-            _, _, exit_ = heapq.heappop(self.heap)
-            split = exit_.split or self.find(exit_)
-            if split is None:
-                continue
-            self.open(exit_, split)
-            if callback is not None and callback(len(self.nodes), self.nodes.newest(exit_.bound)):
-                return "stopped by the callback"
-            if self.nodes.certificate[-1] <= self.limits.target:
-                return "the target certificate is reached"
+    def entrance(self) -> SoftExit:
+        """Return the exit that leads to the root, with all weight."""
+        return self.root
 
-    def open(self, exit_: OpenExit, split: Split) -> list[OpenExit]:
-        """Make a node of an exit, and open exits of the node's, which are returned."""
-        after = split.boosted()
-        del self.bounds[exit_.serial]
-        certificate = self.nodes.certificate[-1] - exit_.bound + float(after.sum())
-        node = self.nodes.open(
-            [(exit_.node, exit_.side)] if exit_.node != OUT else [], split.cut, split.step.votes,
-            split.answers.table, float(exit_.reach().sum()), max(certificate, 0.0),
-        )  # fmt: skip
-        opened = []
-        for side, vote in enumerate(split.step.votes):
-            boost = only_exit(side, np.exp([vote, -vote]))
-            opened.append(
-                OpenExit(
-                    self.serial, node, side, exit_.depth + 1, exit_.votes + vote, after[side],
-                    exit_, split.answers, boost,
-                )
-            )  # fmt: skip
-            self.add(opened[-1])
-        self.free(exit_)
-        return opened
-
-    def add(self, exit_: OpenExit) -> None:
-        """Put an exit on the heap if it can be split."""
+    def add(self, exit_: SoftExit) -> None:
+        """Put an exit in order if it can be split."""
         self.serial += 1
         self.bounds[exit_.serial] = exit_.bound
-        if exit_.depth >= self.limits.depth or not (exit_.masses > 0).all():
+        can_split = exit_.depth < self.limits.depth and min(exit_.masses) > 0
+        if not can_split or not self.push(exit_):
             return
-        growth = self.limits.growth
-        if growth == "breadth-first":
-            exit_.key = -float(exit_.serial)
-        elif growth == "largest-bound":
-            exit_.key = rounded(exit_.bound)
-        elif growth == "largest-error":
-            exit_.key = rounded(exit_.error())
-        else:
-            exit_.split = self.find(exit_)
-            if exit_.split is None:
-                return
-            bound = exit_.bound
-            exit_.key = decrease(bound, bound - float(exit_.split.boosted().sum()))
-        heapq.heappush(self.heap, (-exit_.key, exit_.serial, exit_))
         if exit_.above is not None and exit_.split is None:
             exit_.waits = True
             exit_.above.waiting += 1
             self.n_waiting += 1
         self.forget()
+
+    def newest(self, exit_: SoftExit) -> StepRecord:
+        """Return the record of the node made of an exit just now."""
+        return self.nodes.newest(exit_.bound)
+
+    def split(self, exit_: SoftExit) -> None:
+        """Make a node of an exit for which a split was found, and open the node's exits."""
+        assert exit_.split is not None
+        self.open(exit_, exit_.split, self.outside(exit_, ()))
+
+    def outside(self, exit_: SoftExit, others: Iterable[SoftExit]) -> float:
+        """Return the certificate of the other open exits."""
+        return self.certificate[-1] - exit_.bound
+
+    def open(self, exit_: SoftExit, split: Split, outside: float) -> list[SoftExit]:
+        """Make a node of an exit, and open exits of the node's, which are returned."""
+        exit_.split = split
+        after = split.boosted()
+        del self.bounds[exit_.serial]
+        node = self.nodes.open(
+            exit_.edges, split.cut, split.step.votes, split.answers.table, exit_.arrives,
+            max(outside + float(after.sum()), 0.0),
+        )  # fmt: skip
+        opened = []
+        for side, vote in enumerate(split.step.votes):
+            votes, (negative, positive) = exit_.votes + vote, after[side].tolist()
+            arrives = float((after[side] * class_factors(votes)).sum())
+            opened.append(
+                SoftExit(
+                    ((node, side),), (negative, positive), arrives, votes,
+                    serial=self.serial, depth=exit_.depth + 1, above=exit_,
+                )
+            )  # fmt: skip
+            self.add(opened[-1])
+        self.free(exit_)
+        return opened
 
     def forget(self) -> None:
         """Free the weights of exits that will hardly be split any more.
@@ -202,7 +151,7 @@ class SoftTree:
             for _, _, exit_ in self.heap[left:]:
                 self.release(exit_)
 
-    def release(self, exit_: OpenExit) -> None:
+    def release(self, exit_: SoftExit) -> None:
         """Note that an exit no longer waits for the weights above it."""
         above = exit_.above
         if not exit_.waits or above is None:
@@ -212,11 +161,11 @@ class SoftTree:
         above.waiting -= 1
         self.free(above)
 
-    def free(self, exit_: OpenExit) -> None:
-        """Take back the weights of a split exit for which nothing waits."""
-        if not exit_.waiting and exit_ is not self.root and exit_.weights is not None:
-            self.buffers.append(exit_.weights)
-            exit_.weights = None
+    def free(self, exit_: SoftExit) -> None:
+        """Take back the weights of an exit for which nothing waits."""
+        if not exit_.waiting and exit_ is not self.root and exit_.weight is not None:
+            self.buffers.append(exit_.weight)
+            exit_.weight = None
             if exit_.split is not None:
                 exit_.split.answers.forget()
 
@@ -228,74 +177,61 @@ class SoftTree:
             self.buffers = list(np.empty((count, n)))
         return self.buffers.pop()
 
-    def weigh(self, exit_: OpenExit) -> Weights:
+    def weights_at(self, exit_: SoftExit) -> Weights:
         """Return the weights at an exit, from those kept nearest above it."""
         path = []
         at = exit_
-        while at.weights is None:
+        while at.weight is None:
             path.append(at)
             assert at.above is not None
             at = at.above
-        weights = Weights(at.weights, self.scratch, fixed_scale(at.bound), (0, 0))
-        for at in reversed(path):
-            assert at.answers is not None
-            assert at.boost is not None
-            # Weights on the way need not fit into the scale of those at the end.
-            target = Weights(self.buffer(), self.scratch, fixed_scale(at.bound), (0, 0))
-            at.answers.send(at.boost, weights.real, target)
-            if at is not path[0]:
-                at.answers.forget()
-            if at is not path[-1]:
-                self.buffers.append(weights.real)
-            weights = target
         if not path:
-            self.observer.search.fill_fixed(weights)
+            return super().weights_at(exit_)
+        source = at.weight
+        for at in reversed(path):
+            assert at.above is not None
+            assert at.above.split is not None
+            ((_, side),), found = at.edges, at.above.split
+            vote = found.step.votes[side]
+            # Weights on the way need not fit into the scale of those at the end.
+            weights = Weights(self.buffer(), self.fixed, fixed_scale(at.bound), (0, 0))
+            found.answers.send(only_exit(side, np.exp([vote, -vote])), source, weights)
+            if at is not path[0]:
+                found.answers.forget()
+            if at is not path[-1]:
+                self.buffers.append(source)
+            source = weights.real
+        exit_.weight = source
+        self.release(exit_)
         return weights
 
-    def find(self, exit_: OpenExit) -> Split | None:
-        """Return the best split of an exit; computes its weights."""
-        weights = self.weigh(exit_)
-        self.release(exit_)
-        # Both classes must have weight; what is left of absent rows is 0 in fixed point.
-        cut = self.best(exit_, weights) if min(weights.masses) > 0 else None
-        if cut is None:
-            return None
-        exit_.weights = weights.real
-        answers = self.observer.ask(
-            cut, weights, lambda: side_masses(cut, weights) * class_factors(exit_.votes)
-        )
-        return Split(cut, answers, self.rule.step(answers.masses.tolist()))
+    def find(self, exit_: SoftExit) -> Split | None:
+        """Return the best split of an exit, None where there is none."""
+        found = super().find(exit_)
+        if found is None:
+            self.free(exit_)
+        return found
 
-    def best(self, exit_: OpenExit, weights: Weights) -> Cut | None:
+    def best(self, exit_: SoftExit, weights: Weights) -> Cut | None:
         """Return the weak classifier for an exit."""
-        search = self.observer.search
         if self.observer.is_exact:
-            return search.best_by_reach(weights, class_factors(exit_.votes))
-        return search.best(weights)
+            return self.search.best_by_reach(weights, class_factors(exit_.votes))
+        return super().best(exit_, weights)
 
-    def replay(self, model: DecisionGraph, tables: Tables) -> None:
-        """Open the nodes of a tree as they are."""
-        exits = {(OUT, 0): self.root}
-        entrance = {int(next_): divmod(at, 2) for at, next_ in enumerate(model.next.ravel())}
-        for node, votes in enumerate(model.vote.tolist()):
-            exit_ = exits.pop(entrance[node] if node else (OUT, 0))
-            weights = self.weigh(exit_)
-            self.release(exit_)
-            exit_.weights = weights.real
-            feature, threshold = int(model.feature[node]), float(model.threshold[node])
-            cut = self.observer.search.cut_at(feature, threshold, weights)
-            answers = self.observer.given(cut, weights, tables[node])
-            step = step_of(answers.masses.tolist(), tuple(votes))
-            exit_.split = Split(cut, answers, step)
-            for child in self.open(exit_, exit_.split):
-                exits[child.node, child.side] = child
-        waiting = set(map(id, exits.values()))
-        self.heap = [entry for entry in self.heap if id(entry[2]) in waiting]
+    def side_reach(self, exit_: SoftExit, cut: Cut, weights: Weights) -> FloatArray:
+        """Return the reach masses (side, class) that a cut makes at an exit."""
+        return side_masses(cut, weights) * class_factors(exit_.votes)
+
+    def replay(self, model: DecisionGraph, tables: Tables) -> list[SoftExit]:
+        """Open the nodes of a tree as they are; returns its open exits."""
+        exits = super().replay(model, tables)
+        self.heap = [entry for entry in self.heap if entry[1] in self.bounds]
         heapq.heapify(self.heap)
+        return exits
 
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
         if len(self.nodes):
             # A small certificate is the difference of large masses: here it is a plain sum.
-            self.nodes.certificate[-1] = math.fsum(self.bounds.values())
-        return self.nodes.model(self.data, self.rule, settings, stop_reason)
+            self.certificate[-1] = math.fsum(self.bounds.values())
+        return super().model(settings, stop_reason)

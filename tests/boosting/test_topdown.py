@@ -7,7 +7,7 @@ from reference.problems import random_problem
 from reference.tree import fit_tree
 
 import pboost as pb
-from pboost.growth.permissible import check_permissible
+from pboost.growth.impurity_search import check_permissible
 
 
 def entropy(z):

@@ -12,10 +12,9 @@ from reference import keys
 
 import pboost as pb
 from pboost._core.keys import decrease, rounded
+from pboost.growth import best_first
 from pboost.growth import greedy as greedy_growth
-from pboost.growth import impurity_search as topdown_growth
 from pboost.growth import nested as nested_growth
-from pboost.growth import soft_tree as soft_growth
 
 #: The last bit kept of a number in [1, 2).
 LAST = 2.0**-40
@@ -64,9 +63,9 @@ def test_a_decrease_within_rounding_is_none():
 
 
 def test_one_function_for_all_growths_in_python():
-    for module in (soft_growth, topdown_growth, nested_growth, greedy_growth):
+    for module in (best_first, nested_growth, greedy_growth):
         assert module.rounded is rounded
-    assert soft_growth.decrease is topdown_growth.decrease is decrease
+    assert best_first.decrease is decrease
 
 
 def tied(seed):
