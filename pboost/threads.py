@@ -77,11 +77,6 @@ def _container_quota() -> int | None:
     return None if quota == "max" else max(1, math.ceil(int(quota) / int(period)))
 
 
-def is_worth_threads(cells: int) -> bool:
-    """Return whether work on `cells` cells may gain from a second thread."""
-    return cells >= 2 * MIN_CELLS
-
-
 def resolve_threads(n_threads: int | None, cells: int) -> int:
     """Return the number of threads for work on `cells` cells.
 
@@ -222,3 +217,18 @@ class Workers:
         for future in others:
             future.result()
         return found
+
+
+def run_ranges(
+    work: Callable[[int, int], T],
+    n: int,
+    multiple: int = 1,
+    cells: int = 1,
+    total: int | None = None,
+) -> list[T]:
+    """Call ``work(start, stop)`` on ranges that cover ``0..n``, see `Workers.run`.
+
+    On as many threads as work on `total` cells is worth, by default those of the n.
+    """
+    with Workers(resolve_threads(None, n * cells if total is None else total)) as workers:
+        return workers.run(work, n, multiple, cells)

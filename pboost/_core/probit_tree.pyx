@@ -10,8 +10,8 @@ from libc.math cimport INFINITY, fmax, fmin, isfinite, ldexp, nextafter
 from libc.string cimport memcpy
 
 from pboost._core._cart cimport CHILD, HIGH, LISTED, LOW, NODE_INTS, SHIFT, START, STOP
-from pboost._core._forest cimport TOGETHER, Step, walk_together
 from pboost._core._rows cimport Rows, read, rows_of
+from pboost._core._steps cimport Trees, trees_of, walk_tile
 from pboost._core._tile cimport TILE, load_tile
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t
 
@@ -301,20 +301,19 @@ def walk_values(
 ):
     """Values of the equations at rows start..stop-1 of X in each of a list of trees.
 
-    The trees are those of forest_walk.pyx; IN leaf (n_nodes,): the place of each leaf in `equation`
+    The trees are those of tree_walk.pyx; IN leaf (n_nodes,): the place of each leaf in `equation`
     (leaves of all trees, K, 1 + d) and `taken`; WORK tile (n_features * 64,); OUT out
     (stop - start, n_trees, K), from row `start` on. Returns 1 if a value of X is not finite.
     """
     cdef Rows rows = rows_of(X)
-    cdef Py_ssize_t n_trees = root.shape[0] - 1, i = start, n, g, r, s, t, k = equation.shape[1]
-    cdef const Step* step = <const Step*>&steps[0]
-    cdef int32_t[TOGETHER] at
+    cdef Trees trees = trees_of(steps, root, depth)
+    cdef Py_ssize_t i = start, n, r, t, k = equation.shape[1]
+    cdef int32_t[TILE] at
     cdef int32_t here
     cdef int bad = 0
-    if (out.shape[0] < stop - start or out.shape[1] != n_trees or out.shape[2] != k
-            or tile.shape[0] < rows.d * TILE or depth.shape[0] < n_trees
-            or equation.shape[2] != rows.d + 1 or taken.shape[0] != equation.shape[0]
-            or leaf.shape[0] != root[n_trees]):
+    if (out.shape[0] < stop - start or out.shape[1] != trees.n or out.shape[2] != k
+            or tile.shape[0] < rows.d * TILE or equation.shape[2] != rows.d + 1
+            or taken.shape[0] != equation.shape[0] or leaf.shape[0] != root[trees.n]):
         raise ValueError("walk_values: arrays of different sizes")
     with nogil:
         while i < stop:
@@ -322,13 +321,11 @@ def walk_values(
             bad = load_tile(&rows, i, n, &tile[0])
             if bad:
                 break
-            for t in range(n_trees):
-                for g in range((n + TOGETHER - 1) // TOGETHER):
-                    r = g * TOGETHER
-                    walk_together(step + root[t], depth[t], &tile[r], at)
-                    for s in range(min(TOGETHER, n - r)):
-                        here = leaf[root[t] + at[s]]
-                        values_at(&tile[r + s], TILE, rows.d, &equation[here, 0, 0], &taken[here, 0], k,
-                                  &out[i - start + r + s, t, 0])
+            for t in range(trees.n):
+                walk_tile(&trees, t, &tile[0], n, at)
+                for r in range(n):
+                    here = leaf[root[t] + at[r]]
+                    values_at(&tile[r], TILE, rows.d, &equation[here, 0, 0], &taken[here, 0], k,
+                              &out[i - start + r, t, 0])
             i += TILE
     return bad

@@ -1,14 +1,12 @@
-"""Hard evaluation of a decision graph: scores and numbers of weak classifiers evaluated.
+"""Hard evaluation of graphs: rows take the exits on whose side they lie, see side.h.
 
 Rows are copied in tiles of 64, transposed, converted to float64 and checked to be finite on the
 way, so that float32 and float64 rows of equal value take the same exits whatever the layout of X.
-A row starts at node 0 with the bias and adds the vote of each exit it takes; exit 1 is taken where
-x > threshold.
 
 Arrays: feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote (n_nodes, 2) as in
-`DecisionGraph`; score (n,) OUT; count (n,) OUT or None. Where nodes compare projections of a row,
-a chain projects a tile at a time, and other graphs make each projection when a node needs it.
-Separators are always made where a node needs them.
+`DecisionGraph`. A row starts at node 0 with the bias and adds the vote of each exit it takes. Where
+nodes compare projections of a row, a chain projects a tile at a time, and other graphs make each
+projection when a node needs it. Separators are always made where a node needs them.
 """
 from pboost._core._project cimport Projections, project, project_block, projections_of
 from pboost._core._rows cimport Rows, read, rows_of
@@ -23,9 +21,8 @@ cdef extern from "walk_simd.h":
     ) noexcept nogil
     ChainKernel choose_chain "pboost_choose_chain"(int level) noexcept nogil
 
-# Fewer rows than this are read in place, one by one.
 cdef enum:
-    MANY_ROWS = 9
+    MANY_ROWS = 9  # fewer are read in place, one by one
 
 cdef ChainKernel chain_kernel = choose_chain(2)
 
@@ -62,22 +59,29 @@ cdef inline double compared(
     return read(X, row, graph.feature[node])
 
 
-cdef bint walk_row(const Graph* graph, const Rows* X, Py_ssize_t i, double* out) noexcept nogil:
-    """Score of a single row, read in place. Returns 1 if one of its values is not finite."""
-    cdef const char* row = X.data + i * X.row_stride
-    cdef double score = graph.bias, value, bad = 0.0
-    cdef Py_ssize_t j, node = 0 if graph.n_nodes else -1, taken
-    for j in range(X.d):
-        value = read(X, row, j)
-        bad += value - value
-    if bad != 0.0:
-        return True
+cdef inline Py_ssize_t walk_row(
+    const Graph* graph, const Rows* X, const char* row, double* out
+) noexcept nogil:
+    """Score of a row; returns the number of nodes that it meets."""
+    cdef double score = graph.bias
+    cdef Py_ssize_t node = 0 if graph.n_nodes else -1, taken, steps = 0
     while node >= 0:
         taken = goes_right(compared(graph, X, row, node), graph.threshold[node])
         score += graph.vote[2 * node + taken]
         node = graph.next[2 * node + taken]
+        steps += 1
     out[0] = score
-    return False
+    return steps
+
+
+cdef inline bint is_bad(const Rows* X, const char* row) noexcept nogil:
+    """Whether a value of a row is not finite."""
+    cdef double value, bad = 0.0
+    cdef Py_ssize_t j
+    for j in range(X.d):
+        value = read(X, row, j)
+        bad += value - value
+    return bad != 0.0
 
 
 cdef void walk_chain(
@@ -96,40 +100,22 @@ cdef void walk_chain(
         score[r] = scores[r]
 
 
-cdef void walk_graph(
-    const Graph* graph, const Rows* tile, Py_ssize_t rows, double* score, double* count
-) noexcept nogil:
-    cdef const char* row
-    cdef double value
-    cdef Py_ssize_t r, node, taken, steps
-    for r in range(rows):
-        row = tile.data + r * tile.row_stride
-        value = graph.bias
-        node = 0 if graph.n_nodes else -1
-        steps = 0
-        while node >= 0:
-            taken = goes_right(compared(graph, tile, row, node), graph.threshold[node])
-            value += graph.vote[2 * node + taken]
-            node = graph.next[2 * node + taken]
-            steps += 1
-        score[r] = value
-        if count != NULL:
-            count[r] = <double>steps
-
-
 cdef int walk_rows(
     const Graph* graph, const Rows* X, Py_ssize_t start, Py_ssize_t stop, double* tile,
     double* score, double* count,
 ) noexcept nogil:
-    cdef Py_ssize_t i = start, rows
+    cdef Py_ssize_t i = start, rows, r, steps
+    cdef const char* row
     cdef Rows transposed
     transposed.data = <const char*>tile
     transposed.n, transposed.d, transposed.is_float = TILE, X.d, False
     transposed.row_stride, transposed.column_stride = sizeof(double), TILE * sizeof(double)
     if stop - start < MANY_ROWS and count == NULL:
         for i in range(start, stop):
-            if walk_row(graph, X, i, score + i):
+            row = X.data + i * X.row_stride
+            if is_bad(X, row):
                 return 1
+            walk_row(graph, X, row, score + i)
         return 0
     while i < stop:
         rows = min(TILE, stop - i)
@@ -138,9 +124,11 @@ cdef int walk_rows(
         if graph.is_chain and graph.separators == NULL and count == NULL:
             walk_chain(graph, tile, X.d, rows, score + i)
         else:
-            walk_graph(
-                graph, &transposed, rows, score + i, NULL if count == NULL else count + i
-            )
+            for r in range(rows):
+                row = transposed.data + r * transposed.row_stride
+                steps = walk_row(graph, &transposed, row, score + i + r)
+                if count != NULL:
+                    count[i + r] = <double>steps
         i += rows
     return 0
 

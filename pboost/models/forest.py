@@ -10,18 +10,17 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import forest_walk
+from pboost._core import tree_walk
 from pboost.data.array_checks import check_offsets, check_sum
-from pboost.data.features import check_finite
 from pboost.data.held import held
 from pboost.models.base import Predictor, check_two_labels, lead_of_second
-from pboost.models.new_rows import match_names, table_for
+from pboost.models.hard_walk import walk_sums
+from pboost.models.new_rows import match_columns, table_for
 from pboost.models.out_of_bag import OOB_MEMBERS, OutOfBag, check_out_of_bag
 from pboost.models.parts import some_trees
-from pboost.models.ranked import RankedTrees, rank_tile, rank_trees
+from pboost.models.ranked import RankedTrees, rank_trees
 from pboost.models.tree_nodes import check_shapes, check_trees, step_bytes, tree_depths
 from pboost.models.trees import TREE_COLUMNS, Tree, walk_trees
-from pboost.threads import Workers, is_worth_threads, resolve_threads
 from pboost.values import FloatArray, IntArray, check_position, freeze
 
 
@@ -208,25 +207,12 @@ class Forest(Predictor):
 
     def total(self, X: Any) -> FloatArray:
         """Return the sums (n, J) over the trees of the values of the leaf of each row."""
-        values = match_names(self.feature_names, self.n_features, X).values
-        n, d = values.shape
-        value = self.value.reshape(len(self.feature), -1)
-        total = np.zeros((n, value.shape[1]))
-        trees = self.ranked if n >= forest_walk.MANY else None
-        ranked = trees.arrays if trees else None
-
-        def work(start: int, stop: int) -> int:
-            tile = np.empty(d * forest_walk.TILE_ROWS)
-            return forest_walk.walk_sums(
-                values, self.steps, self.root, self.depth, value, start, stop, tile, total,
-                ranked, None if ranked is None else rank_tile(d),
-            )  # fmt: skip
-
-        cells = n * max(d, len(self))
-        with Workers(resolve_threads(None, cells) if is_worth_threads(cells) else 1) as workers:
-            steps = d + int(self.depth.sum())
-            if any(workers.run(work, n, forest_walk.TILE_ROWS, steps)):
-                check_finite(match_names(self.feature_names, self.n_features, X))
+        values = match_columns(self, X).values
+        trees = self.steps, self.root, self.depth, self.value.reshape(len(self.feature), -1)
+        ranked = self.ranked if len(values) >= tree_walk.MANY else None
+        total = np.zeros((len(values), trees[3].shape[1]))
+        steps = int(self.depth.sum())
+        walk_sums(self, X, values, trees, total, steps, ranked and ranked.arrays)
         return total
 
     def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -133,6 +133,8 @@ class DecisionGraph:
     sigma: FloatArray | None = None
     #: Whether both exits of every node lead to the node after it; found when the model is made.
     is_chain: bool = field(init=False)
+    #: Of a graph without joins, the tree as which rows walk through it; made when they first do.
+    _tree: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, dtype in COLUMNS.items():
@@ -144,6 +146,7 @@ class DecisionGraph:
         object.__setattr__(self, "settings", dict(self.settings))
         self.validate()
         object.__setattr__(self, "is_chain", chain_of(self.next))
+        object.__setattr__(self, "_tree", None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)

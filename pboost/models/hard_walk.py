@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import walk
+from pboost._core import tree_walk, walk
 from pboost.data.features import check_finite
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
-from pboost.models.graph import DecisionGraph
+from pboost.models.graph import OUT, DecisionGraph
 from pboost.models.new_rows import input_values, match_columns
 from pboost.models.node_walk import asks_functions, walk_functions
-from pboost.threads import Workers, is_worth_threads, resolve_threads
-from pboost.values import INT32_MAX, FloatArray
+from pboost.models.tree_nodes import STEP
+from pboost.threads import run_ranges
+from pboost.values import INT32_MAX, FloatArray, IntArray
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 #: Nodes that a row is thought to pass at most; where it is more, signals are looked for less often.
 MOST_STEPS = 4096
+#: A graph is laid out as a tree for rows at which this many nodes each can be laid out in the time.
+NODES_PER_ROW = 4
+#: Fewer rows go through a graph as it is.
+MANY_IN_TREES = 256
+#: Nodes as kernels read them, roots, depths, and values (n_nodes, k).
+Trees: TypeAlias = tuple[NDArray[np.uint8], IntArray, IntArray, FloatArray]
 
 
 def walk_rows(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray, FloatArray]:
@@ -32,7 +40,6 @@ def walk_rows(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray,
     if model.inputs is not None:
         projections = model.inputs.arrays() if isinstance(model.inputs, Projections) else None
         separators = model.inputs.tables() if isinstance(model.inputs, Separators) else None
-    width = d if projections is None else d + model.n_inputs
     score = np.empty(n)
     if n < walk.MANY and not counting:
         bad = walk.walk(
@@ -42,21 +49,89 @@ def walk_rows(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray,
         if bad:
             check_finite(match_columns(model, X))
         return score, score
+    if n >= MANY_IN_TREES and model.inputs is None and not (counting or model.is_chain):
+        tree = laid_out(model, n)
+        if tree is not None:
+            score.fill(-0.0)  # which changes no number that is added
+            walk_sums(model, X, values, tree, score.reshape(n, 1), tree[2].item())
+            return score, score
+    width = d if projections is None else d + model.n_inputs
     count = np.empty(n) if counting else None
 
-    def work(start: int, stop: int) -> int:
-        bad: int = walk.walk(
+    def work(start: int, stop: int, tile: FloatArray) -> int:
+        return walk.walk(
             values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
-            model.bias, d, start, stop, score, np.empty(width * walk.TILE_ROWS), count, projections,
-            separators,
+            model.bias, d, start, stop, score, tile, count, projections, separators,
         )  # fmt: skip
-        return bad
 
-    cells = width + min(model.n_nodes, MOST_STEPS)
-    with Workers(resolve_threads(None, n * d) if is_worth_threads(n * d) else 1) as workers:
-        if any(workers.run(work, n, walk.TILE_ROWS, cells)):
-            check_finite(match_columns(model, X))
+    over_tiles(model, X, n, work, width, width + min(len(model.feature), MOST_STEPS), n * d)
     return score, score if count is None else count
+
+
+def laid_out(model: DecisionGraph, n: int) -> Trees | None:
+    """Return a graph as a tree whose leaves have the sums of the votes on the way there.
+
+    It is made once, for n rows that make it worth it; there is none where exits join.
+    """
+    nodes = len(model.feature)
+    if model._tree is None and nodes <= NODES_PER_ROW * n:
+        found: Trees | tuple[()] = ()
+        joins = np.count_nonzero(model.next != OUT) >= nodes
+        if not joins and max(2 * nodes, model.n_features * walk.TILE_ROWS) < INT32_MAX:
+            size = 2 * nodes + 1
+            steps, value = np.empty(STEP.itemsize * size, dtype=np.uint8), np.empty((size, 1))
+            depth = tree_walk.lay_out(
+                model.feature, model.threshold, model.next, model.vote, model.bias,
+                np.empty((3, nodes), dtype=np.int32), steps, value[:, 0],
+            )  # fmt: skip
+            root = np.array([0, size], dtype=np.int32)
+            found = steps, root, np.array([depth], dtype=np.int32), value
+        # Threads that ask at once each make the same.
+        object.__setattr__(model, "_tree", found)
+    return model._tree or None
+
+
+def walk_sums(
+    model: Any,
+    X: Any,
+    values: NDArray[Any],
+    trees: Trees,
+    total: FloatArray,
+    steps: int,
+    ranked: Any = None,
+) -> None:
+    """Add to `total` (n, k) the values of the leaves that the rows of X reach, tree after tree.
+
+    `steps`: the most comparisons that a row needs in all trees.
+    """
+    n, d = values.shape
+
+    def work(start: int, stop: int, tile: FloatArray) -> int:
+        rank = None if ranked is None else np.empty(tile.size, dtype=np.int16)
+        return tree_walk.walk_sums(values, *trees, start, stop, tile, total, ranked, rank)
+
+    over_tiles(model, X, n, work, d, d + steps, n * max(d, len(trees[2])))
+
+
+def over_tiles(
+    model: Any,
+    X: Any,
+    n: int,
+    work: Callable[[int, int, FloatArray], int],
+    width: int,
+    cost: int,
+    cells: int,
+) -> None:
+    """Call ``work(start, stop, tile)`` on ranges of n rows; where it returns 1, X is not finite.
+
+    `width` columns of a tile of rows fit into `tile`; see `run_ranges` for the others.
+    """
+
+    def on_range(start: int, stop: int) -> int:
+        return work(start, stop, np.empty(width * walk.TILE_ROWS))
+
+    if any(run_ranges(on_range, n, walk.TILE_ROWS, cost, cells)):
+        check_finite(match_columns(model, X))
 
 
 def _plain(model: DecisionGraph, X: Any) -> NDArray[Any]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import forest_walk
 from pboost._core import probit as kernel
+from pboost._core import tree_walk
 from pboost._core.probit_tree import walk_values
-from pboost.data.features import check_finite
 from pboost.models.base import Predictor, settled
-from pboost.models.new_rows import match_names
-from pboost.threads import Workers, check_stop, is_worth_threads, resolve_threads
+from pboost.models.hard_walk import over_tiles
+from pboost.models.new_rows import match_columns
+from pboost.threads import check_stop
 from pboost.values import FloatArray, IntArray
 
 #: Values that are held at once.
@@ -60,15 +61,14 @@ def each_block(
     int
         Number of rows.
     """
-    values = match_names(model.feature_names, model.n_features, X).values
+    values = match_columns(model, X).values
     n, d = values.shape
-    per_row = (len(trees.root) - 1) * trees.coefficient.shape[1]
-    tile_rows = forest_walk.TILE_ROWS
-    block = tile_rows * max(1, BLOCK_VALUES // (per_row * tile_rows))
+    shape = len(trees.root) - 1, trees.coefficient.shape[1]
+    per_row = math.prod(shape)
+    block = tree_walk.TILE_ROWS * max(1, BLOCK_VALUES // (per_row * tree_walk.TILE_ROWS))
 
-    def work(first: int, last: int) -> bool:
-        tile = np.empty(d * tile_rows)
-        out = np.empty((min(block, last - first), len(trees.root) - 1, trees.coefficient.shape[1]))
+    def work(first: int, last: int, tile: FloatArray) -> bool:
+        out = np.empty((min(block, last - first), *shape))
         for start in range(first, last, block):
             check_stop()
             stop = min(start + block, last)
@@ -77,10 +77,7 @@ def each_block(
             take(start, stop, out[: stop - start])
         return False
 
-    cells = n * max(d, per_row)
-    with Workers(resolve_threads(None, cells) if is_worth_threads(cells) else 1) as workers:
-        if any(workers.run(work, n, tile_rows)):
-            check_finite(match_names(model.feature_names, model.n_features, X))
+    over_tiles(model, X, n, work, d, 1, n * max(d, per_row))
     return n
 
 

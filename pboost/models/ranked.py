@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pboost._core import forest_walk
+from pboost._core import tree_walk
 from pboost.models.tree_nodes import LEAF
 from pboost.values import FloatArray, IntArray, freeze
 
@@ -57,7 +56,7 @@ class RankedTrees:
 def rank_trees(forest: Any, depths: IntArray) -> RankedTrees | None:
     """Return the trees of a `Forest` of these depths, None where a walk is faster."""
     n_trees, depth = len(depths), int(depths.max())
-    if not 1 <= depth <= MOST_DEPTH or not forest_walk.has_ranks():
+    if not 1 <= depth <= MOST_DEPTH or not tree_walk.has_ranks():
         return None
     number = np.full(len(forest.feature), NO_EDGE, dtype=np.int32)
     levels = np.zeros(forest.n_features, dtype=np.int32)
@@ -83,7 +82,7 @@ def rank_trees(forest: Any, depths: IntArray) -> RankedTrees | None:
     place = np.zeros(1, dtype=np.int64)
     for level in range(depth):
         is_leaf = forest.feature[here] == LEAF
-        node[:, place, 0] = np.where(is_leaf, 0, forest.feature[here] * forest_walk.TILE_ROWS)
+        node[:, place, 0] = np.where(is_leaf, 0, forest.feature[here] * tree_walk.TILE_ROWS)
         node[:, place, 1] = number[here] * TWICE
         # A leaf is carried down to both sides.
         children = forest.children[here] + forest.root[:-1, None, None]
@@ -94,8 +93,3 @@ def rank_trees(forest: Any, depths: IntArray) -> RankedTrees | None:
         freeze(np.concatenate(edges)), freeze(first), freeze(levels), freeze(node),
         freeze(value), depth,
     )  # fmt: skip
-
-
-def rank_tile(n_features: int) -> NDArray[np.int16]:
-    """Return work space for the ranks of a tile of rows."""
-    return np.empty(n_features * forest_walk.TILE_ROWS, dtype=np.int16)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from pboost.models.node_walk import (
     sample_functions,
     scaled_votes,
 )
-from pboost.threads import CELLS_PER_CALL, Workers, check_stop, resolve_threads
+from pboost.threads import CELLS_PER_CALL, check_stop, run_ranges
 from pboost.values import FloatArray, Seed, as_generator, check_integer
 
 #: What the answer of a node costs, in cells: random numbers and exponentials.
@@ -85,7 +84,7 @@ def reach(
         )  # fmt: skip
 
     if out.size:
-        _run(work, len(out), COST * model.n_nodes)
+        run_ranges(work, len(out), cells=COST * model.n_nodes)
     return out
 
 
@@ -122,7 +121,7 @@ def expectation(
             loss[here],
         )  # fmt: skip
 
-    _run(work, len(values), COST * model.n_nodes)
+    run_ranges(work, len(values), cells=COST * model.n_nodes)
     return score, loss
 
 
@@ -148,14 +147,8 @@ def sampled_score(model: DecisionGraph, X: Any, rng: Seed, draws: int, sigma: An
                 min(first + at_once, draws), start, stop, total,
             )  # fmt: skip
 
-    _run(work, len(values), cost * min(draws, at_once))
+    run_ranges(work, len(values), cells=cost * min(draws, at_once))
     return (bias + total / draws) * scale
-
-
-def _run(work: Callable[[int, int], None], n: int, cost: int) -> None:
-    """Call `work` on ranges of n rows, each of which costs so many cells."""
-    with Workers(resolve_threads(None, n * cost)) as workers:
-        workers.run(work, n, cells=cost)
 
 
 def _of(noise: FloatArray, here: slice) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import forest_walk
+from pboost._core import tree_walk
 from pboost._core.probit_tree import walk_values
 from pboost.models.base import Predictor, lead_of_second, settled
 from pboost.models.committee import OneVsRest, WeightedVote, chance
@@ -298,7 +298,7 @@ class SubaggedProbitTrees(Predictor):
         walk_values(
             values, self.trees.steps[size * low : size * high], root - low,
             self.trees.depth[first:last], self.leaf[low:high], self.coefficient, self.taken, 0,
-            len(values), np.empty(self.n_features * forest_walk.TILE_ROWS), of_trees,
+            len(values), np.empty(self.n_features * tree_walk.TILE_ROWS), of_trees,
         )  # fmt: skip
         return self._said_of(of_trees, slice(member, member + 1))[:, 0]
 

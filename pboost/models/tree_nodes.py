@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import forest_walk
+from pboost._core import tree_walk
 from pboost.data.array_checks import (
     check_columns,
     check_finite_arrays,
@@ -20,7 +20,7 @@ from pboost.values import FloatArray, IntArray
 
 #: ``feature`` and ``children`` of a leaf.
 LEAF = -1
-#: What the kernel reads of a node, see `pboost._core.forest_walk`.
+#: What the kernel reads of a node, see `pboost._core.tree_walk`.
 STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("beyond", np.int32)])
 
 
@@ -48,7 +48,7 @@ def step_bytes(feature: IntArray, threshold: FloatArray, children: IntArray) -> 
     is_leaf = feature == LEAF
     steps = np.empty(len(feature), dtype=STEP)
     steps["threshold"] = np.where(is_leaf, -np.inf, threshold)
-    steps["column"] = np.where(is_leaf, 0, feature * forest_walk.TILE_ROWS)
+    steps["column"] = np.where(is_leaf, 0, feature * tree_walk.TILE_ROWS)
     steps["beyond"] = np.where(is_leaf, -1, children[:, 1] - children[:, 0])
     return steps.view(np.uint8)
 
@@ -62,7 +62,7 @@ def check_trees(trees: Any, root: IntArray) -> None:
     if (sizes % 2 == 0).any():
         size = int(sizes[sizes % 2 == 0][0])
         raise ValueError(f"feature: expected an odd number of nodes, got {size}")
-    most = np.iinfo(np.int32).max // forest_walk.TILE_ROWS
+    most = np.iinfo(np.int32).max // tree_walk.TILE_ROWS
     if not 1 <= trees.n_features <= most:
         raise ValueError(f"n_features: expected 1 to {most}, got {trees.n_features}")
     if not (trees.feature.min() >= LEAF and trees.feature.max() < trees.n_features):

@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import forest_walk
+from pboost._core import tree_walk
 from pboost.data.array_checks import is_integer
 from pboost.data.derived import ColumnNames
-from pboost.data.features import check_finite
 from pboost.models.base import Predictor, check_two_labels, lead_of_second
-from pboost.models.new_rows import match_names
+from pboost.models.hard_walk import over_tiles
+from pboost.models.new_rows import match_columns
 from pboost.models.tree_nodes import LEAF, check_shapes, check_trees, node_depths, step_bytes
-from pboost.threads import Workers, is_worth_threads, resolve_threads
 from pboost.values import FloatArray, IntArray, freeze, shown
 
 #: The arrays with one entry per node, and the dtype in which they are kept.
@@ -338,18 +337,14 @@ def walk_trees(
     steps: NDArray[np.uint8], root: IntArray, depth: IntArray, model: Predictor, X: Any
 ) -> IntArray:
     """Return the leaves (n, n_trees) that rows reach in trees whose nodes stand in one array."""
-    values = match_names(model.feature_names, model.n_features, X).values
+    values = match_columns(model, X).values
     n, d = values.shape
     leaf = np.empty((n, len(root) - 1), dtype=np.int32)
 
-    def work(start: int, stop: int) -> int:
-        tile = np.empty(d * forest_walk.TILE_ROWS)
-        return forest_walk.walk_leaves(values, steps, root, depth, start, stop, tile, leaf)
+    def work(start: int, stop: int, tile: FloatArray) -> int:
+        return tree_walk.walk_leaves(values, steps, root, depth, start, stop, tile, leaf)
 
-    cells = n * d
-    with Workers(resolve_threads(None, cells) if is_worth_threads(cells) else 1) as workers:
-        if any(workers.run(work, n, forest_walk.TILE_ROWS, d + int(depth.sum()))):
-            check_finite(match_names(model.feature_names, model.n_features, X))
+    over_tiles(model, X, n, work, d, d + int(depth.sum()), n * d)
     return leaf
 
 

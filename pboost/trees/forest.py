@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost._core import forest_walk
+from pboost._core import tree_walk
 from pboost.data.bags import make_bags
 from pboost.data.columns import MAX_BINS
 from pboost.data.training import Problem
@@ -19,7 +19,7 @@ from pboost.trees.members import Callback, Tally, tell, train_members
 from pboost.values import FloatArray, as_generator, check_callback, check_integer
 
 #: Rows whose values are gathered at a time for the trees that have not seen them.
-BLOCK_ROWS = 64 * forest_walk.TILE_ROWS
+BLOCK_ROWS = 64 * tree_walk.TILE_ROWS
 
 
 def fit_forest(
@@ -152,9 +152,9 @@ def nodes_of_rows(tree: Tree, problem: Problem, rows: NDArray[np.intp]) -> NDArr
     node = np.empty((len(rows), 1), dtype=np.int32)
     root = np.array([0, tree.n_nodes], dtype=np.int32)
     depth = np.array([tree.depth], dtype=np.int32)
-    tile = np.empty(problem.n_features * forest_walk.TILE_ROWS)
+    tile = np.empty(problem.n_features * tree_walk.TILE_ROWS)
     for start in range(0, len(rows), BLOCK_ROWS):
         block = problem.values(rows[start : start + BLOCK_ROWS])
         here = node[start : start + BLOCK_ROWS]
-        forest_walk.walk_leaves(block, tree.steps, root, depth, 0, len(block), tile, here)
+        tree_walk.walk_leaves(block, tree.steps, root, depth, 0, len(block), tile, here)
     return node[:, 0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost._core import forest_walk
+from pboost._core import tree_walk
 from pboost.models import ranked as ranked_trees
 
 
@@ -273,18 +273,18 @@ def test_sums_on_ranks_are_those_of_the_walk(kind, depth):
     task = "regression" if kind == "regression" else "classification"
     options = {"task": task, "members": 40, "max_depth": depth, "rng": 0}
     forest = pb.fit_forest(X, y, features_per_split=None, search="binned", max_bins=8, **options)
-    assert (forest.ranked is not None) == forest_walk.has_ranks()
+    assert (forest.ranked is not None) == tree_walk.has_ranks()
     # Values at thresholds, and on either side of them; the last tile is not full.
     cuts = np.resize(forest.threshold[forest.feature >= 0], X.shape)
     rows = np.vstack([X, cuts, np.nextafter(cuts, np.inf), np.nextafter(cuts, -np.inf)])[:-7]
     total = sum(tree.value[tree.nodes_of(rows)] for tree in forest)
     try:
         for level in range(3):
-            forest_walk.use_simd_level(level)
+            tree_walk.use_simd_level(level)
             assert np.array_equal(forest.total(rows), total.reshape(len(rows), -1))
             assert np.array_equal(forest.total(rows[:40]), total[:40].reshape(40, -1))
     finally:
-        forest_walk.use_simd_level(2)
+        tree_walk.use_simd_level(2)
 
 
 def test_ranks_are_not_used_where_a_walk_is_faster_or_they_do_not_fit(monkeypatch):
@@ -293,7 +293,7 @@ def test_ranks_are_not_used_where_a_walk_is_faster_or_they_do_not_fit(monkeypatc
     assert pb.fit_forest(X, y, members=1, max_depth=8).ranked is None  # most nodes are not reached
     shallow = {"members": 60, "max_depth": 5, "min_leaf": 5, "rng": 0}
     forest = pb.fit_forest(X, y, **shallow)
-    assert (forest.ranked is not None) == forest_walk.has_ranks()
+    assert (forest.ranked is not None) == tree_walk.has_ranks()
     monkeypatch.setattr(ranked_trees, "NO_EDGE", 40)
     walked = pb.fit_forest(X, y, **shallow)
     assert walked.ranked is None

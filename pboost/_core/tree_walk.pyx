@@ -1,21 +1,20 @@
 """Evaluation of trees: the leaf that each row reaches in each of a list of trees.
 
-The nodes of all trees stand in one array, each tree in preorder, so that the first child of a node is
-the node after it. `steps` holds 16 bytes per node: its threshold (float64), 64 times the column it
-compares (int32), and how far beyond the first child the second is (int32). A leaf leads back to
-itself: its threshold is below every number, and its second child one place before the node that
-follows it. Rows go eight together, which hides the time that each waits for its next node.
-
-Shallow trees of many rows are added up on ranks in place of values, see rank_simd.h and
-`pboost.models.ranked`; the sums are the same, bit for bit.
-
-X has n rows; arrays: root (n_trees + 1,) the first node of each tree, closed by the number of nodes;
-depth (n_trees,) the greatest number of comparisons in each.
+The nodes of all trees stand in one array, each tree in preorder, so that the first child
+of a node is the node after it. `steps` holds 16 bytes per node: its threshold (float64), 64 times the
+column it compares (int32), and how far beyond the first child the second is (int32). A leaf leads back
+to itself: its threshold is below every number, and its second child one place before the node that
+follows it. Rows go eight together, which hides the time that each waits for its next node. root
+(n_trees + 1,): the first node of each tree, closed by the number of nodes; depth (n_trees,): the
+greatest number of comparisons in each. A graph without joins is laid out as such a tree. Shallow trees
+of many rows are added up on ranks in place of values, see rank_simd.h and `pboost.models.ranked`. The
+sums are the same, bit for bit.
 """
+from libc.math cimport INFINITY
 from libc.string cimport memset
 
-from pboost._core._forest cimport TOGETHER, Step, walk_together
 from pboost._core._rows cimport Rows, rows_of
+from pboost._core._steps cimport Step, Trees, trees_of, walk_tile
 from pboost._core._tile cimport TILE, load_tile
 from pboost._core.types cimport int16_t, int32_t, uint8_t
 
@@ -34,13 +33,13 @@ cdef extern from "rank_simd.h":
         const double* value, const int16_t* leaf, Py_ssize_t n, Py_ssize_t width, double* total
     ) noexcept nogil
 
+cdef enum:
+    RANKED = 24  # fewer rows in a tile are walked faster than ranked
+
 cdef LeafKernel leaf_kernel = choose_leaf(2)
 
-cdef enum:
-    FEW_ROWS = 24  # fewer in a tile are walked faster than ranked
-
 TILE_ROWS = TILE
-MANY = FEW_ROWS
+MANY = RANKED
 
 
 def use_simd_level(int level):
@@ -52,6 +51,50 @@ def use_simd_level(int level):
 def has_ranks():
     """Whether there is a kernel on ranks."""
     return leaf_kernel != NULL
+
+
+def lay_out(
+    const int32_t[::1] feature, const double[::1] threshold, const int32_t[:, ::1] next_,
+    const double[:, ::1] vote, double bias, int32_t[:, ::1] work, uint8_t[::1] steps,
+    double[::1] value,
+):
+    """The nodes of a graph without joins as those of a tree, where exits that lead out are leaves.
+
+    IN at least one node, and bias; WORK work (3, n_nodes); OUT steps (16 * (2 * n_nodes + 1),), value
+    (2 * n_nodes + 1,): the bias and the votes on the way to a node, in this order. Returns the depth.
+    """
+    cdef Py_ssize_t n = feature.shape[0], e
+    cdef int32_t* size = &work[0, 0]
+    cdef int32_t* place = &work[1, 0]
+    cdef int32_t* depth = &work[2, 0]
+    cdef Step* step = <Step*>&steps[0]
+    cdef int32_t to, here, child, deepest = 0
+    cdef int k
+    if (work.shape[0] != 3 or work.shape[1] != n or value.shape[0] != 2 * n + 1 or threshold.shape[0] != n
+            or next_.shape[0] != n or vote.shape[0] != n
+            or steps.shape[0] != <Py_ssize_t>sizeof(Step) * (2 * n + 1)):
+        raise ValueError("lay_out: arrays of different sizes")
+    with nogil:
+        # Parents stand before children.
+        for e in range(n - 1, -1, -1):
+            size[e] = 1
+            for k in range(2):
+                to = next_[e, k]
+                size[e] += size[to] if to >= 0 else 1
+        place[0], depth[0], value[0] = 0, 0, bias
+        for e in range(n):
+            here, to = place[e], next_[e, 0]
+            deepest = max(deepest, depth[e] + 1)
+            step[here].threshold, step[here].column = threshold[e], <int32_t>TILE * feature[e]
+            step[here].beyond = size[to] if to >= 0 else 1
+            for k in range(2):
+                to, child = next_[e, k], here + 1 + k * step[here].beyond
+                value[child] = value[here] + vote[e, k]
+                if to >= 0:
+                    place[to], depth[to] = child, depth[e] + 1
+                else:
+                    step[child].threshold, step[child].column, step[child].beyond = -INFINITY, 0, -1
+    return deepest
 
 
 # Trees on ranks; the arrays of `RankedTrees`.
@@ -104,25 +147,22 @@ def walk_leaves(
     WORK tile (n_features * 64,); OUT leaf (n, n_trees). Returns 1 if a value is not finite.
     """
     cdef Rows rows = rows_of(X)
-    cdef Py_ssize_t n_trees = root.shape[0] - 1, i = start, n, g, r, k, t
-    cdef const Step* step = <const Step*>&steps[0]
-    cdef int32_t[TOGETHER] at
+    cdef Trees trees = trees_of(steps, root, depth)
+    cdef Py_ssize_t i = start, n, r, t
+    cdef int32_t[TILE] at
     cdef int bad = 0
-    if (leaf.shape[0] < stop or leaf.shape[1] != n_trees or tile.shape[0] < rows.d * TILE
-            or depth.shape[0] < n_trees):
+    if leaf.shape[0] < stop or leaf.shape[1] != trees.n or tile.shape[0] < rows.d * TILE:
         raise ValueError("walk_leaves: arrays of different sizes")
     with nogil:
         while i < stop:
-            bad = load_tile(&rows, i, min(TILE, stop - i), &tile[0])
+            n = min(TILE, stop - i)
+            bad = load_tile(&rows, i, n, &tile[0])
             if bad:
                 break
-            n = min(TILE, stop - i)
-            for t in range(n_trees):
-                for g in range((n + TOGETHER - 1) // TOGETHER):
-                    r = g * TOGETHER
-                    walk_together(step + root[t], depth[t], &tile[r], at)
-                    for k in range(min(TOGETHER, n - r)):
-                        leaf[i + r + k, t] = at[k]
+            for t in range(trees.n):
+                walk_tile(&trees, t, &tile[0], n, at)
+                for r in range(n):
+                    leaf[i + r, t] = at[r]
             i += TILE
     return bad
 
@@ -139,10 +179,10 @@ def walk_sums(
     unfinished, if a value of X is not finite.
     """
     cdef Rows rows = rows_of(X)
-    cdef Py_ssize_t n_trees = root.shape[0] - 1, i = start, n, g, r, k, t, j, width = value.shape[1]
-    cdef const Step* step = <const Step*>&steps[0]
+    cdef Trees trees = trees_of(steps, root, depth)
+    cdef Py_ssize_t i = start, n, r, t, j, width = value.shape[1]
     cdef const double* leaf
-    cdef int32_t[TOGETHER] at
+    cdef int32_t[TILE] at
     cdef int bad = 0
     cdef Ranked on_ranks
     cdef bint has_ranked = ranked is not None and leaf_kernel != NULL
@@ -150,29 +190,27 @@ def walk_sums(
     if has_ranked:
         edge, first, levels, node, leaf_value, levels_of_tree = ranked
         on_ranks = read_ranked(edge, first, levels, node, leaf_value, levels_of_tree)
-        if (on_ranks.d != rows.d or on_ranks.n_trees != n_trees or on_ranks.width != width
+        if (on_ranks.d != rows.d or on_ranks.n_trees != trees.n or on_ranks.width != width
                 or rank is None or rank.shape[0] < rows.d * TILE):
             raise ValueError("walk_sums: ranked trees of different sizes")
     if (total.shape[0] < stop or total.shape[1] != width or tile.shape[0] < rows.d * TILE
-            or depth.shape[0] < n_trees):
+            or value.shape[0] != root[trees.n]):
         raise ValueError("walk_sums: arrays of different sizes")
     with nogil:
         while i < stop:
-            bad = load_tile(&rows, i, min(TILE, stop - i), &tile[0])
+            n = min(TILE, stop - i)
+            bad = load_tile(&rows, i, n, &tile[0])
             if bad:
                 break
-            n = min(TILE, stop - i)
-            if has_ranked and n >= FEW_ROWS:
+            if has_ranked and n >= RANKED:
                 add_ranked(&on_ranks, &tile[0], n, &rank[0], &total[i, 0])
                 i += TILE
                 continue
-            for t in range(n_trees):
-                for g in range((n + TOGETHER - 1) // TOGETHER):
-                    r = g * TOGETHER
-                    walk_together(step + root[t], depth[t], &tile[r], at)
-                    for k in range(min(TOGETHER, n - r)):
-                        leaf = &value[root[t] + at[k], 0]
-                        for j in range(width):
-                            total[i + r + k, j] += leaf[j]
+            for t in range(trees.n):
+                walk_tile(&trees, t, &tile[0], n, at)
+                for r in range(n):
+                    leaf = &value[root[t] + at[r], 0]
+                    for j in range(width):
+                        total[i + r, j] += leaf[j]
             i += TILE
     return bad

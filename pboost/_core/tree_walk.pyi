@@ -8,6 +8,16 @@ MANY: int
 
 def use_simd_level(level: int) -> None: ...
 def has_ranks() -> bool: ...
+def lay_out(
+    feature: Array,
+    threshold: Array,
+    next_: Array,
+    vote: Array,
+    bias: float,
+    work: Array,
+    steps: Array,
+    value: Array,
+) -> int: ...
 def walk_leaves(
     X: Array,
     steps: Array,

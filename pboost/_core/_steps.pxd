@@ -1,6 +1,6 @@
-# The walk of rows through the nodes of trees as forest_walk.pyx describes them.
+# The walk of the rows of a tile through the nodes of trees, which tree_walk.pyx describes.
 from pboost._core._side cimport goes_right
-from pboost._core.types cimport int32_t
+from pboost._core.types cimport int32_t, uint8_t
 
 cdef enum:
     TOGETHER = 8  # rows that walk side by side
@@ -13,6 +13,24 @@ cdef struct Step:
     double threshold
     int32_t column
     int32_t beyond
+
+cdef struct Trees:
+    const Step* step
+    const int32_t* root
+    const int32_t* depth
+    Py_ssize_t n
+
+
+cdef inline Trees trees_of(
+    const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth
+) except *:
+    """Trees in arrays that must outlive them."""
+    cdef Trees trees
+    trees.step, trees.root, trees.depth = <const Step*>&steps[0], &root[0], &depth[0]
+    trees.n = root.shape[0] - 1
+    if depth.shape[0] < trees.n or steps.shape[0] < <Py_ssize_t>sizeof(Step) * root[trees.n]:
+        raise ValueError("trees: arrays of different sizes")
+    return trees
 
 
 cdef inline int32_t walk_on(const Step* tree, const double* tile, int32_t node) noexcept nogil:
@@ -46,3 +64,13 @@ cdef inline void walk_together(
             moved |= here[r] ^ node
     for r in range(TOGETHER):
         at[r] = here[r]
+
+
+cdef inline void walk_tile(
+    const Trees* trees, Py_ssize_t t, const double* tile, Py_ssize_t n, int32_t* at
+) noexcept nogil:
+    """Walk the n rows of a tile to their leaves in tree t, as nodes of that. OUT at (TILE,)."""
+    cdef Py_ssize_t r = 0
+    while r < n:
+        walk_together(trees.step + trees.root[t], trees.depth[t], tile + r, at + r)
+        r += TOGETHER
