@@ -177,16 +177,16 @@ class Problem:
         X, n = self.columns, self.n_rows
         rows, n_negative = self._rows_by_class()
         source, source_rows = self.source(rows)
-        # Where there are none, they are made after the columns: sorting needs the most memory.
-        weighed = None if self.weights is None else self._weighed(rows)
+        is_weighed = self.weights is not None
         inputs = None
         if project is not None:
             assert source is not None
-            inputs = project(source, source_rows, weighed["weight"] if weighed else None)
+            weight = self._weighed(rows)["weight"] if is_weighed else None
+            inputs = project(source, source_rows, weight)
         columns: SortedColumns | BinnedColumns
         if isinstance(X, BinnedColumns):
             columns = X.select(rows, n_threads, all_rows=len(rows) == n)
-        elif isinstance(X, SortedColumns) and (exact or weighed is None) and inputs is None:
+        elif isinstance(X, SortedColumns) and (exact or not is_weighed) and inputs is None:
             columns = X.select(rows, max_bins, n_threads)
         else:
             assert source is not None
@@ -195,10 +195,11 @@ class Problem:
                 columns = sorted_columns(values, source_rows, max_bins, n_threads, inputs)
             else:
                 # Bins of equal weight, so that weight k gives the bins of k copies.
-                fixed = weighed["fixed"] if weighed else NO_WEIGHT
+                fixed = self._weighed(rows)["fixed"] if is_weighed else NO_WEIGHT
                 columns = binned_columns(values, source_rows, max_bins, fixed, n_threads, inputs)
+        # Weights are made after the columns: sorting needs the most memory.
         return TrainingData(
-            problem=self, rows=rows, **(weighed or self._weighed(rows)), exact=exact,
+            problem=self, rows=rows, **self._weighed(rows), exact=exact,
             order=_searched_order(columns, exact), columns=columns, n_negative=n_negative,
             source=source, source_rows=source_rows, inputs=inputs,
         )  # fmt: skip
