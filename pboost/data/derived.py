@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pboost.threads import Workers
+from pboost.values import FloatArray, IntArray, freeze
 
 
 class ColumnNames(Sequence[str]):
@@ -49,11 +52,11 @@ class Inputs:
         """Raise ValueError if these cannot be made of rows with this many columns."""
         raise NotImplementedError
 
-    def values(self, X: NDArray[Any]) -> NDArray[np.float64]:
+    def values(self, X: NDArray[Any]) -> FloatArray:
         """Return the numbers of rows X (n, d) as (n, n_inputs)."""
         raise NotImplementedError
 
-    def columns_read(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def columns_read(self) -> tuple[IntArray, IntArray]:
         """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
         raise NotImplementedError
 
@@ -61,14 +64,14 @@ class Inputs:
         """Return how each number is written, given the names of the columns."""
         raise NotImplementedError
 
-    def projected(self, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
+    def projected(self, sigma: FloatArray) -> FloatArray:
         """Return the standard deviations of the numbers, (…, n_inputs), of independent errors.
 
         `sigma` (…, d) are those of the columns of X.
         """
         raise NotImplementedError
 
-    def select(self, kept: NDArray[np.int32]) -> Inputs:
+    def select(self, kept: IntArray) -> Inputs:
         """Return some of the numbers only."""
         raise NotImplementedError
 
@@ -84,9 +87,46 @@ class Inputs:
         """Return what was found for one row, in words, where it is no comparison; else nothing."""
         return ""
 
-    def at(self, X: NDArray[Any], rows: NDArray[np.int32]) -> NDArray[np.float64]:
+    def at(self, X: NDArray[Any], rows: IntArray, workers: Workers | None = None) -> FloatArray:
         """Return the numbers of the listed rows, (rows, n_inputs)."""
         raise NotImplementedError
+
+
+class StoredInputs(Inputs):
+    """Base of the numbers that follow from arrays, which a model file keeps.
+
+    Attributes
+    ----------
+    stored : dict
+        Members of a model file: what they hold here, and their dtype there.
+    """
+
+    stored: ClassVar[Mapping[str, tuple[str, np.dtype[Any]]]]
+
+    def __post_init__(self) -> None:
+        for name, dtype in self.stored.values():
+            object.__setattr__(self, name, freeze(getattr(self, name), dtype.newbyteorder("=")))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.arrays()
+
+    def arrays(self) -> tuple[Any, ...]:
+        """Return the arrays, in the order of the fields."""
+        raise NotImplementedError
+
+    def members(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays to be stored in a model file, by their names there."""
+        return dict(zip(self.stored, self.arrays(), strict=True))
+
+    @classmethod
+    def from_members(cls, arrays: Mapping[str, NDArray[Any]]) -> Self | None:
+        """Return the numbers stored in a model file, None where there are none."""
+        found = [arrays[member] for member in cls.stored if member in arrays]
+        if not found:
+            return None
+        if len(found) < len(cls.stored):
+            raise ValueError(f"expected all of the columns {', '.join(cls.stored)}, or none")
+        return cls(*found)
 
 
 class GrownInputs(Inputs):
@@ -109,10 +149,10 @@ class GrownInputs(Inputs):
         self._grown.append(single)
         return len(self._grown) - 1
 
-    def value(self, number: int, X: NDArray[Any], rows: NDArray[np.int32]) -> NDArray[np.float64]:
+    def value(self, number: int, X: NDArray[Any], rows: IntArray) -> FloatArray:
         """Return one number of the listed rows."""
         return self._grown[number].at(X, rows)[:, 0]
 
-    def select(self, kept: NDArray[np.int32]) -> Inputs:
+    def select(self, kept: IntArray) -> Inputs:
         """Return some of them."""
         return self._joined([self._grown[k] for k in kept])

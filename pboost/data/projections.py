@@ -6,15 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import project
-from pboost.data.derived import Inputs
+from pboost.data.derived import StoredInputs
 from pboost.threads import Workers, resolve_threads
-from pboost.values import FloatArray, IntArray, freeze
+from pboost.values import FloatArray, IntArray
 
 #: Members of a model file: what they hold here, and their dtype there.
 MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
@@ -28,7 +28,7 @@ SCALE_BITS = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Projections(Inputs):
+class Projections(StoredInputs):
     """Sums of columns: number k of a row is the sum of ``coefficient[t] * x[index[t]]``.
 
     Its terms t are ``start[k]`` to ``start[k + 1] - 1``, added up in this order.
@@ -43,17 +43,11 @@ class Projections(Inputs):
         Their coefficients.
     """
 
+    stored: ClassVar[Mapping[str, tuple[str, np.dtype[Any]]]] = MEMBERS
+
     start: IntArray
     index: IntArray
     coefficient: FloatArray
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "start", freeze(self.start, np.int32))
-        object.__setattr__(self, "index", freeze(self.index, np.int32))
-        object.__setattr__(self, "coefficient", freeze(self.coefficient, np.float64))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self.arrays()
 
     @property
     def n_inputs(self) -> int:
@@ -89,9 +83,7 @@ class Projections(Inputs):
             workers.run(work, len(X), cells=len(self.index) + self.n_inputs)
         return out
 
-    def gather(
-        self, X: NDArray[Any], rows: NDArray[np.int32], first: int, columns: FloatArray
-    ) -> None:
+    def gather(self, X: NDArray[Any], rows: IntArray, first: int, columns: FloatArray) -> None:
         """Write projections first, first + 1, … of the listed rows to the rows of `columns`."""
         terms = int(self.start[first + len(columns)] - self.start[first])
 
@@ -110,15 +102,13 @@ class Projections(Inputs):
                 f"{columns_read}"
             )
 
-    def pairs(
-        self, X: NDArray[Any], rows: NDArray[np.int32], which: NDArray[np.int32]
-    ) -> FloatArray:
+    def pairs(self, X: NDArray[Any], rows: IntArray, which: IntArray) -> FloatArray:
         """Return one projection of each listed row, elementwise."""
         out = np.empty(len(rows))
         project.project_pairs(X, rows, which, *self.arrays(), out)
         return out
 
-    def at(self, X: NDArray[Any], rows: NDArray[np.int32]) -> FloatArray:
+    def at(self, X: NDArray[Any], rows: IntArray, workers: Workers | None = None) -> FloatArray:
         """Return the projections of the listed rows, (rows, n_inputs)."""
         out = np.empty((len(rows), self.n_inputs))
         project.project_rows(X, rows, *self.arrays(), 0, out)
@@ -156,27 +146,13 @@ class Projections(Inputs):
             for a, b in pairwise(self.start.tolist())
         ]
 
-    def select(self, kept: NDArray[np.int32]) -> Projections:
+    def select(self, kept: IntArray) -> Projections:
         """Return some of the projections only."""
         ends = self.start
         return from_terms(
             [self.index[ends[k] : ends[k + 1]] for k in kept],
             [self.coefficient[ends[k] : ends[k + 1]] for k in kept],
         )
-
-    def members(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays to be stored in a model file, by their names there."""
-        return {member: getattr(self, name) for member, (name, _) in MEMBERS.items()}
-
-
-def from_members(arrays: Mapping[str, NDArray[Any]]) -> Projections | None:
-    """Return the projections stored in a model file, None where there are none."""
-    found = [arrays[member] for member in MEMBERS if member in arrays]
-    if not found:
-        return None
-    if len(found) < len(MEMBERS):
-        raise ValueError(f"expected all of the columns {', '.join(MEMBERS)}, or none")
-    return Projections(*found)
 
 
 def from_terms(index: Sequence[Any], coefficient: Sequence[Any]) -> Projections:
@@ -231,9 +207,7 @@ def random_directions(
     return from_terms(index, coefficient)
 
 
-def standard_deviations(
-    X: NDArray[Any], rows: NDArray[np.int32], weights: FloatArray | None
-) -> FloatArray:
+def standard_deviations(X: NDArray[Any], rows: IntArray, weights: FloatArray | None) -> FloatArray:
     """Return the weighted standard deviation of each column of the listed rows, rounded."""
     scale = np.empty(X.shape[1])
     for j in range(len(scale)):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import separate
-from pboost.data.derived import Inputs
+from pboost.data.derived import StoredInputs
 from pboost.threads import Workers, resolve_threads
-from pboost.values import FloatArray, IntArray, freeze
+from pboost.values import FloatArray, IntArray
 
 #: Members of a model file: what they hold here, and their dtype there.
 MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
@@ -27,7 +27,7 @@ Tables = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Separators(Inputs):
+class Separators(StoredInputs):
     """Sums of stumps: number k of a row is the sum of the votes of its stumps.
 
     These are ``start[k]`` to ``start[k + 1] - 1``. For evaluation the stumps on one column are
@@ -45,18 +45,13 @@ class Separators(Inputs):
         Votes of ``x <= threshold`` and of ``x > threshold``.
     """
 
+    stored: ClassVar[Mapping[str, tuple[str, np.dtype[Any]]]] = MEMBERS
+
     start: IntArray
     feature: IntArray
     threshold: FloatArray
     vote: FloatArray
     _tables: Tables | None = field(init=False, default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        for name, dtype in MEMBERS.values():
-            object.__setattr__(self, name, freeze(getattr(self, name), dtype.newbyteorder("=")))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self.arrays()
 
     @property
     def n_inputs(self) -> int:
@@ -64,7 +59,7 @@ class Separators(Inputs):
         return len(self.start) - 1
 
     @property
-    def stumps(self) -> NDArray[np.int32]:
+    def stumps(self) -> IntArray:
         """Number of stumps of each separator."""
         return np.diff(self.start)
 
@@ -117,9 +112,9 @@ class Separators(Inputs):
         """Return the sums of rows X (n, d), float64 or float32, as (n, n_inputs)."""
         rows = np.arange(len(X), dtype=np.int32)
         with Workers(resolve_threads(None, len(X) * self.n_inputs)) as workers:
-            return self.gather(X, rows, workers)
+            return self.at(X, rows, workers)
 
-    def gather(self, X: NDArray[Any], rows: NDArray[np.int32], workers: Workers) -> FloatArray:
+    def at(self, X: NDArray[Any], rows: IntArray, workers: Workers | None = None) -> FloatArray:
         """Return the sums of the listed rows, (rows, n_inputs)."""
         out = np.empty((len(rows), self.n_inputs))
         tables = self.tables()
@@ -127,12 +122,8 @@ class Separators(Inputs):
         def work(first: int, last: int) -> None:
             separate.separate_rows(X, rows[first:last], *tables, out[first:last])
 
-        workers.run(work, len(rows), cells=10 * len(tables[1]))
+        (workers or Workers(1)).run(work, len(rows), cells=10 * len(tables[1]))
         return out
-
-    def at(self, X: NDArray[Any], rows: NDArray[np.int32]) -> FloatArray:
-        """Return the sums of the listed rows, (rows, n_inputs)."""
-        return self.gather(X, rows, Workers(1))
 
     def columns_read(self) -> tuple[IntArray, IntArray]:
         """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
@@ -151,17 +142,13 @@ class Separators(Inputs):
         """Refuse: answers of separators are never gaussian."""
         raise ValueError("sigma: expected none for a model of separators")
 
-    def select(self, kept: NDArray[np.int32]) -> Separators:
+    def select(self, kept: IntArray) -> Separators:
         """Return some of the separators only."""
         bounds = list(pairwise(self.start.tolist()))
         return joined([self._part(*bounds[k]) for k in kept])
 
     def _part(self, a: int, b: int) -> Separators:
         return separator(self.feature[a:b], self.threshold[a:b], self.vote[a:b])
-
-    def members(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays to be stored in a model file, by their names there."""
-        return {member: getattr(self, name) for member, (name, _) in MEMBERS.items()}
 
 
 def separator(feature: Any, threshold: Any, vote: Any) -> Separators:
@@ -179,16 +166,6 @@ def joined(parts: Sequence[Separators]) -> Separators:
             for name in ("feature", "threshold", "vote")
         ),
     )
-
-
-def from_members(arrays: Mapping[str, NDArray[Any]]) -> Separators | None:
-    """Return the separators stored in a model file, None where there are none."""
-    found = [arrays[member] for member in MEMBERS if member in arrays]
-    if not found:
-        return None
-    if len(found) < len(MEMBERS):
-        raise ValueError(f"expected all of the columns {', '.join(MEMBERS)}, or none")
-    return Separators(*found)
 
 
 def _steps(threshold: FloatArray, vote: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._version import __version__
-from pboost.data import projections, separators
 from pboost.data.derived import Inputs
 from pboost.data.functions import Oracles
+from pboost.data.projections import Projections
+from pboost.data.separators import Separators
 from pboost.models._archive import (
     ModelFileError,
     from_npy,
@@ -79,8 +80,8 @@ _OPTIONAL: dict[str, np.dtype[Any] | None] = {
     "answer": np.dtype("<f8"),
     "sigma": np.dtype("<f8"),
     "stages": np.dtype("<i4"),
-    **{member: dtype for member, (_, dtype) in projections.MEMBERS.items()},
-    **{member: dtype for member, (_, dtype) in separators.MEMBERS.items()},
+    **{member: dtype for member, (_, dtype) in Projections.stored.items()},
+    **{member: dtype for member, (_, dtype) in Separators.stored.items()},
     **OF_RECORD,
 }
 
@@ -361,7 +362,7 @@ def _read_columns(
 
 def _inputs(arrays: Mapping[str, NDArray[Any]]) -> Inputs | None:
     """What nodes compare, where it is not columns."""
-    found = [kind.from_members(arrays) for kind in (projections, separators)]
+    found = [kind.from_members(arrays) for kind in (Projections, Separators)]
     if None not in found:
         raise ValueError("expected projections or separators, got both")
     return found[0] or found[1]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight
+from pboost.data.derived import GrownInputs
 from pboost.data.training import Problem, TrainingData, two_classes
 from pboost.threads import Workers
 from pboost.values import FloatArray, shown, uncalled
@@ -33,6 +34,8 @@ class Weak:
     ----------
     kind : str
         Name of the weak learner: that of the function that makes it.
+    searches : type of WeakSearch
+        Its search, made of the data, the learner and threads.
     has_answers : bool
         Whether weak classifiers are functions, whose answers can be drawn again and again.
     """
@@ -40,6 +43,7 @@ class Weak:
     __slots__ = ()
 
     kind: ClassVar[str]
+    searches: ClassVar[Callable[..., WeakSearch]]
     has_answers: ClassVar[bool] = False
 
     def settings(self) -> dict[str, Any]:
@@ -65,7 +69,7 @@ class Weak:
         self, data: TrainingData, workers: Workers, generator: np.random.Generator
     ) -> WeakSearch:
         """Return the search on these data; `generator` is for learners that draw."""
-        raise NotImplementedError
+        return self.searches(data, self, workers)
 
 
 #: What makes the weak learners, by their kind.
@@ -175,7 +179,7 @@ class WeakSearch:
     def model_columns(self, cuts: Sequence[Any]) -> dict[str, Any]:
         """Return the fields of a model that say what its nodes compare."""
         feature = np.array([cut.feature for cut in cuts], dtype=np.int32)
-        return {"feature": feature, "threshold": self.thresholds(cuts)}
+        return {"threshold": self.thresholds(cuts), **self.data.model_columns(feature)}
 
     def fill_fixed(self, weights: Weights) -> None:
         """Write the fixed-point images of weights, and their masses."""
@@ -216,22 +220,13 @@ class SideCut(Cut):
 class SideSearch(WeakSearch):
     """Search whose cuts hold the side of each row."""
 
-    def arriving(self, weights: Weights) -> NDArray[np.intp]:
-        """Return the rows that are there."""
-        return np.flatnonzero(weights.real > NO_WEIGHT)
-
-    def by_class(self, weights: Weights, factor: FloatArray) -> FloatArray:
-        """Return the real weights times a factor of each class."""
-        middle, real = self.data.n_negative, weights.real.copy()
-        real[:middle] *= factor[0]
-        real[middle:] *= factor[1]
-        return real
-
-    def masses(self, codes: NDArray[np.uint8], weights: Weights) -> Masses:
-        """Return the fixed-point masses (side, class)."""
+    def masses(self, codes: NDArray[np.uint8], weights: Weights) -> Masses | None:
+        """Return the fixed-point masses (side, class), None where a side has none."""
         middle, above = self.data.n_negative, weights.fixed * codes
         negative, positive = int(above[:middle].sum()), int(above[middle:].sum())
         n, p = weights.masses
+        if not 0 < negative + positive < n + p:
+            return None
         return (float(n - negative), float(p - positive)), (float(negative), float(positive))
 
     def sides(self, cut: SideCut) -> NDArray[np.bool_]:
@@ -252,3 +247,66 @@ class SideSearch(WeakSearch):
     def thresholds(self, cuts: Sequence[Any]) -> FloatArray:
         """Return 0, up to which exit 0 is taken."""
         return np.zeros(len(cuts))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GrownCut(SideCut):
+    """What is made of columns at a node, which its number stands for, cut at a threshold."""
+
+    threshold: float
+
+
+class GrownSearch(SideSearch):
+    """Base of the searches that make what is compared, of the columns, at each node.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Columns and classes; its `inputs` take what is made.
+    weak : Weak
+        Options.
+    workers : Workers
+        Threads.
+    """
+
+    def __init__(self, data: TrainingData, weak: Any, workers: Workers) -> None:
+        super().__init__(data, workers)
+        self.weak = weak
+
+    def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Any, float] | None:
+        """Return inputs of one number, trained on rows with these weights, and a threshold."""
+        raise NotImplementedError
+
+    def best(self, weights: Weights) -> GrownCut | None:
+        """Return what is trained with these weights; None if all rows are on one side of it."""
+        return self._grown(weights, weights.real)
+
+    def best_by_reach(self, weights: Weights, by_class: FloatArray) -> GrownCut | None:
+        """Return what is trained with what weights are times a factor of each class."""
+        middle, real = self.data.n_negative, weights.real.copy()
+        real[:middle] *= by_class[0]
+        real[middle:] *= by_class[1]
+        return self._grown(weights, real)
+
+    def _grown(self, weights: Weights, real: FloatArray) -> GrownCut | None:
+        data, trained = self.data, None
+        if min(weights.masses) > 0:
+            rows = np.flatnonzero(weights.fixed)
+            trained = self.train(rows, real[rows])
+        if trained is None:
+            return None
+        found, threshold = trained
+        assert data.source is not None
+        assert isinstance(data.inputs, GrownInputs)
+        arriving = np.flatnonzero(weights.real > NO_WEIGHT)
+        value = found.at(data.source, data.source_rows[arriving], self.workers)[:, 0]
+        codes = np.zeros(data.n_rows, dtype=np.uint8)
+        codes[arriving] = value > threshold
+        masses = self.masses(codes, weights)
+        if masses is None:
+            return None
+        return GrownCut(data.inputs.add(found), masses, codes, threshold)
+
+    def thresholds(self, cuts: Sequence[Any]) -> FloatArray:
+        """Return the thresholds of cuts."""
+        return np.array([cut.threshold for cut in cuts], dtype=np.float64)

@@ -63,11 +63,7 @@ class OracleSearch(SideSearch):
     asks = True
 
     def __init__(
-        self,
-        data: TrainingData,
-        weak: RowLearner,
-        workers: Workers,
-        generator: np.random.Generator,
+        self, data: TrainingData, weak: RowLearner, workers: Workers, generator: np.random.Generator
     ) -> None:
         super().__init__(data, workers)
         assert isinstance(data.problem.columns, Rows)
@@ -95,18 +91,17 @@ class OracleSearch(SideSearch):
             return OracleCut(number, ((0.0, 0.0), (0.0, 0.0)), codes, function, asking)
         codes = self.codes(function, number, asking, weights)
         masses = self.masses(codes, weights)
-        if not all(sum(side) > 0 for side in masses):
-            return None
-        return OracleCut(number, masses, codes, function, asking)
+        return None if masses is None else OracleCut(number, masses, codes, function, asking)
 
     def in_order(self, chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Return the chosen rows in the order in which the user gave them."""
         rows = np.flatnonzero(chosen)
         return rows[np.argsort(self.data.rows[rows])]
 
-    def asked(self, weights: Weights) -> NDArray[np.intp]:
-        """Return the rows that arrive, in the user's order."""
-        return self.in_order(weights.real > NO_WEIGHT)
+    def asked(self, weights: Weights, number: int) -> tuple[NDArray[np.intp], Any, str]:
+        """Return the rows that arrive, in the user's order, X of them, and what errors name."""
+        rows = self.in_order(weights.real > NO_WEIGHT)
+        return rows, self.source.take(self.data.rows[rows]), self.where(number)
 
     def where(self, number: int) -> str:
         """Return how a weak classifier is named in errors."""
@@ -116,8 +111,7 @@ class OracleSearch(SideSearch):
         self, function: Any, number: int, generator: np.random.Generator, weights: Weights
     ) -> NDArray[np.uint8]:
         """Return the side of each row, 0 for rows that do not arrive."""
-        rows = self.asked(weights)
-        X, where = self.source.take(self.data.rows[rows]), self.where(number)
+        rows, X, where = self.asked(weights, number)
         if self.is_oracle:
             above = ask(function, X, len(rows), generator, where) > 0
         else:
@@ -128,16 +122,14 @@ class OracleSearch(SideSearch):
 
     def probabilities(self, cut: OracleCut, weights: Weights) -> FloatArray:
         """Return the probability of +1 of each row that an estimator gives."""
-        rows = self.asked(weights)
-        X, where = self.source.take(self.data.rows[rows]), self.where(cut.feature)
+        rows, X, where = self.asked(weights, cut.feature)
         above = np.zeros(self.data.n_rows)
         above[rows] = probability(cut.function, X, len(rows), where)
         return above
 
     def invoking(self, cut: OracleCut, weights: Weights) -> Invoke:
         """Return what asks an oracle again about all rows that arrive."""
-        rows, middle = self.asked(weights), self.data.n_negative
-        X, where = self.source.take(self.data.rows[rows]), self.where(cut.feature)
+        (rows, X, where), middle = self.asked(weights, cut.feature), self.data.n_negative
 
         def invoke(
             counts: Counts, first: int, last: int, fixed: NDArray[np.int64]
@@ -187,14 +179,7 @@ class RowLearner(Weak):
         """Return the search on these data."""
         return OracleSearch(data, self, workers, generator)
 
-    def trained(
-        self,
-        X: Any,
-        y: NDArray[np.int64],
-        weight: FloatArray,
-        generator: np.random.Generator,
-        where: str,
-    ) -> Any:
+    def trained(self, X: Any, y: Any, weight: FloatArray, rng: Any, where: str) -> Any:
         """Return the weak classifier that is made of rows; `weight` sums to 1."""
         raise NotImplementedError
 
@@ -213,17 +198,10 @@ class Oracle(RowLearner):
         name = getattr(self.train, "__qualname__", type(self.train).__qualname__)
         return {"kind": self.kind, "train": name}
 
-    def trained(
-        self,
-        X: Any,
-        y: NDArray[np.int64],
-        weight: FloatArray,
-        generator: np.random.Generator,
-        where: str,
-    ) -> Any:
+    def trained(self, X: Any, y: Any, weight: FloatArray, rng: Any, where: str) -> Any:
         """Return the weak classifier that is made of rows; `weight` sums to 1."""
         try:
-            answer = self.train(X, y, weight, generator)
+            answer = self.train(X, y, weight, rng)
         except Exception as error:
             raise RuntimeError(f"{where}: train() failed: {error!r}") from error
         if not callable(answer):
@@ -243,14 +221,7 @@ class FromEstimator(RowLearner):
         """Return the options as plain values, for the model's record of how it was made."""
         return {"kind": self.kind, "estimator": type(self.estimator).__qualname__}
 
-    def trained(
-        self,
-        X: Any,
-        y: NDArray[np.int64],
-        weight: FloatArray,
-        generator: np.random.Generator,
-        where: str,
-    ) -> Any:
+    def trained(self, X: Any, y: Any, weight: FloatArray, rng: Any, where: str) -> Any:
         """Return the weak classifier that is made of rows; `weight` sums to 1."""
         estimator = copy.deepcopy(self.estimator)
         try:

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.derived import GrownInputs
 from pboost.data.features import Features
 from pboost.data.projections import Projections, from_terms, joined
 from pboost.data.sorting import sorted_columns
@@ -19,18 +18,11 @@ from pboost.data.training import Problem, TrainingData
 from pboost.threads import Workers
 from pboost.values import FloatArray, check_integer, check_number
 from pboost.weak import directions
-from pboost.weak.base import SideCut, SideSearch, Weak, Weights, maker
+from pboost.weak.base import GrownSearch, Weak, Weights, maker
 from pboost.weak.stump_search import Stump, StumpCut, StumpSearch, checked_columns
 
 #: Bits of a coefficient that are kept; more say nothing of a direction that was searched for.
 BITS = 24
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinearCut(SideCut):
-    """A direction, which its number stands for, cut at a threshold."""
-
-    threshold: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,50 +35,19 @@ class Candidate:
     score: float
 
 
-class LinearSearch(SideSearch):
-    """Trains directions on the rows that arrive.
+class LinearSearch(GrownSearch):
+    """Trains directions on the rows that arrive."""
 
-    Parameters
-    ----------
-    data : TrainingData
-        Columns and classes; its `inputs` take the directions that are trained.
-    weak : Linear
-        Options.
-    workers : Workers
-        Threads.
-    """
+    weak: Linear
 
     def __init__(self, data: TrainingData, weak: Linear, workers: Workers) -> None:
-        super().__init__(data, workers)
-        self._weak = weak
+        super().__init__(data, weak, workers)
         self._pairs = listed_pairs(data.n_features, weak.pairs, weak.seed)
 
-    def best(self, weights: Weights) -> LinearCut | None:
-        """Return a direction trained with these weights, and its threshold."""
-        return self._train(weights, weights.real)
-
-    def best_by_reach(self, weights: Weights, by_class: FloatArray) -> LinearCut | None:
-        """Return one trained with what weights are times a factor of each class."""
-        return self._train(weights, self.by_class(weights, by_class))
-
-    def _train(self, weights: Weights, real: FloatArray) -> LinearCut | None:
-        rows = np.flatnonzero(weights.fixed)
-        if min(weights.masses) <= 0:
-            return None
-        data, inputs = self.data, self.data.inputs
-        found = self._chosen(data.part(rows, real[rows] / real[rows].max()))
-        if found is None:
-            return None
-        arriving, source = self.arriving(weights), data.source
-        assert source is not None
-        value = found.projection.at(source, data.source_rows[arriving])[:, 0]
-        codes = np.zeros(data.n_rows, dtype=np.uint8)
-        codes[arriving] = value > found.threshold
-        masses = self.masses(codes, weights)
-        if not all(sum(side) > 0 for side in masses):
-            return None
-        assert isinstance(inputs, GrownInputs)
-        return LinearCut(inputs.add(found.projection), masses, codes, found.threshold)
+    def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Projections, float] | None:
+        """Return a direction trained on rows with these weights, and its threshold."""
+        found = self._chosen(self.data.part(rows, real / real.max()))
+        return None if found is None else (found.projection, found.threshold)
 
     def _chosen(self, part: TrainingData) -> Candidate | None:
         """Return the best direction of one or two columns, or of all if that is much better."""
@@ -108,7 +69,7 @@ class LinearSearch(SideSearch):
             for columns, coefficient in directions.pairs(rows, place[listed].astype(np.int32))
         ]
         best = _least(sparse)
-        if len(varying) <= 2 or self._weak.dense_gain == math.inf:
+        if len(varying) <= 2 or self.weak.dense_gain == math.inf:
             return best
         coefficient = directions.all_columns(rows)
         dense = self._candidate(part, varying, in_own_units(coefficient, scale[varying]))
@@ -116,7 +77,7 @@ class LinearSearch(SideSearch):
             return best or dense
         negative, positive = part.class_masses()
         start = 2 * math.sqrt(negative) * math.sqrt(positive)
-        gain = self._weak.dense_gain * (start - best.score)
+        gain = self.weak.dense_gain * (start - best.score)
         return dense if start - dense.score > gain else best
 
     def _candidate(
@@ -128,22 +89,13 @@ class LinearSearch(SideSearch):
         values = Features(part.source, None)
         sorted_ = sorted_columns(values, part.source_rows, 256, self.workers.n_threads, projection)
         data = part.with_columns(sorted_, exact=True)
-        search = StumpSearch(data, self._weak.stump, self.workers)
+        search = StumpSearch(data, self.weak.stump, self.workers)
         weights = Weights(part.weight, part.fixed, part.scale, part.class_masses())
         cut = search.best(weights)
         if cut is None:
             return None
         score = sum(2 * math.sqrt(n) * math.sqrt(p) for n, p in cut.masses)
         return Candidate(projection, cut, float(search.thresholds([cut])[0]), score)
-
-    def thresholds(self, cuts: Sequence[Any]) -> FloatArray:
-        """Return the thresholds of cuts."""
-        return np.array([cut.threshold for cut in cuts], dtype=np.float64)
-
-    def model_columns(self, cuts: Sequence[Any]) -> dict[str, Any]:
-        """Return the fields of a model that say what its nodes compare."""
-        columns = super().model_columns(cuts)
-        return columns | self.data.model_columns(columns["feature"])
 
 
 def listed_pairs(n_columns: int, most: int, seed: int) -> NDArray[np.int32]:
@@ -193,6 +145,7 @@ class Linear(Weak):
     """A weak classifier that compares a sum of columns, found at the node; made by `linear`."""
 
     kind: ClassVar[str] = "linear"
+    searches: ClassVar = LinearSearch
 
     dense_gain: float
     pairs: int
@@ -208,12 +161,6 @@ class Linear(Weak):
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads."""
         return self.stump.arrange(problem, n_threads).growing(joined)
-
-    def bind(
-        self, data: TrainingData, workers: Workers, generator: np.random.Generator
-    ) -> LinearSearch:
-        """Return the search on these data."""
-        return LinearSearch(data, self, workers)
 
 
 @maker

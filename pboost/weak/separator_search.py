@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.columns import SortedColumns
-from pboost.data.derived import GrownInputs
 from pboost.data.separators import Separators, joined
 from pboost.data.separators import separator as stored
 from pboost.data.training import Problem, TrainingData
-from pboost.threads import Workers
 from pboost.values import FloatArray, check_choice, check_integer
-from pboost.weak.base import SideCut, SideSearch, Weak, Weights, maker
+from pboost.weak.base import GrownSearch, Weak, Weights, maker
 from pboost.weak.stump_search import Stump, StumpCut, StumpSearch, checked_columns
 from pboost.weak.votes import NO_VOTE, VOTES, VoteRule, vote_rule
 
@@ -24,59 +21,26 @@ from pboost.weak.votes import NO_VOTE, VOTES, VoteRule, vote_rule
 VOTE_BITS = -32
 
 
-class SeparatorSearch(SideSearch):
-    """Trains separators on the rows that arrive.
+class SeparatorSearch(GrownSearch):
+    """Trains separators on the rows that arrive."""
 
-    Parameters
-    ----------
-    data : TrainingData
-        Columns and classes; its `inputs` take the separators that are trained.
-    weak : Separator
-        Number of stumps, votes.
-    workers : Workers
-        Threads.
-    """
+    weak: Separator
 
-    def __init__(self, data: TrainingData, weak: Separator, workers: Workers) -> None:
-        super().__init__(data, workers)
-        self._weak = weak
-        self._rule = VoteRule(weak.votes, weak.smoothing, weak.learning_rate)
-
-    def best(self, weights: Weights) -> SideCut | None:
-        """Return a separator trained with these weights; None if all rows are on one side of it."""
-        return self._train(weights, weights.real)
-
-    def best_by_reach(self, weights: Weights, by_class: FloatArray) -> SideCut | None:
-        """Return a separator trained with what weights are times a factor of each class."""
-        return self._train(weights, self.by_class(weights, by_class))
-
-    def _train(self, weights: Weights, real: FloatArray) -> SideCut | None:
-        if min(weights.masses) <= 0:
-            return None
-        trained = self._boosted(self._part(np.flatnonzero(weights.fixed), real))
-        if trained is None:
-            return None
-        rows, source = self.arriving(weights), self.data.source
-        assert source is not None
-        value = trained.gather(source, self.data.source_rows[rows], self.workers)[:, 0]
-        codes = np.zeros(self.data.n_rows, dtype=np.uint8)
-        codes[rows] = value > 0
-        masses = self.masses(codes, weights)
-        if not all(sum(side) > 0 for side in masses):
-            return None
-        assert isinstance(self.data.inputs, GrownInputs)
-        return SideCut(self.data.inputs.add(trained), masses, codes)
+    def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Separators, float] | None:
+        """Return a separator trained on rows with these weights, and its threshold."""
+        trained = self._boosted(self._part(rows, real))
+        return None if trained is None else (trained, 0.0)
 
     def _part(self, rows: NDArray[np.intp], real: FloatArray) -> TrainingData:
         """Return the training data of some rows, with other weights."""
         # By a power of two: nothing is rounded.
-        weight = np.ldexp(real[rows], -int(np.frexp(real[rows].max())[1]))
+        weight = np.ldexp(real, -int(np.frexp(real.max())[1]))
         data, columns = self.data.part(rows, weight), self.data.columns
         if len(rows) == self.data.n_rows:
             return data
         listed = rows.astype(np.int32)
         if isinstance(columns, SortedColumns):
-            columns = columns.select(listed, self._weak.stump.max_bins, self.workers.n_threads)
+            columns = columns.select(listed, self.weak.stump.max_bins, self.workers.n_threads)
         else:
             columns = columns.select(listed, self.workers.n_threads)
         return data.with_columns(columns, data.exact)
@@ -86,15 +50,16 @@ class SeparatorSearch(SideSearch):
         weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
         if min(weights.masses) <= 0:
             return None
-        search = StumpSearch(data, self._weak.stump, self.workers)
+        weak, search = self.weak, StumpSearch(data, self.weak.stump, self.workers)
+        rule = VoteRule(weak.votes, weak.smoothing, weak.learning_rate)
         cuts: list[StumpCut] = []
         votes: list[tuple[float, float]] = []
         certificate = 1.0
-        for left in reversed(range(self._weak.stumps)):
+        for left in reversed(range(weak.stumps)):
             cut = search.best(weights)
             if cut is None:
                 break
-            step = self._rule.step(cut.masses)
+            step = rule.step(cut.masses)
             if max(map(abs, step.votes)) < NO_VOTE:
                 break
             cuts.append(cut)
@@ -108,17 +73,13 @@ class SeparatorSearch(SideSearch):
         vote = np.ldexp(np.rint(np.ldexp(votes, -VOTE_BITS)), VOTE_BITS)
         return stored([cut.feature for cut in cuts], search.thresholds(cuts), vote)
 
-    def model_columns(self, cuts: Sequence[SideCut]) -> dict[str, Any]:
-        """Return the fields of a model that say what its nodes compare."""
-        columns = super().model_columns(cuts)
-        return columns | self.data.model_columns(columns["feature"])
-
 
 @dataclass(frozen=True, slots=True)
 class Separator(Weak):
     """A weak classifier that is the sign of a sum of stumps; made by `separator`."""
 
     kind: ClassVar[str] = "separator"
+    searches: ClassVar = SeparatorSearch
 
     stumps: int
     smoothing: float
@@ -133,12 +94,6 @@ class Separator(Weak):
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads."""
         return self.stump.arrange(problem, n_threads).growing(joined)
-
-    def bind(
-        self, data: TrainingData, workers: Workers, generator: np.random.Generator
-    ) -> SeparatorSearch:
-        """Return the search on these data."""
-        return SeparatorSearch(data, self, workers)
 
 
 @maker

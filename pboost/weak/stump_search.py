@@ -130,11 +130,6 @@ class StumpSearch(WeakSearch):
         thresholds[np.isnan(thresholds)] = self.data.columns.threshold(feature, cut_bin, position)
         return thresholds
 
-    def model_columns(self, cuts: Sequence[StumpCut]) -> dict[str, Any]:
-        """Return the fields of a model that say what its nodes compare."""
-        columns = super().model_columns(cuts)
-        return columns | self.data.model_columns(columns["feature"])
-
     def reweight(
         self, cut: StumpCut, factors: FloatArray, source: FloatArray, target: Weights
     ) -> None:
@@ -163,14 +158,15 @@ class StumpSearch(WeakSearch):
 class ColumnLearner(Weak):
     """Weak learners that compare one number per row, a column, with a threshold."""
 
+    searches: ClassVar = StumpSearch
+    #: Whether columns that are sorted already need not be sorted again.
+    keeps_order: ClassVar[bool] = True
+
     criterion: str = "kearns-mansour"
     search: str = "auto"
     max_bins: int = 256
     min_weight: float = 0.0
     min_count: int = 1
-
-    #: Whether columns that are sorted already need not be sorted again.
-    keeps_order: ClassVar[bool] = True
 
     def resolve_search(self, n_rows: int) -> str:
         """Return "exact" or "binned" for data of `n_rows` rows."""
@@ -207,12 +203,6 @@ class ColumnLearner(Weak):
                 'computed at the edges of bins; use search="auto" or "binned"'
             )
         return replace(self, search="binned")
-
-    def bind(
-        self, data: TrainingData, workers: Workers, generator: np.random.Generator
-    ) -> StumpSearch:
-        """Return the search on these data."""
-        return StumpSearch(data, self, workers)
 
 
 @dataclass(frozen=True, slots=True)
