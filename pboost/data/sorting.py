@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from pboost._core import reweight, sort
 from pboost.data.arguments import as_weights
 from pboost.data.blocks import copied
-from pboost.data.column_checks import sealed
 from pboost.data.columns import (
     MAX_BINS,
     NO_WEIGHT,
@@ -25,6 +24,7 @@ from pboost.data.columns import (
     SortedColumns,
     made,
     most_bins,
+    sealed,
     trimmed,
     with_bins,
 )
