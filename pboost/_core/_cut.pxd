@@ -1,5 +1,5 @@
 # Cuts of sorted rows: which are legal, how good they are, and the scan that tries them one by one.
-from pboost._core._math cimport score
+from pboost._core.criteria cimport Judge, Sums, add, may_cut, score, score_of
 from pboost._core.types cimport int32_t, int64_t, is_tied, row_of
 
 cdef extern from *:
@@ -57,5 +57,25 @@ cdef inline Py_ssize_t rescan(
         if here < best[0] and is_legal(at, ln, lp, i + 1):
             best[0] = here
         if here <= limit and is_legal(at, ln, lp, i + 1):
+            return i + 1
+    return -1
+
+
+cdef inline Py_ssize_t scan_rows(
+    const Judge* at, int criterion, const int32_t* order, Py_ssize_t start, Py_ssize_t stop,
+    double limit, double* best, Sums* sums,
+) noexcept nogil:
+    """Try the cuts after the sorted rows start..stop-1. Lowers `best`; returns the first position
+    within `limit`, or -1. INOUT sums: those left of `start`, then those left of the position."""
+    cdef Py_ssize_t i
+    cdef double here
+    for i in range(start, stop):
+        add(at, criterion, sums, row_of(order[i]))
+        if is_tied(order[i + 1]) or not may_cut(at, sums, i + 1):
+            continue
+        here = score_of(at, criterion, sums)
+        if here < best[0]:
+            best[0] = here
+        if here <= limit:
             return i + 1
     return -1

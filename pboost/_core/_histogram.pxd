@@ -80,22 +80,3 @@ cdef inline void class_histograms(
     for f in range(n_features):
         add_histogram(codes + f * stride, weight, 0, n_negative, negative + f * MAX_BINS)
         add_histogram(codes + f * stride, weight, n_negative, n, positive + f * MAX_BINS)
-
-
-cdef inline void add_histogram_of_rows(
-    const uint8_t* codes, const int64_t* weight, const int32_t* rows, Py_ssize_t n_rows,
-    int64_t* mass,
-) noexcept nogil:
-    """Add to mass[b] the weight of the listed rows whose code is b."""
-    cdef Py_ssize_t i
-    for i in range(n_rows):
-        mass[codes[rows[i]]] += weight[rows[i]]
-
-
-cdef inline void count_rows(
-    const uint8_t* codes, const int32_t* rows, Py_ssize_t n_rows, int32_t* count
-) noexcept nogil:
-    """Add to count[b] the number of the listed rows whose code is b."""
-    cdef Py_ssize_t i
-    for i in range(n_rows):
-        count[codes[rows[i]]] += 1

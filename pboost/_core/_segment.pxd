@@ -1,8 +1,9 @@
-# Rows of one column in sorted order: search, coarse to fine, and partition.
+# Rows of one column in sorted order: search, coarse to fine; and partition, also of rows by their bins.
 from libc.math cimport INFINITY
 
 from pboost._core._cut cimport BOUND_SLACK, Limits, is_legal, rescan
-from pboost._core._math cimport Masses, score_limit, score_many
+from pboost._core._side cimport code_goes_right
+from pboost._core.criteria cimport Masses, score_limit, score_many
 from pboost._core.types cimport ROW_MASK, int32_t, int64_t, is_tied, row_of, uint8_t
 
 cdef enum:
@@ -200,3 +201,22 @@ cdef inline void partition_segment(
         tie[s] = marked
     for i in range(right):
         order[left + i] = spare[i]
+
+
+cdef inline Py_ssize_t partition_rows(
+    int32_t* rows, Py_ssize_t n, const uint8_t* codes, int cut_bin, int32_t* spare
+) noexcept nogil:
+    """Move the rows at or below the bin before the others, order kept; returns their number."""
+    cdef Py_ssize_t i, left = 0, right = 0
+    cdef int32_t row
+    cdef int s
+    for i in range(n):
+        row = rows[i]
+        s = code_goes_right(codes[row], cut_bin)
+        rows[left] = row
+        spare[right] = row
+        left += 1 - s
+        right += s
+    for i in range(right):
+        rows[left + i] = spare[i]
+    return left

@@ -1,12 +1,10 @@
-# Sorted rows with numbers to predict: search for the cut that lowers the squared error most.
-#
-# With targets y less some constant, a cut with weight W- and sum V- = sum of w y below it, of W and V
-# in all, lowers the sum of squares by D**2 W / (W- W+), where D = V- - V W- / W. Its score, to be
-# minimised, is -D**2 / (W- W+). The constant is the node's mean but for rounding, so that V is
-# small and nothing cancels. W and V are sums of 64-bit fixed point numbers, hence exact.
+# Sorted rows with numbers to predict: search for the cut that lowers the squared error most, coarse to
+# fine.
 from libc.math cimport INFINITY
 
-from pboost._core.types cimport int32_t, int64_t, is_tied, row_of
+from pboost._core._cut cimport scan_rows
+from pboost._core.criteria cimport Judge, Moment, SQUARED, Sums
+from pboost._core.types cimport int32_t, int64_t, row_of
 
 cdef extern from *:
     """
@@ -22,17 +20,6 @@ cdef enum:
 cdef enum:
     SQUARE_FEW = 64  # up to here, every cut is tried at once
 
-# Weight and weight times target of a row, or sums of them, in fixed point.
-cdef struct Moment:
-    int64_t w
-    int64_t v
-
-cdef struct SquareNode:
-    Py_ssize_t n, min_count
-    const Moment* moment
-    Moment total
-    double tie  # scores that differ by no more are equal
-
 # Consecutive blocks of sorted rows: sums left of each, and a bound of the scores of its cuts.
 cdef struct SquareBlocks:
     Py_ssize_t start, stop, n
@@ -42,44 +29,8 @@ cdef struct SquareBlocks:
     double[SQUARE_BLOCKS] bound
 
 
-cdef inline double square_score(const SquareNode* at, const Moment* left) noexcept nogil:
-    cdef double below = <double>left.w, above = <double>(at.total.w - left.w)
-    cdef double d = <double>left.v - <double>at.total.v * (below / <double>at.total.w)
-    return -(d * d) / (below * above)
-
-
-cdef inline bint may_cut_squares(
-    const SquareNode* at, const Moment* left, Py_ssize_t n_below
-) noexcept nogil:
-    return (left.w > 0 and left.w < at.total.w and n_below >= at.min_count
-            and at.n - n_below >= at.min_count)
-
-
-cdef inline Py_ssize_t rescan_squares(
-    const SquareNode* at, const int32_t* order, Py_ssize_t start, Py_ssize_t stop, Moment left,
-    double limit, double* best,
-) noexcept nogil:
-    """Try the cuts after the sorted rows start..stop-1. Lowers `best`; returns the first position
-    within `limit`, or -1. `left` are the sums left of `start`."""
-    cdef Py_ssize_t i
-    cdef int32_t row
-    cdef double here
-    for i in range(start, min(stop, at.n - 1)):
-        row = row_of(order[i])
-        left.w += at.moment[row].w
-        left.v += at.moment[row].v
-        if is_tied(order[i + 1]) or not may_cut_squares(at, &left, i + 1):
-            continue
-        here = square_score(at, &left)
-        if here < best[0]:
-            best[0] = here
-        if here <= limit:
-            return i + 1
-    return -1
-
-
 cdef inline void sum_blocks(
-    const SquareNode* at, const int32_t* order, SquareBlocks* blocks
+    const Judge* at, const int32_t* order, SquareBlocks* blocks
 ) noexcept nogil:
     """Sums left of each block of the rows start..stop-1, and the largest |V-| of a cut in it."""
     cdef Py_ssize_t i, start = blocks.start, stop
@@ -106,7 +57,7 @@ cdef inline void sum_blocks(
         start = stop
 
 
-cdef inline void bound_blocks(const SquareNode* at, SquareBlocks* blocks) noexcept nogil:
+cdef inline void bound_blocks(const Judge* at, SquareBlocks* blocks) noexcept nogil:
     cdef double rest = abs(<double>at.total.v), d, first, last
     cdef int64_t w
     cdef Py_ssize_t b
@@ -123,20 +74,18 @@ cdef inline void bound_blocks(const SquareNode* at, SquareBlocks* blocks) noexce
 
 
 cdef inline Py_ssize_t scan_squares(
-    const SquareNode* at, const int32_t* order, double limit, double found, double* best
+    const Judge* at, const int32_t* order, double limit, double found, double* best, Sums* sums
 ) noexcept nogil:
-    """Try the cuts of a segment. Lowers `best`; returns the first position within `limit`, or -1.
-
-    Cuts that score above `found` by more than a tie may be missed. To search for the least score,
-    give -INFINITY as `limit`.
-    """
+    """As `scan_rows`, of a whole segment. Cuts that score above `found` by more than a tie may be
+    missed. To search for the least score, give -INFINITY as `limit`."""
     cdef SquareBlocks blocks
     cdef Py_ssize_t b, lead, turn, start, position
     cdef double bar
     cdef bint locate = limit > -INFINITY
-    blocks.left[0].w = blocks.left[0].v = 0
+    sums.below.w = sums.below.v = 0
     if at.n <= SQUARE_FEW:
-        return rescan_squares(at, order, 0, at.n - 1, blocks.left[0], limit, best)
+        return scan_rows(at, SQUARED, order, 0, at.n - 1, limit, best, sums)
+    blocks.left[0] = sums.below
     blocks.stop = 0
     while blocks.stop < at.n - 1:
         blocks.start = blocks.stop
@@ -153,9 +102,9 @@ cdef inline Py_ssize_t scan_squares(
             bar = limit if locate else min(best[0], found) + at.tie
             if blocks.bound[b] <= bar and (locate or turn != lead):
                 start = blocks.start + b * SQUARE_STRIDE
-                position = rescan_squares(
-                    at, order, start, min(start + SQUARE_STRIDE, blocks.stop), blocks.left[b],
-                    limit, best)
+                sums.below = blocks.left[b]
+                position = scan_rows(at, SQUARED, order, start,
+                                     min(start + SQUARE_STRIDE, blocks.stop), limit, best, sums)
                 if position >= 0:
                     return position
         blocks.left[0] = blocks.left[blocks.n]

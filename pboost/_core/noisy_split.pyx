@@ -25,8 +25,8 @@ from libc.string cimport memset
 
 from pboost._core._cut cimport Limits
 from pboost._core._histogram cimport GROUP, class_histograms
-from pboost._core._math cimport Masses, score_limit, score_many
 from pboost._core._side cimport goes_right
+from pboost._core.criteria cimport Masses, score_limit, score_many
 from pboost._core.gauss cimport tail
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t, uint16_t
 

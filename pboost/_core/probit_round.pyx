@@ -1,6 +1,6 @@
 """A round of AdaBoost of probit trees: the rows on which it errs, their weights, and risks of leaves.
 
-Rows are listed leaf after leaf, as `lay_out` lists them, or increasing where trees of several classes
+Rows are listed leaf after leaf, as `list_rows` lists them, or increasing where trees of several classes
 are side by side. Sums are those of `sum_of`.
 """
 from pboost._core._sum cimport sum_of

@@ -7,24 +7,18 @@ Array = NDArray[Any]
 N_STATES_OF_NODE: int
 
 def keep_splits(
-    nodes: Array, n_nodes: int, mass: Array, complexity: float, state: Array, stack: Array
+    nodes: Array, mass: Array, complexity: float, state: Array, stack: Array
 ) -> None: ...
-def lay_out(
+def list_rows(
     nodes: Array,
-    n_nodes: int,
     order: Array,
     rows: Array,
     exact: bool,
     ascending: Array,
-    work: Array,
-    mass: Array,
     leaf_of: Array,
-    kept_nodes: Array,
-    kept_mass: Array,
-    children: Array,
     listed: Array,
     starts: Array,
-) -> tuple[int, int]: ...
+) -> int: ...
 def set_constants(
     equation: Array, taken: Array, starts: Array, score: Callable[[int], float]
 ) -> None: ...

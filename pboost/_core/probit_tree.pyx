@@ -1,15 +1,13 @@
 """Probit model trees: which splits of a grown tree stay, the rows of its leaves, and its values.
 
-A node of a grown tree is a row of `node_int`, whose columns are those of _cart.pxd; children stand in
-pairs after their parent. An equation is an intercept and one slope per column; a leaf has K of them, one
+Nodes of a grown tree are those of _grower.pxd; children stand in pairs after their parent. An equation is an intercept and one slope per column; a leaf has K of them, one
 for two classes, else one per class. `taken` (leaf, K) is ABSENT for a class without a row in the leaf:
 its value is its intercept, but always less than those of the other classes, if there are others.
 """
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fmax, fmin, isfinite, ldexp, nextafter
-from libc.string cimport memcpy
 
-from pboost._core._cart cimport CHILD, HIGH, LISTED, LOW, NODE_INTS, SHIFT, START, STOP
+from pboost._core._grower cimport Node
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._steps cimport Trees, trees_of, walk_tile
 from pboost._core._tile cimport TILE, load_tile
@@ -55,7 +53,7 @@ cdef bint settle(const Py_ssize_t* node, double* state, double least) noexcept n
 
 
 cdef void prune_nodes(
-    int32_t* nodes, double* state, int64_t* stack, double least
+    Node* nodes, double* state, int64_t* stack, double least
 ) noexcept nogil:
     """Walk through the nodes, each of which stands three times on the stack at most."""
     cdef Py_ssize_t top = 1
@@ -68,7 +66,7 @@ cdef void prune_nodes(
     while top:
         top -= 1
         e, phase = stack[top] // 3, stack[top] % 3
-        of, child = state + N_STATES * e, nodes[NODE_INTS * e + CHILD]
+        of, child = state + N_STATES * e, nodes[e].child
         left = state + N_STATES * child
         cap = fmin(of[RISK], of[CAP])
         if phase == 0:
@@ -86,7 +84,7 @@ cdef void prune_nodes(
                 continue
             phase = 3
         if phase == 3:
-            nodes[NODE_INTS * e + CHILD] = -1
+            nodes[e].child = -1
             of[REDUCED], of[SPLITS], of[GAIN] = of[RISK], 0.0, least
         else:
             stack[top], stack[top + 1] = 3 * e + phase + 1, 3 * (child + phase)
@@ -94,15 +92,15 @@ cdef void prune_nodes(
 
 
 def keep_splits(
-    int32_t[:, ::1] nodes, Py_ssize_t n_nodes, const int64_t[:, ::1] mass, double complexity,
-    double[:, ::1] state, int64_t[::1] stack,
+    Node[::1] nodes, const int64_t[:, ::1] mass, double complexity, double[:, ::1] state,
+    int64_t[::1] stack,
 ):
     """Undo the splits that lower the misclassification by less than a share of that at the root.
 
-    IN mass (n, J): class masses; INOUT nodes (n,): CHILD is -1 where a split is undone; WORK state
+    IN mass (n, J): class masses; INOUT nodes (n,): `child` is -1 where a split is undone; WORK state
     (n, N_STATES_OF_NODE), stack (n + 1,).
     """
-    cdef Py_ssize_t e, j
+    cdef Py_ssize_t e, j, n_nodes = nodes.shape[0]
     cdef int64_t total, most
     if state.shape[0] < n_nodes or state.shape[1] != N_STATES or stack.shape[0] < n_nodes + 1:
         raise ValueError("keep_splits: arrays of different sizes")
@@ -112,65 +110,37 @@ def keep_splits(
             for j in range(mass.shape[1]):
                 total += mass[e, j]
                 most = max(most, mass[e, j])
-            state[e, RISK] = ldexp(<double>(total - most), -nodes[e, SHIFT])
+            state[e, RISK] = ldexp(<double>(total - most), -nodes[e].shift)
         state[0, CAP] = INFINITY
-        prune_nodes(&nodes[0, 0], &state[0, 0], &stack[0], complexity * state[0, RISK])
+        prune_nodes(&nodes[0], &state[0, 0], &stack[0], complexity * state[0, RISK])
 
 
-def lay_out(
-    const int32_t[:, ::1] nodes, Py_ssize_t n_nodes, const int32_t[:, ::1] order,
-    const int32_t[::1] rows, bint exact, const int32_t[::1] ascending, int32_t[:, ::1] work,
-    const int64_t[:, ::1] mass, int32_t[::1] leaf_of, int32_t[:, ::1] kept_nodes,
-    int64_t[:, ::1] kept_mass, int32_t[:, ::1] children, int32_t[::1] listed, int32_t[::1] starts,
+def list_rows(
+    const Node[::1] nodes, const int32_t[:, ::1] order, const int32_t[::1] rows, bint exact,
+    const int32_t[::1] ascending, int32_t[::1] leaf_of, int32_t[::1] listed, int32_t[::1] starts,
 ):
-    """Number the nodes that are reached in preorder, and list the rows leaf after leaf.
+    """List the rows of a tree leaf after leaf.
 
-    IN order (d, n): rows, packed, numbered as places in `rows` (n,), or empty if not `exact`, when
-    `rows` themselves are partitioned; ascending (n,): the same rows, increasing. WORK work
-    (2, n_nodes), leaf_of (rows of X,). OUT kept_nodes, kept_mass (n_nodes, as before): the nodes, in preorder, rows of X in place
-    of those in `rows`; children (n_nodes, 2); listed (n,): the rows, increasing in each leaf; starts (leaves + 1,): where those
-    of each leaf begin. Returns the numbers of nodes and of leaves.
+    IN nodes (n_nodes,), in preorder; order (d, n): rows, packed, numbered as places in `rows` (n,), or
+    empty if not `exact`, when `rows` themselves are partitioned; ascending (n,): the same rows,
+    increasing. WORK leaf_of (rows of X,). OUT listed (n,): the rows, increasing in each leaf; starts
+    (leaves + 1,): where those of each leaf begin. Returns the number of leaves.
     """
-    cdef Py_ssize_t e, i, j, n = ascending.shape[0], kept = 0, leaves = 0, at = 0
-    cdef int32_t child, row
-    cdef int32_t* size = &work[0, 0]
-    cdef int32_t* number = &work[1, 0]
+    cdef Py_ssize_t i, j, n = ascending.shape[0], leaves = 0, at = 0
+    cdef int32_t row
     cdef const int32_t* segment
-    cdef Py_ssize_t width = mass.shape[1]
-    if (work.shape[1] < n_nodes or kept_nodes.shape[0] < n_nodes or kept_mass.shape[0] < n_nodes
-            or kept_nodes.shape[1] != NODE_INTS or kept_mass.shape[1] != width or children.shape[0] < n_nodes
-            or listed.shape[0] < n or rows.shape[0] < n or starts.shape[0] <= n_nodes):
-        raise ValueError("lay_out: arrays of different sizes")
+    if listed.shape[0] < n or rows.shape[0] < n or starts.shape[0] <= nodes.shape[0]:
+        raise ValueError("list_rows: arrays of different sizes")
     with nogil:
-        for e in range(n_nodes - 1, -1, -1):
-            child = nodes[e, CHILD]
-            size[e] = 1 if child < 0 else 1 + size[child] + size[child + 1]
-            number[e] = -1
-        number[0] = 0
-        for e in range(n_nodes):
-            if number[e] < 0:
+        for i in range(nodes.shape[0]):
+            if nodes[i].child >= 0:
                 continue
-            child = nodes[e, CHILD]
-            i = number[e]
-            children[i, 0] = children[i, 1] = -1
-            memcpy(&kept_nodes[i, 0], &nodes[e, 0], NODE_INTS * sizeof(int32_t))
-            memcpy(&kept_mass[i, 0], &mass[e, 0], width * sizeof(int64_t))
-            if exact:
-                kept_nodes[i, LOW] = rows[nodes[e, LOW]]
-                kept_nodes[i, HIGH] = rows[nodes[e, HIGH]]
-            kept += 1
-            if child >= 0:
-                children[i, 0] = number[child] = number[e] + 1
-                children[i, 1] = number[child + 1] = number[child] + size[child]
-        for i in range(kept):
-            if children[i, 0] >= 0:
-                continue
-            segment = &order[kept_nodes[i, LISTED], 0] if exact else &rows[0]
-            for j in range(kept_nodes[i, START], kept_nodes[i, STOP]):
+            segment = &order[nodes[i].listed, 0] if exact else &rows[0]
+            for j in range(nodes[i].start, nodes[i].stop):
                 row = rows[row_of(segment[j])] if exact else segment[j]
                 leaf_of[row] = <int32_t>leaves
             starts[leaves] = <int32_t>at
-            at += kept_nodes[i, STOP] - kept_nodes[i, START]
+            at += nodes[i].stop - nodes[i].start
             leaves += 1
         for i in range(n):
             row = ascending[i]
@@ -180,7 +150,7 @@ def lay_out(
         for i in range(leaves, 0, -1):
             starts[i] = starts[i - 1]
         starts[0] = 0
-    return kept, leaves
+    return leaves
 
 
 # ---------------------------------------------------------------------------------------------
@@ -269,7 +239,7 @@ def leaf_values(
 ):
     """Values at the rows of X listed at start..stop-1, leaf after leaf.
 
-    IN listed (n,), starts (leaves + 1,) as `lay_out` makes them; WORK work (d,); OUT out (n, K).
+    IN listed (n,), starts (leaves + 1,) as `list_rows` makes them; WORK work (d,); OUT out (n, K).
     """
     cdef Rows rows = rows_of(X)
     cdef Py_ssize_t leaf = 0, i, j, k = equation.shape[1]

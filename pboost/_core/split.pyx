@@ -18,8 +18,8 @@ from libc.math cimport INFINITY
 
 from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal
 from pboost._core._histogram cimport GROUP, class_histograms
-from pboost._core._math cimport Masses, score_limit, score_many
 from pboost._core._segment cimport first_cut, search_rows
+from pboost._core.criteria cimport Masses, score_limit, score_many
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t
 
 cdef void edge_masses(

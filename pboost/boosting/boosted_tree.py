@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from pboost.boosting.stopping import EarlyStopping
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
-from pboost.growth.exact_tree import TreeArrays, grow_tree
+from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.impurity_search import ImpurityStump, ImpurityTree
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
+from pboost.growth.tree import grow_tree
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observation, check_pair
 from pboost.observation.tables import Exact
@@ -168,7 +169,7 @@ def fit_boosted_tree(
             own = ImpurityTree(data, weak, rule, limits)
             return own.model(settings, own.grow(callback))
         if observation.is_exact and isinstance(weak, ColumnLearner):
-            arrays = TreeArrays(data, weak, rule, limits)
+            arrays = BoostedArrays(data, weak, rule, limits)
             return stopping.best(arrays.model(settings, grow_tree(arrays, workers, callback)))
         observer = observation.bind(data, learner, workers, generator)
         tree = SoftTree(data, observer, rule, limits)

@@ -20,10 +20,11 @@ from pboost.data.functions import Oracles
 from pboost.data.projections import Projections, single_columns
 from pboost.data.separators import Separators
 from pboost.data.training import TrainingData
-from pboost.growth.exact_tree import TreeArrays, grow_tree
+from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.nested import NestedGrowth
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, Callback, Chain, TreeLimits
+from pboost.growth.tree import grow_tree
 from pboost.models.graph import OUT, DecisionGraph, largest_score
 from pboost.models.new_rows import as_graph, is_second_label, match_columns, ordered_sigma
 from pboost.models.soft_walk import tables
@@ -230,7 +231,7 @@ class _More:
         depth = settings.get("max_depth") or INT32_MAX
         limits = TreeLimits(before + self.size, depth, self.growth, -1.0)
         if self.observation.is_exact and self.model.answer is None:
-            arrays = TreeArrays(self.data, self.weak, self.rule, limits, given=before)
+            arrays = BoostedArrays(self.data, self.weak, self.rule, limits, given=before)
             arrays.replay(self.model)
             return arrays.model(settings, grow_tree(arrays, self.workers, callback))
         tree = SoftTree(self.data, self.observer(), self.rule, limits)

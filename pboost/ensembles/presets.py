@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.boosting.boosted_tree import fit_boosted_tree
+from pboost.data.criteria import CRITERIA
 from pboost.data.sharing import Search, reads_columns, search_option
 from pboost.data.splits import Validation
 from pboost.growth.impurity_search import Impurity, by_impurity
@@ -29,7 +30,6 @@ from pboost.values import (
     refuse_unknown,
 )
 from pboost.weak import separator, stump
-from pboost.weak.base import CRITERIA
 
 _EXACT = Exact()
 #: Rules by which `fit_pruned_cart` chooses a subtree, and its options that are those of the trees.

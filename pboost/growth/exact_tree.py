@@ -1,38 +1,39 @@
-"""The arrays of the compiled tree grower, and the loop that drives it."""
+"""The boosted tree of exact answers as the compiled grower leaves it, read as a decision graph."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pboost import threads
-from pboost._core import tree
+from pboost._core import grow
 from pboost.data.arguments import MOST_NODES
 from pboost.data.columns import SortedColumns, midpoint
 from pboost.data.training import TrainingData
-from pboost.growth.step import Callback, StepRecord, TreeLimits, constant_vote, cost_after
+from pboost.growth.step import StepRecord, TreeLimits, constant_vote, cost_after
+from pboost.growth.tree import CartLimits, TreeArrays
 from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
 from pboost.values import FloatArray
-from pboost.weak.base import CRITERIA
 from pboost.weak.stump_search import ColumnLearner
 from pboost.weak.votes import VoteRule
 
-#: Columns of `TreeArrays.counter`.
-NODES, EXITS, HEAP, PENDING = range(4)
 
+class BoostedArrays(TreeArrays):
+    """The arrays of a boosted tree: its splits are nodes of the model, all other nodes exits.
 
-class TreeArrays:
-    """What the kernel reads and writes while one tree grows; see `pboost._core.tree`.
-
-    Exits are rows of `exit_int` (start, stop, parent node, side, depth, shift, feature chosen),
-    `exit_mass` (class masses, fixed point) and `exit_real` (votes gathered, key, score chosen).
-    Nodes are rows of `node_int` (feature, next of either exit, and where it cuts: two rows or two
-    bins) and `node_real` (votes, reach, bound, certificate). The first `given` nodes are not grown
-    but made by `split_given`.
+    The first splits, `given` at most, are not searched for but made by `replay`.
     """
+
+    data: TrainingData
+    rule: VoteRule
+    reasons: ClassVar = {
+        "target": "the target certificate is reached",
+        "all leaves": "all nodes are opened",
+        "done": "no exit can be split",
+    }
 
     def __init__(
         self,
@@ -42,192 +43,87 @@ class TreeArrays:
         limits: TreeLimits,
         given: int = 0,
     ) -> None:
-        n, d = data.n_rows, data.columns.n_features
-        columns = data.columns
-        exact = data.exact
-        self.data, self.rule, self.target = data, rule, limits.target
-        # Growing partitions the orders in place: prepared data belong to one fit.
-        self.order = data.order
-        self.codes, self.n_bins = columns.codes, columns.n_bins
-        self.rows = np.arange(0 if exact else n, dtype=np.int32)
-        self.weight, self.fixed = data.weight, data.fixed
-        self.side = np.empty(n, dtype=np.uint8)
-        self.spare = np.empty(n, dtype=np.int32)
-        self.best = np.empty(d)
-        # Pages of these that are never written are never taken from the system.
-        capacity = min(limits.nodes, given + max(n - 1, 1), MOST_NODES)
-        self.exit_int = np.empty((2 * capacity + 1, 7), dtype=np.int32)
-        self.exit_mass = np.empty((2 * capacity + 1, 2), dtype=np.int64)
-        self.exit_real = np.empty((2 * capacity + 1, 3))
-        self.heap = np.zeros(capacity + 1, dtype=np.int32)
-        self.node_int = np.empty((capacity, 5), dtype=np.int32)
-        self.node_real = np.empty((capacity, 5))
-        # The root's entrance is the first open exit, and all of the certificate.
-        self.exit_int[0] = 0, n, OUT, 0, 0, 0, 0
-        self.exit_mass[0] = data.class_masses()
-        self.exit_real[0] = 0.0
-        self.counter = np.array([0, 1, 0, 0], dtype=np.int64)
-        self.certificate = np.array([1.0, 0.0])
-        self.given = np.empty(0)  # thresholds of the nodes that were not searched for
-        self.sizes = (
-            n, d, data.n_negative, capacity, weak.min_count, CRITERIA.index(weak.criterion),
-            limits.depth, exact, tree.GROWTH[limits.growth],
+        n = data.n_rows
+        leaves = 1 + min(limits.nodes, given + max(n - 1, 1), MOST_NODES)
+        order = data.order
+        label = np.repeat(np.arange(2, dtype=np.int32), [data.n_negative, n - data.n_negative])
+        super().__init__(
+            data, data.columns, order, label, data.weight[:0], 2, leaves,
+            CartLimits(
+                weak.criterion, limits.depth, leaves, weak.min_count, 0, len(order), limits.growth,
+                min_weight=weak.min_weight, target=limits.target,
+            ),
+            rule,
         )  # fmt: skip
-        self.reals = (
-            data.scale, float(self.exit_mass[0].sum()), weak.min_weight, rule.smoothing,
-            rule.learning_rate, limits.target,
-        )  # fmt: skip
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes opened so far."""
-        return int(self.counter[NODES])
-
-    @property
-    def looks_ahead(self) -> bool:
-        """Whether exits are searched when they arise."""
-        return bool(self.sizes[-1] == tree.GROWTH["look-ahead"])
-
-    def n_rows_at(self, exit_: int) -> int:
-        """Return the number of rows at an exit."""
-        start, stop = self.exit_int[exit_, :2].tolist()
-        return int(stop - start)
+        self.whole = float(sum(data.class_masses()))
+        if not data.exact:
+            self.rows = np.arange(n, dtype=np.int32)
+        self.given = np.empty(0)  # thresholds of the splits that were not searched for
+        grow.begin_root(self)
 
     def replay(self, model: DecisionGraph) -> None:
         """Open the nodes of a tree as they are."""
         columns = self.data.columns
         entrance = {int(next_): 1 + at for at, next_ in enumerate(model.next.ravel())}
-        for node in range(model.n_nodes):
-            feature, threshold = int(model.feature[node]), float(model.threshold[node])
-            # Node i has exits 2 i + 1 and 2 i + 2, exit 0 being the root's entrance.
-            exit_ = entrance[node] if node else 0
-            start, stop = self.exit_int[exit_, :2]
-            if isinstance(columns, SortedColumns) and self.data.exact:
+        for split in range(model.n_nodes):
+            feature, threshold = int(model.feature[split]), float(model.threshold[split])
+            node = entrance[split] if split else 0
+            start, stop = self.node["start"][node], self.node["stop"][node]
+            if isinstance(columns, SortedColumns) and self.exact:
                 place = columns.n_below(feature, self.order[feature, start:stop], threshold)
             else:
                 place = columns.bin_below(feature, threshold)
-            tree.split_given(self, exit_, feature, place, *model.vote[node])
+            grow.split_given(self, node, feature, place, *model.vote[split])
         self.given = model.threshold
 
-    def thresholds(self, first: int, last: int) -> FloatArray:
-        """Return the thresholds of a range of nodes."""
-        known = len(self.given)
-        if first < known:
-            return np.concatenate(
-                [self.given[first:last], self.thresholds(known, max(last, known))]
-            )
-        feature, _, _, below, above = self.node_int[first:last].T
+    def thresholds(self, nodes: NDArray[np.int64]) -> FloatArray:
+        """Return the thresholds of nodes that were searched for."""
+        feature, low, high = (self.node[name][nodes] for name in ("feature", "low", "high"))
         columns = self.data.columns
         if not isinstance(columns, SortedColumns):
-            return np.asarray(columns.threshold(feature, below, None))
-        if not self.data.exact:
-            return np.asarray(columns.threshold(feature, below, columns.bin_start[feature, above]))
+            return np.asarray(columns.threshold(feature, low, None))
+        if not self.exact:
+            return np.asarray(columns.threshold(feature, low, columns.bin_start[feature, high]))
         # The kernel names the two rows between which it cut: positions have moved since.
-        return np.asarray(midpoint(columns.values(feature, below), columns.values(feature, above)))
+        return np.asarray(midpoint(columns.values(feature, low), columns.values(feature, high)))
 
     def newest(self) -> StepRecord:
         """Return the record of the node opened last."""
-        node = self.n_nodes - 1
-        below, above, _, bound, after = self.node_real[node].tolist()
-        feature = int(self.node_int[node, 0])
-        threshold = float(self.thresholds(node, node + 1)[0])
-        _, _, parent, side, *_ = self.exit_int[self.counter[PENDING]].tolist()
-        parents = ((parent, side),) if parent != OUT else ()
-        return StepRecord(node, feature, threshold, (below, above), bound, after, parents)
-
-    def open_mass(self) -> float:
-        """Return the sum of the boosted weights of all open exits: the certificate."""
-        exits = slice(1, int(self.counter[EXITS]))
-        _, _, parent, side, _, shift, _ = self.exit_int[exits].T
-        is_open = self.node_int[parent, 1 + side] == OUT
-        mass = np.ldexp(self.exit_mass[exits].astype(np.float64), -shift[:, None])
-        votes = self.exit_real[exits, 0]
-        terms = mass[:, 0] * np.exp(votes) + mass[:, 1] * np.exp(-votes)
-        return math.fsum(terms[is_open]) / self.reals[1]
+        at = self.at
+        child = self.node["child"][at]
+        below, above = self.vote["own"][child : child + 2].tolist()
+        parents = (((at - 1) // 2, (at - 1) % 2),) if at else ()
+        return StepRecord(
+            self.n_splits - 1, int(self.node["feature"][at]),
+            float(self.thresholds(np.array([at]))[0]), (below, above),
+            float(self.vote["bound"][at]), float(self.vote["certificate"][at]), parents,
+        )  # fmt: skip
 
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
-        n = self.n_nodes
-        nodes, reals = self.node_int[:n], self.node_real[:n]
+        n = self.n_splits
+        nodes, votes = self.node[: 2 * n + 1], self.vote[: 2 * n + 1]
+        mass = self.mass[: 2 * n + 1].astype(np.float64)
+        next_ = (nodes["child"] - 1) // 2  # OUT of exits that are open
+        split = np.empty(n, dtype=np.int64)
+        split[next_[next_ != OUT]] = np.flatnonzero(next_ != OUT)
         bias, start = (0.0, 1.0) if n else constant_vote(self.data, self.rule)
-        certificate = np.concatenate([[start], reals[:, 4]])
+        certificate = np.concatenate([[start], votes["certificate"][split]])
         if n:
             # A small certificate is the difference of large masses: here it is a plain sum.
-            certificate[-1] = self.open_mass()
+            scaled, gathered = np.ldexp(mass, -nodes["shift"][:, None]), votes["gathered"]
+            terms = scaled[:, 0] * np.exp(gathered) + scaled[:, 1] * np.exp(-gathered)
+            certificate[-1] = math.fsum(terms[next_ == OUT]) / self.whole
+        reach = mass.sum(axis=1)[split] * (np.ldexp(1.0, -nodes["shift"][split]) / self.whole)
         return DecisionGraph(
-            threshold=self.thresholds(0, n),
-            next=nodes[:, 1:3],
-            vote=reals[:, :2],
+            threshold=np.concatenate([self.given, self.thresholds(split[len(self.given) :])]),
+            next=next_[1:].reshape(n, 2),
+            vote=votes["own"][1:].reshape(n, 2),
             labels=self.data.labels,
             n_features=self.data.n_features,
             feature_names=self.data.names,
             bias=bias,
             settings=settings,
-            record=TrainingRecord(certificate, cost_after(reals[:, 2]), stop_reason),
-            **self.data.model_columns(nodes[:, 0]),
+            record=TrainingRecord(certificate, cost_after(reach), stop_reason),
+            **self.data.model_columns(nodes["feature"][split]),
         )
-
-
-def grow_tree(arrays: TreeArrays, workers: threads.Workers, callback: Callback | None) -> str:
-    """Open exits until done; returns why growing stopped."""
-    large = threads.CELLS_PER_CALL if workers.n_threads == 1 else threads.MIN_CELLS
-    cells = threads.CELLS_PER_CALL if callback is None else 1
-    told = arrays.n_nodes
-    _open_exits(arrays, workers, 0)
-    while True:
-        threads.check_stop()
-        status = tree.grow(arrays, cells, large)
-        if status == tree.STATUS["large"]:
-            _split_large(arrays, workers)
-            if arrays.certificate.sum() <= arrays.target:
-                status = tree.STATUS["target"]
-        if callback is not None and arrays.n_nodes > told:
-            told = arrays.n_nodes
-            if callback(told, arrays.newest()):
-                return "stopped by the callback"
-        if status == tree.STATUS["target"]:
-            return "the target certificate is reached"
-        if status == tree.STATUS["all nodes"]:
-            return "all nodes are opened"
-        if status == tree.STATUS["done"]:
-            return "no exit can be split"
-
-
-def _split_large(arrays: TreeArrays, workers: threads.Workers) -> None:
-    """Split one large exit, its features shared out among threads."""
-    exit_ = int(arrays.counter[PENDING])
-    n = arrays.n_rows_at(exit_)
-
-    def partition(first: int, last: int) -> None:
-        tree.partition_pending(arrays, first, last, np.empty(n, dtype=np.int32))
-
-    if not arrays.looks_ahead:
-        _search(arrays, workers, exit_)
-    is_split, is_partitioned = tree.split_pending(arrays)
-    if is_partitioned:
-        workers.run(partition, arrays.data.columns.n_features, cells=n)
-    if is_split:
-        _open_exits(arrays, workers, int(arrays.counter[EXITS]) - 2)
-
-
-def _search(arrays: TreeArrays, workers: threads.Workers, exit_: int) -> None:
-    """Search an exit, its features shared out among threads."""
-    least = math.inf
-
-    def search(first: int, last: int) -> None:
-        nonlocal least
-        found = tree.search_exit(arrays, exit_, first, last, least)
-        least = min(least, found)  # what another thread has just noted may be lost: no harm
-
-    workers.run(search, arrays.data.columns.n_features, cells=arrays.n_rows_at(exit_))
-
-
-def _open_exits(arrays: TreeArrays, workers: threads.Workers, first: int) -> None:
-    """Put the open exits from number `first` on in the order of splitting."""
-    if not arrays.looks_ahead:
-        tree.open_exits(arrays, first)
-        return
-    for exit_ in range(first, int(arrays.counter[EXITS])):
-        if tree.can_open(arrays, exit_):
-            _search(arrays, workers, exit_)
-            tree.push_exit(arrays, exit_)

@@ -1,6 +1,6 @@
 """Impurities that are functions of the user's: their checks, and trees that grow by them.
 
-The compiled grower (exact_tree.py) splits exits where it is told to. The function is evaluated on
+The compiled grower (grow.pyx) splits exits where it is told to. The function is evaluated on
 all cuts of an exit at once, and the choice is the grower's: of cuts equal but for rounding that of
 the lowest feature, then of the lowest threshold.
 """
@@ -15,12 +15,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import tree
+from pboost._core import grow
 from pboost._core.votes import half_log_odds
 from pboost.data.columns import ROW_MASK
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import ALL_OPENED, NO_EXIT, BestFirst
-from pboost.growth.exact_tree import EXITS, PENDING, TreeArrays
+from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.step import Callback, StepRecord, TreeLimits, cost_after
 from pboost.models.graph import DecisionGraph, TrainingRecord
 from pboost.values import FloatArray
@@ -158,7 +158,7 @@ class ImpurityTree(BestFirst):
     ) -> None:
         self.data, self.weak, self.rule = data, weak, rule
         self.limits = limits
-        self.arrays = TreeArrays(data, weak, rule, limits)
+        self.arrays = BoostedArrays(data, weak, rule, limits)
         self.heap = []
         self.certificate, self.reach = [1.0], list[float]()
         #: Sum of the bounds of all open exits, and what rounding has left out of it.
@@ -184,15 +184,15 @@ class ImpurityTree(BestFirst):
 
     def exit_at(self, serial: int) -> Exit:
         """Return an exit as the grower keeps it."""
-        arrays, mass = self.arrays, self.arrays.exit_mass[serial].tolist()
-        unit = math.ldexp(1.0, -int(arrays.exit_int[serial, 5])) / arrays.reals[1]
-        return Exit(serial, mass, unit, float(arrays.exit_real[serial, 0]))
+        arrays, mass = self.arrays, self.arrays.mass[serial].tolist()
+        unit = math.ldexp(1.0, -int(arrays.node["shift"][serial])) / arrays.whole
+        return Exit(serial, mass, unit, float(arrays.vote["gathered"][serial]))
 
     def open(self, serial: int) -> Exit:
         """Put a new exit in order, if it can be split."""
-        can_open = tree.can_open(self.arrays, serial)  # which may change the unit
-        exit_ = self.exit_at(serial)
-        if can_open:
+        exit_, node = self.exit_at(serial), self.arrays.node[serial]
+        least, rows = 2 * self.weak.min_count, self.arrays.n_rows_at(serial)
+        if not node["pure"] and node["depth"] < self.limits.depth and rows >= least:
             self.push(exit_)
         return exit_
 
@@ -200,11 +200,11 @@ class ImpurityTree(BestFirst):
         """Make a node of an exit for which a split was found, and open the node's exits."""
         arrays, found = self.arrays, exit_.split
         assert found is not None
-        arrays.counter[PENDING] = exit_.serial
-        arrays.node_int[arrays.n_nodes, 3:] = found.beside
-        tree.split_given(arrays, exit_.serial, found.feature, found.place, *found.votes)
-        newest = int(arrays.counter[EXITS])
-        below, above = self.open(newest - 2), self.open(newest - 1)
+        arrays.counter["at"] = exit_.serial
+        arrays.node["low"][exit_.serial], arrays.node["high"][exit_.serial] = found.beside
+        grow.split_given(arrays, exit_.serial, found.feature, found.place, *found.votes)
+        child = int(arrays.node["child"][exit_.serial])
+        below, above = self.open(child), self.open(child + 1)
         changes = [*self.total, -exit_.bound, below.bound, above.bound]
         certificate = math.fsum(changes)
         self.total = certificate, math.fsum([*changes, -certificate])
@@ -265,7 +265,8 @@ class ImpurityTree(BestFirst):
     def in_order(self, exit_: Exit, features: slice) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
         """Return an exit's rows in the order of each feature, and whether neighbours differ."""
         arrays = self.arrays
-        start, stop = arrays.exit_int[exit_.serial, :2].tolist()
+        node = arrays.node[exit_.serial]
+        start, stop = int(node["start"]), int(node["stop"])
         if self.data.exact:
             packed = arrays.order[features, start:stop]
             return packed & ROW_MASK, packed[:, 1:] >= 0

@@ -1,45 +1,52 @@
-"""The arrays of the compiled grower of classification and regression trees, and its driver."""
+"""The arrays of the compiled tree grower, its driver, and what a grown tree gives a model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pboost import threads
-from pboost._core import cart
+from pboost._core import grow
 from pboost._core.reweight import scale_weights
-from pboost.data.columns import BinnedColumns
-from pboost.data.training import TrainingData
-from pboost.growth.tree_columns import (
-    CHILD,
-    DEPTH,
-    FEATURE,
-    HIGH,
-    LOW,
-    N_INTS,
-    START,
-    STOP,
-    Grown,
-    tree_columns,
-)
+from pboost.data.criteria import IMPURITIES, code_of
+from pboost.data.training import Problem, TrainingData
 from pboost.models.tree_nodes import LEAF
 from pboost.models.trees import Tree
 from pboost.values import FloatArray, IntArray
-from pboost.weak.base import CRITERIA
+from pboost.weak.votes import VoteRule
 
-#: Columns of `CartArrays.counter`.
-NODES, OPEN, LEAVES, FRESH, AT, PHASE, PICKED, N_COUNTERS = range(8)
+#: The types of what the kernel knows of a node, and of a node of a boosted tree; and of its state.
+NODE, VOTE, COUNTER = (np.asarray(grow.STATE[name]).dtype for name in ("node", "vote", "counter"))
 
 
 @dataclass(frozen=True, slots=True)
 class CartLimits:
     """How far a tree is grown, and where a node is searched.
 
-    Nodes of a classification are left alone whose weight misclassified is no more than
-    `complexity` times that of the root.
+    Attributes
+    ----------
+    criterion : str
+        What a split lowers.
+    depth, leaves : int
+        Most comparisons on a path, and most leaves.
+    min_leaf, min_split : int
+        Least numbers of rows in a leaf, and where a node is split.
+    features : int
+        Number of columns in which a node is searched.
+    growth : str
+        Which open node is split next, see `pboost._core.grow.GROWTH`.
+    complexity : float
+        Nodes of a classification are left alone whose weight misclassified is no more than this
+        times that of the root.
+    min_weight : float
+        Least share of a node's weight on either side of a split.
+    target : float
+        Certificate at which a boosted tree is done.
     """
 
     criterion: str
@@ -48,8 +55,10 @@ class CartLimits:
     min_leaf: int
     min_split: int
     features: int
-    best_first: bool
+    growth: str
     complexity: float = 0.0
+    min_weight: float = 0.0
+    target: float = -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,48 +86,97 @@ class CartStep:
 Callback = Callable[[int, CartStep], Any]
 
 
-class CartArrays:
-    """What the kernel reads and writes while one tree grows; see `pboost._core.cart`."""
+class TreeArrays:
+    """What the kernel reads and writes while one tree grows; see `pboost._core.grow`.
 
-    def __init__(self, data: TrainingData, limits: CartLimits, key: int) -> None:
-        problem = data.problem
-        n, d = len(data.rows), problem.n_features
-        squares = problem.labels is None
-        j = 0 if problem.labels is None else len(problem.labels)
-        columns = problem.columns
-        self.data = data
-        self.order = data.order  # partitioned in place: data belong to one fit
-        self.codes, self.n_bins = np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32)
+    Nodes are numbered as they arise, the root 0; the children of the split k, counted from 0, are
+    2 k + 1 and 2 k + 2. A boosted tree has a `rule` of votes, and of its nodes these are the exits.
+    """
+
+    #: Why growing stops, by the status of the kernel.
+    reasons: ClassVar[Mapping[str, str]]
+
+    def __init__(
+        self,
+        data: TrainingData,
+        columns: Any,
+        order: IntArray,
+        label: IntArray,
+        y: FloatArray,
+        n_classes: int,
+        most_leaves: int,
+        limits: CartLimits,
+        rule: VoteRule | None = None,
+        key: int = 0,
+    ) -> None:
+        n, d, exact = len(data.rows), len(order), data.exact
+        self.data, self.limits, self.rule, self.key = data, limits, rule, key
+        self.exact, self.n_classes = exact, n_classes
+        self.criterion = code_of(limits.criterion)
+        self.order = order  # partitioned in place: data belong to one fit
+        self.codes, self.n_bins = np.empty((0, 0), dtype=np.uint8), np.empty(0, dtype=np.int32)
+        if not exact:
+            self.codes, self.n_bins = columns.codes, columns.n_bins
         self.rows = np.empty(0, dtype=np.int32)
-        if isinstance(columns, BinnedColumns):
-            self.codes, self.n_bins, self.rows = columns.codes, columns.n_bins, data.rows.copy()
-        self.weight, self.fixed, self.label, self.y = data.weight, data.fixed, data.label, data.y
-        self.exponent, self.scale = data.weight_exponent, data.scale
-        n_moments = len(data.weight) if squares else 0
-        self.moment = np.zeros((n_moments, 2), dtype=np.int64)
-        self.moment[:, 0] = data.fixed[:n_moments]
-        self.side = np.empty(n if data.exact else 0, dtype=np.uint8)
+        self.label, self.y = label, y
+        self.n_negative = int(np.searchsorted(label, 1)) if exact and n_classes == 2 else 0
+        self.weight, self.fixed, self.scale = data.weight, data.fixed, data.scale
+        self.whole = data.scale
+        self.moment = np.zeros((0 if n_classes else len(data.fixed), 2), dtype=np.int64)
+        self.moment[:, 0] = data.fixed[: len(self.moment)]
+        self.side = np.empty(n if exact else 0, dtype=np.uint8)
         self.spare = np.empty(n, dtype=np.int32)
-        self.work = np.zeros(cart.work_size(j), dtype=np.int64)
-        self.packed = np.empty(0 if data.exact else n * (2 if squares else j == 2), dtype=np.int64)
+        self.work = np.zeros(grow.work_size(n_classes), dtype=np.int64)
+        packed = 0 if exact else n * (1 if n_classes == 2 else 2 * (not n_classes))
+        self.packed = np.empty(packed, dtype=np.int64)
         self.best = np.empty(d)
         self.picked = np.arange(d, dtype=np.int32)
         # Pages of these that are never written are never taken from the system. Two nodes more:
         # the sides of a split that is looked at are measured where the next children will be.
-        capacity = 2 * min(limits.leaves, n, 1 << min(limits.depth, 40)) + 1
-        self.node_int = np.empty((capacity, N_INTS), dtype=np.int32)
-        self.node_mass = np.empty((capacity, 2 if squares else j), dtype=np.int64)
-        self.node_real = np.empty((capacity, 5))
+        capacity = 2 * most_leaves + 1
+        self.node = np.empty(capacity, dtype=NODE)
+        self.mass = np.empty((capacity, n_classes or 2), dtype=np.int64)
+        self.vote = np.empty(0 if rule is None else capacity, dtype=VOTE)
         self.open = np.empty(capacity, dtype=np.int32)
-        self.counter = np.zeros(N_COUNTERS, dtype=np.int64)
-        n_negative = int(np.searchsorted(data.label, 1)) if data.exact and j == 2 else 0
-        criterion = 0 if squares else CRITERIA.index(limits.criterion)
-        self.sizes = (
-            n, d, self.codes.shape[-1], n_negative, limits.leaves, limits.min_leaf,
-            limits.min_split, limits.features, criterion, j, limits.depth, data.exact,
-            limits.best_first, squares, key, limits.complexity,
-        )  # fmt: skip
-        cart.begin_root(self)
+        self.counter = np.zeros((), dtype=COUNTER)
+        self.certificate = np.empty(2)
+
+    @property
+    def n_splits(self) -> int:
+        """Number of splits so far."""
+        return int(self.counter["leaves"]) - 1
+
+    @property
+    def at(self) -> int:
+        """The node that is worked on."""
+        return int(self.counter["at"])
+
+    def n_rows_at(self, node: int) -> int:
+        """Return the number of rows at a node."""
+        return int(self.node["stop"][node] - self.node["start"][node])
+
+    def newest(self) -> Any:
+        """Return the record of the node split last."""
+        raise NotImplementedError
+
+
+class CartArrays(TreeArrays):
+    """The arrays of a classification or regression tree."""
+
+    data: TrainingData
+    reasons: ClassVar = {"all leaves": "all leaves are there", "done": "no node can be split"}
+
+    def __init__(self, data: TrainingData, limits: CartLimits, key: int) -> None:
+        problem = data.problem
+        most = min(limits.leaves, len(data.rows), 1 << min(limits.depth, 40))
+        n_classes = 0 if problem.labels is None else len(problem.labels)
+        super().__init__(
+            data, problem.columns, data.order, data.label, data.y, n_classes, most, limits, key=key
+        )
+        self.exponent = data.weight_exponent
+        if not data.exact:
+            self.rows = data.rows.copy()
+        grow.begin_root(self)
 
     def restart(self, weights: FloatArray, order: IntArray) -> None:
         """Begin a tree of the same classification with other weights > 0 of its rows.
@@ -128,88 +186,139 @@ class CartArrays:
         data = self.data
         rows = data.rows if data.exact else None
         self.exponent, self.scale = scale_weights(weights, rows, self.weight, self.fixed)
+        self.whole = self.scale
         if data.exact:
             np.copyto(self.order, order)
         else:
             np.copyto(self.rows, data.rows)
-        cart.begin_root(self)
+        grow.begin_root(self)
 
     def newest(self) -> CartStep:
         """Return the record of the node split last."""
-        e = int(self.counter[AT])
-        feature, low, high = self.node_int[e, [FEATURE, LOW, HIGH]].reshape(3, 1)
-        start, stop, depth = self.node_int[e, [START, STOP, DEPTH]].tolist()
-        threshold = float(self.data.thresholds(feature, low, high)[0])
-        return CartStep(int(feature[0]), threshold, depth, stop - start)
+        at = self.at
+        nodes = self.node[at : at + 1]
+        threshold = float(self.data.thresholds(nodes["feature"], nodes["low"], nodes["high"])[0])
+        return CartStep(
+            int(nodes["feature"][0]), threshold, int(nodes["depth"][0]), self.n_rows_at(at)
+        )
 
     def model(self, settings: Mapping[str, Any], stop_reason: str, criterion: str) -> Tree:
         """Return the tree grown so far, its nodes in preorder."""
-        problem, n = self.data.problem, int(self.counter[NODES])
-        child = np.ascontiguousarray(self.node_int[:n, CHILD])
-        number = np.empty(n, dtype=np.int32)
-        cart.preorder(child, number)
-        place = np.empty(n, dtype=np.int32)
-        place[number] = np.arange(n, dtype=np.int32)
-        inner = np.flatnonzero(child != LEAF)
-        children = np.full((n, 2), LEAF, dtype=np.int32)
-        first = child[inner]
-        children[number[inner], 0] = number[first]
-        children[number[inner], 1] = number[first + 1]
-        _, columns = tree_columns(problem, [self.grown(place, children)], criterion)
+        problem = self.data.problem
+        _, columns = tree_columns(problem, [self.grown()], criterion)
         return Tree(
             **columns, labels=problem.labels, n_features=problem.n_features,
             feature_names=problem.names, settings=settings, stop_reason=stop_reason,
         )  # fmt: skip
 
-    def grown(self, place: IntArray, children: IntArray) -> Grown:
-        """Return the tree whose nodes, in preorder, have these places here, and these children."""
-        data, nodes = self.data, self.node_int.take(place, axis=0)
+    def grown(self) -> Grown:
+        """Return the nodes that the root leads to, in preorder."""
+        n, data = int(self.counter["nodes"]), self.data
+        place, children = np.empty(n, dtype=np.int32), np.empty((n, 2), dtype=np.int32)
+        kept = grow.preorder(self.node[:n], place, children)
+        place = place[:kept]
+        nodes = self.node.take(place)
         if data.exact:
-            for side in (LOW, HIGH):
-                nodes[:, side] = data.rows.take(nodes[:, side])
-        mass, real = self.node_mass.take(place, axis=0), self.node_real.take(place, axis=0)
-        return Grown(nodes, children, mass, real, self.scale, self.exponent)
+            for side in ("low", "high"):
+                nodes[side] = data.rows.take(nodes[side])
+        mass = self.mass.take(place, axis=0)
+        return Grown(nodes, children[:kept], mass, self.scale, self.exponent)
 
 
-def grow_cart(arrays: CartArrays, workers: threads.Workers, callback: Callback | None) -> str:
+@dataclass(frozen=True, slots=True, eq=False)
+class Grown:
+    """A tree as it was grown, its nodes in preorder.
+
+    Attributes
+    ----------
+    nodes : ndarray of NODE, shape (n_nodes,)
+        As in `TreeArrays`; `low` and `high` are rows of X, or bins.
+    children : ndarray of int32, shape (n_nodes, 2)
+        As in `Tree`.
+    mass : ndarray of int64, shape (n_nodes, J) or (n_nodes, 2)
+        Fixed-point masses of the classes; of a regression, of all rows first.
+    scale, exponent : float, int
+        Of the weights, see `TrainingData`.
+    """
+
+    nodes: NDArray[Any]
+    children: IntArray
+    mass: NDArray[np.int64]
+    scale: float
+    exponent: int
+
+
+def tree_columns(
+    problem: Problem, grown: Sequence[Grown], criterion: str
+) -> tuple[IntArray, dict[str, Any]]:
+    """Return where each tree begins, and the columns of `TREE_COLUMNS` of all of them."""
+    sizes = [len(tree.nodes) for tree in grown]
+    root = np.cumsum([0, *sizes])
+    nodes = np.concatenate([tree.nodes for tree in grown])
+    children = np.concatenate([tree.children for tree in grown])
+    inner = np.flatnonzero(children[:, 0] != LEAF)
+    feature = np.full(len(nodes), LEAF, dtype=np.int32)
+    feature[inner] = nodes["feature"][inner]
+    threshold = np.zeros(len(nodes))
+    threshold[inner] = problem.thresholds(feature[inner], nodes["low"][inner], nodes["high"][inner])
+    scale = np.repeat([tree.scale for tree in grown], sizes)
+    exponent = np.repeat([tree.exponent for tree in grown], sizes)
+    mass = np.concatenate([tree.mass for tree in grown])
+    unit = np.ldexp(1.0 / scale, -nodes["shift"])
+    if problem.labels is None:
+        weight = mass[:, 0] * unit
+        value = np.ldexp(nodes["mean"], problem.exponent)
+        # The sum of squares is of the weights as they are scaled.
+        impurity = np.ldexp(nodes["loss"] / weight, 2 * problem.exponent)
+    else:
+        total = mass.sum(axis=1)
+        value = mass / total[:, None]
+        impurity, weight = IMPURITIES[criterion](value), total * unit
+    return root, {
+        "feature": feature, "threshold": threshold, "children": children, "value": value,
+        "impurity": impurity, "weight": np.ldexp(weight, exponent),
+        "n_rows": nodes["stop"] - nodes["start"],
+    }  # fmt: skip
+
+
+def grow_tree(
+    arrays: TreeArrays, workers: threads.Workers, callback: Callable[[int, Any], Any] | None
+) -> str:
     """Split nodes until done; returns why growing stopped."""
     large = threads.CELLS_PER_CALL if workers.n_threads == 1 else threads.MIN_CELLS
     cells = threads.CELLS_PER_CALL if callback is None else 1
-    told = 1
+    told = arrays.n_splits
     while True:
         threads.check_stop()
-        status = cart.grow(arrays, cells, large)
-        if status == cart.STATUS["large search"]:
+        status = grow.grow(arrays, cells, large)
+        if status == "large search":
             _search(arrays, workers)
-        elif status == cart.STATUS["large partition"]:
+        elif status == "large partition":
             _partition(arrays, workers)
-        elif callback is not None and arrays.counter[LEAVES] > told:
-            told = int(arrays.counter[LEAVES])
-            if callback(told - 1, arrays.newest()):
+        elif callback is not None and arrays.n_splits > told:
+            told = arrays.n_splits
+            if callback(told, arrays.newest()):
                 return "stopped by the callback"
-        if status == cart.STATUS["all leaves"]:
-            return "all leaves are there"
-        if status == cart.STATUS["done"]:
-            return "no node can be split"
+        if status in arrays.reasons:
+            return arrays.reasons[status]
 
 
-def _search(arrays: CartArrays, workers: threads.Workers) -> None:
+def _search(arrays: TreeArrays, workers: threads.Workers) -> None:
+    """Search the pending node, its columns shared out among threads."""
+    least = math.inf
+
     def search(first: int, last: int) -> None:
-        cart.search_pending(arrays, first, last, np.zeros_like(arrays.work))
+        nonlocal least
+        found = grow.search_pending(arrays, first, last, least, np.zeros_like(arrays.work))
+        least = min(least, found)  # what another thread has just noted may be lost: no harm
 
-    workers.run(search, int(arrays.counter[PICKED]), cells=_pending_rows(arrays))
+    workers.run(search, int(arrays.counter["picked"]), cells=arrays.n_rows_at(arrays.at))
 
 
-def _partition(arrays: CartArrays, workers: threads.Workers) -> None:
-    n = _pending_rows(arrays)
+def _partition(arrays: TreeArrays, workers: threads.Workers) -> None:
+    n = arrays.n_rows_at(arrays.at)
 
     def partition(first: int, last: int) -> None:
-        cart.partition_pending(arrays, first, last, np.empty(n, dtype=np.int32))
+        grow.partition_pending(arrays, first, last, np.empty(n, dtype=np.int32))
 
-    workers.run(partition, arrays.data.problem.n_features, cells=n)
-
-
-def _pending_rows(arrays: CartArrays) -> int:
-    """Return the number of rows at the node that is worked on."""
-    start, stop = arrays.node_int[arrays.counter[AT], [START, STOP]].tolist()
-    return int(stop - start)
+    workers.run(partition, len(arrays.best), cells=n)

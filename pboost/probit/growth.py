@@ -15,8 +15,7 @@ from pboost._core.probit import losses
 from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
 from pboost.data.training import Problem
-from pboost.growth.tree import NODES, CartArrays, CartLimits, grow_cart
-from pboost.growth.tree_columns import N_INTS, Grown
+from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 
@@ -91,9 +90,8 @@ class ProbitGrower:
         self.data = problem.weighted(weights, workers)
         self.arrays = CartArrays(self.data.own(), limits, key)
         self.ascending = np.flatnonzero(weights > 0).astype(np.int32)
-        n, capacity = len(self.ascending), len(self.arrays.node_int)
+        n, capacity = len(self.ascending), len(self.arrays.node)
         self.rows, self.leaf_of = np.empty(n, dtype=np.int32), np.empty(len(X), dtype=np.int32)
-        self.work = np.empty((2, capacity), dtype=np.int32)
         self.starts = np.empty(capacity + 1, dtype=np.int32)
         kept = capacity if leaves.complexity > 0 else 0
         self.state = np.empty((kept, kernel.N_STATES_OF_NODE))
@@ -104,23 +102,15 @@ class ProbitGrower:
         """Return the tree for weights (n,) that are positive where those of the start were."""
         arrays, limits = self.arrays, self.leaves
         arrays.restart(weights, self.data.order)
-        self.stop_reason = grow_cart(arrays, self.workers, None)
-        n = int(arrays.counter[NODES])
+        self.stop_reason = grow_tree(arrays, self.workers, None)
         if limits.complexity > 0:
-            kernel.keep_splits(
-                arrays.node_int, n, arrays.node_mass, limits.complexity, self.state, self.stack
-            )
-        exact = arrays.data.exact
-        nodes, mass = np.empty((n, N_INTS), dtype=np.int32), np.empty((n, self.n_classes), np.int64)
-        children = np.empty((n, 2), dtype=np.int32)
-        kept, leaves = kernel.lay_out(
-            arrays.node_int, n, arrays.order, arrays.data.rows if exact else arrays.rows, exact,
-            self.ascending, self.work, arrays.node_mass, self.leaf_of, nodes, mass, children,
+            nodes = arrays.node[: int(arrays.counter["nodes"])]
+            kernel.keep_splits(nodes, arrays.mass, limits.complexity, self.state, self.stack)
+        partition = arrays.grown()
+        rows = arrays.data.rows if arrays.exact else arrays.rows
+        leaves = kernel.list_rows(
+            partition.nodes, arrays.order, rows, arrays.exact, self.ascending, self.leaf_of,
             self.rows, self.starts,
-        )  # fmt: skip
-        partition = Grown(
-            nodes[:kept], children[:kept], mass[:kept], arrays.node_real[:0], arrays.scale,
-            arrays.exponent,
         )  # fmt: skip
         starts = self.starts[: leaves + 1]
         coefficient, taken = self._fit_leaves(starts, weights)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from pboost.data.bags import Bags, make_bags
 from pboost.data.columns import column_spread
 from pboost.data.training import Problem
-from pboost.growth.tree_columns import tree_columns
+from pboost.growth.tree import tree_columns
 from pboost.models.committee import REST_OR_CLASS
 from pboost.models.forest import Forest
 from pboost.models.subagged import SubaggedProbitTrees

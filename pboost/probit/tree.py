@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.columns import MAX_BINS, BinnedColumns, SortedColumns, column_spread
 from pboost.data.features import as_features
 from pboost.data.training import Problem
-from pboost.growth.tree import CartLimits
-from pboost.growth.tree_columns import tree_columns
+from pboost.growth.tree import CartLimits, tree_columns
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.trees import Tree
 from pboost.probit.growth import ProbitGrower, ProbitLimits

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from pboost.data.arguments import MOST_NODES
 from pboost.data.columns import MAX_BINS, SEARCHES
+from pboost.data.criteria import OF_TWO, class_criteria
 from pboost.data.sharing import reads_columns, search_option
 from pboost.data.training import Problem, tree_problem
-from pboost.growth.tree import Callback, CartArrays, CartLimits, grow_cart
+from pboost.growth.tree import Callback, CartArrays, CartLimits, grow_tree
 from pboost.models.trees import Tree
 from pboost.threads import Workers, resolve_threads
 from pboost.values import (
@@ -28,7 +29,7 @@ TASKS = ("classification", "regression")
 CART_GROWTHS = ("depth-first", "best-first")
 #: The criteria of each task, the default first.
 CART_CRITERIA = {
-    "classification": ("gini", "entropy", "error", "kearns-mansour"),
+    "classification": class_criteria(2),
     "regression": ("squared",),
 }
 
@@ -181,7 +182,7 @@ def fit_cart_problem(
         "min_split": min_split,
         "max_leaves": max_leaves,
         "features_per_split": features_per_split,
-        "growth": "best-first" if limits.best_first else "depth-first",
+        "growth": limits.growth,
         "search": search,
         "max_bins": max_bins,
     }
@@ -205,8 +206,8 @@ def cart_limits(
     if max_leaves is not None and growth == "depth-first":
         raise ValueError('max_leaves: expected None with growth="depth-first"')
     j = 2 if problem.labels is None else len(problem.labels)
-    if criterion == "kearns-mansour" and j > 2:
-        raise ValueError(f'criterion: "kearns-mansour" is for two classes, got {j}')
+    if criterion in OF_TWO and j > 2:
+        raise ValueError(f'criterion: "{criterion}" is for two classes, got {j}')
     return CartLimits(
         criterion,
         INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1),
@@ -216,7 +217,7 @@ def cart_limits(
         check_integer("min_leaf", min_leaf, least=1),
         check_integer("min_split", min_split, least=2),
         resolve_features(features_per_split, problem.n_features),
-        growth == "best-first" or (growth is None and max_leaves is not None),
+        growth or ("depth-first" if max_leaves is None else "best-first"),
     )
 
 
@@ -249,5 +250,5 @@ def fit_tree(
     cells = problem.n_rows * problem.n_features
     with Workers(resolve_threads(n_threads, cells)) as workers:
         arrays = CartArrays(problem.weighted(weights, workers), limits, key)
-        stop_reason = grow_cart(arrays, workers, callback)
+        stop_reason = grow_tree(arrays, workers, callback)
     return arrays.model(settings, stop_reason, limits.criterion)

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core.prune import weakest_links
 from pboost.data.arguments import as_weights, scaled_weights
 from pboost.data.columns import BinnedColumns, SortedColumns
+from pboost.data.criteria import IMPURITIES, class_criteria
 from pboost.data.features import as_features
 from pboost.data.splits import any_folds
 from pboost.data.targets import as_targets, class_codes
 from pboost.data.training import Problem
-from pboost.growth.tree_columns import impurities
 from pboost.models.node_walk import goes_right
 from pboost.models.tree_nodes import LEAF
 from pboost.models.trees import TREE_COLUMNS, PruningTable, Tree, tree_only
@@ -222,7 +222,7 @@ def _risks(
         if sample_weight is not None:
             raise ValueError("sample_weight: given without X and y")
         known = criterion is None or tree.labels is None
-        impurity = tree.impurity if known else impurities(tree.value, str(criterion))
+        impurity = tree.impurity if known else IMPURITIES[str(criterion)](tree.value)
         return _numbers(np.multiply, tree.weight, impurity), 0
     if X is None or y is None:
         raise ValueError("prune_path: X and y must be given together")
@@ -243,7 +243,7 @@ def _risks(
     if criterion is None:  # that of the fit, as a file may say it
         own = tree.settings["criterion"]
         criterion = check_choice("tree.settings['criterion']", own, _criteria(tree))
-    return total * np.where(total > 0, impurities(share, criterion), 0.0), exponent
+    return total * np.where(total > 0, IMPURITIES[criterion](share), 0.0), exponent
 
 
 def _numbers(compute: np.ufunc, *values: Any) -> FloatArray:
@@ -260,10 +260,7 @@ def _numbers(compute: np.ufunc, *values: Any) -> FloatArray:
 
 def _criteria(tree: Tree) -> tuple[str, ...]:
     """Return the criteria by which a tree can be judged."""
-    if tree.labels is None:
-        return ("squared",)
-    two = ("kearns-mansour",) if len(tree.labels) == 2 else ()
-    return ("gini", "entropy", "error", *two)
+    return ("squared",) if tree.labels is None else class_criteria(len(tree.labels))
 
 
 def _square_risks(tree: Tree, at: IntArray, y: FloatArray, weights: FloatArray) -> FloatArray:

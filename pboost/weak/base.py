@@ -21,8 +21,6 @@ from pboost.threads import Workers
 from pboost.values import FloatArray, shown, uncalled
 from pboost.weak.votes import Masses
 
-#: Split criteria, in the order of the codes that the kernels use.
-CRITERIA = ("kearns-mansour", "gini", "entropy", "error")
 #: Rows of less real weight are not there: kernels keep weights from becoming subnormal.
 NO_WEIGHT = 1e-250
 

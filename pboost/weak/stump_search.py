@@ -22,6 +22,7 @@ from pboost.data.columns import (
     SortedColumns,
     most_bins,
 )
+from pboost.data.criteria import CRITERIA, code_of
 from pboost.data.projections import (
     Projections,
     grid_of_directions,
@@ -32,7 +33,7 @@ from pboost.data.sharing import Search
 from pboost.data.training import Problem, TrainingData, check_values
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, check_choice, check_integer, check_number
-from pboost.weak.base import CRITERIA, Cut, Weak, WeakSearch, Weights, maker
+from pboost.weak.base import Cut, Weak, WeakSearch, Weights, maker
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class StumpSearch(WeakSearch):
         super().__init__(data, workers)
         self._columns, self._n_rows = data.columns, data.n_rows
         d = data.columns.n_features
-        self._criterion = CRITERIA.index(weak.criterion)
+        self._criterion = code_of(weak.criterion)
         self._min_weight, self._min_count = weak.min_weight, weak.min_count
         self._order = data.order
         assert data.columns.bin_start is not None

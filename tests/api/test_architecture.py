@@ -274,7 +274,7 @@ def test_files_are_measured(tmp_path):
         '"""Doc.\n\nMore."""\n\n# why\nA = 1\n\n\ndef f():\n    """Doc."""\n    return A\n'
     )
     assert code_lines(path) == 3
-    assert 100 < code_lines(SOURCE / "_core" / "tree.pyx") < 400
+    assert 100 < code_lines(SOURCE / "_core" / "grow.pyx") < 400
 
 
 @needs_source

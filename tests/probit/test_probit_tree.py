@@ -14,7 +14,7 @@ from reference.probit_tree import fit_probit_tree, in_preorder, undone, values
 import pboost as pb
 from pboost._core import probit_tree as kernel
 from pboost._core.probit_boost import boost_leaves
-from pboost.growth.tree_columns import CHILD, N_INTS
+from pboost.growth.tree import NODE
 
 SHARED = Path(__file__).parents[2] / ".." / "shared"
 DATA = Path(os.environ.get("PBOOST_DATA", SHARED / "data"))
@@ -150,19 +150,19 @@ class Stub:
 
 def test_pruning_of_a_long_chain():
     n = 20001
-    nodes = np.zeros((n, N_INTS), dtype=np.int32)
-    nodes[:, CHILD] = -1
-    nodes[: n - 1 : 2, CHILD] = np.arange(1, n, 2)  # the second child of each pair goes on
-    nodes[1:-1:2, CHILD], nodes[2:-1:2, CHILD] = -1, np.arange(3, n, 2)
+    nodes = np.zeros(n, dtype=NODE)
+    nodes["child"] = -1
+    nodes["child"][: n - 1 : 2] = np.arange(1, n, 2)  # the second child of each pair goes on
+    nodes["child"][1:-1:2], nodes["child"][2:-1:2] = -1, np.arange(3, n, 2)
     mass = np.tile(np.arange(n, 0, -1)[:, None], (1, 2))
     mass[1::2] = 1, 0
     state = np.empty((n, kernel.N_STATES_OF_NODE))
     stack, before = np.empty(n + 1, dtype=np.int64), nodes.copy()
-    kernel.keep_splits(nodes, n, mass, 1e-9, state, stack)
+    kernel.keep_splits(nodes, mass, 1e-9, state, stack)
     np.testing.assert_array_equal(nodes, before)
-    kernel.keep_splits(nodes, n, mass, 0.4, state, stack)
+    kernel.keep_splits(nodes, mass, 0.4, state, stack)
     # Node 4 may not gain enough; without it the two above do not.
-    assert nodes[[0, 2, 4, 6], CHILD].tolist() == [-1, -1, -1, 7]
+    assert nodes["child"][[0, 2, 4, 6]].tolist() == [-1, -1, -1, 7]
 
 
 def test_leaves_of_one_class():

@@ -1,21 +1,17 @@
-# Search of one column at one node of a classification or regression tree.
+# Search of one column at one node.
 #
-# `limit` is -INFINITY to search for the least score, which is
-# put in `best`; else the place of the first cut within the limit is returned, -1 if there is none:
-# a position of the sorted order, or a bin.
-from libc.math cimport INFINITY
+# To search for the least score, which is put in `best`, `limit` is -INFINITY and `below` NULL; else
+# the place of the first cut within the limit is returned, -1 if there is none: a position of the
+# sorted order, or a bin. OUT below: masses below the cut.
+from libc.math cimport INFINITY, ceil
 
-from pboost._core._cart cimport (
-    Cart, Found, class_node, size_of, square_node, start_of, two_classes,
-)
-from pboost._core._classes cimport (
-    ClassNode, ClassSums, begin, class_score_limit, may_cut, move, scan_classes, score_of,
-)
-from pboost._core._cut cimport Limits
-from pboost._core._math cimport Masses, score_many
+from pboost._core._cut cimport Limits, scan_rows
+from pboost._core._grower cimport Found, Tree, judge_of, size_of, two_classes
 from pboost._core._segment cimport first_cut, search_rows
-from pboost._core._squares cimport (
-    Moment, SquareNode, scan_squares, square_score,
+from pboost._core._squares cimport scan_squares
+from pboost._core.criteria cimport (
+    ENTROPY, ERROR, GINI, Judge, Masses, Moment, Sums, begin, limit_of, may_cut, move, score_many,
+    score_of, square_score,
 )
 from pboost._core.types cimport MAX_BINS, ROW_MASK, int16_t, int32_t, int64_t, is_tied, uint8_t
 
@@ -25,34 +21,54 @@ cdef enum:
     LAST_KEY = 0x7FFF
 
 
-cdef inline Py_ssize_t scan_order(
-    const Cart* t, Py_ssize_t e, const int32_t* order, double limit, double found, double* best,
-    int64_t* work,
+cdef inline Py_ssize_t scan_classes(
+    const Judge* at, const int32_t* order, double limit, double* best, Sums* sums
 ) noexcept nogil:
-    cdef SquareNode squares
-    cdef ClassNode classes
+    """As `scan_rows`, of a whole segment; the branch stands outside the loop."""
+    begin(at, sums)
+    if at.criterion == GINI:
+        return scan_rows(at, GINI, order, 0, at.n - 1, limit, best, sums)
+    if at.criterion == ENTROPY:
+        return scan_rows(at, ENTROPY, order, 0, at.n - 1, limit, best, sums)
+    return scan_rows(at, at.criterion, order, 0, at.n - 1, limit, best, sums)
+
+
+cdef inline Py_ssize_t scan_order(
+    const Tree* t, Py_ssize_t e, const int32_t* order, double limit, double found, double* best,
+    int64_t* work, int64_t* below,
+) noexcept nogil:
     cdef Limits limits
-    cdef int64_t ln = 0, lp = 0
-    if t.squares:
-        squares = square_node(t, e)
-        return scan_squares(&squares, order, limit, found, best)
-    if t.n_classes == 2 and t.exact:  # rows stand class by class
+    cdef Judge at
+    cdef Sums sums
+    cdef Py_ssize_t position, j
+    if t.n_classes == 2:  # rows stand class by class
         limits = two_classes(t, e)
-        if limit > -INFINITY:
-            return first_cut(&limits, order, t.fixed, 0, limits.n, &ln, &lp, limit)
+        if below != NULL:
+            below[0] = below[1] = 0
+            return first_cut(&limits, order, t.fixed, 0, limits.n, &below[0], &below[1], limit)
         best[0] = search_rows(&limits, order, t.fixed, 0, limits.n, 0, 0, INFINITY, found)
         return -1
-    classes = class_node(t, e, work)
-    return scan_classes(&classes, order, limit, best)
+    at = judge_of(t, e, work)
+    if t.squares:
+        position = scan_squares(&at, order, limit, found, best, &sums)
+        if below != NULL:
+            below[0], below[1] = sums.below.w, sums.below.v
+    else:
+        position = scan_classes(&at, order, limit, best, &sums)
+        if below != NULL:
+            for j in range(t.n_classes):
+                below[j] = at.left[j]
+    return position
 
 
 cdef inline Py_ssize_t scan_few(
-    const Cart* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
+    int64_t* below,
 ) noexcept nogil:
     """A node of at most FEW_ROWS on a binned column: its rows are sorted by bin."""
     cdef int64_t[FEW_ROWS] item
     cdef int32_t[FEW_ROWS] order
-    cdef const int32_t* rows = t.rows + start_of(t, e)
+    cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef Py_ssize_t n = size_of(t, e), i, j, position
     cdef int64_t here
@@ -67,23 +83,24 @@ cdef inline Py_ssize_t scan_few(
         order[i] = <int32_t>(item[i] & ROW_MASK)
         if i > 0 and item[i] >> 32 == item[i - 1] >> 32:
             order[i] |= <int32_t>0x80000000
-    position = scan_order(t, e, order, limit, INFINITY, best, work)
+    position = scan_order(t, e, order, limit, INFINITY, best, work, below)
     return position if position < 0 else <Py_ssize_t>(item[position - 1] >> 32)
 
 
 # Bins are cells of `work`, which is all 0 between searches: masses, then the number of rows.
 
 cdef inline Py_ssize_t scan_class_bins(
-    const Cart* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
+    int64_t* below,
 ) noexcept nogil:
-    cdef ClassNode at = class_node(t, e, work)
+    cdef Judge at = judge_of(t, e, work)
     cdef int64_t* cells = work + 4 * t.n_classes
     cdef int64_t* cell
-    cdef const int32_t* rows = t.rows + start_of(t, e)
+    cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef Py_ssize_t k = t.n_classes, b, j
-    cdef ClassSums sums
-    cdef Py_ssize_t i, below = 0, found = -1
+    cdef Sums sums
+    cdef Py_ssize_t i, n_below = 0, found = -1
     cdef double here
     for i in range(at.n):
         b = codes[rows[i]]
@@ -95,23 +112,25 @@ cdef inline Py_ssize_t scan_class_bins(
         cell = cells + b * (k + 1)
         if cell[k] == 0:
             continue  # the same cut as at the edge before
-        below += cell[k]
+        n_below += cell[k]
         for j in range(k):
             if cell[j]:
-                move(&at, &sums, j, cell[j])
+                move(&at, at.criterion, &sums, j, cell[j])
                 cell[j] = 0
         cell[k] = 0
-        if found < 0 and may_cut(&at, &sums, below):
-            here = score_of(&at, &sums)
+        if found < 0 and may_cut(&at, &sums, n_below):
+            here = score_of(&at, at.criterion, &sums)
             best[0] = min(best[0], here)
             if here <= limit:
                 found = b
+                for j in range(k):
+                    below[j] = at.left[j]
     return found
 
 
-cdef inline void pack_rows(const Cart* t, Py_ssize_t e) noexcept nogil:
+cdef inline void pack_rows(const Tree* t, Py_ssize_t e) noexcept nogil:
     """Gather what the search of every binned column reads of a node's rows."""
-    cdef const int32_t* rows = t.rows + start_of(t, e)
+    cdef const int32_t* rows = t.rows + t.node[e].start
     cdef Moment* moment = <Moment*>t.packed
     cdef Py_ssize_t i, n = size_of(t, e)
     if t.exact:
@@ -136,10 +155,10 @@ cdef struct Edges:
 
 
 cdef inline void list_edges(
-    const Cart* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells, Edges* edges
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells, Edges* edges
 ) noexcept nogil:
     """Without a branch on whether a bin is empty. Makes the bins 0 again."""
-    cdef const int32_t* rows = t.rows + start_of(t, e)
+    cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef const int64_t* packed = t.packed
     cdef int64_t* count = cells + 2 * MAX_BINS
@@ -167,9 +186,9 @@ cdef inline void list_edges(
     edges.last = at
 
 
-cdef inline void list_few(const Cart* t, Py_ssize_t e, Py_ssize_t f, Edges* edges) noexcept nogil:
+cdef inline void list_few(const Tree* t, Py_ssize_t e, Py_ssize_t f, Edges* edges) noexcept nogil:
     """As `list_edges`, for at most FEW_ROWS rows, which are sorted: each counts those before it."""
-    cdef const int32_t* rows = t.rows + start_of(t, e)
+    cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef const int64_t* packed = t.packed
     cdef int16_t[FEW_ROWS] key
@@ -201,25 +220,27 @@ cdef inline void list_few(const Cart* t, Py_ssize_t e, Py_ssize_t f, Edges* edge
     edges.last = at
 
 
-cdef inline void find_legal(Edges* edges, const Cart* t, Py_ssize_t e) noexcept nogil:
+cdef inline void find_legal(Edges* edges, const Tree* t, Py_ssize_t e) noexcept nogil:
     """Leave out the edges with too little on a side."""
-    cdef const int64_t* mass = t.node_mass + 2 * e
+    cdef const int64_t* mass = t.mass + 2 * e
     cdef int64_t two = 0 if t.squares else 1  # whether the second mass is one of weight
     cdef int64_t total = mass[0] + two * mass[1]
+    cdef int64_t least = max(<int64_t>1, <int64_t>ceil(
+        t.min_weight * (<double>mass[0] + <double>(two * mass[1]))))
     cdef Py_ssize_t i = 0, n = size_of(t, e), last = edges.last
-    while i < last and (edges.one[i] + two * edges.two[i] <= 0 or edges.count[i] < t.min_count):
+    while i < last and (edges.one[i] + two * edges.two[i] < least or edges.count[i] < t.min_count):
         i += 1
-    while last > i and (edges.one[last - 1] + two * edges.two[last - 1] >= total
+    while last > i and (edges.one[last - 1] + two * edges.two[last - 1] > total - least
                         or n - edges.count[last - 1] < t.min_count):
         last -= 1
     edges.first, edges.last = i, last
 
 
-cdef inline double score_classes(const Cart* t, Py_ssize_t e, Edges* edges, double least) noexcept nogil:
+cdef inline double score_classes(const Tree* t, Py_ssize_t e, Edges* edges, double least) noexcept nogil:
     """Scores of two classes; the least of them and `least`."""
     cdef double[4][MAX_BINS] mass
     cdef Masses masses
-    cdef int64_t n = t.node_mass[2 * e], p = t.node_mass[2 * e + 1]
+    cdef int64_t n = t.mass[2 * e], p = t.mass[2 * e + 1]
     cdef Py_ssize_t i, first = edges.first
     masses.lp, masses.ln, masses.rp, masses.rn = mass[0], mass[1], mass[2], mass[3]
     for i in range(first, edges.last):
@@ -231,7 +252,7 @@ cdef inline double score_classes(const Cart* t, Py_ssize_t e, Edges* edges, doub
     return least
 
 
-cdef inline double score_squares(const SquareNode* at, Edges* edges, double least) noexcept nogil:
+cdef inline double score_squares(const Judge* at, Edges* edges, double least) noexcept nogil:
     cdef Moment left
     cdef Py_ssize_t i
     for i in range(edges.first, edges.last):
@@ -242,12 +263,12 @@ cdef inline double score_squares(const SquareNode* at, Edges* edges, double leas
 
 
 cdef inline Py_ssize_t scan_edges(
-    const Cart* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work, Found* kept
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
+    int64_t* below, Found* kept,
 ) noexcept nogil:
     """A binned column of two classes, or of squares, where `pack_rows` has been."""
     cdef Edges edges
-    cdef ClassNode classes
-    cdef SquareNode squares
+    cdef Judge at = judge_of(t, e, work)
     cdef Py_ssize_t i
     if size_of(t, e) <= FEW_ROWS:
         list_few(t, e, f, &edges)
@@ -255,45 +276,45 @@ cdef inline Py_ssize_t scan_edges(
         list_edges(t, e, f, work + 4 * t.n_classes, &edges)
     find_legal(&edges, t, e)
     if t.squares:
-        squares = square_node(t, e)
-        best[0] = score_squares(&squares, &edges, best[0])
+        best[0] = score_squares(&at, &edges, best[0])
     else:
-        classes = class_node(t, e, work)
         best[0] = score_classes(t, e, &edges, best[0])
-    if limit == -INFINITY:
+    if below == NULL:
         if kept == NULL or best[0] >= kept.score:
             return -1
         kept.score = best[0]
-        limit = best[0] + squares.tie if t.squares else class_score_limit(&classes, best[0])
+        limit = limit_of(&at, best[0])
+        kept.node, kept.feature, below = <int32_t>e, <int32_t>f, kept.below
     i = edges.first
     while i < edges.last and edges.score[i] > limit:
         i += 1
     if i == edges.last:
         return -1
+    below[0], below[1] = edges.one[i], edges.two[i]
     if kept != NULL:
-        kept.node, kept.feature, kept.place = <int32_t>e, <int32_t>f, edges.bin[i]
-        kept.below[0], kept.below[1] = edges.one[i], edges.two[i]
+        kept.place = edges.bin[i]
     return edges.bin[i]
 
 
 cdef inline Py_ssize_t scan_column(
-    const Cart* t, Py_ssize_t e, Py_ssize_t f, double limit, double found, double* best,
-    int64_t* work, Found* kept,
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double found, double* best,
+    int64_t* work, int64_t* below, Found* kept,
 ) noexcept nogil:
     """`kept`, where it is not NULL, may be told the first cut within the limit of the least score."""
     if t.exact:
-        return scan_order(t, e, t.order + f * t.n + start_of(t, e), limit, found, best, work)
+        return scan_order(
+            t, e, t.order + f * t.n + t.node[e].start, limit, found, best, work, below)
     if t.squares or t.n_classes == 2:
-        return scan_edges(t, e, f, limit, best, work, kept)
+        return scan_edges(t, e, f, limit, best, work, below, kept)
     if size_of(t, e) <= FEW_ROWS:
-        return scan_few(t, e, f, limit, best, work)
-    return scan_class_bins(t, e, f, limit, best, work)
+        return scan_few(t, e, f, limit, best, work, below)
+    return scan_class_bins(t, e, f, limit, best, work, below)
 
 
-cdef inline bint is_constant(const Cart* t, Py_ssize_t e, Py_ssize_t f) noexcept nogil:
+cdef inline bint is_constant(const Tree* t, Py_ssize_t e, Py_ssize_t f) noexcept nogil:
     """Whether all rows of a node agree in a column."""
-    cdef const int32_t* order = t.order + f * t.n + start_of(t, e)
-    cdef const int32_t* rows = t.rows + start_of(t, e)
+    cdef const int32_t* order = t.order + f * t.n + t.node[e].start
+    cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef Py_ssize_t i
     for i in range(1, size_of(t, e)):

@@ -1,0 +1,283 @@
+# The state of a growing tree, borrowed from the caller's arrays, and what is computed of one node.
+from libc.math cimport ceil, exp, frexp, ldexp, rint
+
+from pboost._core._cut cimport Limits
+from pboost._core._heap cimport Heap
+from pboost._core._math cimport half_log_odds
+from pboost._core.criteria cimport Judge, Moment, TIE
+from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t, uint64_t
+
+# The order in which open nodes are split: the key in the heap.
+cdef enum:
+    DEPTH_FIRST, BEST_FIRST, LARGEST_BOUND, LARGEST_ERROR, LOOK_AHEAD, BREADTH_FIRST
+# What is to be done next.
+cdef enum:
+    PICK, SEARCH, CHOOSE, SPLIT, OPEN
+# What `grow` returns.
+cdef enum:
+    DONE, ALL_LEAVES, TARGET, PAUSED, LARGE_SEARCH, LARGE_PARTITION
+# Below this fixed-point mass a node's weights are made anew, with sums up to about this.
+cdef enum:
+    LEAST_BITS = 40
+cdef enum:
+    FULL_BITS = 60
+# The factor of the targets is at most a power of two with this exponent.
+cdef enum:
+    MOST_SCALE = 400
+
+cdef struct Node:
+    int32_t start, stop, depth
+    int32_t shift  # weights are in units of the root's times 2**-shift
+    int32_t feature, low, high  # where it is split: the rows or bins on either side of the cut
+    int32_t child  # the first, -1 of a leaf
+    int32_t listed  # the column by whose order its rows are listed
+    int32_t pure
+    double limit  # score up to which cuts are equal
+    double key
+    double mean, loss, scale  # of the targets; sum of squares about it; factor of their images
+
+# Of a node of a boosted tree: its vote; the sum on the way to it, itself included; and, where it is
+# split, its part of the certificate, and the whole certificate after the split.
+cdef struct Vote:
+    double own, gathered, bound, certificate
+
+cdef struct Counter:
+    int64_t nodes, open, leaves, fresh, at, phase, picked
+
+# The first cut of a node within the limit of its least score, and the masses below it.
+cdef struct Found:
+    double score
+    int32_t node, feature, place
+    int64_t[2] below
+
+# A split that is not to be searched for: as of `cut_of`, and its votes.
+cdef struct Given:
+    Py_ssize_t place
+    double[2] votes
+
+cdef struct Tree:
+    int32_t* order
+    const uint8_t* codes
+    int32_t* rows
+    const int32_t* n_bins
+    const double* weight
+    const double* y
+    const int32_t* label
+    int64_t* fixed
+    Moment* moment
+    uint8_t* side
+    int32_t* spare
+    int64_t* work
+    int64_t* packed
+    double* best
+    int32_t* picked
+    Node* node
+    int64_t* mass
+    Vote* vote
+    int32_t* open
+    Counter* counter
+    double* certificate
+    Py_ssize_t n, d, n_columns, n_negative, max_leaves, min_count, min_split, n_picked, n_classes
+    int criterion, max_depth, growth
+    bint exact, squares, boosted
+    double scale, min_weight, complexity, target, smoothing, learning_rate
+    double whole  # what the weights of nodes are measured in
+    double least_risk  # nodes without more than this are not split; `grow` sets it
+    uint64_t key
+
+
+cdef inline Heap heap_of(const Tree* t) noexcept nogil:
+    """The open nodes by their keys."""
+    cdef Heap heap
+    heap.items, heap.size = t.open, &t.counter.open
+    heap.key, heap.stride = &t.node.key, sizeof(Node) // sizeof(double)
+    return heap
+
+
+cdef inline Py_ssize_t size_of(const Tree* t, Py_ssize_t e) noexcept nogil:
+    return t.node[e].stop - t.node[e].start
+
+
+cdef inline Py_ssize_t width(const Tree* t) noexcept nogil:
+    """Number of masses of a node."""
+    return 2 if t.squares else t.n_classes
+
+
+cdef inline const int32_t* rows_at(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """The rows of a node, packed."""
+    if t.exact:
+        return t.order + t.node[e].listed * t.n + t.node[e].start
+    return t.rows + t.node[e].start
+
+
+cdef inline double risk_of(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """Mass of the classes of a node but for the largest, in the root's unit; of a classification."""
+    cdef const int64_t* mass = t.mass + t.n_classes * e
+    cdef int64_t total = 0, most = 0
+    cdef Py_ssize_t j
+    for j in range(t.n_classes):
+        total += mass[j]
+        most = max(most, mass[j])
+    return ldexp(<double>(total - most), -t.node[e].shift)
+
+
+cdef inline bint can_split(const Tree* t, Py_ssize_t e) noexcept nogil:
+    cdef Py_ssize_t n = size_of(t, e)
+    return (not t.node[e].pure and n >= t.min_split and n >= 2 * t.min_count
+            and t.node[e].depth < t.max_depth
+            and (t.least_risk <= 0.0 or risk_of(t, e) > t.least_risk))
+
+
+cdef inline double mass_of(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """Fixed-point mass of a node, in units that depend on its shift."""
+    cdef int64_t total = 0
+    cdef Py_ssize_t j
+    if t.squares:
+        return <double>t.mass[2 * e]
+    for j in range(t.n_classes):
+        total += t.mass[t.n_classes * e + j]
+    return <double>total
+
+
+cdef inline double unit_of(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """One unit of a node's fixed-point weights."""
+    return ldexp(1.0, -t.node[e].shift) / t.whole
+
+
+cdef inline double boosted_mass(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """Sum of the boosted weights of a node, as a share of the root's: its part of the certificate."""
+    cdef double votes = t.vote[e].gathered
+    return (<double>t.mass[2 * e] * exp(votes)
+            + <double>t.mass[2 * e + 1] * exp(-votes)) * unit_of(t, e)
+
+
+cdef inline double child_vote(const Tree* t, Py_ssize_t e, const int64_t* mass) noexcept nogil:
+    """Vote of a child of node `e` with these class masses."""
+    cdef double up = exp(t.vote[e].gathered)
+    cdef double negative = <double>t.mass[2 * e] * up
+    cdef double positive = <double>t.mass[2 * e + 1] / up
+    return t.learning_rate * half_log_odds(
+        <double>mass[1] / up, <double>mass[0] * up, t.smoothing * (negative + positive))
+
+
+cdef inline void count_certificate(const Tree* t, double change) noexcept nogil:
+    """Add to the certificate; Neumaier's compensation keeps small sums of large changes right."""
+    cdef double total = t.certificate[0] + change
+    if abs(t.certificate[0]) >= abs(change):
+        t.certificate[1] += (t.certificate[0] - total) + change
+    else:
+        t.certificate[1] += (change - total) + t.certificate[0]
+    t.certificate[0] = total
+
+
+cdef inline int finer_shift(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """The shift that gives a node's weights a sum of about FULL_BITS."""
+    cdef const int32_t* rows = rows_at(t, e)
+    cdef Py_ssize_t i
+    cdef double total = 0.0
+    cdef int exponent = 0
+    for i in range(size_of(t, e)):
+        total += t.weight[row_of(rows[i])] * t.scale
+    frexp(total, &exponent)
+    return FULL_BITS - exponent
+
+
+cdef inline int64_t fixed_weight(const Tree* t, int32_t row, int shift) noexcept nogil:
+    return <int64_t>(ldexp(t.weight[row] * t.scale, shift) + 0.5)
+
+
+cdef inline void refine(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """Make the weights of a node's classes anew where little of the root's mass is left."""
+    cdef const int32_t* rows = rows_at(t, e)
+    cdef int64_t* mass = t.mass + t.n_classes * e
+    cdef Py_ssize_t i, j
+    cdef int32_t row
+    if mass_of(t, e) >= <double>(<int64_t>1 << LEAST_BITS):
+        return
+    t.node[e].shift = finer_shift(t, e)
+    for j in range(t.n_classes):
+        mass[j] = 0
+    for i in range(size_of(t, e)):
+        row = row_of(rows[i])
+        t.fixed[row] = fixed_weight(t, row, t.node[e].shift)
+        mass[t.label[row]] += t.fixed[row]
+
+
+cdef inline void measure_classes(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """Whether a node has rows of one class only. Weights of a boosted tree, whose certificate is of
+    the masses as they are, are refined where a node is opened, those of others here."""
+    cdef Py_ssize_t j
+    cdef int found = 0
+    if not t.boosted:
+        refine(t, e)
+    for j in range(t.n_classes):
+        found += t.mass[t.n_classes * e + j] > 0
+    t.node[e].pure = found < 2
+
+
+cdef inline void measure_squares(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """Mean and squared error of a node's targets, and their images about the mean."""
+    cdef const int32_t* rows = rows_at(t, e)
+    cdef Node* node = &t.node[e]
+    cdef Moment* mass = <Moment*>(t.mass + 2 * e)
+    cdef Py_ssize_t i, n = size_of(t, e)
+    cdef double total = 0.0, sum_y = 0.0, least, most, mean, rest = 0.0, squares = 0.0, deviation
+    cdef int32_t row
+    cdef int exponent = 0
+    cdef bint finer = mass_of(t, e) < <double>(<int64_t>1 << LEAST_BITS)
+    least = most = t.y[row_of(rows[0])]
+    for i in range(n):
+        row = row_of(rows[i])
+        total += t.weight[row]
+        sum_y += t.weight[row] * t.y[row]
+        least = min(least, t.y[row])
+        most = max(most, t.y[row])
+    mean = min(max(sum_y / total, least), most)
+    if finer:
+        node.shift = finer_shift(t, e)
+    frexp(total * (most - least), &exponent)
+    node.scale = ldexp(1.0, min(FULL_BITS - exponent, MOST_SCALE))
+    mass.w = mass.v = 0
+    for i in range(n):
+        row = row_of(rows[i])
+        deviation = t.y[row] - mean
+        rest += t.weight[row] * deviation
+        squares += t.weight[row] * deviation * deviation
+        if finer:
+            t.moment[row].w = fixed_weight(t, row, node.shift)
+        t.moment[row].v = <int64_t>rint(t.weight[row] * deviation * node.scale)
+        mass.w += t.moment[row].w
+        mass.v += t.moment[row].v
+    # The mean is corrected for its rounding, and so is the sum of squares about it.
+    node.mean = min(max(mean + rest / total, least), most)
+    node.loss = max(squares - rest * rest / total, 0.0)
+    node.pure = most == least
+
+
+cdef inline Limits two_classes(const Tree* t, Py_ssize_t e) noexcept nogil:
+    cdef Limits at
+    at.criterion, at.n, at.n_negative = t.criterion, size_of(t, e), t.n_negative
+    at.negative, at.positive = t.mass[2 * e], t.mass[2 * e + 1]
+    at.min_weight = <int64_t>ceil(t.min_weight * (<double>at.negative + <double>at.positive))
+    at.min_count = t.min_count
+    return at
+
+
+cdef inline Judge judge_of(const Tree* t, Py_ssize_t e, int64_t* work) noexcept nogil:
+    cdef Judge at
+    cdef const Node* node = &t.node[e]
+    cdef Py_ssize_t j
+    at.criterion, at.n_classes = t.criterion, t.n_classes
+    at.n, at.min_count = size_of(t, e), t.min_count
+    at.label, at.weight, at.moment = t.label, t.fixed, t.moment
+    at.mass = t.mass + width(t) * e
+    if t.squares:
+        at.total = (<Moment*>at.mass)[0]
+        at.tie = TIE * node.loss * (node.scale * unit_of(t, e)) * node.scale / <double>at.total.w
+        return at
+    at.total.w = 0
+    for j in range(t.n_classes):
+        at.total.w += at.mass[j]
+    at.left, at.right = work, work + t.n_classes
+    at.term = <double*>(work + 2 * t.n_classes)
+    return at

@@ -1,0 +1,1 @@
+"""Split criteria, for Python: their codes. Kernels use the inline functions of criteria.pxd."""

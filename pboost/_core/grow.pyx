@@ -1,0 +1,503 @@
+"""Growth of a tree: search, split and partition in one compiled loop.
+
+An open node owns a segment of every sorted column (exact search) or of one list of rows (binned
+search). Splitting it partitions its segment in place, so that a level of the tree costs
+O(rows x features) whatever the number of its nodes. Weights are 64-bit fixed point and all masses
+exact sums; targets of a regression have images of that kind too, made anew at each node about its
+mean. A score is a function of these sums, to be minimised. Weights of a node are fixed * 2**-shift in
+units of the root's; they are made anew, with a larger shift, when little of the root's mass is left,
+so that small masses keep their precision.
+
+In a boosted tree one path leads to each node, so all rows there have gathered the same votes: their
+boosted weights are the starting weights times one factor per class, exp(+-H). The kernel keeps the
+starting weights, and for each node H. Criteria are taken on the starting weights (the reach mass), as
+in any other tree; Kearns-Mansour is the same on both up to a factor.
+
+The loop is a machine of small steps (`phase` of the counter), so that it can be left at any of them:
+to look at signals, to tell a callback, or to let threads share a large node. The caller's arrays
+(see `TreeArrays` in growth/tree.py) are borrowed for one call. Children are numbered in pairs when
+their parent is split.
+"""
+from libc.math cimport INFINITY, exp
+from libc.string cimport memset
+
+from pboost._core._address cimport address
+from pboost._core._grower cimport (
+    ALL_LEAVES, BEST_FIRST, BREADTH_FIRST, CHOOSE, Counter, DEPTH_FIRST, DONE, Found, Given,
+    LARGEST_BOUND, LARGEST_ERROR, LARGE_PARTITION, LARGE_SEARCH, LOOK_AHEAD, Node, OPEN, PAUSED, PICK,
+    SEARCH, SPLIT, TARGET, Tree, Vote, boosted_mass, can_split, child_vote,
+    count_certificate, heap_of, judge_of, measure_classes, measure_squares, refine, risk_of, rows_at,
+    size_of, unit_of, width,
+)
+from pboost._core._heap cimport Heap, decrease, pop, push, rounded
+from pboost._core._rng cimport draw_from, stream
+from pboost._core._scan cimport is_constant, pack_rows, scan_column
+from pboost._core._segment cimport partition_rows, partition_segment
+from pboost._core._side cimport code_goes_right
+from pboost._core.criteria cimport Judge, Moment, impurity, limit_of, square_score
+from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
+
+cdef Node _node
+cdef Vote _vote
+cdef Counter _counter
+#: What the arrays of a tree hold: one entry of each, for its type.
+STATE = {"node": <Node[:1]>&_node, "vote": <Vote[:1]>&_vote, "counter": <Counter[:1]>&_counter}
+#: What `grow` returns.
+STATUS = {DONE: "done", ALL_LEAVES: "all leaves", TARGET: "target", PAUSED: "paused",
+          LARGE_SEARCH: "large search", LARGE_PARTITION: "large partition"}
+GROWTH = {"depth-first": DEPTH_FIRST, "best-first": BEST_FIRST, "largest-bound": LARGEST_BOUND,
+          "largest-error": LARGEST_ERROR, "look-ahead": LOOK_AHEAD, "breadth-first": BREADTH_FIRST}
+
+
+def work_size(Py_ssize_t n_classes):
+    """Number of int64, all 0, that `search_pending` needs as scratch."""
+    return 4 * n_classes + MAX_BINS * (max(n_classes, 2) + 1)
+
+
+cdef Tree read_tree(arrays) except *:
+    cdef Tree t
+    limits, rule = arrays.limits, arrays.rule
+    t.order = <int32_t*>address(arrays.order)
+    t.codes = <const uint8_t*>address(arrays.codes)
+    t.rows = <int32_t*>address(arrays.rows)
+    t.n_bins = <const int32_t*>address(arrays.n_bins)
+    t.weight = <const double*>address(arrays.weight)
+    t.y = <const double*>address(arrays.y)
+    t.label = <const int32_t*>address(arrays.label)
+    t.fixed = <int64_t*>address(arrays.fixed)
+    t.moment = <Moment*>address(arrays.moment)
+    t.side = <uint8_t*>address(arrays.side)
+    t.spare = <int32_t*>address(arrays.spare)
+    t.work = <int64_t*>address(arrays.work)
+    t.packed = <int64_t*>address(arrays.packed)
+    t.best = <double*>address(arrays.best)
+    t.picked = <int32_t*>address(arrays.picked)
+    t.node = <Node*>address(arrays.node)
+    t.mass = <int64_t*>address(arrays.mass)
+    t.vote = <Vote*>address(arrays.vote)
+    t.open = <int32_t*>address(arrays.open)
+    t.counter = <Counter*>address(arrays.counter)
+    t.certificate = <double*>address(arrays.certificate)
+    t.n, t.d, t.n_columns = len(arrays.spare), len(arrays.best), arrays.codes.shape[1]
+    t.n_negative, t.n_classes, t.exact = arrays.n_negative, arrays.n_classes, arrays.exact
+    t.squares, t.boosted = t.n_classes == 0, rule is not None
+    t.max_leaves, t.max_depth, t.growth = limits.leaves, limits.depth, GROWTH[limits.growth]
+    t.min_count, t.min_split, t.min_weight = limits.min_leaf, limits.min_split, limits.min_weight
+    t.n_picked, t.criterion, t.complexity = limits.features, arrays.criterion, limits.complexity
+    t.target, t.key, t.scale, t.whole = limits.target, arrays.key, arrays.scale, arrays.whole
+    t.smoothing, t.learning_rate = (rule.smoothing, rule.learning_rate) if t.boosted else (0.0, 0.0)
+    t.least_risk = 0.0
+    return t
+
+
+# ---------------------------------------------------------------------------------------------
+# The steps.
+
+cdef Py_ssize_t draw_columns(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """Draw the columns that a node is searched in; returns their number. Constant ones do not
+    help: drawing goes on until there is another."""
+    cdef uint64_t start
+    cdef Py_ssize_t i, j
+    cdef bint all_constant = True
+    if t.n_picked >= t.d:
+        return t.d  # `picked` counts them all
+    start = stream(t.key, <uint64_t>e, 0)
+    for i in range(t.d):
+        t.picked[i] = <int32_t>i
+    for i in range(t.d):
+        if i >= t.n_picked and not all_constant:
+            return i
+        j = i + <Py_ssize_t>(draw_from(start, <uint64_t>i) * <double>(t.d - i))
+        t.picked[i], t.picked[j] = t.picked[j], t.picked[i]
+        all_constant = all_constant and is_constant(t, e, t.picked[i])
+    return t.d
+
+
+cdef double search_columns(
+    const Tree* t, Py_ssize_t e, Py_ssize_t first, Py_ssize_t last, double found, int64_t* work,
+    Found* kept,
+) noexcept nogil:
+    """Least scores of the columns picked first..last-1; cuts that are worse than `found` may be missed.
+
+    `kept`: as of `scan_column`, or NULL. Returns the least score known now.
+    """
+    cdef Py_ssize_t i
+    if kept != NULL:
+        kept.node, kept.score = -1, INFINITY
+    for i in range(first, last):
+        t.best[i] = INFINITY
+        scan_column(t, e, t.picked[i], -INFINITY, found, &t.best[i], work, NULL, kept)
+        found = min(found, t.best[i])
+    return found
+
+
+cdef bint choose(Tree* t, Py_ssize_t e, Py_ssize_t n_picked) noexcept nogil:
+    """Note the column and the score at which a node is to be split; False if there is none."""
+    cdef Judge at = judge_of(t, e, t.work)
+    cdef Py_ssize_t i
+    cdef int32_t f = -1
+    cdef double found = INFINITY, limit
+    for i in range(n_picked):
+        found = min(found, t.best[i])
+    if found == INFINITY:
+        return False
+    limit = limit_of(&at, found)
+    for i in range(n_picked):
+        if t.best[i] <= limit and (f < 0 or t.picked[i] < f):
+            f = t.picked[i]
+    t.node[e].feature, t.node[e].limit = f, limit
+    return True
+
+
+cdef Py_ssize_t cut_of(
+    const Tree* t, Py_ssize_t e, const Found* kept, int64_t* below
+) noexcept nogil:
+    """Where the node is cut that `choose` has been at. OUT below: masses below the cut."""
+    cdef Py_ssize_t f = t.node[e].feature, place
+    cdef double ignored = INFINITY
+    if kept.node == e and kept.feature == f:
+        below[0], below[1] = kept.below[0], kept.below[1]
+        return kept.place
+    pack_rows(t, e)
+    place = scan_column(t, e, f, t.node[e].limit, INFINITY, &ignored, t.work, below, NULL)
+    if place < 0:  # never, while two passes agree on scores; else any cut is better than none
+        place = scan_column(t, e, f, INFINITY, INFINITY, &ignored, t.work, below, NULL)
+    return place
+
+
+cdef void mass_below(
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, Py_ssize_t place, int64_t* below
+) noexcept nogil:
+    """Class masses of a node below a position of a sorted column, or up to a bin."""
+    cdef const int32_t* rows = (t.order + f * t.n if t.exact else t.rows) + t.node[e].start
+    cdef const uint8_t* codes = t.codes + f * t.n_columns
+    cdef Py_ssize_t i
+    cdef int32_t row
+    below[0] = below[1] = 0
+    for i in range(place if t.exact else size_of(t, e)):
+        row = row_of(rows[i])
+        if t.exact or not code_goes_right(codes[row], <int>place):
+            below[t.label[row]] += t.fixed[row]
+
+
+cdef double lowered_certificate(const Tree* t, Py_ssize_t e, const int64_t* mass) noexcept nogil:
+    """By how much a split lowers the certificate, as a key; `mass`: of the two sides."""
+    cdef double before = boosted_mass(t, e), after = 0.0, votes
+    cdef int side
+    for side in range(2):
+        votes = t.vote[e].gathered + child_vote(t, e, mass)
+        after += <double>mass[0] * exp(votes) + <double>mass[1] * exp(-votes)
+        mass += 2
+    return decrease(before, before - after * unit_of(t, e))
+
+
+cdef double lowered_impurity(const Tree* t, Py_ssize_t e, const int64_t* mass) noexcept nogil:
+    """By how much a split lowers the impurity, as a key; `mass`: of the two sides."""
+    cdef Judge at = judge_of(t, e, t.work)
+    cdef double scale = t.node[e].scale, unit = unit_of(t, e), before, after
+    if t.squares:
+        after = square_score(&at, <const Moment*>mass)
+        return decrease(t.node[e].loss, -after / scale / (scale * unit) * <double>at.total.w)
+    before = impurity(t.criterion, t.n_classes, at.mass)
+    after = (impurity(t.criterion, t.n_classes, mass)
+             + impurity(t.criterion, t.n_classes, mass + t.n_classes))
+    # By a power of two: the share is the same.
+    return decrease(before * unit, (before - after) * unit)
+
+
+cdef inline bint looks_ahead(const Tree* t) noexcept nogil:
+    """Whether nodes are searched before they have a key."""
+    return t.growth == BEST_FIRST or t.growth == LOOK_AHEAD
+
+
+cdef void push_node(Tree* t, Py_ssize_t e, const Found* kept) noexcept nogil:
+    """Put a node that can be split on the heap, where `choose` has been if that looks ahead."""
+    cdef Heap heap = heap_of(t)
+    cdef double* key = &t.node[e].key
+    cdef Py_ssize_t i, k = width(t)
+    # The masses of its sides are put where those of the next children will be.
+    cdef int64_t* below = t.mass + k * t.counter.nodes
+    if looks_ahead(t):
+        cut_of(t, e, kept, below)
+        for i in range(k):
+            below[k + i] = t.mass[k * e + i] - below[i]
+    if t.growth == DEPTH_FIRST:
+        key[0] = <double>((e + 1) // 2)  # the newest pair, of which the first child
+    elif t.growth == BREADTH_FIRST:
+        key[0] = -<double>e
+    elif t.growth == LARGEST_BOUND:
+        key[0] = rounded(boosted_mass(t, e))
+    elif t.growth == LARGEST_ERROR:
+        # The class that is not predicted: + is where the votes are positive.
+        key[0] = rounded(<double>t.mass[2 * e + (t.vote[e].gathered <= 0)] * unit_of(t, e))
+    elif t.growth == LOOK_AHEAD:
+        key[0] = lowered_certificate(t, e, below)
+    else:
+        key[0] = lowered_impurity(t, e, below)
+    push(&heap, <int32_t>e)
+
+
+cdef void add_child(
+    Tree* t, Py_ssize_t parent, Py_ssize_t start, Py_ssize_t stop, int32_t listed
+) noexcept nogil:
+    cdef Py_ssize_t e = t.counter.nodes
+    cdef Node* node = &t.node[e]
+    t.counter.nodes += 1
+    node.start, node.stop, node.listed = <int32_t>start, <int32_t>stop, listed
+    node.depth, node.shift = t.node[parent].depth + 1, t.node[parent].shift
+    node.feature = node.child = -1
+    node.low = node.high = 0
+    if t.squares:
+        measure_squares(t, e)
+    else:
+        measure_classes(t, e)
+
+
+cdef void give_votes(Tree* t, Py_ssize_t e, const Given* given) noexcept nogil:
+    """Votes of the children of a node just split, and the certificate after that."""
+    cdef double before = boosted_mass(t, e), own
+    cdef Py_ssize_t side, child
+    count_certificate(t, -before)
+    for side in range(2):
+        child = t.node[e].child + side
+        own = child_vote(t, e, t.mass + 2 * child) if given == NULL else given.votes[side]
+        t.vote[child].own, t.vote[child].gathered = own, t.vote[e].gathered + own
+        count_certificate(t, boosted_mass(t, child))
+    t.vote[e].bound = before
+    t.vote[e].certificate = max(t.certificate[0] + t.certificate[1], 0.0)
+
+
+cdef bint split_node(
+    Tree* t, Py_ssize_t e, const Found* kept, const Given* given
+) noexcept nogil:
+    """Split a node where `choose` has been, or as given, which may leave a side empty; whether its
+    sorted columns must be partitioned."""
+    cdef Node* node = &t.node[e]
+    cdef Py_ssize_t k = width(t), f = node.feature, start = node.start, n = size_of(t, e)
+    cdef Py_ssize_t i, place, n_below
+    cdef Py_ssize_t first = t.counter.nodes
+    cdef const int32_t* order = t.order + f * t.n + start
+    cdef int64_t* below = t.mass + k * first
+    cdef int32_t listed = 0 if t.boosted else node.feature
+    if given == NULL:
+        place = cut_of(t, e, kept, below)
+    else:
+        place = given.place
+        mass_below(t, e, f, place, below)
+    for i in range(k):
+        below[k + i] = t.mass[k * e + i] - below[i]
+    if t.exact:
+        n_below = place
+        for i in range(n):
+            t.side[row_of(order[i])] = i >= place
+        if given == NULL:
+            node.low, node.high = row_of(order[place - 1]), row_of(order[place])
+    else:
+        n_below = partition_rows(
+            t.rows + start, n, t.codes + f * t.n_columns, <int>place, t.spare)
+        node.low, node.high = <int32_t>place, <int32_t>place + 1
+    node.child = <int32_t>first
+    t.counter.leaves += 1
+    add_child(t, e, start, start + n_below, listed)
+    add_child(t, e, start + n_below, start + n, listed)
+    if t.boosted:
+        give_votes(t, e, given)
+    return t.exact and (can_split(t, first) or can_split(t, first + 1))
+
+
+cdef void partition_columns(
+    const Tree* t, Py_ssize_t e, Py_ssize_t first, Py_ssize_t last, int32_t* spare
+) noexcept nogil:
+    cdef Py_ssize_t f
+    for f in range(first, last):
+        if f != t.node[e].feature:
+            partition_segment(t.order + f * t.n + t.node[e].start, size_of(t, e), t.side, spare)
+
+
+cdef void open_children(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """Refine the weights of those that a boosted tree can split."""
+    cdef Py_ssize_t child
+    if t.boosted:
+        for child in range(t.node[e].child, t.node[e].child + 2):
+            if can_split(t, child):
+                refine(t, child)
+
+
+cdef int pick(Tree* t, int* status) noexcept nogil:
+    """Choose the node to be worked on; the next phase, or PICK and the status where there is none."""
+    cdef Heap heap = heap_of(t)
+    cdef Py_ssize_t e
+    cdef bint is_full = t.counter.leaves >= t.max_leaves
+    if is_full and not t.boosted:
+        status[0] = ALL_LEAVES
+        return PICK
+    while t.counter.fresh < t.counter.nodes:
+        e = t.counter.fresh
+        t.counter.fresh += 1
+        if t.node[e].child >= 0 or not can_split(t, e):
+            continue
+        if looks_ahead(t):
+            t.counter.at = e
+            return SEARCH
+        push_node(t, e, NULL)
+    if t.certificate[0] + t.certificate[1] <= t.target:
+        status[0] = TARGET
+    elif t.counter.open == 0:
+        status[0] = DONE
+    elif is_full:
+        status[0] = ALL_LEAVES
+    else:
+        t.counter.at = pop(&heap)
+        return SPLIT if looks_ahead(t) else SEARCH
+    return PICK
+
+
+# ---------------------------------------------------------------------------------------------
+# What Python calls.
+
+def begin_root(arrays):
+    """Make the root, node 0, and measure it."""
+    cdef Tree t = read_tree(arrays)
+    cdef const int32_t* rows
+    cdef Py_ssize_t i, k = width(&t)
+    cdef int32_t row
+    with nogil:
+        memset(t.counter, 0, sizeof(Counter))
+        t.counter.nodes = t.counter.leaves = 1
+        memset(t.node, 0, sizeof(Node))
+        t.node.stop, t.node.feature, t.node.child = <int32_t>t.n, -1, -1
+        rows = rows_at(&t, 0)
+        for i in range(k):
+            t.mass[i] = 0
+        for i in range(t.n):
+            row = row_of(rows[i])
+            t.mass[0 if t.squares else t.label[row]] += t.fixed[row]
+        if t.squares:
+            measure_squares(&t, 0)
+        else:
+            measure_classes(&t, 0)
+        t.certificate[0], t.certificate[1] = 1.0, 0.0
+        if t.boosted:
+            memset(t.vote, 0, sizeof(Vote))
+
+
+def split_given(arrays, Py_ssize_t e, int32_t feature, Py_ssize_t place, double below, double above):
+    """Split node `e`, which is not on the heap, at a given place into children with given votes."""
+    cdef Tree t = read_tree(arrays)
+    cdef Given given
+    given.place = place
+    given.votes[0], given.votes[1] = below, above
+    t.node[e].feature = feature
+    with nogil:
+        split_node(&t, e, NULL, &given)
+        if t.exact:
+            partition_columns(&t, e, 0, t.d, t.spare)
+        open_children(&t, e)
+
+
+def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
+    """Go on until about `cells` cells are done; nodes of more than `large` cells are left.
+
+    Returns why it was left, see STATUS. After "large search" the columns picked are to be searched by
+    `search_pending`, their number is `counter.picked`; after "large partition" all are to be
+    partitioned by `partition_pending`. After "paused" all that follows a split is done.
+    """
+    cdef Tree t = read_tree(arrays)
+    cdef Py_ssize_t done = 0, size
+    cdef int64_t* phase = &t.counter.phase
+    cdef Py_ssize_t e
+    cdef int status = DONE
+    cdef Found kept
+    kept.node = -1
+    if t.complexity > 0.0:
+        t.least_risk = t.complexity * risk_of(&t, 0)
+    with nogil:
+        while True:
+            if phase[0] == PICK:
+                if done >= cells:
+                    status = PAUSED
+                    break
+                phase[0] = pick(&t, &status)
+                if phase[0] == PICK:
+                    break
+            e = t.counter.at
+            size = size_of(&t, e) * t.d
+            if phase[0] == SEARCH:
+                t.counter.picked = draw_columns(&t, e)
+                phase[0] = CHOOSE
+                pack_rows(&t, e)
+                if size > large:
+                    status = LARGE_SEARCH
+                    break
+                search_columns(&t, e, 0, t.counter.picked, INFINITY, t.work, &kept)
+                done += size
+            if phase[0] == CHOOSE:
+                phase[0] = PICK
+                if choose(&t, e, t.counter.picked):
+                    if looks_ahead(&t):
+                        push_node(&t, e, &kept)
+                    else:
+                        phase[0] = SPLIT
+            if phase[0] == SPLIT:
+                phase[0] = OPEN
+                if split_node(&t, e, &kept, NULL):
+                    if size > large:
+                        status = LARGE_PARTITION
+                        break
+                    partition_columns(&t, e, 0, t.d, t.spare)
+            if phase[0] == OPEN:
+                phase[0] = PICK
+                open_children(&t, e)
+                done += size
+    return STATUS[status]
+
+
+def search_pending(
+    arrays, Py_ssize_t first, Py_ssize_t last, double found, int64_t[::1] work
+):
+    """Search a range of the columns picked at the pending node.
+
+    `found` is the least score of other columns, or infinity; WORK work (work_size,). Returns the
+    least score known now.
+    """
+    cdef Tree t = read_tree(arrays)
+    with nogil:
+        found = search_columns(&t, t.counter.at, first, last, found, &work[0], NULL)
+    return found
+
+
+def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] spare):
+    """Partition a range of columns at the pending node; WORK spare (n,)."""
+    cdef Tree t = read_tree(arrays)
+    with nogil:
+        partition_columns(&t, t.counter.at, first, last, &spare[0])
+
+
+def preorder(const Node[::1] nodes, int32_t[::1] place, int32_t[:, ::1] children):
+    """List the nodes that the root leads to: parents first, then all below the first child.
+
+    IN nodes (n,); OUT place (n,): which node each is; children (n, 2), -1 in leaves. Returns the
+    number of nodes listed.
+    """
+    # Second children wait at the ends of `place`, and of `children` with their parent.
+    cdef Py_ssize_t n = nodes.shape[0], i = 0, first = n
+    cdef int32_t e = 0
+    if place.shape[0] < n or children.shape[0] < n or children.shape[1] != 2:
+        raise ValueError("preorder: arrays of different sizes")
+    with nogil:
+        while True:
+            place[i] = e
+            e = nodes[e].child
+            if e >= 0:
+                children[i, 0] = <int32_t>i + 1
+                first -= 1
+                place[first], children[first, 0] = e + 1, <int32_t>i
+            else:
+                children[i, 0] = children[i, 1] = -1
+                if first == n:
+                    break
+                e = place[first]
+                children[children[first, 0], 1] = <int32_t>i + 1
+                first += 1
+            i += 1
+    return i + 1
