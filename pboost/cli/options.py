@@ -11,7 +11,6 @@ import inspect
 import re
 from argparse import Namespace
 from collections.abc import Callable, Mapping
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import pboost as pb
@@ -113,19 +112,22 @@ def _typed(function: Callable[..., Any], name: str) -> str:
     return RENAMED.get(f"{function.__name__}.{name}", RENAMED.get(name, name))
 
 
-def _kinds(space: ModuleType) -> dict[str, Callable[..., Any]]:
-    """Return the functions of a module whose needs can be typed."""
+def typed_kinds(makers: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """Return the functions whose needs can be typed."""
 
-    def needs(function: Callable[..., Any]) -> set[str]:
-        parameters = inspect.signature(function).parameters.items()
-        return {_typed(function, name) for name, p in parameters if p.default is p.empty}
+    def needs(make: Callable[..., Any]) -> set[str]:
+        parameters = inspect.signature(make).parameters.items()
+        return {_typed(make, name) for name, p in parameters if p.default is p.empty}
 
-    functions = {name: f for name in space.__all__ if inspect.isfunction(f := getattr(space, name))}
-    return {name: f for name, f in functions.items() if needs(f) <= declared(f).keys()}
+    return {name: make for name, make in makers.items() if needs(make) <= declared(make).keys()}
 
 
 #: What ``--model``, ``--weak`` and ``--observation`` stand for.
-KINDS = {"model": MODELS, "weak": _kinds(pb.weak), "observation": _kinds(pb.observation)}
+KINDS = {
+    "model": MODELS,
+    "weak": typed_kinds(pb.weak.KINDS),
+    "observation": typed_kinds(pb.observation.KINDS),
+}
 
 
 def _all_declared() -> dict[tuple[str, str], dict[str, Option]]:

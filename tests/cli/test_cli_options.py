@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -60,9 +59,7 @@ def test_a_new_parameter_is_an_option():
 
 
 def test_a_new_learner_is_there_if_it_can_be_typed():
-    space = SimpleNamespace(toy=toy, of_functions=of_functions, Toy=int)
-    space.__all__ = ["Toy", "of_functions", "toy"]
-    assert options._kinds(space) == {"toy": toy}
+    assert options.typed_kinds({"toy": toy, "of_functions": of_functions}) == {"toy": toy}
     assert {"stump", "linear", "feature"} <= set(options.KINDS["weak"])
     assert not {"oracle", "from_estimator", "hypothesis"} & set(options.KINDS["weak"])
     assert set(options.KINDS["observation"]) == {
@@ -132,7 +129,7 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
     ("given", "part"),
     [
         ("--model cart --replace", "--replace belongs to --model forest, not cart"),
-        ("--weak separator --min-count 3", "--min-count belongs to --weak affine or linear"),
+        ("--weak separator --min-count 3", "--min-count belongs to --weak stump or affine"),
         ("--model cart --pairs 3", "--pairs belongs to --weak linear, not stump"),
         ("--observation flip --flip-rate 0.1 --max-draws 3", "belongs to --observation sampled"),
         ("--model tree --growth best-first", "belongs to --model cart or samme, not tree"),
