@@ -13,11 +13,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int32]
 Seed: TypeAlias = int | np.integer | np.random.SeedSequence | np.random.Generator | None
 
 INT32_MAX = np.iinfo(np.int32).max
+#: The most nodes or leaves of one tree: the kernels count both exits of each.
+MOST_NODES = INT32_MAX // 2
 #: The longest text of a value that a message quotes.
 LONGEST = 80
 
@@ -27,6 +30,13 @@ def freeze(array: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
     source = np.ascontiguousarray(array, dtype=dtype)
     # A view of immutable bytes, unlike an owning array, refuses setflags(write=True).
     return np.frombuffer(source.tobytes(), dtype=source.dtype).reshape(source.shape)
+
+
+def sealed(array: Array) -> Array:
+    """Return an array, not copied, as one that cannot be made writeable."""
+    # A view of a buffer that is read-only refuses setflags(write=True).
+    buffer: Any = array
+    return np.asarray(memoryview(buffer).toreadonly())
 
 
 def refuse_masked(name: str, values: Any) -> None:

@@ -13,9 +13,8 @@ from pboost.data.splits import Validation
 from pboost.growth.step import Callback, Chain
 from pboost.growth.stopwatch import StopwatchObserver
 from pboost.models.graph import DecisionGraph
-from pboost.observation.answers import Observation, check_pair
+from pboost.observation.answers import Exact, Observation, check_pair
 from pboost.observation.sampling import SampledObserver
-from pboost.observation.tables import Exact
 from pboost.threads import Workers
 from pboost.values import as_generator, check_callback, check_choice, check_size
 from pboost.weak.base import Weak, Weights

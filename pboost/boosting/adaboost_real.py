@@ -16,8 +16,7 @@ from pboost.growth.real_chain import (
     real_data,
 )
 from pboost.models.base import TwoClassModel
-from pboost.observation.answers import check_pair
-from pboost.observation.tables import Exact
+from pboost.observation.answers import Exact, check_pair
 from pboost.threads import Workers, resolve_threads
 from pboost.values import as_generator, check_callback, check_choice, check_size
 from pboost.weak.base import Weak, check_weak

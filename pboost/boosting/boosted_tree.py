@@ -16,8 +16,7 @@ from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.growth.tree import grow_tree
 from pboost.models.graph import DecisionGraph
-from pboost.observation.answers import Observation, check_pair
-from pboost.observation.tables import Exact
+from pboost.observation.answers import Exact, Observation, check_pair
 from pboost.threads import Workers
 from pboost.values import (
     INT32_MAX,

@@ -30,10 +30,9 @@ from pboost.models.new_rows import as_graph, is_second_label, match_columns, ord
 from pboost.models.soft_walk import tables
 from pboost.models.text import input_names
 from pboost.observation.answers import KINDS as OBSERVATIONS
-from pboost.observation.answers import Observation, Tables, check_observation, check_pair
+from pboost.observation.answers import Flip, Observation, Tables, check_observation, check_pair
 from pboost.observation.gaussian_search import Gaussian
 from pboost.observation.sampling import Sampled
-from pboost.observation.tables import Flip
 from pboost.threads import Workers
 from pboost.values import (
     INT32_MAX,

@@ -16,8 +16,7 @@ from pboost.growth.nested import JOINS, NestedGrowth
 from pboost.growth.ports import COLLECTS
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
-from pboost.observation.answers import Observation, check_pair
-from pboost.observation.tables import Exact
+from pboost.observation.answers import Exact, Observation, check_pair
 from pboost.threads import Workers
 from pboost.values import (
     as_generator,

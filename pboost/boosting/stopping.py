@@ -14,13 +14,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.arguments import as_weights
-from pboost.data.columns import BinnedColumns
+from pboost.data.columns import BinnedColumns, to_fixed_point
 from pboost.data.derived import GrownInputs
 from pboost.data.features import Features, check_finite, check_has_rows
 from pboost.data.rows import Rows
-from pboost.data.sorting import to_fixed_point
 from pboost.data.splits import PATIENCE
+from pboost.data.targets import as_weights
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import Callback, StepRecord
 from pboost.models.graph import ABOVE, BELOW, DecisionGraph

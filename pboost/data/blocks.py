@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-Array = NDArray[Any]
+from pboost.values import Array
+
 #: Numbers that are worked on at a time.
 BLOCK_CELLS = 1 << 20
 

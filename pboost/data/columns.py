@@ -6,22 +6,33 @@ with other settings, need not sort again.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from pboost._core import sort
+from pboost._core import reweight, sort
 from pboost._core.codes import select_codes
-from pboost.data.array_checks import check_dimensions, check_shape
-from pboost.data.features import Features, check_finite, check_size
+from pboost.data.array_checks import check_dimensions
+from pboost.data.blocks import copied
+from pboost.data.column_checks import (
+    check_bins,
+    check_orders,
+    check_shapes,
+    check_source,
+    checked_names,
+    kept,
+)
+from pboost.data.features import Features, as_features, check_finite, check_has_rows
 from pboost.data.projections import Projections
-from pboost.threads import Workers, check_stop, resolve_threads
-from pboost.values import FloatArray
+from pboost.data.targets import as_weights
+from pboost.threads import Workers, check_stop
+from pboost.values import Array, FloatArray, check_flag, check_integer, sealed
 
 SEARCHES = ("auto", "exact", "binned")
 #: Rows from which ``search="auto"`` is binned: there the sorted order alone fills gigabytes.
@@ -29,7 +40,6 @@ AUTO_BINNED_ROWS = 10_000_000
 #: Rows times directions from which that of affine weak classifiers is, for the same reason.
 AUTO_BINNED_CELLS = 100_000_000
 
-Array = NDArray[Any]
 MAX_BINS = 256
 #: Columns that kernels read together: ranges given to threads are multiples of it.
 GROUP = 4
@@ -51,16 +61,8 @@ BINNED_ARRAYS: dict[str, type[np.generic]] = {
     "lower": np.float64,
     "upper": np.float64,
 }
-#: What `sort.check_sorted` finds wrong.
-_WRONG = {
-    1: "packed_order: expected each row once in every column",
-    2: "packed_order: expected the order of the values of the source, and the sign bit where one "
-    "equals the one before",
-    3: "bin_start, n_bins: expected bins that share out the sorted rows, no equal values to two",
-    4: "codes: expected the bins in which the sorted rows lie",
-}
-#: Columns that are checked at once, which are read from rows of X with fewer misses.
-_TOGETHER = 16
+#: Writes columns of the listed rows, the first of which is given, to the rows of a matrix.
+Gather: TypeAlias = Callable[[NDArray[np.int32], int, NDArray[np.float64]], None]
 C = TypeVar("C", bound="SortedColumns | BinnedColumns")
 
 
@@ -181,7 +183,7 @@ class SortedColumns:
         object.__setattr__(self, "names", names)
 
     def _check_orders(self, gather: Callable[[int, Array], None]) -> None:
-        with Workers(resolve_threads(None, self.codes.size)) as workers:
+        with Workers(None, self.codes.size) as workers:
             workers.run(partial(check_orders, self, gather), self.n_features)
 
     @property
@@ -242,7 +244,7 @@ class SortedColumns:
         self, rows: NDArray[np.int32], max_bins: int, n_threads: int | None = None
     ) -> SortedColumns:
         """Return the columns of the listed rows, in the order listed, without sorting again."""
-        with Workers(resolve_threads(n_threads, self.packed_order.size)) as workers:
+        with Workers(n_threads, self.packed_order.size) as workers:
             order = self.select_order(rows, workers)
             return with_bins(self.source, self.rows[rows], order, max_bins, self.names, workers)
 
@@ -368,7 +370,7 @@ class BinnedColumns:
             counts = None if counted else bin_start[here]
             select_codes(self.codes[here], rows, codes[here], counts)
 
-        with Workers(resolve_threads(n_threads, codes.size)) as workers:
+        with Workers(n_threads, codes.size) as workers:
             workers.run(work, self.n_features, GROUP, len(rows))
         return made(
             BinnedColumns, codes, self.n_bins, self.lower, self.upper, self.names, bin_start
@@ -415,100 +417,212 @@ def column_spread(X: Any, weights: FloatArray) -> FloatArray:
     return spread
 
 
-def sealed(array: Array) -> Array:
-    """Return an array, not copied, as one that cannot be made writeable."""
-    # A view of a buffer that is read-only refuses setflags(write=True).
-    buffer: Any = array
-    return np.asarray(memoryview(buffer).toreadonly())
+def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> SortedColumns:
+    """Sort the columns of X once, for use by several fits.
 
+    Parameters
+    ----------
+    X : array_like of shape (n, d), or data frame
+        Finite numbers.
+    copy : bool
+        False keeps a reference to `X`, which must then not be changed while the columns are used:
+        orders would stay as they are, and thresholds come from the new values.
+    n_threads : int or None
+        Threads; None: as many as the work is worth.
 
-def kept(name: str, array: Any, dtype: DTypeLike) -> Array:
-    """Return an array, C-contiguous, that nothing can change, copied where something could.
+    Returns
+    -------
+    SortedColumns
+        To be passed to a builder in place of `X`.
 
-    Not copied are those that this function or a pickle has made, and files mapped to be read.
+    Raises
+    ------
+    ValueError, TypeError
+        If `X` is not a matrix of finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> columns = pb.sort_columns(np.array([[3.0], [1.0], [2.0]]))
+    >>> columns.order(0).tolist()
+    [1, 2, 0]
     """
-    if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype):
-        found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise ValueError(f"{name}: expected an array of {np.dtype(dtype)}, got {found}")
-    if array.flags.c_contiguous and _is_immutable(array):
-        return array
-    return sealed(np.array(array, order="C", subok=False))
+    features = as_features(X)
+    check_has_rows(len(features.values))
+    check_finite(features)
+    if check_flag("copy", copy):
+        is_shared = np.shares_memory(features.values, X)
+        values = copied(features.values) if is_shared else features.values
+        features = Features(sealed(values), features.names)
+    rows = np.arange(len(features.values), dtype=np.int32)
+    return sorted_columns(features, rows, MAX_BINS, n_threads)
 
 
-def _is_immutable(array: Array) -> bool:
-    """Return whether an array is a view of a read-only buffer."""
-    base: Any = array
-    while isinstance(base, np.ndarray):
-        if base.flags.writeable:
-            return False
-        base = base.base
-    try:
-        return base is not None and memoryview(base).readonly
-    except TypeError:
-        return False
+def bin_columns(
+    X: Any,
+    *,
+    max_bins: int = MAX_BINS,
+    sample_weight: Any = None,
+    n_threads: int | None = None,
+) -> BinnedColumns:
+    """Bin the columns of X once, for binned searches on large data.
 
+    Parameters
+    ----------
+    X : array_like of shape (n, d), or data frame
+        Finite numbers.
+    max_bins : int
+        Bins per column, 2 to 256, of about equal weight; equal values share a bin.
+    sample_weight : array_like of shape (n,), optional
+        Weights of the rows; a row of weight 0 has a bin but no part in placing the edges.
+    n_threads : int or None
+        Threads; None: as many as the work is worth.
 
-def checked_names(names: Any, n_features: int) -> tuple[str, ...] | None:
-    """Return the names of columns."""
-    if names is None:
-        return None
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"names: expected strings or None, got {names!r}")
-    if len(names) != n_features:
-        raise ValueError(f"names: expected {n_features} names, got {len(names)}")
-    return tuple(names)
+    Returns
+    -------
+    BinnedColumns
+        To be passed to a builder in place of `X`.
 
+    Raises
+    ------
+    ValueError, TypeError
+        If `X` is not a matrix of finite numbers, or an option is out of range.
 
-def check_shapes(columns: Any, shapes: dict[str, tuple[int, ...]]) -> None:
-    """Check the shapes of arrays; those of `codes` are the number of columns and of rows."""
-    check_shape(columns, shapes)
-    if min(columns.codes.shape) == 0:
-        raise ValueError(f"codes: expected one row and column or more, got {columns.codes.shape}")
-    check_size(columns.codes.shape[::-1])
-
-
-def check_source(source: Any, rows: Array, names: Any) -> tuple[str, ...] | None:
-    """Check values, finite numbers, and which of their rows are meant; return their names."""
-    if not (
-        isinstance(source, np.ndarray)
-        and source.ndim == 2
-        and source.dtype in (np.float32, np.float64)
-    ):
-        raise ValueError("source: expected a matrix of float64 or float32")
-    if rows.min() < 0 or rows.max() >= len(source):
-        raise ValueError(f"rows: expected rows of the source, in [0, {len(source)})")
-    names = checked_names(names, source.shape[1])
-    check_finite(Features(source, names))
-    return names
-
-
-def check_orders(columns: Any, gather: Callable[[int, Array], None], first: int, last: int) -> None:
-    """Check the orders, bins and codes of the columns first..last-1 and their values.
-
-    `gather` writes the values of columns, the first of which is given, to the rows of a matrix.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> pb.bin_columns(np.arange(6.0).reshape(6, 1), max_bins=2).codes.tolist()
+    [[0, 0, 0, 1, 1, 1]]
     """
-    n = columns.codes.shape[1]
-    seen, values = np.empty(n, dtype=np.uint8), np.empty((min(_TOGETHER, last - first), n))
-    for start in range(first, last, _TOGETHER):
-        check_stop()
-        here = slice(start, min(start + _TOGETHER, last))
-        block = values[: here.stop - start]
-        gather(start, block)
-        wrong = sort.check_sorted(
-            columns.packed_order[here], block, columns.bin_start[here], columns.n_bins[here],
-            columns.codes[here], seen,
-        )  # fmt: skip
-        if wrong:
-            raise ValueError(_WRONG[wrong])
+    features = as_features(X)
+    check_has_rows(len(features.values))
+    check_finite(features)
+    max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+    weights = as_weights(sample_weight, len(features.values))
+    fixed = NO_WEIGHT if weights is None else to_fixed_point(weights)[1]
+    rows = np.arange(len(features.values), dtype=np.int32)
+    return binned_columns(features, rows, max_bins, fixed, n_threads)
 
 
-def check_bins(codes: Array, n_bins: Array, lower: Array, upper: Array, most: int) -> None:
-    """Check the codes of binned columns, and the least and largest values of their bins."""
-    if not ((n_bins >= 1) & (n_bins <= most)).all():
-        raise ValueError(f"n_bins: expected 1 to {most} bins")
-    if (codes.max(axis=1) >= n_bins).any():
-        raise ValueError("codes: expected numbers below n_bins")
-    used = np.arange(lower.shape[1]) < n_bins[:, None]
-    is_number = np.isfinite(lower) & np.isfinite(upper) & (lower <= upper)
-    if not is_number[used].all() or not (upper[:, :-1] < lower[:, 1:])[used[:, 1:]].all():
-        raise ValueError("lower, upper: expected the ends of the bins, finite and increasing")
+def to_fixed_point(weights: NDArray[np.float64], times: int = 1) -> tuple[float, NDArray[np.int64]]:
+    """Return a power of two and the weights times it, rounded; their sum stays below 2**61.
+
+    A power of two makes the image exact for integer weights, whatever their scale. The sum is of so
+    many `times` these weights.
+    """
+    _, exponent = math.frexp(float(weights.sum()) * times)
+    scale = float(np.ldexp(1.0, 61 - exponent))
+    fixed = np.empty(len(weights), dtype=np.int64)
+    reweight.to_fixed(weights, scale, fixed)
+    return scale, fixed
+
+
+def sorted_columns(
+    features: Features,
+    rows: NDArray[np.int32],
+    max_bins: int,
+    n_threads: int | None,
+    projections: Projections | None = None,
+) -> SortedColumns:
+    """Sort the listed rows of checked features, or of projections of them."""
+    gather, d = _gathering(features.values, projections)
+    with Workers(n_threads, d * len(rows)) as workers:
+        order = _sorted(gather, d, rows, workers)
+        found = with_bins(features.values, rows, order, max_bins, features.names, workers)
+    if projections is None:
+        return found
+    return made(
+        ProjectedColumns, found.source, found.rows, found.packed_order, found.bin_start,
+        found.n_bins, found.codes, found.names, projections,
+    )  # fmt: skip
+
+
+def sorted_orders(values: Array, rows: NDArray[np.int32], workers: Workers) -> NDArray[np.int32]:
+    """Return the packed orders (d, n) of the listed rows of a matrix of finite numbers."""
+    return _sorted(*_gathering(values, None), rows, workers)
+
+
+def binned_columns(
+    features: Features,
+    rows: NDArray[np.int32],
+    max_bins: int,
+    fixed: NDArray[np.int64],
+    n_threads: int | None,
+    projections: Projections | None = None,
+) -> BinnedColumns:
+    """Bin the listed rows of checked features, or of projections of them.
+
+    `fixed` are the weights of the rows, or empty.
+    """
+    gather, d = _gathering(features.values, projections)
+    n = len(rows)
+    codes = np.empty((d, n), dtype=np.uint8)
+    n_bins = np.empty(d, dtype=np.int32)
+    most = min(max_bins, max(n, 1))
+    lower, upper = np.zeros((d, most)), np.zeros((d, most))
+    bin_start = np.zeros((d, most + 1), dtype=np.int32)
+
+    def keep(first: int, order: NDArray[np.int32], columns: NDArray[np.float64]) -> None:
+        here = slice(first, first + len(order))
+        sort.bin_columns(order, max_bins, fixed, bin_start[here], n_bins[here], codes[here])
+        for j in range(first, here.stop):
+            edges = bin_start[j, : n_bins[j] + 1]
+            column, sorted_rows = columns[j - first], order[j - first] & ROW_MASK
+            lower[j, : n_bins[j]] = column[sorted_rows[edges[:-1]]]
+            upper[j, : n_bins[j]] = column[sorted_rows[edges[1:] - 1]]
+
+    with Workers(n_threads, codes.size) as workers:
+        _sort_blocks(gather, d, rows, None, keep, workers)
+    most = most_bins(n_bins)
+    lower, upper, bin_start = (
+        trimmed(by_bin, size)
+        for by_bin, size in ((lower, most), (upper, most), (bin_start, most + 1))
+    )
+    return made(BinnedColumns, codes, n_bins, lower, upper, features.names, bin_start)
+
+
+def _sorted(gather: Gather, d: int, rows: NDArray[np.int32], workers: Workers) -> NDArray[np.int32]:
+    order = np.empty((d, len(rows)), dtype=np.int32)
+    _sort_blocks(gather, d, rows, order, None, workers)
+    return order
+
+
+def _gathering(values: Array, projections: Projections | None) -> tuple[Gather, int]:
+    """Return what writes columns of `values`, or of projections of them, and their number."""
+    if projections is not None:
+        return partial(projections.gather, values), projections.n_inputs
+    gather = sort.gather_columns_float32 if values.dtype == np.float32 else sort.gather_columns
+    return partial(gather, values), values.shape[1]
+
+
+def _sort_blocks(
+    gather: Gather,
+    d: int,
+    rows: NDArray[np.int32],
+    orders: NDArray[np.int32] | None,
+    keep: Callable[[int, NDArray[np.int32], NDArray[np.float64]], None] | None,
+    workers: Workers,
+) -> None:
+    """Sort blocks of d columns, into `orders` or to be taken by ``keep(first, order, columns)``."""
+    n = len(rows)
+    width = min(16, max(1, SCRATCH_BYTES // (8 * max(n, 1) * workers.n_threads)))
+
+    def work(first: int, last: int) -> None:
+        items, spare = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
+        columns = np.empty((min(width, last - first), n))
+        for start in range(first, last, width):
+            check_stop()
+            block = columns[: min(width, last - start)]
+            if orders is None:
+                order = np.empty(block.shape, dtype=np.int32)
+            else:
+                order = orders[start : start + len(block)]
+            gather(rows, start, block)
+            check_stop()
+            sort.sort_columns(block, order, items, spare)
+            if keep is not None:
+                keep(start, order, block)
+
+    workers.run(work, d)

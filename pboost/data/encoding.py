@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.arguments import Array
 from pboost.data.features import (
     check_size,
     frame_columns,
@@ -22,7 +21,15 @@ from pboost.data.features import (
 )
 from pboost.data.rows import column_order
 from pboost.data.targets import plain_values
-from pboost.values import FloatArray, check_choice, check_integer, freeze, refuse_masked, shown
+from pboost.values import (
+    Array,
+    FloatArray,
+    check_choice,
+    check_integer,
+    freeze,
+    refuse_masked,
+    shown,
+)
 
 __all__ = ["OneHot", "fit_one_hot", "one_hot"]
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.arguments import Array
 from pboost.data.blocks import copied
 from pboost.data.held import kept
-from pboost.values import INT32_MAX, refuse_masked
+from pboost.values import INT32_MAX, Array, refuse_masked
 
 #: Rows examined at a time, so that checks need little memory.
 BLOCK = 65_536

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from pboost._core.codes import list_rows
 from pboost._core.reweight import scale_weights
-from pboost.data.arguments import as_weights
 from pboost.data.blocks import copied
 from pboost.data.columns import (
     AUTO_BINNED_ROWS,
@@ -19,16 +18,19 @@ from pboost.data.columns import (
     NO_WEIGHT,
     BinnedColumns,
     SortedColumns,
+    binned_columns,
     made,
     midpoint,
+    sorted_columns,
+    sorted_orders,
+    to_fixed_point,
 )
 from pboost.data.derived import GrownInputs, Inputs
 from pboost.data.features import Features, as_features, check_finite, check_size
 from pboost.data.projections import Projections
 from pboost.data.rows import Rows, as_rows
-from pboost.data.sorting import binned_columns, sorted_columns, sorted_orders, to_fixed_point
 from pboost.data.splits import hold_out
-from pboost.data.targets import AbsentClassError, as_classes, as_labels, as_targets
+from pboost.data.targets import AbsentClassError, as_classes, as_labels, as_targets, as_weights
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 
@@ -77,7 +79,7 @@ class Problem:
     @property
     def n_rows(self) -> int:
         """Number of rows of X."""
-        return self.columns.n_rows
+        return len(self.label) or len(self.y)
 
     @property
     def n_features(self) -> int:
@@ -379,8 +381,9 @@ def two_classes(X: Any, y: Any, sample_weight: Any, *, as_given: bool = False) -
         Whether X stays as it is.
     """
     columns = as_rows(X) if as_given else _as_columns(X)
-    labels, is_positive = as_labels(y, columns.n_rows)
-    weights = as_weights(sample_weight, columns.n_rows)
+    n = columns.n_rows
+    labels, is_positive = as_labels(y, n)
+    weights = as_weights(sample_weight, n)
     if isinstance(columns, Features):
         check_finite(columns)
     label = is_positive.view(np.uint8)
@@ -461,9 +464,10 @@ def is_binned(search: str, n: int) -> bool:
 
 
 def _as_columns(X: Any) -> Features | SortedColumns | BinnedColumns:
-    columns = X if isinstance(X, SortedColumns | BinnedColumns) else as_features(X)
-    check_size((columns.n_rows, columns.n_features))
-    return columns
+    if not isinstance(X, SortedColumns | BinnedColumns):
+        return as_features(X)
+    check_size((X.n_rows, X.n_features))
+    return X
 
 
 def _searched_order(columns: SortedColumns | BinnedColumns, exact: bool) -> IntArray:

@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.boosting.stopping import validation_rows
-from pboost.data.arguments import as_weights
 from pboost.data.bags import Bags, make_bags
-from pboost.data.columns import BinnedColumns, SortedColumns
+from pboost.data.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
 from pboost.data.features import Features, as_features, check_finite, is_frame
 from pboost.data.held import held
 from pboost.data.rows import Rows, as_rows
 from pboost.data.sharing import column_search
-from pboost.data.sorting import bin_columns, sort_columns
-from pboost.data.targets import as_classes, as_targets
+from pboost.data.targets import as_classes, as_targets, as_weights
 from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.models.ensembles import Bagging, said_by
 from pboost.models.new_rows import reads_columns

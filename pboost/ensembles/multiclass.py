@@ -13,14 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.votes import half_log_odds
 from pboost.boosting.stopping import validation_rows
-from pboost.data.arguments import as_weights
-from pboost.data.columns import BinnedColumns, SortedColumns
+from pboost.data.columns import BinnedColumns, SortedColumns, sort_columns
 from pboost.data.features import check_has_rows
 from pboost.data.held import held
 from pboost.data.rows import as_rows
 from pboost.data.sharing import column_search
-from pboost.data.sorting import sort_columns
-from pboost.data.targets import AbsentClassError, as_classes, label_array
+from pboost.data.targets import AbsentClassError, as_classes, as_weights, label_array
 from pboost.models.committee import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.models.tree_sum import StagewiseModel
 from pboost.values import (

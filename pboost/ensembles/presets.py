@@ -18,8 +18,7 @@ from pboost.growth.impurity_search import Impurity, by_impurity
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.models.trees import Tree
-from pboost.observation.answers import Observation, check_observation
-from pboost.observation.tables import Exact
+from pboost.observation.answers import Exact, Observation, check_observation
 from pboost.trees.cart import fit_cart_problem
 from pboost.trees.pruning import prune_by_folds
 from pboost.values import (

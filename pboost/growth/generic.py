@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost._core.votes import half_log_odds
-from pboost.data.arguments import as_weights, check_answers
-from pboost.data.targets import as_labels, label_array
+from pboost.data.targets import as_labels, as_weights, check_answers, label_array
 from pboost.values import FloatArray, check_number
 
 __all__ = ["GenericGreedy", "GreedyStep", "RoundRecord"]

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.data.arguments import as_weights, check_answers
 from pboost.data.blocks import copied
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.features import Features, as_features, check_finite
-from pboost.data.targets import as_labels
+from pboost.data.targets import as_labels, as_weights, check_answers
 from pboost.data.training import TrainingData
 from pboost.growth.generic import GenericGreedy, RoundRecord, leverage
 from pboost.growth.step import NodeList

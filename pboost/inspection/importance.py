@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.arguments import as_weights, scaled_weights
 from pboost.data.blocks import copied
 from pboost.data.features import check_finite
-from pboost.data.targets import as_targets, class_codes
+from pboost.data.targets import as_targets, as_weights, class_codes, scaled_weights
 from pboost.models.base import Model
 from pboost.models.ensembles import Bagging, Ensemble, is_foreign
 from pboost.models.forest import Forest

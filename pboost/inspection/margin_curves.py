@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.arguments import as_weights
 from pboost.data.splits import assign_folds
-from pboost.data.targets import as_labels
+from pboost.data.targets import as_labels, as_weights
 from pboost.inspection.cross_validation import fold_streams, row_selectors
 from pboost.inspection.margins import as_thetas, margin_error, margins, scale_factor, share_below
 from pboost.inspection.plots import axes_or_new

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.arguments import as_weights
 from pboost.data.features import check_has_rows
+from pboost.data.targets import as_weights
 from pboost.models.base import Model, TwoClassModel
 from pboost.models.graph import DecisionGraph, largest_score
 from pboost.models.linear import HypothesisSum, LinearModel

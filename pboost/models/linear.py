@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.arguments import check_answers
 from pboost.data.array_checks import (
     check_columns,
     check_dimensions,
@@ -21,6 +20,7 @@ from pboost.data.array_checks import (
     check_sum,
     is_number,
 )
+from pboost.data.targets import check_answers
 from pboost.models.base import (
     OF_RECORD,
     TWO_CLASS_MEMBERS,

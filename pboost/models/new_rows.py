@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.arguments import as_sigma, check_sigma_shape
 from pboost.data.blocks import copied
 from pboost.data.features import (
     Features,
@@ -21,7 +20,7 @@ from pboost.data.features import (
 from pboost.data.functions import Oracles
 from pboost.data.held import kept
 from pboost.data.rows import Rows, as_rows, column_order, pick_columns
-from pboost.data.targets import class_codes, label_array
+from pboost.data.targets import as_sigma, check_sigma_shape, class_codes, label_array
 from pboost.models.base import Model, Predictor, TwoClassModel, TwoClassPredictor
 from pboost.models.graph import DecisionGraph
 from pboost.values import FloatArray, shown

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import walk
-from pboost.data.arguments import as_weights
 from pboost.data.features import check_has_rows
 from pboost.data.held import held
 from pboost.data.separators import Separators
+from pboost.data.targets import as_weights
 from pboost.models.base import Model, Predictor, one_of_two, two_probabilities
 from pboost.models.graph import DecisionGraph
 from pboost.models.hard_walk import MOST_STEPS, walk_rows

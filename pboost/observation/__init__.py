@@ -6,14 +6,12 @@ What a builder takes as ``observation=``.
 from __future__ import annotations
 
 from pboost.observation.answers import KINDS as KINDS
-from pboost.observation.answers import Observation
-from pboost.observation.gaussian_search import Gaussian, gaussian
-from pboost.observation.sampling import Sampled, sampled
-from pboost.observation.tables import (
+from pboost.observation.answers import (
     AdaTree2,
     Exact,
     Flip,
     Half,
+    Observation,
     TableObservation,
     Uniform,
     adatree2,
@@ -22,6 +20,8 @@ from pboost.observation.tables import (
     half,
     uniform,
 )
+from pboost.observation.gaussian_search import Gaussian, gaussian
+from pboost.observation.sampling import Sampled, sampled
 
 __all__ = [
     "AdaTree2",

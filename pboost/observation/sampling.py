@@ -18,9 +18,16 @@ from numpy.typing import NDArray
 
 from pboost._core import sampling
 from pboost.data.training import TrainingData
-from pboost.observation.answers import Observation, Observer, Reach, RowAnswers, maker
+from pboost.observation.answers import (
+    Observation,
+    Observer,
+    Reach,
+    RowAnswers,
+    TableObservation,
+    exact,
+    maker,
+)
 from pboost.observation.gaussian_search import Gaussian
-from pboost.observation.tables import TableObservation, exact
 from pboost.threads import Workers
 from pboost.values import FloatArray, check_choice, check_integer, draw_key, shown, uncalled
 from pboost.weak.base import Weak, WeakSearch, Weights

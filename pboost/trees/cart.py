@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.arguments import MOST_NODES
 from pboost.data.columns import MAX_BINS, SEARCHES
 from pboost.data.criteria import OF_TWO, class_criteria
 from pboost.data.sharing import reads_columns, search_option
@@ -18,6 +17,7 @@ from pboost.models.trees import Tree
 from pboost.threads import Workers, resolve_threads
 from pboost.values import (
     INT32_MAX,
+    MOST_NODES,
     FloatArray,
     as_generator,
     check_callback,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.arguments import scaled_weights
+from pboost.data.targets import scaled_weights
 from pboost.models.out_of_bag import OutOfBag
 from pboost.threads import Workers
 from pboost.values import FloatArray

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.prune import weakest_links
-from pboost.data.arguments import as_weights, scaled_weights
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.criteria import IMPURITIES, class_criteria
 from pboost.data.features import as_features
 from pboost.data.splits import any_folds
-from pboost.data.targets import as_targets, class_codes
+from pboost.data.targets import as_targets, as_weights, class_codes, scaled_weights
 from pboost.data.training import Problem
 from pboost.models.node_walk import goes_right
 from pboost.models.tree_nodes import LEAF

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.arguments import as_weights
 from pboost.data.features import check_finite, check_has_rows
 from pboost.data.splits import PATIENCE
-from pboost.data.targets import as_targets
+from pboost.data.targets import as_targets, as_weights
 from pboost.data.training import Problem
 from pboost.losses import Loss
 from pboost.models.new_rows import is_second, match_names

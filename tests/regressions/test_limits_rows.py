@@ -11,8 +11,7 @@ import pytest
 
 import pboost as pb
 from pboost.data import features
-from pboost.data.arguments import MOST_NODES
-from pboost.values import INT32_MAX
+from pboost.values import INT32_MAX, MOST_NODES
 
 TOO_MANY = INT32_MAX + 1
 LIMIT = 60
