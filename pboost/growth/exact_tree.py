@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import grow
-from pboost.data.arguments import MOST_NODES
 from pboost.data.columns import SortedColumns, midpoint
 from pboost.data.training import TrainingData
 from pboost.growth.step import StepRecord, TreeLimits, constant_vote, cost_after
 from pboost.growth.tree import CartLimits, TreeArrays
 from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
-from pboost.values import FloatArray
+from pboost.values import MOST_NODES, FloatArray
 from pboost.weak.stump_search import ColumnLearner
 from pboost.weak.votes import VoteRule
 
