@@ -20,27 +20,26 @@ from pboost.inspection.importance import feature_importances, permutation_import
 from pboost.inspection.margin_curves import logistic_margin_curve, margin_curve, plot_margin_curve
 from pboost.inspection.margins import margin_bound, margin_error, margins, normalised_margins
 from pboost.inspection.paths import apply, decision_path
-from pboost.models._archive import ModelFileError
-from pboost.models.committee import OneVsRest, WeightedVote
-from pboost.models.ensembles import Bagging
+from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote
 from pboost.models.files import load, save
 from pboost.models.forest import Forest
-from pboost.models.graph import DecisionGraph, TrainingRecord
-from pboost.models.linear import HypothesisSum, LinearModel
-from pboost.models.out_of_bag import OutOfBag
+from pboost.models.graph import DecisionGraph
+from pboost.models.linear import HypothesisSum, LinearModel, ProbitModel
 from pboost.models.predict import (
     certificate,
     decision_function,
     evaluation_cost,
     predict,
     predict_proba,
+    prefix,
     staged_decision_function,
+    staged_predict,
+    staged_predict_proba,
 )
-from pboost.models.prefix import prefix
-from pboost.models.probit import ProbitModel
 from pboost.models.probit_trees import ProbitTree
+from pboost.models.records import OutOfBag, TrainingRecord
 from pboost.models.soft_walk import reach
-from pboost.models.staged import staged_predict, staged_predict_proba
+from pboost.models.stored import ModelFileError
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.text import describe
 from pboost.models.tree_sum import StagewiseModel

@@ -74,7 +74,7 @@ def truncated(model, n_nodes):
     """Return the graph of the first `n_nodes` nodes."""
     next_ = model.next[:n_nodes].copy()
     next_[next_ >= n_nodes] = -1
-    record = pb.models.graph.TrainingRecord(
+    record = pb.TrainingRecord(
         model.record.certificate[: n_nodes + 1], model.record.cost[: n_nodes + 1], "truncated"
     )
     return pb.DecisionGraph(

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from pboost import ModelFileError
-from pboost.models._header import digest
-from pboost.models.files import load
-from pboost.models.graph import COLUMNS, DecisionGraph, TrainingRecord
+from pboost.models.files import digest, load
+from pboost.models.graph import COLUMNS, DecisionGraph
+from pboost.models.records import TrainingRecord
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="POSIX signals, links and permissions")
 

@@ -25,8 +25,9 @@ from pboost.growth.nested import NestedGrowth
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, Callback, Chain, TreeLimits
 from pboost.growth.tree import grow_tree
-from pboost.models.graph import OUT, DecisionGraph, largest_score
+from pboost.models.graph import DecisionGraph
 from pboost.models.new_rows import as_graph, is_second_label, match_columns, ordered_sigma
+from pboost.models.nodes import OUT, largest_score
 from pboost.models.soft_walk import tables
 from pboost.models.text import input_names
 from pboost.observation.answers import KINDS as OBSERVATIONS

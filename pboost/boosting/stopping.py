@@ -22,11 +22,11 @@ from pboost.data.splits import PATIENCE
 from pboost.data.targets import as_weights
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import Callback, StepRecord
-from pboost.models.graph import ABOVE, BELOW, DecisionGraph
+from pboost.models.graph import DecisionGraph
 from pboost.models.new_rows import is_second, match_names
 from pboost.models.node_walk import goes_right
-from pboost.models.predict import staged_decision_function
-from pboost.models.prefix import prefix
+from pboost.models.nodes import ABOVE, BELOW
+from pboost.models.predict import prefix, staged_decision_function
 from pboost.values import FloatArray, check_integer, check_number, shown
 
 #: Returns number k of some rows.

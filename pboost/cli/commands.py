@@ -22,7 +22,7 @@ from pboost.cli.table import (
     write_text,
 )
 from pboost.data.targets import is_continuous
-from pboost.models.base import Model, TwoClassPredictor
+from pboost.models.base import Model, TwoClassModel
 from pboost.values import FloatArray
 
 
@@ -109,7 +109,7 @@ def _task(options: Namespace) -> str:
 
 def _outcome(model: Model) -> str:
     """What came out of a fit, in a line."""
-    if not isinstance(model, pb.DecisionGraph | TwoClassPredictor):
+    if not isinstance(model, TwoClassModel):
         error = getattr(getattr(model, "oob", None), "error", np.nan)
         tested = f"; out-of-bag error {error:.4g}" if np.isfinite(error) else ""
         return pb.describe(model).splitlines()[0] + tested

@@ -73,6 +73,13 @@ class Oracles(Inputs):
             tuple(self.functions[i] for i in kept), self.is_random, self.row_shape
         )  # fmt: skip
 
+    def members(self) -> dict[str, NDArray[Any]]:
+        """Raise TypeError: functions are in no file."""
+        raise TypeError(
+            "model: its weak classifiers are functions, which cannot be stored without pickling; "
+            "pickle the model, or fit it again"
+        )
+
     def values(self, X: Any) -> FloatArray:
         """Return the numbers of rows X, a `Rows`, as (n, n_inputs)."""
         every = np.arange(X.n_rows)

@@ -19,7 +19,7 @@ from pboost.data.held import held
 from pboost.data.rows import as_rows
 from pboost.data.sharing import column_search
 from pboost.data.targets import AbsentClassError, as_classes, as_weights, label_array
-from pboost.models.committee import REST_OR_CLASS, OneVsRest, WeightedVote, answers
+from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.models.tree_sum import StagewiseModel
 from pboost.values import (
     FloatArray,

@@ -14,7 +14,9 @@ from pboost.data.columns import SortedColumns, midpoint
 from pboost.data.training import TrainingData
 from pboost.growth.step import StepRecord, TreeLimits, constant_vote, cost_after
 from pboost.growth.tree import CartLimits, TreeArrays
-from pboost.models.graph import OUT, DecisionGraph, TrainingRecord
+from pboost.models.graph import DecisionGraph
+from pboost.models.nodes import OUT
+from pboost.models.records import TrainingRecord
 from pboost.values import MOST_NODES, FloatArray
 from pboost.weak.stump_search import ColumnLearner
 from pboost.weak.votes import VoteRule

@@ -15,7 +15,8 @@ import numpy as np
 
 from pboost.data.training import TrainingData
 from pboost.growth.step import Callback, NodeList, fixed_scale
-from pboost.models.graph import OUT, DecisionGraph
+from pboost.models.graph import DecisionGraph
+from pboost.models.nodes import OUT
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights

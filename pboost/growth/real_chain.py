@@ -17,8 +17,9 @@ from pboost.data.targets import as_labels, as_weights, check_answers
 from pboost.data.training import TrainingData
 from pboost.growth.generic import GenericGreedy, RoundRecord, leverage
 from pboost.growth.step import NodeList
-from pboost.models.graph import ABOVE, BELOW, CERTAIN, TrainingRecord
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
+from pboost.models.nodes import ABOVE, BELOW, CERTAIN
+from pboost.models.records import TrainingRecord
 from pboost.observation.answers import Observer
 from pboost.threads import Workers
 from pboost.values import FloatArray

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
 from pboost.data.training import TrainingData
-from pboost.models.graph import ABOVE, BELOW, CERTAIN, OUT, DecisionGraph, TrainingRecord
+from pboost.models.graph import DecisionGraph
+from pboost.models.nodes import ABOVE, BELOW, CERTAIN, OUT
+from pboost.models.records import TrainingRecord
 from pboost.observation.answers import Observer, Tables, side_masses
 from pboost.values import FloatArray, check_number
 from pboost.weak.base import Cut, Weights

@@ -15,8 +15,7 @@ from pboost._core import grow
 from pboost._core.reweight import scale_weights
 from pboost.data.criteria import IMPURITIES, code_of
 from pboost.data.training import Problem, TrainingData
-from pboost.models.tree_nodes import LEAF
-from pboost.models.trees import Tree
+from pboost.models.trees import LEAF, Tree
 from pboost.values import FloatArray, IntArray
 from pboost.weak.votes import VoteRule
 

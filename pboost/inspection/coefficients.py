@@ -11,7 +11,6 @@ from pboost.data.columns import column_spread
 from pboost.data.derived import ColumnNames
 from pboost.data.features import check_finite, check_has_rows
 from pboost.inspection.plots import axes_or_new
-from pboost.models.base import NO_FUNCTIONS, Predictor
 from pboost.models.new_rows import check_model, match_names
 from pboost.values import FloatArray, IntArray, check_integer
 
@@ -112,8 +111,6 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
     (2, 1, 2)
     """
     check_model(model)
-    if not isinstance(model, Predictor):
-        raise TypeError(f"model: a {type(model).__name__} {NO_FUNCTIONS}; describe lists its nodes")
     coefficient, share, leaf_class = model.equations()
     slopes = coefficient[:, :, 1:]
     if X is not None:

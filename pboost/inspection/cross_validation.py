@@ -16,8 +16,7 @@ from pboost.data.held import held
 from pboost.data.rows import as_rows
 from pboost.data.splits import any_folds, assign_folds
 from pboost.data.targets import as_classes, as_targets, as_weights
-from pboost.models.base import Model, TwoClassPredictor
-from pboost.models.graph import DecisionGraph
+from pboost.models.base import Model, TwoClassModel
 from pboost.models.new_rows import check_model
 from pboost.models.predict import evaluation_cost, predict
 from pboost.trees.cart import TASKS
@@ -262,7 +261,7 @@ def _check_task(model: Any, task: str) -> None:
 
 
 def _certificate(model: Model) -> float:
-    if isinstance(model, DecisionGraph | TwoClassPredictor):
+    if isinstance(model, TwoClassModel):
         return float(model.record.certificate[-1])
     return np.nan
 

@@ -11,9 +11,10 @@ import numpy as np
 from pboost.data.features import is_frame, is_series
 from pboost.data.functions import Oracles
 from pboost.data.rows import as_array
-from pboost.models.graph import ABOVE, BELOW, OUT, DecisionGraph
+from pboost.models.graph import DecisionGraph
 from pboost.models.new_rows import as_graph, input_values, match_rows, table_for
 from pboost.models.node_walk import goes_right
+from pboost.models.nodes import ABOVE, BELOW, OUT
 from pboost.models.text import input_names
 
 

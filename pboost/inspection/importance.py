@@ -15,9 +15,8 @@ from pboost.models.ensembles import Bagging, Ensemble, is_foreign
 from pboost.models.forest import Forest
 from pboost.models.new_rows import check_model, match_names
 from pboost.models.predict import predict
-from pboost.models.tree_nodes import LEAF
 from pboost.models.tree_sum import StagewiseModel
-from pboost.models.trees import Tree, tree_only
+from pboost.models.trees import LEAF, Tree, tree_only
 from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer
 
 #: Halves the exponents of products that would overflow.

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from pboost.data.features import check_has_rows
 from pboost.data.targets import as_weights
 from pboost.models.base import Model, TwoClassModel
-from pboost.models.graph import DecisionGraph, largest_score
+from pboost.models.graph import DecisionGraph
 from pboost.models.linear import HypothesisSum, LinearModel
 from pboost.models.new_rows import as_two_class, is_second_label
+from pboost.models.nodes import largest_score
 from pboost.models.predict import certificate, decision_function
 from pboost.values import FloatArray, as_array, check_choice, shown
 

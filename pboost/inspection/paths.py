@@ -8,8 +8,7 @@ import numpy as np
 
 from pboost.models.forest import Forest
 from pboost.models.probit_trees import ProbitTree
-from pboost.models.tree_nodes import LEAF
-from pboost.models.trees import Tree, tree_only
+from pboost.models.trees import LEAF, Tree, tree_only
 from pboost.values import IntArray
 
 

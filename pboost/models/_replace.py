@@ -9,7 +9,7 @@ import secrets
 import stat
 from typing import Any
 
-from pboost.models._archive import ModelFileError
+from pboost.models.stored import ModelFileError
 from pboost.values import shown
 
 

@@ -1,71 +1,63 @@
-"""Models that are not one decision graph: what they bring for the functions of a model."""
+"""Models: what they bring for the functions of a model, and how those are found in files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.derived import Inputs
 from pboost.losses import logistic
-from pboost.models.graph import DecisionGraph, TrainingRecord
+from pboost.models.records import TrainingRecord
+from pboost.models.stored import Arrays, Header, Parts, Stored
 from pboost.values import FloatArray, IntArray
 
-#: Array members of the files of two-class models, and their dtypes; labels choose theirs.
-TWO_CLASS_MEMBERS: dict[str, np.dtype[Any] | None] = {
-    "labels": None,
-    "certificate": np.dtype("<f8"),
-    "cost": np.dtype("<f8"),
-}
-#: Those of the training record that only some models have; a reader can do without.
-OF_RECORD: dict[str, np.dtype[Any] | None] = {"validation": np.dtype("<f8")}
-#: Of models without `equations`.
-NO_FUNCTIONS = (
-    "has no linear functions, as a ProbitModel, ProbitTree, SubaggedProbitTrees or LinearModel has"
-)
 #: Relative difference up to which probabilities count as equal.
 ROUNDING = 1e-15
+#: The models that can be stored, by their kinds in files.
+KINDS: dict[str, type[Model]] = {}
 
 
-class Predictor:
-    """Base of the models that evaluate themselves.
+class Model(Stored):
+    """Base of models: the functions of a model call its methods of the same names.
 
-    `predict`, `predict_proba`, `decision_function`, `staged_decision_function`, `evaluation_cost`
-    and `describe` of the package call the methods of the same names; a model that has no answer
-    says why. `file_kind` is its kind in files, empty where it cannot be stored; `file_members` and
-    `file_optional` are the arrays of every file and of some, with their dtypes (None: that of
-    labels).
+    A model that has no answer says why. `file_kind` is its kind in files, empty where it cannot be
+    stored; `file_order` the arrays that come first in a file, where they are not in the order of
+    the fields; `file_stop` stands for the stop reason where there is none.
     """
 
     __slots__ = ()
     file_kind: ClassVar[str] = ""
-    file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {}
-    file_optional: ClassVar[Mapping[str, np.dtype[Any] | None]] = {}
+    file_order: ClassVar[tuple[str, ...]] = ()
+    file_stop: ClassVar[str] = ""
     #: Why it is no decision graph.
     no_graph: ClassVar[str] = "which has no nodes"
     #: What to call in place of functions of graphs, by these.
     instead: ClassVar[Mapping[str, str]] = {}
+    #: Why it has no `equations`.
+    no_functions: ClassVar[str] = (
+        "has no linear functions, as a ProbitModel, ProbitTree, SubaggedProbitTrees or LinearModel "
+        "has"
+    )
     #: It reads the columns of X as they are.
-    inputs, sigma = None, None
+    inputs: Inputs | None = None
+    sigma: FloatArray | None = None
     #: A certificate, if there is one, is that of the predictions.
     certificate_note = ""
     labels: NDArray[Any] | None
     n_features: int
     feature_names: tuple[str, ...] | None
 
+    def __init_subclass__(cls) -> None:
+        if "file_kind" in vars(cls):
+            KINDS[cls.file_kind] = cls
+
     @property
     def n_inputs(self) -> int:
         """Number of different numbers that are read of a row."""
         return self.n_features
-
-    def check_route(self, route: str, X: Any, sigma: Any) -> None:
-        """Raise if the decision values by this route are not defined."""
-        if route != "hard":
-            raise TypeError(
-                f"model: expected a DecisionGraph for route={route!r}, got a "
-                f"{type(self).__name__}, {self.no_graph}"
-            )
 
     @property
     def n_nodes(self) -> int:
@@ -74,59 +66,85 @@ class Predictor:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the prediction for each row."""
-        raise NotImplementedError
+        return self.labels_of(self.decision_function(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each label for each row."""
-        raise TypeError(f"model: a {type(self).__name__} has no probabilities")
+        return self.probabilities(self.decision_function(X))
 
     def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the probabilities that go with decision values."""
-        raise TypeError(f"model: a {type(self).__name__} has no probabilities")
+        """Return the probabilities that go with decision values: their half log odds, if no other.
+
+        See `two_probabilities`.
+        """
+        return two_probabilities(score)
+
+    def labels_of(self, score: FloatArray) -> NDArray[Any]:
+        """Return the predictions that go with decision values: by their signs, if no others."""
+        assert self.labels is not None
+        return one_of_two(self.labels, score)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the decision value of each row."""
-        raise TypeError(f"model: a {type(self).__name__} has no decision values")
+        raise NotImplementedError
+
+    def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
+        """Return the decision value of each row by a route that is not the hard one."""
+        raise self.is_no_graph(f"route={route!r}")
+
+    def prefix(self, n_nodes: int) -> Any:
+        """Return the model with its first nodes only."""
+        raise self.is_no_graph("prefix")
+
+    def is_no_graph(self, function: str = "") -> TypeError:
+        """Return what to raise where a decision graph is expected, for a function of graphs."""
+        asked = f" for {function}" if function else ""
+        hint = f": {self.instead[function]}" if function in self.instead else ""
+        return TypeError(
+            f"model: expected a DecisionGraph{asked}, got a {type(self).__name__}, "
+            f"{self.no_graph}{hint}"
+        )
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values at the stages of growth."""
         raise NotImplementedError(f"model: a {type(self).__name__} has no stages")
 
-    def labels_of(self, score: FloatArray) -> NDArray[Any]:
-        """Return the predictions that go with decision values."""
-        raise TypeError(f"model: a {type(self).__name__} has no decision values")
-
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, in "nodes" or "features"."""
-        raise TypeError(f"model: the evaluation cost of a {type(self).__name__} is not known")
+        raise NotImplementedError
 
     def equations(self) -> tuple[FloatArray, FloatArray, IntArray | None]:
         """Return coefficients (leaves, K, 1 + d) and the share of the weight in each leaf.
 
         Then the class of each leaf, where leaves are of one class, or None.
         """
-        raise TypeError(f"model: a {type(self).__name__} {NO_FUNCTIONS}")
+        raise TypeError(f"model: a {type(self).__name__} {self.no_functions}")
 
     def describe(self) -> str:
         """Return the model as text."""
-        raise TypeError(f"model: a {type(self).__name__} cannot be described")
-
-    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return the fields of a file's header and its arrays."""
-        raise TypeError(f"model: a {type(self).__name__} cannot be stored")
-
-    @classmethod
-    def from_members(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-    ) -> Predictor:
-        """Return the model of a file; ValueError or TypeError where it is none."""
         raise NotImplementedError
 
+    def members(self) -> Parts:
+        """Return the fields of a file's header and its arrays."""
+        header, arrays = self.parts()
+        first = {name: arrays[name] for name in self.file_order if name in arrays}
+        return {"stop_reason": self.file_stop, **header}, {**first, **arrays}
 
-class TwoClassPredictor(Predictor):
-    """Base of those that, like a decision graph, bound the error of the sign of their values.
+    @classmethod
+    def from_members(cls, header: Header, arrays: Arrays) -> Any:
+        """Return the model of a file; ValueError or TypeError where it is none."""
+        return cls.from_parts(header, arrays)
 
-    `labels`, `bias`, `settings` and `record` are those of a `DecisionGraph`; answers are exact.
+    @classmethod
+    def from_models(cls, header: Header, arrays: Arrays, models: tuple[Model, ...]) -> Any:
+        """Return the model of a file and of the files in it; ValueError where it is none."""
+        return cls.from_members({**header, "models": models}, arrays)
+
+
+class TwoClassModel(Model):
+    """Base of those of two classes that bound the error of the sign of their values.
+
+    `labels`, `bias`, `settings` and `record` are those of a `DecisionGraph`.
     """
 
     __slots__ = ()
@@ -137,46 +155,49 @@ class TwoClassPredictor(Predictor):
     record: TrainingRecord
     is_exact, is_estimated = True, False
 
-    @property
-    def n_nodes(self) -> int:
-        """Number of rounds: weak hypotheses, with repetitions."""
-        return len(self.record.certificate) - 1
+    def refuse_votes(self, what: str) -> None:
+        """Raise NotImplementedError if it has several decision values."""
+
+
+class Averaged(Model):
+    """Base of those that answer with a mean: of the shares of the classes, or of numbers."""
+
+    __slots__ = ()
+    #: What models of several classes, and of numbers, are called.
+    of_classes: ClassVar[str] = ""
+    of_numbers: ClassVar[str] = ""
+
+    def mean(self, X: Any) -> FloatArray:
+        """Return the shares (n, J) of the classes, or the numbers (n,)."""
+        raise NotImplementedError
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the second label where the decision value is positive, else the first."""
-        return self.labels_of(self.decision_function(X))
+        """Return the label of largest share, the first among equals, or the number."""
+        mean = self.mean(X)
+        return mean if self.labels is None else self.labels[np.argmax(mean, axis=1)]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probabilities whose half log odds are the decision values."""
-        return self.probabilities(self.decision_function(X))
+        """Return the share of each label."""
+        if self.labels is None:
+            raise TypeError(f"model: {self.of_numbers} no probabilities")
+        return self.mean(X)
 
-    def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the probabilities whose half log odds are decision values."""
-        return two_probabilities(score)
-
-    def labels_of(self, score: FloatArray) -> NDArray[Any]:
-        """Return the second label where the decision value is positive, else the first."""
-        return one_of_two(self.labels, score)
-
-
-#: Whatever the functions of a model take.
-Model: TypeAlias = DecisionGraph | Predictor
-#: Those of two classes that have a certificate.
-TwoClassModel: TypeAlias = DecisionGraph | TwoClassPredictor
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the number, or by how much the second label has the larger share."""
+        if self.labels is None:
+            return self.predict(X)
+        if len(self.labels) > 2:
+            raise TypeError(
+                f"model: {self.of_classes} of {len(self.labels)} classes has no decision value; "
+                "see predict_proba"
+            )
+        return lead_of_second(self.mean(X))
 
 
 def one_of_two(labels: NDArray[Any], score: FloatArray) -> NDArray[Any]:
     """Return the second of two labels where a decision value is positive, else the first."""
     found: NDArray[Any] = labels[(score > 0).astype(np.intp)]
     return found
-
-
-def check_two_labels(model: str, labels: NDArray[Any]) -> None:
-    """Refuse decision values of more than two labels; `model` is a noun with its article."""
-    if len(labels) > 2:
-        raise TypeError(
-            f"model: {model} of {len(labels)} classes has no decision value; see predict_proba"
-        )
 
 
 def lead_of_second(share: FloatArray) -> FloatArray:
@@ -204,40 +225,3 @@ def settled(share: FloatArray, chosen: NDArray[Any]) -> FloatArray:
     equal = share[rows, column] >= most * (1 - ROUNDING)
     share[rows[equal], column[equal]] = np.nextafter(most[equal], 2.0)
     return share
-
-
-def two_class_members(model: TwoClassModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the fields of the header and the arrays that the files of two-class models share."""
-    header = {
-        "settings": model.settings,
-        "n_features": int(model.n_features),
-        "feature_names": model.feature_names,
-        "bias": float(model.bias),
-        "stop_reason": str(model.record.stop_reason),
-    }
-    record = model.record
-    arrays = {"labels": model.labels, "certificate": record.certificate, "cost": record.cost}
-    if record.validation is not None:
-        arrays["validation"] = record.validation
-    return header, arrays
-
-
-def two_class_fields(
-    header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> dict[str, Any]:
-    """Return the fields of a two-class model that `two_class_members` has stored."""
-    names = header.get("feature_names")
-    return {
-        "labels": arrays["labels"],
-        "n_features": header["n_features"],
-        "feature_names": None if names is None else tuple(names),
-        "bias": header["bias"],
-        "settings": header["settings"],
-        "record": TrainingRecord(
-            arrays["certificate"],
-            arrays["cost"],
-            header["stop_reason"],
-            arrays.get("stages"),
-            arrays.get("validation"),
-        ),
-    }

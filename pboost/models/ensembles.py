@@ -1,31 +1,47 @@
-"""Models of two or more classes that are made of other models."""
+"""Models that are made of other models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.array_checks import check_columns, check_labels, check_settings
+from pboost.data.array_checks import check_sum
 from pboost.data.held import held
-from pboost.models._archive import FILES
-from pboost.models.base import Model, Predictor, check_two_labels, lead_of_second
-from pboost.models.graph import DecisionGraph
+from pboost.data.rows import as_rows
+from pboost.models.base import Averaged, Model, lead_of_second
+from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.new_rows import table_for
-from pboost.models.out_of_bag import OOB_MEMBERS, OutOfBag, check_out_of_bag
-from pboost.models.predict import evaluation_cost, predict
+from pboost.models.predict import decision_function, evaluation_cost, predict, predict_proba
+from pboost.models.probit_trees import ProbitTree
+from pboost.models.records import OutOfBag
+from pboost.models.stored import (
+    N_FEATURES,
+    NAMES,
+    TEXT,
+    Models,
+    Part,
+    column,
+    labels,
+    of,
+    settings,
+)
 from pboost.models.text import describe
-from pboost.values import FloatArray, IntArray, check_position, freeze
+from pboost.values import FloatArray, IntArray, check_position
 
 #: The number of columns, and their names, if they have any.
 Columns: TypeAlias = tuple[int, tuple[str, ...] | None]
+#: Labels of the members of a one-versus-rest model.
+REST_OR_CLASS = np.array([False, True])
+#: Settings of members are with these; the others are the builder's own.
+OWN_SETTINGS = settings("builder")
 
 
-class Composite(Predictor):
+class Composite(Model):
     """Base of models that are made of other models, which are stored with them.
 
     ``model[i]`` is member i.
@@ -33,7 +49,7 @@ class Composite(Predictor):
 
     __slots__ = ()
 
-    no_graph: ClassVar[str] = "whose members, model.models, are models by themselves"
+    no_graph = "whose members, model.models, are models by themselves"
     #: The members.
     models: tuple[Any, ...]
     #: The options it was fitted with.
@@ -58,16 +74,6 @@ class Composite(Predictor):
     def n_nodes(self) -> int:
         """Number of nodes of all members together."""
         return sum(check_known(member).n_nodes for member in self.models)
-
-    @classmethod
-    def from_models(
-        cls,
-        header: Mapping[str, Any],
-        arrays: Mapping[str, NDArray[Any]],
-        models: tuple[Model, ...],
-    ) -> Predictor:
-        """Return the model of a file and of its members; ValueError where it is none."""
-        raise NotImplementedError
 
 
 class Ensemble(Composite):
@@ -97,18 +103,6 @@ class Ensemble(Composite):
 
     def _known(self) -> Iterator[Model]:
         return (member for member in self.models if not is_foreign(member))
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the decision values of rows for each class, (n, J)."""
-        raise NotImplementedError
-
-    def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the probabilities (n, J) that go with decision values (n, J)."""
-        raise NotImplementedError
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class, (n, J)."""
-        return self.probabilities(self.decision_function(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of largest probability of each row."""
@@ -149,7 +143,7 @@ class Ensemble(Composite):
 
 def is_foreign(member: Any) -> bool:
     """Return whether a member is no model of this package but an object with ``predict``."""
-    return not isinstance(member, DecisionGraph | Predictor)
+    return not isinstance(member, Model)
 
 
 def check_members(
@@ -202,8 +196,190 @@ def check_known(member: Any) -> Model:
     return known
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bagging(Composite):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OneVsRest(Ensemble):
+    """One two-class model per class, each telling its class from the rest.
+
+    Attributes
+    ----------
+    models : tuple
+        Two-class models in the order of `labels`, of the labels False and True.
+    labels : ndarray, shape (J,)
+        The label values, sorted.
+    settings : mapping
+        The options it was fitted with; those of the models are with them.
+    """
+
+    models: tuple[Any, ...] = field(metadata=of(Models()))
+    labels: NDArray[Any] = field(metadata=labels())
+    settings: Mapping[str, Any] = field(metadata=OWN_SETTINGS)
+
+    file_kind, file_stop = "one-vs-rest", "all models are there"
+
+    def check_whole(self) -> None:
+        """Check that there is a member for each label."""
+        if not len(self.models) == len(self.labels) >= 2:
+            raise ValueError(
+                f"models: expected one per label, at least two, got {len(self.models)} models and "
+                f"{len(self.labels)} labels"
+            )
+        for label, model in zip(self.labels.tolist(), self.models, strict=True):
+            if not np.array_equal(getattr(model, "labels", ()), REST_OR_CLASS):
+                raise ValueError(
+                    f"models: expected a two-class model of labels False and True for {label!r}, "
+                    f"got {model!r}"
+                )
+        check_members(self.models, REST_OR_CLASS)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the decision values of the models, (n, J)."""
+        X = table_for(self, X)
+        with held(X):
+            found = [decision_function(model, X) for model in self.models]
+        # An ensemble of two classes has a value for each.
+        return np.column_stack([lead_of_second(one) if one.ndim > 1 else one for one in found])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities of the models, divided by their sum, (n, J)."""
+        if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
+            # Probabilities of 1 are soon equal where the functions are not.
+            return probabilities(self.decision_function(X))
+        X = table_for(self, X)
+        with held(X):
+            found = np.column_stack([predict_proba(model, X)[:, 1] for model in self.models])
+        none = np.flatnonzero(~found.any(axis=1))
+        if len(none):
+            # All are below the least positive number: the largest stands out from the others.
+            score = self.decision_function(X if len(none) == len(found) else as_rows(X).take(none))
+            found[none] = score == score.max(axis=1, keepdims=True)
+        found /= found.sum(axis=1, keepdims=True)
+        return found
+
+    def count_nodes(self, X: Any) -> FloatArray:
+        """Return the number of weak classifiers that are evaluated for each row, (n,)."""
+        X = table_for(self, X)
+        with held(X):
+            return np.sum([evaluation_cost(model, X) for model in self.models], axis=0)
+
+    def titles(self) -> list[str]:
+        """Return what is said of the whole, and then of each member."""
+        whole = f"fit_one_vs_rest: {len(self.models)} models, one per label"
+        return [whole, *(f"{label!r} against the rest:" for label in self.labels.tolist())]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WeightedVote(Ensemble):
+    """Classifiers of J classes that vote for their answers, each with its own weight.
+
+    Attributes
+    ----------
+    models : tuple
+        The members: models of this package, or objects with ``predict``.
+    alpha : ndarray of float64, shape (len(models),)
+        Weight of each vote.
+    labels : ndarray, shape (J,)
+        The label values, sorted.
+    bias : ndarray of float64, shape (J,)
+        Votes at the start: 0, or, where there are no members, the logarithms of the shares of the
+        classes.
+    settings : mapping
+        The options it was fitted with.
+    error : ndarray of float64, shape (rounds,)
+        Weighted error of the classifier of each round; one more than there are members where the
+        last was left out.
+    stop_reason : str
+        Why boosting ended, as a sentence.
+    """
+
+    models: tuple[Any, ...] = field(metadata=of(Models()))
+    alpha: FloatArray = field(metadata=column(np.float64, lambda model: (len(model.models),)))
+    labels: NDArray[Any] = field(metadata=labels())
+    bias: FloatArray = field(metadata=column(np.float64, lambda model: (len(model.labels),)))
+    settings: Mapping[str, Any] = field(metadata=OWN_SETTINGS)
+    error: FloatArray = field(metadata=column(np.float64, ndim=1, positive=True))
+    stop_reason: str = field(metadata=TEXT)
+
+    file_kind = "weighted-vote"
+    file_order = ("labels", "alpha", "bias", "error")
+
+    def check_whole(self) -> None:
+        """Check that votes have finite sums, and that the members go together."""
+        check_sum("alpha, bias", self.alpha, float(np.abs(self.bias).max()))
+        check_members(self.models, self.labels)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the sum of the votes for each class, (n, J)."""
+        score = np.tile(self.bias, (as_rows(table_for(self, X)).n_rows, 1))
+        for later in self._votes(X):
+            score = later
+        return score
+
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return the probabilities (n, J) that go with sums of votes: their softmax."""
+        with np.errstate(over="ignore"):  # minus infinity is right
+            odds = np.exp(score - score.max(axis=1, keepdims=True))
+        found: FloatArray = odds / odds.sum(axis=1, keepdims=True)
+        return found
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the sums of the votes (n, J) of the first 1, 2, ... members."""
+        return (score.copy() for score in self._votes(X))
+
+    def count_nodes(self, X: Any) -> FloatArray:
+        """Return the number of weak classifiers that are evaluated for each row, (n,)."""
+        X = table_for(self, X)
+        cost = np.zeros(as_rows(X).n_rows)
+        with held(X):
+            for member in self.models:
+                cost += evaluation_cost(check_known(member), X)
+        return cost
+
+    def titles(self) -> list[str]:
+        """Return what is said of the whole, and then of each member."""
+        named = ", ".join(map(repr, self.labels.tolist()))
+        builder = self.settings.get("builder", "weighted vote")
+        whole = f"{builder}: {len(self.models)} members, labels {named}\nstopped: "
+        return [
+            whole + self.stop_reason,
+            *(f"member {t}, vote {alpha:.4f}:" for t, alpha in enumerate(self.alpha)),
+        ]
+
+    def _votes(self, X: Any) -> Iterator[FloatArray]:
+        """Yield one array of sums of votes after each member, the same each time."""
+        X = table_for(self, X)
+        n, read_once = as_rows(X).n_rows, held(X)
+        score, every = np.tile(self.bias, (n, 1)), np.arange(n)
+        for member, alpha in zip(self.models, self.alpha, strict=True):
+            with read_once:  # not while the caller has the votes
+                found = answers(member, X, n, self.labels)
+            score[every, found] += alpha
+            yield score
+
+
+def answers(member: Any, X: Any, n: int, labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the positions among `labels` of what a classifier answers to the n rows X."""
+    found = np.asarray(member.predict(X) if is_foreign(member) else predict(member, X))
+    if found.shape != (n,):
+        raise ValueError(f"base: expected {n} predictions, got shape {found.shape}")
+    if found.dtype.kind == "O":
+        found = found.astype(labels.dtype)
+    codes = np.searchsorted(labels, found).clip(0, len(labels) - 1)
+    wrong = np.flatnonzero(labels[codes] != found)
+    if len(wrong):
+        raise ValueError(
+            f"base: expected predictions among the labels {labels.tolist()}, got "
+            f"{found[wrong[0]].item()!r}"
+        )
+    return codes
+
+
+def chance(n_classes: int) -> float:
+    """Return the error of guessing."""
+    return 1 - 1 / n_classes
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Bagging(Composite, Averaged):
     """Models fitted to different bags of rows, which vote; made by `fit_bagging`.
 
     Attributes
@@ -222,59 +398,29 @@ class Bagging(Composite):
         The training record: what members say of rows that they have not seen.
     """
 
-    models: tuple[Any, ...]
-    labels: NDArray[Any] | None
-    n_features: int
-    feature_names: tuple[str, ...] | None
-    settings: Mapping[str, Any]
-    oob: OutOfBag
+    models: tuple[Any, ...] = field(metadata=of(Models()))
+    labels: NDArray[Any] | None = field(metadata=labels(optional=True))
+    n_features: int = field(metadata=N_FEATURES)
+    feature_names: tuple[str, ...] | None = field(metadata=NAMES)
+    settings: Mapping[str, Any] = field(metadata=OWN_SETTINGS)
+    oob: OutOfBag = field(metadata=of(Part(OutOfBag)))
 
-    file_kind: ClassVar[str] = "bagging"
-    file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {**FILES, **OOB_MEMBERS}
-    file_optional: ClassVar[Mapping[str, np.dtype[Any] | None]] = {"labels": None}
+    file_kind, file_stop = "bagging", "all models are there"
+    file_order = ("oob_members", "oob_prediction")
+    of_classes, of_numbers = "an ensemble", "bagged regressions have"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "models", tuple(self.models))
-        if self.labels is not None:
-            object.__setattr__(self, "labels", freeze(self.labels))
-            check_labels(self.labels)
-        object.__setattr__(self, "settings", dict(self.settings))
+    def check_whole(self) -> None:
+        """Check that the members go together, and the record."""
         if not self.models:
             raise ValueError("models: expected one or more, got none")
-        check_columns(self.n_features, self.feature_names)
-        check_settings(self.settings, "builder")
         check_members(self.models, self.labels, (self.n_features, self.feature_names))
-        check_out_of_bag(self.oob, self.labels)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+        self.oob.check(self.labels)
 
     def __repr__(self) -> str:
         return f"<fit_bagging: {len(self.models)} members, {self.n_features} features>"
 
     def __len__(self) -> int:
         return len(self.models)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of most votes, the first among equals, or the mean of the numbers."""
-        mean = self._mean(X)
-        if self.labels is None:
-            return mean
-        found: NDArray[Any] = self.labels[np.argmax(mean, axis=1)]
-        return found
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the share of the members that vote for each label."""
-        if self.labels is None:
-            raise TypeError("model: bagged regressions have no probabilities")
-        return self._mean(X)
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the predicted number, or by how much the second label has more of the votes."""
-        if self.labels is None:
-            return self._mean(X)
-        check_two_labels("an ensemble", self.labels)
-        return lead_of_second(self._mean(X))
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the members."""
@@ -296,31 +442,8 @@ class Bagging(Composite):
             lines.append(f"out-of-bag error {self.oob.error:.6g}")
         return "\n".join(lines)
 
-    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return the fields of a file's header and its arrays, but for the models."""
-        header = {name: getattr(self, name) for name in ("settings", "n_features", "feature_names")}
-        header["stop_reason"] = "all models are there"
-        fields_, arrays = self.oob.parts()
-        if self.labels is not None:
-            arrays["labels"] = self.labels
-        return header | fields_, arrays
-
-    @classmethod
-    def from_models(
-        cls,
-        header: Mapping[str, Any],
-        arrays: Mapping[str, NDArray[Any]],
-        models: tuple[Model, ...],
-    ) -> Bagging:
-        """Return the model of a file and of its members; ValueError where it is none."""
-        names, oob = header.get("feature_names"), OutOfBag.from_parts(header, arrays)
-        assert oob is not None  # every file of this kind has its arrays
-        return cls(
-            models, arrays.get("labels"), header["n_features"],
-            None if names is None else tuple(names), header["settings"], oob,
-        )  # fmt: skip
-
-    def _mean(self, X: Any) -> FloatArray:
+    def mean(self, X: Any) -> FloatArray:
+        """Return the shares (n, J) of the members that vote for the labels, or mean numbers."""
         X, n = table_for(self, X), len(self.models)
         with held(X):
             total = said_by(self.models[0], X, self.labels)
@@ -337,8 +460,7 @@ class Bagging(Composite):
 
 def said_by(model: Any, X: Any, labels: NDArray[Any] | None) -> FloatArray:
     """Return the vote (n, J) of a member for each row, or its number."""
-    is_own = isinstance(model, DecisionGraph | Predictor)
-    said = np.asarray(predict(model, X) if is_own else model.predict(X))
+    said = np.asarray(model.predict(X) if is_foreign(model) else predict(model, X))
     if labels is None:
         return said.astype(np.float64)
     code = np.minimum(np.searchsorted(labels, said), len(labels) - 1)

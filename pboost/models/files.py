@@ -9,81 +9,33 @@ import errno
 import hashlib
 import io
 import json
+import math
 import os
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pboost._version import __version__
-from pboost.data.derived import Inputs
-from pboost.data.functions import Oracles
-from pboost.data.projections import Projections
-from pboost.data.separators import Separators
-from pboost.models._archive import (
-    ModelFileError,
-    from_npy,
-    join_files,
-    list_members,
-    read_member,
-    split_files,
-    to_npy,
-)
-from pboost.models._header import MAX_NESTING, digest, is_nested_deeper, plain, to_json
 from pboost.models._replace import check_path, check_regular, replace_file
-from pboost.models.base import (
-    OF_RECORD,
-    TWO_CLASS_MEMBERS,
-    Model,
-    Predictor,
-    TwoClassPredictor,
-    two_class_fields,
-    two_class_members,
-)
-from pboost.models.committee import OneVsRest, WeightedVote
-from pboost.models.ensembles import Bagging, Composite, Ensemble
-from pboost.models.forest import Forest
-from pboost.models.graph import COLUMNS, DecisionGraph
-from pboost.models.linear import LinearModel
-from pboost.models.probit import ProbitModel
-from pboost.models.probit_trees import ProbitTree
-from pboost.models.subagged import SubaggedProbitTrees
-from pboost.models.tree_sum import StagewiseModel
-from pboost.models.trees import Tree
-from pboost.values import shown
+from pboost.models.base import KINDS, Model
+from pboost.models.new_rows import check_model
+from pboost.models.stored import STOP_REASON, ModelFileError, dtypes_of
 
 __all__ = ["load", "save"]
 
 FORMAT = "pboost-model"
 VERSION = (1, 0)
-#: The kind of decision graphs.
-GRAPH = "decision-graph"
-_SINGLE = (LinearModel, Tree, Forest, StagewiseModel)
-_PROBIT = (ProbitModel, ProbitTree, SubaggedProbitTrees)
-_COMPOSITE = (OneVsRest, WeightedVote, Bagging)
-#: The other kinds of model, which say themselves what is in their files.
-KINDS: dict[str, type[Predictor]] = {
-    kind.file_kind: kind for kind in _SINGLE + _PROBIT + _COMPOSITE
-}
 #: How deep models can lie within models.
 MAX_DEPTH = 8
 
-#: Array members of the file of every graph, and the dtype each must have.
-_MEMBERS: dict[str, np.dtype[Any] | None] = {
-    **{name: np.dtype(dtype).newbyteorder("<") for name, dtype in COLUMNS.items()},
-    **TWO_CLASS_MEMBERS,
-}
-#: Those of some graphs.
-_OPTIONAL: dict[str, np.dtype[Any] | None] = {
-    "answer": np.dtype("<f8"),
-    "sigma": np.dtype("<f8"),
-    "stages": np.dtype("<i4"),
-    **{member: dtype for member, (_, dtype) in Projections.stored.items()},
-    **{member: dtype for member, (_, dtype) in Separators.stored.items()},
-    **OF_RECORD,
-}
+#: How deep lists and tables can lie within one another in a header.
+MAX_NESTING = 32
+#: Arrays that a reader can do without.
+IGNORABLE = ("validation",)
 
 _LABEL_KINDS = "biufU"
 _MAX_NUMBER_BYTES = 8
@@ -181,15 +133,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _pack(model: Model, depth: int = 0) -> bytes:
     """The bytes of a model file; the same for the same model."""
-    if not isinstance(model, DecisionGraph | Predictor):
-        raise TypeError(f"model: expected a model such as fit_adaboost returns, got {shown(model)}")
-    if isinstance(model, DecisionGraph) and isinstance(model.inputs, Oracles):
-        raise TypeError(
-            "model: its weak classifiers are functions, which cannot be stored without pickling; "
-            "pickle the model, or fit it again"
-        )
-    fields, arrays = _graph_members(model) if isinstance(model, DecisionGraph) else model.members()
-    if isinstance(model, Composite):
+    check_model(model)
+    fields, arrays = model.members()
+    if "models" in dtypes_of(type(model))[0]:
         arrays = {**arrays, **join_files(_pack_models(model, depth + 1))}
     members: dict[str, bytes] = {}
     columns: dict[str, dict[str, Any]] = {}
@@ -199,12 +145,12 @@ def _pack(model: Model, depth: int = 0) -> bytes:
             "dtype": array.dtype.str,
             "shape": list(array.shape),
             "sha256": hashlib.sha256(members[name]).hexdigest(),
-            **({"optional": True} if name in OF_RECORD else {}),
+            **({"optional": True} if name in IGNORABLE else {}),
         }
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": list(VERSION),
-        "kind": GRAPH if isinstance(model, DecisionGraph) else model.file_kind,
+        "kind": model.file_kind,
         "pboost": __version__,
         **{name: plain(value, name) for name, value in fields.items()},
         "columns": columns,
@@ -219,7 +165,7 @@ def _pack(model: Model, depth: int = 0) -> bytes:
     return buffer.getvalue()
 
 
-def _pack_models(model: Composite, depth: int) -> list[bytes]:
+def _pack_models(model: Any, depth: int) -> list[bytes]:
     """The files of the members of a model."""
     if depth > MAX_DEPTH:
         raise TypeError(f"model: models within models are stored at most {MAX_DEPTH} deep")
@@ -231,17 +177,6 @@ def _pack_models(model: Composite, depth: int) -> list[bytes]:
             where = str(error).removeprefix("model")
             raise TypeError(f"model.models[{k}]{where}") from error
     return files
-
-
-def _graph_members(model: DecisionGraph) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The fields of a graph's header, and its arrays under their names in the file."""
-    header, shared = two_class_members(model)
-    arrays = {name: getattr(model, name) for name in COLUMNS}
-    optional = {"answer": model.answer, "sigma": model.sigma, "stages": model.record.stages}
-    arrays |= {name: array for name, array in optional.items() if array is not None}
-    if model.inputs is not None:
-        arrays |= model.inputs.members()
-    return header, {**arrays, **shared}
 
 
 def _little_endian(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -271,10 +206,14 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
         members = list_members(archive, size)
         header = _read_header(archive, members)
         arrays = _read_columns(archive, members, header)
-    kind = KINDS.get(header["kind"])
-    if kind is None or not issubclass(kind, Composite):
-        return _build(header, arrays)
-    return _build(header, arrays, tuple(_unpack_models(arrays, depth + 1)))
+    models = tuple(_unpack_models(arrays, depth + 1)) if "model_start" in arrays else ()
+    STOP_REASON.read("stop_reason", header, arrays)  # some models have none of their own
+    try:
+        return KINDS[header["kind"]].from_models(header, arrays, models)
+    except ModelFileError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise ModelFileError(f"not a valid model: {error}") from error
 
 
 def _unpack_models(arrays: Mapping[str, NDArray[Any]], depth: int) -> Iterator[Model]:
@@ -318,8 +257,8 @@ def _read_header(
         intact = False
     if not intact:
         raise ModelFileError("header: was changed after it was written (digest differs)")
-    if header.get("kind") not in (GRAPH, *KINDS):
-        known = " or ".join(map(repr, (GRAPH, *KINDS)))
+    if header.get("kind") not in list(KINDS):
+        known = " or ".join(map(repr, KINDS))
         raise ModelFileError(f"header: expected kind {known}, got {header.get('kind')!r}")
     return header
 
@@ -335,9 +274,7 @@ def _read_columns(
     columns = header.get("columns")
     if not isinstance(columns, dict) or not all(isinstance(c, dict) for c in columns.values()):
         raise ModelFileError("header: 'columns' is missing or not a table")
-    kind = KINDS.get(header["kind"])
-    every: Mapping[str, np.dtype[Any] | None] = kind.file_members if kind else _MEMBERS
-    some: Mapping[str, np.dtype[Any] | None] = kind.file_optional if kind else _OPTIONAL
+    every, some = dtypes_of(KINDS[header["kind"]])
     known = {**every, **{name: some[name] for name in some.keys() & columns.keys()}}
     for name in columns.keys() - known.keys():
         newer = tuple(header["version"]) > VERSION
@@ -360,42 +297,128 @@ def _read_columns(
     return arrays
 
 
-def _inputs(arrays: Mapping[str, NDArray[Any]]) -> Inputs | None:
-    """What nodes compare, where it is not columns."""
-    found = [kind.from_members(arrays) for kind in (Projections, Separators)]
-    if None not in found:
-        raise ValueError("expected projections or separators, got both")
-    return found[0] or found[1]
+# Headers: JSON
 
 
-def _build(
-    header: Mapping[str, Any],
-    arrays: Mapping[str, NDArray[Any]],
-    models: tuple[Model, ...] = (),
-) -> Model:
-    """The model; every field of the header must have the type it was written with."""
-    kind, names = KINDS.get(header["kind"]), header.get("feature_names")
-    has_bias = kind is None or issubclass(kind, TwoClassPredictor)
-    typed = {
-        "settings": isinstance(header.get("settings"), dict),
-        "n_features": (kind is not None and issubclass(kind, Ensemble))
-        or _is_int(header.get("n_features")),
-        "feature_names": names is None
-        or (isinstance(names, list) and all(isinstance(name, str) for name in names)),
-        "bias": not has_bias or isinstance(header.get("bias"), float),
-        "stop_reason": isinstance(header.get("stop_reason"), str),
-    }
-    for field, right in typed.items():
-        if not right:
-            raise ModelFileError(f"header: bad value of {field!r}: {header.get(field)!r}")
+def is_nested_deeper(value: Any) -> bool:
+    """Return whether lists and tables lie deeper within one another than they can."""
+    level = [value]
+    for _ in range(MAX_NESTING + 1):
+        inner = (list(v.values()) if isinstance(v, dict) else v for v in level)
+        level = [item for values in inner if isinstance(values, list) for item in values]
+    return bool(level)
+
+
+def plain(value: Any, where: str, depth: int = 1) -> Any:
+    """`value` in JSON's own types; TypeError naming the place of what has none."""
+    if depth > MAX_NESTING:
+        raise TypeError(f"model.{where}: is nested more than {MAX_NESTING} deep")
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value)]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: plain(item, f"{where}[{key!r}]", depth + 1) for key, item in value.items()}
+    raise TypeError(f"model.{where}: cannot be stored: {value!r}")
+
+
+def to_json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def digest(header: Mapping[str, Any]) -> str:
+    """SHA-256 of the header without its digest; through it, of all columns."""
+    rest = {key: value for key, value in header.items() if key != "digest"}
+    return hashlib.sha256(to_json(rest)).hexdigest()
+
+
+# Archives: zip files of arrays, read without trusting what they say of themselves
+
+
+def to_npy(array: NDArray[Any]) -> bytes:
+    buffer = io.BytesIO()
+    npy.write_array(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def list_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """Members by name, none larger than the file itself."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    # Where the end of a file is damaged, that of the last file within it would be found instead.
+    if min((info.header_offset for info in archive.infolist()), default=0) != 0:
+        raise ModelFileError("damaged zip archive: does not begin where the file begins")
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        if name in members:
+            raise ModelFileError(f"member {info.filename!r} occurs twice")
+        # Uncompressed members cannot unfold into more memory than the file takes on disk.
+        if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+            raise ModelFileError(f"member {info.filename!r}: expected to be uncompressed")
+        if info.header_offset + info.file_size > size:
+            raise ModelFileError(f"member {info.filename!r}: goes beyond the end of the file")
+        members[name] = info
+    return members
+
+
+def read_member(
+    archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str
+) -> bytes:
+    if name not in members:
+        raise ModelFileError(f"member '{name}.npy' is missing")
     try:
-        if kind is not None and issubclass(kind, Composite):
-            return kind.from_models(header, arrays, models)
-        if kind is not None:
-            return kind.from_members(header, arrays)
-        own: dict[str, Any] = {name: arrays[name] for name in COLUMNS}
-        own |= {name: arrays.get(name) for name in ("answer", "sigma")}
-        own["inputs"] = _inputs(arrays)
-        return DecisionGraph(**own, **two_class_fields(header, arrays))
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise ModelFileError(f"not a valid model: {error}") from error
+        return archive.read(members[name])  # checks the CRC
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
+        raise ModelFileError(f"member '{name}.npy' is damaged: {error}") from error
+
+
+def from_npy(content: bytes, name: str) -> NDArray[Any]:
+    """An array whose declared size is the size that is there; never objects."""
+    stream = io.BytesIO(content)
+    try:
+        version = npy.read_magic(stream)
+        if version != (1, 0):
+            raise ValueError(f"expected .npy version 1.0, got {version}")
+        shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
+    except Exception as error:  # what a crafted header can raise is not a closed list
+        raise ModelFileError(f"member '{name}.npy': bad array header: {error}") from error
+    start = stream.tell()
+    count = 1
+    for length in shape:
+        count *= length
+    if dtype.hasobject or fortran_order or dtype.itemsize == 0 or min(shape, default=0) < 0:
+        raise ModelFileError(
+            f"member '{name}.npy': expected plain values in C order, got dtype {dtype}, "
+            f"shape {shape}"
+        )
+    if count * dtype.itemsize != len(content) - start:
+        raise ModelFileError(
+            f"member '{name}.npy': shape {shape} of {dtype} needs {count * dtype.itemsize} bytes, "
+            f"but there are {len(content) - start}"
+        )
+    try:
+        return np.frombuffer(content, dtype, offset=start).reshape(shape)
+    except (TypeError, ValueError, OverflowError) as error:  # of lengths that no array has
+        raise ModelFileError(f"member '{name}.npy': bad array header: {error}") from error
+
+
+def join_files(contents: Sequence[bytes]) -> dict[str, NDArray[Any]]:
+    """Files one after another as one array, and where each begins, closed by the end."""
+    start = np.cumsum([0, *map(len, contents)], dtype=np.int64)
+    return {"models": np.frombuffer(b"".join(contents), np.uint8), "model_start": start}
+
+
+def split_files(arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes]:
+    """Yield the files that `join_files` has joined."""
+    joined, start = arrays["models"], arrays["model_start"]
+    if joined.ndim != 1 or start.ndim != 1 or len(start) == 0:
+        raise ModelFileError("column 'model_start': expected the first byte of each model")
+    if start[0] != 0 or start[-1] != len(joined) or not (start[:-1] < start[1:]).all():
+        raise ModelFileError(
+            f"column 'model_start': expected increasing numbers from 0 to {len(joined)}"
+        )
+    for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True):
+        yield joined[first:last].tobytes()

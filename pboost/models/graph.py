@@ -7,76 +7,36 @@ boosted decision tree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.array_checks import (
-    MOST_SUM,
-    check_columns,
-    check_finite_arrays,
-    check_labels,
-    check_settings,
-    check_shape,
-    is_number,
-)
+from pboost._core import walk
 from pboost.data.derived import Inputs
-from pboost.values import FloatArray, IntArray, freeze
+from pboost.data.projections import Projections
+from pboost.data.separators import Separators
+from pboost.models.hard_walk import MOST_STEPS, walk_rows
+from pboost.models.new_rows import input_values
+from pboost.models.node_walk import asks_functions, hard_exits, passages
+from pboost.models.nodes import ABOVE, BELOW, OUT, Graph
+from pboost.models.soft_walk import expected_score, sampled_score
+from pboost.models.text import input_names, signed, summary
+from pboost.threads import Workers
+from pboost.values import FloatArray, IntArray, check_integer
 
-#: Probability of exit 1 by side of the threshold and class, where answers are certain.
-CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])
-
-#: The two exits of a stump: ``x <= threshold`` and ``x > threshold``.
-BELOW, ABOVE = 0, 1
 #: Said wherever a certificate is printed that is not that of the predictions.
 OF_ASSUMED_ANSWERS = "certifies answers drawn as assumed, not the predictions"
 ESTIMATED = "is an estimate, of answers drawn at random, not the predictions"
-#: ``next`` of an exit that leads out of the graph.
-OUT = -1
+#: The arrays of every graph with an entry for each node.
+COLUMNS = ("feature", "threshold", "next", "vote")
+#: How tests of columns are written.
+_NO_INPUTS = Inputs()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TrainingRecord:
-    """What happened while a model was grown.
-
-    Attributes
-    ----------
-    certificate : ndarray of float64, shape (n_nodes + 1,)
-        The certificate before the first and after each node.
-    cost : ndarray of float64, shape (n_nodes + 1,)
-        Mean number of weak classifiers evaluated per training row (weighted), likewise.
-    stop_reason : str
-        Why growing ended, as a sentence.
-    stages : ndarray of int32, shape (n_stages,), or None
-        Numbers of nodes with which the model was what its first nodes are now, increasing; the
-        last is `n_nodes`. None: each from 1 on. Collecting by sign changes votes of earlier nodes.
-    validation : ndarray of float64, shape (n_grown + 1,), or None
-        Share of the validation rows (weighted) on which the model with its first 0, 1, 2, … nodes
-        errs; nodes that were grown and not kept included. None where growth was not validated.
-    """
-
-    certificate: FloatArray
-    cost: FloatArray
-    stop_reason: str
-    stages: IntArray | None = None
-    validation: FloatArray | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "certificate", freeze(self.certificate, np.float64))
-        object.__setattr__(self, "cost", freeze(self.cost, np.float64))
-        for name, dtype in (("stages", np.int32), ("validation", np.float64)):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, freeze(getattr(self, name), dtype))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, f.name) for f in fields(self))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DecisionGraph:
+class DecisionGraph(Graph):
     """A boosted two-class model: weak classifiers, their votes, and where their exits lead.
 
     Nodes stand in the order in which they were opened, parents before children; node 0 is the
@@ -92,15 +52,16 @@ class DecisionGraph:
         In the units of what it compares.
     next : ndarray of int32, shape (n_nodes, 2)
         Node to which each exit leads, -1 where it leads out of the graph.
-    vote : ndarray of float64, shape (n_nodes, 2)
-        Signed vote of each exit, in units of half log odds.
-    labels : ndarray, shape (2,)
-        The two label values, sorted; the first is class -1, the second class +1.
+    vote : ndarray of float64, shape (n_nodes, 2), or (n_nodes, 2, J) with J > 1
+        Signed vote of each exit, in units of half log odds; of several votes per exit, one for
+        each of J decision values of a row.
+    labels : ndarray, shape (2,), or (J,) with several votes per exit
+        The label values, sorted; of two the first is class -1, the second class +1.
     n_features : int
         Number of columns the model was trained on.
     feature_names : tuple of str or None
         Their names, where the training data had names.
-    bias : float
+    bias : float, or ndarray of float64, shape (J,)
         Vote that every row gets at the entrance; not 0 only where nothing could be split.
     settings : mapping
         The options the model was fitted with.
@@ -118,38 +79,13 @@ class DecisionGraph:
         not gaussian.
     """
 
-    feature: IntArray
-    threshold: FloatArray
-    next: IntArray
-    vote: FloatArray
-    labels: NDArray[Any]
-    n_features: int
-    feature_names: tuple[str, ...] | None
-    bias: float
-    settings: Mapping[str, Any]
-    record: TrainingRecord
-    answer: FloatArray | None = None
-    inputs: Inputs | None = None
-    sigma: FloatArray | None = None
-    #: Whether both exits of every node lead to the node after it; found when the model is made.
-    is_chain: bool = field(init=False)
-    #: Of a graph without joins, the tree as which rows walk through it; made when they first do.
-    _tree: Any = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        for name, dtype in COLUMNS.items():
-            object.__setattr__(self, name, freeze(getattr(self, name), dtype))
-        for name in ("answer", "sigma"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, freeze(getattr(self, name), np.float64))
-        object.__setattr__(self, "labels", freeze(self.labels))
-        object.__setattr__(self, "settings", dict(self.settings))
-        self.validate()
-        object.__setattr__(self, "is_chain", chain_of(self.next))
-        object.__setattr__(self, "_tree", None)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
+    __slots__ = ()
+    file_kind = "decision-graph"
+    file_order = (
+        *(*COLUMNS, "answer", "sigma", "stages"),
+        *(*Projections.stored, *Separators.stored, "labels"),
+    )
+    no_functions = Graph.no_functions + "; describe lists its nodes"
 
     def __repr__(self) -> str:
         kind = self.settings.get("builder", "DecisionGraph")
@@ -160,12 +96,7 @@ class DecisionGraph:
         )
 
     @property
-    def is_exact(self) -> bool:
-        """Whether every answer is certain, as assumed in training."""
-        return self.answer is None and self.sigma is None
-
-    @property
-    def certificate_note(self) -> str:
+    def certificate_note(self) -> str:  # type: ignore[override]
         """What to know of the certificate: empty where answers are exact."""
         if self.is_estimated:
             return ESTIMATED
@@ -173,148 +104,142 @@ class DecisionGraph:
             return self.inputs.note
         return "" if self.is_exact else OF_ASSUMED_ANSWERS
 
-    @property
-    def is_estimated(self) -> bool:
-        """Whether probabilities of answers were estimated in training, from answers drawn there."""
-        observation = self.settings.get("observation")
-        return isinstance(observation, Mapping) and observation.get("kind") == "sampled"
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the sum of the votes that each row meets, (n,) or (n, J)."""
+        if self.n_votes > 1:
+            return np.stack([one.decision_function(X) for one in self.by_vote()], axis=-1)
+        return walk_rows(self, X, False)[0]
 
-    @property
-    def needs_class(self) -> bool:
-        """Whether the assumed answers depend on a row's class, unknown at prediction."""
-        return self.answer is not None and bool(
-            (self.answer[:, :, 0] != self.answer[:, :, 1]).any()
+    def by_vote(self) -> list[DecisionGraph]:
+        """Return for each of several votes of the exits the graph that has no other."""
+        return [
+            replace(self, vote=vote, bias=float(bias), labels=self.labels[:2])
+            for vote, bias in zip(np.moveaxis(self.vote, 2, 0), self.bias, strict=True)
+        ]
+
+    def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
+        """Return the decision value of each row, expected or drawn."""
+        self.refuse_votes(f"route={route!r}")
+        if route == "expected":
+            return expected_score(self, X, sigma)
+        return sampled_score(self, X, rng, draws, sigma)
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the decision values after each node at which the votes were what they are now."""
+        if self.n_votes > 1:
+            stages = [one.staged_decision_function(X) for one in self.by_vote()]
+            return (np.stack(scores, axis=-1) for scores in zip(*stages, strict=True))
+        return self._stages(*hard_exits(self, X))
+
+    def _stages(self, n: int, take: Any) -> Iterator[FloatArray]:
+        score = np.full(n, self.bias)
+        stages = self.record.stages
+        is_stage = np.full(self.n_nodes, stages is None)
+        if stages is not None:
+            is_stage[stages - 1] = True
+        for node, (here, above) in enumerate(passages(self, n, take)):
+            score[here] += np.where(above, self.vote[node, 1], self.vote[node, 0])
+            if is_stage[node]:
+                yield score.copy()
+
+    def labels_of(self, score: FloatArray) -> NDArray[Any]:
+        """Return the second label where the decision value is positive, else the first."""
+        if score.ndim > 1:
+            self.refuse_votes("the prediction")
+        return Graph.labels_of(self, score)
+
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return the probabilities whose half log odds are decision values."""
+        if score.ndim > 1:
+            self.refuse_votes("the probability")
+        return Graph.probabilities(self, score)
+
+    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+        """Return the number of nodes, of columns or of stumps that are read for each row."""
+        if self.n_votes > 1:
+            return self.by_vote()[0].evaluation_cost(X, unit)
+        stumps = self.inputs.stumps if isinstance(self.inputs, Separators) else None
+        # No two nodes ask the same function.
+        if unit == "nodes" or asks_functions(self) or (unit == "stumps" and stumps is None):
+            return walk_rows(self, X, True)[1]
+        if stumps is not None and unit == "stumps":
+            n, take = hard_exits(self, X)
+            count = np.zeros(n)
+            for node, (here, _) in enumerate(passages(self, n, take)):
+                count[here] += stumps[self.feature[node]]
+            return count
+        return self._columns_read(input_values(self, X))
+
+    def _columns_read(self, values: FloatArray) -> FloatArray:
+        columns = np.arange(self.n_features + 1, dtype=np.int32)
+        start, index = (columns, columns) if self.inputs is None else self.inputs.columns_read()
+        count = np.empty(len(values))
+
+        def work(first: int, last: int) -> None:
+            last_row = np.full(self.n_features, -1, dtype=np.int32)
+            walk.count_features(
+                values[first:last], self.feature, self.threshold, self.next, start, index,
+                last_row, count[first:last],
+            )  # fmt: skip
+
+        cells = values.shape[1] + min(self.n_nodes, MOST_STEPS)
+        Workers(1).run(work, len(values), cells=cells)
+        return count
+
+    def prefix(self, n_nodes: int) -> DecisionGraph:
+        """Return the model with its first nodes only."""
+        n = check_integer("n_nodes", n_nodes, least=min(1, self.n_nodes), most=self.n_nodes)
+        if n == self.n_nodes:
+            return self
+        stages = self.record.stages
+        if stages is not None:
+            if n not in stages:
+                raise ValueError(
+                    f"n_nodes: expected one of the stages of the model, {_listed(stages)}, got "
+                    f"{n}: between them votes were replaced"
+                )
+            stages = stages[stages <= n]
+        feature, inputs = self.feature[:n], self.inputs
+        if inputs is not None:
+            kept, position = np.unique(feature, return_inverse=True)
+            feature = position.astype(np.int32)
+            inputs = inputs.select(kept)
+        return replace(
+            self,
+            feature=feature,
+            threshold=self.threshold[:n],
+            next=np.where(self.next[:n] < n, self.next[:n], OUT),
+            vote=self.vote[:n],
+            answer=None if self.answer is None else self.answer[:n],
+            inputs=inputs,
+            record=replace(
+                self.record,
+                certificate=self.record.certificate[: n + 1],
+                cost=self.record.cost[: n + 1],
+                stages=stages,
+                stop_reason=f"cut to the first {n} of {self.n_nodes} nodes",
+            ),
         )
 
-    @property
-    def n_nodes(self) -> int:
-        """Number of weak classifiers."""
-        return len(self.feature)
-
-    @property
-    def n_inputs(self) -> int:
-        """Number of different numbers that nodes may read of a row."""
-        return self.n_features if self.inputs is None else self.inputs.n_inputs
-
-    def validate(self) -> None:
-        """Check shapes, ranges and topology.
-
-        Raises
-        ------
-        ValueError
-            Naming the array that is wrong. A graph that passes can be evaluated without reading
-            out of bounds and without an endless loop.
-        """
-        n = self.n_nodes
-        _check_shapes(self, n)
-        check_columns(self.n_features, self.feature_names)
-        check_settings(self.settings)
-        if self.inputs is not None:
-            self.inputs.validate(self.n_features)
-        if n and not (self.feature.min() >= 0 and self.feature.max() < self.n_inputs):
-            raise ValueError(f"feature: expected values in [0, {self.n_inputs})")
-        check_finite_arrays(self, "threshold", "vote")
-        if not is_number(self.bias):
-            raise ValueError(f"bias: expected a finite number, got {self.bias}")
-        _check_topology(self.next, n)
-        _check_sums(self)
-        if self.answer is not None and not ((self.answer >= 0) & (self.answer <= 1)).all():
-            raise ValueError("answer: expected probabilities")
-        _check_sigma(self)
-        check_record(self.record, n)
-
-
-#: The arrays with one entry per node, and the dtype in which they are kept.
-COLUMNS: dict[str, type[np.generic]] = {
-    "feature": np.int32,
-    "threshold": np.float64,
-    "next": np.int32,
-    "vote": np.float64,
-}
-
-
-def _check_shapes(graph: DecisionGraph, n: int) -> None:
-    check_labels(graph.labels, 2)
-    check_shape(graph, {"feature": (n,), "threshold": (n,), "next": (n, 2), "vote": (n, 2)})
-    if graph.answer is not None and graph.answer.shape != (n, 2, 2):
-        raise ValueError(f"answer: expected shape {(n, 2, 2)}, got {graph.answer.shape}")
-
-
-def _check_sigma(graph: DecisionGraph) -> None:
-    sigma = graph.sigma
-    if sigma is None:
-        return
-    if graph.answer is not None:
-        raise ValueError("sigma: a model has either tables of answers or gaussian ones")
-    if sigma.shape != (graph.n_features,):
-        raise ValueError(f"sigma: expected shape ({graph.n_features},), got {sigma.shape}")
-    known = np.isfinite(sigma) & (sigma > 0)
-    if not (known.all() or np.isnan(sigma).all()):
-        raise ValueError("sigma: expected positive finite numbers, or NaN in every place")
-
-
-def _check_topology(next_: IntArray, n: int) -> None:
-    if not n:
-        return
-    # Parents first: every exit leads to a later node or out, so no walk can return.
-    here = np.arange(n)[:, None]
-    if not ((next_ == OUT) | ((next_ > here) & (next_ < n))).all():
-        raise ValueError("next: every exit must lead to a later node or be -1")
-    reached = np.zeros(n, dtype=bool)
-    reached[0] = True
-    reached[next_[next_ != OUT]] = True
-    if not reached.all():
-        raise ValueError(f"next: no exit leads to node {int(np.argmin(reached))}")
-
-
-def _check_sums(graph: DecisionGraph) -> None:
-    # Of finite rows every decision value is a finite number, whatever the path.
-    with np.errstate(over="ignore"):
-        bound = abs(graph.bias) + np.abs(graph.vote).max(axis=1, initial=0.0).sum()
-        if bound > MOST_SUM and not largest_score(graph) <= MOST_SUM:
-            raise ValueError(
-                "vote: expected numbers whose absolute values have a finite sum along every path, "
-                "the bias included"
+    def describe(self) -> str:
+        """Return the model as text: a summary, then one line per node."""
+        names, lines = input_names(self), summary(self)
+        question = (self.inputs or _NO_INPUTS).question
+        for node in range(self.n_nodes):
+            below, above = (
+                f"vote {signed(self.vote[node, exit_])}, {_where(int(self.next[node, exit_]))}"
+                for exit_ in (BELOW, ABOVE)
             )
+            test = question(names[self.feature[node]], float(self.threshold[node]))
+            lines.append(f"node {node}: {test}: {below}; else {above}")
+        return "\n".join(lines)
 
 
-def largest_score(graph: DecisionGraph) -> float:
-    """Return the sum of the largest absolute votes on the path where it is largest."""
-    size, n = np.abs(graph.vote), graph.n_nodes
-    if chain_of(graph.next):
-        # One after the other from the end, as below.
-        return float(np.add.accumulate([0.0, *size.max(axis=1)[::-1]])[-1]) + abs(graph.bias)
-    sizes, leads, ahead = size.tolist(), graph.next.tolist(), [0.0] * (n + 1)  # the last is OUT's
-    for node in range(n - 1, -1, -1):
-        ahead[node] = max(v + ahead[k] for v, k in zip(sizes[node], leads[node], strict=True))
-    return ahead[0] + abs(graph.bias)
+def _where(node: int) -> str:
+    return "out" if node == OUT else f"to node {node}"
 
 
-def chain_of(next_: IntArray) -> bool:
-    """Return whether both exits of every node lead to the node after it."""
-    after = np.append(np.arange(1, len(next_)), OUT)[: len(next_)]
-    return bool((next_ == after[:, None]).all())
-
-
-def check_record(record: TrainingRecord, n: int) -> None:
-    """Raise ValueError if a record is not that of a model of `n` nodes."""
-    if not isinstance(record.stop_reason, str):
-        raise ValueError(f"record.stop_reason: expected a string, got {record.stop_reason!r}")
-    for name in ("certificate", "cost"):
-        values = getattr(record, name)
-        if values.shape != (n + 1,):
-            raise ValueError(f"record.{name}: expected shape ({n + 1},), got {values.shape}")
-        if not (np.isfinite(values).all() and (values >= 0).all()):
-            raise ValueError(f"record.{name}: expected finite numbers, none negative")
-    errors = record.validation
-    if errors is not None and not (
-        errors.ndim == 1 and len(errors) > n and ((errors >= 0) & (errors <= 1)).all()
-    ):
-        raise ValueError(f"record.validation: expected at least {n + 1} numbers from 0 to 1")
-    stages = record.stages
-    if stages is None:
-        return
-    if not (stages.ndim == 1 and len(stages) and stages[0] >= 1 and stages[-1] == n):
-        raise ValueError(f"record.stages: expected numbers of nodes, the last {n}")
-    if not (stages[:-1] < stages[1:]).all():
-        raise ValueError("record.stages: expected increasing numbers")
+def _listed(stages: IntArray) -> str:
+    """Return the first few numbers, and the last."""
+    shown = [str(stage) for stage in stages.tolist()]
+    return ", ".join(shown if len(shown) < 6 else [*shown[:4], "…", shown[-1]])

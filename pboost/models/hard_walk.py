@@ -12,13 +12,14 @@ from pboost._core import tree_walk, walk
 from pboost.data.features import check_finite
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
-from pboost.models.graph import OUT, DecisionGraph
 from pboost.models.new_rows import input_values, match_columns
 from pboost.models.node_walk import asks_functions, walk_functions
-from pboost.models.tree_nodes import STEP
+from pboost.models.nodes import OUT, Graph
 from pboost.threads import run_ranges
 from pboost.values import INT32_MAX, FloatArray, IntArray
 
+#: What kernels read of a node of a tree, see `pboost._core.tree_walk`.
+STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("beyond", np.int32)])
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 #: Nodes that a row is thought to pass at most; where it is more, signals are looked for less often.
 MOST_STEPS = 4096
@@ -30,7 +31,7 @@ MANY_IN_TREES = 256
 Trees: TypeAlias = tuple[NDArray[np.uint8], IntArray, IntArray, FloatArray]
 
 
-def walk_rows(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray, FloatArray]:
+def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatArray]:
     """Return the decision values and, if counting, the numbers of nodes evaluated."""
     if model.inputs is not None and asks_functions(model):
         return walk_functions(model, X)
@@ -68,7 +69,7 @@ def walk_rows(model: DecisionGraph, X: Any, counting: bool) -> tuple[FloatArray,
     return score, score if count is None else count
 
 
-def laid_out(model: DecisionGraph, n: int) -> Trees | None:
+def laid_out(model: Graph, n: int) -> Trees | None:
     """Return a graph as a tree whose leaves have the sums of the votes on the way there.
 
     It is made once, for n rows that make it worth it; there is none where exits join.
@@ -134,7 +135,7 @@ def over_tiles(
         check_finite(match_columns(model, X))
 
 
-def _plain(model: DecisionGraph, X: Any) -> NDArray[Any]:
+def _plain(model: Graph, X: Any) -> NDArray[Any]:
     """Return X as the walk reads it: the model's columns, or numbers that it cannot make of them.
 
     A matrix that has these columns is returned at once.

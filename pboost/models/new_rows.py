@@ -21,36 +21,34 @@ from pboost.data.functions import Oracles
 from pboost.data.held import kept
 from pboost.data.rows import Rows, as_rows, column_order, pick_columns
 from pboost.data.targets import as_sigma, check_sigma_shape, class_codes, label_array
-from pboost.models.base import Model, Predictor, TwoClassModel, TwoClassPredictor
-from pboost.models.graph import DecisionGraph
+from pboost.models.base import Model, TwoClassModel
+from pboost.models.nodes import Graph
 from pboost.values import FloatArray, shown
 
 
 def check_model(model: Any) -> None:
     """Raise TypeError if this is no model."""
-    if not isinstance(model, DecisionGraph | Predictor):
+    if not isinstance(model, Model):
         raise TypeError(f"model: expected a model such as fit_adaboost returns, got {shown(model)}")
 
 
-def as_graph(model: Model, function: str = "") -> DecisionGraph:
-    """Return `model` if it has nodes and exits, of which `function` of the package speaks."""
+def as_graph(model: Any, function: str = "") -> Any:
+    """Return `model` if it is a decision graph, of which `function` of the package speaks."""
     check_model(model)
-    if isinstance(model, Predictor):
-        asked = f" for {function}" if function else ""
-        hint = f": {model.instead[function]}" if function in model.instead else ""
-        raise TypeError(
-            f"model: expected a DecisionGraph{asked}, got a {type(model).__name__}, "
-            f"{model.no_graph}{hint}"
-        )
+    if not isinstance(model, Graph):
+        raise model.is_no_graph(function)
+    if function != "reach":  # which reads no votes
+        model.refuse_votes(function)
     return model
 
 
 def as_two_class(model: Any) -> TwoClassModel:
     """Return `model` if it is of two classes and has a certificate."""
     check_model(model)
-    if isinstance(model, DecisionGraph | TwoClassPredictor):
-        return model
-    return as_graph(model)
+    if not isinstance(model, TwoClassModel):
+        return as_graph(model)
+    model.refuse_votes("the certificate")
+    return model
 
 
 def table_for(model: Any, X: Any) -> Any:
@@ -60,7 +58,7 @@ def table_for(model: Any, X: Any) -> Any:
 
 def _reads_names(model: Any) -> bool:
     """Return whether a model, and all its members, read rows of several values."""
-    if not isinstance(model, DecisionGraph | Predictor):
+    if not isinstance(model, Model):
         return False
     members = getattr(model, "models", ())
     if members:
@@ -70,7 +68,7 @@ def _reads_names(model: Any) -> bool:
 
 def reads_columns(model: Any) -> bool:
     """Return whether a model, and all its members, read numbers, whatever holds them."""
-    if not isinstance(model, DecisionGraph | Predictor):
+    if not isinstance(model, Model):
         return False
     members = getattr(model, "models", ())
     return all(map(reads_columns, members)) if members else not isinstance(model.inputs, Oracles)
@@ -160,7 +158,7 @@ def match_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
     return np.ascontiguousarray(found)
 
 
-def ordered_sigma(model: DecisionGraph, X: Any, sigma: Any) -> FloatArray:
+def ordered_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
     """Return standard deviations of X's columns or cells in the order of the model's columns."""
     given, X = as_sigma(sigma), as_table(X)
     check_sigma_shape(given, len(X), model.n_features)

@@ -12,8 +12,8 @@ from pboost.data.array_checks import MOST_SUM
 from pboost.data.functions import Oracles
 from pboost.data.rows import Rows
 from pboost.models.base import Model
-from pboost.models.graph import OUT, DecisionGraph
 from pboost.models.new_rows import input_values, match_rows
+from pboost.models.nodes import OUT, Graph
 from pboost.values import FloatArray
 
 #: Rows, as positions or as a slice.
@@ -27,7 +27,7 @@ def goes_right(value: Any, threshold: Any) -> Any:
     return value > threshold
 
 
-def passages(model: DecisionGraph, n: int, take: Take) -> Iterator[tuple[Here, NDArray[np.bool_]]]:
+def passages(model: Graph, n: int, take: Take) -> Iterator[tuple[Here, NDArray[np.bool_]]]:
     """Send n rows through a graph; yield, for each node, the rows that arrive and their answers."""
     # Rows that have arrived at nodes to come; a slice where it is all of them, which is faster.
     waiting: dict[int, list[Here]] = {0: [slice(None)]}
@@ -46,7 +46,7 @@ def passages(model: DecisionGraph, n: int, take: Take) -> Iterator[tuple[Here, N
         yield here, above
 
 
-def hard_exits(model: DecisionGraph, X: Any) -> tuple[int, Take]:
+def hard_exits(model: Graph, X: Any) -> tuple[int, Take]:
     """Return the number of rows, and what takes the exits on whose side they lie."""
     if asks_functions(model):
         rows = match_rows(model, X)
@@ -62,7 +62,7 @@ def asks_functions(model: Model) -> bool:
     return isinstance(model.inputs, Oracles)
 
 
-def functions_of(model: DecisionGraph) -> Oracles:
+def functions_of(model: Graph) -> Oracles:
     """Return the functions of a model that has them."""
     assert isinstance(model.inputs, Oracles)
     return model.inputs
@@ -78,14 +78,14 @@ def refuse_oracles(model: Model, what: str) -> None:
 
 
 def _answers(
-    model: DecisionGraph, X: Rows, rng: np.random.Generator | None = None
+    model: Graph, X: Rows, rng: np.random.Generator | None = None
 ) -> Callable[[int, Here], FloatArray]:
     """Return what asks the function of a node about rows."""
     functions, every = functions_of(model), np.arange(X.n_rows)
     return lambda node, here: functions.value(int(model.feature[node]), X, every[here], rng)
 
 
-def _drawn_exits(model: DecisionGraph, X: Rows, rng: np.random.Generator) -> Take:
+def _drawn_exits(model: Graph, X: Rows, rng: np.random.Generator) -> Take:
     """Return what takes exits at random: as functions answer, or as their probabilities say."""
     answers = _answers(model, X, rng)
     is_probability = model.is_estimated and not functions_of(model).is_random
@@ -102,7 +102,7 @@ def _drawn_exits(model: DecisionGraph, X: Rows, rng: np.random.Generator) -> Tak
     return take
 
 
-def walk_functions(model: DecisionGraph, X: Any) -> tuple[FloatArray, FloatArray]:
+def walk_functions(model: Graph, X: Any) -> tuple[FloatArray, FloatArray]:
     """Return decision values and numbers of functions asked on the hard route."""
     n, take = hard_exits(model, X)
     score, count = np.full(n, model.bias), np.zeros(n)
@@ -112,9 +112,7 @@ def walk_functions(model: DecisionGraph, X: Any) -> tuple[FloatArray, FloatArray
     return score, count
 
 
-def sample_functions(
-    model: DecisionGraph, X: Any, rng: np.random.Generator, draws: int
-) -> FloatArray:
+def sample_functions(model: Graph, X: Any, rng: np.random.Generator, draws: int) -> FloatArray:
     """Return the mean decision value of each row over walks that ask anew."""
     rows = match_rows(model, X)
     take = _drawn_exits(model, rows, rng)
@@ -126,7 +124,7 @@ def sample_functions(
     return (bias + total / draws) * scale
 
 
-def scaled_votes(model: DecisionGraph, draws: int) -> tuple[float, FloatArray, float]:
+def scaled_votes(model: Graph, draws: int) -> tuple[float, FloatArray, float]:
     """Return a power of two, and votes and bias in units of it that so many walks can add up."""
     scale = 1.0
     with np.errstate(over="ignore"):
@@ -135,7 +133,7 @@ def scaled_votes(model: DecisionGraph, draws: int) -> tuple[float, FloatArray, f
     return scale, model.vote / scale, model.bias / scale
 
 
-def propagate_functions(model: DecisionGraph, X: Any) -> tuple[FloatArray, FloatArray]:
+def propagate_functions(model: Graph, X: Any) -> tuple[FloatArray, FloatArray]:
     """Return expected decision values, and reach (n, n_nodes), of estimators that are sampled."""
     rows = match_rows(model, X)
     answers = _answers(model, rows)

@@ -8,27 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost._core import walk
 from pboost.data.features import check_has_rows
 from pboost.data.held import held
-from pboost.data.separators import Separators
 from pboost.data.targets import as_weights
-from pboost.models.base import Model, Predictor, one_of_two, two_probabilities
-from pboost.models.graph import DecisionGraph
-from pboost.models.hard_walk import MOST_STEPS, walk_rows
+from pboost.models.base import Model
 from pboost.models.new_rows import (
     as_graph,
     as_two_class,
     check_model,
     count_rows,
-    input_values,
     is_second_label,
     match_sigma,
     table_for,
 )
-from pboost.models.node_walk import Take, asks_functions, hard_exits, passages, refuse_oracles
-from pboost.models.soft_walk import expectation, expected_score, sampled_score
-from pboost.threads import Workers
+from pboost.models.node_walk import refuse_oracles
+from pboost.models.soft_walk import expectation
 from pboost.values import FloatArray, Seed, check_choice, check_integer
 
 UNITS = ("nodes", "features", "stumps")
@@ -93,22 +87,17 @@ def decision_function(
     """
     is_plain = type(route) is str and route == "hard" and type(draws) is int and draws == 1
     # At once: for one row the checks take longer.
-    if is_plain and sigma is None and type(model) is DecisionGraph:
-        return walk_rows(model, X, False)[0]
+    if is_plain and sigma is None and isinstance(model, Model):
+        return model.decision_function(X)
     check_model(model)
     check_choice("route", route, ROUTES)
     if route == "hard" and sigma is not None:
         raise ValueError('sigma: route="hard" does not depend on it; see route="expected"')
     if check_integer("draws", draws, least=1) > 1 and route != "sample":
         raise ValueError(f'draws: expected 1 with route={route!r}; random walks are route="sample"')
-    if isinstance(model, Predictor):
-        model.check_route(route, X, sigma)
-        return model.decision_function(X)
     if route == "hard":
-        return walk_rows(model, X, False)[0]
-    if route == "expected":
-        return expected_score(model, X, sigma)
-    return sampled_score(model, X, rng, draws, sigma)
+        return model.decision_function(X)
+    return model.score_by_route(route, X, rng, draws, sigma)
 
 
 def predict(model: Model, X: Any) -> NDArray[Any]:
@@ -137,9 +126,7 @@ def predict(model: Model, X: Any) -> NDArray[Any]:
     ['no', 'yes']
     """
     check_model(model)
-    if isinstance(model, Predictor):
-        return model.predict(X)
-    return one_of_two(model.labels, decision_function(model, X))
+    return model.predict(X)
 
 
 def predict_proba(model: Model, X: Any) -> FloatArray:
@@ -169,9 +156,8 @@ def predict_proba(model: Model, X: Any) -> FloatArray:
     >>> pb.predict_proba(model, X).round(2).tolist()
     [[0.78, 0.22], [0.11, 0.89], [0.11, 0.89], [0.11, 0.89]]
     """
-    if isinstance(model, Predictor):
-        return model.predict_proba(X)
-    return two_probabilities(decision_function(model, X))
+    check_model(model)
+    return model.predict_proba(X)
 
 
 def staged_decision_function(model: Model, X: Any) -> Iterator[FloatArray]:
@@ -202,21 +188,100 @@ def staged_decision_function(model: Model, X: Any) -> Iterator[FloatArray]:
     [3, 3, 2]
     """
     check_model(model)
-    if isinstance(model, Predictor):
-        return model.staged_decision_function(X)
-    return _stages(model, *hard_exits(model, X))
+    return model.staged_decision_function(X)
 
 
-def _stages(model: DecisionGraph, n: int, take: Take) -> Iterator[FloatArray]:
-    score = np.full(n, model.bias)
-    stages = model.record.stages
-    is_stage = np.full(model.n_nodes, stages is None)
-    if stages is not None:
-        is_stage[stages - 1] = True
-    for node, (here, above) in enumerate(passages(model, n, take)):
-        score[here] += np.where(above, model.vote[node, 1], model.vote[node, 0])
-        if is_stage[node]:
-            yield score.copy()
+def staged_predict(model: Model, X: Any) -> Iterator[NDArray[Any]]:
+    """Yield the labels that the model predicts at the stages of its growth.
+
+    Parameters
+    ----------
+    model : DecisionGraph, or another model that is a sum
+        A fitted model.
+    X : array_like of shape (n, d), or data frame
+        See `decision_function`. It must not change before the last stage has been taken.
+
+    Yields
+    ------
+    ndarray, shape (n,)
+        At the stages of `staged_decision_function`; the last equals `predict`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
+    >>> model = pb.fit_boosted_tree(X, y, nodes=3)
+    >>> [int((labels != y).sum()) for labels in pb.staged_predict(model, X)]
+    [1, 1, 0]
+    """
+    for score in staged_decision_function(model, X):
+        yield model.labels_of(score)
+
+
+def staged_predict_proba(model: Model, X: Any) -> Iterator[FloatArray]:
+    """Yield the probabilities that the model gives the labels at the stages of its growth.
+
+    Parameters
+    ----------
+    model : DecisionGraph, or another model that is a sum
+        A fitted model.
+    X : array_like of shape (n, d), or data frame
+        See `decision_function`. It must not change before the last stage has been taken.
+
+    Yields
+    ------
+    ndarray of float64, shape (n, J)
+        At the stages of `staged_decision_function`; the last equals `predict_proba`, of two labels
+        of `fit_sbpmt` but for rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 0, 1])
+    >>> model = pb.fit_stagewise(X, y, loss="logistic", steps=3, max_depth=1)
+    >>> [round(float(share[3, 1]), 2) for share in pb.staged_predict_proba(model, X)]
+    [0.33, 0.43, 0.53]
+    """
+    for score in staged_decision_function(model, X):
+        yield model.probabilities(score)
+
+
+def prefix(model: Any, n_nodes: int) -> Any:
+    """Return the model with its first nodes only; of a stagewise model its first trees.
+
+    Parameters
+    ----------
+    model : DecisionGraph or StagewiseModel
+        A fitted model.
+    n_nodes : int
+        Number of nodes to keep, 1 to ``model.n_nodes``. Exits that led to others lead out. Of a
+        stagewise model the number of trees, 1 to ``len(model)``.
+
+    Returns
+    -------
+    DecisionGraph or StagewiseModel
+        The model as it was when so many nodes had been opened. Its record is that of these nodes,
+        and ``record.stop_reason`` says that it was cut.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `n_nodes` is not as described, or is none of the stages of a model collected by sign
+        (``record.stages``): between them votes were replaced when a tree was finished.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.arange(8.0).reshape(-1, 1)
+    >>> model = pb.fit_adaboost(X, [0, 1, 1, 0, 1, 0, 0, 1], rounds=20)
+    >>> pb.prefix(model, 5).n_nodes
+    5
+    """
+    check_model(model)
+    return model.prefix(n_nodes)
 
 
 def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
@@ -247,38 +312,7 @@ def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
     """
     check_choice("unit", unit, UNITS)
     check_model(model)
-    if isinstance(model, Predictor):
-        return model.evaluation_cost(X, unit)
-    is_separated = isinstance(model.inputs, Separators)
-    # No two nodes ask the same function.
-    if unit == "nodes" or asks_functions(model) or (unit == "stumps" and not is_separated):
-        return walk_rows(model, X, True)[1]
-    if unit == "stumps":
-        return _stumps(model, *hard_exits(model, X))
-    values = input_values(model, X)
-    columns = np.arange(model.n_features + 1, dtype=np.int32)
-    start, index = (columns, columns) if model.inputs is None else model.inputs.columns_read()
-    count = np.empty(len(values))
-
-    def work(first: int, last: int) -> None:
-        last_row = np.full(model.n_features, -1, dtype=np.int32)
-        walk.count_features(
-            values[first:last], model.feature, model.threshold, model.next, start, index, last_row,
-            count[first:last],
-        )  # fmt: skip
-
-    cells = values.shape[1] + min(model.n_nodes, MOST_STEPS)
-    Workers(1).run(work, len(values), cells=cells)
-    return count
-
-
-def _stumps(model: DecisionGraph, n: int, take: Take) -> FloatArray:
-    """Return how many stumps the separators on the path of each row have."""
-    assert isinstance(model.inputs, Separators)
-    size, count = model.inputs.stumps[model.feature], np.zeros(n)
-    for node, (here, _) in enumerate(passages(model, n, take)):
-        count[here] += size[node]
-    return count
+    return model.evaluation_cost(X, unit)
 
 
 def certificate(

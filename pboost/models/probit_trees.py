@@ -1,38 +1,61 @@
-"""The model of a probit tree: a partition with linear functions in its cells."""
+"""The model of a probit tree, a partition with linear functions in its cells, and their values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.array_checks import check_finite_arrays, check_not_negative, check_shape
+from pboost._core import tree_walk
+from pboost._core.probit_tree import walk_values
 from pboost.data.derived import ColumnNames
-from pboost.models.base import Predictor
-from pboost.models.probit_values import Equations, chosen, each_block, probabilities
+from pboost.models.base import Model
+from pboost.models.hard_walk import over_tiles
+from pboost.models.linear import chosen, probabilities
+from pboost.models.new_rows import match_columns
+from pboost.models.stored import Kind, Made, Part, column, of, of_part
 from pboost.models.text import equation
-from pboost.models.tree_nodes import LEAF
-from pboost.models.trees import Tree
-from pboost.values import FloatArray, IntArray, freeze
+from pboost.models.trees import LEAF, Tree
+from pboost.threads import check_stop
+from pboost.values import FloatArray, IntArray
+
+#: Values that are held at once.
+BLOCK_VALUES = 1 << 16
+#: The value of a class that is never the answer.
+LEAST = -np.finfo(np.float64).max
+
 
 #: What the kernel says in place of a number of steps: all rows of the leaf are of the class, or
 #: none is.
 ONE_CLASS, NO_ROW = -1, -2
 
-#: The arrays beside those of the partition, and the dtype in which they are kept.
-LEAF_COLUMNS: dict[str, type[np.generic]] = {
-    "coefficient": np.float64,
-    "taken": np.int32,
-    "risk": np.float64,
-    "spread": np.float64,
-}
+
+def _per_leaf(model: Any) -> tuple[int, int]:
+    return model.n_leaves, model.n_functions
+
+
+def equations_of(ndim: int | None = None) -> dict[str, Kind]:
+    """Return the metadata of the coefficients in each leaf."""
+    return column(np.float64, lambda model: (*_per_leaf(model), 1 + model.n_features), ndim=ndim)
+
+
+TAKEN = column(np.int32, _per_leaf)
+RISK = column(np.float64, _per_leaf, positive=True)
+SPREAD = column(np.float64, lambda model: (model.n_features,), positive=True)
+
+
+def _classes(tree: ProbitTree) -> NDArray[Any]:
+    if tree.partition.labels is None:
+        raise ValueError("labels: expected those of a classification, got None")
+    return tree.partition.labels
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ProbitTree(Predictor):
+class ProbitTree(Model):
     """A tree with a linear function f in each leaf, made by `fit_probit_tree`.
 
     Of two classes Phi(f) is the probability of the second label. Of more each class has its own f
@@ -60,43 +83,31 @@ class ProbitTree(Predictor):
         Number of columns the model was trained on, and their names or None.
     """
 
-    partition: Tree
-    coefficient: FloatArray
-    taken: IntArray
-    risk: FloatArray
-    spread: FloatArray
-    labels: NDArray[Any] = field(init=False)
-    settings: Mapping[str, Any] = field(init=False)
-    n_features: int = field(init=False)
-    feature_names: tuple[str, ...] | None = field(init=False)
+    partition: Tree = field(metadata=of(Part(Tree, more=("labels",))))
+    coefficient: FloatArray = field(metadata=equations_of())
+    taken: IntArray = field(metadata=TAKEN)
+    risk: FloatArray = field(metadata=RISK)
+    spread: FloatArray = field(metadata=SPREAD)
+    labels: NDArray[Any] = field(init=False, metadata=of(Made(_classes, late=False)))
+    settings: Mapping[str, Any] = field(init=False, metadata=of_part("partition", "settings"))
+    n_features: int = field(init=False, metadata=of_part("partition", "n_features"))
+    feature_names: tuple[str, ...] | None = field(
+        init=False, metadata=of_part("partition", "feature_names")
+    )
 
-    no_graph: ClassVar[str] = "whose leaves are linear functions"
-    instead: ClassVar[Mapping[str, str]] = {
+    no_graph = "whose leaves are linear functions"
+    instead: ClassVar = {
         "prefix": "fit_probit_tree has depth and steps",
         "reach": "apply tells the leaf of each row",
         "explain": "coefficients has the slopes in each leaf",
     }
-    file_kind: ClassVar[str] = "probit-tree"
-    file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
-        **Tree.file_members,
-        "labels": None,
-        **{name: np.dtype(dtype).newbyteorder("<") for name, dtype in LEAF_COLUMNS.items()},
-    }
+    file_kind = "probit-tree"
 
-    def __post_init__(self) -> None:
-        for name, dtype in LEAF_COLUMNS.items():
-            object.__setattr__(self, name, freeze(getattr(self, name), dtype))
-        for name in ("labels", "settings", "n_features", "feature_names"):
-            object.__setattr__(self, name, getattr(self.partition, name))
-        if self.labels is None:
-            raise ValueError("labels: expected those of a classification, got None")
-        n_classes = len(self.labels)
-        check_equations(self, self.partition.n_leaves, 1 if n_classes == 2 else n_classes)
+    def check_whole(self) -> None:
+        """Check what is said of the functions, and that there is weight."""
+        check_taken(self.taken)
         if not self.partition.weight[0] > 0:
             raise ValueError("weight: expected that of the root to be above 0")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
 
     def __repr__(self) -> str:
         leaves = f"{self.n_leaves} " + ("leaf" if self.n_leaves == 1 else "leaves")
@@ -113,6 +124,11 @@ class ProbitTree(Predictor):
         return self.partition.n_leaves
 
     @property
+    def n_functions(self) -> int:
+        """Number of functions in each leaf."""
+        return 1 if len(self.labels) == 2 else len(self.labels)
+
+    @property
     def stop_reason(self) -> str:
         """Why the partition ended, as a sentence."""
         return self.partition.stop_reason
@@ -120,10 +136,7 @@ class ProbitTree(Predictor):
     def values(self, X: Any) -> FloatArray:
         """Return the functions (n, K) at the rows, each in its leaf."""
         tree, found = self.partition, []
-        at = Equations(
-            tree.steps, np.array([0, tree.n_nodes], dtype=np.int32),
-            np.array([tree.depth], dtype=np.int32), tree.leaf, self.coefficient, self.taken,
-        )  # fmt: skip
+        at = Equations(tree.steps, tree.root, tree.depths, tree.leaf, self.coefficient, self.taken)
 
         def take(start: int, stop: int, values: FloatArray) -> None:
             found.append((start, values[:, 0].copy()))
@@ -208,19 +221,6 @@ class ProbitTree(Predictor):
             lines.append((f"f({self.labels.tolist()[k]!r}) = " if many else "f = ") + said)
         return lines
 
-    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return the fields of a file's header and its arrays."""
-        header, arrays = self.partition.members()
-        return header, arrays | {name: getattr(self, name) for name in LEAF_COLUMNS}
-
-    @classmethod
-    def from_members(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-    ) -> ProbitTree:
-        """Return the model of a file; ValueError or TypeError where it is none."""
-        own: dict[str, Any] = {name: arrays[name] for name in LEAF_COLUMNS}
-        return cls(Tree.from_members(header, arrays), **own)
-
 
 def slope_order(slopes: FloatArray, spread: FloatArray) -> list[int]:
     """Return the columns in falling order of the slopes, in units of their spreads."""
@@ -230,18 +230,67 @@ def slope_order(slopes: FloatArray, spread: FloatArray) -> list[int]:
     return order
 
 
-def check_equations(model: Any, n_leaves: int, k: int) -> None:
-    """Check the arrays of `LEAF_COLUMNS` of a model, of `k` functions in each leaf.
-
-    ValueError names the one that is wrong.
-    """
-    d = model.n_features
-    shapes = {
-        "coefficient": (n_leaves, k, 1 + d), "taken": (n_leaves, k), "risk": (n_leaves, k),
-        "spread": (d,),
-    }  # fmt: skip
-    check_shape(model, shapes)
-    check_finite_arrays(model, *shapes)
-    if not (model.taken >= NO_ROW).all():
+def check_taken(taken: IntArray) -> None:
+    """Check what is said of the steps of functions."""
+    if not (taken >= NO_ROW).all():
         raise ValueError("taken: expected numbers of steps, or -1 or -2")
-    check_not_negative(model, "risk", "spread")
+
+
+class Equations(NamedTuple):
+    """Trees with equations in their leaves, as the kernel reads them; see `walk_values`."""
+
+    steps: NDArray[np.uint8]
+    root: IntArray
+    depth: IntArray
+    leaf: IntArray
+    coefficient: FloatArray
+    taken: IntArray
+
+
+def each_block(
+    model: Model,
+    trees: Equations,
+    X: Any,
+    take: Callable[[int, int, FloatArray], None],
+) -> int:
+    """Call ``take(start, stop, values)`` for blocks of rows, on several threads.
+
+    Parameters
+    ----------
+    model : Model
+        Whose columns X must have.
+    trees : Equations
+        The trees.
+    X : array_like of shape (n, d), or data frame
+        Finite numbers.
+    take : callable
+        Is given values (stop - start, n_trees, K), which it must not keep.
+
+    Returns
+    -------
+    int
+        Number of rows.
+    """
+    values = match_columns(model, X).values
+    n, d = values.shape
+    shape = len(trees.root) - 1, trees.coefficient.shape[1]
+    per_row = math.prod(shape)
+    block = tree_walk.TILE_ROWS * max(1, BLOCK_VALUES // (per_row * tree_walk.TILE_ROWS))
+
+    def work(first: int, last: int, tile: FloatArray) -> bool:
+        out = np.empty((min(block, last - first), *shape))
+        for start in range(first, last, block):
+            check_stop()
+            stop = min(start + block, last)
+            if walk_values(values, *trees, start, stop, tile, out):
+                return True
+            take(start, stop, out[: stop - start])
+        return False
+
+    over_tiles(model, X, n, work, d, 1, n * max(d, per_row))
+    return n
+
+
+def without(values: FloatArray, lost: NDArray[np.bool_]) -> FloatArray:
+    """Return values with the least number where a class is lost."""
+    return np.where(lost, LEAST, values) if lost.any() else values

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pboost._core import tree_walk
-from pboost.models.tree_nodes import LEAF
+from pboost.models.trees import LEAF
 from pboost.values import FloatArray, IntArray, freeze
 
 #: No rank is above it.

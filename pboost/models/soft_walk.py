@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import soft_walk
-from pboost.models.graph import CERTAIN, DecisionGraph
 from pboost.models.hard_walk import MOST_STEPS
 from pboost.models.new_rows import as_graph, input_values, is_second_label, match_sigma
 from pboost.models.node_walk import (
@@ -19,6 +18,7 @@ from pboost.models.node_walk import (
     sample_functions,
     scaled_votes,
 )
+from pboost.models.nodes import CERTAIN, Graph
 from pboost.threads import CELLS_PER_CALL, check_stop, run_ranges
 from pboost.values import FloatArray, Seed, as_generator, check_integer
 
@@ -27,7 +27,7 @@ COST = 5
 
 
 def reach(
-    model: DecisionGraph,
+    model: Graph,
     X: Any,
     y: ArrayLike | None = None,
     *,
@@ -88,7 +88,7 @@ def reach(
     return out
 
 
-def expected_score(model: DecisionGraph, X: Any, sigma: Any) -> FloatArray:
+def expected_score(model: Graph, X: Any, sigma: Any) -> FloatArray:
     """Return the expected decision value of each row."""
     refuse_oracles(model, 'route="expected"')
     if asks_functions(model) and model.is_estimated:
@@ -97,7 +97,7 @@ def expected_score(model: DecisionGraph, X: Any, sigma: Any) -> FloatArray:
 
 
 def expectation(
-    model: DecisionGraph, X: Any, second: NDArray[np.bool_] | None, sigma: Any
+    model: Graph, X: Any, second: NDArray[np.bool_] | None, sigma: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return the expected decision value and the expected exponential loss of each row.
 
@@ -125,7 +125,7 @@ def expectation(
     return score, loss
 
 
-def sampled_score(model: DecisionGraph, X: Any, rng: Seed, draws: int, sigma: Any) -> FloatArray:
+def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> FloatArray:
     """Return the mean decision value of each row over random walks."""
     draws, generator = check_integer("draws", draws, least=1), as_generator(rng)
     if asks_functions(model) and (functions_of(model).is_random or model.is_estimated):
@@ -156,7 +156,7 @@ def _of(noise: FloatArray, here: slice) -> FloatArray:
     return noise[here] if len(noise) > 1 else noise
 
 
-def _values_and_noise(model: DecisionGraph, X: Any, sigma: Any) -> tuple[FloatArray, FloatArray]:
+def _values_and_noise(model: Graph, X: Any, sigma: Any) -> tuple[FloatArray, FloatArray]:
     """Return what nodes compare, and the standard deviations of its errors, none where exact."""
     values, noise = input_values(model, X), match_sigma(model, X, sigma)
     # Sums of columns need not be numbers; then a row's probabilities are not known.
@@ -167,7 +167,7 @@ def _values_and_noise(model: DecisionGraph, X: Any, sigma: Any) -> tuple[FloatAr
     return values, noise
 
 
-def tables(model: DecisionGraph) -> FloatArray:
+def tables(model: Graph) -> FloatArray:
     """Return the model's tables of answers, also where they are certain; none if gaussian."""
     if model.answer is not None:
         return model.answer
@@ -176,7 +176,7 @@ def tables(model: DecisionGraph) -> FloatArray:
     return np.ascontiguousarray(np.broadcast_to(CERTAIN, (model.n_nodes, 2, 2)))
 
 
-def _classes(model: DecisionGraph, y: ArrayLike | None, n: int) -> NDArray[np.uint8]:
+def _classes(model: Graph, y: ArrayLike | None, n: int) -> NDArray[np.uint8]:
     """Return the class of each row, any where the answers do not depend on it."""
     if y is not None:
         return is_second_label(model, y, n).astype(np.uint8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, ClassVar, overload
 
@@ -12,37 +12,74 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost._core.probit_tree import walk_values
-from pboost.models.base import Predictor, lead_of_second, settled
-from pboost.models.committee import OneVsRest, WeightedVote, chance
-from pboost.models.forest import Forest
+from pboost.data.array_checks import check_offsets, check_sum
+from pboost.models.base import Model, lead_of_second, settled
+from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, chance
+from pboost.models.forest import Forest, some_trees
+from pboost.models.linear import chosen, probabilities
 from pboost.models.new_rows import match_names
-from pboost.models.out_of_bag import OOB_MEMBERS, OutOfBag
-from pboost.models.parts import some_members
-from pboost.models.probit_trees import ProbitTree
-from pboost.models.probit_values import LEAST, Equations, chosen, each_block, probabilities, without
-from pboost.models.subagged_checks import check_subagged
-from pboost.models.tree_nodes import LEAF
-from pboost.values import FloatArray, IntArray, check_position, freeze
+from pboost.models.probit_trees import (
+    LEAST,
+    RISK,
+    SPREAD,
+    TAKEN,
+    Equations,
+    ProbitTree,
+    check_taken,
+    each_block,
+    equations_of,
+    without,
+)
+from pboost.models.records import OutOfBag
+from pboost.models.stored import (
+    SETTINGS,
+    Arrays,
+    Dtypes,
+    Header,
+    Labels,
+    Made,
+    Part,
+    Parts,
+    column,
+    header,
+    of,
+    of_part,
+)
+from pboost.models.trees import LEAF, TREE_COLUMNS, ranges
+from pboost.values import FloatArray, IntArray, check_position
 
 #: Why a member has no more rounds.
 ALL_ROUNDS = "all rounds are done"
 PERFECT = "a tree without error outweighs all others"
 NO_BETTER = "the error of a tree was not below chance"
-#: The arrays beside those of the partitions, and the dtype in which they are kept.
-OWN_COLUMNS: dict[str, type[np.generic]] = {
-    "coefficient": np.float64,
-    "taken": np.int32,
-    "risk": np.float64,
-    "spread": np.float64,
-    "alpha": np.float64,
-    "start": np.int32,
-    "error": np.float64,
-    "class_rows": np.int32,
-}
+VOTES = ("majority", "average")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SubaggedProbitTrees(Predictor):
+class Classes(Labels):
+    """Label values, which are those of the trees unless each class has its own."""
+
+    __slots__ = ()
+
+    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
+        """Return the column that only some have."""
+        return {}, {"classes": None}
+
+    def store(self, name: str, value: Any) -> Parts:
+        """Return the column, which is left out where the trees have it."""
+        return {}, {"classes": value}
+
+    def read(self, name: str, header: Header, arrays: Arrays) -> Any:
+        """Return the labels of the model."""
+        return arrays.get("classes", arrays["labels"])
+
+
+def _check_vote(model: Any, name: str) -> None:
+    if model.vote not in VOTES:
+        raise ValueError(f"vote: expected one of {VOTES}, got {model.vote!r}")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SubaggedProbitTrees(Model):
     """Boosted probit trees on subsamples, made by `fit_sbpmt`.
 
     ``model[i]`` is member i, the weighted vote of its trees, as a `WeightedVote` of `ProbitTree`;
@@ -82,54 +119,66 @@ class SubaggedProbitTrees(Predictor):
         Number of columns of the training data, and their names or None.
     """
 
-    trees: Forest
-    coefficient: FloatArray
-    taken: IntArray
-    risk: FloatArray
-    spread: FloatArray
-    alpha: FloatArray
-    start: IntArray
-    error: FloatArray
-    class_rows: IntArray
-    vote: str
-    labels: NDArray[Any]
-    settings: Mapping[str, Any]
-    oob: OutOfBag | None = None
-    n_features: int = field(init=False)
-    feature_names: tuple[str, ...] | None = field(init=False)
+    trees: Forest = field(metadata=of(Part(Forest, more=("labels",))))
+    coefficient: FloatArray = field(metadata=equations_of(ndim=3))
+    taken: IntArray = field(metadata=TAKEN)
+    risk: FloatArray = field(metadata=RISK)
+    spread: FloatArray = field(metadata=SPREAD)
+    alpha: FloatArray = field(
+        metadata=column(np.float64, lambda model: (model.n_rounds,), finite=False)
+    )
+    start: IntArray = field(metadata=column(np.int32, ndim=1))
+    error: FloatArray = field(metadata=column(np.float64, ndim=2, finite=False))
+    class_rows: IntArray = field(
+        metadata=column(np.int32, lambda model: (len(model), len(model.labels)), positive=True)
+    )
+    vote: str = field(metadata=header(lambda value: True, checked=_check_vote, from_file=str))
+    labels: NDArray[Any] = field(metadata=of(Classes()))
+    settings: Mapping[str, Any] = field(metadata=SETTINGS)
+    oob: OutOfBag | None = field(default=None, metadata=of(Part(OutOfBag, "record")))
+    n_features: int = field(init=False, metadata=of_part("trees", "n_features"))
+    feature_names: tuple[str, ...] | None = field(
+        init=False, metadata=of_part("trees", "feature_names")
+    )
     #: The place of each leaf in `coefficient`, by node.
-    leaf: IntArray = field(init=False, repr=False)
+    leaf: IntArray = field(
+        init=False, repr=False, metadata=of(Made(lambda model: model._leaf_places(), late=False))
+    )
 
-    no_graph: ClassVar[str] = "whose members, model[i], are models by themselves"
-    instead: ClassVar[Mapping[str, str]] = {"prefix": "model[:k] has the first k members"}
-    file_kind: ClassVar[str] = "subagged-probit-trees"
-    file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
-        **Forest.file_members,
-        "labels": None,
-        **{name: np.dtype(dtype).newbyteorder("<") for name, dtype in OWN_COLUMNS.items()},
-    }
-    file_optional: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
-        **{name: dtype for name, dtype in Forest.file_optional.items() if name != "labels"},
-        "classes": None,
-    }
+    no_graph = "whose members, model[i], are models by themselves"
+    instead: ClassVar = {"prefix": "model[:k] has the first k members"}
+    file_kind, file_stop = "subagged-probit-trees", "all members are there"
+    file_order = (*("root", *TREE_COLUMNS, "labels", "oob_members", "oob_prediction", "classes"),)
 
-    def __post_init__(self) -> None:
-        for name, dtype in OWN_COLUMNS.items():
-            object.__setattr__(self, name, freeze(getattr(self, name), dtype))
-        object.__setattr__(self, "settings", dict(self.settings))
-        object.__setattr__(self, "labels", freeze(self.labels))
-        for name in ("n_features", "feature_names"):
-            object.__setattr__(self, name, getattr(self.trees, name))
-        is_leaf = self.trees.feature == LEAF
-        object.__setattr__(self, "leaf", freeze(np.cumsum(is_leaf) - 1, np.int32))
-        self.validate()
+    def _leaf_places(self) -> IntArray:
+        return (np.cumsum(self.trees.feature == LEAF) - 1).astype(np.int32)
 
-    def validate(self) -> None:
-        """Check shapes and ranges; ValueError names the array. Trees check themselves."""
-        check_subagged(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
+    def check_whole(self) -> None:
+        """Check that the parts go together. Trees check themselves."""
+        trees, n_rounds = self.trees, self.n_rounds
+        if trees.labels is None:
+            raise ValueError("labels: expected those of classes")
+        expected = REST_OR_CLASS if self.is_tree_per_class else self.labels
+        if not np.array_equal(trees.labels, expected):
+            raise ValueError(f"labels: expected those of the trees, got {self.labels.tolist()}")
+        if len(trees) != n_rounds * self.trees_per_round:
+            raise ValueError(
+                f"root: expected a tree for each of {len(self.labels)} classes in every round"
+            )
+        check_taken(self.taken)
+        check_offsets("start", self.start, n_rounds)
+        if not (np.isfinite(self.alpha).all() and (self.alpha > 0).all()):
+            raise ValueError("alpha: expected finite numbers > 0")
+        check_sum("alpha", self.alpha)
+        if not (trees.weight[trees.root[:-1]] > 0).all():
+            raise ValueError("weight: expected those of the roots to be above 0")
+        rounds = np.isfinite(self.error).sum(axis=1)
+        if self.error.shape[:1] != (len(self),) or (rounds < np.diff(self.start)).any():
+            raise ValueError("error: expected one for each round")
+        if (self.error < 0).any() or np.isinf(self.error).any():
+            raise ValueError("error: expected numbers >= 0, or NaN")
+        if self.oob is not None:
+            self.oob.check(self.labels)
 
     def __repr__(self) -> str:
         return f"<fit_sbpmt: {len(self)} members, {len(self.trees)} trees>"
@@ -143,7 +192,7 @@ class SubaggedProbitTrees(Predictor):
     def __getitem__(self, member: slice) -> SubaggedProbitTrees: ...
     def __getitem__(self, member: int | slice) -> WeightedVote | SubaggedProbitTrees:
         if isinstance(member, slice):
-            return replace(self, **some_members(self, np.arange(len(self))[member]))
+            return self._some(np.arange(len(self))[member])
         member = check_position("member", member, len(self))
         first, last = self.start[member : member + 2].tolist()
         error = self.error[member]
@@ -155,6 +204,22 @@ class SubaggedProbitTrees(Predictor):
 
     def __iter__(self) -> Iterator[WeightedVote]:
         return (self[i] for i in range(len(self)))
+
+    def _some(self, members: NDArray[np.intp]) -> SubaggedProbitTrees:
+        """Return the model that has only these members."""
+        if not len(members):
+            raise ValueError(f"member: expected one or more of {len(self)} members, got none")
+        first, last, each = self.start[members], self.start[members + 1], self.trees_per_round
+        rounds, trees = ranges(first, last), ranges(first * each, last * each)
+        before = np.append(0, self.leaf + 1)[self.trees.root]  # leaves before each tree
+        leaves = ranges(before[trees], before[trees + 1])
+        return replace(
+            self, trees=replace(self.trees, **some_trees(self.trees, trees)),
+            coefficient=self.coefficient[leaves], taken=self.taken[leaves],
+            risk=self.risk[leaves], alpha=self.alpha[rounds],
+            start=np.cumsum([0, *(last - first)]), error=self.error[members],
+            class_rows=self.class_rows[members], oob=None,
+        )  # fmt: skip
 
     def _round(self, number: int, member: int) -> ProbitTree | OneVsRest:
         """Return what a round has added to a member."""
@@ -179,6 +244,21 @@ class SubaggedProbitTrees(Predictor):
     def trees_per_round(self) -> int:
         """Number of trees of a round."""
         return len(self.labels) if self.is_tree_per_class else 1
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of rounds of all members."""
+        return len(self.trees) // self.trees_per_round
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves of all trees."""
+        return int(self.leaf[-1]) + 1
+
+    @property
+    def n_functions(self) -> int:
+        """Number of functions in each leaf."""
+        return 1 if len(self.labels) == 2 or self.is_tree_per_class else len(self.labels)
 
     def tree(self, number: int) -> ProbitTree:
         """Return a tree by its number among those of all members."""
@@ -297,7 +377,7 @@ class SubaggedProbitTrees(Predictor):
         of_trees = np.empty((len(values), last - first, self.coefficient.shape[1]))
         walk_values(
             values, self.trees.steps[size * low : size * high], root - low,
-            self.trees.depth[first:last], self.leaf[low:high], self.coefficient, self.taken, 0,
+            self.trees.depths[first:last], self.leaf[low:high], self.coefficient, self.taken, 0,
             len(values), np.empty(self.n_features * tree_walk.TILE_ROWS), of_trees,
         )  # fmt: skip
         return self._said_of(of_trees, slice(member, member + 1))[:, 0]
@@ -314,7 +394,7 @@ class SubaggedProbitTrees(Predictor):
 
         trees = self.trees
         at = Equations(
-            trees.steps, trees.root, trees.depth, self.leaf, self.coefficient, self.taken
+            trees.steps, trees.root, trees.depths, self.leaf, self.coefficient, self.taken
         )
         each_block(self, at, features, take)
         return out
@@ -347,27 +427,9 @@ class SubaggedProbitTrees(Predictor):
             winner = np.argmax(np.stack(votes, axis=-1), axis=-1)
         return (winner[..., None] == np.arange(j)).astype(np.float64)
 
-    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def parts(self) -> Parts:
         """Return the fields of a file's header and its arrays."""
-        header, arrays = replace(self.trees, settings=self.settings).members()
-        if self.oob is not None:
-            fields_, record = self.oob.parts()
-            header, arrays = header | fields_, arrays | record
-        if self.is_tree_per_class:
-            arrays["classes"] = self.labels
-        header |= {"vote": self.vote, "stop_reason": "all members are there"}
-        return header, arrays | {name: getattr(self, name) for name in OWN_COLUMNS}
-
-    @classmethod
-    def from_members(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-    ) -> SubaggedProbitTrees:
-        """Return the model of a file; ValueError or TypeError where it is none."""
-        of_trees = {name: array for name, array in arrays.items() if name not in OOB_MEMBERS}
-        trees = Forest.from_members(header, of_trees)
-        columns: dict[str, Any] = {name: arrays[name] for name in OWN_COLUMNS}
-        return cls(
-            trees, **columns, vote=str(header.get("vote")),
-            labels=arrays.get("classes", arrays["labels"]), settings=trees.settings,
-            oob=OutOfBag.from_parts(header, arrays),
-        )  # fmt: skip
+        header, arrays = Model.parts(self)
+        if not self.is_tree_per_class:
+            del arrays["classes"]
+        return header, arrays

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from pboost.data.derived import ColumnNames, Inputs
-from pboost.models.base import Model, Predictor, TwoClassModel, TwoClassPredictor
-from pboost.models.graph import ABOVE, BELOW, OUT
+from pboost.data.derived import ColumnNames
+from pboost.models.base import Model, TwoClassModel
 from pboost.models.new_rows import check_model
+from pboost.models.nodes import Graph
 from pboost.values import FloatArray
-
-#: How tests of columns are written.
-_NO_INPUTS = Inputs()
 
 
 def describe(model: Model) -> str:
@@ -43,38 +41,26 @@ def describe(model: Model) -> str:
     node 0: x[0] <= 1.5: vote -4.2587, out; else vote +4.2587, out
     """
     check_model(model)
-    if isinstance(model, Predictor):
-        return model.describe()
-    names, lines = input_names(model), summary(model)
-    for node in range(model.n_nodes):
-        below, above = (
-            f"vote {model.vote[node, exit_]:+.4f}, {_where(int(model.next[node, exit_]))}"
-            for exit_ in (BELOW, ABOVE)
-        )
-        name, threshold = names[model.feature[node]], float(model.threshold[node])
-        question = _NO_INPUTS if model.inputs is None else model.inputs
-        test = question.question(name, threshold)
-        lines.append(f"node {node}: {test}: {below}; else {above}")
-    return "\n".join(lines)
+    return model.describe()
 
 
 def summary(model: TwoClassModel) -> list[str]:
     """Return what is said of the whole model, its labels, certificate and cost."""
     record = model.record
-    minus, plus = (repr(label) for label in model.labels.tolist())
-    nodes, unit = (
-        ("round", "answers") if isinstance(model, TwoClassPredictor) else ("node", "comparisons")
-    )
+    is_graph, one = isinstance(model, Graph), np.ndim(model.bias) == 0
+    nodes, unit = ("node", "comparisons") if is_graph else ("round", "answers")
+    names = [repr(label) for label in model.labels.tolist()]
+    named = f"{names[0]} (-) and {names[1]} (+)" if one else ", ".join(names)
     lines = [
         f"{model.settings.get('builder', 'model')}: {_count(model.n_nodes, nodes)}, "
-        f"{_count(model.n_features, 'feature')}, labels {minus} (-) and {plus} (+)",
+        f"{_count(model.n_features, 'feature')}, labels {named}",
         f"certificate {record.certificate[-1]:.4g}"
         + (f" ({model.certificate_note})" if model.certificate_note else "")
         + f", mean cost {record.cost[-1]:.4g} {unit} per training row",
         f"stopped: {record.stop_reason}",
     ]
-    if model.bias:
-        lines.append(f"every row starts with vote {model.bias:+.4f}")
+    if np.any(model.bias):
+        lines.append(f"every row starts with vote {signed(model.bias)}")
     return lines
 
 
@@ -84,12 +70,13 @@ def input_names(model: TwoClassModel) -> Sequence[str]:
     return columns if model.inputs is None else model.inputs.names(columns)
 
 
+def signed(vote: Any) -> str:
+    """Return a vote, or the several of an exit, in words."""
+    return " ".join(f"{one:+.4f}" for one in np.atleast_1d(vote).tolist())
+
+
 def _count(n: int, noun: str) -> str:
     return f"{n} {noun}" + ("" if n == 1 else "s")
-
-
-def _where(node: int) -> str:
-    return "out" if node == OUT else f"to node {node}"
 
 
 def equation(intercept: float, slopes: FloatArray, names: tuple[str, ...] | None) -> str:

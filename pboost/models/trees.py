@@ -1,10 +1,10 @@
-"""The model of a classification or regression tree: a partition with a constant in each cell."""
+"""Trees, one after another in one set of arrays; alone, a classification or regression tree."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,28 +13,158 @@ from numpy.typing import NDArray
 from pboost._core import tree_walk
 from pboost.data.array_checks import is_integer
 from pboost.data.derived import ColumnNames
-from pboost.models.base import Predictor, check_two_labels, lead_of_second
-from pboost.models.hard_walk import over_tiles
+from pboost.models.base import Averaged
+from pboost.models.hard_walk import STEP, over_tiles
 from pboost.models.new_rows import match_columns
-from pboost.models.tree_nodes import LEAF, check_shapes, check_trees, node_depths, step_bytes
-from pboost.values import FloatArray, IntArray, freeze, shown
+from pboost.models.stored import (
+    N_FEATURES,
+    NAMES,
+    SETTINGS,
+    TEXT,
+    Made,
+    Part,
+    Stored,
+    column,
+    header,
+    labels,
+    of,
+)
+from pboost.values import FloatArray, IntArray, shown
 
-#: The arrays with one entry per node, and the dtype in which they are kept.
-TREE_COLUMNS: dict[str, type[np.generic]] = {
-    "feature": np.int32,
-    "threshold": np.float64,
-    "children": np.int32,
-    "value": np.float64,
-    "impurity": np.float64,
-    "weight": np.float64,
-    "n_rows": np.int32,
-}
-#: Those of a pruning table, and their dtypes in files.
-PRUNING_COLUMNS = {"lam": "<f8", "n_leaves": "<i4", "error": "<f8", "standard_error": "<f8"}
+#: ``feature`` and ``children`` of a leaf.
+LEAF = -1
+#: The arrays with one entry per node.
+TREE_COLUMNS = ("feature", "threshold", "children", "value", "impurity", "weight", "n_rows")
+
+
+def _per_node(*rest: int) -> Any:
+    return lambda trees: (len(trees.feature), *rest)
+
+
+def _per_value(trees: Any) -> tuple[int, ...]:
+    return len(trees.feature), *(() if trees.labels is None else (len(trees.labels),))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Trees(Averaged):
+    """Trees whose nodes stand in preorder, one tree after another; `Tree` says what nodes hold.
+
+    The nodes of tree t are ``root[t]`` to ``root[t + 1] - 1``, its `children` counted from there.
+    """
+
+    root: IntArray = field(metadata=column(np.int32))
+    feature: IntArray = field(
+        metadata=column(np.int32, _per_node(), within=lambda trees: (LEAF, trees.n_features))
+    )
+    threshold: FloatArray = field(metadata=column(np.float64, _per_node()))
+    children: IntArray = field(metadata=column(np.int32, _per_node(2)))
+    value: FloatArray = field(metadata=column(np.float64, _per_value))
+    impurity: FloatArray = field(metadata=column(np.float64, _per_node(), positive=True))
+    weight: FloatArray = field(metadata=column(np.float64, _per_node(), positive=True))
+    n_rows: IntArray = field(metadata=column(np.int32, _per_node(), positive=True))
+    labels: NDArray[Any] | None = field(metadata=labels(optional=True))
+    n_features: int = field(metadata=N_FEATURES)
+    feature_names: tuple[str, ...] | None = field(metadata=NAMES)
+    settings: Mapping[str, Any] = field(metadata=SETTINGS)
+    #: Number of each leaf among those of its tree, from left to right; -1 in other nodes.
+    leaf: IntArray = field(init=False, repr=False, metadata=of(Made(lambda trees: trees._leaves())))
+    #: The nodes as the kernel reads them.
+    steps: NDArray[np.uint8] = field(
+        init=False, repr=False, metadata=of(Made(lambda trees: trees._steps()))
+    )
+    #: The greatest number of comparisons for a row, by tree.
+    depths: IntArray = field(
+        init=False, repr=False,
+        metadata=of(Made(lambda trees: np.maximum.reduceat(trees.node_depth(), trees.root[:-1]))),
+    )  # fmt: skip
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, leaves included."""
+        return len(self.feature)
+
+    def check_whole(self) -> None:
+        """Check the values and the topology."""
+        root, n, sizes = self.root, self.n_nodes, np.diff(self.root)
+        if (sizes % 2 == 0).any():
+            size = int(sizes[sizes % 2 == 0][0])
+            raise ValueError(f"feature: expected an odd number of nodes, got {size}")
+        most = np.iinfo(np.int32).max // tree_walk.TILE_ROWS
+        if not 1 <= self.n_features <= most:
+            raise ValueError(f"n_features: expected 1 to {most}, got {self.n_features}")
+        if self.labels is not None and not (
+            ((self.value >= 0) & (self.value <= 1)).all()
+            and (np.abs(self.value.sum(axis=1) - 1) < 1e-9).all()
+        ):
+            raise ValueError("value: expected probabilities that add up to 1")
+        is_leaf = self.feature == LEAF
+        if not (self.children[is_leaf] == LEAF).all():
+            raise ValueError("children: expected -1 in leaves")
+        inner = np.flatnonzero(~is_leaf)
+        start = np.repeat(root[:-1], sizes)[inner]
+        first, second = self.children[inner].T
+        stop = np.repeat(sizes, sizes)[inner]
+        if not ((first == inner - start + 1) & (second > first) & (second < stop)).all():
+            raise ValueError("children: the first must be the next node, the second a later one")
+        # Every node but the roots is a child once.
+        children = np.concatenate([first + start, second + start, root[:-1]])
+        if not (np.bincount(children, minlength=n) == 1).all():
+            raise ValueError("children: every node but the root must be the child of one")
+
+    def _leaves(self) -> IntArray:
+        is_leaf = self.feature == LEAF
+        before = np.cumsum(is_leaf) - 1
+        first = before[self.root[:-1]] + ~is_leaf[self.root[:-1]]
+        return np.where(is_leaf, before - np.repeat(first, np.diff(self.root)), LEAF).astype(
+            np.int32
+        )
+
+    def _steps(self) -> NDArray[np.uint8]:
+        is_leaf = self.feature == LEAF
+        steps = np.empty(self.n_nodes, dtype=STEP)
+        steps["threshold"] = np.where(is_leaf, -np.inf, self.threshold)
+        steps["column"] = np.where(is_leaf, 0, self.feature * tree_walk.TILE_ROWS)
+        steps["beyond"] = np.where(is_leaf, -1, self.children[:, 1] - self.children[:, 0])
+        return steps.view(np.uint8)
+
+    def node_depth(self) -> IntArray:
+        """Return the number of comparisons on the way to each node."""
+        depth = np.zeros(self.n_nodes, dtype=np.int32)
+        from_root = np.repeat(self.root[:-1], np.diff(self.root))
+        level = np.asarray(self.root[:-1])
+        below = 0
+        while len(level):
+            depth[level] = below
+            level = level[self.children[level, 0] != LEAF]
+            level = (self.children[level] + from_root[level, None]).ravel()
+            below += 1
+        return depth
+
+    def places(self, X: Any) -> IntArray:
+        """Return the leaves (n, n_trees) that rows reach, as nodes counted from their roots."""
+        values = match_columns(self, X).values
+        n, d = values.shape
+        leaf = np.empty((n, len(self.depths)), dtype=np.int32)
+
+        def work(start: int, stop: int, tile: FloatArray) -> int:
+            return tree_walk.walk_leaves(
+                values, self.steps, self.root, self.depths, start, stop, tile, leaf
+            )
+
+        over_tiles(self, X, n, work, d, d + int(self.depths.sum()), n * d)
+        return leaf
+
+
+def ranges(first: NDArray[Any], last: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the numbers of several ranges, one after the other."""
+    return np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
+
+
+_OF_SUBTREES = column(np.float64, lambda table: table.lam.shape[:1], finite=False, positive=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PruningTable:
+class PruningTable(Stored):
     """The subtrees among which cross-validation chose, the largest first.
 
     Attributes
@@ -51,27 +181,24 @@ class PruningTable:
         The place of the subtree that was chosen.
     """
 
-    lam: FloatArray
-    n_leaves: IntArray
-    error: FloatArray
-    standard_error: FloatArray
-    chosen: int
+    called, file_prefix = "pruning.", "pruning_"
 
-    def __post_init__(self) -> None:
-        for name, dtype in PRUNING_COLUMNS.items():
-            native = np.dtype(dtype).newbyteorder("=")
-            object.__setattr__(self, name, freeze(getattr(self, name), native))
-            if getattr(self, name).shape != (len(self.lam),):
-                raise ValueError(f"pruning.{name}: expected shape ({len(self.lam)},)")
-            if not (getattr(self, name) >= 0).all():
-                raise ValueError(f"pruning.{name}: expected numbers >= 0")
+    lam: FloatArray = field(metadata=_OF_SUBTREES)
+    n_leaves: IntArray = field(metadata=column(np.int32, lambda table: table.lam.shape[:1]))
+    error: FloatArray = field(metadata=_OF_SUBTREES)
+    standard_error: FloatArray = field(metadata=_OF_SUBTREES)
+    chosen: int = field(
+        metadata=header(
+            lambda value: type(value) is int, refusal="pruning: the table is not complete"
+        )
+    )
+
+    def check_whole(self) -> None:
+        """Check the leaves and the choice."""
         if not (self.n_leaves >= 1).all():
             raise ValueError("pruning.n_leaves: expected positive numbers")
         if not (is_integer(self.chosen) and 0 <= self.chosen < len(self.lam)):
             raise ValueError(f"pruning.chosen: expected a place in the table, got {self.chosen}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, f.name) for f in fields(self))
 
     def __str__(self) -> str:
         lines = ["     lambda  leaves  error"]
@@ -84,8 +211,12 @@ class PruningTable:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tree(Predictor):
+def _alone(tree: Trees) -> IntArray:
+    return np.array([0, tree.n_nodes], dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Tree(Trees):
     """A classification or regression tree, made by `fit_cart`.
 
     Nodes stand in preorder: node 0 is the root, the first child of a node comes right after it,
@@ -123,65 +254,22 @@ class Tree(Predictor):
         What cross-validation found, of a tree made by `fit_pruned_cart`.
     """
 
-    feature: IntArray
-    threshold: FloatArray
-    children: IntArray
-    value: FloatArray
-    impurity: FloatArray
-    weight: FloatArray
-    n_rows: IntArray
-    labels: NDArray[Any] | None
-    n_features: int
-    feature_names: tuple[str, ...] | None
-    settings: Mapping[str, Any]
-    stop_reason: str
-    pruning: PruningTable | None = None
-    #: Number of each leaf among the leaves, from left to right; -1 in other nodes.
-    leaf: IntArray = field(init=False)
-    #: The nodes as the kernel reads them, and the greatest number of comparisons for a row.
-    steps: NDArray[np.uint8] = field(init=False, repr=False)
-    depth: int = field(init=False)
+    root: IntArray = field(init=False, metadata=of(Made(_alone, late=False)))
+    stop_reason: str = field(metadata=TEXT)
+    pruning: PruningTable | None = field(default=None, metadata=of(Part(PruningTable, "table")))
 
-    no_graph: ClassVar[str] = "whose nodes have no votes"
-    instead: ClassVar[Mapping[str, str]] = {
+    no_graph = "whose nodes have no votes"
+    instead: ClassVar = {
         "prefix": "prune makes trees smaller",
         "reach": "apply and decision_path tell where rows go",
         "explain": "decision_path tells the nodes that a row meets",
     }
-    file_kind: ClassVar[str] = "tree"
-    file_members: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
-        name: np.dtype(dtype).newbyteorder("<") for name, dtype in TREE_COLUMNS.items()
-    }
-    file_optional: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
-        "labels": None,
-        **{f"pruning_{name}": np.dtype(dtype) for name, dtype in PRUNING_COLUMNS.items()},
-    }
-
-    def __post_init__(self) -> None:
-        for name, dtype in TREE_COLUMNS.items():
-            object.__setattr__(self, name, freeze(getattr(self, name), dtype))
-        if self.labels is not None:
-            object.__setattr__(self, "labels", freeze(self.labels))
-        object.__setattr__(self, "settings", dict(self.settings))
-        self.validate()
-        is_leaf = self.feature == LEAF
-        leaf = np.where(is_leaf, np.cumsum(is_leaf) - 1, LEAF)
-        object.__setattr__(self, "depth", int(self.node_depth().max()))
-        object.__setattr__(self, "leaf", freeze(leaf, np.int32))
-        steps = step_bytes(self.feature, self.threshold, self.children)
-        object.__setattr__(self, "steps", freeze(steps))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
+    file_kind = "tree"
+    of_classes, of_numbers = "a tree", "a regression tree has"
 
     def __repr__(self) -> str:
         kind = self.settings.get("builder", "Tree")
         return f"<{kind}: {self.n_leaves} leaves, {self.n_features} features>"
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes, leaves included."""
-        return len(self.feature)
 
     @property
     def n_leaves(self) -> int:
@@ -193,12 +281,10 @@ class Tree(Predictor):
         """What the tree predicts, "classification" or "regression"."""
         return "regression" if self.labels is None else "classification"
 
-    def node_depth(self) -> IntArray:
-        """Return the number of comparisons on the way to each node."""
-        return node_depths(self._root(), self.children)
-
-    def _root(self) -> IntArray:
-        return np.array([0, self.n_nodes], dtype=np.int32)
+    @property
+    def depth(self) -> int:
+        """The greatest number of comparisons for a row."""
+        return int(self.depths[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable label of each row, or the predicted number."""
@@ -208,18 +294,9 @@ class Tree(Predictor):
         found: NDArray[Any] = self.labels[np.argmax(self.value, axis=1)[at]]
         return found
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the share of each class at the leaf of each row."""
-        if self.labels is None:
-            raise TypeError("model: a regression tree has no probabilities")
+    def mean(self, X: Any) -> FloatArray:
+        """Return the shares of the classes at the leaf of each row, or the number."""
         return self.value[self.nodes_of(X)]
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the predicted number, or by how much the second class is more probable."""
-        if self.labels is None:
-            return self.predict(X)
-        check_two_labels("a tree", self.labels)
-        return lead_of_second(self.predict_proba(X))
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons, or of different columns read, for each row."""
@@ -248,8 +325,7 @@ class Tree(Predictor):
 
     def nodes_of(self, X: Any) -> IntArray:
         """Return the leaf that each row reaches, as the number of its node."""
-        depth = np.array([self.depth], np.int32)
-        return walk_trees(self.steps, self._root(), depth, self, X)[:, 0]
+        return self.places(X)[:, 0]
 
     def describe(self) -> str:
         """Return the tree as text: a summary, then one line per node, indented by depth."""
@@ -282,70 +358,6 @@ class Tree(Predictor):
             return f"{self.value[node]:.6g} {rows}"
         best = int(np.argmax(self.value[node]))
         return f"{self.labels[best].item()!r} {self.value[node, best]:.4f} {rows}"
-
-    def members(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return the fields of a file's header and its arrays."""
-        header = {
-            name: getattr(self, name)
-            for name in ("settings", "n_features", "feature_names", "stop_reason")
-        }
-        arrays = {name: getattr(self, name) for name in TREE_COLUMNS}
-        if self.labels is not None:
-            arrays["labels"] = self.labels
-        if self.pruning is not None:
-            header["chosen"] = self.pruning.chosen
-            arrays |= {f"pruning_{name}": getattr(self.pruning, name) for name in PRUNING_COLUMNS}
-        return header, arrays
-
-    @classmethod
-    def from_members(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Tree:
-        """Return the tree of a file; ValueError or TypeError where it is none."""
-        table: dict[str, Any] = {
-            name: arrays[f"pruning_{name}"]
-            for name in PRUNING_COLUMNS
-            if f"pruning_{name}" in arrays
-        }
-        chosen: Any = header.get("chosen")
-        if table and (len(table) < len(PRUNING_COLUMNS) or type(chosen) is not int):
-            raise ValueError("pruning: the table is not complete")
-        names = header.get("feature_names")
-        columns: dict[str, Any] = {name: arrays[name] for name in TREE_COLUMNS}
-        return cls(
-            **columns,
-            labels=arrays.get("labels"),
-            n_features=header["n_features"],
-            feature_names=None if names is None else tuple(names),
-            settings=header["settings"],
-            stop_reason=header["stop_reason"],
-            pruning=PruningTable(**table, chosen=chosen) if table else None,
-        )
-
-    def validate(self) -> None:
-        """Check shapes, ranges and topology.
-
-        Raises
-        ------
-        ValueError
-            Naming the array that is wrong. A tree that passes can be evaluated without reading
-            out of bounds and without an endless loop.
-        """
-        check_shapes(self, TREE_COLUMNS)
-        check_trees(self, self._root())
-
-
-def walk_trees(
-    steps: NDArray[np.uint8], root: IntArray, depth: IntArray, model: Predictor, X: Any
-) -> IntArray:
-    """Return the leaves (n, n_trees) that rows reach in trees whose nodes stand in one array."""
-    values = match_columns(model, X).values
-    n, d = values.shape
-    leaf = np.empty((n, len(root) - 1), dtype=np.int32)
-
-    def work(start: int, stop: int, tile: FloatArray) -> int:
-        return tree_walk.walk_leaves(values, steps, root, depth, start, stop, tile, leaf)
-
-    over_tiles(model, X, n, work, d, d + int(depth.sum()), n * d)
-    return leaf
 
 
 def tree_only(model: Any) -> Tree:

@@ -17,7 +17,7 @@ import numpy as np
 
 from pboost._core import reweight
 from pboost.data.training import TrainingData
-from pboost.models.graph import CERTAIN
+from pboost.models.nodes import CERTAIN
 from pboost.threads import Workers
 from pboost.values import FloatArray, check_number, shown, uncalled
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights, check_weak

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core.probit_boost import boost_leaves
 from pboost.data.features import Features, as_features, check_finite
 from pboost.data.targets import AbsentClassError, as_classes, as_weights
-from pboost.models.probit import ProbitModel
+from pboost.models.linear import ProbitModel
 from pboost.threads import Workers
 from pboost.values import FloatArray, check_flag, check_integer, check_number
 

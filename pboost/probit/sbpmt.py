@@ -15,10 +15,9 @@ from pboost.data.bags import Bags, make_bags
 from pboost.data.columns import column_spread
 from pboost.data.training import Problem
 from pboost.growth.tree import tree_columns
-from pboost.models.committee import REST_OR_CLASS
+from pboost.models.ensembles import REST_OR_CLASS
 from pboost.models.forest import Forest
-from pboost.models.subagged import SubaggedProbitTrees
-from pboost.models.subagged_checks import VOTES
+from pboost.models.subagged import VOTES, SubaggedProbitTrees
 from pboost.probit.sbpmt_member import Member, boost
 from pboost.probit.tree import ProbitProblem, check_coefficients, probit_problem
 from pboost.threads import resolve_threads

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pboost._core import probit_round as kernel
 from pboost._core.votes import half_log_odds
 from pboost.data.training import Problem
-from pboost.models.committee import chance
-from pboost.models.probit_values import LEAST
+from pboost.models.ensembles import chance
+from pboost.models.probit_trees import LEAST
 from pboost.probit.growth import GrownProbit, ProbitGrower
 from pboost.probit.tree import ProbitProblem
 from pboost.threads import Workers, check_stop

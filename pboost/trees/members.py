@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.targets import scaled_weights
-from pboost.models.out_of_bag import OutOfBag
+from pboost.models.records import OutOfBag
 from pboost.threads import Workers
 from pboost.values import FloatArray
 

@@ -17,8 +17,7 @@ from pboost.data.splits import any_folds
 from pboost.data.targets import as_targets, as_weights, class_codes, scaled_weights
 from pboost.data.training import Problem
 from pboost.models.node_walk import goes_right
-from pboost.models.tree_nodes import LEAF
-from pboost.models.trees import TREE_COLUMNS, PruningTable, Tree, tree_only
+from pboost.models.trees import LEAF, TREE_COLUMNS, PruningTable, Tree, tree_only
 from pboost.trees.cart import fit_cart_problem, fit_tree
 from pboost.values import FloatArray, IntArray, check_choice, check_integer, check_number, freeze
 

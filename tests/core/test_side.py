@@ -8,8 +8,8 @@ import pytest
 
 import pboost as pb
 from pboost._core import reweight, soft_walk, walk
-from pboost.models.graph import CERTAIN
 from pboost.models.node_walk import goes_right
+from pboost.models.nodes import CERTAIN
 
 TINY, MAX = np.nextafter(0.0, 1.0), np.finfo(np.float64).max
 FINITE = np.array(
@@ -66,7 +66,7 @@ def graph(cuts, joined=False):
     """Return a graph of a node for each column; a tree whose second exits lead on, or a chain."""
     n = len(cuts)
     after = np.append(np.arange(1, n), -1)
-    record = pb.models.graph.TrainingRecord(np.ones(n + 1), np.ones(n + 1), "made up")
+    record = pb.TrainingRecord(np.ones(n + 1), np.ones(n + 1), "made up")
     return pb.DecisionGraph(
         feature=np.arange(n), threshold=cuts,
         next=np.column_stack([after if joined else np.full(n, -1), after]),

@@ -171,13 +171,13 @@ def test_probabilities_below_all_numbers(monkeypatch):
     def values(member, X):
         return score[np.asarray(X)[:, 0].astype(int), order[id(member)]]
 
-    monkeypatch.setattr(pb.models.committee, "decision_function", values)
+    monkeypatch.setattr(pb.models.ensembles, "decision_function", values)
 
     def both(s):
         return np.column_stack([1 / (1 + np.exp(2 * s)), 1 / (1 + np.exp(-2 * s))])
 
     with np.errstate(over="ignore"):
-        monkeypatch.setattr(pb.models.committee, "predict_proba", lambda m, X: both(values(m, X)))
+        monkeypatch.setattr(pb.models.ensembles, "predict_proba", lambda m, X: both(values(m, X)))
         for rows in ([0, 1, 2, 3], [0, 1]):
             p = pb.predict_proba(model, np.array(rows, float)[:, None])
             assert p[:2].tolist() == [[0, 1, 0], [0.5, 0.5, 0]]

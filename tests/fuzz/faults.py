@@ -14,12 +14,8 @@ from pboost import threads, values
 from pboost.data import columns
 from pboost.data import training as data
 from pboost.ensembles import bagging
-from pboost.models import base as predictor
-from pboost.models import graph
-from pboost.models import predict as evaluate
-from pboost.models import probit as probit_model
-from pboost.models import tree_sum as stagewise_model
-from pboost.models import trees as tree
+from pboost.models import base, graph, nodes
+from pboost.models.trees import Tree
 
 #: What is replaced, under which name, and what makes the other from it.
 Patch = tuple[Any, str, Callable[[Any], Any]]
@@ -84,8 +80,9 @@ def weights_up_to_one(old: Any) -> Any:
 
 def classes_swapped(old: Any) -> Any:
     def from_members(cls: Any, header: Any, arrays: Any) -> Any:
-        value = arrays["value"]
-        return old.__func__(cls, header, {**arrays, "value": value[..., ::-1].copy()})
+        if cls is Tree:
+            arrays = {**arrays, "value": arrays["value"][..., ::-1].copy()}
+        return old.__func__(cls, header, arrays)
 
     return classmethod(from_members)
 
@@ -119,7 +116,7 @@ def users_of(name: str) -> list[Any]:
 FAULTS: dict[str, Fault] = {
     "topology": Fault(
         "files", "validate() does not look where exits lead",
-        ((graph, "_check_topology", no_topology),),
+        ((nodes, "_check_topology", no_topology),),
     ),
     "partition": Fault(
         "arrays", "several threads leave out the last row",
@@ -127,8 +124,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "ties": Fault(
         "arrays", "the second label is predicted where the decision value is 0",
-        tuple((m, "one_of_two", at_least) for m in (evaluate, predictor, probit_model,
-                                                    stagewise_model)),
+        ((base, "one_of_two", at_least),),
     ),
     "bias": Fault(
         "arrays", "the certificate of a model without nodes is wrong",
@@ -144,15 +140,15 @@ FAULTS: dict[str, Fault] = {
     ),
     "labels": Fault(
         "arrays", "the classes of a tree are swapped when it is loaded",
-        ((tree.Tree, "from_members", classes_swapped),),
+        ((base.Model, "from_members", classes_swapped),),
     ),
     "clipping": Fault(
         "arrays", "probabilities go a little beyond 1",
-        ((evaluate, "two_probabilities", not_clipped),),
+        ((base, "two_probabilities", not_clipped),),
     ),
     "one row": Fault(
         "files", "one row alone is compared otherwise than many",
-        ((evaluate, "walk_rows", few_rows_otherwise),),
+        ((graph, "walk_rows", few_rows_otherwise),),
     ),
     "names": Fault(
         "arrays", "refusals of numbers do not say which option was meant",

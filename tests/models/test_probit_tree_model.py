@@ -10,7 +10,8 @@ import pytest
 from probit_problems import problem
 
 import pboost as pb
-from pboost.models.probit_values import Equations, each_block, log_probability, probabilities
+from pboost.models.linear import log_probability, probabilities
+from pboost.models.probit_trees import Equations, each_block
 
 
 def test_probabilities_of_values():

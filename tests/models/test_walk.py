@@ -14,7 +14,7 @@ def random_graph(rng, X, n_nodes, p_join=0.3):
     n, d = X.shape
     feature = rng.integers(0, d, n_nodes)
     threshold = X[rng.integers(0, n, n_nodes), feature] if n else rng.normal(size=n_nodes)
-    record = pb.models.graph.TrainingRecord(np.ones(n_nodes + 1), np.ones(n_nodes + 1), "made up")
+    record = pb.TrainingRecord(np.ones(n_nodes + 1), np.ones(n_nodes + 1), "made up")
     return pb.DecisionGraph(
         feature=feature, threshold=threshold, next=random_topology(rng, n_nodes, p_join),
         vote=rng.normal(size=(n_nodes, 2)), labels=np.array([-1, 1]), n_features=d,

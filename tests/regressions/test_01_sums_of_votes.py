@@ -15,8 +15,9 @@ import pytest
 
 import pboost as pb
 from pboost.data.projections import Projections
-from pboost.models.committee import OneVsRest, WeightedVote
-from pboost.models.graph import DecisionGraph, TrainingRecord
+from pboost.models.ensembles import OneVsRest, WeightedVote
+from pboost.models.graph import DecisionGraph
+from pboost.models.records import TrainingRecord
 
 MOST = np.finfo(np.float64).max
 ROWS = np.array([[0.0], [1.0], [2.0], [3.0]])

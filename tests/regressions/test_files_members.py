@@ -16,7 +16,7 @@ from model_files import POSIX, forge_column, members_of, refused
 
 import pboost as pb
 from pboost import ModelFileError
-from pboost.models._archive import join_files
+from pboost.models.files import join_files
 from pboost.models.graph import DecisionGraph
 
 RNG = np.random.default_rng(3)

@@ -1,0 +1,251 @@
+"""What a decision graph stores: nodes, where their exits lead, and the votes of these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.array_checks import MOST_SUM
+from pboost.data.derived import Inputs
+from pboost.data.projections import Projections
+from pboost.data.separators import Separators
+from pboost.models.base import TwoClassModel
+from pboost.models.records import TrainingRecord
+from pboost.models.stored import (
+    N_FEATURES,
+    NAMES,
+    SETTINGS,
+    Arrays,
+    Dtypes,
+    Field,
+    Header,
+    Kind,
+    Made,
+    Part,
+    Parts,
+    check_number,
+    column,
+    labels,
+    of,
+)
+from pboost.values import FloatArray, IntArray, freeze
+
+#: Probability of exit 1 by side of the threshold and class, where answers are certain.
+CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])
+
+#: The two exits of a stump: ``x <= threshold`` and ``x > threshold``.
+BELOW, ABOVE = 0, 1
+#: ``next`` of an exit that leads out of the graph.
+OUT = -1
+
+
+class Derived(Kind):
+    """What `feature` counts where it is not columns."""
+
+    optional = True
+
+    def check(self, record: Any, name: str) -> None:
+        """Check what is made of columns."""
+        record.inputs.validate(record.n_features)
+
+    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
+        """Return the arrays of projections and separators."""
+        every = {**Projections.stored, **Separators.stored}
+        return {}, {member: dtype for member, (_, dtype) in every.items()}
+
+    def store(self, name: str, value: Any) -> Parts:
+        """Return the arrays, if there are any."""
+        return {}, {} if value is None else value.members()
+
+    def read(self, name: str, header: Header, arrays: Arrays) -> Inputs | None:
+        """Return what nodes compare, None where it is columns."""
+        found = [kind.from_members(arrays) for kind in (Projections, Separators)]
+        if None not in found:
+            raise ValueError("expected projections or separators, got both")
+        return found[0] or found[1]
+
+
+class Bias(Field):
+    """A number in the header; of several votes per exit, a column of numbers."""
+
+    __slots__ = ()
+
+    def kept(self, value: Any) -> Any:
+        """Return an array so that it cannot change."""
+        return freeze(value, np.float64) if np.ndim(value) else value
+
+    def check(self, record: Any, name: str) -> None:
+        """Check that there is a number for each vote."""
+        if record.n_votes == 1:
+            check_number(record, name)
+        elif np.shape(record.bias) != (record.n_votes,) or not np.isfinite(record.bias).all():
+            raise ValueError(
+                f"{name}: expected {record.n_votes} finite numbers, one for each vote of an exit"
+            )
+
+    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
+        """Return the column that only some have."""
+        return {}, {name: np.dtype("<f8")}
+
+    def store(self, name: str, value: Any) -> Parts:
+        """Return the field, or the column."""
+        return ({}, {name: value}) if np.ndim(value) else ({name: float(value)}, {})
+
+    def read(self, name: str, header: Header, arrays: Arrays) -> Any:
+        """Return the column if there is one, else the field."""
+        return arrays[name] if name in arrays else Field.read(self, name, header, arrays)
+
+
+def _per_node(*rest: int) -> Any:
+    return lambda graph: (graph.n_nodes, *rest)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Graph(TwoClassModel):
+    """The arrays of a `DecisionGraph`, which says what they are."""
+
+    feature: IntArray = field(
+        metadata=column(np.int32, _per_node(), within=lambda graph: (0, graph.n_inputs))
+    )
+    threshold: FloatArray = field(metadata=column(np.float64, _per_node()))
+    next: IntArray = field(metadata=column(np.int32, _per_node(2)))
+    vote: FloatArray = field(
+        metadata=column(
+            np.float64,
+            lambda graph: (graph.n_nodes, 2, *([graph.n_votes] if graph.n_votes > 1 else ())),
+        )
+    )
+    labels: NDArray[Any] = field(metadata=labels(lambda graph: max(2, graph.n_votes)))
+    n_features: int = field(metadata=N_FEATURES)
+    feature_names: tuple[str, ...] | None = field(metadata=NAMES)
+    bias: Any = field(metadata=of(Bias(lambda value: isinstance(value, float))))
+    settings: Mapping[str, Any] = field(metadata=SETTINGS)
+    record: TrainingRecord = field(metadata=of(Part(TrainingRecord)))
+    answer: FloatArray | None = field(
+        default=None,
+        metadata=column(np.float64, _per_node(2, 2), finite=False, optional=True),
+    )
+    inputs: Inputs | None = field(default=None, metadata=of(Derived()))
+    sigma: FloatArray | None = field(
+        default=None,
+        metadata=column(np.float64, lambda graph: (graph.n_features,), finite=False, optional=True),
+    )
+    #: Whether both exits of every node lead to the node after it; found when the model is made.
+    is_chain: bool = field(init=False, metadata=of(Made(lambda graph: chain_of(graph.next))))
+    #: Of a graph without joins, the tree as which rows walk through it; made when they first do.
+    _tree: Any = field(init=False, metadata=of(Made(lambda graph: None)))
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of weak classifiers."""
+        return len(self.feature)
+
+    @property
+    def n_votes(self) -> int:
+        """Number of votes of an exit, one for each decision value."""
+        return self.vote.shape[2] if self.vote.ndim == 3 and self.vote.shape[2] > 1 else 1
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of different numbers that nodes may read of a row."""
+        return self.n_features if self.inputs is None else self.inputs.n_inputs
+
+    @property
+    def is_exact(self) -> bool:  # type: ignore[override]
+        """Whether every answer is certain, as assumed in training."""
+        return self.answer is None and self.sigma is None
+
+    @property
+    def is_estimated(self) -> bool:  # type: ignore[override]
+        """Whether probabilities of answers were estimated in training, from answers drawn there."""
+        observation = self.settings.get("observation")
+        return isinstance(observation, Mapping) and observation.get("kind") == "sampled"
+
+    @property
+    def needs_class(self) -> bool:
+        """Whether the assumed answers depend on a row's class, unknown at prediction."""
+        return self.answer is not None and bool(
+            (self.answer[:, :, 0] != self.answer[:, :, 1]).any()
+        )
+
+    def refuse_votes(self, what: str) -> None:
+        """Raise NotImplementedError if exits have several votes."""
+        if self.n_votes > 1:
+            raise NotImplementedError(
+                f"model: {what} of a graph whose exits have {self.n_votes} votes is not "
+                "implemented; see decision_function"
+            )
+
+    def check_whole(self) -> None:
+        """Check the topology, sums, answers and the record."""
+        _check_topology(self.next, self.n_nodes)
+        _check_sums(self)
+        if self.answer is not None and not ((self.answer >= 0) & (self.answer <= 1)).all():
+            raise ValueError("answer: expected probabilities")
+        _check_sigma(self)
+        self.record.check(self.n_nodes)
+
+
+def _check_sigma(graph: Graph) -> None:
+    sigma = graph.sigma
+    if sigma is None:
+        return
+    if graph.answer is not None:
+        raise ValueError("sigma: a model has either tables of answers or gaussian ones")
+    known = np.isfinite(sigma) & (sigma > 0)
+    if not (known.all() or np.isnan(sigma).all()):
+        raise ValueError("sigma: expected positive finite numbers, or NaN in every place")
+
+
+def _check_topology(next_: IntArray, n: int) -> None:
+    if not n:
+        return
+    # Parents first: every exit leads to a later node or out, so no walk can return.
+    here = np.arange(n)[:, None]
+    if not ((next_ == OUT) | ((next_ > here) & (next_ < n))).all():
+        raise ValueError("next: every exit must lead to a later node or be -1")
+    reached = np.zeros(n, dtype=bool)
+    reached[0] = True
+    reached[next_[next_ != OUT]] = True
+    if not reached.all():
+        raise ValueError(f"next: no exit leads to node {int(np.argmin(reached))}")
+
+
+def _check_sums(graph: Graph) -> None:
+    # Of finite rows every decision value is a finite number, whatever the path.
+    with np.errstate(over="ignore"):
+        size = _sizes(graph)
+        bound = np.abs(graph.bias).max() + size.max(axis=1, initial=0.0).sum()
+        if bound > MOST_SUM and not largest_score(graph) <= MOST_SUM:
+            raise ValueError(
+                "vote: expected numbers whose absolute values have a finite sum along every path, "
+                "the bias included"
+            )
+
+
+def _sizes(graph: Graph) -> FloatArray:
+    """Return the absolute votes of the exits (n_nodes, 2), of several the largest."""
+    size = np.abs(graph.vote)
+    return size.max(axis=2) if graph.n_votes > 1 else size
+
+
+def largest_score(graph: Graph) -> float:
+    """Return the sum of the largest absolute votes on the path where it is largest."""
+    size, n, bias = _sizes(graph), graph.n_nodes, float(np.abs(graph.bias).max())
+    if chain_of(graph.next):
+        # One after the other from the end, as below.
+        return float(np.add.accumulate([0.0, *size.max(axis=1)[::-1]])[-1]) + bias
+    sizes, leads, ahead = size.tolist(), graph.next.tolist(), [0.0] * (n + 1)  # the last is OUT's
+    for node in range(n - 1, -1, -1):
+        ahead[node] = max(v + ahead[k] for v, k in zip(sizes[node], leads[node], strict=True))
+    return ahead[0] + bias
+
+
+def chain_of(next_: IntArray) -> bool:
+    """Return whether both exits of every node lead to the node after it."""
+    after = np.append(np.arange(1, len(next_)), OUT)[: len(next_)]
+    return bool((next_ == after[:, None]).all())

@@ -1,0 +1,403 @@
+"""What is stored: records whose fields say how they are kept, checked, pickled and put in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.array_checks import check_columns, check_labels, check_settings, is_number
+from pboost.values import freeze
+
+#: The fields of a file's header, and its arrays by their names.
+Header: TypeAlias = Mapping[str, Any]
+Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+Parts: TypeAlias = tuple[dict[str, Any], dict[str, NDArray[Any]]]
+#: Dtypes of the arrays of a file; None: any of labels.
+Dtypes: TypeAlias = dict[str, np.dtype[Any] | None]
+
+
+class ModelFileError(ValueError):
+    """A file that holds no model this version can read; the message names the file and why."""
+
+
+class Kind:
+    """How a field is kept, checked and stored: here, as it is and in no file."""
+
+    #: Whether there need not be a value; None is then not checked.
+    optional = False
+
+    def kept(self, value: Any) -> Any:
+        """Return a value that is not None as it is kept."""
+        return value
+
+    def check(self, record: Any, name: str) -> None:
+        """Raise ValueError if the value is wrong by itself."""
+
+    def check_shape(self, record: Any, name: str) -> None:
+        """Raise ValueError if an array has not the shape that others ask for."""
+
+    def check_values(self, record: Any, name: str) -> None:
+        """Raise ValueError if an array holds what it cannot."""
+
+    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
+        """Return the arrays of every file, and those of some."""
+        return {}, {}
+
+    def store(self, name: str, value: Any) -> Parts:
+        """Return what is in a file."""
+        return {}, {}
+
+    def read(self, name: str, header: Header, arrays: Arrays) -> Any:
+        """Return the value that a file holds."""
+        return header[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Kind):
+    """An array, of this dtype, this shape or this number of dimensions."""
+
+    dtype: Any
+    shape: Callable[[Any], tuple[int, ...]] | None = None
+    ndim: int | None = None
+    finite: bool = True
+    positive: bool = False
+    #: What integers are at least, and what they are below.
+    within: Callable[[Any], tuple[int, int]] | None = None
+    optional: bool = False
+
+    def kept(self, value: Any) -> NDArray[Any]:
+        """Return an array that cannot change."""
+        return freeze(value, self.dtype)
+
+    def check(self, record: Any, name: str) -> None:
+        """Check the number of dimensions."""
+        found = getattr(record, name).shape
+        if self.ndim is not None and len(found) != self.ndim:
+            raise ValueError(
+                f"{record.called}{name}: expected {self.ndim} dimensions, got shape {found}"
+            )
+
+    def check_shape(self, record: Any, name: str) -> None:
+        """Check the shape."""
+        if self.shape is not None:
+            expected, found = self.shape(record), getattr(record, name).shape
+            if found != expected:
+                raise ValueError(f"{record.called}{name}: expected shape {expected}, got {found}")
+
+    def check_values(self, record: Any, name: str) -> None:
+        """Check the range of the values."""
+        values = getattr(record, name)
+        if self.finite and self.dtype is np.float64 and not np.isfinite(values).all():
+            raise ValueError(f"{record.called}{name}: expected finite numbers")
+        if self.positive and not (values >= 0).all():
+            raise ValueError(f"{record.called}{name}: expected numbers >= 0")
+        if self.within is not None and values.size:
+            low, high = self.within(record)
+            if not (values.min() >= low and values.max() < high):
+                raise ValueError(f"{record.called}{name}: expected values in [{low}, {high})")
+
+    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
+        """Return the dtype in files."""
+        found: Dtypes = {name: np.dtype(self.dtype).newbyteorder("<")}
+        return ({}, found) if self.optional else (found, {})
+
+    def store(self, name: str, value: Any) -> Parts:
+        """Return the array, if there is one."""
+        return {}, {} if value is None else {name: value}
+
+    def read(self, name: str, header: Header, arrays: Arrays) -> Any:
+        """Return the array, None where there is none."""
+        return arrays.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Labels(Column):
+    """Label values, sorted: so many, or two or more."""
+
+    dtype: Any = None
+    count: Callable[[Any], int] | None = None
+
+    def check(self, record: Any, name: str) -> None:
+        """Check number and order."""
+        check_labels(getattr(record, name), None if self.count is None else self.count(record))
+
+    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
+        """Return None in place of a dtype: there are several."""
+        return ({}, {name: None}) if self.optional else ({name: None}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Kind):
+    """A field of the header, under a name of its own if there is one; `is_right` in a file."""
+
+    is_right: Callable[[Any], bool]
+    checked: Callable[[Any, str], None] | None = None
+    keep: Callable[[Any], Any] | None = None
+    to_file: Callable[[Any], Any] | None = None
+    from_file: Callable[[Any], Any] | None = None
+    #: What is said of a wrong one; of those that models share, the same for all.
+    refusal: str = ""
+    own_name: str = ""
+
+    def kept(self, value: Any) -> Any:
+        """Return what is kept of a value."""
+        return value if self.keep is None else self.keep(value)
+
+    def check(self, record: Any, name: str) -> None:
+        """Check the value of a record."""
+        if self.checked is not None:
+            self.checked(record, name)
+
+    def store(self, name: str, value: Any) -> Parts:
+        """Return what the header says."""
+        return {self.own_name or name: value if self.to_file is None else self.to_file(value)}, {}
+
+    def read(self, name: str, header: Header, arrays: Arrays) -> Any:
+        """Return what the header says, if it can be."""
+        value = header.get(self.own_name or name)
+        if not self.is_right(value):
+            if self.refusal:
+                raise ValueError(self.refusal.format(value))
+            raise ModelFileError(f"header: bad value of {name!r}: {value!r}")
+        return value if self.from_file is None else self.from_file(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Kind):
+    """A record that is stored with the one that holds it; `said` is its name if it is optional.
+
+    Of its arrays that only some records have, files have those of `more`, and no others; without
+    that, all. What `fields` says is not in the header.
+    """
+
+    of: type[Stored]
+    said: str = ""
+    more: tuple[str, ...] | None = None
+    fields: Header = field(default_factory=dict)
+
+    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
+        """Return the arrays of the part."""
+        every, some = dtypes_of(self.of)
+        if self.more is not None:
+            return every | {member: some[member] for member in self.more}, {}
+        return ({}, every | some) if self.said else (every, some)
+
+    def store(self, name: str, value: Any) -> Parts:
+        """Return what is stored of the part, if there is one."""
+        found: Parts = ({}, {}) if value is None else value.parts()
+        return found
+
+    def read(self, name: str, header: Header, arrays: Arrays) -> Any:
+        """Return the part, None where nothing of it is there."""
+        expected = dtypes_of(self.of)[0].keys()
+        if self.said and not expected & arrays.keys():
+            return None
+        if not expected <= arrays.keys():
+            raise ValueError(f"{name}: the {self.said} is not complete")
+        of_part = set().union(*self.dtypes(name))
+        own = {member: array for member, array in arrays.items() if member in of_part}
+        return self.of.from_parts({**header, **self.fields}, own)
+
+
+class Models(Kind):
+    """Models within a model, whose files are within its file."""
+
+    def kept(self, value: Any) -> tuple[Any, ...]:
+        """Return the models as a tuple."""
+        return tuple(value)
+
+    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
+        """Return the arrays that hold files."""
+        return {"models": np.dtype("|u1"), "model_start": np.dtype("<i8")}, {}
+
+
+@dataclass(frozen=True, slots=True)
+class Made(Kind):
+    """A field made of others: before these are checked or, if it is late, when they are right."""
+
+    make: Callable[[Any], Any]
+    late: bool = True
+
+    def kept(self, value: Any) -> Any:
+        """Return a value, an array so that it cannot change."""
+        return freeze(value) if isinstance(value, np.ndarray) else value
+
+
+class Stored:
+    """Base of frozen dataclasses each of whose fields has a `Kind`, given by a function below.
+
+    Written once, here: freezing, checks, pickles, and what is in files. What the fields of a class
+    must be together says its `check_whole`.
+    """
+
+    __slots__ = ()
+    #: What is said before its names, and what those of its arrays in files begin with.
+    called: ClassVar[str] = ""
+    file_prefix: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        given, early, late = kinds_of(type(self))
+        for name, kind in given:
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, kind.kept(value))
+        self._make(early)
+        self.validate()
+        self._make(late)
+
+    def _make(self, made: MadeNamed) -> None:
+        for name, kind in made:
+            object.__setattr__(self, name, kind.kept(kind.make(self)))
+
+    def validate(self) -> None:
+        """Check shapes, ranges and topology.
+
+        Raises
+        ------
+        ValueError
+            Naming the array that is wrong. What passes can be evaluated without reading out of
+            bounds and without an endless loop.
+        """
+        there = [
+            (name, kind)
+            for name, kind in kinds_of(type(self))[0]
+            if not (kind.optional and getattr(self, name) is None)
+        ]
+        for name, kind in there:
+            kind.check(self, name)
+        for name, kind in there:
+            kind.check_shape(self, name)
+        for name, kind in there:
+            kind.check_values(self, name)
+        self.check_whole()
+
+    def check_whole(self) -> None:
+        """Raise ValueError if the fields do not go together, naming one."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, name) for name, _ in kinds_of(type(self))[0])
+
+    def parts(self) -> Parts:
+        """Return the fields of a file's header and its arrays that hold the record."""
+        header: dict[str, Any] = {}
+        arrays: dict[str, NDArray[Any]] = {}
+        for name, kind in kinds_of(type(self))[0]:
+            fields_, columns = kind.store(name, getattr(self, name))
+            header |= fields_
+            arrays |= {self.file_prefix + key: array for key, array in columns.items()}
+        return header, arrays
+
+    @classmethod
+    def from_parts(cls, header: Header, arrays: Arrays) -> Any:
+        """Return the record of a file; ValueError or TypeError where it is none."""
+        size = len(cls.file_prefix)
+        own = {
+            name[size:]: array for name, array in arrays.items() if name.startswith(cls.file_prefix)
+        }
+        return cls(**{name: kind.read(name, header, own) for name, kind in kinds_of(cls)[0]})
+
+
+Named: TypeAlias = tuple[tuple[str, Kind], ...]
+MadeNamed: TypeAlias = tuple[tuple[str, Made], ...]
+#: What `kinds_of` has found.
+
+
+_KINDS: dict[type, tuple[Named, MadeNamed, MadeNamed]] = {}
+
+
+def kinds_of(record: type[Any]) -> tuple[Named, MadeNamed, MadeNamed]:
+    """Return the fields a record is made of, those made early and those made late, with kinds."""
+    if record not in _KINDS:
+        every = [(f, f.metadata.get("kind", Kind())) for f in fields(record)]
+        made = [(f.name, kind) for f, kind in every if isinstance(kind, Made)]
+        _KINDS[record] = (
+            tuple((f.name, kind) for f, kind in every if f.init),
+            tuple((name, kind) for name, kind in made if not kind.late),
+            tuple((name, kind) for name, kind in made if kind.late),
+        )
+    return _KINDS[record]
+
+
+def dtypes_of(record: type[Any]) -> tuple[Dtypes, Dtypes]:
+    """Return the arrays of every file of a record, and those of some, with their dtypes."""
+    every: Dtypes = {}
+    some: Dtypes = {}
+    for name, kind in kinds_of(record)[0]:
+        always, sometimes = kind.dtypes(name)
+        every |= {record.file_prefix + key: dtype for key, dtype in always.items()}
+        some |= {record.file_prefix + key: dtype for key, dtype in sometimes.items()}
+    return every, some
+
+
+def of(kind: Kind) -> dict[str, Kind]:
+    """Return the metadata of a field of this kind."""
+    return {"kind": kind}
+
+
+def of_part(part: str, name: str) -> dict[str, Kind]:
+    """Return the metadata of a field that is that of a part."""
+    return of(Made(attrgetter(f"{part}.{name}"), late=False))
+
+
+def column(dtype: Any, shape: Any = None, **options: Any) -> dict[str, Kind]:
+    """Return the metadata of a field that is an array, see `Column`."""
+    return of(Column(dtype, shape, **options))
+
+
+def labels(count: Callable[[Any], int] | None = None, optional: bool = False) -> dict[str, Kind]:
+    """Return the metadata of a field that holds label values."""
+    return of(Labels(optional=optional, count=count))
+
+
+def header(is_right: Callable[[Any], bool], **options: Any) -> dict[str, Kind]:
+    """Return the metadata of a field of the header, see `Field`."""
+    return of(Field(is_right, **options))
+
+
+def check_text(record: Any, name: str, called: str = "") -> None:
+    """Raise ValueError if a field is no string."""
+    if not isinstance(getattr(record, name), str):
+        raise ValueError(f"{called}{name}: expected a string, got {getattr(record, name)!r}")
+
+
+def check_number(record: Any, name: str) -> None:
+    """Raise ValueError if a field is no finite number."""
+    if not is_number(getattr(record, name)):
+        raise ValueError(f"{name}: expected a finite number, got {getattr(record, name)}")
+
+
+def number(refusal: str = "") -> dict[str, Kind]:
+    """Return the metadata of a field that is a finite number; `refusal` of a file's."""
+    return header(_is(float), checked=check_number, to_file=float, refusal=refusal)
+
+
+def settings(*names: str) -> dict[str, Kind]:
+    """Return the metadata of settings, of which functions of a model read these, or all known."""
+    return header(
+        _is(dict), checked=lambda record, name: check_settings(record.settings, *names), keep=dict
+    )
+
+
+def _is(kind: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kind)
+
+
+def _are_names(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and all(isinstance(v, str) for v in value))
+
+
+STOP_REASON = Field(_is(str), checked=check_text)
+TEXT = of(STOP_REASON)
+SETTINGS = settings()
+N_FEATURES = header(lambda value: type(value) is int)
+#: Names of columns; checked with their number.
+NAMES = header(
+    _are_names,
+    checked=lambda record, name: check_columns(record.n_features, record.feature_names),
+    from_file=lambda value: None if value is None else tuple(value),
+)
