@@ -17,7 +17,7 @@ from pboost.observation.answers import Exact, Observation, check_pair
 from pboost.observation.sampling import SampledObserver
 from pboost.threads import Workers
 from pboost.values import as_generator, check_callback, check_choice, check_size
-from pboost.weak.base import Weak, Weights
+from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
 from pboost.weak.votes import VOTES, vote_rule
 
@@ -136,10 +136,8 @@ def fit_adaboost(
         **stopping.settings,
     }
     with Workers(n_threads, data.cells) as workers:
-        weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
         observer = observation.bind(data, learner, workers, generator)
         if isinstance(observer, SampledObserver) and observer.observation.stop == "stopwatch":
             observer = StopwatchObserver(observer, rule)
-        chain = Chain(observer, weights, rule)
-        stop_reason = chain.grow(rounds, callback)
-    return stopping.best(chain.nodes.model(data, rule, settings, stop_reason))
+        chain = Chain(data, observer, rule, rounds)
+        return stopping.best(chain.model(settings, chain.grow(callback)))

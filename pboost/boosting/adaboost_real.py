@@ -146,4 +146,4 @@ def fit_adaboost_real(
         observer = _EXACT.bind(data, weak, workers, generator)
         chain = StumpChain(data, observer, rule, confidence or "share")
         stop_reason = chain.grow(rounds, callback)
-    return chain.nodes.model(data, rule, settings, stop_reason)
+    return chain.model(settings, stop_reason)

@@ -7,7 +7,7 @@ the rows at the open exits are those with which growth would have gone on.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from pboost.models.nodes import OUT, largest_score
 from pboost.models.soft_walk import tables
 from pboost.models.text import input_names
 from pboost.observation.answers import KINDS as OBSERVATIONS
-from pboost.observation.answers import Flip, Observation, Tables, check_observation, check_pair
+from pboost.observation.answers import Flip, Observation, Observer, check_observation, check_pair
 from pboost.observation.gaussian_search import Gaussian
 from pboost.observation.sampling import Sampled
 from pboost.threads import Workers
@@ -45,7 +45,7 @@ from pboost.values import (
     shown,
 )
 from pboost.weak.base import KINDS as LEARNERS
-from pboost.weak.base import Weak, Weights
+from pboost.weak.base import Weak
 from pboost.weak.stump_search import ColumnLearner
 from pboost.weak.votes import VoteRule, vote_rule
 
@@ -170,80 +170,51 @@ def continue_fit(
     callback, generator = check_callback(callback), as_generator(rng)
     data = _prepare(model, X, y, sample_weight, searched, n_threads)
     model = _renumbered(model, data)
+    settings = {
+        "rounds" if joins else "nodes": size,
+        "growth": growth,
+        "observation": observation.settings(),
+        "smoothing": rule.smoothing,
+        "learning_rate": rule.learning_rate,
+        "weak": learner.settings(),
+    }
+    settings = {**stored, "continued": [*stored.get("continued", ()), settings]}
+    depth = stored.get("max_depth") or INT32_MAX
+    limits = TreeLimits(model.n_nodes + size, depth, growth, -1.0)
     with Workers(n_threads, data.cells) as workers:
-        more = _More(model, size, data, learner, observation, rule, growth, workers, generator)
-        settings = {**stored, "continued": [*stored.get("continued", ()), more.settings(joins)]}
-        longer: DecisionGraph = getattr(more, way)(settings, callback)
-    return longer
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _More:
-    """What a model is continued with; a method for each kind of model."""
-
-    model: DecisionGraph
-    size: int
-    data: TrainingData
-    weak: ColumnLearner
-    observation: Observation
-    rule: VoteRule
-    growth: str
-    workers: Workers
-    generator: np.random.Generator
-
-    def settings(self, joins: bool) -> dict[str, Any]:
-        """Return the options, for the record of how the model was made."""
-        return {
-            "rounds" if joins else "nodes": self.size,
-            "growth": self.growth,
-            "observation": self.observation.settings(),
-            "smoothing": self.rule.smoothing,
-            "learning_rate": self.rule.learning_rate,
-            "weak": self.weak.settings(),
-        }
-
-    @property
-    def tables(self) -> Tables:
-        """Tables of the answers of the model's nodes, none where they are gaussian."""
-        gaussian = self.model.sigma is not None
-        return [None] * self.model.n_nodes if gaussian else list(tables(self.model))
-
-    def observer(self) -> Any:
-        """Return the search and the answers of new nodes."""
-        observation = self.observation
-        if observation.is_exact and self.model.answer is not None:
+        if way == "tree" and observation.is_exact and model.answer is None:
+            arrays = BoostedArrays(data, learner, rule, limits, given=model.n_nodes)
+            arrays.replay(model)
+            return arrays.model(settings, grow_tree(arrays, workers, callback))
+        if observation.is_exact and model.answer is not None:
             # The same answers, kept as tables, since the model has tables.
             observation = Flip(0.0)
-        return observation.bind(self.data, self.weak, self.workers, self.generator)
+        observer = observation.bind(data, learner, workers, generator)
+        more = _growth(model, way, joins, data, observer, rule, limits)
+        return more.model(settings, more.grow(callback))
 
-    def chain(self, settings: Mapping[str, Any], callback: Callback | None) -> DecisionGraph:
-        """More rounds for a chain."""
-        data = self.data
-        weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
-        chain = Chain(self.observer(), weights, self.rule)
-        chain.replay(self.model, self.tables)
-        stop_reason = chain.grow(self.model.n_nodes + self.size, callback)
-        return chain.nodes.model(data, self.rule, settings, stop_reason)
 
-    def tree(self, settings: Mapping[str, Any], callback: Callback | None) -> DecisionGraph:
-        """More nodes for a tree."""
-        before = self.model.n_nodes
-        depth = settings.get("max_depth") or INT32_MAX
-        limits = TreeLimits(before + self.size, depth, self.growth, -1.0)
-        if self.observation.is_exact and self.model.answer is None:
-            arrays = BoostedArrays(self.data, self.weak, self.rule, limits, given=before)
-            arrays.replay(self.model)
-            return arrays.model(settings, grow_tree(arrays, self.workers, callback))
-        tree = SoftTree(self.data, self.observer(), self.rule, limits)
-        tree.replay(self.model, self.tables)
-        return tree.model(settings, tree.grow(callback))
-
-    def graph(self, settings: Mapping[str, Any], callback: Callback | None) -> DecisionGraph:
-        """More nodes for any graph."""
-        join = "all" if "rounds" in settings["continued"][-1] else "sign"
-        nested = NestedGrowth(self.data, self.observer(), self.rule, (self.size,), "additive")
-        ports = nested.replay(self.model, self.tables)
-        return nested.model(settings, nested.extend(ports, join, callback))
+def _growth(
+    model: DecisionGraph,
+    way: str,
+    joins: bool,
+    data: TrainingData,
+    observer: Observer,
+    rule: VoteRule,
+    limits: TreeLimits,
+) -> Chain | SoftTree | NestedGrowth:
+    """Return the growth of more nodes, with those of the model as they are."""
+    more: Chain | SoftTree | NestedGrowth
+    if way == "chain":
+        more = Chain(data, observer, rule, limits.nodes)
+    elif way == "tree":
+        more = SoftTree(data, observer, rule, limits)
+    else:
+        shape, join = (limits.nodes - model.n_nodes,), "all" if joins else "sign"
+        more = NestedGrowth(data, observer, rule, "additive", shape, join)
+    gaussian = model.sigma is not None
+    more.replay(model, [None] * model.n_nodes if gaussian else list(tables(model)))
+    return more
 
 
 def _check_size(rounds: Any, nodes: Any) -> tuple[bool, int]:

@@ -13,7 +13,7 @@ from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.growth.greedy import GreedyGrowth
 from pboost.growth.nested import JOINS, NestedGrowth
-from pboost.growth.ports import COLLECTS
+from pboost.growth.ports import COLLECTS, Matryoshka
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation, check_pair
@@ -189,11 +189,12 @@ def fit_matryoshka(
     }
     with Workers(n_threads, data.cells) as workers:
         observer = observation.bind(data, learner, workers, generator)
+        grown: Matryoshka
         if size is not None:
-            greedy = GreedyGrowth(data, observer, rule, size, collect)
-            return stopping.best(greedy.model(settings, greedy.grow(callback)))
-        nested = NestedGrowth(data, observer, rule, sizes, collect)
-        return stopping.best(nested.model(settings, nested.grow(join, callback)))
+            grown = GreedyGrowth(data, observer, rule, collect, size)
+        else:
+            grown = NestedGrowth(data, observer, rule, collect, sizes, join)
+        return stopping.best(grown.model(settings, grown.grow(callback)))
 
 
 def _check_sizes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Container
 from typing import Any
 
 from pboost._core.keys import decrease, rounded
@@ -42,8 +43,8 @@ class BestFirst:
         """Make a node of an exit for which a split was found, and open the node's exits."""
         raise NotImplementedError
 
-    def newest(self, exit_: Any) -> StepRecord:
-        """Return the record of the node made of an exit just now."""
+    def newest(self, bound: float) -> StepRecord:
+        """Return the record of the node made just now of an exit of this bound."""
         raise NotImplementedError
 
     def push(self, exit_: Any) -> bool:
@@ -61,6 +62,11 @@ class BestFirst:
         heapq.heappush(self.heap, (-key, exit_.serial, exit_))
         return True
 
+    def keep(self, serials: Container[int]) -> None:
+        """Leave only the exits of these serial numbers on the heap."""
+        self.heap = [entry for entry in self.heap if entry[1] in serials]
+        heapq.heapify(self.heap)
+
     def grow(self, callback: Callback | None) -> str:
         """Open exits until done; returns why growing stopped."""
         while len(self.certificate) <= self.limits.nodes:
@@ -72,7 +78,9 @@ class BestFirst:
             if exit_.split is None:
                 continue
             self.split(exit_)
-            if callback is not None and callback(len(self.certificate) - 1, self.newest(exit_)):
+            if callback is not None and callback(
+                len(self.certificate) - 1, self.newest(exit_.bound)
+            ):
                 return STOPPED
             if self.certificate[-1] <= self.limits.target:
                 return "the target certificate is reached"

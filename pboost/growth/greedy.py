@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 
-from pboost._core.keys import rounded
 from pboost.bounds import rate_matryoshka
 from pboost.data.training import TrainingData
-from pboost.growth.ports import GrowthStopped, Matryoshka, Port
-from pboost.growth.step import Callback
+from pboost.growth.best_first import BestFirst
+from pboost.growth.ports import Matryoshka, Port, Split
+from pboost.growth.step import TreeLimits
 from pboost.observation.answers import Observer
+from pboost.values import INT32_MAX
 from pboost.weak.votes import VoteRule
 
 #: Rates that differ by less are equal.
@@ -75,76 +77,69 @@ class SuperNode:
 class OpenExit:
     """An open exit of a super-node; the votes of the port are those inside the super-node."""
 
+    serial: int
     port: Port
     owner: SuperNode | None
-    stuck: bool = False
+    split: Split | None = None
+
+    @property
+    def bound(self) -> float:
+        """Part of the certificate that the exit carries."""
+        return self.port.bound
 
 
-class GreedyGrowth(Matryoshka):
+class GreedyGrowth(Matryoshka, BestFirst):
     """Builds a matryoshka that finds its own shape.
 
     Parameters
     ----------
-    data : TrainingData
-        Rows, classes and starting weights.
-    observer : Observer
-        Finds weak classifiers and their answers.
-    rule : VoteRule
-        Makes votes of masses.
+    data, observer, rule, collect
+        As for `Matryoshka`.
     size : int
         Greatest number of nodes.
-    collect : str
-        One of `pboost.growth.ports.COLLECTS`.
     """
 
     def __init__(
-        self, data: TrainingData, observer: Observer, rule: VoteRule, size: int, collect: str
+        self, data: TrainingData, observer: Observer, rule: VoteRule, collect: str, size: int
     ) -> None:
         super().__init__(data, observer, rule, collect)
-        self.size = size
-        self.exits = [OpenExit(self.entrance(), None)]
+        self.limits, self.heap = TreeLimits(size, INT32_MAX, "largest-bound", -1.0), []
+        self.exits: list[OpenExit] = []
+        self.serial = count()
+        self.replace_exits([], [self.entrance()], None)
 
-    def grow(self, callback: Callback | None) -> str:
-        """Open nodes until done; returns why growing stopped."""
-        self.callback = callback
-        while len(self.nodes) < self.size:
-            able = [exit_ for exit_ in self.exits if not exit_.stuck]
-            if not able:
-                return "no exit can be split"
-            chosen = max(able, key=lambda exit_: rounded(exit_.port.bound))  # first among equals
-            if not self.split(chosen):
-                chosen.stuck = True
-                continue
-            try:
-                # After collecting, so that the step is over when the callback stops growth.
-                self.report(chosen.port.bound)
-            except GrowthStopped:
-                return "stopped by the callback"
-        return "all nodes are opened"
+    def replace_exits(
+        self, others: list[OpenExit], ports: list[Port], owner: SuperNode | None
+    ) -> None:
+        """Leave some of the exits open, and open others of a super-node."""
+        opened = [OpenExit(next(self.serial), port, owner) for port in ports]
+        self.exits = others + opened
+        for exit_ in opened:
+            self.push(exit_)
 
-    def split(self, chosen: OpenExit) -> bool:
-        """Open a node at an exit, and collect if it is time; False if it cannot be split."""
-        port, above = chosen.port, chosen.owner
-        found = self.find(port)
-        if found is None:
-            return False
-        others = [exit_ for exit_ in self.exits if exit_ is not chosen]
-        parts = self.open(port, found, math.fsum(exit_.port.bound for exit_ in others))
+    def find(self, exit_: OpenExit) -> Split | None:
+        """Return the best split of an exit, None where there is none."""
+        return super().find(exit_.port)
+
+    def split(self, exit_: OpenExit) -> None:
+        """Make a node of an exit for which a split was found, and collect if it is time."""
+        assert exit_.split is not None
+        others = [other for other in self.exits if other is not exit_]
+        port, above = exit_.port, exit_.owner
+        parts = self.open(port, exit_.split, math.fsum(other.bound for other in others))
         kept = port if self.collect == "sign" else None
-        bound = math.fsum(part.bound for part in parts)
-        change = bound - port.bound
+        change = math.fsum(part.bound for part in parts) - port.bound
         node = SuperNode(above, port.votes, port.bound, kept, [], 1, port.bound)
-        self.exits = others + [OpenExit(part, node) for part in parts]
+        self.replace_exits(others, parts, node)
         path = list(node.upwards())[::-1]
         for at in path:
-            at.members.append(len(self.nodes) - 1)
+            at.members.append(self.n_nodes - 1)
             at.n_open += 1
             at.bound += change
         for at in path:
             if at.should_be_collected(change):
                 self.collect_at(at)
                 break
-        return True
 
     def collect_at(self, top: SuperNode) -> None:
         """Make one super-node of a sub-tree."""
@@ -162,10 +157,11 @@ class GreedyGrowth(Matryoshka):
             ports = self.merge(inside)
         else:
             ports = self.collapse(inside, top.root, top.members)
-        self.exits = others + [OpenExit(port, top) for port in ports]
+        self.keep({exit_.serial for exit_ in others})
+        self.replace_exits(others, ports, top)
         change = math.fsum(port.bound for port in ports) - top.bound
         closed = top.n_open - len(ports)
         for at in top.upwards():
             at.n_open -= closed
             at.bound += change
-        self.nodes.certificate[-1] = math.fsum(exit_.port.bound for exit_ in self.exits)
+        self.certificate[-1] = math.fsum(exit_.bound for exit_ in self.exits)

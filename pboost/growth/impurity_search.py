@@ -151,14 +151,9 @@ class ImpurityTree(BestFirst):
     """A tree of exact answers that grows by a permissible function."""
 
     def __init__(
-        self,
-        data: TrainingData,
-        weak: ImpurityStump,
-        rule: VoteRule,
-        limits: TreeLimits,
+        self, data: TrainingData, weak: ImpurityStump, rule: VoteRule, limits: TreeLimits
     ) -> None:
-        self.data, self.weak, self.rule = data, weak, rule
-        self.limits = limits
+        self.data, self.weak, self.rule, self.limits = data, weak, rule, limits
         self.arrays = BoostedArrays(data, weak, rule, limits)
         self.heap = []
         self.certificate, self.reach = [1.0], list[float]()
@@ -179,8 +174,8 @@ class ImpurityTree(BestFirst):
         cost = cost_after(np.array(self.reach))
         return replace(model, record=TrainingRecord(np.array(self.certificate), cost, stop_reason))
 
-    def newest(self, exit_: Exit) -> StepRecord:
-        """Return the record of the node made of an exit just now."""
+    def newest(self, bound: float) -> StepRecord:
+        """Return the record of the node made just now of an exit of this bound."""
         return replace(self.arrays.newest(), certificate=self.certificate[-1])
 
     def exit_at(self, serial: int) -> Exit:
@@ -257,10 +252,11 @@ class ImpurityTree(BestFirst):
         legal &= (left > 0) & (right > 0) & (left >= least) & (right >= least)
         legal &= (count >= self.weak.min_count) & (m - count >= self.weak.min_count)
         scores = np.full(left.shape, np.inf)
-        low, high = left[legal].astype(np.float64), right[legal].astype(np.float64)
-        scores[legal] = low * values_of(
-            self.weak.impurity, positive[legal] / low
-        ) + high * values_of(self.weak.impurity, (exit_.mass[1] - positive[legal]) / high)
+        below = positive[legal]
+        scores[legal] = sum(
+            mass * values_of(self.weak.impurity, part / mass)
+            for mass, part in ((left[legal], below), (right[legal], exit_.mass[1] - below))
+        )
         return scores, negative, positive, rows
 
     def in_order(self, exit_: Exit, features: slice) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

@@ -12,29 +12,31 @@ from dataclasses import replace
 
 from pboost._core.keys import rounded
 from pboost.data.training import TrainingData
-from pboost.growth.ports import GrowthStopped, Matryoshka, Port, joined
+from pboost.growth.best_first import ALL_OPENED, NO_EXIT, STOPPED
+from pboost.growth.ports import Matryoshka, Port, joined
 from pboost.growth.step import Callback
-from pboost.observation.answers import Observer
+from pboost.models.graph import DecisionGraph
+from pboost.observation.answers import Observer, Tables
 from pboost.weak.votes import VoteRule
 
 JOINS = ("sign", "all")
 
 
+class GrowthStopped(Exception):  # noqa: N818 - not an error
+    """Raised through the levels when the callback ends growth."""
+
+
 class NestedGrowth(Matryoshka):
-    """Builds a matryoshka of a given shape.
+    """Builds a matryoshka of a given shape, at the entrance or at the open exits of a graph.
 
     Parameters
     ----------
-    data : TrainingData
-        Rows, classes and starting weights.
-    observer : Observer
-        Finds weak classifiers and their answers.
-    rule : VoteRule
-        Makes votes of masses.
+    data, observer, rule, collect
+        As for `Matryoshka`.
     shape : tuple of int
         Nodes of the trees of each level, innermost first.
-    collect : str
-        One of `COLLECTS`.
+    join : str
+        One of `JOINS`.
     """
 
     def __init__(
@@ -42,52 +44,42 @@ class NestedGrowth(Matryoshka):
         data: TrainingData,
         observer: Observer,
         rule: VoteRule,
-        shape: tuple[int, ...],
         collect: str,
+        shape: tuple[int, ...],
+        join: str,
     ) -> None:
         super().__init__(data, observer, rule, collect)
-        self.shape = shape
+        self.shape, self.join = shape, join
+        self.incomplete = "exits that could not be split left the shape incomplete"
+        self.ports: list[Port] = []
 
-    def grow(self, join: str, callback: Callback | None) -> str:
+    def replay(self, model: DecisionGraph, tables: Tables) -> list[Port]:
+        """Open the nodes of a graph as they are; growth goes on at its open exits."""
+        self.ports = super().replay(model, tables)
+        self.incomplete = NO_EXIT
+        return self.ports
+
+    def grow(self, callback: Callback | None) -> str:
         """Build the whole; returns why growing stopped."""
-        self.callback = callback
-        port, depth = self.entrance(), len(self.shape)
+        self.callback, before = callback, self.n_nodes
+        ports = self.ports or [self.entrance()]
         try:
-            if join == "sign":
-                complete = self.tree(depth, port, 0.0) is not None
+            if self.join == "all":
+                self.chain(len(self.shape), joined(ports))
             else:
-                complete = self.chain(depth, port)
+                self.expand(len(self.shape), ports, self.shape[-1], 0.0)
         except GrowthStopped:
-            return "stopped by the callback"
-        if complete and len(self.nodes) == math.prod(self.shape):
-            return "all nodes are opened"
-        return "exits that could not be split left the shape incomplete"
+            return STOPPED
+        complete = self.n_nodes - before == math.prod(self.shape)
+        return ALL_OPENED if complete else self.incomplete
 
-    def extend(self, ports: list[Port], join: str, callback: Callback | None) -> str:
-        """Open as many nodes as the only level has at ports; returns why growing stopped.
-
-        With ``join="all"`` the ports join and a chain goes on, else each is split on its own.
-        """
-        self.callback = callback
-        (size,), before = self.shape, len(self.nodes)
-        try:
-            if join == "all":
-                self.chain(1, joined(ports))
-            else:
-                self.expand(1, ports, size, 0.0)
-        except GrowthStopped:
-            return "stopped by the callback"
-        complete = len(self.nodes) - before == size
-        return "all nodes are opened" if complete else "no exit can be split"
-
-    def chain(self, depth: int, port: Port) -> bool:
+    def chain(self, depth: int, port: Port) -> None:
         """Chain classifiers of the level below, all open exits of one leading to the next."""
         for _ in range(self.shape[-1]):
             ports = self.tree(depth - 1, port, 0.0) if depth > 1 else self.node(port, 0.0)
             if ports is None:
-                return False
+                return
             port = joined(ports)
-        return True
 
     def classifier(self, level: int, port: Port, outside: float) -> list[Port] | None:
         """Build a classifier of a level at a port; None if not one node can be opened.
@@ -96,15 +88,15 @@ class NestedGrowth(Matryoshka):
         """
         if level == 0:
             return self.node(port, outside)
-        first = len(self.nodes)
+        first = self.n_nodes
         ports = self.tree(level, port, outside)
         if ports is None:
             return None
         if self.collect == "additive":
             ports = self.merge(ports)
         else:
-            ports = self.collapse(ports, port, range(first, len(self.nodes)))
-        self.nodes.certificate[-1] = outside + math.fsum(p.bound for p in ports)
+            ports = self.collapse(ports, port, range(first, self.n_nodes))
+        self.certificate[-1] = outside + math.fsum(p.bound for p in ports)
         return ports
 
     def tree(self, level: int, entrance: Port, outside: float) -> list[Port] | None:
@@ -143,5 +135,6 @@ class NestedGrowth(Matryoshka):
         if split is None:
             return None
         ports = self.open(port, split, outside)
-        self.report(port.bound)
+        if self.callback is not None and self.callback(self.n_nodes, self.newest(port.bound)):
+            raise GrowthStopped
         return ports

@@ -7,14 +7,14 @@ that of a model, and open a node there.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from pboost.data.training import TrainingData
-from pboost.growth.step import Callback, NodeList, fixed_scale
+from pboost.growth.step import Edges, Growth, fixed_scale
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import OUT
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
@@ -25,8 +25,6 @@ from pboost.weak.votes import NO_VOTE, SplitStep, VoteRule, step_of
 COLLECTS = ("additive", "sign")
 #: Reach below this share of all weight is none: weights are kept from becoming subnormal.
 NO_REACH = 1e-250
-#: Exits of nodes: (node, exit).
-Edges: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,23 +79,12 @@ class Port:
         return self.masses[0] + self.masses[1]
 
 
-class PortGrowth:
-    """Base of the growths.
-
-    Parameters
-    ----------
-    data : TrainingData
-        Rows, classes and starting weights.
-    observer : Observer
-        Finds weak classifiers and their answers.
-    rule : VoteRule
-        Makes votes of masses.
-    """
+class PortGrowth(Growth):
+    """Base of the growths; parameters are those of `Growth`."""
 
     def __init__(self, data: TrainingData, observer: Observer, rule: VoteRule) -> None:
-        self.data, self.observer, self.search, self.rule = data, observer, observer.search, rule
+        super().__init__(data, observer, rule)
         self.fixed = np.empty(data.n_rows, dtype=np.int64)
-        self.nodes = NodeList(observer)
 
     def entrance(self) -> Any:
         """Return the port of the whole graph, with all weight."""
@@ -157,14 +144,6 @@ class PortGrowth:
                 ports[opened.edges] = opened
         return list(ports.values())
 
-    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
-        """Return the graph grown so far."""
-        return self.nodes.model(self.data, self.rule, settings, stop_reason)
-
-
-class GrowthStopped(Exception):  # noqa: N818 - not an error
-    """Raised through the levels when the callback ends growth."""
-
 
 class Matryoshka(PortGrowth):
     """Base of the growths whose exits join: the reach of each row is kept beside its weight.
@@ -183,7 +162,6 @@ class Matryoshka(PortGrowth):
         super().__init__(data, observer, rule)
         self.collect = collect
         self.scratch = Weights(np.empty(data.n_rows), self.fixed, 1.0, (0, 0))
-        self.callback: Callback | None = None
 
     def entrance(self) -> Port:
         """Return the port of the whole graph, with all weight."""
@@ -195,12 +173,6 @@ class Matryoshka(PortGrowth):
         middle = self.data.n_negative
         masses = float(weight[:middle].sum()), float(weight[middle:].sum())
         return Port(edges, masses, float(reach.sum()), votes, weight, reach)
-
-    def report(self, bound: float) -> None:
-        """Tell the callback of the newest node, opened at a port of this bound."""
-        n_nodes = len(self.nodes)
-        if self.callback is not None and self.callback(n_nodes, self.nodes.newest(bound)):
-            raise GrowthStopped
 
     def side_reach(self, port: Port, cut: Cut, weights: Weights) -> FloatArray:
         """Return the reach masses (side, class) that a cut makes at a port."""
@@ -216,10 +188,10 @@ class Matryoshka(PortGrowth):
             boost = only_exit(exit_, np.exp([vote, -vote]))
             weight = self.sent(answers, boost, port.weight, most)
             reach = self.sent(answers, only_exit(exit_, np.ones(2)), port.reach, port.arrives)
-            ports.append(self.port(((len(self.nodes), exit_),), weight, reach, vote))
+            ports.append(self.port(((self.n_nodes, exit_),), weight, reach, vote))
             certificate += ports[-1].bound
         answers.forget()
-        self.nodes.open(port.edges, split.cut, votes, answers.table, port.arrives, certificate)
+        self.add_node(port.edges, split.cut, votes, answers.table, port.arrives, certificate)
         return ports
 
     def sent(
@@ -252,14 +224,14 @@ class Matryoshka(PortGrowth):
         step = self.rule.step(
             [(float(part[:middle].sum()), float(part[middle:].sum())) for part in parts]
         )
-        self.nodes.drop_votes(members)
+        self.drop_votes(members)
         collapsed = []
         for group, vote, part, answer in zip(groups, step.votes, parts, answers, strict=True):
             if not group:
                 continue
             edges = tuple(edge for port in group for edge in port.edges)
             for node, exit_ in edges:
-                self.nodes.votes[node][exit_] = vote
+                self.votes[node][exit_] = vote
             part[:middle] *= math.exp(vote)
             part[middle:] *= math.exp(-vote)
             collapsed.append(self.port(edges, part, root.reach * answer, vote))

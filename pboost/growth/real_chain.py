@@ -16,7 +16,7 @@ from pboost.data.features import Features, as_features, check_finite
 from pboost.data.targets import as_labels, as_weights, check_answers
 from pboost.data.training import TrainingData
 from pboost.growth.generic import GenericGreedy, RoundRecord, leverage
-from pboost.growth.step import NodeList
+from pboost.growth.step import Growth
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN
 from pboost.models.records import TrainingRecord
@@ -264,24 +264,18 @@ def _read_only(array: FloatArray) -> FloatArray:
     return view
 
 
-class StumpChain:
-    """A chain of weak classifiers whose two sides answer with real numbers.
-
-    Attributes
-    ----------
-    nodes : NodeList
-        The weak classifiers so far.
-    """
+class StumpChain(Growth):
+    """A chain of weak classifiers whose two sides answer with real numbers."""
 
     def __init__(
         self, data: TrainingData, observer: Observer, rule: VoteRule, confidence: str
     ) -> None:
-        self.search, self.rule, self.confidence = observer.search, rule, confidence
+        super().__init__(data, observer, rule)
+        self.confidence = confidence
         self.weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
         # The weights of G² are not exp(-y H) where answers differ in size: that is kept beside.
         self.loss = Weights(data.weight.copy(), data.fixed.copy(), data.scale, (0, 0))
         self.start = float(data.weight.sum())
-        self.nodes = NodeList(observer)
 
     def grow(self, rounds: int, callback: Callback | None) -> str:
         """Add up to `rounds` weak classifiers; returns why it stopped."""
@@ -302,8 +296,8 @@ class StumpChain:
             up = np.exp(votes)
             self.search.reweight(cut, np.stack([up, 1 / up], 1), self.loss.real, self.loss)
             certificate = float(self.loss.real.sum()) / self.start
-            joined = [(node - 1, BELOW), (node - 1, ABOVE)] if node else []
-            self.nodes.open(joined, cut, votes, CERTAIN, 1.0, certificate)
+            joined = ((node - 1, BELOW), (node - 1, ABOVE)) if node else ()
+            self.add_node(joined, cut, votes, CERTAIN, 1.0, certificate)
             bound *= step.shrink
             if callback is not None:
                 record = RoundRecord(node, cut.feature, step.mu, step.alpha, bound, certificate)

@@ -7,7 +7,6 @@ its boosted weight times a factor of its class, and need not be kept.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import numpy as np
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import BestFirst
 from pboost.growth.ports import Port, PortGrowth, Split
-from pboost.growth.step import StepRecord, TreeLimits, fixed_scale
+from pboost.growth.step import TreeLimits, fixed_scale
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observer, Tables, only_exit, side_masses
 from pboost.values import FloatArray
@@ -73,7 +72,7 @@ class SoftTree(PortGrowth, BestFirst):
         self, data: TrainingData, observer: Observer, rule: VoteRule, limits: TreeLimits
     ) -> None:
         super().__init__(data, observer, rule)
-        self.limits, self.heap, self.certificate = limits, [], self.nodes.certificate
+        self.limits, self.heap = limits, []
         self.serial = 0
         self.n_waiting = 0
         self.buffers: list[FloatArray] = []
@@ -102,10 +101,6 @@ class SoftTree(PortGrowth, BestFirst):
             self.n_waiting += 1
         self.forget()
 
-    def newest(self, exit_: SoftExit) -> StepRecord:
-        """Return the record of the node made of an exit just now."""
-        return self.nodes.newest(exit_.bound)
-
     def split(self, exit_: SoftExit) -> None:
         """Make a node of an exit for which a split was found, and open the node's exits."""
         assert exit_.split is not None
@@ -120,7 +115,7 @@ class SoftTree(PortGrowth, BestFirst):
         exit_.split = split
         after = split.boosted()
         del self.bounds[exit_.serial]
-        node = self.nodes.open(
+        node = self.add_node(
             exit_.edges, split.cut, split.step.votes, split.answers.table, exit_.arrives,
             max(outside + float(after.sum()), 0.0),
         )  # fmt: skip
@@ -145,7 +140,7 @@ class SoftTree(PortGrowth, BestFirst):
         exits as there are nodes left are opened, but for those that cannot be split. What is
         needed after all is computed anew from the root.
         """
-        left = self.limits.nodes - len(self.nodes)
+        left = self.limits.nodes - self.n_nodes
         if self.limits.growth == "largest-bound" and self.n_waiting > 2 * left + 2:
             self.heap.sort()
             for _, _, exit_ in self.heap[left:]:
@@ -225,13 +220,12 @@ class SoftTree(PortGrowth, BestFirst):
     def replay(self, model: DecisionGraph, tables: Tables) -> list[SoftExit]:
         """Open the nodes of a tree as they are; returns its open exits."""
         exits = super().replay(model, tables)
-        self.heap = [entry for entry in self.heap if entry[1] in self.bounds]
-        heapq.heapify(self.heap)
+        self.keep(self.bounds)
         return exits
 
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
-        if len(self.nodes):
+        if self.n_nodes:
             # A small certificate is the difference of large masses: here it is a plain sum.
             self.certificate[-1] = math.fsum(self.bounds.values())
         return super().model(settings, stop_reason)

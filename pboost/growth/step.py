@@ -33,6 +33,8 @@ FIXED_BITS = 60
 GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
 #: Why a chain stops that has a node without error.
 PERFECT = "the certificate is 0 but for the clipping and smoothing of votes"
+#: Exits of nodes: (node, exit).
+Edges: TypeAlias = tuple[tuple[int, int], ...]
 #: Writes reweighted rows: (coefficients by exit and class, source, target).
 Send: TypeAlias = Callable[[FloatArray, FloatArray, Weights], None]
 
@@ -65,7 +67,7 @@ class StepRecord:
     votes: tuple[float, float]
     bound: float
     certificate: float
-    parents: tuple[tuple[int, int], ...] = ()
+    parents: Edges = ()
 
 
 Callback = Callable[[int, StepRecord], Any]
@@ -120,8 +122,17 @@ def fixed_scale(total: float) -> float:
     return math.ldexp(1.0, FIXED_BITS - math.frexp(total)[1])
 
 
-class NodeList:
-    """Nodes in the order in which they were opened.
+class Growth:
+    """Base of the growths of graphs: the nodes in the order in which they were opened.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Rows, classes and starting weights.
+    observer : Observer
+        Finds weak classifiers and their answers.
+    rule : VoteRule
+        Makes votes of masses.
 
     Attributes
     ----------
@@ -131,23 +142,25 @@ class NodeList:
         Certificate before the first and after each node.
     """
 
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
+    def __init__(self, data: TrainingData, observer: Observer, rule: VoteRule) -> None:
+        self.data, self.observer, self.search, self.rule = data, observer, observer.search, rule
         self._cuts: list[Cut] = []
         self._next: list[list[int]] = []
         self._tables: list[FloatArray | None] = []
         self._reach: list[float] = []
         self._stages: list[int] = []
-        self._edges: tuple[tuple[int, int], ...] = ()  # to the node opened last
+        self._edges: Edges = ()  # to the node opened last
         self.votes: list[list[float]] = []
         self.certificate = [1.0]
 
-    def __len__(self) -> int:
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes opened so far."""
         return len(self._cuts)
 
-    def open(
+    def add_node(
         self,
-        edges: Iterable[tuple[int, int]],
+        edges: Edges,
         cut: Cut,
         votes: Sequence[float],
         table: FloatArray | None,
@@ -160,8 +173,8 @@ class NodeList:
         with the node.
         """
         node = len(self._cuts)
-        self._edges = tuple(edges)
-        for before, exit_ in self._edges:
+        self._edges = edges
+        for before, exit_ in edges:
             self._next[before][exit_] = node
         self._cuts.append(cut)
         self._next.append([OUT, OUT])
@@ -184,24 +197,18 @@ class NodeList:
     def newest(self, bound: float) -> StepRecord:
         """Return the record of the node opened last, at an exit of this bound."""
         cut, (below, above) = self._cuts[-1], self.votes[-1]
-        threshold = float(self._observer.search.thresholds([cut])[0])
+        threshold = float(self.search.thresholds([cut])[0])
         return StepRecord(
             len(self._cuts) - 1, cut.feature, threshold, (below, above), bound,
             self.certificate[-1], self._edges,
         )  # fmt: skip
 
-    def model(
-        self,
-        data: TrainingData,
-        rule: VoteRule,
-        settings: Mapping[str, Any],
-        stop_reason: str,
-    ) -> DecisionGraph:
+    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the graph grown so far."""
-        n = len(self._cuts)
+        n, data = len(self._cuts), self.data
         bias = 0.0
         if not n:
-            bias, self.certificate[0] = constant_vote(data, rule)
+            bias, self.certificate[0] = constant_vote(data, self.rule)
         cost = cost_after(np.array(self._reach, dtype=np.float64))
         return DecisionGraph(
             next=np.array(self._next, dtype=np.int32).reshape(n, 2),
@@ -217,27 +224,26 @@ class NodeList:
                 stop_reason,
                 None if len(self._stages) == n else np.array(self._stages),
             ),
-            **self._observer.search.model_columns(self._cuts),
-            **self._observer.model_columns(self._tables),
+            **self.search.model_columns(self._cuts),
+            **self.observer.model_columns(self._tables),
         )
 
 
-class Chain:
+class Chain(Growth):
     """Nodes whose exits all lead to the next one, and the weights of the rows where they end."""
 
-    def __init__(self, observer: Observer, weights: Weights, rule: VoteRule) -> None:
-        self.observer, self.search = observer, observer.search
-        self.weights, self.rule = weights, rule
+    def __init__(self, data: TrainingData, observer: Observer, rule: VoteRule, rounds: int) -> None:
+        super().__init__(data, observer, rule)
+        self.rounds = rounds
+        self.weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
         # Every row reaches every node: its reach mass is its starting weight.
-        self.start = weights.real.copy() if observer.needs_class else None
-        self.nodes = NodeList(observer)
-        self.exits: tuple[tuple[int, int], ...] = ()  # of the last node
+        self.start = data.weight.copy() if observer.needs_class else None
+        self.exits: Edges = ()  # of the last node
         self.perfect = False  # whether each of them holds one class only
 
-    def grow(self, rounds: int, callback: Callback | None) -> str:
-        """Add nodes until there are `rounds`; returns why it stopped."""
-        nodes = self.nodes
-        for size in range(len(nodes) + 1, rounds + 1):
+    def grow(self, callback: Callback | None) -> str:
+        """Add nodes until there are enough; returns why it stopped."""
+        for size in range(len(self._cuts) + 1, self.rounds + 1):
             if self.perfect:
                 return PERFECT
             cut = self.observer.find(self.weights)
@@ -247,18 +253,18 @@ class Chain:
             step = self.rule.step(masses)
             if max(map(abs, step.votes)) < NO_VOTE:
                 return "no split is left that changes the weights"
-            bound = nodes.certificate[-1]
+            bound = self.certificate[-1]
             self.open(cut, step, table)
-            if callback is not None and callback(size, nodes.newest(bound)):
+            if callback is not None and callback(size, self.newest(bound)):
                 return "stopped by the callback"
-            if size < rounds and not self.perfect:
+            if size < self.rounds and not self.perfect:
                 send(step.factors, self.weights.real, self.weights)
         return PERFECT if self.perfect else "all rounds are done"
 
     def open(self, cut: Cut, step: SplitStep, table: FloatArray | None) -> None:
         """Add a node."""
-        certificate = self.nodes.certificate[-1] * step.shrink
-        node = self.nodes.open(self.exits, cut, step.votes, table, 1.0, certificate)
+        certificate = self.certificate[-1] * step.shrink
+        node = self.add_node(self.exits, cut, step.votes, table, 1.0, certificate)
         self.exits = (node, BELOW), (node, ABOVE)
         self.perfect = step.perfect or certificate == 0.0
 

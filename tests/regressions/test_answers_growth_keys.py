@@ -13,7 +13,6 @@ from reference import keys
 import pboost as pb
 from pboost._core.keys import decrease, rounded
 from pboost.growth import best_first
-from pboost.growth import greedy as greedy_growth
 from pboost.growth import nested as nested_growth
 
 #: The last bit kept of a number in [1, 2).
@@ -63,7 +62,7 @@ def test_a_decrease_within_rounding_is_none():
 
 
 def test_one_function_for_all_growths_in_python():
-    for module in (best_first, nested_growth, greedy_growth):
+    for module in (best_first, nested_growth):
         assert module.rounded is rounded
     assert best_first.decrease is decrease
 
