@@ -230,5 +230,9 @@ def run_ranges(
 
     On as many threads as work on `total` cells is worth, by default those of the n.
     """
-    with Workers(resolve_threads(None, n * cells if total is None else total)) as workers:
+    total = n * cells if total is None else total
+    if total < 2 * MIN_CELLS and (n + multiple) * cells <= CELLS_PER_CALL:  # at once
+        check_stop()
+        return [work(0, n)]
+    with Workers(resolve_threads(None, total)) as workers:
         return workers.run(work, n, multiple, cells)

@@ -57,6 +57,22 @@ class PredictionRate:
     track_decision_function.unit = "million rows per second of CPU time"
 
 
+class Trees:
+    """Boosted trees by size, after the first call, which lays them out."""
+
+    params = ([7, 31, 255, 1023], [1_000, 100_000])
+    param_names = ("nodes", "n_rows")
+    setup_cache = Predictions.setup_cache
+
+    def setup(self, data, nodes, n_rows):
+        (X, y), rows = data
+        self.rows = rows[:n_rows]
+        self.model = pb.fit_boosted_tree(X, y, nodes=nodes)
+
+    def time_decision_function(self, data, nodes, n_rows):
+        pb.decision_function(self.model, self.rows)
+
+
 class OneRow:
     params = (MODELS, DTYPES)
     param_names = ("model", "dtype")
