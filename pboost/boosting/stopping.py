@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from pboost.data.columns import BinnedColumns, to_fixed_point
 from pboost.data.derived import GrownInputs
-from pboost.data.features import Features, check_finite, check_has_rows
-from pboost.data.rows import Rows
+from pboost.data.features import Features, Rows, check_finite, check_has_rows
 from pboost.data.splits import PATIENCE
 from pboost.data.targets import as_weights
 from pboost.data.training import Problem, TrainingData

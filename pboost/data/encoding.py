@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.data.features import (
     check_size,
+    column_order,
     frame_columns,
     is_frame,
     is_missing,
@@ -19,7 +20,6 @@ from pboost.data.features import (
     refuse_sparse,
     to_numbers,
 )
-from pboost.data.rows import column_order
 from pboost.data.targets import plain_values
 from pboost.values import (
     Array,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.derived import Inputs
-from pboost.data.rows import Rows
+from pboost.data.features import Rows
 from pboost.values import FloatArray
 
 #: A function of rows, and of a generator: -1 or +1, or the probability of +1.

@@ -26,9 +26,8 @@ from pboost.data.columns import (
     to_fixed_point,
 )
 from pboost.data.derived import GrownInputs, Inputs
-from pboost.data.features import Features, as_features, check_finite, check_size
+from pboost.data.features import Features, Rows, as_features, as_rows, check_finite, check_size
 from pboost.data.projections import Projections
-from pboost.data.rows import Rows, as_rows
 from pboost.data.splits import hold_out
 from pboost.data.targets import AbsentClassError, as_classes, as_labels, as_targets, as_weights
 from pboost.threads import Workers

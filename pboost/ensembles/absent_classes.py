@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.data.features import as_features
+from pboost.data.features import Rows, as_features
 from pboost.data.functions import Oracles
-from pboost.data.rows import Rows
 from pboost.data.targets import AbsentClassError
 from pboost.models.graph import DecisionGraph
 from pboost.models.records import TrainingRecord

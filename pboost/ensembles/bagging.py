@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.boosting.stopping import validation_rows
 from pboost.data.bags import Bags, make_bags
 from pboost.data.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
-from pboost.data.features import Features, as_features, check_finite, is_frame
+from pboost.data.features import Features, Rows, as_features, as_rows, check_finite, is_frame
 from pboost.data.held import held
-from pboost.data.rows import Rows, as_rows
 from pboost.data.sharing import column_search
 from pboost.data.targets import as_classes, as_targets, as_weights
 from pboost.ensembles.absent_classes import fit_present, named_options

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core.votes import half_log_odds
 from pboost.boosting.stopping import validation_rows
 from pboost.data.columns import BinnedColumns, SortedColumns, sort_columns
-from pboost.data.features import check_has_rows
+from pboost.data.features import as_rows, check_has_rows
 from pboost.data.held import held
-from pboost.data.rows import as_rows
 from pboost.data.sharing import column_search
 from pboost.data.targets import AbsentClassError, as_classes, as_weights, label_array
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers

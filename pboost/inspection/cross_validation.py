@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.columns import MAX_BINS, BinnedColumns, SortedColumns
-from pboost.data.features import check_has_rows
+from pboost.data.features import as_rows, check_has_rows
 from pboost.data.held import held
-from pboost.data.rows import as_rows
 from pboost.data.splits import any_folds, assign_folds
 from pboost.data.targets import as_classes, as_targets, as_weights
 from pboost.models.base import Model, TwoClassModel

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.array_checks import check_sum
+from pboost.data.features import as_rows
 from pboost.data.held import held
-from pboost.data.rows import as_rows
 from pboost.models.base import Averaged, Model, lead_of_second
 from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.new_rows import table_for

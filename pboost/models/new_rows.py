@@ -10,16 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.blocks import copied
 from pboost.data.features import (
     Features,
+    Rows,
     as_features,
+    as_rows,
     as_table,
     check_finite,
     column_names,
+    column_order,
     is_frame,
     is_series,
+    pick_columns,
 )
 from pboost.data.functions import Oracles
 from pboost.data.held import kept
-from pboost.data.rows import Rows, as_rows, column_order, pick_columns
 from pboost.data.targets import as_sigma, check_sigma_shape, class_codes, label_array
 from pboost.models.base import Model, TwoClassModel
 from pboost.models.nodes import Graph
