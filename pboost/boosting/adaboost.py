@@ -16,10 +16,10 @@ from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation, check_pair
 from pboost.observation.sampling import SampledObserver
 from pboost.threads import Workers
-from pboost.values import as_generator, check_callback, check_choice, check_size
+from pboost.values import as_generator, check_callback, check_size
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
-from pboost.weak.votes import VOTES, vote_rule
+from pboost.weak.votes import vote_rule
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
@@ -118,7 +118,7 @@ def fit_adaboost(
     """
     rounds = check_size("rounds", rounds)
     learner = check_pair(weak, observation, is_chain=True)
-    rule = vote_rule(check_choice("votes", votes, VOTES), smoothing, learning_rate)
+    rule = vote_rule(votes, smoothing, learning_rate)
     callback = check_callback(callback)
     generator = as_generator(rng)
     problem = weak.read(X, y, sample_weight)

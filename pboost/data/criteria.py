@@ -25,6 +25,8 @@ IMPURITIES: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 #: Those of two classes, the default first.
 CRITERIA = tuple(IMPURITIES)
+#: What the kernels call criteria.
+CODES = {name.lower().replace("_", "-"): int(c) for name, c in Criterion.__members__.items()}
 #: Those of two classes only.
 OF_TWO = ("kearns-mansour",)
 
@@ -32,8 +34,3 @@ OF_TWO = ("kearns-mansour",)
 def class_criteria(n_classes: int) -> tuple[str, ...]:
     """Return the criteria of a classification, its default first."""
     return tuple(n for n in CRITERIA if n not in OF_TWO) + (OF_TWO if n_classes == 2 else ())
-
-
-def code_of(criterion: str) -> int:
-    """Return what the kernels call a criterion."""
-    return int(Criterion[criterion.upper().replace("-", "_")])

@@ -205,7 +205,8 @@ class Growth:
 
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the graph grown so far."""
-        n, data = len(self._cuts), self.data
+        n, data, problem = len(self._cuts), self.data, self.data.problem
+        assert problem.labels is not None
         bias = 0.0
         if not n:
             bias, self.certificate[0] = constant_vote(data, self.rule)
@@ -213,9 +214,9 @@ class Growth:
         return DecisionGraph(
             next=np.array(self._next, dtype=np.int32).reshape(n, 2),
             vote=np.array(self.votes).reshape(n, 2),
-            labels=data.labels,
-            n_features=data.n_features,
-            feature_names=data.names,
+            labels=problem.labels,
+            n_features=problem.n_features,
+            feature_names=problem.names,
             bias=bias,
             settings=settings,
             record=TrainingRecord(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pboost import threads
 from pboost._core import grow
 from pboost._core.reweight import scale_weights
-from pboost.data.criteria import IMPURITIES, code_of
+from pboost.data.criteria import CODES, IMPURITIES
 from pboost.data.training import Problem, TrainingData
 from pboost.models.trees import LEAF, Tree
 from pboost.values import FloatArray, IntArray
@@ -111,7 +111,7 @@ class TreeArrays:
         n, d, exact = len(data.rows), len(order), data.exact
         self.data, self.limits, self.rule, self.key = data, limits, rule, key
         self.exact, self.n_classes = exact, n_classes
-        self.criterion = code_of(limits.criterion)
+        self.criterion = CODES[limits.criterion]
         self.order = order  # partitioned in place: data belong to one fit
         self.codes, self.n_bins = np.empty((0, 0), dtype=np.uint8), np.empty(0, dtype=np.int32)
         if not exact:

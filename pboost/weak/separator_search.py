@@ -12,10 +12,10 @@ from pboost.data.columns import SortedColumns
 from pboost.data.separators import Separators, joined
 from pboost.data.separators import separator as stored
 from pboost.data.training import Problem, TrainingData
-from pboost.values import FloatArray, check_choice, check_integer
+from pboost.values import FloatArray, check_integer
 from pboost.weak.base import GrownSearch, Weak, Weights, maker
 from pboost.weak.stump_search import Stump, StumpCut, StumpSearch, checked_columns
-from pboost.weak.votes import NO_VOTE, VOTES, VoteRule, vote_rule
+from pboost.weak.votes import NO_VOTE, VoteRule, vote_rule
 
 #: Votes of stumps are multiples of 2 to this power: sums are exact, in whatever order.
 VOTE_BITS = -32
@@ -167,7 +167,7 @@ def separator(
     >>> print(pb.describe(model).splitlines()[-1])
     node 0: separator 0 (20 stumps, 2 columns) <= 0: vote -4.3702, out; else vote +4.1149, out
     """
-    rule = vote_rule(check_choice("votes", votes, VOTES), smoothing, learning_rate)
+    rule = vote_rule(votes, smoothing, learning_rate)
     return Separator(
         check_integer("stumps", stumps, least=1),
         rule.smoothing,

@@ -20,9 +20,8 @@ from pboost.data.columns import (
     SEARCHES,
     BinnedColumns,
     SortedColumns,
-    most_bins,
 )
-from pboost.data.criteria import CRITERIA, code_of
+from pboost.data.criteria import CODES, CRITERIA
 from pboost.data.projections import (
     Projections,
     grid_of_directions,
@@ -63,14 +62,13 @@ class StumpSearch(WeakSearch):
 
     def __init__(self, data: TrainingData, weak: ColumnLearner, workers: Workers) -> None:
         super().__init__(data, workers)
-        self._columns, self._n_rows = data.columns, data.n_rows
-        d = data.columns.n_features
-        self._criterion = code_of(weak.criterion)
+        self._columns, self._n_rows = data.columns, len(data.rows)
+        self._criterion = CODES[weak.criterion]
         self._min_weight, self._min_count = weak.min_weight, weak.min_count
         self._order = data.order
         assert data.columns.bin_start is not None
         self._bin_start = data.columns.bin_start
-        bins = most_bins(data.columns.n_bins)
+        d, bins = len(self._bin_start), self._bin_start.shape[1] - 1
         self._edge = np.empty((d, 2, bins + 1), dtype=np.int64)
         self._bound = np.empty((d, bins))
         self._best, self._least = np.empty(d), np.empty(1)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pboost._core.votes import half_log_odds
-from pboost.values import FloatArray, check_number
+from pboost.values import FloatArray, check_choice, check_number
 
 #: Kinds of votes.
 VOTES = ("domain", "symmetric")
@@ -88,10 +88,10 @@ def step_of(masses: Masses, votes: tuple[float, float]) -> SplitStep:
     return SplitStep(votes, shrink, perfect, np.array(factors) / shrink)
 
 
-def vote_rule(kind: str, smoothing: Any, learning_rate: Any) -> VoteRule:
+def vote_rule(kind: Any, smoothing: Any, learning_rate: Any) -> VoteRule:
     """Return a `VoteRule` from a builder's options, checked."""
     return VoteRule(
-        kind,
+        check_choice("votes", kind, VOTES),
         check_number("smoothing", smoothing, least=0.0, most=1.0),
         check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True),
     )
