@@ -37,9 +37,8 @@ from pboost.models.predict import (
     staged_predict_proba,
 )
 from pboost.models.probit_trees import ProbitTree
-from pboost.models.records import OutOfBag, TrainingRecord
 from pboost.models.soft_walk import reach
-from pboost.models.stored import ModelFileError
+from pboost.models.stored import ModelFileError, OutOfBag, TrainingRecord
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.text import describe
 from pboost.models.tree_sum import StagewiseModel

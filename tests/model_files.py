@@ -14,7 +14,7 @@ import pytest
 from pboost import ModelFileError
 from pboost.models.files import digest, load
 from pboost.models.graph import COLUMNS, DecisionGraph
-from pboost.models.records import TrainingRecord
+from pboost.models.stored import TrainingRecord
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="POSIX signals, links and permissions")
 

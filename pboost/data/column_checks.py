@@ -62,6 +62,14 @@ def checked_names(names: Any, n_features: int) -> tuple[str, ...] | None:
     return tuple(names)
 
 
+def check_dimensions(columns: Any, dimensions: dict[str, int]) -> None:
+    """Check the numbers of dimensions of these arrays."""
+    for name, ndim in dimensions.items():
+        found = getattr(columns, name).shape
+        if len(found) != ndim:
+            raise ValueError(f"{name}: expected {ndim} dimensions, got shape {found}")
+
+
 def check_shapes(columns: Any, shapes: dict[str, tuple[int, ...]]) -> None:
     """Check the shapes of arrays; those of `codes` are the number of columns and of rows."""
     for name, shape in shapes.items():

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from pboost._core import reweight, sort
 from pboost._core.codes import select_codes
-from pboost.data.array_checks import check_dimensions
 from pboost.data.blocks import copied
 from pboost.data.column_checks import (
     check_bins,
+    check_dimensions,
     check_orders,
     check_shapes,
     check_source,

@@ -14,7 +14,7 @@ from pboost.data.features import Rows, as_features
 from pboost.data.functions import Oracles
 from pboost.data.targets import AbsentClassError
 from pboost.models.graph import DecisionGraph
-from pboost.models.records import TrainingRecord
+from pboost.models.stored import TrainingRecord
 from pboost.values import FloatArray
 
 #: What is named as the builder of a model that says one label of every row.

@@ -16,7 +16,7 @@ from pboost.growth.step import StepRecord, TreeLimits, constant_vote, cost_after
 from pboost.growth.tree import CartLimits, TreeArrays
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import OUT
-from pboost.models.records import TrainingRecord
+from pboost.models.stored import TrainingRecord
 from pboost.values import MOST_NODES, FloatArray
 from pboost.weak.stump_search import ColumnLearner
 from pboost.weak.votes import VoteRule

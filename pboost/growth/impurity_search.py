@@ -23,7 +23,7 @@ from pboost.growth.best_first import ALL_OPENED, NO_EXIT, BestFirst
 from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.step import Callback, StepRecord, TreeLimits, cost_after
 from pboost.models.graph import DecisionGraph
-from pboost.models.records import TrainingRecord
+from pboost.models.stored import TrainingRecord
 from pboost.values import FloatArray
 from pboost.weak.stump_search import Stump
 from pboost.weak.votes import TIE, VoteRule

@@ -19,7 +19,7 @@ from pboost.growth.generic import GenericGreedy, RoundRecord, leverage
 from pboost.growth.step import Growth
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN
-from pboost.models.records import TrainingRecord
+from pboost.models.stored import TrainingRecord
 from pboost.observation.answers import Observer
 from pboost.threads import Workers
 from pboost.values import FloatArray

@@ -20,7 +20,7 @@ from pboost._core.votes import half_log_odds
 from pboost.data.training import TrainingData
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN, OUT
-from pboost.models.records import TrainingRecord
+from pboost.models.stored import TrainingRecord
 from pboost.observation.answers import Observer, Tables, side_masses
 from pboost.values import FloatArray, check_number
 from pboost.weak.base import Cut, Weights

@@ -11,7 +11,8 @@ from pboost.data.columns import column_spread
 from pboost.data.derived import ColumnNames
 from pboost.data.features import check_finite, check_has_rows
 from pboost.inspection.plots import axes_or_new
-from pboost.models.new_rows import check_model, match_names
+from pboost.models.base import check_model
+from pboost.models.new_rows import match_names
 from pboost.values import FloatArray, IntArray, check_integer
 
 

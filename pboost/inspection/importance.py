@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.blocks import copied
 from pboost.data.features import check_finite
 from pboost.data.targets import as_targets, as_weights, class_codes, scaled_weights
-from pboost.models.base import Model
+from pboost.models.base import Model, check_model
 from pboost.models.ensembles import Bagging, Ensemble, is_foreign
 from pboost.models.forest import Forest
-from pboost.models.new_rows import check_model, match_names
+from pboost.models.new_rows import match_names
 from pboost.models.predict import predict
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import LEAF, Tree, tree_only

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from pboost.data.derived import Inputs
 from pboost.losses import logistic
-from pboost.models.records import TrainingRecord
-from pboost.models.stored import Arrays, Header, Parts, Stored
-from pboost.values import FloatArray, IntArray
+from pboost.models.stored import Arrays, Header, Parts, Stored, TrainingRecord
+from pboost.values import FloatArray, IntArray, shown
 
 #: Relative difference up to which probabilities count as equal.
 ROUNDING = 1e-15
@@ -225,3 +224,9 @@ def settled(share: FloatArray, chosen: NDArray[Any]) -> FloatArray:
     equal = share[rows, column] >= most * (1 - ROUNDING)
     share[rows[equal], column[equal]] = np.nextafter(most[equal], 2.0)
     return share
+
+
+def check_model(model: Any) -> None:
+    """Raise TypeError if this is no model."""
+    if not isinstance(model, Model):
+        raise TypeError(f"model: expected a model such as fit_adaboost returns, got {shown(model)}")

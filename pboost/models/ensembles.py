@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.array_checks import check_sum
 from pboost.data.features import as_rows
 from pboost.data.held import held
 from pboost.models.base import Averaged, Model, lead_of_second
@@ -18,13 +17,14 @@ from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.new_rows import table_for
 from pboost.models.predict import decision_function, evaluation_cost, predict, predict_proba
 from pboost.models.probit_trees import ProbitTree
-from pboost.models.records import OutOfBag
 from pboost.models.stored import (
     N_FEATURES,
     NAMES,
     TEXT,
     Models,
+    OutOfBag,
     Part,
+    check_sum,
     column,
     labels,
     of,

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from pboost._version import __version__
 from pboost.models._replace import check_path, check_regular, replace_file
-from pboost.models.base import KINDS, Model
-from pboost.models.new_rows import check_model
+from pboost.models.base import KINDS, Model, check_model
 from pboost.models.stored import STOP_REASON, ModelFileError, dtypes_of
 
 __all__ = ["load", "save"]

@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
-from pboost.data.array_checks import check_offsets, check_sum
 from pboost.data.held import held
 from pboost.models.hard_walk import walk_sums
 from pboost.models.new_rows import match_columns, table_for
 from pboost.models.ranked import RankedTrees, rank_trees
-from pboost.models.records import OutOfBag
-from pboost.models.stored import Part, of
+from pboost.models.stored import OutOfBag, Part, check_offsets, check_sum, of
 from pboost.models.trees import TREE_COLUMNS, Tree, Trees, ranges
 from pboost.values import FloatArray, IntArray, check_position
 

@@ -11,18 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import probit as kernel
-from pboost.data.array_checks import MOST_SUM, check_sum
 from pboost.data.targets import check_answers
 from pboost.models.base import Model, TwoClassModel, settled
 from pboost.models.new_rows import input_values, match_sigma
-from pboost.models.records import TrainingRecord
 from pboost.models.stored import (
+    MOST_SUM,
     N_FEATURES,
     NAMES,
     SETTINGS,
     TEXT,
     Part,
     Parts,
+    TrainingRecord,
+    check_sum,
     column,
     labels,
     number,

@@ -24,15 +24,9 @@ from pboost.data.features import (
 from pboost.data.functions import Oracles
 from pboost.data.held import kept
 from pboost.data.targets import as_sigma, check_sigma_shape, class_codes, label_array
-from pboost.models.base import Model, TwoClassModel
+from pboost.models.base import Model, TwoClassModel, check_model
 from pboost.models.nodes import Graph
-from pboost.values import FloatArray, shown
-
-
-def check_model(model: Any) -> None:
-    """Raise TypeError if this is no model."""
-    if not isinstance(model, Model):
-        raise TypeError(f"model: expected a model such as fit_adaboost returns, got {shown(model)}")
+from pboost.values import FloatArray
 
 
 def as_graph(model: Any, function: str = "") -> Any:

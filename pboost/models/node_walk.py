@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.array_checks import MOST_SUM
 from pboost.data.features import Rows
 from pboost.data.functions import Oracles
 from pboost.models.base import Model
 from pboost.models.new_rows import input_values, match_rows
 from pboost.models.nodes import OUT, Graph
+from pboost.models.stored import MOST_SUM
 from pboost.values import FloatArray
 
 #: Rows, as positions or as a slice.

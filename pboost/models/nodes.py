@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.array_checks import MOST_SUM
 from pboost.data.derived import Inputs
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.models.base import TwoClassModel
-from pboost.models.records import TrainingRecord
 from pboost.models.stored import (
+    MOST_SUM,
     N_FEATURES,
     NAMES,
     SETTINGS,
@@ -27,6 +26,7 @@ from pboost.models.stored import (
     Made,
     Part,
     Parts,
+    TrainingRecord,
     check_number,
     column,
     labels,

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.features import check_has_rows
 from pboost.data.held import held
 from pboost.data.targets import as_weights
-from pboost.models.base import Model
+from pboost.models.base import Model, check_model
 from pboost.models.new_rows import (
     as_graph,
     as_two_class,
-    check_model,
     count_rows,
     is_second_label,
     match_sigma,

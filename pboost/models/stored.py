@@ -1,7 +1,12 @@
-"""What is stored: records whose fields say how they are kept, checked, pickled and put in files."""
+"""What is stored: records whose fields say how they are kept, checked, pickled and put in files.
+
+Those that models share are here: how a fit went, what rows out of the bags say.
+"""
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
@@ -10,9 +15,10 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.array_checks import check_columns, check_labels, check_settings, is_number
-from pboost.values import freeze
+from pboost.values import INT32_MAX, FloatArray, IntArray, freeze
 
+#: The largest sum of absolute values: the largest number, less what rounding can add to it.
+MOST_SUM = float(np.finfo(np.float64).max) * (1 - 2.0**-20)
 #: The fields of a file's header, and its arrays by their names.
 Header: TypeAlias = Mapping[str, Any]
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
@@ -401,3 +407,200 @@ NAMES = header(
     checked=lambda record, name: check_columns(record.n_features, record.feature_names),
     from_file=lambda value: None if value is None else tuple(value),
 )
+
+
+def is_integer(value: Any) -> bool:
+    """Return whether this is an integer and no boolean."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether this is a finite real number and no boolean."""
+    is_real = isinstance(value, float | np.floating) or is_integer(value)
+    return is_real and bool(abs(value) <= sys.float_info.max)
+
+
+def check_columns(n_features: Any, names: Any) -> None:
+    """Check the number of the columns of a model and their names, if there are any."""
+    if not (is_integer(n_features) and 1 <= n_features <= INT32_MAX):
+        raise ValueError(f"n_features: expected an integer from 1 to {INT32_MAX}, got {n_features}")
+    if names is None:
+        return
+    if not (isinstance(names, tuple) and all(isinstance(name, str) for name in names)):
+        raise ValueError(f"feature_names: expected a tuple of strings or None, got {names!r}")
+    if len(names) != n_features:
+        raise ValueError(f"feature_names: expected {n_features} names, got {len(names)}")
+
+
+def check_labels(labels: NDArray[Any], count: int | None = None) -> None:
+    """Check that labels are two or more different values in order; `count`: so many."""
+    if count is not None and labels.shape != (count,):
+        raise ValueError(f"labels: expected shape ({count},), got {labels.shape}")
+    if labels.dtype.kind == "b" and labels.view(np.uint8).max(initial=0) > 1:
+        raise ValueError("labels: expected booleans, got other bytes")
+    if labels.dtype.kind == "U":
+        code_points = labels.astype(labels.dtype.newbyteorder("=")).view(np.uint32)
+        if code_points.max(initial=0) > sys.maxunicode:
+            raise ValueError("labels: expected strings, got numbers that are no characters")
+    values = labels.tolist()
+    if labels.ndim != 1 or len(labels) < 2 or not (labels[:-1] < labels[1:]).all():
+        expected = "sorted values, two or more" if count is None else "two sorted values"
+        raise ValueError(f"labels: expected {expected}, got {values}")
+
+
+def check_offsets(name: str, start: NDArray[Any], end: int) -> None:
+    """Check that numbers say where parts begin: increasing, from 0 to `end`."""
+    # Differences of int32 could overflow.
+    if not (
+        start.ndim == 1 and len(start) > 1 and start[0] == 0 and start[-1] == end
+        and (start[:-1] < start[1:]).all()
+    ):  # fmt: skip
+        raise ValueError(f"{name}: expected numbers that increase from 0 to {end}")
+
+
+def check_sum(name: str, terms: NDArray[np.float64], start: float = 0.0) -> None:
+    """Check that a sum of numbers is finite, whatever their signs and order.
+
+    Of a matrix, the sums of the columns.
+    """
+    with np.errstate(over="ignore"):
+        total = np.abs(terms).sum(axis=0) + abs(start)
+    if not (total <= MOST_SUM).all():
+        raise ValueError(f"{name}: expected numbers whose absolute values have a finite sum")
+
+
+#: Settings that functions of a model read, and what they must be where they are there.
+_SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "builder": ("a string", lambda value: isinstance(value, str)),
+    "observation": ("a table", lambda value: isinstance(value, Mapping)),
+    "weak": ("a table", lambda value: isinstance(value, Mapping)),
+    "votes": ("a string", lambda value: isinstance(value, str)),
+    "growth": ("a string", lambda value: isinstance(value, str)),
+    "criterion": ("a string", lambda value: isinstance(value, str)),
+    "smoothing": ("a number", is_number),
+    "learning_rate": ("a number", is_number),
+    "max_depth": (
+        "a positive integer or null",
+        lambda value: value is None or (is_integer(value) and value >= 1),
+    ),
+    "continued": (
+        "a list of tables",
+        lambda value: (
+            isinstance(value, list | tuple) and all(isinstance(one, Mapping) for one in value)
+        ),
+    ),
+}
+
+
+def check_settings(settings: Mapping[str, Any], *names: str) -> None:
+    """Check the settings of a model that its functions read; `names`: these only."""
+    for name in names or _SETTINGS:
+        expected, is_right = _SETTINGS[name]
+        if name in settings and not is_right(settings[name]):
+            raise ValueError(f"settings[{name!r}]: expected {expected}, got {settings[name]!r}")
+
+
+def check_error(name: str, error: Any) -> None:
+    """Check that an error is a number >= 0, or NaN where it is not known."""
+    if not (is_number(error) and error >= 0) and not (
+        isinstance(error, float) and math.isnan(error)
+    ):
+        raise ValueError(f"{name}: expected a number >= 0, or NaN, got {error!r}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingRecord(Stored):
+    """What happened while a model was grown.
+
+    Attributes
+    ----------
+    certificate : ndarray of float64, shape (n_nodes + 1,)
+        The certificate before the first and after each node.
+    cost : ndarray of float64, shape (n_nodes + 1,)
+        Mean number of weak classifiers evaluated per training row (weighted), likewise.
+    stop_reason : str
+        Why growing ended, as a sentence.
+    stages : ndarray of int32, shape (n_stages,), or None
+        Numbers of nodes with which the model was what its first nodes are now, increasing; the
+        last is `n_nodes`. None: each from 1 on. Collecting by sign changes votes of earlier nodes.
+    validation : ndarray of float64, shape (n_grown + 1,), or None
+        Share of the validation rows (weighted) on which the model with its first 0, 1, 2, … nodes
+        errs; nodes that were grown and not kept included. None where growth was not validated.
+    """
+
+    certificate: FloatArray = field(metadata=column(np.float64, ndim=1, finite=False))
+    cost: FloatArray = field(metadata=column(np.float64, finite=False))
+    stop_reason: str = field(metadata=header(lambda value: isinstance(value, str)))
+    stages: IntArray | None = field(default=None, metadata=column(np.int32, optional=True))
+    validation: FloatArray | None = field(
+        default=None, metadata=column(np.float64, finite=False, optional=True)
+    )
+
+    def check(self, n: int) -> None:
+        """Raise ValueError if it is not that of a model of `n` nodes."""
+        check_text(self, "stop_reason", "record.")
+        for name in ("certificate", "cost"):
+            values = getattr(self, name)
+            if values.shape != (n + 1,):
+                raise ValueError(f"record.{name}: expected shape ({n + 1},), got {values.shape}")
+            if not (np.isfinite(values).all() and (values >= 0).all()):
+                raise ValueError(f"record.{name}: expected finite numbers, none negative")
+        errors = self.validation
+        if errors is not None and not (
+            errors.ndim == 1 and len(errors) > n and ((errors >= 0) & (errors <= 1)).all()
+        ):
+            raise ValueError(f"record.validation: expected at least {n + 1} numbers from 0 to 1")
+        stages = self.stages
+        if stages is None:
+            return
+        if not (stages.ndim == 1 and len(stages) and stages[0] >= 1 and stages[-1] == n):
+            raise ValueError(f"record.stages: expected numbers of nodes, the last {n}")
+        if not (stages[:-1] < stages[1:]).all():
+            raise ValueError("record.stages: expected increasing numbers")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutOfBag(Stored):
+    """What the members of an ensemble predict for the training rows that they have not seen.
+
+    Attributes
+    ----------
+    members : ndarray of int32, shape (n,)
+        Number of members in whose bag the row was not.
+    prediction : ndarray of float64, shape (n, J) or (n,)
+        Mean of what they say: the shares of the classes; of a regression, the number. NaN where
+        there are none.
+    error : float
+        Share of rows misclassified by them, or mean squared error, by weight, over the rows with
+        such members; NaN if there are none.
+    """
+
+    called, file_prefix = "oob.", "oob_"
+
+    members: IntArray = field(metadata=column(np.int32, positive=True))
+    prediction: FloatArray = field(metadata=column(np.float64, finite=False))
+    error: float = field(
+        metadata=header(
+            lambda value: True,
+            own_name="oob_error",
+            checked=lambda record, name: check_error("oob.error", record.error),
+            to_file=lambda value: None if np.isnan(value) else float(value),
+            from_file=lambda value: np.nan if value is None else value,
+            keep=lambda value: float(value) if isinstance(value, np.floating) else value,
+        )
+    )
+
+    def check_whole(self) -> None:
+        """Check what is predicted of each row."""
+        if self.members.ndim != 1 or self.prediction.shape[:1] != self.members.shape:
+            raise ValueError("oob: expected a prediction for each row")
+        if np.isinf(self.prediction).any():
+            raise ValueError("oob.prediction: expected finite numbers, or NaN")
+
+    def check(self, labels: NDArray[Any] | None) -> None:
+        """Check that it is the record of a model with these labels, or of a regression."""
+        shape = () if labels is None else (len(labels),)
+        if self.prediction.shape[1:] != shape:
+            raise ValueError(
+                f"oob: expected predictions of shape (n, *{shape}), got {self.prediction.shape}"
+            )

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost._core.probit_tree import walk_values
-from pboost.data.array_checks import check_offsets, check_sum
 from pboost.models.base import Model, lead_of_second, settled
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, chance
 from pboost.models.forest import Forest, some_trees
@@ -30,7 +29,6 @@ from pboost.models.probit_trees import (
     equations_of,
     without,
 )
-from pboost.models.records import OutOfBag
 from pboost.models.stored import (
     SETTINGS,
     Arrays,
@@ -38,8 +36,11 @@ from pboost.models.stored import (
     Header,
     Labels,
     Made,
+    OutOfBag,
     Part,
     Parts,
+    check_offsets,
+    check_sum,
     column,
     header,
     of,

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from pboost.data.derived import ColumnNames
-from pboost.models.base import Model, TwoClassModel
-from pboost.models.new_rows import check_model
+from pboost.models.base import Model, TwoClassModel, check_model
 from pboost.models.nodes import Graph
 from pboost.values import FloatArray
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.array_checks import check_sum
 from pboost.losses import LOSSES, Loss
 from pboost.models.base import Model, settled
 from pboost.models.forest import Forest
@@ -22,6 +21,7 @@ from pboost.models.stored import (
     Kind,
     Part,
     Parts,
+    check_sum,
     column,
     labels,
     number,

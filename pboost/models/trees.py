@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
-from pboost.data.array_checks import is_integer
 from pboost.data.derived import ColumnNames
 from pboost.models.base import Averaged
 from pboost.models.hard_walk import STEP, over_tiles
@@ -26,6 +25,7 @@ from pboost.models.stored import (
     Stored,
     column,
     header,
+    is_integer,
     labels,
     of,
 )

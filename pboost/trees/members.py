@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.targets import scaled_weights
-from pboost.models.records import OutOfBag
+from pboost.models.stored import OutOfBag
 from pboost.threads import Workers
 from pboost.values import FloatArray
 

@@ -12,7 +12,7 @@ from reference.problems import random_matrix, random_topology
 import pboost as pb
 from pboost._core import tree_walk
 from pboost.models import hard_walk
-from pboost.models.records import TrainingRecord
+from pboost.models.stored import TrainingRecord
 
 MANY = hard_walk.MANY_IN_TREES
 
