@@ -1,11 +1,6 @@
 """Configuration of the documentation: ``python -m sphinx -W -b html docs docs/_build/html``."""
 
-import sys
-
 import pboost
-
-# Modules that users have under a name of the package.
-sys.modules["pboost.generic"] = pboost.generic
 
 project = "pboost"
 author = "The pboost developers"
