@@ -15,11 +15,17 @@ from pboost.ensembles.presets import fit_oblique_tree, fit_pruned_cart, fit_topd
 from pboost.growth import generic
 from pboost.inspection.coefficients import Coefficients, coefficients, plot_coefficients
 from pboost.inspection.cross_validation import CrossValidation, cross_validate
-from pboost.inspection.explanation import Explanation, explain
+from pboost.inspection.explanation import Explanation, apply, decision_path, explain
 from pboost.inspection.importance import feature_importances, permutation_importance
-from pboost.inspection.margin_curves import logistic_margin_curve, margin_curve, plot_margin_curve
-from pboost.inspection.margins import margin_bound, margin_error, margins, normalised_margins
-from pboost.inspection.paths import apply, decision_path
+from pboost.inspection.margins import (
+    logistic_margin_curve,
+    margin_bound,
+    margin_curve,
+    margin_error,
+    margins,
+    normalised_margins,
+    plot_margin_curve,
+)
 from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote
 from pboost.models.files import load, save
 from pboost.models.forest import Forest

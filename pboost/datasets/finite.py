@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.datasets._domains import Labels, signs
 from pboost.values import FloatArray, check_choice, check_integer
 
-__all__ = ["balance_scale", "monks", "parity", "tic_tac_toe"]
+Labels: TypeAlias = NDArray[np.int64]
 
 #: Number of values of the six attributes of the monk's problems.
 _MONKS_VALUES = (3, 3, 2, 3, 4, 2)
@@ -222,3 +221,8 @@ def _grid(values: Sequence[Sequence[Any]]) -> FloatArray:
     """Return all combinations of the columns' values, in lexicographic order."""
     axes = np.meshgrid(*values, indexing="ij")
     return np.stack([axis.ravel() for axis in axes], axis=1).astype(np.float64)
+
+
+def signs(positive: NDArray[np.bool_]) -> Labels:
+    """Return the label +1 where `positive`, -1 elsewhere."""
+    return np.where(positive, np.int64(1), np.int64(-1))

@@ -13,7 +13,7 @@ from subagged import FAST, assert_same_model, problem
 
 import pboost as pb
 from pboost import threads
-from pboost.probit.sbpmt_member import boost
+from pboost.probit.sbpmt import boost
 from pboost.probit.tree import probit_problem
 from pboost.threads import check_stop
 from pboost.trees.members import train_members
