@@ -19,7 +19,6 @@ from pboost.data.targets import as_classes, as_targets, as_weights
 from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.models.ensembles import Bagging, said_by
 from pboost.models.new_rows import reads_columns
-from pboost.threads import resolve_threads
 from pboost.trees.cart import TASKS
 from pboost.trees.members import Callback, Tally, tell, train_members
 from pboost.values import (
@@ -170,8 +169,7 @@ def _fit_members(
         tally.add(*trained[1:])
         return tell(callback, len(models), trained[0], tally, truth, bags.weights)
 
-    threads = resolve_threads(n_threads, n * rows.n_features * members)
-    train_members(train, members, threads, take)
+    train_members(train, members, n_threads, n * rows.n_features * members, take)
     settings = {
         "builder": "fit_bagging", "fit": getattr(fit, "__name__", type(fit).__name__),
         "members": members, "replace": bags.replace, "size": bags.size,

@@ -76,12 +76,19 @@ class Model(Stored):
 
         See `two_probabilities`.
         """
+        if score.ndim > 1:
+            self.refuse_votes("the probability")
         return two_probabilities(score)
 
     def labels_of(self, score: FloatArray) -> NDArray[Any]:
         """Return the predictions that go with decision values: by their signs, if no others."""
+        if score.ndim > 1:
+            self.refuse_votes("the prediction")
         assert self.labels is not None
         return one_of_two(self.labels, score)
+
+    def refuse_votes(self, what: str) -> None:
+        """Raise NotImplementedError if it has several decision values."""
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the decision value of each row."""
@@ -153,9 +160,6 @@ class TwoClassModel(Model):
     settings: Mapping[str, Any]
     record: TrainingRecord
     is_exact, is_estimated = True, False
-
-    def refuse_votes(self, what: str) -> None:
-        """Raise NotImplementedError if it has several decision values."""
 
 
 class Averaged(Model):

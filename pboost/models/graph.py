@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost._core import walk
 from pboost.data.derived import Inputs
@@ -106,7 +105,7 @@ class DecisionGraph(Graph):
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the sum of the votes that each row meets, (n,) or (n, J)."""
-        if self.n_votes > 1:
+        if self.vote.ndim > 2:
             return np.stack([one.decision_function(X) for one in self.by_vote()], axis=-1)
         return walk_rows(self, X, False)[0]
 
@@ -141,18 +140,6 @@ class DecisionGraph(Graph):
             score[here] += np.where(above, self.vote[node, 1], self.vote[node, 0])
             if is_stage[node]:
                 yield score.copy()
-
-    def labels_of(self, score: FloatArray) -> NDArray[Any]:
-        """Return the second label where the decision value is positive, else the first."""
-        if score.ndim > 1:
-            self.refuse_votes("the prediction")
-        return Graph.labels_of(self, score)
-
-    def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the probabilities whose half log odds are decision values."""
-        if score.ndim > 1:
-            self.refuse_votes("the probability")
-        return Graph.probabilities(self, score)
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of nodes, of columns or of stumps that are read for each row."""

@@ -28,7 +28,7 @@ from pboost.probit.tree import (
     check_coefficients,
     probit_problem,
 )
-from pboost.threads import Workers, check_stop, resolve_threads
+from pboost.threads import Workers, check_stop
 from pboost.trees.members import Callback, Tally, tell, train_members
 from pboost.values import (
     FloatArray,
@@ -369,9 +369,9 @@ def fit_sbpmt(
         grown.append(member)
         return callback is not None and _tell(callback, len(grown), member, join, tally, task)
 
-    threads = resolve_threads(n_threads, task.X.size * members * rounds)
-    train_members(train, members, threads, take)
-    return _with_record(join(grown), task, grown, threads)
+    cells = task.X.size * members * rounds
+    train_members(train, members, n_threads, cells, take)
+    return _with_record(join(grown), task, grown, n_threads, cells)
 
 
 def _problems(problem: Problem, one_vs_all: str) -> list[Problem]:
@@ -438,7 +438,11 @@ def _join(
 
 
 def _with_record(
-    model: SubaggedProbitTrees, task: ProbitProblem, grown: list[Member], n_threads: int
+    model: SubaggedProbitTrees,
+    task: ProbitProblem,
+    grown: list[Member],
+    n_threads: int | None,
+    cells: int,
 ) -> SubaggedProbitTrees:
     """Return the model with what its members say of rows that they have not seen."""
     tally = _tally(task)
@@ -446,7 +450,7 @@ def _with_record(
     def say(member: int) -> tuple[Member, list[FloatArray]]:
         return grown[member], _said_out(model, member, task, grown[member])
 
-    train_members(say, len(model), n_threads, lambda said: _add(tally, *said))
+    train_members(say, len(model), n_threads, cells, lambda said: _add(tally, *said))
     return replace(model, oob=tally.close(task.problem.label, task.weights))
 
 

@@ -13,7 +13,6 @@ from pboost.data.columns import MAX_BINS
 from pboost.data.training import Problem
 from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import Tree
-from pboost.threads import resolve_threads
 from pboost.trees.cart import fit_cart_problem, fit_tree
 from pboost.trees.members import Callback, Tally, tell, train_members
 from pboost.values import FloatArray, as_generator, check_callback, check_integer
@@ -142,7 +141,7 @@ def fit_forest(
         return tell(callback, len(trees), trained[0], tally, truth, bags.weights)
 
     cells = problem.n_rows * problem.n_features * members
-    train_members(train, members, resolve_threads(n_threads, cells), take)
+    train_members(train, members, n_threads, cells, take)
     said = {"builder": "fit_forest", "members": members, "replace": bags.replace, "size": bags.size}
     return join_trees(trees, {**settings, **said}, tally.close(truth, bags.weights))
 

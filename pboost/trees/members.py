@@ -85,16 +85,17 @@ def tell(
 def train_members(
     train: Callable[[int], T],
     members: int,
-    n_threads: int,
+    n_threads: int | None,
+    cells: int | None,
     take: Callable[[T], Any],
 ) -> None:
     """Call ``take(train(i))`` for each member, in order; `train` runs on several threads.
 
-    Sums that `take` makes do not depend on the number of threads, then. If it returns True, no
-    more are taken.
+    There are as many as work on `cells` is worth, see `Workers`. Sums that `take` makes do not
+    depend on their number, then. If it returns True, no more are taken.
     """
-    batch = BATCH * n_threads if n_threads > 1 else 1
-    with Workers(n_threads) as workers:
+    with Workers(n_threads, cells) as workers:
+        batch = BATCH * workers.n_threads if workers.n_threads > 1 else 1
         for start in range(0, members, batch):
 
             def one(first: int, _: int, start: int = start) -> T:

@@ -115,6 +115,16 @@ def room(module):
     return module.split(".")[1]
 
 
+#: Rooms, and the others from which they import.
+PAIRS = {
+    (room(name), room(other))
+    for name, path in MODULES.items()
+    if name != "pboost"
+    for other in own_imports(path)
+    if room(other) != room(name)
+}
+
+
 def test_rooms_import_from_lower_floors_only():
     floor = {name: number for number, names in enumerate(FLOORS) for name in names}
     assert set(floor) == {room(name) for name in MODULES if name != "pboost"}
@@ -126,6 +136,11 @@ def test_rooms_import_from_lower_floors_only():
         if room(other) != room(name) and floor[room(other)] >= floor[room(name)]
     ]
     assert upwards == []
+
+
+def test_rooms_know_few_others():
+    assert {("growth", "weak"), ("weak", "data")} < PAIRS
+    assert len(PAIRS) <= 75
 
 
 def test_few_files_at_the_top():

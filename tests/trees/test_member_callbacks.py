@@ -134,7 +134,7 @@ def test_members_on_other_threads_are_told_to_end():
             ended.append((member, time.monotonic() < until))
 
     with pytest.raises(KeyboardInterrupt):
-        train_members(train, 8, 2, print)
+        train_members(train, 8, 2, None, print)
     # Those after the first two are not begun.
     assert ended in ([(0, True)], [(1, True)])
 
