@@ -16,17 +16,13 @@ from numpy.typing import NDArray
 
 from pboost.data.columns import BinnedColumns, to_fixed_point
 from pboost.data.derived import GrownInputs
-from pboost.data.features import Features, Rows, check_finite, check_has_rows
-from pboost.data.splits import PATIENCE
-from pboost.data.targets import as_weights
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import Callback, StepRecord
+from pboost.growth.validation import ValidationRows, validation_rows
 from pboost.models.graph import DecisionGraph
-from pboost.models.new_rows import is_second, match_names
 from pboost.models.node_walk import goes_right
 from pboost.models.nodes import ABOVE, BELOW
 from pboost.models.predict import prefix, staged_decision_function
-from pboost.values import FloatArray, check_integer, check_number, shown
 
 #: Returns number k of some rows.
 Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]
@@ -64,47 +60,16 @@ class EarlyStopping:
         self.problem = problem
         self.settings: Mapping[str, Any] = {}
         self._watch: Watch | None = None
-        self._rows: tuple[Any, Any, Any] | None = None
         self._late: NDArray[Any] | None = None
-        if validation is None:
-            if patience is not None:
-                given = shown(patience)
-                raise ValueError(f"patience: expected None without validation, got {given}")
-            return
-        self._patience = (
-            PATIENCE if patience is None else check_integer("patience", patience, least=1)
-        )
-        if isinstance(problem.columns, Rows):
-            raise NotImplementedError(
-                "validation: expected None with oracles and estimators, whose answers are not "
-                "numbers that are compared with thresholds"
-            )
-        kind: Any = "given"
-        if isinstance(validation, tuple | list):
-            if len(validation) not in (2, 3):
-                raise ValueError(
-                    "validation: expected (X, y), (X, y, sample_weight) or a share of the rows, "
-                    f"got {len(validation)} items"
-                )
-            self._rows = (*validation, None)[:3]
-        else:
-            kind = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
-            self._hold_out(kind, generator)
-        self.settings = {"validation": kind, "patience": self._patience}
-
-    def _hold_out(self, share: float, generator: np.random.Generator) -> None:
-        problem = self.problem
-        assert problem.labels is not None
-        if isinstance(problem.columns, BinnedColumns):
+        is_share = validation is not None and not isinstance(validation, tuple | list)
+        if is_share and isinstance(problem.columns, BinnedColumns):
             raise TypeError(
                 "validation: BinnedColumns hold no values to predict from; "
                 "pass X or SortedColumns, or validation data"
             )
-        drawn = problem.hold_out(share, generator)
-        weights = None if problem.weights is None else problem.weights[drawn]
-        # Names are of no use: the columns are those of training.
-        self._rows = problem.values(drawn), problem.labels[problem.label[drawn]], weights
-        self.problem = problem.without(drawn)
+        self._rows = validation_rows(validation, patience, problem, generator)
+        if self._rows is not None:
+            self.problem, self.settings = self._rows.problem, self._rows.settings
 
     def watch(
         self, data: TrainingData, callback: Callback | None, *, votes_stay: bool = True
@@ -114,21 +79,14 @@ class EarlyStopping:
         Where votes do not stay what they were when a node was opened, stages are judged when
         growth has ended, see `best`.
         """
-        if self._rows is None:
+        rows = self._rows
+        if rows is None:
             return callback
-        X, y, weights = self._rows
-        try:
-            features = match_names(data.names, data.n_features, X)
-            n = len(features.values)
-            check_has_rows(n)
-            check_finite(features)
-            second, weight = is_second(data.labels, y, n), as_weights(weights, n)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"validation: {error}") from None
-        self._watch = Watch(values_read(data, features), second, weight, self._patience, callback)
+        X = self.problem.values(rows.drawn) if rows.X is None else rows.X
+        self._watch = Watch(values_read(data, X), rows, callback)
         if votes_stay:
             return self._watch
-        self._late = features.values
+        self._late = X
         return callback
 
     def best(self, model: DecisionGraph) -> DecisionGraph:
@@ -143,7 +101,7 @@ class EarlyStopping:
             errors[0] = watch.error_of(model.bias)
             return replace(model, record=replace(model.record, validation=errors))
         if watch.gave_up:
-            reason = f"the validation error did not fall for {self._patience} nodes"
+            reason = f"the validation error did not fall for {watch.patience} nodes"
         best = watch.best
         if best < model.n_nodes:
             reason += f"; the first {best} of {model.n_nodes} nodes are kept"
@@ -158,12 +116,8 @@ class Watch:
     ----------
     value : callable
         Returns what a node compares with its threshold: (number, rows) to their values.
-    second : ndarray of bool, shape (n,)
-        Whether a row has the second label.
-    weight : ndarray of float64, shape (n,), or None
-        Weights of the rows.
-    patience : int
-        Nodes without improvement after which growth ends.
+    rows : ValidationRows
+        Labels, weights, and when growth ends.
     callback : callable or None
         Called, too.
 
@@ -175,23 +129,15 @@ class Watch:
         Whether growth was ended here.
     """
 
-    def __init__(
-        self,
-        value: Value,
-        second: NDArray[np.bool_],
-        weight: FloatArray | None,
-        patience: int,
-        callback: Callback | None,
-    ) -> None:
-        n = len(second)
-        self._value, self._second = value, second
+    def __init__(self, value: Value, rows: ValidationRows, callback: Callback | None) -> None:
+        self._value, self._second = value, rows.y
         # In fixed point, so that equal errors are equal numbers.
-        self._weight = to_fixed_point(np.ones(n) if weight is None else weight)[1]
+        self._weight = to_fixed_point(rows.weight)[1]
         self._total = int(self._weight.sum())
-        self._patience, self._callback = patience, callback
-        self._score = np.zeros(n)
+        self.patience, self._callback = rows.patience, callback
+        self._score = np.zeros(len(rows.y))
         self._at: dict[tuple[int, int], NDArray[np.intp]] = {}
-        self._wrong = int(self._weight[second].sum())
+        self._wrong = int(self._weight[self._second].sum())
         self._least: tuple[int, int] | None = None  # the wrong rows' mass, and after how many nodes
         self.errors = [self._wrong / self._total]
         self.gave_up = False
@@ -211,7 +157,7 @@ class Watch:
         if self._least is None or self._wrong < self._least[0]:
             self._least = self._wrong, step
         stopped = self._callback is not None and bool(self._callback(step, record))
-        self.gave_up = not stopped and step - self._least[1] >= self._patience
+        self.gave_up = not stopped and step - self._least[1] >= self.patience
         return stopped or self.gave_up
 
     @property
@@ -234,7 +180,7 @@ class Watch:
             self.errors += [self.errors[-1]] * (size - len(self.errors)) + [wrong / self._total]
             if self._least is None or wrong < self._least[0]:
                 self._least = wrong, size
-            self.gave_up = size - self._least[1] >= self._patience
+            self.gave_up = size - self._least[1] >= self.patience
 
     def _mass_wrong(self, rows: NDArray[np.intp]) -> int:
         wrong = (self._score[rows] > 0) != self._second[rows]
@@ -245,17 +191,17 @@ class Watch:
         return int(self._weight[self._second != (score > 0)].sum()) / self._total
 
 
-def values_read(data: TrainingData, features: Features) -> Value:
+def values_read(data: TrainingData, X: NDArray[Any]) -> Value:
     """Return what tells what nodes trained on `data` compare with thresholds, for other rows."""
     inputs = data.inputs
     if isinstance(inputs, GrownInputs):
         # There are none yet.
-        return lambda number, rows: inputs.value(number, features.values, rows.astype(np.int32))
-    values = features.values if inputs is None else inputs.values(features.values)
+        return lambda number, rows: inputs.value(number, X, rows.astype(np.int32))
+    values = X if inputs is None else inputs.values(X)
     return lambda number, rows: values[rows, number]
 
 
-def validation_rows(options: Mapping[str, Any]) -> tuple[Any, ...]:
+def given_validation(options: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the X of ``validation=(X, y)`` among the options of a fit, if it is there."""
     validation = options.get("validation")
     return tuple(validation[:1]) if isinstance(validation, tuple | list) else ()

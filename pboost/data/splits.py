@@ -13,8 +13,6 @@ from pboost.data.blocks import as_codes
 from pboost.data.targets import AbsentClassError
 from pboost.values import FloatArray, IntArray
 
-#: Nodes without improvement after which growth ends, where no number is given.
-PATIENCE = 50
 #: What builders take as `validation`.
 Validation: TypeAlias = tuple[Any, ...] | float | None
 

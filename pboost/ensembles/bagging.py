@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.boosting.stopping import validation_rows
+from pboost.boosting.stopping import given_validation
 from pboost.data.bags import Bags, make_bags
 from pboost.data.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
 from pboost.data.features import Features, Rows, as_features, as_rows, check_finite, is_frame
@@ -127,7 +127,7 @@ def fit_bagging(
     check_choice("task", task, TASKS)
     check_fit(fit_bagging, "fit", fit, options, needs=("sample_weight",))
     generator = as_generator(rng)
-    with held(X, *validation_rows(options)):
+    with held(X, *given_validation(options)):
         return _fit_members(
             fit, X, y, members, task, size, replace, sample_weight, generator, n_threads, callback,
             options,

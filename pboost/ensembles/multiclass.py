@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.boosting.stopping import validation_rows
+from pboost.boosting.stopping import given_validation
 from pboost.data.columns import BinnedColumns, SortedColumns, sort_columns
 from pboost.data.features import as_rows, check_has_rows
 from pboost.data.held import held
@@ -100,7 +100,7 @@ def fit_one_vs_rest(fit: Fit, X: Any, y: ArrayLike, **options: Any) -> OneVsRest
     labels, codes = as_classes(y, n)
     _class_weights(labels, codes, as_weights(options.get("sample_weight"), n))
     models = []
-    with held(X, *validation_rows(options)):
+    with held(X, *given_validation(options)):
         columns = _shared_columns(partial(fit, **options), X, n)
         for code, label in enumerate(labels):
             model = fit(columns, codes == code, **_with_validation(options, label))

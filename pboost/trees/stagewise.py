@@ -11,14 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.bags import Bags, make_bags
 from pboost.data.columns import MAX_BINS
-from pboost.data.features import check_finite, check_has_rows
-from pboost.data.splits import PATIENCE
-from pboost.data.targets import as_targets, as_weights
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits
+from pboost.growth.validation import ValidationRows, validation_rows
 from pboost.losses import Loss, check_loss
 from pboost.models.forest import join_trees
-from pboost.models.new_rows import is_second, match_names
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.trees.cart import TASKS, fit_cart_problem, fit_tree
@@ -31,7 +28,6 @@ from pboost.values import (
     check_choice,
     check_integer,
     check_number,
-    shown,
 )
 
 
@@ -60,49 +56,10 @@ class LossWatch:
         self.weight = np.ones(problem.n_rows) if weights is None else weights / weights.max()
         self.settings: Mapping[str, Any] = {}
         self.losses: list[float] = []
-        self.patience = PATIENCE
-        self._loss = loss
-        self._rows: NDArray[np.intp] | None = None
-        if validation is None:
-            if patience is not None:
-                given = shown(patience)
-                raise ValueError(f"patience: expected None without validation, got {given}")
-            return
-        if patience is not None:
-            self.patience = check_integer("patience", patience, least=1)
-        kind: Any = "given"
-        if isinstance(validation, tuple | list):
-            self._take(validation, problem)
-        else:
-            kind = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
-            self._hold_out(kind, problem, generator)
-        self.settings = {"validation": kind, "patience": self.patience}
-
-    def _hold_out(self, share: float, problem: Problem, generator: np.random.Generator) -> None:
-        self._rows = replace(problem, weights=self.weight).hold_out(share, generator)
-        self._weight = self.weight[self._rows]
-        self.weight = self.weight.copy()
-        self.weight[self._rows] = 0.0
-
-    def _take(self, validation: Any, problem: Problem) -> None:
-        if len(validation) not in (2, 3):
-            raise ValueError(
-                "validation: expected (X, y), (X, y, sample_weight) or a share of the rows, "
-                f"got {len(validation)} items"
-            )
-        X, y, weight = (*validation, None)[:3]
-        try:
-            features = match_names(problem.names, problem.n_features, X)
-            n = len(features.values)
-            check_has_rows(n)
-            check_finite(features)
-            given, labels = as_weights(weight, n), problem.labels
-            self._y = (
-                as_targets(y, n) if labels is None else np.where(is_second(labels, y, n), 1.0, -1.0)
-            )
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"validation: {error}") from None
-        self._X, self._weight = features.values, np.ones(n) if given is None else given
+        self._loss, problem = loss, replace(problem, weights=self.weight)
+        self.rows = validation_rows(validation, patience, problem, generator)
+        if self.rows is not None and self.rows.problem.weights is not None:
+            self.weight, self.settings = self.rows.problem.weights, self.rows.settings
 
     @property
     def latest(self) -> float | None:
@@ -114,26 +71,26 @@ class LossWatch:
         """Number of trees of least loss, the smallest of several."""
         return int(np.argmin(self.losses))
 
-    def begin(self, bias: float, y: FloatArray) -> None:
+    def begin(self, bias: float) -> None:
         """Take in the decision value before the first tree."""
-        if not self.settings:
-            return
-        if self._rows is not None:
-            self._y = y[self._rows]
-        self._f = np.full(len(self._y), bias)
-        self._measure()
+        if self.rows is not None:
+            y = self.rows.y
+            self._y = np.where(y, 1.0, -1.0) if y.dtype.kind == "b" else y
+            self._f = np.full(len(y), bias)
+            self._measure(self.rows)
 
     def add(self, tree: Tree, f: FloatArray) -> bool:
         """Take in a tree, and what it makes of the training rows; returns whether to stop."""
-        if not self.settings:
+        rows = self.rows
+        if rows is None:
             return False
-        self._f = f[self._rows] if self._rows is not None else self._f + tree.predict(self._X)
-        self._measure()
-        return len(self.losses) - 1 - self.best >= self.patience
+        self._f = f[rows.drawn] if rows.X is None else self._f + tree.predict(rows.X)
+        self._measure(rows)
+        return len(self.losses) - 1 - self.best >= rows.patience
 
-    def _measure(self) -> None:
+    def _measure(self, rows: ValidationRows) -> None:
         value = self._loss.value(self._y, self._f)
-        self.losses.append(float(np.average(value, weights=self._weight)))
+        self.losses.append(float(np.average(value, weights=rows.weight)))
 
 
 STARTS = ("constant", "zero")
@@ -335,7 +292,7 @@ class _Fit:
         size = max(1, round(share * len(rows)))
         self.bags = make_bags(self.weight, len(self.y), size, False, generator)
         self.training_loss.append(self._mean_loss())
-        self.watch.begin(self.bias, self.y)
+        self.watch.begin(self.bias)
 
     def run(self, steps: int, callback: Callback | None) -> str:
         """Add trees until done; returns why fitting stopped."""
@@ -355,7 +312,8 @@ class _Fit:
                 if callback(step, record):
                     return "stopped by the callback"
             if tired:
-                return f"no better on the validation rows for {self.watch.patience} trees"
+                patience = self.watch.settings["patience"]
+                return f"no better on the validation rows for {patience} trees"
         return "all trees are there"
 
     def model(

@@ -1,0 +1,100 @@
+"""Rows that growth does not see, given or held out, which say how large a model is best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.features import Rows, check_finite, check_has_rows
+from pboost.data.targets import as_targets, as_weights
+from pboost.data.training import Problem
+from pboost.models.new_rows import is_second, match_names
+from pboost.values import FloatArray, check_integer, check_number, shown
+
+#: Nodes without improvement after which growth ends, where no number is given.
+PATIENCE = 50
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValidationRows:
+    """The rows that the options `validation` and `patience` of one fit mean.
+
+    Attributes
+    ----------
+    problem : Problem
+        What to train with: the rows that are held out have weight 0.
+    drawn : ndarray of int, shape (n,)
+        The rows held out; none where others are given.
+    X : ndarray, shape (n, d), or None
+        Values of the rows that are given.
+    y : ndarray, shape (n,)
+        Whether a row has the second label; numbers of a regression.
+    weight : ndarray of float64, shape (n,)
+        Their weights.
+    patience : int
+        Nodes or trees without improvement after which growth ends.
+    settings : dict
+        The options, for the model's record of how it was made.
+    """
+
+    problem: Problem
+    drawn: NDArray[np.intp]
+    X: NDArray[Any] | None
+    y: NDArray[Any]
+    weight: FloatArray
+    patience: int
+    settings: Mapping[str, Any]
+
+
+def validation_rows(
+    validation: Any, patience: Any, problem: Problem, generator: np.random.Generator
+) -> ValidationRows | None:
+    """Return the rows that `validation` means: data, or a share to hold out; None without."""
+    if validation is None:
+        if patience is not None:
+            raise ValueError(f"patience: expected None without validation, got {shown(patience)}")
+        return None
+    patience = PATIENCE if patience is None else check_integer("patience", patience, least=1)
+    if isinstance(problem.columns, Rows):
+        raise NotImplementedError(
+            "validation: expected None with oracles and estimators, whose answers are not numbers "
+            "that are compared with thresholds"
+        )
+    if isinstance(validation, tuple | list):
+        settings, none = {"validation": "given", "patience": patience}, np.empty(0, dtype=np.intp)
+        return ValidationRows(problem, none, *_given(validation, problem), patience, settings)
+    share = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
+    drawn = problem.hold_out(share, generator)
+    weight = np.ones(len(drawn)) if problem.weights is None else problem.weights[drawn]
+    if problem.labels is None:
+        y = np.ldexp(problem.y[drawn], problem.exponent)
+    else:
+        y = problem.label[drawn] == 1
+    settings = {"validation": share, "patience": patience}
+    return ValidationRows(problem.without(drawn), drawn, None, y, weight, patience, settings)
+
+
+def _given(
+    validation: tuple[Any, ...] | list[Any], problem: Problem
+) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+    """Return X, y and the weights of validation data."""
+    if len(validation) not in (2, 3):
+        raise ValueError(
+            "validation: expected (X, y), (X, y, sample_weight) or a share of the rows, got "
+            f"{len(validation)} items"
+        )
+    X, y, sample_weight = (*validation, None)[:3]
+    try:
+        features = match_names(problem.names, problem.n_features, X)
+        n, labels = features.n_rows, problem.labels
+        check_has_rows(n)
+        check_finite(features)
+        weight = as_weights(sample_weight, n)
+        found = as_targets(y, n) if labels is None else is_second(labels, y, n)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"validation: {error}") from None
+    return features.values, found, np.ones(n) if weight is None else weight
