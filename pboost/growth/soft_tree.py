@@ -99,7 +99,6 @@ class SoftTree(PortGrowth, BestFirst):
             exit_.waits = True
             exit_.above.waiting += 1
             self.n_waiting += 1
-        self.forget()
 
     def split(self, exit_: SoftExit) -> None:
         """Make a node of an exit for which a split was found, and open the node's exits."""
@@ -130,6 +129,7 @@ class SoftTree(PortGrowth, BestFirst):
                 )
             )  # fmt: skip
             self.add(opened[-1])
+        self.forget()  # not before both wait: their weights are made of the same
         self.free(exit_)
         return opened
 
