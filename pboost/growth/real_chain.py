@@ -28,6 +28,8 @@ from pboost.weak.real import Feature, Hypothesis
 from pboost.weak.votes import NO_VOTE, TIE, VoteRule
 
 Callback: TypeAlias = Callable[[int, RoundRecord], Any]
+#: Returns the hypothesis of a round: its answers, a bound on them, the column that it reads.
+Find: TypeAlias = Callable[[int], tuple[FloatArray, float | None, int | None]]
 #: What a confidence-rated stump answers on a side.
 CONFIDENCES = ("share", "log-odds", "sign")
 
@@ -99,31 +101,31 @@ class RealChain:
         )
         self.mu: list[float] = []
         self.alpha: list[float] = []
+        self.read: list[int | None] = []
         self.cost = [0.0]
         self.certificate = [1.0]
 
-    def add(self, h: FloatArray, h_max: float | None) -> bool:
-        """Add a hypothesis with these answers; returns False if it changes no weight."""
-        if not h.any():
-            return False
-        step = self.state.step(h, h_max=h_max)
-        if abs(step.vote) < NO_VOTE:
-            return False
-        self.mu.append(step.mu)
-        self.alpha.append(step.alpha)
-        self.certificate.append(self.state.certificate)
-        return True
-
-    def stop_after(self, callback: Callback | None, feature: int | None) -> str:
-        """Tell the callback of the newest round; returns why boosting ends here, or nothing."""
-        t = len(self.mu)
-        if callback is not None:
-            record = RoundRecord(
-                t - 1, feature, self.mu[-1], self.alpha[-1], self.state.bound, self.certificate[-1]
-            )
-            if callback(t, record):
-                return STOPPED
-        return PERFECT if abs(self.mu[-1]) == 1.0 or self.certificate[-1] == 0.0 else ""
+    def grow(self, find: Find, rounds: int, callback: Callback | None) -> str:
+        """Add up to `rounds` hypotheses, which `find` returns; returns why it stopped."""
+        for t in range(rounds):
+            h, h_max, feature = find(t)
+            if not h.any():
+                return NOTHING_LEFT
+            step = self.state.step(h, h_max=h_max)
+            if abs(step.vote) < NO_VOTE:
+                return NOTHING_LEFT
+            self.mu.append(step.mu)
+            self.alpha.append(step.alpha)
+            self.read.append(feature)
+            self.cost.append(t + 1.0 if feature is None else float(len({*self.read} - {CONSTANT})))
+            self.certificate.append(self.state.certificate)
+            if callback is not None:
+                reached = self.state.bound, self.certificate[-1]
+                if callback(t + 1, RoundRecord(t, feature, step.mu, step.alpha, *reached)):
+                    return STOPPED
+            if step.perfect or self.certificate[-1] == 0.0:
+                return PERFECT
+        return ALL_DONE
 
     def fields(self, settings: dict[str, Any], stop_reason: str) -> dict[str, Any]:
         """Return the fields that all additive models have."""
@@ -164,12 +166,11 @@ def fit_columns(
     for j in range(d):
         answers[j] = (data.values[:, j] - center[j]) / (scale[j] or 1.0)
     margin = np.zeros(d + 1)
-    read: list[int] = []
-    stop_reason = ALL_DONE
-    for _ in range(rounds):
+
+    def find(_: int) -> tuple[FloatArray, float, int]:
         pull = state.weight * state.sign
 
-        def work(first: int, last: int, pull: FloatArray = pull) -> None:
+        def work(first: int, last: int) -> None:
             for j in range(first, last):
                 margin[j] = (answers[j] * pull).sum()
 
@@ -177,17 +178,11 @@ def fit_columns(
         margin[d] = pull.sum() if weak.constant else 0.0
         size = np.abs(margin)
         best = int(np.argmax(size >= size.max() - TIE))
-        if not chain.add(np.ones(len(pull)) if best == d else answers[best], 1.0):
-            stop_reason = NOTHING_LEFT
-            break
-        read.append(CONSTANT if best == d else best)
-        chain.cost.append(float(len(set(read) - {CONSTANT})))
-        reason = chain.stop_after(callback, read[-1])
-        if reason:
-            stop_reason = reason
-            break
+        return (np.ones(len(pull)), 1.0, CONSTANT) if best == d else (answers[best], 1.0, best)
+
+    stop_reason = chain.grow(find, rounds, callback)
     return LinearModel(
-        feature=np.array(read, dtype=np.int32),
+        feature=np.array(chain.read, dtype=np.int32),
         step=np.array(chain.alpha),
         center=center,
         scale=np.where(scale, scale, 1.0),
@@ -229,8 +224,8 @@ def fit_hypotheses(
     chain = RealChain(data, rule)
     values, sign = _read_only(data.values), _read_only(chain.state.sign)
     hypotheses: list[Callable[[Any], Any]] = []
-    stop_reason = ALL_DONE
-    for t in range(rounds):
+
+    def find(t: int) -> tuple[FloatArray, float | None, None]:
         where = f"weak: hypothesis of round {t + 1}"
         h = weak.train(values, sign, _read_only(chain.state.weight), generator)
         if not callable(h):
@@ -241,17 +236,12 @@ def fit_hypotheses(
                 f"{where}: expected answers of at most h_max={weak.h_max} in size, "
                 f"got {np.abs(answers).max()}"
             )
-        if not chain.add(answers, weak.h_max):
-            stop_reason = NOTHING_LEFT
-            break
         hypotheses.append(h)
-        chain.cost.append(t + 1.0)
-        reason = chain.stop_after(callback, None)
-        if reason:
-            stop_reason = reason
-            break
+        return answers, weak.h_max, None
+
+    stop_reason = chain.grow(find, rounds, callback)
     return HypothesisSum(
-        hypotheses=tuple(hypotheses),
+        hypotheses=tuple(hypotheses[: len(chain.mu)]),
         alpha=np.array(chain.alpha),
         **chain.fields(settings, stop_reason),
     )
