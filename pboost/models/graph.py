@@ -78,7 +78,8 @@ class DecisionGraph(Graph):
         not gaussian.
     """
 
-    __slots__ = ()
+    #: Of a graph without joins, the tree as which rows walk through it; made when they first do.
+    __slots__ = ("_tree",)
     file_kind = "decision-graph"
     file_order = (
         *(*COLUMNS, "answer", "sigma", "stages"),

@@ -75,8 +75,9 @@ def laid_out(model: Graph, n: int) -> Trees | None:
     It is made once, for n rows that make it worth it; there is none where exits join.
     """
     nodes = len(model.feature)
-    if model._tree is None and nodes <= NODES_PER_ROW * n:
-        found: Trees | tuple[()] = ()
+    found: Trees | tuple[()] | None = getattr(model, "_tree", None)
+    if found is None and nodes <= NODES_PER_ROW * n:
+        found = ()
         joins = np.count_nonzero(model.next != OUT) >= nodes
         if not joins and max(2 * nodes, model.n_features * walk.TILE_ROWS) < INT32_MAX:
             size = 2 * nodes + 1
@@ -89,7 +90,7 @@ def laid_out(model: Graph, n: int) -> Trees | None:
             found = steps, root, np.array([depth], dtype=np.int32), value
         # Threads that ask at once each make the same.
         object.__setattr__(model, "_tree", found)
-    return model._tree or None
+    return found or None
 
 
 def walk_sums(

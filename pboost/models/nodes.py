@@ -136,8 +136,6 @@ class Graph(TwoClassModel):
     )
     #: Whether both exits of every node lead to the node after it; found when the model is made.
     is_chain: bool = field(init=False, metadata=of(Made(lambda graph: chain_of(graph.next))))
-    #: Of a graph without joins, the tree as which rows walk through it; made when they first do.
-    _tree: Any = field(init=False, metadata=of(Made(lambda graph: None)))
 
     @property
     def n_nodes(self) -> int:

@@ -19,7 +19,7 @@ FINITE = np.array(
 VALUE, CUT = (grid.ravel() for grid in np.meshgrid([*FINITE, np.inf, -np.inf, np.nan], FINITE))
 PACKAGE = Path(pb.__file__).parent
 #: A comparison with what is called so on one of its sides.
-NAME = r"[\w.&*\[\]]*(?:threshold|cut|cut_bin|edge|codes?)\b(?!\.shape)"
+NAME = r"(?:[\w.&*\[\]]*[\W_])?(?:threshold|cut|cut_bin|edge|codes?)\b(?!\.shape)"
 COMPARISON = re.compile(rf"{NAME}(?:\[[^\]]*\])* [<>]=? | [<>]=? {NAME}")
 
 

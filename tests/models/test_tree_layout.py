@@ -37,6 +37,11 @@ def path(n_nodes):
     return next_
 
 
+def tree_of(model):
+    """Return the tree as which a graph is laid out; () where it cannot be, None if not yet."""
+    return getattr(model, "_tree", None)
+
+
 def bits(model, X):
     """Return the decision values as bytes, and those of the walk from node to node."""
     walked, _ = hard_walk.walk_rows(model, X, True)
@@ -50,7 +55,7 @@ def test_random_trees_have_the_bits_of_the_graph(n_nodes, n):
     X = random_matrix(rng, n, 5)
     model = made(X, random_topology(rng, n_nodes, 0.0), rng)
     laid_out, walked = bits(model, X)
-    assert model._tree or model.is_chain
+    assert tree_of(model) or model.is_chain
     assert laid_out == walked
     parts = [pb.decision_function(model, X[i : i + 9]) for i in range(0, n, 9)]
     assert np.concatenate(parts).tobytes() == walked
@@ -64,7 +69,7 @@ def test_deep_trees(n_nodes):
     X = random_matrix(rng, 500, 3)
     model = made(X, path(n_nodes), rng)
     laid_out, walked = bits(model, X)
-    assert model._tree[2].tolist() == [n_nodes]
+    assert tree_of(model)[2].tolist() == [n_nodes]
     assert laid_out == walked
 
 
@@ -79,7 +84,7 @@ def test_layouts_of_the_rows(form, dtype):
         "reversed columns": X[:, ::-1].copy()[:, ::-1], "strided": np.repeat(X, 3, axis=1)[:, ::3],
     }  # fmt: skip
     assert bits(model, forms[form])[0] == bits(model, X)[1]
-    assert model._tree
+    assert tree_of(model)
 
 
 @pytest.mark.parametrize("bias", [0.0, -0.0, 5e-324, 1e300])
@@ -109,7 +114,7 @@ def test_fitted_trees():
     for options in ({}, {"observation": pb.observation.flip(0.1)}, {"learning_rate": 0.3}):
         model = pb.fit_boosted_tree(X, y, nodes=40, **options)
         assert len(set(bits(model, X))) == 1
-        assert model._tree
+        assert tree_of(model)
 
 
 def test_what_is_not_laid_out():
@@ -125,8 +130,8 @@ def test_what_is_not_laid_out():
     joined = made(X, random_topology(rng, 60, 0.5), rng)
     for model in (large, chain, affine, joined):
         assert len(set(bits(model, X))) == 1
-    assert all(model._tree is None for model in (few, large, chain, affine))
-    assert joined._tree == ()
+    assert all(tree_of(model) is None for model in (few, large, chain, affine))
+    assert tree_of(joined) == ()
 
 
 @pytest.mark.parametrize("column", [0, 2])
@@ -149,10 +154,10 @@ def test_the_layout_is_not_pickled_and_not_copied():
     X, model = laid_out_model()
     before = pickle.dumps(model)
     score = pb.decision_function(model, X)
-    assert model._tree
+    assert tree_of(model)
     assert pickle.dumps(model) == before
     for other in (pickle.loads(before), copy.copy(model), copy.deepcopy(model)):
-        assert other._tree is None
+        assert tree_of(other) is None
         assert pb.decision_function(other, X).tobytes() == score.tobytes()
     other = dataclasses.replace(model, bias=model.bias + 1.0)
     assert len(set(bits(other, X))) == 1
@@ -162,10 +167,10 @@ def test_the_layout_is_not_saved(tmp_path):
     X, model = laid_out_model()
     pb.save(model, tmp_path / "before.npz")
     pb.decision_function(model, X)
-    assert model._tree
+    assert tree_of(model)
     pb.save(model, tmp_path / "after.npz")
     assert (tmp_path / "before.npz").read_bytes() == (tmp_path / "after.npz").read_bytes()
-    assert pb.load(tmp_path / "after.npz")._tree is None
+    assert tree_of(pb.load(tmp_path / "after.npz")) is None
     assert "_tree" not in repr(model)
 
 
