@@ -19,6 +19,13 @@ cdef struct Limits:
     Py_ssize_t min_count
 
 
+cdef inline Limits read_limits(limits) except *:
+    cdef Limits at
+    (at.criterion, at.n, at.n_negative, at.negative, at.positive, at.min_weight,
+     at.min_count) = limits
+    return at
+
+
 cdef inline bint is_legal(
     const Limits* at, int64_t ln, int64_t lp, Py_ssize_t count
 ) noexcept nogil:

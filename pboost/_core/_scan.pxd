@@ -13,7 +13,7 @@ from pboost._core.criteria cimport (
     ENTROPY, ERROR, GINI, Judge, Masses, Moment, Sums, begin, limit_of, may_cut, move, score_many,
     score_of, square_score,
 )
-from pboost._core.types cimport MAX_BINS, ROW_MASK, int16_t, int32_t, int64_t, is_tied, uint8_t
+from pboost._core.types cimport MAX_BINS, ROW_MASK, TIED, int16_t, int32_t, int64_t, is_tied, uint8_t
 
 cdef enum:
     FEW_ROWS = 32  # up to here binned rows are sorted instead of counted by bin
@@ -82,7 +82,7 @@ cdef inline Py_ssize_t scan_few(
     for i in range(n):
         order[i] = <int32_t>(item[i] & ROW_MASK)
         if i > 0 and item[i] >> 32 == item[i - 1] >> 32:
-            order[i] |= <int32_t>0x80000000
+            order[i] |= TIED
     position = scan_order(t, e, order, limit, INFINITY, best, work, below)
     return position if position < 0 else <Py_ssize_t>(item[position - 1] >> 32)
 

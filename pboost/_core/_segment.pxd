@@ -4,7 +4,7 @@ from libc.math cimport INFINITY
 from pboost._core._cut cimport BOUND_SLACK, Limits, is_legal, rescan
 from pboost._core._side cimport code_goes_right
 from pboost._core.criteria cimport Masses, score_limit, score_many
-from pboost._core.types cimport ROW_MASK, int32_t, int64_t, is_tied, row_of, uint8_t
+from pboost._core.types cimport ROW_MASK, TIED, int32_t, int64_t, is_tied, row_of, uint8_t
 
 cdef enum:
     STRIDE = 32  # rows per block of the coarse pass
@@ -182,7 +182,6 @@ cdef inline void partition_segment(
     Two rows that become neighbours are tied if no untied row stood between them: `tie[s]` holds
     the mark that the next row of side s gets.
     """
-    cdef int32_t marked = <int32_t>0x80000000
     cdef int32_t entry, row
     cdef int32_t[2] tie
     cdef Py_ssize_t i, left = 0, right = 0
@@ -194,11 +193,11 @@ cdef inline void partition_segment(
         tie[0] &= entry
         tie[1] &= entry
         s = side[row]
-        order[left] = row | (tie[0] & marked)
-        spare[right] = row | (tie[1] & marked)
+        order[left] = row | (tie[0] & TIED)
+        spare[right] = row | (tie[1] & TIED)
         left += 1 - s
         right += s
-        tie[s] = marked
+        tie[s] = TIED
     for i in range(right):
         order[left + i] = spare[i]
 

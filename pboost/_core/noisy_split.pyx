@@ -23,7 +23,7 @@ which holds four such ranges after another.
 from libc.math cimport INFINITY
 from libc.string cimport memset
 
-from pboost._core._cut cimport Limits
+from pboost._core._cut cimport Limits, read_limits
 from pboost._core._histogram cimport GROUP, class_histograms
 from pboost._core._side cimport goes_right
 from pboost._core.criteria cimport Masses, score_limit, score_many
@@ -248,10 +248,3 @@ def probabilities(
                 above[i] = -share if right else share
             else:
                 above[i] = right
-
-
-cdef Limits read_limits(limits):
-    cdef Limits at
-    (at.criterion, at.n, at.n_negative, at.negative, at.positive, at.min_weight,
-     at.min_count) = limits
-    return at

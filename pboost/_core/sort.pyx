@@ -11,8 +11,9 @@ sorted order, closed by n, b the most bins that there may be.
 from libc.math cimport INFINITY, ceil
 from libc.string cimport memchr, memcpy, memset
 
+from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core.types cimport (
-    MAX_BINS, ROW_MASK, int32_t, int64_t, is_tied, row_of, uint8_t, uint32_t, uint64_t,
+    MAX_BINS, ROW_MASK, TIED, int32_t, int64_t, is_tied, row_of, uint8_t, uint32_t, uint64_t,
 )
 
 cdef enum:
@@ -21,8 +22,6 @@ cdef enum:
     DIGITS = 2048
 cdef enum:
     FEW = 48  # below this, insertion sort beats counting
-
-cdef int32_t TIED = <int32_t>0x80000000
 
 
 cdef inline uint64_t ordered_bits(double value) noexcept nogil:
@@ -152,30 +151,18 @@ def sort_columns(
     return j if bad else -1
 
 
-def gather_columns(
-    const double[:, :] X, const int32_t[::1] rows, Py_ssize_t first, double[:, ::1] columns
-):
+def gather_columns(X, const int32_t[::1] rows, Py_ssize_t first, double[:, ::1] columns):
     """Copy columns first, first + 1, ... of X at `rows` into the rows of `columns`."""
+    cdef Rows all = rows_of(X)
     cdef Py_ssize_t k = columns.shape[0], n = rows.shape[0], i, j
-    if columns.shape[1] != n or first + k > X.shape[1]:
+    cdef const char* row
+    if columns.shape[1] != n or first + k > all.d:
         raise ValueError("gather_columns: arrays of different sizes")
     with nogil:
         for i in range(n):
+            row = all.data + rows[i] * all.row_stride
             for j in range(k):
-                columns[j, i] = X[rows[i], first + j]
-
-
-def gather_columns_float32(
-    const float[:, :] X, const int32_t[::1] rows, Py_ssize_t first, double[:, ::1] columns
-):
-    """The same for float32 data."""
-    cdef Py_ssize_t k = columns.shape[0], n = rows.shape[0], i, j
-    if columns.shape[1] != n or first + k > X.shape[1]:
-        raise ValueError("gather_columns_float32: arrays of different sizes")
-    with nogil:
-        for i in range(n):
-            for j in range(k):
-                columns[j, i] = X[rows[i], first + j]
+                columns[j, i] = read(&all, row, first + j)
 
 
 cdef Py_ssize_t count_distinct(

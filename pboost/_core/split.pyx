@@ -16,7 +16,7 @@ possible inside each bin; `best` (d,), the least score found.
 """
 from libc.math cimport INFINITY
 
-from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal
+from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal, read_limits
 from pboost._core._histogram cimport GROUP, class_histograms
 from pboost._core._segment cimport first_cut, search_rows
 from pboost._core.criteria cimport Masses, score_limit, score_many
@@ -172,10 +172,3 @@ def locate(
     if position < 0:
         raise RuntimeError(f"locate: the best cut of feature {f} was not found again")
     return f, b, position, ln, lp
-
-
-cdef Limits read_limits(limits):
-    cdef Limits at
-    (at.criterion, at.n, at.n_negative, at.negative, at.positive, at.min_weight,
-     at.min_count) = limits
-    return at

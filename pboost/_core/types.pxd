@@ -5,6 +5,8 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
 cdef enum:
     ROW_MASK = 0x7FFFFFFF
 cdef enum:
+    TIED = -0x80000000
+cdef enum:
     MAX_BINS = 256
 
 

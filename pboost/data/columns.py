@@ -159,9 +159,7 @@ class SortedColumns:
             raise ValueError(
                 f"source: expected {self.n_features} columns, got {self.source.shape[1]}"
             )
-        is_float32 = self.source.dtype == np.float32
-        gather = sort.gather_columns_float32 if is_float32 else sort.gather_columns
-        self._check_orders(partial(gather, self.source, self.rows))
+        self._check_orders(partial(sort.gather_columns, self.source, self.rows))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, f.name) for f in fields(self))
@@ -593,8 +591,7 @@ def _gathering(values: Array, projections: Projections | None) -> tuple[Gather, 
     """Return what writes columns of `values`, or of projections of them, and their number."""
     if projections is not None:
         return partial(projections.gather, values), projections.n_inputs
-    gather = sort.gather_columns_float32 if values.dtype == np.float32 else sort.gather_columns
-    return partial(gather, values), values.shape[1]
+    return partial(sort.gather_columns, values), values.shape[1]
 
 
 def _sort_blocks(

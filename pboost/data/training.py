@@ -145,7 +145,7 @@ class Problem:
             order = np.empty((self.n_features, 0), dtype=np.int32)
             return TrainingData(
                 problem=self, rows=rows, **_weighed(weights, None, n), exact=False, order=order,
-                label=self.label, y=self.y,
+                label=self.label, y=self.y, columns=columns,
             )  # fmt: skip
         if self.labels is not None:
             # Class by class, as the search of two classes wants them.

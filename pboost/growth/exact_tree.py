@@ -28,7 +28,6 @@ class BoostedArrays(TreeArrays):
     The first splits, `given` at most, are not searched for but made by `replay`.
     """
 
-    data: TrainingData
     rule: VoteRule
     reasons: ClassVar = {
         "target": "the target certificate is reached",
@@ -46,21 +45,14 @@ class BoostedArrays(TreeArrays):
     ) -> None:
         n = data.n_rows
         leaves = 1 + min(limits.nodes, given + max(n - 1, 1), MOST_NODES)
-        order = data.order
-        label = np.repeat(np.arange(2, dtype=np.int32), [data.n_negative, n - data.n_negative])
-        super().__init__(
-            data, data.columns, order, label, data.weight[:0], 2, leaves,
-            CartLimits(
-                weak.criterion, limits.depth, leaves, weak.min_count, 0, len(order), limits.growth,
-                min_weight=weak.min_weight, target=limits.target,
-            ),
-            rule,
+        rows = np.arange(n, dtype=np.int32)
+        own = CartLimits(
+            weak.criterion, limits.depth, leaves, weak.min_count, 0, len(data.order), limits.growth,
+            min_weight=weak.min_weight, target=limits.target,
         )  # fmt: skip
-        self.whole = float(sum(data.class_masses()))
-        if not data.exact:
-            self.rows = np.arange(n, dtype=np.int32)
+        label = (rows >= data.n_negative).astype(np.int32)
+        super().__init__(data, rows, label, leaves, own, rule)
         self.given = np.empty(0)  # thresholds of the splits that were not searched for
-        grow.begin_root(self)
 
     def replay(self, model: DecisionGraph) -> None:
         """Open the nodes of a tree as they are."""

@@ -98,29 +98,26 @@ class TreeArrays:
     def __init__(
         self,
         data: TrainingData,
-        columns: Any,
-        order: IntArray,
+        rows: IntArray,
         label: IntArray,
-        y: FloatArray,
-        n_classes: int,
         most_leaves: int,
         limits: CartLimits,
         rule: VoteRule | None = None,
         key: int = 0,
     ) -> None:
-        n, d, exact = len(data.rows), len(order), data.exact
+        n, d, exact = len(rows), len(data.order), data.exact
+        n_classes = 0 if data.problem.labels is None else len(data.problem.labels)
         self.data, self.limits, self.rule, self.key = data, limits, rule, key
         self.exact, self.n_classes = exact, n_classes
         self.criterion = CODES[limits.criterion]
-        self.order = order  # partitioned in place: data belong to one fit
-        self.codes, self.n_bins = np.empty((0, 0), dtype=np.uint8), np.empty(0, dtype=np.int32)
-        if not exact:
-            self.codes, self.n_bins = columns.codes, columns.n_bins
-        self.rows = np.empty(0, dtype=np.int32)
-        self.label, self.y = label, y
+        self.order = data.order  # partitioned in place: data belong to one fit
+        self.codes, self.n_bins = data.columns.codes, data.columns.n_bins
+        self.rows = rows[:0] if exact else rows.copy()
+        self.label, self.y = label, data.y
         self.n_negative = int(np.searchsorted(label, 1)) if exact and n_classes == 2 else 0
         self.weight, self.fixed, self.scale = data.weight, data.fixed, data.scale
-        self.whole = data.scale
+        # What the masses of nodes are measured in; those of a boosted tree are shares.
+        self.whole = data.scale if rule is None else float(sum(data.class_masses()))
         self.moment = np.zeros((0 if n_classes else len(data.fixed), 2), dtype=np.int64)
         self.moment[:, 0] = data.fixed[: len(self.moment)]
         self.side = np.empty(n if exact else 0, dtype=np.uint8)
@@ -139,6 +136,7 @@ class TreeArrays:
         self.open = np.empty(capacity, dtype=np.int32)
         self.counter = np.zeros((), dtype=COUNTER)
         self.certificate = np.empty(2)
+        grow.begin_root(self)
 
     @property
     def n_splits(self) -> int:
@@ -162,20 +160,12 @@ class TreeArrays:
 class CartArrays(TreeArrays):
     """The arrays of a classification or regression tree."""
 
-    data: TrainingData
     reasons: ClassVar = {"all leaves": "all leaves are there", "done": "no node can be split"}
 
     def __init__(self, data: TrainingData, limits: CartLimits, key: int) -> None:
-        problem = data.problem
         most = min(limits.leaves, len(data.rows), 1 << min(limits.depth, 40))
-        n_classes = 0 if problem.labels is None else len(problem.labels)
-        super().__init__(
-            data, problem.columns, data.order, data.label, data.y, n_classes, most, limits, key=key
-        )
+        super().__init__(data, data.rows, data.label, most, limits, key=key)
         self.exponent = data.weight_exponent
-        if not data.exact:
-            self.rows = data.rows.copy()
-        grow.begin_root(self)
 
     def restart(self, weights: FloatArray, order: IntArray) -> None:
         """Begin a tree of the same classification with other weights > 0 of its rows.
