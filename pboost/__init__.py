@@ -26,14 +26,9 @@ from pboost.inspection.margins import (
     normalised_margins,
     plot_margin_curve,
 )
-from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote
-from pboost.models.files import load, save
-from pboost.models.forest import Forest
-from pboost.models.graph import DecisionGraph
-from pboost.models.linear import HypothesisSum, LinearModel, ProbitModel
-from pboost.models.predict import (
-    certificate,
+from pboost.models.base import (
     decision_function,
+    describe,
     evaluation_cost,
     predict,
     predict_proba,
@@ -42,11 +37,16 @@ from pboost.models.predict import (
     staged_predict,
     staged_predict_proba,
 )
+from pboost.models.certificate import certificate
+from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote
+from pboost.models.files import load, save
+from pboost.models.forest import Forest
+from pboost.models.graph import DecisionGraph
+from pboost.models.linear import HypothesisSum, LinearModel, ProbitModel
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.soft_walk import reach
 from pboost.models.stored import ModelFileError, OutOfBag, TrainingRecord
 from pboost.models.subagged import SubaggedProbitTrees
-from pboost.models.text import describe
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import PruningTable, Tree
 from pboost.probit.probitboost import fit_probitboost

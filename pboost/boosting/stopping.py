@@ -19,10 +19,10 @@ from pboost.data.derived import GrownInputs
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import Callback, StepRecord
 from pboost.growth.validation import ValidationRows, validation_rows
+from pboost.models.base import prefix, staged_decision_function
 from pboost.models.graph import DecisionGraph
 from pboost.models.node_walk import goes_right
 from pboost.models.nodes import ABOVE, BELOW
-from pboost.models.predict import prefix, staged_decision_function
 
 #: Returns number k of some rows.
 Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]

@@ -15,8 +15,7 @@ from pboost.data.features import as_rows, check_has_rows
 from pboost.data.held import held
 from pboost.data.splits import any_folds, assign_folds
 from pboost.data.targets import as_classes, as_targets, as_weights
-from pboost.models.base import Model, TwoClassModel, check_model
-from pboost.models.predict import evaluation_cost, predict
+from pboost.models.base import Model, TwoClassModel, check_model, evaluation_cost, predict
 from pboost.trees.cart import TASKS
 from pboost.values import (
     FloatArray,

@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.blocks import copied
 from pboost.data.features import check_finite
 from pboost.data.targets import as_targets, as_weights, class_codes, scaled_weights
-from pboost.models.base import Model, check_model
+from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Bagging, Ensemble, is_foreign
 from pboost.models.forest import Forest
 from pboost.models.new_rows import match_names
-from pboost.models.predict import predict
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import LEAF, Tree, tree_only
 from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer

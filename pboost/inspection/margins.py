@@ -18,12 +18,12 @@ from pboost.data.splits import assign_folds
 from pboost.data.targets import as_labels, as_weights
 from pboost.inspection.cross_validation import fold_streams, row_selectors
 from pboost.inspection.plots import axes_or_new
-from pboost.models.base import Model, TwoClassModel
+from pboost.models.base import Model, TwoClassModel, decision_function
+from pboost.models.certificate import certificate
 from pboost.models.graph import DecisionGraph
 from pboost.models.linear import HypothesisSum, LinearModel
 from pboost.models.new_rows import as_two_class, is_second_label
 from pboost.models.nodes import largest_score
-from pboost.models.predict import certificate, decision_function
 from pboost.values import (
     FloatArray,
     Seed,

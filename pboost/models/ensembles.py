@@ -12,10 +12,18 @@ from numpy.typing import NDArray
 
 from pboost.data.features import as_rows
 from pboost.data.held import held
-from pboost.models.base import Averaged, Model, lead_of_second
+from pboost.models.base import (
+    Averaged,
+    Model,
+    decision_function,
+    describe,
+    evaluation_cost,
+    lead_of_second,
+    predict,
+    predict_proba,
+)
 from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.new_rows import table_for
-from pboost.models.predict import decision_function, evaluation_cost, predict, predict_proba
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.stored import (
     N_FEATURES,
@@ -30,7 +38,6 @@ from pboost.models.stored import (
     of,
     settings,
 )
-from pboost.models.text import describe
 from pboost.values import FloatArray, IntArray, check_position
 
 #: The number of columns, and their names, if they have any.

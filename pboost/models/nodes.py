@@ -104,6 +104,10 @@ def _per_node(*rest: int) -> Any:
     return lambda graph: (graph.n_nodes, *rest)
 
 
+def _count_votes(graph: Graph) -> int:
+    return graph.vote.shape[2] if graph.vote.ndim == 3 and graph.vote.shape[2] > 1 else 1
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Graph(TwoClassModel):
     """The arrays of a `DecisionGraph`, which says what they are."""
@@ -134,6 +138,8 @@ class Graph(TwoClassModel):
         default=None,
         metadata=column(np.float64, lambda graph: (graph.n_features,), finite=False, optional=True),
     )
+    #: Number of votes of an exit, one for each decision value.
+    n_votes: int = field(init=False, metadata=of(Made(_count_votes, late=False)))
     #: Whether both exits of every node lead to the node after it; found when the model is made.
     is_chain: bool = field(init=False, metadata=of(Made(lambda graph: chain_of(graph.next))))
 
@@ -141,11 +147,6 @@ class Graph(TwoClassModel):
     def n_nodes(self) -> int:
         """Number of weak classifiers."""
         return len(self.feature)
-
-    @property
-    def n_votes(self) -> int:
-        """Number of votes of an exit, one for each decision value."""
-        return self.vote.shape[2] if self.vote.ndim == 3 and self.vote.shape[2] > 1 else 1
 
     @property
     def n_inputs(self) -> int:

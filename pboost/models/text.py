@@ -8,39 +8,9 @@ from typing import Any
 import numpy as np
 
 from pboost.data.derived import ColumnNames
-from pboost.models.base import Model, TwoClassModel, check_model
+from pboost.models.base import TwoClassModel
 from pboost.models.nodes import Graph
 from pboost.values import FloatArray
-
-
-def describe(model: Model) -> str:
-    """Return the model as text: a summary, then one line per weak classifier.
-
-    Parameters
-    ----------
-    model : DecisionGraph
-        A fitted model.
-
-    Returns
-    -------
-    str
-        For each node its test and, for either exit, the vote and where it leads. Of a model of
-        several members, each of them, indented.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pboost as pb
-    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = pb.fit_boosted_tree(X, ["no", "no", "yes", "yes"], nodes=1)
-    >>> print(pb.describe(model))
-    fit_boosted_tree: 1 node, 1 feature, labels 'no' (-) and 'yes' (+)
-    certificate 0.01414, mean cost 1 comparisons per training row
-    stopped: no exit can be split
-    node 0: x[0] <= 1.5: vote -4.2587, out; else vote +4.2587, out
-    """
-    check_model(model)
-    return model.describe()
 
 
 def summary(model: TwoClassModel) -> list[str]:

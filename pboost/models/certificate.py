@@ -1,0 +1,106 @@
+"""The certificate of a model: what it is, and what it is on other rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pboost.data.features import check_has_rows
+from pboost.data.held import held
+from pboost.data.targets import as_weights
+from pboost.models.base import Model, decision_function
+from pboost.models.new_rows import (
+    as_graph,
+    as_two_class,
+    count_rows,
+    is_second_label,
+    match_sigma,
+    table_for,
+)
+from pboost.models.node_walk import refuse_oracles
+from pboost.models.soft_walk import expectation
+
+
+def certificate(
+    model: Model,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    sigma: float | ArrayLike | None = None,
+) -> float:
+    """Return the model's bound on its training error, or recompute it from data.
+
+    Parameters
+    ----------
+    model : DecisionGraph
+        A fitted model.
+    X : array_like of shape (n, d), or data frame, optional
+        With `y`: recompute the certificate on these data. On the training data, with their
+        weights, it equals the stored one.
+    y : array_like of shape (n,), optional
+        Labels, of the values in ``model.labels``.
+    sample_weight : array_like of shape (n,), optional
+        Weights of the rows.
+    sigma : float, or array_like of shape (d,) or (n, d), optional
+        With `X`: standard deviations of these rows, see `decision_function`.
+
+    Returns
+    -------
+    float
+        The weighted mean of exp(-H y), with y as -1 or +1, under the answers assumed in training.
+        With exact answers it is at least the weighted share of rows on which the model errs; else
+        it bounds the expected error of the model that answers at random as assumed, not that of
+        the hard route.
+
+    Raises
+    ------
+    ValueError
+        If only one of X and y is given, or X has no rows, or y holds other labels than the model,
+        or `sigma` is given for a model that is not gaussian, or missing where the model knows
+        none; or if answers were drawn in training (`pboost.observation.sampled`,
+        `pboost.weak.oracle`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
+    >>> model = pb.fit_boosted_tree(X, y, nodes=1)
+    >>> bool(abs(pb.certificate(model) - pb.certificate(model, X, y)) < 1e-12)
+    True
+    """
+    model = as_two_class(model)
+    if X is None and y is None:
+        for name, value in (("sample_weight", sample_weight), ("sigma", sigma)):
+            if value is not None:
+                raise ValueError(f"{name}: given without X and y")
+        return float(model.record.certificate[-1])
+    if X is None or y is None:
+        raise ValueError("certificate: X and y must be given together")
+    if model.is_estimated:
+        raise ValueError(
+            "model: its certificate is an estimate from answers drawn in training, which cannot "
+            "be computed anew"
+        )
+    refuse_oracles(model, "the certificate")
+    X = table_for(model, X)
+    with held(X):
+        n = count_rows(model, X)
+        check_has_rows(n)
+        weights = as_weights(sample_weight, n)
+        second = is_second_label(model, y, n)
+        if model.is_exact:
+            match_sigma(model, X, sigma)  # raises if one is given
+            score = decision_function(model, X)
+            with np.errstate(over="ignore"):  # an infinite one is right
+                loss = np.exp(np.where(second, -score, score))
+        else:
+            loss = expectation(as_graph(model), X, second, sigma)[1]
+    # Scaled, since the sum of the weights need not be a finite number.
+    importance = None if weights is None else weights / weights.max()
+    if importance is not None and not np.isfinite(loss).all():
+        loss, importance = loss[importance > 0], importance[importance > 0]
+    return float(np.average(loss, weights=importance))
