@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 
 from pboost.growth.real_chain import (
     CONFIDENCES,
-    Callback,
     StumpChain,
     fit_columns,
     fit_hypotheses,
     real_data,
 )
+from pboost.growth.step import Callback
 from pboost.models.base import TwoClassModel
 from pboost.observation.answers import Exact, check_pair
 from pboost.threads import Workers, resolve_threads

@@ -17,10 +17,11 @@ from pboost.data.held import held
 from pboost.data.sharing import column_search
 from pboost.data.targets import as_classes, as_targets, as_weights
 from pboost.ensembles.absent_classes import fit_present, named_options
+from pboost.growth.step import Callback
 from pboost.models.ensembles import Bagging, said_by
 from pboost.models.new_rows import reads_columns
 from pboost.trees.cart import TASKS
-from pboost.trees.members import Callback, Tally, tell, train_members
+from pboost.trees.members import Tally, tell, train_members
 from pboost.values import (
     FloatArray,
     as_generator,
@@ -83,7 +84,7 @@ def fit_bagging(
         does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each member, in order, with their number so far
-        and a `pboost.trees.members.MemberStep`; returning True stops. The model then has the
+        and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the
         members so far, whatever the number of threads, which may have fitted a few more.
     **options
         Options of `fit`.

@@ -16,7 +16,7 @@ from pboost.data.features import Features, as_features, check_finite
 from pboost.data.targets import as_labels, as_weights, check_answers
 from pboost.data.training import TrainingData
 from pboost.growth.generic import GenericGreedy, RoundRecord, leverage
-from pboost.growth.step import Growth
+from pboost.growth.step import Callback, Growth
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN
 from pboost.models.stored import TrainingRecord
@@ -27,7 +27,6 @@ from pboost.weak.base import Cut, Weights
 from pboost.weak.real import Feature, Hypothesis
 from pboost.weak.votes import NO_VOTE, TIE, VoteRule
 
-Callback: TypeAlias = Callable[[int, RoundRecord], Any]
 #: Returns the hypothesis of a round: its answers, a bound on them, the column that it reads.
 Find: TypeAlias = Callable[[int], tuple[FloatArray, float | None, int | None]]
 #: What a confidence-rated stump answers on a side.

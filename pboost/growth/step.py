@@ -35,6 +35,8 @@ GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
 PERFECT = "the certificate is 0 but for the clipping and smoothing of votes"
 #: Exits of nodes: (node, exit).
 Edges: TypeAlias = tuple[tuple[int, int], ...]
+#: What users are called back with: the number of steps, and the record of the newest.
+Callback: TypeAlias = Callable[[int, Any], Any]
 #: Writes reweighted rows: (coefficients by exit and class, source, target).
 Send: TypeAlias = Callable[[FloatArray, FloatArray, Weights], None]
 
@@ -70,7 +72,61 @@ class StepRecord:
     parents: Edges = ()
 
 
-Callback = Callable[[int, StepRecord], Any]
+@dataclass(frozen=True, slots=True)
+class CartStep:
+    """One split, as passed to ``callback(step, record)`` of `fit_cart`.
+
+    Attributes
+    ----------
+    feature : int
+        Column that is compared.
+    threshold : float
+        What it is compared with.
+    depth : int
+        Number of comparisons on the way to the node.
+    n_rows : int
+        Number of training rows there.
+    """
+
+    feature: int
+    threshold: float
+    depth: int
+    n_rows: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemberStep:
+    """One member, as passed to ``callback(step, record)`` of builders of many members.
+
+    Attributes
+    ----------
+    model : object
+        The member.
+    oob_error : float
+        Out-of-bag error of the members so far, as in `OutOfBag`.
+    """
+
+    model: Any
+    oob_error: float
+
+
+@dataclass(frozen=True, slots=True)
+class StagewiseStep:
+    """One step, as passed to ``callback(step, record)`` of `fit_stagewise`.
+
+    Attributes
+    ----------
+    n_leaves : int
+        Number of leaves of the tree.
+    training_loss : float
+        Weighted mean loss on the training rows, after the step.
+    validation_loss : float or None
+        That on the validation rows, if there are any.
+    """
+
+    n_leaves: int
+    training_loss: float
+    validation_loss: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from pboost._core import grow
 from pboost._core.reweight import scale_weights
 from pboost.data.criteria import CODES, IMPURITIES
 from pboost.data.training import Problem, TrainingData
+from pboost.growth.step import CartStep
 from pboost.models.trees import LEAF, Tree
 from pboost.values import FloatArray, IntArray
 from pboost.weak.votes import VoteRule
@@ -58,31 +59,6 @@ class CartLimits:
     complexity: float = 0.0
     min_weight: float = 0.0
     target: float = -1.0
-
-
-@dataclass(frozen=True, slots=True)
-class CartStep:
-    """One split, as passed to ``callback(step, record)`` of `fit_cart`.
-
-    Attributes
-    ----------
-    feature : int
-        Column that is compared.
-    threshold : float
-        What it is compared with.
-    depth : int
-        Number of comparisons on the way to the node.
-    n_rows : int
-        Number of training rows there.
-    """
-
-    feature: int
-    threshold: float
-    depth: int
-    n_rows: int
-
-
-Callback = Callable[[int, CartStep], Any]
 
 
 class TreeArrays:

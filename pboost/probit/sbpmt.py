@@ -16,6 +16,7 @@ from pboost._core.votes import half_log_odds
 from pboost.data.bags import Bags, make_bags
 from pboost.data.columns import column_spread
 from pboost.data.training import Problem
+from pboost.growth.step import Callback
 from pboost.growth.tree import tree_columns
 from pboost.models.ensembles import REST_OR_CLASS, chance
 from pboost.models.forest import Forest
@@ -29,7 +30,7 @@ from pboost.probit.tree import (
     probit_problem,
 )
 from pboost.threads import Workers, check_stop
-from pboost.trees.members import Callback, Tally, tell, train_members
+from pboost.trees.members import Tally, tell, train_members
 from pboost.values import (
     FloatArray,
     IntArray,
@@ -297,7 +298,7 @@ def fit_sbpmt(
         does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each member, in order, with their number so far
-        and a `pboost.trees.members.MemberStep`; returning True stops. The model then has the
+        and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the
         members so far, whatever the number of threads, which may have fitted a few more.
 
     Returns

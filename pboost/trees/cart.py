@@ -12,7 +12,8 @@ from pboost.data.columns import MAX_BINS, SEARCHES
 from pboost.data.criteria import OF_TWO, class_criteria
 from pboost.data.sharing import reads_columns, search_option
 from pboost.data.training import Problem, tree_problem
-from pboost.growth.tree import Callback, CartArrays, CartLimits, grow_tree
+from pboost.growth.step import Callback
+from pboost.growth.tree import CartArrays, CartLimits, grow_tree
 from pboost.models.trees import Tree
 from pboost.threads import Workers, resolve_threads
 from pboost.values import (
@@ -96,7 +97,7 @@ def fit_cart(
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each split with the number of splits so far
-        and a `pboost.growth.tree.CartStep`; returning True stops.
+        and a `pboost.growth.step.CartStep`; returning True stops.
 
     Returns
     -------

@@ -11,10 +11,11 @@ from pboost._core import tree_walk
 from pboost.data.bags import make_bags
 from pboost.data.columns import MAX_BINS
 from pboost.data.training import Problem
+from pboost.growth.step import Callback
 from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import Tree
 from pboost.trees.cart import fit_cart_problem, fit_tree
-from pboost.trees.members import Callback, Tally, tell, train_members
+from pboost.trees.members import Tally, tell, train_members
 from pboost.values import FloatArray, as_generator, check_callback, check_integer
 
 #: Rows whose values are gathered at a time for the trees that have not seen them.
@@ -79,7 +80,7 @@ def fit_forest(
         not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree, in order, with their number so far
-        and a `pboost.trees.members.MemberStep`; returning True stops. The model then has the
+        and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the
         trees so far, whatever the number of threads, which may have fitted a few more.
 
     Returns

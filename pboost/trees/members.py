@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.targets import scaled_weights
+from pboost.growth.step import Callback, MemberStep
 from pboost.models.stored import OutOfBag
 from pboost.threads import Workers
 from pboost.values import FloatArray
@@ -17,25 +17,6 @@ from pboost.values import FloatArray
 T = TypeVar("T")
 #: Members per thread that are trained before their results are taken in.
 BATCH = 4
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MemberStep:
-    """One member, as passed to ``callback(step, record)`` of builders of many members.
-
-    Attributes
-    ----------
-    model : object
-        The member.
-    oob_error : float
-        Out-of-bag error of the members so far, as in `OutOfBag`.
-    """
-
-    model: Any
-    oob_error: float
-
-
-Callback = Callable[[int, MemberStep], Any]
 
 
 class Tally:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.bags import Bags, make_bags
 from pboost.data.columns import MAX_BINS
 from pboost.data.training import Problem
+from pboost.growth.step import Callback, StagewiseStep
 from pboost.growth.tree import CartLimits
 from pboost.growth.validation import ValidationRows, validation_rows
 from pboost.losses import Loss, check_loss
@@ -98,28 +99,6 @@ STARTS = ("constant", "zero")
 MAX_STEP = 4.0
 
 
-@dataclass(frozen=True, slots=True)
-class StagewiseStep:
-    """One step, as passed to ``callback(step, record)`` of `fit_stagewise`.
-
-    Attributes
-    ----------
-    n_leaves : int
-        Number of leaves of the tree.
-    training_loss : float
-        Weighted mean loss on the training rows, after the step.
-    validation_loss : float or None
-        That on the validation rows, if there are any.
-    """
-
-    n_leaves: int
-    training_loss: float
-    validation_loss: float | None
-
-
-Callback = Callable[[int, StagewiseStep], Any]
-
-
 def fit_stagewise(
     X: Any,
     y: ArrayLike,
@@ -186,7 +165,7 @@ def fit_stagewise(
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree with their number so far and a
-        `pboost.trees.stagewise.StagewiseStep`; returning True stops.
+        `pboost.growth.step.StagewiseStep`; returning True stops.
 
     Returns
     -------
