@@ -234,5 +234,5 @@ def run_ranges(
     if total < 2 * MIN_CELLS and (n + multiple) * cells <= CELLS_PER_CALL:  # at once
         check_stop()
         return [work(0, n)]
-    with Workers(resolve_threads(None, total)) as workers:
+    with Workers(None, total) as workers:
         return workers.run(work, n, multiple, cells)

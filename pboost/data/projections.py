@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pboost._core import project
 from pboost.data.derived import StoredInputs
-from pboost.threads import Workers, resolve_threads
+from pboost.threads import Workers, run_ranges
 from pboost.values import FloatArray, IntArray
 
 #: Members of a model file: what they hold here, and their dtype there.
@@ -79,8 +79,7 @@ class Projections(StoredInputs):
             rows = np.arange(first, last, dtype=np.int32)
             project.project_rows(X, rows, *self.arrays(), 0, out[first:last])
 
-        with Workers(resolve_threads(None, out.size)) as workers:
-            workers.run(work, len(X), cells=len(self.index) + self.n_inputs)
+        run_ranges(work, len(X), cells=len(self.index) + self.n_inputs, total=out.size)
         return out
 
     def gather(self, X: NDArray[Any], rows: IntArray, first: int, columns: FloatArray) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pboost._core import separate
 from pboost.data.derived import StoredInputs
-from pboost.threads import Workers, resolve_threads
+from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 
 #: Members of a model file: what they hold here, and their dtype there.
@@ -111,7 +111,7 @@ class Separators(StoredInputs):
     def values(self, X: NDArray[Any]) -> FloatArray:
         """Return the sums of rows X (n, d), float64 or float32, as (n, n_inputs)."""
         rows = np.arange(len(X), dtype=np.int32)
-        with Workers(resolve_threads(None, len(X) * self.n_inputs)) as workers:
+        with Workers(None, len(X) * self.n_inputs) as workers:
             return self.at(X, rows, workers)
 
     def at(self, X: NDArray[Any], rows: IntArray, workers: Workers | None = None) -> FloatArray:

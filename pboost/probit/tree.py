@@ -20,7 +20,7 @@ from pboost.data.training import Problem
 from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_columns
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.trees import Tree
-from pboost.threads import Workers, resolve_threads
+from pboost.threads import Workers
 from pboost.trees.cart import fit_cart_problem
 from pboost.values import FloatArray, IntArray, check_flag, check_integer, check_number
 
@@ -275,7 +275,7 @@ def fit_probit_tree(
     )  # fmt: skip
     task.settings["builder"] = "fit_probit_tree"
     cells = task.X.size * (1 + task.leaves.steps)
-    with Workers(resolve_threads(n_threads, cells)) as workers:
+    with Workers(n_threads, cells) as workers:
         grower = ProbitGrower(
             task.problem, task.X, task.weights, task.limits, task.leaves, workers
         )  # fmt: skip

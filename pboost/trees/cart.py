@@ -15,7 +15,7 @@ from pboost.data.training import Problem, tree_problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
 from pboost.models.trees import Tree
-from pboost.threads import Workers, resolve_threads
+from pboost.threads import Workers
 from pboost.values import (
     INT32_MAX,
     MOST_NODES,
@@ -249,7 +249,7 @@ def fit_tree(
 ) -> Tree:
     """Fit one tree to a problem, whose options are checked; `key` is that of its random numbers."""
     cells = problem.n_rows * problem.n_features
-    with Workers(resolve_threads(n_threads, cells)) as workers:
+    with Workers(n_threads, cells) as workers:
         arrays = CartArrays(problem.weighted(weights, workers), limits, key)
         stop_reason = grow_tree(arrays, workers, callback)
     return arrays.model(settings, stop_reason, limits.criterion)
