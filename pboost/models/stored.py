@@ -439,8 +439,8 @@ def check_labels(labels: NDArray[Any], count: int | None = None) -> None:
     if labels.dtype.kind == "b" and labels.view(np.uint8).max(initial=0) > 1:
         raise ValueError("labels: expected booleans, got other bytes")
     if labels.dtype.kind == "U":
-        code_points = labels.astype(labels.dtype.newbyteorder("=")).view(np.uint32)
-        if code_points.max(initial=0) > sys.maxunicode:
+        points = labels.astype(labels.dtype.newbyteorder("=")).view(np.uint32)
+        if points.max(initial=0) > sys.maxunicode:
             raise ValueError("labels: expected strings, got numbers that are no characters")
     values = labels.tolist()
     if labels.ndim != 1 or len(labels) < 2 or not (labels[:-1] < labels[1:]).all():
