@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.data.features import as_rows
 from pboost.data.held import held
+from pboost.models import stored
 from pboost.models.base import (
     Averaged,
     Model,
@@ -25,27 +26,13 @@ from pboost.models.base import (
 from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.new_rows import table_for
 from pboost.models.probit_trees import ProbitTree
-from pboost.models.stored import (
-    N_FEATURES,
-    NAMES,
-    TEXT,
-    Models,
-    OutOfBag,
-    Part,
-    check_sum,
-    column,
-    labels,
-    of,
-    settings,
-)
+from pboost.models.stored import Models, OutOfBag, check_sum
 from pboost.values import FloatArray, IntArray, check_position
 
 #: The number of columns, and their names, if they have any.
 Columns: TypeAlias = tuple[int, tuple[str, ...] | None]
 #: Labels of the members of a one-versus-rest model.
 REST_OR_CLASS = np.array([False, True])
-#: Settings of members are with these; the others are the builder's own.
-OWN_SETTINGS = settings("builder")
 
 
 class Composite(Model):
@@ -217,9 +204,9 @@ class OneVsRest(Ensemble):
         The options it was fitted with; those of the models are with them.
     """
 
-    models: tuple[Any, ...] = field(metadata=of(Models()))
-    labels: NDArray[Any] = field(metadata=labels())
-    settings: Mapping[str, Any] = field(metadata=OWN_SETTINGS)
+    models: tuple[Any, ...] = stored.kept_as(Models())
+    labels: NDArray[Any] = stored.labels()
+    settings: Mapping[str, Any] = stored.settings("builder")
 
     file_kind, file_stop = "one-vs-rest", "all models are there"
 
@@ -298,13 +285,13 @@ class WeightedVote(Ensemble):
         Why boosting ended, as a sentence.
     """
 
-    models: tuple[Any, ...] = field(metadata=of(Models()))
-    alpha: FloatArray = field(metadata=column(np.float64, lambda model: (len(model.models),)))
-    labels: NDArray[Any] = field(metadata=labels())
-    bias: FloatArray = field(metadata=column(np.float64, lambda model: (len(model.labels),)))
-    settings: Mapping[str, Any] = field(metadata=OWN_SETTINGS)
-    error: FloatArray = field(metadata=column(np.float64, ndim=1, positive=True))
-    stop_reason: str = field(metadata=TEXT)
+    models: tuple[Any, ...] = stored.kept_as(Models())
+    alpha: FloatArray = stored.column(np.float64, lambda model: (len(model.models),))
+    labels: NDArray[Any] = stored.labels()
+    bias: FloatArray = stored.column(np.float64, lambda model: (len(model.labels),))
+    settings: Mapping[str, Any] = stored.settings("builder")
+    error: FloatArray = stored.column(np.float64, ndim=1, positive=True)
+    stop_reason: str = stored.text()
 
     file_kind = "weighted-vote"
     file_order = ("labels", "alpha", "bias", "error")
@@ -405,12 +392,12 @@ class Bagging(Composite, Averaged):
         The training record: what members say of rows that they have not seen.
     """
 
-    models: tuple[Any, ...] = field(metadata=of(Models()))
-    labels: NDArray[Any] | None = field(metadata=labels(optional=True))
-    n_features: int = field(metadata=N_FEATURES)
-    feature_names: tuple[str, ...] | None = field(metadata=NAMES)
-    settings: Mapping[str, Any] = field(metadata=OWN_SETTINGS)
-    oob: OutOfBag = field(metadata=of(Part(OutOfBag)))
+    models: tuple[Any, ...] = stored.kept_as(Models())
+    labels: NDArray[Any] | None = stored.labels(optional=True)
+    n_features: int = stored.n_features()
+    feature_names: tuple[str, ...] | None = stored.names()
+    settings: Mapping[str, Any] = stored.settings("builder")
+    oob: OutOfBag = stored.part(OutOfBag)
 
     file_kind, file_stop = "bagging", "all models are there"
     file_order = ("oob_members", "oob_prediction")

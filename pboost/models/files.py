@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pboost._version import __version__
 from pboost.models._replace import check_path, check_regular, replace_file
 from pboost.models.base import KINDS, Model, check_model
-from pboost.models.stored import STOP_REASON, ModelFileError, dtypes_of
+from pboost.models.stored import TEXT, ModelFileError, dtypes_of
 
 __all__ = ["load", "save"]
 
@@ -206,7 +206,7 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
         header = _read_header(archive, members)
         arrays = _read_columns(archive, members, header)
     models = tuple(_unpack_models(arrays, depth + 1)) if "model_start" in arrays else ()
-    STOP_REASON.read("stop_reason", header, arrays)  # some models have none of their own
+    TEXT.read("stop_reason", header, arrays)  # some models have none of their own
     try:
         return KINDS[header["kind"]].from_models(header, arrays, models)
     except ModelFileError:

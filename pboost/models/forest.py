@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost.data.held import held
+from pboost.models import stored
 from pboost.models.hard_walk import walk_sums
 from pboost.models.new_rows import match_columns, table_for
 from pboost.models.ranked import RankedTrees, rank_trees
-from pboost.models.stored import OutOfBag, Part, check_offsets, check_sum, of
+from pboost.models.stored import OutOfBag, check_offsets, check_sum
 from pboost.models.trees import TREE_COLUMNS, Tree, Trees, ranges
 from pboost.values import FloatArray, IntArray, check_position
 
@@ -45,7 +46,7 @@ class Forest(Trees):
         The training record: predictions for rows by the trees that have not seen them.
     """
 
-    oob: OutOfBag | None = field(default=None, metadata=of(Part(OutOfBag, "record")))
+    oob: OutOfBag | None = stored.part(OutOfBag, "record")
     #: See `ranked`; empty until it is asked for.
     found_ranked: list[RankedTrees | None] = field(init=False, repr=False, default_factory=list)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, ClassVar
 
@@ -12,23 +12,10 @@ from numpy.typing import NDArray
 
 from pboost._core import probit as kernel
 from pboost.data.targets import check_answers
+from pboost.models import stored
 from pboost.models.base import Model, TwoClassModel, settled
 from pboost.models.new_rows import input_values, match_sigma
-from pboost.models.stored import (
-    MOST_SUM,
-    N_FEATURES,
-    NAMES,
-    SETTINGS,
-    TEXT,
-    Part,
-    Parts,
-    TrainingRecord,
-    check_sum,
-    column,
-    labels,
-    number,
-    of,
-)
+from pboost.models.stored import MOST_SUM, Part, Parts, TrainingRecord, check_sum
 from pboost.models.text import equation, input_names, summary
 from pboost.values import FloatArray, IntArray
 
@@ -38,7 +25,6 @@ CONSTANT = -1
 HALF = 540
 #: Beyond this size a value's square overflows.
 FAR = 1e150
-TWO_LABELS = labels(lambda model: 2)
 
 
 class AdditiveModel(TwoClassModel):
@@ -153,14 +139,6 @@ class Rounds(Part):
         record.record.check(record.n_nodes)
 
 
-def _per_round(model: Any) -> tuple[int]:
-    return (model.n_nodes,)
-
-
-def _per_column(model: Any) -> tuple[int]:
-    return (model.n_features,)
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinearModel(AdditiveModel):
     """A linear model, boosted column by column.
@@ -192,19 +170,17 @@ class LinearModel(AdditiveModel):
         Certificate and cost (columns read) after each round, and why boosting stopped.
     """
 
-    feature: IntArray = field(
-        metadata=column(np.int32, _per_round, within=lambda model: (CONSTANT, model.n_features))
-    )
-    step: FloatArray = field(metadata=column(np.float64, _per_round))
-    mu: FloatArray = field(metadata=column(np.float64, _per_round))
-    center: FloatArray = field(metadata=column(np.float64, _per_column))
-    scale: FloatArray = field(metadata=column(np.float64, _per_column))
-    labels: NDArray[Any] = field(metadata=TWO_LABELS)
-    n_features: int = field(metadata=N_FEATURES)
-    feature_names: tuple[str, ...] | None = field(metadata=NAMES)
-    bias: float = field(metadata=number())
-    settings: Mapping[str, Any] = field(metadata=SETTINGS)
-    record: TrainingRecord = field(metadata=of(Rounds(TrainingRecord)))
+    feature: IntArray = stored.column(np.int32, "n_nodes", within=(CONSTANT, "n_features"))
+    step: FloatArray = stored.column(np.float64, "n_nodes")
+    mu: FloatArray = stored.column(np.float64, "n_nodes")
+    center: FloatArray = stored.column(np.float64, "n_features")
+    scale: FloatArray = stored.column(np.float64, "n_features")
+    labels: NDArray[Any] = stored.labels(2)
+    n_features: int = stored.n_features()
+    feature_names: tuple[str, ...] | None = stored.names()
+    bias: float = stored.number()
+    settings: Mapping[str, Any] = stored.settings()
+    record: TrainingRecord = stored.kept_as(Rounds(TrainingRecord))
 
     file_kind = "linear"
 
@@ -309,14 +285,14 @@ class HypothesisSum(AdditiveModel):
     """
 
     hypotheses: tuple[Callable[[Any], Any], ...]
-    alpha: FloatArray = field(metadata=column(np.float64, _per_round))
-    mu: FloatArray = field(metadata=column(np.float64, _per_round))
-    labels: NDArray[Any] = field(metadata=TWO_LABELS)
-    n_features: int = field(metadata=N_FEATURES)
-    feature_names: tuple[str, ...] | None = field(metadata=NAMES)
-    bias: float = field(metadata=number())
-    settings: Mapping[str, Any] = field(metadata=SETTINGS)
-    record: TrainingRecord = field(metadata=of(Rounds(TrainingRecord)))
+    alpha: FloatArray = stored.column(np.float64, "n_nodes")
+    mu: FloatArray = stored.column(np.float64, "n_nodes")
+    labels: NDArray[Any] = stored.labels(2)
+    n_features: int = stored.n_features()
+    feature_names: tuple[str, ...] | None = stored.names()
+    bias: float = stored.number()
+    settings: Mapping[str, Any] = stored.settings()
+    record: TrainingRecord = stored.kept_as(Rounds(TrainingRecord))
 
     def terms(self, values: NDArray[Any]) -> Iterator[FloatArray]:
         """Yield what each round adds to the decision values of rows (n, d)."""
@@ -364,21 +340,17 @@ class ProbitModel(Model):
         Their names.
     """
 
-    intercept: float = field(metadata=number("intercept: expected a number, got {!r}"))
-    slopes: FloatArray = field(metadata=column(np.float64, _per_column))
-    feature: IntArray = field(
-        metadata=column(np.int32, _per_round, within=lambda model: (CONSTANT, model.n_features))
-    )
-    step: FloatArray = field(metadata=column(np.float64, lambda model: (len(model), 2)))
-    length: FloatArray = field(metadata=column(np.float64, _per_round))
-    risk: FloatArray = field(
-        metadata=column(np.float64, lambda model: (len(model) + 1,), positive=True)
-    )
-    labels: NDArray[Any] = field(metadata=TWO_LABELS)
-    settings: Mapping[str, Any] = field(metadata=SETTINGS)
-    stop_reason: str = field(metadata=TEXT)
-    n_features: int = field(metadata=N_FEATURES)
-    feature_names: tuple[str, ...] | None = field(metadata=NAMES)
+    intercept: float = stored.number("intercept: expected a number, got {!r}")
+    slopes: FloatArray = stored.column(np.float64, "n_features")
+    feature: IntArray = stored.column(np.int32, "n_nodes", within=(CONSTANT, "n_features"))
+    step: FloatArray = stored.column(np.float64, "n_nodes", 2)
+    length: FloatArray = stored.column(np.float64, "n_nodes")
+    risk: FloatArray = stored.column(np.float64, lambda model: (len(model) + 1,), positive=True)
+    labels: NDArray[Any] = stored.labels(2)
+    settings: Mapping[str, Any] = stored.settings()
+    stop_reason: str = stored.text()
+    n_features: int = stored.n_features()
+    feature_names: tuple[str, ...] | None = stored.names()
 
     no_graph: ClassVar[str] = "whose value is not half the log odds"
     instead: ClassVar[Mapping[str, str]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,25 +12,18 @@ from numpy.typing import NDArray
 from pboost.data.derived import Inputs
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
+from pboost.models import stored
 from pboost.models.base import TwoClassModel
 from pboost.models.stored import (
     MOST_SUM,
-    N_FEATURES,
-    NAMES,
-    SETTINGS,
     Arrays,
     Dtypes,
     Field,
     Header,
     Kind,
-    Made,
-    Part,
     Parts,
     TrainingRecord,
     check_number,
-    column,
-    labels,
-    of,
 )
 from pboost.values import FloatArray, IntArray, freeze
 
@@ -100,10 +93,6 @@ class Bias(Field):
         return arrays[name] if name in arrays else Field.read(self, name, header, arrays)
 
 
-def _per_node(*rest: int) -> Any:
-    return lambda graph: (graph.n_nodes, *rest)
-
-
 def _count_votes(graph: Graph) -> int:
     return graph.vote.shape[2] if graph.vote.ndim == 3 and graph.vote.shape[2] > 1 else 1
 
@@ -112,36 +101,27 @@ def _count_votes(graph: Graph) -> int:
 class Graph(TwoClassModel):
     """The arrays of a `DecisionGraph`, which says what they are."""
 
-    feature: IntArray = field(
-        metadata=column(np.int32, _per_node(), within=lambda graph: (0, graph.n_inputs))
+    feature: IntArray = stored.column(np.int32, "n_nodes", within=(0, "n_inputs"))
+    threshold: FloatArray = stored.column(np.float64, "n_nodes")
+    next: IntArray = stored.column(np.int32, "n_nodes", 2)
+    vote: FloatArray = stored.column(
+        np.float64, "n_nodes", 2, lambda graph: (graph.n_votes,) if graph.n_votes > 1 else ()
     )
-    threshold: FloatArray = field(metadata=column(np.float64, _per_node()))
-    next: IntArray = field(metadata=column(np.int32, _per_node(2)))
-    vote: FloatArray = field(
-        metadata=column(
-            np.float64,
-            lambda graph: (graph.n_nodes, 2, *([graph.n_votes] if graph.n_votes > 1 else ())),
-        )
+    labels: NDArray[Any] = stored.labels(lambda graph: max(2, graph.n_votes))
+    n_features: int = stored.n_features()
+    feature_names: tuple[str, ...] | None = stored.names()
+    bias: Any = stored.kept_as(Bias(lambda value: isinstance(value, float)))
+    settings: Mapping[str, Any] = stored.settings()
+    record: TrainingRecord = stored.part(TrainingRecord)
+    answer: FloatArray | None = stored.column(
+        np.float64, "n_nodes", 2, 2, finite=False, optional=True
     )
-    labels: NDArray[Any] = field(metadata=labels(lambda graph: max(2, graph.n_votes)))
-    n_features: int = field(metadata=N_FEATURES)
-    feature_names: tuple[str, ...] | None = field(metadata=NAMES)
-    bias: Any = field(metadata=of(Bias(lambda value: isinstance(value, float))))
-    settings: Mapping[str, Any] = field(metadata=SETTINGS)
-    record: TrainingRecord = field(metadata=of(Part(TrainingRecord)))
-    answer: FloatArray | None = field(
-        default=None,
-        metadata=column(np.float64, _per_node(2, 2), finite=False, optional=True),
-    )
-    inputs: Inputs | None = field(default=None, metadata=of(Derived()))
-    sigma: FloatArray | None = field(
-        default=None,
-        metadata=column(np.float64, lambda graph: (graph.n_features,), finite=False, optional=True),
-    )
+    inputs: Inputs | None = stored.kept_as(Derived(), default=None)
+    sigma: FloatArray | None = stored.column(np.float64, "n_features", finite=False, optional=True)
     #: Number of votes of an exit, one for each decision value.
-    n_votes: int = field(init=False, metadata=of(Made(_count_votes, late=False)))
+    n_votes: int = stored.made(_count_votes, late=False)
     #: Whether both exits of every node lead to the node after it; found when the model is made.
-    is_chain: bool = field(init=False, metadata=of(Made(lambda graph: chain_of(graph.next))))
+    is_chain: bool = stored.made(lambda graph: chain_of(graph.next))
 
     @property
     def n_nodes(self) -> int:

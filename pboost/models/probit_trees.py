@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from pboost._core import tree_walk
 from pboost._core.probit_tree import walk_values
 from pboost.data.derived import ColumnNames
+from pboost.models import stored
 from pboost.models.base import Model
 from pboost.models.hard_walk import over_tiles
 from pboost.models.linear import chosen, probabilities
 from pboost.models.new_rows import match_columns
-from pboost.models.stored import Kind, Made, Part, column, of, of_part
 from pboost.models.text import equation
 from pboost.models.trees import LEAF, Tree
 from pboost.threads import check_stop
@@ -32,20 +32,6 @@ LEAST = -np.finfo(np.float64).max
 #: What the kernel says in place of a number of steps: all rows of the leaf are of the class, or
 #: none is.
 ONE_CLASS, NO_ROW = -1, -2
-
-
-def _per_leaf(model: Any) -> tuple[int, int]:
-    return model.n_leaves, model.n_functions
-
-
-def equations_of(ndim: int | None = None) -> dict[str, Kind]:
-    """Return the metadata of the coefficients in each leaf."""
-    return column(np.float64, lambda model: (*_per_leaf(model), 1 + model.n_features), ndim=ndim)
-
-
-TAKEN = column(np.int32, _per_leaf)
-RISK = column(np.float64, _per_leaf, positive=True)
-SPREAD = column(np.float64, lambda model: (model.n_features,), positive=True)
 
 
 def _classes(tree: ProbitTree) -> NDArray[Any]:
@@ -83,17 +69,17 @@ class ProbitTree(Model):
         Number of columns the model was trained on, and their names or None.
     """
 
-    partition: Tree = field(metadata=of(Part(Tree, more=("labels",))))
-    coefficient: FloatArray = field(metadata=equations_of())
-    taken: IntArray = field(metadata=TAKEN)
-    risk: FloatArray = field(metadata=RISK)
-    spread: FloatArray = field(metadata=SPREAD)
-    labels: NDArray[Any] = field(init=False, metadata=of(Made(_classes, late=False)))
-    settings: Mapping[str, Any] = field(init=False, metadata=of_part("partition", "settings"))
-    n_features: int = field(init=False, metadata=of_part("partition", "n_features"))
-    feature_names: tuple[str, ...] | None = field(
-        init=False, metadata=of_part("partition", "feature_names")
+    partition: Tree = stored.part(Tree, more=("labels",))
+    coefficient: FloatArray = stored.column(
+        np.float64, "n_leaves", "n_functions", lambda model: (1 + model.n_features,)
     )
+    taken: IntArray = stored.column(np.int32, "n_leaves", "n_functions")
+    risk: FloatArray = stored.column(np.float64, "n_leaves", "n_functions", positive=True)
+    spread: FloatArray = stored.column(np.float64, "n_features", positive=True)
+    labels: NDArray[Any] = stored.made(_classes, late=False)
+    settings: Mapping[str, Any] = stored.of_part("partition", "settings")
+    n_features: int = stored.of_part("partition", "n_features")
+    feature_names: tuple[str, ...] | None = stored.of_part("partition", "feature_names")
 
     no_graph = "whose leaves are linear functions"
     instead: ClassVar = {

@@ -44,11 +44,8 @@ class Kind:
     def check(self, record: Any, name: str) -> None:
         """Raise ValueError if the value is wrong by itself."""
 
-    def check_shape(self, record: Any, name: str) -> None:
-        """Raise ValueError if an array has not the shape that others ask for."""
-
-    def check_values(self, record: Any, name: str) -> None:
-        """Raise ValueError if an array holds what it cannot."""
+    def check_array(self, record: Any, name: str) -> None:
+        """Raise ValueError if an array has not the shape that others ask for, or wrong values."""
 
     def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
         """Return the arrays of every file, and those of some."""
@@ -68,12 +65,13 @@ class Column(Kind):
     """An array, of this dtype, this shape or this number of dimensions."""
 
     dtype: Any
-    shape: Callable[[Any], tuple[int, ...]] | None = None
+    #: Lengths, names of fields and properties that are lengths, and what returns several.
+    shape: tuple[Any, ...] = ()
     ndim: int | None = None
     finite: bool = True
     positive: bool = False
-    #: What integers are at least, and what they are below.
-    within: Callable[[Any], tuple[int, int]] | None = None
+    #: What integers are at least, and the field or property that they are below.
+    within: tuple[int, str] | None = None
     optional: bool = False
 
     def kept(self, value: Any) -> NDArray[Any]:
@@ -88,24 +86,20 @@ class Column(Kind):
                 f"{record.called}{name}: expected {self.ndim} dimensions, got shape {found}"
             )
 
-    def check_shape(self, record: Any, name: str) -> None:
-        """Check the shape."""
-        if self.shape is not None:
-            expected, found = self.shape(record), getattr(record, name).shape
-            if found != expected:
-                raise ValueError(f"{record.called}{name}: expected shape {expected}, got {found}")
-
-    def check_values(self, record: Any, name: str) -> None:
-        """Check the range of the values."""
-        values = getattr(record, name)
+    def check_array(self, record: Any, name: str) -> None:
+        """Check the shape and the range of the values."""
+        values, called = getattr(record, name), record.called + name
+        expected = tuple(length for part in self.shape for length in _lengths(record, part))
+        if self.shape and values.shape != expected:
+            raise ValueError(f"{called}: expected shape {expected}, got {values.shape}")
         if self.finite and self.dtype is np.float64 and not np.isfinite(values).all():
-            raise ValueError(f"{record.called}{name}: expected finite numbers")
+            raise ValueError(f"{called}: expected finite numbers")
         if self.positive and not (values >= 0).all():
-            raise ValueError(f"{record.called}{name}: expected numbers >= 0")
+            raise ValueError(f"{called}: expected numbers >= 0")
         if self.within is not None and values.size:
-            low, high = self.within(record)
+            low, high = self.within[0], getattr(record, self.within[1])
             if not (values.min() >= low and values.max() < high):
-                raise ValueError(f"{record.called}{name}: expected values in [{low}, {high})")
+                raise ValueError(f"{called}: expected values in [{low}, {high})")
 
     def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
         """Return the dtype in files."""
@@ -121,16 +115,26 @@ class Column(Kind):
         return arrays.get(name)
 
 
+def _lengths(record: Any, part: Any) -> tuple[int, ...]:
+    if callable(part):
+        return part(record)
+    return (getattr(record, part) if isinstance(part, str) else part,)
+
+
 @dataclass(frozen=True, slots=True)
 class Labels(Column):
     """Label values, sorted: so many, or two or more."""
 
     dtype: Any = None
-    count: Callable[[Any], int] | None = None
+    count: int | Callable[[Any], int] | None = None
 
     def check(self, record: Any, name: str) -> None:
         """Check number and order."""
-        check_labels(getattr(record, name), None if self.count is None else self.count(record))
+        count = self.count(record) if callable(self.count) else self.count
+        check_labels(getattr(record, name), count)
+
+    def check_array(self, record: Any, name: str) -> None:
+        """Nothing is left to check."""
 
     def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
         """Return None in place of a dtype: there are several."""
@@ -277,9 +281,7 @@ class Stored:
         for name, kind in there:
             kind.check(self, name)
         for name, kind in there:
-            kind.check_shape(self, name)
-        for name, kind in there:
-            kind.check_values(self, name)
+            kind.check_array(self, name)
         self.check_whole()
 
     def check_whole(self) -> None:
@@ -311,8 +313,6 @@ class Stored:
 Named: TypeAlias = tuple[tuple[str, Kind], ...]
 MadeNamed: TypeAlias = tuple[tuple[str, Made], ...]
 #: What `kinds_of` has found.
-
-
 _KINDS: dict[type, tuple[Named, MadeNamed, MadeNamed]] = {}
 
 
@@ -340,29 +340,41 @@ def dtypes_of(record: type[Any]) -> tuple[Dtypes, Dtypes]:
     return every, some
 
 
-def of(kind: Kind) -> dict[str, Kind]:
-    """Return the metadata of a field of this kind."""
-    return {"kind": kind}
+def kept_as(kind: Kind, **options: Any) -> Any:
+    """Return a field of this kind."""
+    return field(metadata={"kind": kind}, **options)
 
 
-def of_part(part: str, name: str) -> dict[str, Kind]:
-    """Return the metadata of a field that is that of a part."""
-    return of(Made(attrgetter(f"{part}.{name}"), late=False))
+def column(dtype: Any, *shape: Any, optional: bool = False, **options: Any) -> Any:
+    """Return a field that is an array, see `Column`; None by default where it is optional."""
+    kind = Column(dtype, shape, optional=optional, **options)
+    return kept_as(kind, default=None) if optional else kept_as(kind)
 
 
-def column(dtype: Any, shape: Any = None, **options: Any) -> dict[str, Kind]:
-    """Return the metadata of a field that is an array, see `Column`."""
-    return of(Column(dtype, shape, **options))
+def labels(count: Any = None, optional: bool = False) -> Any:
+    """Return a field that holds label values, see `Labels`."""
+    return kept_as(Labels(optional=optional, count=count))
 
 
-def labels(count: Callable[[Any], int] | None = None, optional: bool = False) -> dict[str, Kind]:
-    """Return the metadata of a field that holds label values."""
-    return of(Labels(optional=optional, count=count))
+def part(of: type[Stored], said: str = "", **options: Any) -> Any:
+    """Return a field that is a record, see `Part`; None by default where it is optional."""
+    kind = Part(of, said, **options)
+    return kept_as(kind, default=None) if said else kept_as(kind)
 
 
-def header(is_right: Callable[[Any], bool], **options: Any) -> dict[str, Kind]:
-    """Return the metadata of a field of the header, see `Field`."""
-    return of(Field(is_right, **options))
+def made(make: Callable[[Any], Any], late: bool = True) -> Any:
+    """Return a field that is made of others, see `Made`."""
+    return kept_as(Made(make, late), init=False, repr=False)
+
+
+def of_part(part: str, name: str) -> Any:
+    """Return a field that is that of a part."""
+    return made(attrgetter(f"{part}.{name}"), late=False)
+
+
+def header(is_right: Callable[[Any], bool], **options: Any) -> Any:
+    """Return a field that is in the header, see `Field`."""
+    return kept_as(Field(is_right, **options))
 
 
 def check_text(record: Any, name: str, called: str = "") -> None:
@@ -377,15 +389,34 @@ def check_number(record: Any, name: str) -> None:
         raise ValueError(f"{name}: expected a finite number, got {getattr(record, name)}")
 
 
-def number(refusal: str = "") -> dict[str, Kind]:
-    """Return the metadata of a field that is a finite number; `refusal` of a file's."""
+def number(refusal: str = "") -> Any:
+    """Return a field that is a finite number; `refusal` of a file's."""
     return header(_is(float), checked=check_number, to_file=float, refusal=refusal)
 
 
-def settings(*names: str) -> dict[str, Kind]:
-    """Return the metadata of settings, of which functions of a model read these, or all known."""
+def settings(*names: str) -> Any:
+    """Return the field of settings, of which functions of a model read these, or all known."""
     return header(
         _is(dict), checked=lambda record, name: check_settings(record.settings, *names), keep=dict
+    )
+
+
+def text() -> Any:
+    """Return a field that is a string."""
+    return kept_as(TEXT)
+
+
+def n_features() -> Any:
+    """Return the field of the number of columns."""
+    return header(lambda value: type(value) is int)
+
+
+def names() -> Any:
+    """Return the field of the names of the columns, which are checked with their number."""
+    return header(
+        _are_names,
+        checked=lambda record, name: check_columns(record.n_features, record.feature_names),
+        from_file=lambda value: None if value is None else tuple(value),
     )
 
 
@@ -397,16 +428,7 @@ def _are_names(value: Any) -> bool:
     return value is None or (isinstance(value, list) and all(isinstance(v, str) for v in value))
 
 
-STOP_REASON = Field(_is(str), checked=check_text)
-TEXT = of(STOP_REASON)
-SETTINGS = settings()
-N_FEATURES = header(lambda value: type(value) is int)
-#: Names of columns; checked with their number.
-NAMES = header(
-    _are_names,
-    checked=lambda record, name: check_columns(record.n_features, record.feature_names),
-    from_file=lambda value: None if value is None else tuple(value),
-)
+TEXT = Field(_is(str), checked=check_text)
 
 
 def is_integer(value: Any) -> bool:
@@ -528,13 +550,11 @@ class TrainingRecord(Stored):
         errs; nodes that were grown and not kept included. None where growth was not validated.
     """
 
-    certificate: FloatArray = field(metadata=column(np.float64, ndim=1, finite=False))
-    cost: FloatArray = field(metadata=column(np.float64, finite=False))
-    stop_reason: str = field(metadata=header(lambda value: isinstance(value, str)))
-    stages: IntArray | None = field(default=None, metadata=column(np.int32, optional=True))
-    validation: FloatArray | None = field(
-        default=None, metadata=column(np.float64, finite=False, optional=True)
-    )
+    certificate: FloatArray = column(np.float64, ndim=1, finite=False)
+    cost: FloatArray = column(np.float64, finite=False)
+    stop_reason: str = header(lambda value: isinstance(value, str))
+    stages: IntArray | None = column(np.int32, optional=True)
+    validation: FloatArray | None = column(np.float64, finite=False, optional=True)
 
     def check(self, n: int) -> None:
         """Raise ValueError if it is not that of a model of `n` nodes."""
@@ -577,17 +597,15 @@ class OutOfBag(Stored):
 
     called, file_prefix = "oob.", "oob_"
 
-    members: IntArray = field(metadata=column(np.int32, positive=True))
-    prediction: FloatArray = field(metadata=column(np.float64, finite=False))
-    error: float = field(
-        metadata=header(
-            lambda value: True,
-            own_name="oob_error",
-            checked=lambda record, name: check_error("oob.error", record.error),
-            to_file=lambda value: None if np.isnan(value) else float(value),
-            from_file=lambda value: np.nan if value is None else value,
-            keep=lambda value: float(value) if isinstance(value, np.floating) else value,
-        )
+    members: IntArray = column(np.int32, positive=True)
+    prediction: FloatArray = column(np.float64, finite=False)
+    error: float = header(
+        lambda value: True,
+        own_name="oob_error",
+        checked=lambda record, name: check_error("oob.error", record.error),
+        to_file=lambda value: None if np.isnan(value) else float(value),
+        from_file=lambda value: np.nan if value is None else value,
+        keep=lambda value: float(value) if isinstance(value, np.floating) else value,
     )
 
     def check_whole(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, ClassVar, overload
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost._core.probit_tree import walk_values
+from pboost.models import stored
 from pboost.models.base import Model, lead_of_second, settled
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, chance
 from pboost.models.forest import Forest, some_trees
@@ -19,32 +20,21 @@ from pboost.models.linear import chosen, probabilities
 from pboost.models.new_rows import match_names
 from pboost.models.probit_trees import (
     LEAST,
-    RISK,
-    SPREAD,
-    TAKEN,
     Equations,
     ProbitTree,
     check_taken,
     each_block,
-    equations_of,
     without,
 )
 from pboost.models.stored import (
-    SETTINGS,
     Arrays,
     Dtypes,
     Header,
     Labels,
-    Made,
     OutOfBag,
-    Part,
     Parts,
     check_offsets,
     check_sum,
-    column,
-    header,
-    of,
-    of_part,
 )
 from pboost.models.trees import LEAF, TREE_COLUMNS, ranges
 from pboost.values import FloatArray, IntArray, check_position
@@ -120,31 +110,27 @@ class SubaggedProbitTrees(Model):
         Number of columns of the training data, and their names or None.
     """
 
-    trees: Forest = field(metadata=of(Part(Forest, more=("labels",))))
-    coefficient: FloatArray = field(metadata=equations_of(ndim=3))
-    taken: IntArray = field(metadata=TAKEN)
-    risk: FloatArray = field(metadata=RISK)
-    spread: FloatArray = field(metadata=SPREAD)
-    alpha: FloatArray = field(
-        metadata=column(np.float64, lambda model: (model.n_rounds,), finite=False)
+    trees: Forest = stored.part(Forest, more=("labels",))
+    coefficient: FloatArray = stored.column(
+        np.float64, "n_leaves", "n_functions", lambda model: (1 + model.n_features,), ndim=3
     )
-    start: IntArray = field(metadata=column(np.int32, ndim=1))
-    error: FloatArray = field(metadata=column(np.float64, ndim=2, finite=False))
-    class_rows: IntArray = field(
-        metadata=column(np.int32, lambda model: (len(model), len(model.labels)), positive=True)
+    taken: IntArray = stored.column(np.int32, "n_leaves", "n_functions")
+    risk: FloatArray = stored.column(np.float64, "n_leaves", "n_functions", positive=True)
+    spread: FloatArray = stored.column(np.float64, "n_features", positive=True)
+    alpha: FloatArray = stored.column(np.float64, "n_rounds", finite=False)
+    start: IntArray = stored.column(np.int32, ndim=1)
+    error: FloatArray = stored.column(np.float64, ndim=2, finite=False)
+    class_rows: IntArray = stored.column(
+        np.int32, lambda model: (len(model), len(model.labels)), positive=True
     )
-    vote: str = field(metadata=header(lambda value: True, checked=_check_vote, from_file=str))
-    labels: NDArray[Any] = field(metadata=of(Classes()))
-    settings: Mapping[str, Any] = field(metadata=SETTINGS)
-    oob: OutOfBag | None = field(default=None, metadata=of(Part(OutOfBag, "record")))
-    n_features: int = field(init=False, metadata=of_part("trees", "n_features"))
-    feature_names: tuple[str, ...] | None = field(
-        init=False, metadata=of_part("trees", "feature_names")
-    )
+    vote: str = stored.header(lambda value: True, checked=_check_vote, from_file=str)
+    labels: NDArray[Any] = stored.kept_as(Classes())
+    settings: Mapping[str, Any] = stored.settings()
+    oob: OutOfBag | None = stored.part(OutOfBag, "record")
+    n_features: int = stored.of_part("trees", "n_features")
+    feature_names: tuple[str, ...] | None = stored.of_part("trees", "feature_names")
     #: The place of each leaf in `coefficient`, by node.
-    leaf: IntArray = field(
-        init=False, repr=False, metadata=of(Made(lambda model: model._leaf_places(), late=False))
-    )
+    leaf: IntArray = stored.made(lambda model: model._leaf_places(), late=False)
 
     no_graph = "whose members, model[i], are models by themselves"
     instead: ClassVar = {"prefix": "model[:k] has the first k members"}

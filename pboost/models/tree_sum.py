@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, ClassVar
 
@@ -11,23 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.losses import LOSSES, Loss
+from pboost.models import stored
 from pboost.models.base import Model, settled
 from pboost.models.forest import Forest
-from pboost.models.stored import (
-    SETTINGS,
-    TEXT,
-    Arrays,
-    Header,
-    Kind,
-    Part,
-    Parts,
-    check_sum,
-    column,
-    labels,
-    number,
-    of,
-    of_part,
-)
+from pboost.models.stored import Arrays, Header, Kind, Parts, check_sum
 from pboost.models.trees import TREE_COLUMNS
 from pboost.values import FloatArray, check_integer
 
@@ -84,24 +71,18 @@ class StagewiseModel(Model):
         Number of columns the model was trained on, and their names or None.
     """
 
-    trees: Forest = field(
-        metadata=of(Part(Forest, more=(), fields={"settings": {"builder": "fit_stagewise"}}))
+    trees: Forest = stored.part(Forest, more=(), fields={"settings": {"builder": "fit_stagewise"}})
+    bias: float = stored.number("bias: expected a number, got {!r}")
+    loss: Loss = stored.kept_as(NamedLoss())
+    labels: NDArray[Any] | None = stored.labels(2, optional=True)
+    settings: Mapping[str, Any] = stored.settings()
+    stop_reason: str = stored.text()
+    training_loss: FloatArray = stored.column(
+        np.float64, lambda model: (len(model) + 1,), finite=False
     )
-    bias: float = field(metadata=number("bias: expected a number, got {!r}"))
-    loss: Loss = field(metadata=of(NamedLoss()))
-    labels: NDArray[Any] | None = field(metadata=labels(lambda model: 2, optional=True))
-    settings: Mapping[str, Any] = field(metadata=SETTINGS)
-    stop_reason: str = field(metadata=TEXT)
-    training_loss: FloatArray = field(
-        metadata=column(np.float64, lambda model: (len(model) + 1,), finite=False)
-    )
-    validation_loss: FloatArray | None = field(
-        default=None, metadata=column(np.float64, finite=False, optional=True)
-    )
-    n_features: int = field(init=False, metadata=of_part("trees", "n_features"))
-    feature_names: tuple[str, ...] | None = field(
-        init=False, metadata=of_part("trees", "feature_names")
-    )
+    validation_loss: FloatArray | None = stored.column(np.float64, finite=False, optional=True)
+    n_features: int = stored.of_part("trees", "n_features")
+    feature_names: tuple[str, ...] | None = stored.of_part("trees", "feature_names")
 
     no_graph = "whose trees have no votes"
     instead: ClassVar = {

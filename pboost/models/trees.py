@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,37 +12,17 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost.data.derived import ColumnNames
+from pboost.models import stored
 from pboost.models.base import Averaged
 from pboost.models.hard_walk import STEP, over_tiles
 from pboost.models.new_rows import match_columns
-from pboost.models.stored import (
-    N_FEATURES,
-    NAMES,
-    SETTINGS,
-    TEXT,
-    Made,
-    Part,
-    Stored,
-    column,
-    header,
-    is_integer,
-    labels,
-    of,
-)
+from pboost.models.stored import Stored, is_integer
 from pboost.values import FloatArray, IntArray, shown
 
 #: ``feature`` and ``children`` of a leaf.
 LEAF = -1
 #: The arrays with one entry per node.
 TREE_COLUMNS = ("feature", "threshold", "children", "value", "impurity", "weight", "n_rows")
-
-
-def _per_node(*rest: int) -> Any:
-    return lambda trees: (len(trees.feature), *rest)
-
-
-def _per_value(trees: Any) -> tuple[int, ...]:
-    return len(trees.feature), *(() if trees.labels is None else (len(trees.labels),))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -52,31 +32,28 @@ class Trees(Averaged):
     The nodes of tree t are ``root[t]`` to ``root[t + 1] - 1``, its `children` counted from there.
     """
 
-    root: IntArray = field(metadata=column(np.int32))
-    feature: IntArray = field(
-        metadata=column(np.int32, _per_node(), within=lambda trees: (LEAF, trees.n_features))
+    root: IntArray = stored.column(np.int32)
+    feature: IntArray = stored.column(np.int32, "n_nodes", within=(LEAF, "n_features"))
+    threshold: FloatArray = stored.column(np.float64, "n_nodes")
+    children: IntArray = stored.column(np.int32, "n_nodes", 2)
+    value: FloatArray = stored.column(
+        np.float64, "n_nodes", lambda trees: () if trees.labels is None else (len(trees.labels),)
     )
-    threshold: FloatArray = field(metadata=column(np.float64, _per_node()))
-    children: IntArray = field(metadata=column(np.int32, _per_node(2)))
-    value: FloatArray = field(metadata=column(np.float64, _per_value))
-    impurity: FloatArray = field(metadata=column(np.float64, _per_node(), positive=True))
-    weight: FloatArray = field(metadata=column(np.float64, _per_node(), positive=True))
-    n_rows: IntArray = field(metadata=column(np.int32, _per_node(), positive=True))
-    labels: NDArray[Any] | None = field(metadata=labels(optional=True))
-    n_features: int = field(metadata=N_FEATURES)
-    feature_names: tuple[str, ...] | None = field(metadata=NAMES)
-    settings: Mapping[str, Any] = field(metadata=SETTINGS)
+    impurity: FloatArray = stored.column(np.float64, "n_nodes", positive=True)
+    weight: FloatArray = stored.column(np.float64, "n_nodes", positive=True)
+    n_rows: IntArray = stored.column(np.int32, "n_nodes", positive=True)
+    labels: NDArray[Any] | None = stored.labels(optional=True)
+    n_features: int = stored.n_features()
+    feature_names: tuple[str, ...] | None = stored.names()
+    settings: Mapping[str, Any] = stored.settings()
     #: Number of each leaf among those of its tree, from left to right; -1 in other nodes.
-    leaf: IntArray = field(init=False, repr=False, metadata=of(Made(lambda trees: trees._leaves())))
+    leaf: IntArray = stored.made(lambda trees: trees._leaves())
     #: The nodes as the kernel reads them.
-    steps: NDArray[np.uint8] = field(
-        init=False, repr=False, metadata=of(Made(lambda trees: trees._steps()))
-    )
+    steps: NDArray[np.uint8] = stored.made(lambda trees: trees._steps())
     #: The greatest number of comparisons for a row, by tree.
-    depths: IntArray = field(
-        init=False, repr=False,
-        metadata=of(Made(lambda trees: np.maximum.reduceat(trees.node_depth(), trees.root[:-1]))),
-    )  # fmt: skip
+    depths: IntArray = stored.made(
+        lambda trees: np.maximum.reduceat(trees.node_depth(), trees.root[:-1])
+    )
 
     @property
     def n_nodes(self) -> int:
@@ -160,7 +137,8 @@ def ranges(first: NDArray[Any], last: NDArray[Any]) -> NDArray[np.intp]:
     return np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
 
 
-_OF_SUBTREES = column(np.float64, lambda table: table.lam.shape[:1], finite=False, positive=True)
+def _subtrees(table: Any) -> tuple[int, ...]:
+    return table.lam.shape[:1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,14 +161,12 @@ class PruningTable(Stored):
 
     called, file_prefix = "pruning.", "pruning_"
 
-    lam: FloatArray = field(metadata=_OF_SUBTREES)
-    n_leaves: IntArray = field(metadata=column(np.int32, lambda table: table.lam.shape[:1]))
-    error: FloatArray = field(metadata=_OF_SUBTREES)
-    standard_error: FloatArray = field(metadata=_OF_SUBTREES)
-    chosen: int = field(
-        metadata=header(
-            lambda value: type(value) is int, refusal="pruning: the table is not complete"
-        )
+    lam: FloatArray = stored.column(np.float64, _subtrees, finite=False, positive=True)
+    n_leaves: IntArray = stored.column(np.int32, _subtrees)
+    error: FloatArray = stored.column(np.float64, _subtrees, finite=False, positive=True)
+    standard_error: FloatArray = stored.column(np.float64, _subtrees, finite=False, positive=True)
+    chosen: int = stored.header(
+        lambda value: type(value) is int, refusal="pruning: the table is not complete"
     )
 
     def check_whole(self) -> None:
@@ -254,9 +230,9 @@ class Tree(Trees):
         What cross-validation found, of a tree made by `fit_pruned_cart`.
     """
 
-    root: IntArray = field(init=False, metadata=of(Made(_alone, late=False)))
-    stop_reason: str = field(metadata=TEXT)
-    pruning: PruningTable | None = field(default=None, metadata=of(Part(PruningTable, "table")))
+    root: IntArray = stored.made(_alone, late=False)
+    stop_reason: str = stored.text()
+    pruning: PruningTable | None = stored.part(PruningTable, "table")
 
     no_graph = "whose nodes have no votes"
     instead: ClassVar = {
