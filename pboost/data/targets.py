@@ -14,6 +14,8 @@ from pboost.data.blocks import as_codes, distinct
 from pboost.data.features import first_inexact, first_rounded, has_rounded, is_missing
 from pboost.values import Array, as_array
 
+#: What y can be: labels, or numbers.
+TASKS = ("classification", "regression")
 #: The largest number that can be predicted.
 MOST_TARGET = 1e150
 #: Beyond this a power of two may be no normal float64.

@@ -15,12 +15,11 @@ from pboost.data.columns import BinnedColumns, SortedColumns, bin_columns, sort_
 from pboost.data.features import Features, Rows, as_features, as_rows, check_finite, is_frame
 from pboost.data.held import held
 from pboost.data.sharing import column_search
-from pboost.data.targets import as_classes, as_targets, as_weights
+from pboost.data.targets import TASKS, as_classes, as_targets, as_weights
 from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.growth.step import Callback
 from pboost.models.ensembles import Bagging, said_by
 from pboost.models.new_rows import reads_columns
-from pboost.trees.cart import TASKS
 from pboost.trees.members import Tally, tell, train_members
 from pboost.values import (
     FloatArray,

@@ -14,9 +14,8 @@ from pboost.data.columns import MAX_BINS, BinnedColumns, SortedColumns
 from pboost.data.features import as_rows, check_has_rows
 from pboost.data.held import held
 from pboost.data.splits import any_folds, assign_folds
-from pboost.data.targets import as_classes, as_targets, as_weights
+from pboost.data.targets import TASKS, as_classes, as_targets, as_weights
 from pboost.models.base import Model, TwoClassModel, check_model, evaluation_cost, predict
-from pboost.trees.cart import TASKS
 from pboost.values import (
     FloatArray,
     IntArray,

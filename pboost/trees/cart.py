@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from pboost.data.columns import MAX_BINS, SEARCHES
 from pboost.data.criteria import OF_TWO, class_criteria
 from pboost.data.sharing import reads_columns, search_option
+from pboost.data.targets import TASKS
 from pboost.data.training import Problem, tree_problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
@@ -26,7 +27,6 @@ from pboost.values import (
     check_integer,
 )
 
-TASKS = ("classification", "regression")
 CART_GROWTHS = ("depth-first", "best-first")
 #: The criteria of each task, the default first.
 CART_CRITERIA = {

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.bags import Bags, make_bags
 from pboost.data.columns import MAX_BINS
+from pboost.data.targets import TASKS
 from pboost.data.training import Problem
 from pboost.growth.step import Callback, StagewiseStep
 from pboost.growth.tree import CartLimits
@@ -19,7 +20,7 @@ from pboost.losses import Loss, check_loss
 from pboost.models.forest import join_trees
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
-from pboost.trees.cart import TASKS, fit_cart_problem, fit_tree
+from pboost.trees.cart import fit_cart_problem, fit_tree
 from pboost.trees.forest import nodes_of_rows
 from pboost.values import (
     FloatArray,
