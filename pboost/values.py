@@ -199,10 +199,8 @@ def check_fit(
     """
     if not callable(fit):
         raise _no_fit(name, fit)
-    function, given = fit, dict(options)
-    while isinstance(function, partial):
-        given = {**function.keywords, **given}
-        function = function.func
+    function, inner = unwrapped(fit)
+    given = {**inner, **options}
     try:
         parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
     except (TypeError, ValueError):  # some that are compiled have none
@@ -223,6 +221,15 @@ def check_fit(
     if missing:
         raise TypeError(f"{name}: expected a function that takes {missing[0]}, got {shown(fit)}")
     return fit
+
+
+def unwrapped(fit: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the function of ``functools.partial``, and the options given by it."""
+    given: dict[str, Any] = {}
+    while isinstance(fit, partial):
+        given = {**fit.keywords, **given}  # the outer ones count
+        fit = fit.func
+    return fit, given
 
 
 def _no_fit(name: str, fit: Any) -> TypeError:
@@ -252,13 +259,8 @@ def refuse_unknown(
 
 def takes_rng(fit: Callable[..., Any]) -> bool:
     """Return whether a function has an argument `rng` which has not been given to it yet."""
-    given: set[str] = set()
-    inner: Any = fit
-    while isinstance(inner, partial):
-        given |= inner.keywords.keys()
-        inner = inner.func
     try:
-        return "rng" in inspect.signature(fit).parameters and "rng" not in given
+        return "rng" in inspect.signature(fit).parameters and "rng" not in unwrapped(fit)[1]
     except (TypeError, ValueError):  # of what is not written in Python
         return False
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from pboost.data.columns import MAX_BINS, SEARCHES
+from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
+from pboost.data.features import Rows, as_rows
 from pboost.data.training import is_binned
 from pboost.values import check_choice
 
@@ -57,3 +59,18 @@ def column_search(fit: Any, options: Mapping[str, Any]) -> Search | None:
 def search_option(options: Mapping[str, Any]) -> Search:
     """Return the search of builders whose own options say which it is."""
     return Search(options.get("search", "auto"), options.get("max_bins", MAX_BINS))
+
+
+def check_values(X: Any, use: str = "to predict from") -> None:
+    """Raise TypeError for columns that hold no values, and say what these would be for."""
+    if isinstance(X, BinnedColumns):
+        raise TypeError(f"X: BinnedColumns hold no values {use}; pass X or SortedColumns")
+
+
+def rows_to_predict(X: Any) -> Rows:
+    """Return the rows of X, or of what is sorted, to predict from."""
+    check_values(X)
+    if not isinstance(X, SortedColumns):
+        return as_rows(X)
+    rows = as_rows(X.source if len(X.rows) == len(X.source) else X.source[X.rows])
+    return replace(rows, names=X.names)

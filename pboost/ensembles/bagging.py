@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.boosting.stopping import given_validation
 from pboost.data.bags import Bags, make_bags
 from pboost.data.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
-from pboost.data.features import Features, Rows, as_features, as_rows, check_finite, is_frame
+from pboost.data.features import Features, Rows, as_features, check_finite, is_frame
 from pboost.data.held import held
-from pboost.data.sharing import column_search
+from pboost.data.sharing import column_search, rows_to_predict
 from pboost.data.targets import TASKS, as_classes, as_targets, as_weights
 from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.growth.step import Callback
@@ -217,14 +217,9 @@ def _shared(
     fit: Callable[..., Any], X: Any, options: Mapping[str, Any], n_threads: int | None
 ) -> tuple[Any, Rows]:
     """Return X as all members are given it, and rows to predict from."""
-    if isinstance(X, BinnedColumns):
-        raise TypeError("X: BinnedColumns hold no values to predict from; pass X or SortedColumns")
-    if isinstance(X, SortedColumns):
-        rows = as_rows(X.source if len(X.rows) == len(X.source) else X.source[X.rows])
-        return X, Rows(rows.source, rows.n_rows, rows.n_features, X.names, rows.row_shape)
-    search = column_search(fit, options)
-    if search is None:
-        return X, as_rows(X)
+    search = None if isinstance(X, SortedColumns) else column_search(fit, options)
+    if search is None or isinstance(X, BinnedColumns):
+        return X, rows_to_predict(X)
     features = as_features(X)
     check_finite(features)
     n, d = features.values.shape

@@ -16,7 +16,7 @@ from pboost.boosting.stopping import given_validation
 from pboost.data.columns import BinnedColumns, SortedColumns, sort_columns
 from pboost.data.features import as_rows, check_has_rows
 from pboost.data.held import held
-from pboost.data.sharing import column_search
+from pboost.data.sharing import column_search, rows_to_predict
 from pboost.data.targets import AbsentClassError, as_classes, as_weights, label_array
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.models.tree_sum import StagewiseModel
@@ -28,6 +28,7 @@ from pboost.values import (
     check_number,
     shown,
     uncalled,
+    unwrapped,
 )
 from pboost.weak.votes import NO_VOTE
 
@@ -206,7 +207,9 @@ def fit_samme(
     error: list[float] = []
     stop_reason = "all rounds are done"
     with held(X):
-        columns, rows = _shared_columns(fit, X, n), _values_of(X)
+        is_sorted = isinstance(X, SortedColumns | BinnedColumns)
+        rows = rows_to_predict(X).source if is_sorted else X
+        columns = _shared_columns(fit, X, n)
         for round_ in range(rounds):
             member = fit(columns, labels[codes], sample_weight=w * (n / w.sum()))
             wrong = answers(member, rows, n, labels) != codes
@@ -289,15 +292,6 @@ def _count_rows(X: Any) -> int:
     return n
 
 
-def _values_of(X: Any) -> Any:
-    """Return rows to predict from."""
-    if isinstance(X, SortedColumns):
-        return X.source[X.rows]
-    if isinstance(X, BinnedColumns):
-        raise TypeError("X: BinnedColumns hold no values to predict from; pass X or SortedColumns")
-    return X
-
-
 def _shared_columns(fit: Fit, X: Any, n: int) -> Any:
     """Return X, sorted once for many fits where they would sort it themselves, and alike."""
     if isinstance(X, SortedColumns | BinnedColumns):
@@ -321,6 +315,5 @@ def _with_validation(options: Mapping[str, Any], label: Any) -> dict[str, Any]:
 
 
 def _name_of(fit: Any) -> str:
-    while isinstance(fit, partial):
-        fit = fit.func
-    return getattr(fit, "__qualname__", type(fit).__qualname__)
+    function, _ = unwrapped(fit)
+    return getattr(function, "__qualname__", type(function).__qualname__)

@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.columns import MAX_BINS, BinnedColumns, SortedColumns
-from pboost.data.features import as_rows, check_has_rows
+from pboost.data.columns import MAX_BINS, SortedColumns
+from pboost.data.features import check_has_rows
 from pboost.data.held import held
+from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import any_folds, assign_folds
 from pboost.data.targets import TASKS, as_classes, as_targets, as_weights
 from pboost.models.base import Model, TwoClassModel, check_model, evaluation_cost, predict
@@ -264,14 +265,7 @@ def _certificate(model: Model) -> float:
 
 def row_selectors(X: Any) -> tuple[Select, Select, int]:
     """Functions that take rows of `X` to fit and to predict, and the number of rows."""
+    rows = rows_to_predict(X)
     if isinstance(X, SortedColumns):
-        columns = X
-        return (
-            lambda rows: columns.select(rows.astype(np.int32), MAX_BINS),
-            lambda rows: columns.source[columns.rows[rows]],
-            columns.n_rows,
-        )
-    if isinstance(X, BinnedColumns):
-        raise TypeError("X: BinnedColumns hold no values to predict from; pass X or SortedColumns")
-    rows = as_rows(X)
+        return lambda some: X.select(some.astype(np.int32), MAX_BINS), rows.take, rows.n_rows
     return rows.take, rows.take, rows.n_rows

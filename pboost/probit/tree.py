@@ -14,8 +14,9 @@ from pboost._core import probit_tree as kernel
 from pboost._core.probit import losses
 from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
-from pboost.data.columns import MAX_BINS, BinnedColumns, SortedColumns, column_spread
+from pboost.data.columns import MAX_BINS, SortedColumns, column_spread
 from pboost.data.features import as_features
+from pboost.data.sharing import check_values
 from pboost.data.training import Problem
 from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_columns
 from pboost.models.probit_trees import ProbitTree
@@ -311,8 +312,7 @@ def probit_problem(
     max_bins: Any = MAX_BINS,
 ) -> ProbitProblem:
     """Check the arguments of builders of probit trees; the settings have no builder yet."""
-    if isinstance(X, BinnedColumns):
-        raise TypeError("X: BinnedColumns hold no values to fit lines to; pass X or SortedColumns")
+    check_values(X, "to fit lines to")
     leaves = ProbitLimits(
         check_integer("steps", steps, least=1),
         0.0 if tol is None else check_number("tol", tol, least=0.0),

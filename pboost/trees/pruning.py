@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.prune import weakest_links
-from pboost.data.columns import BinnedColumns, SortedColumns
+from pboost.data.columns import SortedColumns
 from pboost.data.criteria import IMPURITIES, class_criteria
 from pboost.data.features import as_features
+from pboost.data.sharing import check_values
 from pboost.data.splits import any_folds
 from pboost.data.targets import as_targets, as_weights, class_codes, scaled_weights
 from pboost.data.training import Problem
@@ -289,8 +290,7 @@ def prune_by_folds(
     options: Mapping[str, Any],
 ) -> Tree:
     """Return the tree of `fit_cart` with these options, pruned as `fit_pruned_cart` says."""
-    if isinstance(X, BinnedColumns):
-        raise TypeError("X: BinnedColumns hold no values to predict from; pass X or SortedColumns")
+    check_values(X)
     if not isinstance(X, SortedColumns):
         X = as_features(X)
     found = fit_cart_problem(X, y, sample_weight, n_threads, generator, **options)
