@@ -4,17 +4,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-def reach(
-    X: Array,
-    feature: Array,
-    threshold: Array,
-    next_: Array,
-    answer: Array,
-    sigma: Array,
-    label: Array,
-    out: Array,
-) -> None: ...
-def expected(
+def propagate(
     X: Array,
     feature: Array,
     threshold: Array,
@@ -24,6 +14,7 @@ def expected(
     sigma: Array,
     label: Array,
     bias: float,
+    reach: Array,
     work: Array,
     score: Array,
     loss: Array,

@@ -4,6 +4,7 @@ Arrays: X (n, d) float64; feature (n_nodes,), threshold (n_nodes,), next (n_node
 (n_nodes, 2) as in `DecisionGraph`; label (n,) 0 or 1, the class whose answers a row gets. Answers
 are those of tables, answer (n_nodes, 2, 2), the probability of exit 1 by side of the threshold and
 class; or gaussian, sigma (n, d) or (1, d), the standard deviations of X. The other array has no rows.
+Where neither has, X holds the probabilities of exit 1 themselves.
 """
 from libc.math cimport exp
 from libc.string cimport memset
@@ -14,7 +15,7 @@ from pboost._core.gauss cimport tail
 from pboost._core.types cimport int32_t, uint8_t, uint64_t
 
 cdef struct Answers:
-    const double* table  # NULL where answers are gaussian
+    const double* table
     const double* sigma
     Py_ssize_t stride    # from the sigma of one row to the next
 
@@ -23,7 +24,7 @@ cdef Answers read_answers(
     const double[:, :, ::1] answer, const double[:, ::1] sigma, Py_ssize_t n_nodes, Py_ssize_t n,
     Py_ssize_t d,
 ):
-    """Either kind of answers, as kernels ask for them."""
+    """Answers of any kind, as kernels ask for them."""
     cdef Answers answers
     cdef bint gaussian = sigma.shape[0] > 0
     answers.table = answers.sigma = NULL
@@ -32,10 +33,10 @@ cdef Answers read_answers(
         if sigma.shape[1] != d or (sigma.shape[0] > 1 and sigma.shape[0] != n):
             raise ValueError("sigma: another shape than X")
         answers.sigma = &sigma[0, 0]
-    elif answer.shape[0] != n_nodes:
-        raise ValueError("answer: expected one table per node")
-    elif n_nodes:
+    elif answer.shape[0] == n_nodes and n_nodes:
         answers.table = &answer[0, 0, 0]
+    elif answer.shape[0]:
+        raise ValueError("answer: expected one table per node")
     return answers
 
 
@@ -44,70 +45,60 @@ cdef inline void ask(
     double threshold, int label, double* q,
 ) noexcept nogil:
     """Probability q of either exit for a row of which a node compares `value`."""
-    cdef Py_ssize_t side = goes_right(value, threshold)
+    cdef double distance
     if answers.table:
-        q[1] = answers.table[4 * node + 2 * side + label]
+        q[1] = answers.table[4 * node + 2 * <Py_ssize_t>goes_right(value, threshold) + label]
         q[0] = 1.0 - q[1]
+    elif answers.sigma:
+        distance = (value - threshold) / answers.sigma[row * answers.stride + feature]
+        if goes_right(value, threshold):
+            q[0] = tail(distance)
+            q[1] = 1.0 - q[0]
+        else:
+            q[1] = tail(distance)
+            q[0] = 1.0 - q[1]
     else:
-        q[1 - side] = tail((value - threshold) / answers.sigma[row * answers.stride + feature])
-        q[side] = 1.0 - q[1 - side]
+        q[0], q[1] = 1.0 - value, value
 
 
-def reach(
-    const double[:, ::1] X, const int32_t[::1] feature, const double[::1] threshold,
-    const int32_t[:, ::1] next_, const double[:, :, ::1] answer, const double[:, ::1] sigma,
-    const uint8_t[::1] label, double[:, ::1] out,
-):
-    """Probability out (n, n_nodes) that each row arrives at each node, summed over paths."""
-    cdef Py_ssize_t i, node, n = X.shape[0], n_nodes = feature.shape[0]
-    cdef Answers answers = read_answers(answer, sigma, n_nodes, n, X.shape[1])
-    cdef double[2] q
-    cdef int exit_, to
-    with nogil:
-        for i in range(n):
-            memset(&out[i, 0], 0, <size_t>n_nodes * sizeof(double))
-            out[i, 0] = 1.0
-            # Parents stand before children: a node's reach is complete when its turn comes.
-            for node in range(n_nodes):
-                if out[i, node] == 0.0:
-                    continue
-                ask(&answers, i, node, feature[node], X[i, feature[node]], threshold[node], label[i],
-                    q)
-                for exit_ in range(2):
-                    to = next_[node, exit_]
-                    if to >= 0:
-                        out[i, to] += out[i, node] * q[exit_]
-
-
-def expected(
+def propagate(
     const double[:, ::1] X, const int32_t[::1] feature, const double[::1] threshold,
     const int32_t[:, ::1] next_, const double[:, ::1] vote, const double[:, :, ::1] answer,
-    const double[:, ::1] sigma, const uint8_t[::1] label, double bias, double[::1] work,
-    double[::1] score, double[::1] loss,
+    const double[:, ::1] sigma, const uint8_t[::1] label, double bias, double[:, ::1] reach,
+    double[::1] work, double[::1] score, double[::1] loss,
 ):
-    """Expected decision value and expected exponential loss of each row.
+    """Probability that each row arrives at each node, summed over paths, and what follows of it.
 
-    WORK work (2 * n_nodes,); OUT score (n,) E[H]; loss (n,) E[exp(-H y)], y = +1 for label 1.
+    OUT reach (n, n_nodes), or (1, n_nodes) of the last row; score (n,) expected decision value; loss
+    (n,) expected exponential loss, E[exp(-H y)], y = +1 for label 1. WORK work (n_nodes,). Where
+    `loss` has no places, neither score nor loss is computed.
     """
     cdef Py_ssize_t i, node, n = X.shape[0], n_nodes = feature.shape[0]
     cdef Answers answers = read_answers(answer, sigma, n_nodes, n, X.shape[1])
+    cdef bint wants_loss = loss.shape[0] > 0
     cdef double[2] q
     cdef int exit_, to
     cdef double sign, p, w
     cdef double* arrives
-    cdef double* weight
-    if work.shape[0] < 2 * n_nodes or not n_nodes:
-        raise ValueError("expected: work array too small, or no nodes")
-    arrives = &work[0]
-    weight = arrives + n_nodes
+    cdef double* weight = NULL
+    cdef double expected, lost
+    if (not n_nodes or reach.shape[1] != n_nodes or reach.shape[0] < min(n, <Py_ssize_t>1)
+            or (1 < reach.shape[0] < n) or (wants_loss and (
+                work.shape[0] < n_nodes or loss.shape[0] != n or score.shape[0] != n))):
+        raise ValueError("propagate: arrays of different sizes, or no nodes")
+    if wants_loss:
+        weight = &work[0]
     with nogil:
         for i in range(n):
-            memset(arrives, 0, <size_t>(2 * n_nodes) * sizeof(double))
-            sign = 1.0 if label[i] else -1.0
+            arrives = &reach[i if reach.shape[0] > 1 else 0, 0]
+            memset(arrives, 0, <size_t>n_nodes * sizeof(double))
             arrives[0] = 1.0
-            weight[0] = exp(-bias * sign)
-            score[i] = bias
-            loss[i] = 0.0
+            sign = 1.0 if label[i] else -1.0
+            expected, lost = bias, 0.0
+            if wants_loss:
+                memset(weight, 0, <size_t>n_nodes * sizeof(double))
+                weight[0] = exp(-bias * sign)
+            # Parents stand before children: a node's reach is complete when its turn comes.
             for node in range(n_nodes):
                 p = arrives[node]
                 if p == 0.0:
@@ -115,16 +106,19 @@ def expected(
                 ask(&answers, i, node, feature[node], X[i, feature[node]], threshold[node], label[i],
                     q)
                 for exit_ in range(2):
-                    if q[exit_] == 0.0:
-                        continue  # a loss can be infinite, and no part of it is none
-                    w = weight[node] * q[exit_] * exp(-vote[node, exit_] * sign)
-                    score[i] += p * q[exit_] * vote[node, exit_]
                     to = next_[node, exit_]
                     if to >= 0:
                         arrives[to] += p * q[exit_]
+                    if weight == NULL or q[exit_] == 0.0:
+                        continue  # a loss can be infinite, and no part of it is none
+                    w = weight[node] * q[exit_] * exp(-vote[node, exit_] * sign)
+                    expected += p * q[exit_] * vote[node, exit_]
+                    if to >= 0:
                         weight[to] += w
                     else:
-                        loss[i] += w
+                        lost += w
+            if wants_loss:
+                score[i], loss[i] = expected, lost
 
 
 def sample(

@@ -131,20 +131,3 @@ def scaled_votes(model: Graph, draws: int) -> tuple[float, FloatArray, float]:
         if np.abs(model.vote).max(axis=1, initial=0.0).sum() * draws > MOST_SUM:
             scale = 2.0 ** draws.bit_length()
     return scale, model.vote / scale, model.bias / scale
-
-
-def propagate_functions(model: Graph, X: Any) -> tuple[FloatArray, FloatArray]:
-    """Return expected decision values, and reach (n, n_nodes), of estimators that are sampled."""
-    rows = match_rows(model, X)
-    answers = _answers(model, rows)
-    score, arrives = np.full(rows.n_rows, model.bias), np.zeros((rows.n_rows, model.n_nodes))
-    arrives[:, :1] = 1.0
-    for node in range(model.n_nodes):
-        above = answers(node, slice(None))
-        for exit_, q in enumerate((1 - above, above)):
-            part = arrives[:, node] * q
-            score += part * model.vote[node, exit_]
-            to = model.next[node, exit_]
-            if to != OUT:
-                arrives[:, to] += part
-    return score, arrives

@@ -13,7 +13,6 @@ from pboost.models.new_rows import as_graph, input_values, is_second_label, matc
 from pboost.models.node_walk import (
     asks_functions,
     functions_of,
-    propagate_functions,
     refuse_oracles,
     sample_functions,
     scaled_votes,
@@ -24,6 +23,7 @@ from pboost.values import FloatArray, Seed, as_generator, check_integer
 
 #: What the answer of a node costs, in cells: random numbers and exponentials.
 COST = 5
+NO_TABLES, NONE = np.empty((0, 2, 2)), np.empty(0)
 
 
 def reach(
@@ -69,30 +69,16 @@ def reach(
     """
     model = as_graph(model, "reach")
     refuse_oracles(model, "reach")
-    if asks_functions(model) and model.is_estimated:
-        return propagate_functions(model, X)[1]
-    values, noise = _values_and_noise(model, X, sigma)
-    label = _classes(model, y, len(values))
+    values, answer, noise, label = _asked(model, X, sigma, y)
     out = np.empty((len(values), model.n_nodes))
-    answer = tables(model)
-
-    def work(start: int, stop: int) -> None:
-        here = slice(start, stop)
-        soft_walk.reach(
-            values[here], model.feature, model.threshold, model.next, answer, _of(noise, here),
-            label[here], out[here],
-        )  # fmt: skip
-
     if out.size:
-        run_ranges(work, len(out), cells=COST * model.n_nodes)
+        _propagate(model, values, answer, noise, label, out, NONE, NONE)
     return out
 
 
 def expected_score(model: Graph, X: Any, sigma: Any) -> FloatArray:
     """Return the expected decision value of each row."""
     refuse_oracles(model, 'route="expected"')
-    if asks_functions(model) and model.is_estimated:
-        return propagate_functions(model, X)[0]
     return expectation(model, X, None, sigma)[0]
 
 
@@ -104,25 +90,39 @@ def expectation(
     `second` says which rows have the model's second label; None where answers do not depend on it
     and the loss is not wanted.
     """
-    values, noise = _values_and_noise(model, X, sigma)
-    label = _classes(model, None, len(values)) if second is None else second.astype(np.uint8)
+    values, answer, noise, label = _asked(model, X, sigma, second=second)
     score, loss = np.empty(len(values)), np.empty(len(values))
     if not model.n_nodes:
         score[:] = model.bias
         with np.errstate(over="ignore"):  # an infinite one is right
             return score, np.exp(np.where(label, -model.bias, model.bias))
-    answer = tables(model)
+    if len(values):
+        _propagate(model, values, answer, noise, label, None, score, loss)
+    return score, loss
+
+
+def _propagate(
+    model: Graph,
+    values: FloatArray,
+    answer: FloatArray,
+    noise: FloatArray,
+    label: NDArray[np.uint8],
+    reach: FloatArray | None,
+    score: FloatArray,
+    loss: FloatArray,
+) -> None:
+    """Fill `reach` (n, n_nodes) if it is wanted, and `score` and `loss` if they have places."""
 
     def work(start: int, stop: int) -> None:
         here = slice(start, stop)
-        soft_walk.expected(
+        soft_walk.propagate(
             values[here], model.feature, model.threshold, model.next, model.vote, answer,
-            _of(noise, here), label[here], model.bias, np.empty(2 * model.n_nodes), score[here],
-            loss[here],
+            noise[here] if len(noise) > 1 else noise, label[here], model.bias,
+            np.empty((1, model.n_nodes)) if reach is None else reach[here],
+            np.empty(model.n_nodes), score[here], loss[here],
         )  # fmt: skip
 
     run_ranges(work, len(values), cells=COST * model.n_nodes)
-    return score, loss
 
 
 def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> FloatArray:
@@ -132,9 +132,8 @@ def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> Fl
         _classes(model, None, 0)
         return sample_functions(model, X, generator, draws)
     key = int(generator.integers(2**64, dtype=np.uint64))
-    values, noise = _values_and_noise(model, X, sigma)
-    _classes(model, None, len(values))
-    total, answer = np.zeros(len(values)), tables(model)
+    values, answer, noise, _ = _asked(model, X, sigma)
+    total = np.zeros(len(values))
     scale, vote, bias = scaled_votes(model, draws)
     cost = COST * min(model.n_nodes, MOST_STEPS)
     at_once = max(1, CELLS_PER_CALL // max(cost, 1))
@@ -151,20 +150,29 @@ def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> Fl
     return (bias + total / draws) * scale
 
 
-def _of(noise: FloatArray, here: slice) -> FloatArray:
-    """Return the standard deviations of some rows, where each has its own."""
-    return noise[here] if len(noise) > 1 else noise
+def _asked(
+    model: Graph,
+    X: Any,
+    sigma: Any,
+    y: ArrayLike | None = None,
+    second: NDArray[np.bool_] | None = None,
+) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.uint8]]:
+    """Return what nodes compare, tables of answers, standard deviations, and classes of rows.
 
-
-def _values_and_noise(model: Graph, X: Any, sigma: Any) -> tuple[FloatArray, FloatArray]:
-    """Return what nodes compare, and the standard deviations of its errors, none where exact."""
+    There are no tables where answers are gaussian, and neither where what nodes compare are
+    probabilities.
+    """
+    if asks_functions(model) and model.is_estimated:
+        values = input_values(model, X)
+        return values, NO_TABLES, np.empty((0, 0)), np.zeros(len(values), dtype=np.uint8)
     values, noise = input_values(model, X), match_sigma(model, X, sigma)
     # Sums of columns need not be numbers; then a row's probabilities are not known.
     if noise.size and not (np.isfinite(values).all() and np.isfinite(noise).all()):
         raise ValueError(
             "X, sigma: expected numbers of which the sums that nodes compare are finite"
         )
-    return values, noise
+    label = _classes(model, y, len(values)) if second is None else second.astype(np.uint8)
+    return values, tables(model), noise, label
 
 
 def tables(model: Graph) -> FloatArray:
@@ -172,7 +180,7 @@ def tables(model: Graph) -> FloatArray:
     if model.answer is not None:
         return model.answer
     if model.sigma is not None:
-        return np.empty((0, 2, 2))
+        return NO_TABLES
     return np.ascontiguousarray(np.broadcast_to(CERTAIN, (model.n_nodes, 2, 2)))
 
 
