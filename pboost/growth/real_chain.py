@@ -16,7 +16,7 @@ from pboost.data.features import Features, as_features, check_finite
 from pboost.data.targets import as_labels, as_weights, check_answers
 from pboost.data.training import TrainingData
 from pboost.growth.generic import GenericGreedy, RoundRecord, leverage
-from pboost.growth.step import Callback, Growth
+from pboost.growth.step import PERFECT, Callback, Growth
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN
 from pboost.models.stored import TrainingRecord
@@ -33,7 +33,6 @@ Find: TypeAlias = Callable[[int], tuple[FloatArray, float | None, int | None]]
 CONFIDENCES = ("share", "log-odds", "sign")
 
 ALL_DONE = "all rounds are done"
-PERFECT = "the certificate is 0 but for the clipping and smoothing of votes"
 NOTHING_LEFT = "no hypothesis is left that changes the weights"
 STOPPED = "stopped by the callback"
 
