@@ -282,12 +282,15 @@ def select_rows(
             out = 0
             tie = 0
             for i in range(n):
-                tie &= order[j, i] & TIED
+                tie &= order[j, i]  # of which only the sign bit counts
                 row = renumber[row_of(order[j, i])]
-                if row >= 0 and out < m:
-                    selected[j, out] = row | tie
-                    out += 1
-                    tie = TIED
+                if row < 0:
+                    continue
+                if out == m:
+                    break
+                selected[j, out] = row | (tie & TIED)
+                out += 1
+                tie = -1
 
 
 cdef int check_one(
