@@ -326,7 +326,7 @@ def _projections(inputs: Inputs | None, model: DecisionGraph) -> Projections:
 
 
 def _way(model: DecisionGraph, joins: bool, rule: VoteRule) -> str:
-    """Return which method of `_More` continues a model."""
+    """Return what a model is continued as: a chain, a tree or any other graph."""
     if joins:
         return "chain" if model.is_chain else "graph"
     inner = model.next[model.next != OUT]
