@@ -27,6 +27,8 @@ MOST_STEPS = 4096
 NODES_PER_ROW = 4
 #: Fewer rows go through a graph as it is.
 MANY_IN_TREES = 256
+#: What costs less is done at once, without asking for threads.
+FEW_CELLS = 4096
 #: Nodes as kernels read them, roots, depths, and values (n_nodes, k).
 Trees: TypeAlias = tuple[NDArray[np.uint8], IntArray, IntArray, FloatArray]
 
@@ -41,11 +43,13 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
     if model.inputs is not None:
         projections = model.inputs.arrays() if isinstance(model.inputs, Projections) else None
         separators = model.inputs.tables() if isinstance(model.inputs, Separators) else None
+    width = d if projections is None else d + model.n_inputs
     score = np.empty(n)
-    if n < walk.MANY and not counting:
+    if not counting and (n < walk.MANY or n * (width + len(model.feature)) < FEW_CELLS):
+        tile = None if n < walk.MANY else np.empty(width * walk.TILE_ROWS)
         bad = walk.walk(
             values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
-            model.bias, d, 0, n, score, None, None, projections, separators,
+            model.bias, d, 0, n, score, tile, None, projections, separators,
         )  # fmt: skip
         if bad:
             check_finite(match_columns(model, X))
@@ -56,7 +60,6 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
             score.fill(-0.0)  # which changes no number that is added
             walk_sums(model, X, values, tree, score.reshape(n, 1), tree[2].item())
             return score, score
-    width = d if projections is None else d + model.n_inputs
     count = np.empty(n) if counting else None
 
     def work(start: int, stop: int, tile: FloatArray) -> int:

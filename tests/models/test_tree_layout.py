@@ -49,7 +49,7 @@ def bits(model, X):
 
 
 @pytest.mark.parametrize("n_nodes", [2, 3, 7, 31, 200, 1000])
-@pytest.mark.parametrize("n", [MANY, MANY + 1, 1003])
+@pytest.mark.parametrize("n", [700, 704, 1003])
 def test_random_trees_have_the_bits_of_the_graph(n_nodes, n):
     rng = np.random.default_rng([51, n_nodes, n])
     X = random_matrix(rng, n, 5)
@@ -90,7 +90,7 @@ def test_layouts_of_the_rows(form, dtype):
 @pytest.mark.parametrize("bias", [0.0, -0.0, 5e-324, 1e300])
 def test_zeros_and_numbers_that_cancel(bias):
     rng = np.random.default_rng(54)
-    X = rng.normal(size=(400, 2))
+    X = rng.normal(size=(700, 2))
     sizes = np.array([0.0, -0.0, 5e-324, 1e-17, 1.0, -1e300])
     model = made(X, random_topology(rng, 60, 0.0), rng, bias, rng.choice(sizes, (60, 2)))
     assert len(set(bits(model, X))) == 1
