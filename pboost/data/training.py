@@ -368,16 +368,7 @@ class TrainingData:
 def two_classes(X: Any, y: Any, sample_weight: Any, *, as_given: bool = False) -> Problem:
     """Check the arguments of a builder of models of two classes.
 
-    Parameters
-    ----------
-    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features; rows of anything where they stay as they are.
-    y : array_like of shape (n,)
-        Labels, two values.
-    sample_weight : array_like of shape (n,) or None
-        Weights >= 0; weight k stands for k copies of a row.
-    as_given : bool
-        Whether X stays as it is.
+    `as_given` says that X, rows of anything, stays as it is.
     """
     columns = as_rows(X) if as_given else _as_columns(X)
     n = columns.n_rows
@@ -401,25 +392,7 @@ def tree_problem(
     max_bins: int,
     n_threads: int | None,
 ) -> Problem:
-    """Check the arguments of a builder of trees; X is binned for a binned search.
-
-    Parameters
-    ----------
-    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features.
-    y : array_like of shape (n,)
-        Labels, or numbers of a regression.
-    sample_weight : array_like of shape (n,) or None
-        Weights >= 0.
-    task : {"classification", "regression"}
-        What `y` is.
-    search : {"exact", "binned", "auto"}
-        Which search the columns are made for.
-    max_bins : int
-        Bins of a binned search.
-    n_threads : int or None
-        Threads for binning.
-    """
+    """Check the arguments of a builder of trees; X is binned for a binned search."""
     columns = _as_columns(X)
     n, names = columns.n_rows, columns.names
     labels, label, targets, exponent = None, _NO_ROWS, _NO_NUMBERS, 0
