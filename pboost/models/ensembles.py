@@ -64,6 +64,15 @@ class Composite(Model):
             "its members"
         )
 
+    def cost_of_members(self, X: Any, unit: str) -> FloatArray:
+        """Return what evaluating each row costs, the sum over the members."""
+        X = table_for(self, X)
+        cost = np.zeros(as_rows(X).n_rows)
+        with held(X):
+            for member in self.models:
+                cost += evaluation_cost(check_known(member), X, unit)
+        return cost
+
     @property
     def n_nodes(self) -> int:
         """Number of nodes of all members together."""
@@ -119,7 +128,7 @@ class Ensemble(Composite):
 
     def count_nodes(self, X: Any) -> FloatArray:
         """Return the number of weak classifiers that are evaluated for each row, (n,)."""
-        raise NotImplementedError
+        return self.cost_of_members(X, "nodes")
 
     def titles(self) -> list[str]:
         """Return what is said of the whole, and then of each member."""
@@ -249,12 +258,6 @@ class OneVsRest(Ensemble):
         found /= found.sum(axis=1, keepdims=True)
         return found
 
-    def count_nodes(self, X: Any) -> FloatArray:
-        """Return the number of weak classifiers that are evaluated for each row, (n,)."""
-        X = table_for(self, X)
-        with held(X):
-            return np.sum([evaluation_cost(model, X) for model in self.models], axis=0)
-
     def titles(self) -> list[str]:
         """Return what is said of the whole, and then of each member."""
         whole = f"fit_one_vs_rest: {len(self.models)} models, one per label"
@@ -318,15 +321,6 @@ class WeightedVote(Ensemble):
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the sums of the votes (n, J) of the first 1, 2, ... members."""
         return (score.copy() for score in self._votes(X))
-
-    def count_nodes(self, X: Any) -> FloatArray:
-        """Return the number of weak classifiers that are evaluated for each row, (n,)."""
-        X = table_for(self, X)
-        cost = np.zeros(as_rows(X).n_rows)
-        with held(X):
-            for member in self.models:
-                cost += evaluation_cost(check_known(member), X)
-        return cost
 
     def titles(self) -> list[str]:
         """Return what is said of the whole, and then of each member."""
@@ -418,11 +412,7 @@ class Bagging(Composite, Averaged):
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the members."""
-        X = table_for(self, X)
-        with held(X):
-            costs = [evaluation_cost(check_known(member), X, unit) for member in self.models]
-        total: FloatArray = np.sum(costs, axis=0)
-        return total
+        return self.cost_of_members(X, unit)
 
     def describe(self) -> str:
         """Return a summary of the ensemble."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pboost._version import __version__
 from pboost.models._replace import check_path, check_regular, replace_file
 from pboost.models.base import KINDS, Model, check_model
-from pboost.models.stored import TEXT, ModelFileError, dtypes_of
+from pboost.models.stored import TEXT, ModelFileError, layout_of
 
 __all__ = ["load", "save"]
 
@@ -134,7 +134,7 @@ def _pack(model: Model, depth: int = 0) -> bytes:
     """The bytes of a model file; the same for the same model."""
     check_model(model)
     fields, arrays = model.members()
-    if "models" in dtypes_of(type(model))[0]:
+    if "models" in layout_of(type(model)).every:
         arrays = {**arrays, **join_files(_pack_models(model, depth + 1))}
     members: dict[str, bytes] = {}
     columns: dict[str, dict[str, Any]] = {}
@@ -273,7 +273,7 @@ def _read_columns(
     columns = header.get("columns")
     if not isinstance(columns, dict) or not all(isinstance(c, dict) for c in columns.values()):
         raise ModelFileError("header: 'columns' is missing or not a table")
-    every, some = dtypes_of(KINDS[header["kind"]])
+    every, some = layout_of(KINDS[header["kind"]])[-2:]
     known = {**every, **{name: some[name] for name in some.keys() & columns.keys()}}
     for name in columns.keys() - known.keys():
         newer = tuple(header["version"]) > VERSION

@@ -69,7 +69,9 @@ class Bias(Field):
 
     def kept(self, value: Any) -> Any:
         """Return an array so that it cannot change."""
-        return freeze(value, np.float64) if np.ndim(value) else value
+        return (
+            value if isinstance(value, float) or not np.ndim(value) else freeze(value, np.float64)
+        )
 
     def check(self, record: Any, name: str) -> None:
         """Check that there is a number for each vote."""
@@ -198,7 +200,7 @@ def _check_sums(graph: Graph) -> None:
     # Of finite rows every decision value is a finite number, whatever the path.
     with np.errstate(over="ignore"):
         size = _sizes(graph)
-        bound = np.abs(graph.bias).max() + size.max(axis=1, initial=0.0).sum()
+        bound = _bias_size(graph) + size.max(axis=1, initial=0.0).sum()
         if bound > MOST_SUM and not largest_score(graph) <= MOST_SUM:
             raise ValueError(
                 "vote: expected numbers whose absolute values have a finite sum along every path, "
@@ -212,9 +214,13 @@ def _sizes(graph: Graph) -> FloatArray:
     return size.max(axis=2) if graph.n_votes > 1 else size
 
 
+def _bias_size(graph: Graph) -> float:
+    return abs(graph.bias) if graph.n_votes == 1 else float(np.abs(graph.bias).max())
+
+
 def largest_score(graph: Graph) -> float:
     """Return the sum of the largest absolute votes on the path where it is largest."""
-    size, n, bias = _sizes(graph), graph.n_nodes, float(np.abs(graph.bias).max())
+    size, n, bias = _sizes(graph), graph.n_nodes, _bias_size(graph)
     if chain_of(graph.next):
         # One after the other from the end, as below.
         return float(np.add.accumulate([0.0, *size.max(axis=1)[::-1]])[-1]) + bias

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,8 +80,8 @@ class Column(Kind):
 
     def check(self, record: Any, name: str) -> None:
         """Check the number of dimensions."""
-        found = getattr(record, name).shape
-        if self.ndim is not None and len(found) != self.ndim:
+        if self.ndim is not None and getattr(record, name).ndim != self.ndim:
+            found = getattr(record, name).shape
             raise ValueError(
                 f"{record.called}{name}: expected {self.ndim} dimensions, got shape {found}"
             )
@@ -89,9 +89,14 @@ class Column(Kind):
     def check_array(self, record: Any, name: str) -> None:
         """Check the shape and the range of the values."""
         values, called = getattr(record, name), record.called + name
-        expected = tuple(length for part in self.shape for length in _lengths(record, part))
-        if self.shape and values.shape != expected:
-            raise ValueError(f"{called}: expected shape {expected}, got {values.shape}")
+        if self.shape:
+            expected: tuple[int, ...] = ()
+            for part in self.shape:
+                if isinstance(part, str):
+                    part = getattr(record, part)
+                expected += part(record) if callable(part) else (part,)
+            if values.shape != expected:
+                raise ValueError(f"{called}: expected shape {expected}, got {values.shape}")
         if self.finite and self.dtype is np.float64 and not np.isfinite(values).all():
             raise ValueError(f"{called}: expected finite numbers")
         if self.positive and not (values >= 0).all():
@@ -115,12 +120,6 @@ class Column(Kind):
         return arrays.get(name)
 
 
-def _lengths(record: Any, part: Any) -> tuple[int, ...]:
-    if callable(part):
-        return part(record)
-    return (getattr(record, part) if isinstance(part, str) else part,)
-
-
 @dataclass(frozen=True, slots=True)
 class Labels(Column):
     """Label values, sorted: so many, or two or more."""
@@ -133,8 +132,7 @@ class Labels(Column):
         count = self.count(record) if callable(self.count) else self.count
         check_labels(getattr(record, name), count)
 
-    def check_array(self, record: Any, name: str) -> None:
-        """Nothing is left to check."""
+    check_array = Kind.check_array
 
     def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
         """Return None in place of a dtype: there are several."""
@@ -192,7 +190,7 @@ class Part(Kind):
 
     def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
         """Return the arrays of the part."""
-        every, some = dtypes_of(self.of)
+        every, some = layout_of(self.of)[-2:]
         if self.more is not None:
             return every | {member: some[member] for member in self.more}, {}
         return ({}, every | some) if self.said else (every, some)
@@ -204,7 +202,7 @@ class Part(Kind):
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
         """Return the part, None where nothing of it is there."""
-        expected = dtypes_of(self.of)[0].keys()
+        expected = layout_of(self.of).every.keys()
         if self.said and not expected & arrays.keys():
             return None
         if not expected <= arrays.keys():
@@ -251,17 +249,15 @@ class Stored:
     file_prefix: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        given, early, late = kinds_of(type(self))
-        for name, kind in given:
+        layout = layout_of(type(self))
+        for name, kind in layout.given.items():
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, kind.kept(value))
-        self._make(early)
+        for name, kind in layout.early.items():
+            object.__setattr__(self, name, kind.kept(kind.make(self)))
         self.validate()
-        self._make(late)
-
-    def _make(self, made: MadeNamed) -> None:
-        for name, kind in made:
+        for name, kind in layout.late.items():
             object.__setattr__(self, name, kind.kept(kind.make(self)))
 
     def validate(self) -> None:
@@ -273,28 +269,26 @@ class Stored:
             Naming the array that is wrong. What passes can be evaluated without reading out of
             bounds and without an endless loop.
         """
-        there = [
-            (name, kind)
-            for name, kind in kinds_of(type(self))[0]
-            if not (kind.optional and getattr(self, name) is None)
-        ]
-        for name, kind in there:
-            kind.check(self, name)
-        for name, kind in there:
-            kind.check_array(self, name)
+        layout = layout_of(type(self))
+        for name, kind in layout.checked.items():
+            if not (kind.optional and getattr(self, name) is None):
+                kind.check(self, name)
+        for name, kind in layout.arrays.items():
+            if not (kind.optional and getattr(self, name) is None):
+                kind.check_array(self, name)
         self.check_whole()
 
     def check_whole(self) -> None:
         """Raise ValueError if the fields do not go together, naming one."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, name) for name, _ in kinds_of(type(self))[0])
+        return type(self), tuple(getattr(self, name) for name in layout_of(type(self)).given)
 
     def parts(self) -> Parts:
         """Return the fields of a file's header and its arrays that hold the record."""
         header: dict[str, Any] = {}
         arrays: dict[str, NDArray[Any]] = {}
-        for name, kind in kinds_of(type(self))[0]:
+        for name, kind in layout_of(type(self)).given.items():
             fields_, columns = kind.store(name, getattr(self, name))
             header |= fields_
             arrays |= {self.file_prefix + key: array for key, array in columns.items()}
@@ -307,37 +301,48 @@ class Stored:
         own = {
             name[size:]: array for name, array in arrays.items() if name.startswith(cls.file_prefix)
         }
-        return cls(**{name: kind.read(name, header, own) for name, kind in kinds_of(cls)[0]})
-
-
-Named: TypeAlias = tuple[tuple[str, Kind], ...]
-MadeNamed: TypeAlias = tuple[tuple[str, Made], ...]
-#: What `kinds_of` has found.
-_KINDS: dict[type, tuple[Named, MadeNamed, MadeNamed]] = {}
-
-
-def kinds_of(record: type[Any]) -> tuple[Named, MadeNamed, MadeNamed]:
-    """Return the fields a record is made of, those made early and those made late, with kinds."""
-    if record not in _KINDS:
-        every = [(f, f.metadata.get("kind", Kind())) for f in fields(record)]
-        made = [(f.name, kind) for f, kind in every if isinstance(kind, Made)]
-        _KINDS[record] = (
-            tuple((f.name, kind) for f, kind in every if f.init),
-            tuple((name, kind) for name, kind in made if not kind.late),
-            tuple((name, kind) for name, kind in made if kind.late),
+        return cls(
+            **{name: kind.read(name, header, own) for name, kind in layout_of(cls).given.items()}
         )
-    return _KINDS[record]
 
 
-def dtypes_of(record: type[Any]) -> tuple[Dtypes, Dtypes]:
-    """Return the arrays of every file of a record, and those of some, with their dtypes."""
-    every: Dtypes = {}
-    some: Dtypes = {}
-    for name, kind in kinds_of(record)[0]:
-        always, sometimes = kind.dtypes(name)
-        every |= {record.file_prefix + key: dtype for key, dtype in always.items()}
-        some |= {record.file_prefix + key: dtype for key, dtype in sometimes.items()}
-    return every, some
+class Layout(NamedTuple):
+    """The fields of a record with their kinds, by name, and what is in its files."""
+
+    given: dict[str, Kind]
+    #: Those that are checked by themselves, and with others.
+    checked: dict[str, Kind]
+    arrays: dict[str, Kind]
+    early: dict[str, Made]
+    late: dict[str, Made]
+    every: Dtypes
+    some: Dtypes
+
+
+_LAYOUTS: dict[type, Layout] = {}
+
+
+def layout_of(record: type[Any]) -> Layout:
+    """Return the fields of a record, and the arrays of every file of it, and of some."""
+    if record not in _LAYOUTS:
+        kinds = {f.name: f.metadata.get("kind", Kind()) for f in fields(record)}
+        given = {f.name: kinds[f.name] for f in fields(record) if f.init}
+        made = {name: kind for name, kind in kinds.items() if isinstance(kind, Made)}
+        dtypes = [kind.dtypes(name) for name, kind in given.items()]
+        every, some = (
+            {record.file_prefix + name: dtype for part in parts for name, dtype in part.items()}
+            for parts in zip(*dtypes, strict=True)
+        )
+        _LAYOUTS[record] = Layout(
+            given,
+            {name: k for name, k in given.items() if type(k).check is not Kind.check},
+            {name: k for name, k in given.items() if type(k).check_array is not Kind.check_array},
+            {name: kind for name, kind in made.items() if not kind.late},
+            {name: kind for name, kind in made.items() if kind.late},
+            every,
+            some,
+        )
+    return _LAYOUTS[record]
 
 
 def kept_as(kind: Kind, **options: Any) -> Any:

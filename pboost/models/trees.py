@@ -90,11 +90,11 @@ class Trees(Averaged):
 
     def _leaves(self) -> IntArray:
         is_leaf = self.feature == LEAF
-        before = np.cumsum(is_leaf) - 1
-        first = before[self.root[:-1]] + ~is_leaf[self.root[:-1]]
-        return np.where(is_leaf, before - np.repeat(first, np.diff(self.root)), LEAF).astype(
-            np.int32
-        )
+        number = np.cumsum(is_leaf) - 1
+        if len(self.root) > 2:
+            start = self.root[:-1]
+            number -= np.repeat(number[start] + ~is_leaf[start], np.diff(self.root))
+        return np.where(is_leaf, number, LEAF).astype(np.int32)
 
     def _steps(self) -> NDArray[np.uint8]:
         is_leaf = self.feature == LEAF
