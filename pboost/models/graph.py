@@ -110,13 +110,6 @@ class DecisionGraph(Graph):
             return np.stack([one.decision_function(X) for one in self.by_vote()], axis=-1)
         return walk_rows(self, X, False)[0]
 
-    def by_vote(self) -> list[DecisionGraph]:
-        """Return for each of several votes of the exits the graph that has no other."""
-        return [
-            replace(self, vote=vote, bias=float(bias), labels=self.labels[:2])
-            for vote, bias in zip(np.moveaxis(self.vote, 2, 0), self.bias, strict=True)
-        ]
-
     def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
         """Return the decision value of each row, expected or drawn."""
         self.refuse_votes(f"route={route!r}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +152,13 @@ class Graph(TwoClassModel):
         return self.answer is not None and bool(
             (self.answer[:, :, 0] != self.answer[:, :, 1]).any()
         )
+
+    def by_vote(self) -> list[Self]:
+        """Return for each of several votes of the exits the graph that has no other."""
+        return [
+            replace(self, vote=vote, bias=float(bias), labels=self.labels[:2])
+            for vote, bias in zip(np.moveaxis(self.vote, 2, 0), self.bias, strict=True)
+        ]
 
     def refuse_votes(self, what: str) -> None:
         """Raise NotImplementedError if exits have several votes."""

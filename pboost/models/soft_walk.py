@@ -68,6 +68,8 @@ def reach(
     [1.0, 0.25, 0.188]
     """
     model = as_graph(model, "reach")
+    if model.n_votes > 1:  # where rows go does not depend on them
+        model = model.by_vote()[0]
     refuse_oracles(model, "reach")
     values, answer, noise, label = _asked(model, X, sigma, y)
     out = np.empty((len(values), model.n_nodes))
