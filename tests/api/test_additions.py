@@ -1,0 +1,199 @@
+"""What must be touched to add something: the diffs of docs/dev/additions, applied to a copy of the
+package, which is then used."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pboost
+
+PACKAGE = Path(pboost.__file__).parent
+ROOT = Path(__file__).parents[2]
+SOURCE, DIFFS = ROOT / "pboost", ROOT / "docs" / "dev" / "additions"
+
+pytestmark = pytest.mark.skipif(
+    not (SOURCE / "_core" / "split.pyx").exists(), reason="no source tree beside tests/"
+)
+#: Rows of two noisy classes, and how one asks whether they were learned.
+DATA = """
+import numpy as np, os, pickle, sys, tempfile
+import pboost as pb
+from pboost.cli.options import KINDS
+rng = np.random.default_rng(0)
+X = rng.standard_normal((300, 4)).cumsum(axis=1)
+y = np.where(X[:, 2] - X[:, 1] + 0.3 * rng.standard_normal(300) > 0, "up", "down")
+
+def kept(model):
+    path = os.path.join(sys.argv[1], "model.npz")
+    pb.save(model, path)
+    for same in (pb.load(path), pickle.loads(pickle.dumps(model))):
+        assert type(same) is type(model)
+        assert (pb.predict_proba(same, X) == pb.predict_proba(model, X)).all()
+"""
+
+
+def apply_diff(diff, folder):
+    """Change the files of a folder as a diff says, wherever in them its hunks are; return which."""
+    names = []
+    for part in re.split(r"^--- .*\n", diff, flags=re.MULTILINE)[1:]:
+        head, *hunks = re.split(r"^@@.*\n", part, flags=re.MULTILINE)
+        names.append(re.match(r"\+\+\+ b/(\S+)", head).group(1))
+        path = folder / names[-1]
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        for hunk in hunks:
+            lines = [line or " " for line in hunk.splitlines()]
+            old = "".join(f"{line[1:]}\n" for line in lines if line[0] in " -")
+            new = "".join(f"{line[1:]}\n" for line in lines if line[0] in " +")
+            assert text.count(old) == 1 or not text, f"{names[-1]}: once and only once\n{old}"
+            text = text.replace(old, new, 1)
+        path.write_text(text, encoding="utf-8")
+    return names
+
+
+def changed_copy(folder, name):
+    """Copy the package, change the copy by a diff; return which files of it were touched."""
+    ignored = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd")
+    shutil.copytree(SOURCE, folder / "pboost", ignore=ignored)
+    for path in (PACKAGE / "_core").iterdir():
+        if path.suffix in (".so", ".pyd"):
+            shutil.copy2(path, folder / "pboost" / "_core")
+    ignored = shutil.ignore_patterns("_build", "generated")
+    shutil.copytree(ROOT / "docs", folder / "docs", ignore=ignored)
+    names = apply_diff((DIFFS / f"{name}.diff").read_text(encoding="utf-8"), folder)
+    return [name for name in names if name.startswith("pboost/")]
+
+
+def build(folder, names):
+    """Build those kernels of the copy anew that read one of the files."""
+    depends = pytest.importorskip("Cython.Build.Dependencies").create_dependency_tree(quiet=True)
+    touched = {str(folder / name) for name in names}
+    for path in (folder / "pboost" / "_core").glob("*.pyx"):
+        if not touched & set(depends.all_dependencies(str(path))):
+            path.unlink()
+    shutil.copy2(ROOT / "setup.py", folder)
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace", "-j", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    if done.returncode and "compiler" in done.stderr:
+        pytest.skip("no C compiler")
+    assert done.returncode == 0, done.stderr
+
+
+def use(folder, code):
+    """Run code with the copy of the package in a folder."""
+    check = "import pboost, sys; assert pboost.__file__.startswith(sys.argv[1]), pboost.__file__\n"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", check + DATA + code, str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_observation_model_is_two_files(tmp_path):
+    assert len(changed_copy(tmp_path, "observation")) <= 2
+    code = """
+for fit in (pb.fit_adaboost, pb.fit_boosted_tree):
+    size = {"rounds": 5} if fit is pb.fit_adaboost else {"nodes": 5}
+    model = fit(X, y, observation=pb.observation.one_sided(0.2), **size)
+    kept(model)
+    assert (model.answer[:, 1] == 0.8).all()
+    assert np.isclose(pb.certificate(model), pb.certificate(model, X, y))
+    certain = fit(X, y, **size), fit(X, y, observation=pb.observation.one_sided(0.0), **size)
+    assert np.allclose(*(pb.decision_function(model, X) for model in certain))
+assert "one_sided" in KINDS["observation"]
+"""
+    use(tmp_path, code)
+
+
+def test_a_weak_learner_is_two_files(tmp_path):
+    assert len(changed_copy(tmp_path, "weak_learner")) <= 2
+    code = """
+weak = pb.weak.differences("gini")
+stump = pb.fit_boosted_tree(np.diff(X), y, nodes=7, weak=pb.weak.stump("gini"))
+model = pb.fit_boosted_tree(X, y, nodes=7, weak=weak)
+kept(model)
+assert np.allclose(pb.decision_function(model, X), pb.decision_function(stump, np.diff(X)))
+chain = pb.fit_adaboost(X, y, rounds=5, weak=weak)
+more = pb.continue_fit(chain, X, y, rounds=3)
+assert (pb.decision_function(more, X)
+        == pb.decision_function(pb.fit_adaboost(X, y, rounds=8, weak=weak), X)).all()
+soft = pb.fit_boosted_tree(X, y, nodes=3, weak=weak, observation=pb.observation.gaussian(0.1))
+kept(soft)
+assert "differences" in KINDS["weak"]
+"""
+    use(tmp_path, code)
+
+
+@pytest.mark.build
+def test_a_criterion_is_two_files(tmp_path):
+    """One in the kernels, which are built anew, and one in Python."""
+    pytest.importorskip("setuptools")
+    names = changed_copy(tmp_path, "criterion")
+    assert len(names) <= 2
+    build(tmp_path, names)
+    code = """
+weak = pb.weak.stump("tsallis")
+model = pb.fit_boosted_tree(X, y, nodes=15, weak=weak)
+kept(model)
+
+def impurity(share):
+    return (1 - share**1.5 - (1 - share) ** 1.5) / (1 - 2 * 0.5**1.5)
+
+same = pb.fit_topdown_tree(X, y, nodes=15, impurity=impurity)
+named = pb.fit_topdown_tree(X, y, nodes=15, impurity="tsallis")
+assert (named.feature == same.feature).all() and (named.threshold == same.threshold).all()
+chain = pb.fit_adaboost(X, y, rounds=5, weak=pb.weak.stump("tsallis", "binned"))
+kept(chain)
+three = np.digitize(X[:, 0] + X[:, 3], (-1.0, 1.0))
+tree = pb.fit_cart(X, three, criterion="tsallis", max_depth=3)
+kept(tree)
+
+def scored(column, threshold):
+    total = 0.0
+    for side in (column <= threshold, column > threshold):
+        share = np.bincount(three[side], minlength=3) / max(side.sum(), 1)
+        total += side.mean() * (1 - (share**1.5).sum())
+    return total
+
+best = min(scored(X[:, j], t) for j in range(4) for t in X[:, j])
+assert np.isclose(scored(X[:, tree.feature[0]], tree.threshold[0]), best, rtol=1e-12)
+assert np.isclose(tree.impurity[0], 1 - (np.bincount(three) / 300) ** 1.5 @ np.ones(3))
+"""
+    use(tmp_path, code)
+
+
+def test_a_kind_of_model_is_three_files(tmp_path):
+    assert len(changed_copy(tmp_path, "model")) <= 3
+    code = """
+X = np.diff(X)
+model = pb.fit_normal(X, y)
+kept(model)
+assert (pb.predict(model, X) == y).mean() > 0.8
+assert "fit_normal" in pb.describe(model)
+assert (pb.evaluation_cost(model, X) == 3).all()
+assert pb.cross_validate(pb.fit_normal, X, y, folds=3, rng=0).error.mean() < 0.4
+bag = pb.fit_bagging(pb.fit_normal, X, y, members=3, rng=0)
+kept(bag)
+for ask in (pb.certificate, lambda it: pb.explain(it, X[0]), lambda it: pb.prefix(it, 1)):
+    try:
+        ask(model)
+    except (TypeError, NotImplementedError) as error:
+        assert "NormalModel" in str(error)
+    else:
+        raise AssertionError(ask)
+try:
+    pb.NormalModel(0.0, [1.0], ["a", "b"], 2, None, {})
+except ValueError as error:
+    assert str(error) == "slopes: expected shape (2,), got (1,)"
+"""
+    use(tmp_path, code)
