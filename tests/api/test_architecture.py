@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import os
 import re
 import subprocess
@@ -16,7 +17,7 @@ import pboost
 
 PACKAGE = Path(pboost.__file__).parent
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "pboost"
+SOURCE, DEV = ROOT / "pboost", ROOT / "docs" / "dev"
 
 #: Where scikit-learn may be imported.
 SKLEARN_HOMES = ("pboost.sklearn", "pboost.cli.demo", "pboost.datasets")
@@ -35,6 +36,9 @@ FLOORS = (
 )
 OPTIONAL = ("pandas", "matplotlib", "tqdm", "narwhals", "sklearn", "polars", "joblib")
 FILE_LINES, FUNCTION_LINES, KERNEL_LINES = 400, 60, 80
+#: What the page of a room says, and in how many lines.
+ROOM_LINES = 40
+ROOM_SAYS = ("What it is for", "What it knows", "What it must not know", "How to add to it")
 
 needs_source = pytest.mark.skipif(
     not (SOURCE / "_core" / "split.pyx").exists(), reason="no source tree beside tests/"
@@ -72,6 +76,7 @@ def imports(path):
 def own_imports(path):
     """Return the modules of the package that a file imports."""
     names = {n if n in MODULES else n.rpartition(".")[0] for n in imports(path)}
+    names |= {"pboost._core" for n in names if n.startswith("pboost._core.")}  # kernels
     return names & set(MODULES) - {"pboost"}
 
 
@@ -92,9 +97,35 @@ def run(code):
 
 @needs_source
 def test_every_module_is_in_the_layout():
-    page = (ROOT / "docs" / "dev" / "architecture.rst").read_text(encoding="utf-8")
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in DEV.rglob("*.rst"))
     names = {path.name for path in SOURCE.rglob("*.py")} - {"_version.py"}
-    assert [name for name in sorted(names) if name not in page] == []
+    assert [name for name in sorted(names) if name not in pages] == []
+
+
+def house():
+    """Return the script that draws the picture of the house."""
+    spec = importlib.util.spec_from_file_location("house", DEV / "house.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@needs_source
+def test_the_picture_and_the_list_of_files_are_true():
+    made = house()
+    again = "python docs/dev/house.py"
+    assert made.PICTURE.read_text(encoding="utf-8") == made.svg(), again
+    assert made.LIST.read_text(encoding="utf-8") == made.listing(), again
+
+
+@needs_source
+def test_every_room_has_a_page():
+    rooms = {name for name in house().uses() if (SOURCE / name).is_dir()}
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in (DEV / "rooms").glob("*.rst")}
+    assert set(pages) == {name.strip("_") for name in rooms} | {"values"}
+    for name, page in pages.items():
+        assert page.count("\n") <= ROOM_LINES, name
+        assert all(f"**{what}" in page for what in ROOM_SAYS), name
 
 
 # Imports
