@@ -95,10 +95,6 @@ class Bias(Field):
         return arrays[name] if name in arrays else Field.read(self, name, header, arrays)
 
 
-def _count_votes(graph: Graph) -> int:
-    return graph.vote.shape[2] if graph.vote.ndim == 3 and graph.vote.shape[2] > 1 else 1
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Graph(TwoClassModel):
     """The arrays of a `DecisionGraph`, which says what they are."""
@@ -120,8 +116,6 @@ class Graph(TwoClassModel):
     )
     inputs: Inputs | None = stored.kept_as(Derived(), default=None)
     sigma: FloatArray | None = stored.column(np.float64, "n_features", finite=False, optional=True)
-    #: Number of votes of an exit, one for each decision value.
-    n_votes: int = stored.made(_count_votes, late=False)
     #: Whether both exits of every node lead to the node after it; found when the model is made.
     is_chain: bool = stored.made(lambda graph: chain_of(graph.next))
 
@@ -129,6 +123,11 @@ class Graph(TwoClassModel):
     def n_nodes(self) -> int:
         """Number of weak classifiers."""
         return len(self.feature)
+
+    @property
+    def n_votes(self) -> int:
+        """Number of votes of an exit, one for each decision value."""
+        return self.vote.shape[2] if self.vote.ndim == 3 and self.vote.shape[2] > 1 else 1
 
     @property
     def n_inputs(self) -> int:
