@@ -13,7 +13,7 @@ from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._separate cimport Separators, separate, separators_of
 from pboost._core._side cimport goes_right
 from pboost._core._tile cimport TILE, load_tile
-from pboost._core.types cimport int32_t
+from pboost._core.types cimport int32_t, uint8_t
 
 cdef extern from "walk_simd.h":
     ctypedef void (*ChainKernel "pboost_chain_kernel")(
@@ -23,6 +23,7 @@ cdef extern from "walk_simd.h":
 
 cdef enum:
     MANY_ROWS = 9  # fewer are read in place, one by one
+    OUT = -1  # `next` of an exit that leads out of the graph
 
 cdef ChainKernel chain_kernel = choose_chain(2)
 
@@ -34,6 +35,37 @@ def use_simd_level(int level):
     """Choose the variant of the chain kernel: 0 baseline, 1 AVX2, 2 AVX-512 if supported."""
     global chain_kernel
     chain_kernel = choose_chain(level)
+
+
+def is_chain(const int32_t[:, ::1] next_):
+    """Whether both exits of every node lead to the node after it."""
+    cdef Py_ssize_t node, n = next_.shape[0]
+    cdef int32_t after
+    for node in range(n):
+        after = <int32_t>node + 1 if node + 1 < n else OUT
+        if next_[node, 0] != after or next_[node, 1] != after:
+            return False
+    return True
+
+
+def unreached(const int32_t[:, ::1] next_):
+    """The first node but the root that no exit leads to, n_nodes if there is none; -1 if an exit
+    leads neither to a later node nor out."""
+    cdef Py_ssize_t node, side, n = next_.shape[0]
+    cdef uint8_t[::1] is_reached = bytearray(n)
+    cdef int32_t ahead
+    for node in range(n):
+        for side in range(2):
+            ahead = next_[node, side]
+            if ahead == OUT:
+                continue
+            if ahead <= node or ahead >= n:
+                return -1
+            is_reached[ahead] = True
+    for node in range(1, n):
+        if not is_reached[node]:
+            return node
+    return n
 
 
 cdef struct Graph:

@@ -96,18 +96,21 @@ class BoostedArrays(TreeArrays):
         """Return the tree grown so far."""
         n = self.n_splits
         nodes, votes = self.node[: 2 * n + 1], self.vote[: 2 * n + 1]
-        mass = self.mass[: 2 * n + 1].astype(np.float64)
-        next_ = (nodes["child"] - 1) // 2  # OUT of exits that are open
+        next_ = (nodes["child"] - 1) >> 1  # OUT of exits that are open
+        is_open = next_ == OUT
+        opened = (~is_open).nonzero()[0]
         split = np.empty(n, dtype=np.int64)
-        split[next_[next_ != OUT]] = np.flatnonzero(next_ != OUT)
+        split[next_[opened]] = opened
         bias, start = (0.0, 1.0) if n else constant_vote(self.data, self.rule)
-        certificate = np.concatenate([[start], votes["certificate"][split]])
+        certificate = np.empty(n + 1)
+        certificate[0], certificate[1:] = start, votes["certificate"][split]
+        negative, positive = np.ldexp(self.mass[: 2 * n + 1].T, -nodes["shift"])
         if n:
             # A small certificate is the difference of large masses: here it is a plain sum.
-            scaled, gathered = np.ldexp(mass, -nodes["shift"][:, None]), votes["gathered"]
-            terms = scaled[:, 0] * np.exp(gathered) + scaled[:, 1] * np.exp(-gathered)
-            certificate[-1] = math.fsum(terms[next_ == OUT]) / self.whole
-        reach = mass.sum(axis=1)[split] * (np.ldexp(1.0, -nodes["shift"][split]) / self.whole)
+            gathered = votes["gathered"]
+            terms = negative * np.exp(gathered) + positive * np.exp(-gathered)
+            certificate[-1] = math.fsum(terms[is_open].tolist()) / self.whole
+        reach = (negative + positive)[split] * (1.0 / self.whole)
         return DecisionGraph(
             threshold=np.concatenate([self.given, self.thresholds(split[len(self.given) :])]),
             next=next_[1:].reshape(n, 2),

@@ -90,7 +90,7 @@ class TreeArrays:
         self.codes, self.n_bins = data.columns.codes, data.columns.n_bins
         self.rows = rows[:0] if exact else rows.copy()
         self.label, self.y = label, data.y
-        self.n_negative = int(np.searchsorted(label, 1)) if exact and n_classes == 2 else 0
+        self.n_negative = int(label.searchsorted(1)) if exact and n_classes == 2 else 0
         self.weight, self.fixed, self.scale = data.weight, data.fixed, data.scale
         # What the masses of nodes are measured in; those of a boosted tree are shares.
         self.whole = data.scale if rule is None else float(sum(data.class_masses()))

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core import walk
 from pboost.data.derived import Inputs
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
@@ -117,7 +118,7 @@ class Graph(TwoClassModel):
     inputs: Inputs | None = stored.kept_as(Derived(), default=None)
     sigma: FloatArray | None = stored.column(np.float64, "n_features", finite=False, optional=True)
     #: Whether both exits of every node lead to the node after it; found when the model is made.
-    is_chain: bool = stored.made(lambda graph: chain_of(graph.next))
+    is_chain: bool = stored.made(lambda graph: walk.is_chain(graph.next))
 
     @property
     def n_nodes(self) -> int:
@@ -189,24 +190,18 @@ def _check_sigma(graph: Graph) -> None:
 
 
 def _check_topology(next_: IntArray, n: int) -> None:
-    if not n:
-        return
     # Parents first: every exit leads to a later node or out, so no walk can return.
-    here = np.arange(n)[:, None]
-    if not ((next_ == OUT) | ((next_ > here) & (next_ < n))).all():
+    first = walk.unreached(next_)
+    if first < 0:
         raise ValueError("next: every exit must lead to a later node or be -1")
-    reached = np.zeros(n, dtype=bool)
-    reached[0] = True
-    reached[next_[next_ != OUT]] = True
-    if not reached.all():
-        raise ValueError(f"next: no exit leads to node {int(np.argmin(reached))}")
+    if first < n:
+        raise ValueError(f"next: no exit leads to node {first}")
 
 
 def _check_sums(graph: Graph) -> None:
     # Of finite rows every decision value is a finite number, whatever the path.
     with np.errstate(over="ignore"):
-        size = _sizes(graph)
-        bound = _bias_size(graph) + size.max(axis=1, initial=0.0).sum()
+        bound = _bias_size(graph) + np.abs(graph.vote).sum()
         if bound > MOST_SUM and not largest_score(graph) <= MOST_SUM:
             raise ValueError(
                 "vote: expected numbers whose absolute values have a finite sum along every path, "
@@ -227,16 +222,10 @@ def _bias_size(graph: Graph) -> float:
 def largest_score(graph: Graph) -> float:
     """Return the sum of the largest absolute votes on the path where it is largest."""
     size, n, bias = _sizes(graph), graph.n_nodes, _bias_size(graph)
-    if chain_of(graph.next):
+    if walk.is_chain(graph.next):
         # One after the other from the end, as below.
         return float(np.add.accumulate([0.0, *size.max(axis=1)[::-1]])[-1]) + bias
     sizes, leads, ahead = size.tolist(), graph.next.tolist(), [0.0] * (n + 1)  # the last is OUT's
     for node in range(n - 1, -1, -1):
         ahead[node] = max(v + ahead[k] for v, k in zip(sizes[node], leads[node], strict=True))
     return ahead[0] + bias
-
-
-def chain_of(next_: IntArray) -> bool:
-    """Return whether both exits of every node lead to the node after it."""
-    after = np.append(np.arange(1, len(next_)), OUT)[: len(next_)]
-    return bool((next_ == after[:, None]).all())

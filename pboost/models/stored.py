@@ -249,16 +249,16 @@ class Stored:
     file_prefix: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        layout = layout_of(type(self))
-        for name, kind in layout.given.items():
+        layout, keep = layout_of(type(self)), object.__setattr__
+        for name, kept in layout.kept:
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, kind.kept(value))
+                keep(self, name, kept(value))
         for name, kind in layout.early.items():
-            object.__setattr__(self, name, kind.kept(kind.make(self)))
+            keep(self, name, kind.kept(kind.make(self)))
         self.validate()
         for name, kind in layout.late.items():
-            object.__setattr__(self, name, kind.kept(kind.make(self)))
+            keep(self, name, kind.kept(kind.make(self)))
 
     def validate(self) -> None:
         """Check shapes, ranges and topology.
@@ -269,13 +269,9 @@ class Stored:
             Naming the array that is wrong. What passes can be evaluated without reading out of
             bounds and without an endless loop.
         """
-        layout = layout_of(type(self))
-        for name, kind in layout.checked.items():
-            if not (kind.optional and getattr(self, name) is None):
-                kind.check(self, name)
-        for name, kind in layout.arrays.items():
-            if not (kind.optional and getattr(self, name) is None):
-                kind.check_array(self, name)
+        for name, optional, check in layout_of(type(self)).checks:
+            if not (optional and getattr(self, name) is None):
+                check(self, name)
         self.check_whole()
 
     def check_whole(self) -> None:
@@ -310,9 +306,10 @@ class Layout(NamedTuple):
     """The fields of a record with their kinds, by name, and what is in its files."""
 
     given: dict[str, Kind]
-    #: Those that are checked by themselves, and with others.
-    checked: dict[str, Kind]
-    arrays: dict[str, Kind]
+    #: What makes of values what is kept, where it is not the value itself.
+    kept: tuple[tuple[str, Callable[[Any], Any]], ...]
+    #: What is checked in this order, and whether there may be nothing to check.
+    checks: tuple[tuple[str, bool, Callable[[Any, str], None]], ...]
     early: dict[str, Made]
     late: dict[str, Made]
     every: Dtypes
@@ -335,8 +332,13 @@ def layout_of(record: type[Any]) -> Layout:
         )
         _LAYOUTS[record] = Layout(
             given,
-            {name: k for name, k in given.items() if type(k).check is not Kind.check},
-            {name: k for name, k in given.items() if type(k).check_array is not Kind.check_array},
+            tuple((name, k.kept) for name, k in given.items() if type(k).kept is not Kind.kept),
+            tuple(
+                (name, kind.optional, getattr(kind, check))
+                for check in ("check", "check_array")
+                for name, kind in given.items()
+                if getattr(type(kind), check) is not getattr(Kind, check)
+            ),
             {name: kind for name, kind in made.items() if not kind.late},
             {name: kind for name, kind in made.items() if kind.late},
             every,
