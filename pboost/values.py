@@ -65,6 +65,11 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
         raise ValueError(f"{name}: expected an array: {error}") from None
 
 
+def first_false(right: Array | np.bool_) -> int:
+    """Return the place of the first that is False; -1 if there is none."""
+    return -1 if right.all() else int(right.argmin())
+
+
 def shown(value: Any) -> str:
     """Return a value as a message quotes it: itself if that is short, else what kind it is."""
     if isinstance(value, int) and value.bit_length() > 3 * LONGEST:

@@ -93,15 +93,22 @@ class Inputs:
 
 
 class StoredInputs(Inputs):
-    """Base of the numbers that follow from arrays, which a model file keeps.
+    """Base of the sums of terms, given by arrays, which a model file keeps.
+
+    Number k has the terms ``start[k]`` to ``start[k + 1] - 1``, added up in this order. The first
+    array after `start` holds the columns of X that they read.
 
     Attributes
     ----------
     stored : dict
         Members of a model file: what they hold here, and their dtype there.
+    none : tuple of ndarray
+        The arrays after `start` where there are no terms.
     """
 
     stored: ClassVar[Mapping[str, tuple[str, np.dtype[Any]]]]
+    none: ClassVar[tuple[NDArray[Any], ...]]
+    start: IntArray
 
     def __post_init__(self) -> None:
         for name, dtype in self.stored.values():
@@ -112,7 +119,45 @@ class StoredInputs(Inputs):
 
     def arrays(self) -> tuple[Any, ...]:
         """Return the arrays, in the order of the fields."""
-        raise NotImplementedError
+        return tuple([getattr(self, name) for name, _ in self.stored.values()])
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of sums."""
+        return len(self.start) - 1
+
+    @classmethod
+    def of_terms(cls, *terms: Sequence[Any]) -> Self:
+        """Return the sums of these terms: of each array after `start`, the part of every sum."""
+        make: Any = cls
+        parts = zip(cls.none, terms, strict=True)
+        start = np.cumsum([0, *map(len, terms[0])])
+        return make(start, *(np.concatenate([none, *part]) for none, part in parts))
+
+    @classmethod
+    def joined(cls, singles: Sequence[Self]) -> Self:
+        """Return single sums as one."""
+        places = range(1, len(cls.stored))
+        return cls.of_terms(*([single.arrays()[at] for single in singles] for at in places))
+
+    def select(self, kept: IntArray) -> Self:
+        """Return some of the sums only."""
+        parts = [slice(*self.start[k : k + 2]) for k in kept]
+        return self.of_terms(*([array[part] for part in parts] for array in self.arrays()[1:]))
+
+    def check_terms(self, n_features: int) -> None:
+        """Raise ValueError for terms that cannot be those of rows with this many columns."""
+        called = type(self).__name__.lower()
+        start, column, *numbers = self.arrays()
+        _, (name, _), *others = self.stored.values()
+        n = len(column)
+        if start[0] != 0 or start[-1] != n or not (start[1:] > start[:-1]).all():
+            raise ValueError(f"{called}.start: expected numbers that increase from 0 to {n}")
+        if n and not (column.min() >= 0 and column.max() < n_features):
+            raise ValueError(f"{called}.{name}: expected values in [0, {n_features})")
+        for (name, _), array in zip(others, numbers, strict=True):
+            if not np.isfinite(array).all():
+                raise ValueError(f"{called}.{name}: expected finite numbers")
 
     def members(self) -> dict[str, NDArray[Any]]:
         """Return the arrays to be stored in a model file, by their names there."""

@@ -20,12 +20,13 @@ from pboost.data.features import (
     refuse_sparse,
     to_numbers,
 )
-from pboost.data.targets import plain_values
+from pboost.data.targets import places_among, plain_values
 from pboost.values import (
     Array,
     FloatArray,
     check_choice,
     check_integer,
+    first_false,
     freeze,
     refuse_masked,
     shown,
@@ -275,8 +276,7 @@ def _categories(column: Array, label: str) -> Array:
         missing = np.array([is_missing(value) for value in column], dtype=bool)
     else:
         missing = np.isnan(column) if column.dtype.kind in "fmM" else np.zeros(len(column), bool)
-    if missing.any():
-        row = int(missing.argmax())
+    if (row := first_false(~missing)) >= 0:
         raise ValueError(f"X: expected a value in {label}, row {row}, got {column[row]}")
     if _is_numeric(column):
         return numeric_column(column, label)
@@ -295,10 +295,8 @@ def _codes(
             f"X: expected {kinds[not is_text]} in {label}, as when the encoding was made, "
             f"got {kinds[is_text]}"
         )
-    code = np.minimum(np.searchsorted(values, held), len(values) - 1)
-    known = values[code] == held
-    if unknown == "error" and not known.all():
-        row = int(known.argmin())
+    code, known = places_among(values, held)
+    if unknown == "error" and (row := first_false(known)) >= 0:
         raise ValueError(
             f"X: expected one of the {len(values)} values of {label}, got "
             f"{held[row].item()!r} in row {row}"

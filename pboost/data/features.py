@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pboost.data.blocks import copied
 from pboost.data.held import kept
-from pboost.values import INT32_MAX, Array, refuse_masked
+from pboost.values import INT32_MAX, Array, first_false, refuse_masked
 
 #: Rows examined at a time, so that checks need little memory.
 BLOCK = 65_536
@@ -207,8 +207,8 @@ def first_inexact(values: Array) -> int:
     size = flat.astype(np.uint64)
     size = np.where(flat < 0, ~size + 1, size)
     lowest = np.maximum(size & (~size + 1), 1)  # the lowest bit that is set
-    wrong = size // lowest > EXACT
-    return int(wrong.argmax()) if wrong.any() else -1
+    is_exact = size // lowest <= EXACT
+    return first_false(is_exact)
 
 
 def _inexact(label: str, row: int, value: Any) -> ValueError:

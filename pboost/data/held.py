@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -26,35 +26,22 @@ _LOCK = Lock()
 
 
 class Holding:
-    """Holds an object on all threads, from ``with`` to its end; what is kept outlasts a pause."""
-
-    def __init__(self, source: Any) -> None:
-        self._entry = _Entry(source)
-
-    def __enter__(self) -> None:
-        with _LOCK:
-            _ENTRIES.setdefault(id(self._entry.source), self._entry).users += 1
-
-    def __exit__(self, *raised: object) -> None:
-        number = id(self._entry.source)
-        with _LOCK:
-            _ENTRIES[number].users -= 1
-            if not _ENTRIES[number].users:
-                del _ENTRIES[number]
-
-
-class _Several:
-    """Holds several objects."""
+    """Holds objects on all threads, from ``with`` to its end; what is kept outlasts a pause."""
 
     def __init__(self, sources: tuple[Any, ...]) -> None:
-        self._holdings, self._stack = [Holding(source) for source in sources], ExitStack()
+        self._own = {id(source): _Entry(source) for source in sources}
 
     def __enter__(self) -> None:
-        for holding in self._holdings:
-            self._stack.enter_context(holding)
+        with _LOCK:
+            for number, entry in self._own.items():
+                _ENTRIES.setdefault(number, entry).users += 1
 
     def __exit__(self, *raised: object) -> None:
-        self._stack.close()
+        with _LOCK:
+            for number in self._own:
+                _ENTRIES[number].users -= 1
+                if not _ENTRIES[number].users:
+                    del _ENTRIES[number]
 
 
 _NOTHING = nullcontext()
@@ -65,9 +52,8 @@ def held(X: Any, *more: Any) -> AbstractContextManager[None]:
 
     X must not change meanwhile. A matrix of floats is read as it is, and of it nothing is kept.
     """
-    if more:
-        return _Several((X, *more))
-    return _NOTHING if type(X) is np.ndarray and X.dtype.kind == "f" else Holding(X)
+    is_plain = not more and type(X) is np.ndarray and X.dtype.kind == "f"
+    return _NOTHING if is_plain else Holding((X, *more))
 
 
 def kept(X: Any, what: Hashable, make: Callable[[], T]) -> T:

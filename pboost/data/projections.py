@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pboost._core import project
 from pboost.data.derived import StoredInputs
 from pboost.threads import Workers, run_ranges
-from pboost.values import FloatArray, IntArray
+from pboost.values import FloatArray, IntArray, first_false
 
 #: Members of a model file: what they hold here, and their dtype there.
 MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
@@ -43,16 +43,12 @@ class Projections(StoredInputs):
         Their coefficients.
     """
 
-    stored: ClassVar[Mapping[str, tuple[str, np.dtype[Any]]]] = MEMBERS
+    stored: ClassVar = MEMBERS
+    none: ClassVar = (np.empty(0), np.empty(0))
 
     start: IntArray
     index: IntArray
     coefficient: FloatArray
-
-    @property
-    def n_inputs(self) -> int:
-        """Number of projections."""
-        return len(self.start) - 1
 
     def arrays(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Return start, index and coefficient, as the kernels take them."""
@@ -61,15 +57,9 @@ class Projections(StoredInputs):
     def validate(self, n_features: int) -> None:
         """Raise ValueError if these cannot be made of rows with this many columns."""
         start, index, coefficient = self.arrays()
-        n = len(index)
-        if not start.ndim == index.ndim == 1 or coefficient.shape != (n,) or not len(start):
+        if not start.ndim == index.ndim == 1 or coefficient.shape != index.shape or not len(start):
             raise ValueError("projections: expected start (k + 1,), index and coefficient (terms,)")
-        if start[0] != 0 or start[-1] != n or not (start[1:] > start[:-1]).all():
-            raise ValueError(f"projections.start: expected numbers that increase from 0 to {n}")
-        if n and not (index.min() >= 0 and index.max() < n_features):
-            raise ValueError(f"projections.index: expected values in [0, {n_features})")
-        if not np.isfinite(coefficient).all():
-            raise ValueError("projections.coefficient: expected finite numbers")
+        self.check_terms(n_features)
 
     def values(self, X: NDArray[Any]) -> FloatArray:
         """Return the projections of rows X (n, d), float64 or float32, as (n, n_inputs)."""
@@ -92,9 +82,9 @@ class Projections(StoredInputs):
             )
 
         Workers(1).run(work, len(rows), cells=terms)
-        wrong = np.flatnonzero(~np.isfinite(columns).all(axis=1))
-        if len(wrong):
-            k = first + int(wrong[0])
+        wrong = first_false(np.isfinite(columns).all(axis=1))
+        if wrong >= 0:
+            k = first + wrong
             columns_read = self.index[self.start[k] : self.start[k + 1]].tolist()
             raise ValueError(
                 f"X: expected numbers of which sums are finite, got too large ones in columns "
@@ -145,29 +135,10 @@ class Projections(StoredInputs):
             for a, b in pairwise(self.start.tolist())
         ]
 
-    def select(self, kept: IntArray) -> Projections:
-        """Return some of the projections only."""
-        ends = self.start
-        return from_terms(
-            [self.index[ends[k] : ends[k + 1]] for k in kept],
-            [self.coefficient[ends[k] : ends[k + 1]] for k in kept],
-        )
-
-
-def from_terms(index: Sequence[Any], coefficient: Sequence[Any]) -> Projections:
-    """Return projections, given the columns and the coefficients of each."""
-    start = np.cumsum([0, *map(len, index)])
-    return Projections(start, np.concatenate([[], *index]), np.concatenate([[], *coefficient]))
-
-
-def joined(parts: Sequence[Projections]) -> Projections:
-    """Return single projections as one."""
-    return from_terms([part.index for part in parts], [part.coefficient for part in parts])
-
 
 def single_columns(n_features: int) -> Projections:
     """Return the columns themselves as projections."""
-    return from_terms([[j] for j in range(n_features)], [[1.0]] * n_features)
+    return Projections.of_terms([[j] for j in range(n_features)], [[1.0]] * n_features)
 
 
 def grid_of_directions(directions: int) -> Projections:
@@ -182,7 +153,7 @@ def grid_of_directions(directions: int) -> Projections:
         for k in range(n)
     ]
     index = [[j for j in (0, 1) if pair[j]] for pair in pairs]
-    return from_terms(index, [[c for c in pair if c] for pair in pairs])
+    return Projections.of_terms(index, [[c for c in pair if c] for pair in pairs])
 
 
 def random_directions(
@@ -203,7 +174,7 @@ def random_directions(
         normal /= math.copysign(math.hypot(*normal), normal[0])
         index.append(columns)
         coefficient.append(normal / scale[columns])
-    return from_terms(index, coefficient)
+    return Projections.of_terms(index, coefficient)
 
 
 def standard_deviations(X: NDArray[Any], rows: IntArray, weights: FloatArray | None) -> FloatArray:

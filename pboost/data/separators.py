@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -45,7 +45,8 @@ class Separators(StoredInputs):
         Votes of ``x <= threshold`` and of ``x > threshold``.
     """
 
-    stored: ClassVar[Mapping[str, tuple[str, np.dtype[Any]]]] = MEMBERS
+    stored: ClassVar = MEMBERS
+    none: ClassVar = (np.empty(0), np.empty(0), np.empty((0, 2)))
 
     start: IntArray
     feature: IntArray
@@ -54,18 +55,9 @@ class Separators(StoredInputs):
     _tables: Tables | None = field(init=False, default=None, repr=False)
 
     @property
-    def n_inputs(self) -> int:
-        """Number of separators."""
-        return len(self.start) - 1
-
-    @property
     def stumps(self) -> IntArray:
         """Number of stumps of each separator."""
         return np.diff(self.start)
-
-    def arrays(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-        """Return start, feature, threshold and vote."""
-        return self.start, self.feature, self.threshold, self.vote
 
     def validate(self, n_features: int) -> None:
         """Raise ValueError if these cannot be made of rows with this many columns."""
@@ -75,13 +67,7 @@ class Separators(StoredInputs):
             raise ValueError("separators: expected start (k + 1,), feature, threshold (stumps,)")
         if vote.shape != (m, 2):
             raise ValueError(f"separators.vote: expected shape ({m}, 2), got {vote.shape}")
-        if start[0] != 0 or start[-1] != m or not (start[1:] > start[:-1]).all():
-            raise ValueError(f"separators.start: expected numbers that increase from 0 to {m}")
-        if m and not (feature.min() >= 0 and feature.max() < n_features):
-            raise ValueError(f"separators.feature: expected values in [0, {n_features})")
-        for name, array in (("threshold", threshold), ("vote", vote)):
-            if not np.isfinite(array).all():
-                raise ValueError(f"separators.{name}: expected finite numbers")
+        self.check_terms(n_features)
         if m and np.abs(vote).max() > np.finfo(np.float64).max / m:
             raise ValueError("separators.vote: expected numbers of which sums are finite")
 
@@ -141,31 +127,6 @@ class Separators(StoredInputs):
     def projected(self, sigma: FloatArray) -> FloatArray:
         """Refuse: answers of separators are never gaussian."""
         raise ValueError("sigma: expected none for a model of separators")
-
-    def select(self, kept: IntArray) -> Separators:
-        """Return some of the separators only."""
-        bounds = list(pairwise(self.start.tolist()))
-        return joined([self._part(*bounds[k]) for k in kept])
-
-    def _part(self, a: int, b: int) -> Separators:
-        return separator(self.feature[a:b], self.threshold[a:b], self.vote[a:b])
-
-
-def separator(feature: Any, threshold: Any, vote: Any) -> Separators:
-    """Return a single separator."""
-    return Separators(np.array([0, len(feature)]), feature, threshold, vote)
-
-
-def joined(parts: Sequence[Separators]) -> Separators:
-    """Return the separators of all parts."""
-    none = separator([], [], np.empty((0, 2)))
-    return Separators(
-        np.cumsum([0, *(m for part in parts for m in part.stumps.tolist())]),
-        *(
-            np.concatenate([getattr(none, name), *(getattr(part, name) for part in parts)])
-            for name in ("feature", "threshold", "vote")
-        ),
-    )
 
 
 def _steps(threshold: FloatArray, vote: FloatArray) -> tuple[FloatArray, FloatArray]:

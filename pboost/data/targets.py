@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.data.blocks import as_codes, distinct
 from pboost.data.features import first_inexact, first_rounded, has_rounded, is_missing
-from pboost.values import Array, as_array
+from pboost.values import Array, as_array, first_false
 
 #: What y can be: labels, or numbers.
 TASKS = ("classification", "regression")
@@ -107,10 +107,8 @@ def _plain_labels(y: Any, n: int) -> Array:
         raise ValueError(f"y: expected {n} labels, one per row of X, got {len(labels)}")
     if n == 0:
         raise ValueError("y: expected at least one row of each class, got no rows")
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError(
-            f"y: expected labels, got infinity in row {int(np.isfinite(labels).argmin())}"
-        )
+    if labels.dtype.kind == "f" and (row := first_false(np.isfinite(labels))) >= 0:
+        raise ValueError(f"y: expected labels, got infinity in row {row}")
     return labels
 
 
@@ -143,17 +141,22 @@ def _are_strings(values: Sequence[Any]) -> bool:
     return all(issubclass(kind, str) for kind in set(map(type, values)))
 
 
+def places_among(values: Array, found: Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the place of each that is found among sorted values, and whether it is one of them."""
+    place = np.minimum(np.searchsorted(values, found), len(values) - 1)
+    return place, values[place] == found
+
+
 def class_codes(labels: Array, y: Any, n: int) -> NDArray[np.intp]:
     """Return the place of each label among the sorted ones of a model; ValueError for others."""
     found = label_array(y)
     if found.shape != (n,):
         raise ValueError(f"y: expected {n} labels, one per row of X, got shape {found.shape}")
-    code, wrong = np.zeros(n, dtype=np.intp), np.arange(n)
+    code, row = np.zeros(n, dtype=np.intp), 0
     if (found.dtype.kind == "U") == (labels.dtype.kind == "U"):
-        code = np.minimum(np.searchsorted(labels, found), len(labels) - 1)
-        wrong = np.flatnonzero(labels[code] != found)
-    if len(wrong):
-        row = int(wrong[0])
+        code, is_known = places_among(labels, found)
+        row = first_false(is_known)
+    if row >= 0 and n:
         raise ValueError(
             f"y: expected labels of the model, {labels.tolist()}, got {found[row].item()!r} in "
             f"row {row}"
@@ -181,9 +184,7 @@ def as_targets(y: Any, n: int) -> NDArray[np.float64]:
     if n == 0:
         raise ValueError("y: expected at least one row, got no rows")
     targets = _numbers(values) if values.dtype.kind == "O" else values.astype(np.float64)
-    wrong = np.flatnonzero(~(np.abs(targets) <= MOST_TARGET))
-    if len(wrong):
-        row = int(wrong[0])
+    if (row := first_false(np.abs(targets) <= MOST_TARGET)) >= 0:
         raise ValueError(
             f"y: expected finite numbers to {MOST_TARGET:g}, got {targets[row]} in row {row}"
         )
@@ -265,12 +266,11 @@ def as_sigma(sigma: Any) -> Array:
     if values.ndim > 2:
         raise ValueError(f"sigma: expected at most two dimensions, got shape {values.shape}")
     values = values.astype(np.float64)
-    wrong = np.argwhere(~((values > 0) & np.isfinite(values)))
-    if len(wrong):
-        place = tuple(wrong[0].tolist())
+    if (at := first_false((values > 0) & np.isfinite(values))) >= 0:
+        place = [int(index) for index in np.unravel_index(at, values.shape)]
         raise ValueError(
-            f"sigma: expected positive finite numbers, got {values[place]}"
-            + (f" at {list(place)}" if place else "")
+            f"sigma: expected positive finite numbers, got {values.flat[at]}"
+            + (f" at {place}" if place else "")
         )
     return values
 
@@ -301,9 +301,7 @@ def as_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
     if weights.shape != (n,):
         raise ValueError(f"sample_weight: expected shape ({n},), got {weights.shape}")
     weights = weights.astype(np.float64)
-    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(wrong):
-        row = int(wrong[0])
+    if (row := first_false(np.isfinite(weights) & (weights >= 0))) >= 0:
         raise ValueError(
             f"sample_weight: expected finite numbers >= 0, got {weights[row]} in row {row}"
         )
@@ -331,8 +329,6 @@ def check_answers(h: Any, n: int, what: str) -> NDArray[np.float64]:
     if answers.ndim and answers.shape != (n,):
         raise ValueError(f"{what}: expected {n} answers, one per row, got shape {answers.shape}")
     answers = np.broadcast_to(answers, (n,))
-    wrong = np.flatnonzero(~np.isfinite(answers))
-    if len(wrong):
-        row = int(wrong[0])
+    if (row := first_false(np.isfinite(answers))) >= 0:
         raise ValueError(f"{what}: expected finite numbers, got {answers[row]} for row {row}")
     return answers

@@ -24,7 +24,7 @@ from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.step import Callback, StepRecord, TreeLimits, cost_after
 from pboost.models.graph import DecisionGraph
 from pboost.models.stored import TrainingRecord
-from pboost.values import FloatArray
+from pboost.values import FloatArray, first_false
 from pboost.weak.stump_search import Stump
 from pboost.weak.votes import TIE, VoteRule
 
@@ -52,9 +52,7 @@ def values_of(impurity: Impurity, z: FloatArray) -> FloatArray:
             f"impurity: expected a function that returns an array like its argument, of shape "
             f"{z.shape}, got shape {found.shape}"
         )
-    wrong = np.flatnonzero(~np.isfinite(found))
-    if len(wrong):
-        at = int(wrong[0])
+    if (at := first_false(np.isfinite(found))) >= 0:
         raise ValueError(f"impurity: expected finite values, got f({z[at]:.6g}) = {found[at]}")
     return found
 

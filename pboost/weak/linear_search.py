@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pboost.data.columns import sorted_columns
 from pboost.data.features import Features
-from pboost.data.projections import Projections, from_terms, joined
+from pboost.data.projections import Projections
 from pboost.data.training import Problem, TrainingData
 from pboost.threads import Workers
 from pboost.values import FloatArray, check_integer, check_number
@@ -85,7 +85,7 @@ class LinearSearch(GrownSearch):
     ) -> Candidate | None:
         """Return a direction with its best cut, None if it has none."""
         assert part.source is not None
-        projection = from_terms([columns], [coefficient])
+        projection = Projections.of_terms([columns], [coefficient])
         values = Features(part.source, None)
         sorted_ = sorted_columns(values, part.source_rows, 256, self.workers.n_threads, projection)
         data = part.with_columns(sorted_, exact=True)
@@ -160,7 +160,7 @@ class Linear(Weak):
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads."""
-        return self.stump.arrange(problem, n_threads).growing(joined)
+        return self.stump.arrange(problem, n_threads).growing(Projections.joined)
 
 
 @maker

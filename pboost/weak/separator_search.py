@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.columns import SortedColumns
-from pboost.data.separators import Separators, joined
-from pboost.data.separators import separator as stored
+from pboost.data.separators import Separators
 from pboost.data.training import Problem, TrainingData
 from pboost.values import FloatArray, check_integer
 from pboost.weak.base import GrownSearch, Weak, Weights, maker
@@ -71,7 +70,8 @@ class SeparatorSearch(GrownSearch):
         if not cuts:
             return None
         vote = np.ldexp(np.rint(np.ldexp(votes, -VOTE_BITS)), VOTE_BITS)
-        return stored([cut.feature for cut in cuts], search.thresholds(cuts), vote)
+        feature = [cut.feature for cut in cuts]
+        return Separators.of_terms([feature], [search.thresholds(cuts)], [vote])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Separator(Weak):
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads."""
-        return self.stump.arrange(problem, n_threads).growing(joined)
+        return self.stump.arrange(problem, n_threads).growing(Separators.joined)
 
 
 @maker
