@@ -19,7 +19,7 @@ from pboost.models.base import TwoClassModel
 from pboost.observation.answers import Exact, check_pair
 from pboost.threads import Workers, resolve_threads
 from pboost.values import as_generator, check_callback, check_choice, check_size
-from pboost.weak.base import Weak, check_weak
+from pboost.weak.base import Weak, check_made
 from pboost.weak.real import Feature, Hypothesis, RealLearner
 from pboost.weak.stump_search import Stump
 from pboost.weak.votes import vote_rule
@@ -115,7 +115,7 @@ def fit_adaboost_real(
     [False, False]
     """
     rounds = check_size("rounds", rounds)
-    check_weak(weak)
+    check_made("weak", Weak, weak)
     if not isinstance(weak, RealLearner):
         check_pair(weak, _EXACT)
         rated = "share" if confidence is None else confidence

@@ -31,7 +31,7 @@ from pboost.models.nodes import OUT, largest_score
 from pboost.models.soft_walk import tables
 from pboost.models.text import input_names
 from pboost.observation.answers import KINDS as OBSERVATIONS
-from pboost.observation.answers import Flip, Observation, Observer, check_observation, check_pair
+from pboost.observation.answers import Flip, Observation, Observer, check_pair
 from pboost.observation.gaussian_search import Gaussian
 from pboost.observation.sampling import Sampled
 from pboost.threads import Workers
@@ -45,7 +45,7 @@ from pboost.values import (
     shown,
 )
 from pboost.weak.base import KINDS as LEARNERS
-from pboost.weak.base import Weak
+from pboost.weak.base import Weak, check_made
 from pboost.weak.stump_search import ColumnLearner
 from pboost.weak.votes import VoteRule, vote_rule
 
@@ -255,7 +255,8 @@ def _observation(model: DecisionGraph, X: Any, observation: Any) -> Observation:
     if observation is None:
         if model.sigma is None:
             what = "an observation model"
-            return check_observation(_stored(model.settings, "observation", what, OBSERVATIONS))
+            stored = _stored(model.settings, "observation", what, OBSERVATIONS)
+            return check_made("observation", Observation, stored)
         if np.isnan(model.sigma).any():
             raise ValueError(
                 "observation: expected gaussian(sigma) with the standard deviations of these "
@@ -265,7 +266,7 @@ def _observation(model: DecisionGraph, X: Any, observation: Any) -> Observation:
         return Gaussian(first if (model.sigma == first).all() else model.sigma)
     if isinstance(observation, Gaussian) and is_frame(X):
         return Gaussian(freeze(ordered_sigma(model, X, observation.sigma)))
-    return check_observation(observation)
+    return check_made("observation", Observation, observation)
 
 
 def _stored(

@@ -18,7 +18,7 @@ from pboost.growth.impurity_search import Impurity, by_impurity
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.models.trees import Tree
-from pboost.observation.answers import Exact, Observation, check_observation
+from pboost.observation.answers import Exact, Observation
 from pboost.trees.cart import fit_cart_problem
 from pboost.trees.pruning import prune_by_folds
 from pboost.values import (
@@ -29,6 +29,7 @@ from pboost.values import (
     refuse_unknown,
 )
 from pboost.weak import separator, stump
+from pboost.weak.base import check_made
 
 _EXACT = Exact()
 #: Rules by which `fit_pruned_cart` chooses a subtree, and its options that are those of the trees.
@@ -122,7 +123,7 @@ def fit_oblique_tree(
     (3, True)
     """
     nodes = None if separators is None else check_size("separators", separators)
-    check_observation(observation)
+    check_made("observation", Observation, observation)
     if separators is None and max_depth is None and not observation.is_exact:
         raise ValueError(
             "separators: expected a number, got None: a tree of uncertain answers has always an "

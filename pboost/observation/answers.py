@@ -9,9 +9,9 @@ threshold, 1: above), the class the row's (0: the first label, 1: the second).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from pboost._core import reweight
 from pboost.data.training import TrainingData
 from pboost.models.nodes import CERTAIN
 from pboost.threads import Workers
-from pboost.values import FloatArray, check_number, shown, uncalled
-from pboost.weak.base import Cut, Weak, WeakSearch, Weights, check_weak
+from pboost.values import FloatArray, check_number
+from pboost.weak.base import Choice, Cut, Kinds, Weak, WeakSearch, Weights, check_made
 from pboost.weak.real import RealLearner
 
 #: Tables of the nodes of a model, None where answers are no table.
@@ -194,26 +194,19 @@ def only_exit(exit_: int, by_class: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Choice):
     """Base of the observation models.
 
     Attributes
     ----------
-    kind : str
-        Name of the model: that of the function that makes it.
     is_exact : bool
         Whether every answer is certain.
     needs_class : bool
         Whether answers depend on the row's class, which is unknown at prediction.
     """
 
-    kind: ClassVar[str]
     is_exact: ClassVar[bool] = False
     needs_class: ClassVar[bool] = False
-
-    def settings(self) -> dict[str, Any]:
-        """Return the model as plain values, for the record of how a classifier was made."""
-        return {"kind": self.kind, **asdict(self)}
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
         """Return the weak learner as it is trained with these answers, ValueError if it cannot be.
@@ -238,24 +231,8 @@ class Observation:
 
 
 #: What makes the observation models, by their kind.
-KINDS: dict[str, Callable[..., Observation]] = {}
-M = TypeVar("M", bound=Callable[..., Observation])
-
-
-def maker(make: M) -> M:
-    """Register the function that makes the observation models of the kind of its name."""
-    KINDS[make.__name__] = make
-    return make
-
-
-def check_observation(observation: Any) -> Observation:
-    """Return `observation` if it is an observation model."""
-    if not isinstance(observation, Observation):
-        raise TypeError(
-            f"observation: expected one of pboost.observation, got {shown(observation)}"
-            + uncalled(observation)
-        )
-    return observation
+KINDS = Kinds()
+maker = KINDS.add
 
 
 def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> Weak:
@@ -264,8 +241,8 @@ def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> Weak:
     Raises TypeError or ValueError if they are no such or cannot be trained together. `is_chain`
     says that the builder has one next classifier at any time.
     """
-    check_weak(weak)
-    check_observation(observation)
+    check_made("weak", Weak, weak)
+    check_made("observation", Observation, observation)
     if isinstance(weak, RealLearner):
         raise ValueError(
             f"weak: expected a weak learner with two exits, got {weak!r}, whose answers are real "

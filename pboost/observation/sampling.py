@@ -224,8 +224,8 @@ class Sampled(Observation):
 
     def settings(self) -> dict[str, Any]:
         """Return the model as plain values; the clock is not among them."""
-        plain = {name: getattr(self, name) for name in ("stop", "estimator", "max_draws")}
-        return {"kind": self.kind, **plain, "of": self.of.settings()}
+        plain = Observation.settings(self)
+        return {name: value for name, value in plain.items() if name != "clock"}
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
         """Return the weak learner as it is trained with these answers."""

@@ -6,8 +6,9 @@ masses on either. Whatever it looked at, the sides can be read off one code per 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -25,13 +26,61 @@ from pboost.weak.votes import Masses
 NO_WEIGHT = 1e-250
 
 
-class Weak:
-    """Base of the weak learners.
+M = TypeVar("M", bound=Callable[..., Any])
+C = TypeVar("C", bound="Choice")
+
+
+class Kinds(dict[str, Callable[..., Any]]):
+    """The functions that make what an option can be, by the kinds that are named like them."""
+
+    def add(self, make: M) -> M:
+        """Register a function; a decorator."""
+        self[make.__name__] = make
+        return make
+
+
+class Choice:
+    """Base of what the options `weak` and `observation` can be.
 
     Attributes
     ----------
     kind : str
-        Name of the weak learner: that of the function that makes it.
+        Its name: that of the function that makes it.
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as plain values, for the model's record of how it was made."""
+        options = [option.name for option in fields(self)]  # type: ignore[arg-type]
+        return {"kind": self.kind, **{name: _plain(getattr(self, name)) for name in options}}
+
+
+def _plain(value: Any) -> Any:
+    """Return an option as a plain value: a function's name, None for infinity."""
+    if isinstance(value, Choice):
+        return value.settings()
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__qualname__)
+    return None if isinstance(value, float) and value == math.inf else value
+
+
+def check_made(option: str, base: type[C], value: Any) -> C:
+    """Return what an option was given, if it is one of those that the room of its name makes."""
+    if not isinstance(value, base):
+        raise TypeError(
+            f"{option}: expected one of pboost.{option}, got {shown(value)}{uncalled(value)}"
+        )
+    return value
+
+
+class Weak(Choice):
+    """Base of the weak learners.
+
+    Attributes
+    ----------
     searches : type of WeakSearch
         Its search, made of the data, the learner and threads.
     has_answers : bool
@@ -40,13 +89,8 @@ class Weak:
 
     __slots__ = ()
 
-    kind: ClassVar[str]
     searches: ClassVar[Callable[..., WeakSearch]]
     has_answers: ClassVar[bool] = False
-
-    def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's record of how it was made."""
-        return {"kind": self.kind, **asdict(self)}  # type: ignore[call-overload]
 
     def read(self, X: Any, y: Any, sample_weight: Any) -> Problem:
         """Return the arguments of a builder of models of two classes, checked."""
@@ -71,21 +115,8 @@ class Weak:
 
 
 #: What makes the weak learners, by their kind.
-KINDS: dict[str, Callable[..., Weak]] = {}
-M = TypeVar("M", bound=Callable[..., Weak])
-
-
-def maker(make: M) -> M:
-    """Register the function that makes the weak learners of the kind of its name."""
-    KINDS[make.__name__] = make
-    return make
-
-
-def check_weak(weak: Any) -> Weak:
-    """Return `weak` if it is a weak learner."""
-    if not isinstance(weak, Weak):
-        raise TypeError(f"weak: expected one of pboost.weak, got {shown(weak)}{uncalled(weak)}")
-    return weak
+KINDS = Kinds()
+maker = KINDS.add
 
 
 @dataclass(frozen=True, slots=True)

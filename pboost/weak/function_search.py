@@ -193,11 +193,6 @@ class Oracle(RowLearner):
 
     train: Callable[..., Callable[..., Any]]
 
-    def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's record of how it was made."""
-        name = getattr(self.train, "__qualname__", type(self.train).__qualname__)
-        return {"kind": self.kind, "train": name}
-
     def trained(self, X: Any, y: Any, weight: FloatArray, rng: Any, where: str) -> Any:
         """Return the weak classifier that is made of rows; `weight` sums to 1."""
         try:

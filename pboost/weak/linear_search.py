@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,12 +151,6 @@ class Linear(Weak):
     pairs: int
     seed: int
     stump: Stump
-
-    def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's record of how it was made."""
-        gain = None if self.dense_gain == math.inf else self.dense_gain
-        own = {"dense_gain": gain, "pairs": self.pairs, "seed": self.seed}
-        return {"kind": self.kind, **own, "stump": self.stump.settings()}
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads."""

@@ -43,11 +43,6 @@ class Hypothesis(RealLearner):
     train: Train
     h_max: float | None = None
 
-    def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's record of how it was made."""
-        name = getattr(self.train, "__qualname__", type(self.train).__qualname__)
-        return {"kind": self.kind, "train": name, "h_max": self.h_max}
-
 
 @maker
 def feature(center: str = "mean", *, constant: bool = True) -> Feature:

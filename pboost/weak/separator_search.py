@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,10 +86,6 @@ class Separator(Weak):
     learning_rate: float
     votes: str
     stump: Stump
-
-    def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's record of how it was made."""
-        return {**Weak.settings(self), "stump": self.stump.settings()}
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads."""
