@@ -32,7 +32,7 @@ from pboost.data.features import Features, as_features, check_finite, check_has_
 from pboost.data.projections import Projections
 from pboost.data.targets import as_weights
 from pboost.threads import Workers, check_stop
-from pboost.values import Array, FloatArray, check_flag, check_integer, sealed
+from pboost.values import Array, FloatArray, IntArray, check_flag, check_integer, sealed
 
 SEARCHES = ("auto", "exact", "binned")
 #: Rows from which ``search="auto"`` is binned: there the sorted order alone fills gigabytes.
@@ -48,21 +48,13 @@ SCRATCH_BYTES = 16_000_000
 ROW_MASK = np.int32(0x7FFFFFFF)
 NO_WEIGHT = np.empty(0, dtype=np.int64)
 #: The arrays of columns that can never be changed, and their dtypes.
-SORTED_ARRAYS: dict[str, type[np.generic]] = {
-    "rows": np.int32,
-    "packed_order": np.int32,
-    "bin_start": np.int32,
-    "n_bins": np.int32,
+ARRAYS: dict[str, type[np.generic]] = {
+    **dict.fromkeys(("rows", "packed_order", "bin_start", "n_bins"), np.int32),
     "codes": np.uint8,
-}
-BINNED_ARRAYS: dict[str, type[np.generic]] = {
-    "codes": np.uint8,
-    "n_bins": np.int32,
-    "lower": np.float64,
-    "upper": np.float64,
+    **dict.fromkeys(("lower", "upper"), np.float64),
 }
 #: Writes columns of the listed rows, the first of which is given, to the rows of a matrix.
-Gather: TypeAlias = Callable[[NDArray[np.int32], int, NDArray[np.float64]], None]
+Gather: TypeAlias = Callable[[IntArray, int, FloatArray], None]
 C = TypeVar("C", bound="SortedColumns | BinnedColumns")
 
 
@@ -75,24 +67,21 @@ def midpoint(below: Any, above: Any) -> Any:
 def made(kind: type[C], *values: Any) -> C:
     """Return columns that were made here: their arrays are sealed, and need no check."""
     columns = object.__new__(kind)
-    arrays = BINNED_ARRAYS if kind is BinnedColumns else SORTED_ARRAYS
     for part, value in zip(fields(kind), values, strict=True):
-        if value is not None and (part.name in arrays or part.name == "bin_start"):
-            value = sealed(value)
-        object.__setattr__(columns, part.name, value)
+        is_sealed = value is not None and part.name in ARRAYS
+        object.__setattr__(columns, part.name, sealed(value) if is_sealed else value)
     return columns
 
 
 def _restore(columns: SortedColumns | BinnedColumns, state: Sequence[Any]) -> None:
     """Take the fields of columns pickled without `__reduce__`, and check them."""
-    for part, value in zip((f for f in fields(columns) if f.init), state, strict=True):
-        object.__setattr__(columns, part.name, value)
-    if isinstance(columns, BinnedColumns):
-        object.__setattr__(columns, "bin_start", None)
+    values = iter(state)
+    for part in fields(columns):
+        object.__setattr__(columns, part.name, next(values) if part.init else part.default)
     columns.__post_init__()
 
 
-def most_bins(n_bins: NDArray[np.int32]) -> int:
+def most_bins(n_bins: IntArray) -> int:
     """Return the largest number of bins of a column: arrays by bin need no more places."""
     return int(n_bins.max(initial=1))
 
@@ -115,8 +104,39 @@ def inside_bin(feature: int) -> ValueError:
     )
 
 
+class _Columns:
+    """Base of columns, some of whose fields are arrays that never change."""
+
+    __slots__ = ()
+
+    codes: NDArray[np.uint8]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, name) for name in self._given())
+
+    def _given(self) -> list[str]:
+        """Return the fields that columns made elsewhere are given."""
+        return [part.name for part in fields(self) if part.init]  # type: ignore[arg-type]
+
+    def _keep(self) -> None:
+        """Make sure that arrays made elsewhere cannot change."""
+        for name in self._given():
+            if name in ARRAYS:
+                object.__setattr__(self, name, kept(name, getattr(self, name), ARRAYS[name]))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.codes.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.codes.shape[0]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class SortedColumns:
+class SortedColumns(_Columns):
     """Columns sorted once: orders, ties and rank bins. Made by `sort_columns`.
 
     The arrays, but for `source`, cannot be written. Columns that are made in another way, or come
@@ -146,31 +166,26 @@ class SortedColumns:
     """
 
     source: Array
-    rows: NDArray[np.int32]
-    packed_order: NDArray[np.int32]
-    bin_start: NDArray[np.int32]
-    n_bins: NDArray[np.int32]
+    rows: IntArray
+    packed_order: IntArray
+    bin_start: IntArray
+    n_bins: IntArray
     codes: NDArray[np.uint8]
     names: tuple[str, ...] | None
 
     def __post_init__(self) -> None:
-        self._keep()
+        self._check_arrays()
         if self.source.shape[1] != self.n_features:
             raise ValueError(
                 f"source: expected {self.n_features} columns, got {self.source.shape[1]}"
             )
         self._check_orders(partial(sort.gather_columns, self.source, self.rows))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+    __setstate__ = _restore
 
-    def __setstate__(self, state: Sequence[Any]) -> None:
-        _restore(self, state)
-
-    def _keep(self) -> None:
+    def _check_arrays(self) -> None:
         """Make sure that arrays made elsewhere fit together and cannot change."""
-        for name, dtype in SORTED_ARRAYS.items():
-            object.__setattr__(self, name, kept(name, getattr(self, name), dtype))
+        self._keep()
         check_dimensions(self, {"packed_order": 2, "codes": 2, "bin_start": 2})
         (d, n), bins = self.codes.shape, _places(self.bin_start.shape[1] - 1)
         check_shapes(
@@ -184,17 +199,7 @@ class SortedColumns:
         with Workers(None, self.codes.size) as workers:
             workers.run(partial(check_orders, self, gather), self.n_features)
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.packed_order.shape[1]
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return self.packed_order.shape[0]
-
-    def order(self, feature: int) -> NDArray[np.int32]:
+    def order(self, feature: int) -> IntArray:
         """Return the rows of a column in increasing order of value."""
         return self.packed_order[feature] & ROW_MASK
 
@@ -202,16 +207,16 @@ class SortedColumns:
         """Return, along the sorted order, whether a value equals the one before."""
         return self.packed_order[feature] < 0
 
-    def sorted_values(self, feature: int) -> NDArray[np.float64]:
+    def sorted_values(self, feature: int) -> FloatArray:
         """Return the values of a column in increasing order."""
         return self.values(feature, self.order(feature))
 
-    def values(self, feature: Any, row: Any) -> NDArray[np.float64]:
+    def values(self, feature: Any, row: Any) -> FloatArray:
         """Return the values of rows in columns, elementwise."""
-        found: NDArray[np.float64] = self.source[self.rows[row], feature].astype(np.float64)
+        found: FloatArray = self.source[self.rows[row], feature].astype(np.float64)
         return found
 
-    def n_below(self, feature: int, order: NDArray[np.int32], threshold: float) -> int:
+    def n_below(self, feature: int, order: IntArray, threshold: float) -> int:
         """Return how many of rows in the order of a column, packed, do not exceed a threshold."""
         return bisect_right(
             order, threshold, key=lambda entry: float(self.values(feature, entry & ROW_MASK))
@@ -231,22 +236,20 @@ class SortedColumns:
         below, above = (self.packed_order[feature, position + k] & ROW_MASK for k in (-1, 0))
         return midpoint(self.values(feature, below), self.values(feature, above))
 
-    def bin_ranges(self, feature: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def bin_ranges(self, feature: int) -> tuple[FloatArray, FloatArray]:
         """Return the least and the largest value in each bin of a column."""
         edge = self.bin_start[feature, : self.n_bins[feature] + 1]
         order = self.packed_order[feature]
         lower, upper = order[edge[:-1]] & ROW_MASK, order[edge[1:] - 1] & ROW_MASK
         return self.values(feature, lower), self.values(feature, upper)
 
-    def select(
-        self, rows: NDArray[np.int32], max_bins: int, n_threads: int | None = None
-    ) -> SortedColumns:
+    def select(self, rows: IntArray, max_bins: int, n_threads: int | None = None) -> SortedColumns:
         """Return the columns of the listed rows, in the order listed, without sorting again."""
         with Workers(n_threads, self.packed_order.size) as workers:
             order = self.select_order(rows, workers)
             return with_bins(self.source, self.rows[rows], order, max_bins, self.names, workers)
 
-    def select_order(self, rows: NDArray[np.int32], workers: Workers) -> NDArray[np.int32]:
+    def select_order(self, rows: IntArray, workers: Workers) -> IntArray:
         """Return the packed orders (d, n) of the listed rows, numbered in the order listed."""
         renumber = np.full(self.n_rows, -1, dtype=np.int32)
         renumber[rows] = np.arange(len(rows), dtype=np.int32)
@@ -268,13 +271,13 @@ class ProjectedColumns(SortedColumns):
     projections: Projections
 
     def __post_init__(self) -> None:
-        self._keep()
+        self._check_arrays()
         self.projections.validate(self.source.shape[1])
         if self.projections.n_inputs != self.n_features:
             raise ValueError(f"projections: expected {self.n_features}, one for each column")
         self._check_orders(partial(self.projections.gather, self.source, self.rows))
 
-    def values(self, feature: Any, row: Any) -> NDArray[np.float64]:
+    def values(self, feature: Any, row: Any) -> FloatArray:
         """Return the values of rows in projections, elementwise."""
         which, rows = np.broadcast_arrays(np.asarray(feature, np.int32), self.rows[row])
         found = self.projections.pairs(self.source, rows.ravel(), which.ravel())
@@ -282,7 +285,7 @@ class ProjectedColumns(SortedColumns):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BinnedColumns:
+class BinnedColumns(_Columns):
     """Columns as bin codes only, a fifth of the memory of sorted ones. Made by `bin_columns`.
 
     The arrays cannot be written; those of columns made in another way are checked, and copied, as
@@ -303,36 +306,21 @@ class BinnedColumns:
     """
 
     codes: NDArray[np.uint8]
-    n_bins: NDArray[np.int32]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    n_bins: IntArray
+    lower: FloatArray
+    upper: FloatArray
     names: tuple[str, ...] | None
-    bin_start: NDArray[np.int32] | None = field(init=False, default=None)
+    bin_start: IntArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        for name, dtype in BINNED_ARRAYS.items():
-            object.__setattr__(self, name, kept(name, getattr(self, name), dtype))
+        self._keep()
         check_dimensions(self, {"codes": 2, "lower": 2})
         d, bins = self.n_features, _places(self.lower.shape[1])
         check_shapes(self, {"n_bins": (d,), "lower": (d, bins), "upper": (d, bins)})
         check_bins(self.codes, self.n_bins, self.lower, self.upper, bins)
         object.__setattr__(self, "names", checked_names(self.names, d))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)
-
-    def __setstate__(self, state: Sequence[Any]) -> None:
-        _restore(self, state)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.codes.shape[1]
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return self.codes.shape[0]
+    __setstate__ = _restore
 
     def bin_below(self, feature: int, threshold: float) -> int:
         """Return the last bin at or below a threshold, -1 if there is none."""
@@ -346,13 +334,13 @@ class BinnedColumns:
         """Return the threshold at the upper edge of a bin."""
         return midpoint(self.upper[feature, cut_bin], self.lower[feature, cut_bin + 1])
 
-    def bin_ranges(self, feature: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def bin_ranges(self, feature: int) -> tuple[FloatArray, FloatArray]:
         """Return the least and the largest value in each bin of a column."""
         n_bins = self.n_bins[feature]
         return self.lower[feature, :n_bins], self.upper[feature, :n_bins]
 
     def select(
-        self, rows: NDArray[np.int32], n_threads: int | None = None, *, all_rows: bool = False
+        self, rows: IntArray, n_threads: int | None = None, *, all_rows: bool = False
     ) -> BinnedColumns:
         """Return the columns of the listed rows, in the order listed, with the same bins.
 
@@ -377,11 +365,12 @@ class BinnedColumns:
 
 def with_bins(
     source: Array,
-    rows: NDArray[np.int32],
-    order: NDArray[np.int32],
+    rows: IntArray,
+    order: IntArray,
     max_bins: int,
     names: tuple[str, ...] | None,
     workers: Workers,
+    projections: Projections | None = None,
 ) -> SortedColumns:
     """Return sorted columns, given their orders; makes the rank bins."""
     d, n = order.shape
@@ -397,7 +386,10 @@ def with_bins(
 
     workers.run(work, d, cells=2 * n)
     bin_start = trimmed(bin_start, most_bins(n_bins) + 1)
-    return made(SortedColumns, source, rows, order, bin_start, n_bins, codes, names)
+    parts = source, rows, order, bin_start, n_bins, codes, names
+    if projections is None:
+        return made(SortedColumns, *parts)
+    return made(ProjectedColumns, *parts, projections)
 
 
 def column_spread(X: Any, weights: FloatArray) -> FloatArray:
@@ -504,7 +496,7 @@ def bin_columns(
     return binned_columns(features, rows, max_bins, fixed, n_threads)
 
 
-def to_fixed_point(weights: NDArray[np.float64], times: int = 1) -> tuple[float, NDArray[np.int64]]:
+def to_fixed_point(weights: FloatArray, times: int = 1) -> tuple[float, NDArray[np.int64]]:
     """Return a power of two and the weights times it, rounded; their sum stays below 2**61.
 
     A power of two makes the image exact for integer weights, whatever their scale. The sum is of so
@@ -519,7 +511,7 @@ def to_fixed_point(weights: NDArray[np.float64], times: int = 1) -> tuple[float,
 
 def sorted_columns(
     features: Features,
-    rows: NDArray[np.int32],
+    rows: IntArray,
     max_bins: int,
     n_threads: int | None,
     projections: Projections | None = None,
@@ -528,23 +520,19 @@ def sorted_columns(
     gather, d = _gathering(features.values, projections)
     with Workers(n_threads, d * len(rows)) as workers:
         order = _sorted(gather, d, rows, workers)
-        found = with_bins(features.values, rows, order, max_bins, features.names, workers)
-    if projections is None:
-        return found
-    return made(
-        ProjectedColumns, found.source, found.rows, found.packed_order, found.bin_start,
-        found.n_bins, found.codes, found.names, projections,
-    )  # fmt: skip
+        return with_bins(
+            features.values, rows, order, max_bins, features.names, workers, projections
+        )
 
 
-def sorted_orders(values: Array, rows: NDArray[np.int32], workers: Workers) -> NDArray[np.int32]:
+def sorted_orders(values: Array, rows: IntArray, workers: Workers) -> IntArray:
     """Return the packed orders (d, n) of the listed rows of a matrix of finite numbers."""
     return _sorted(*_gathering(values, None), rows, workers)
 
 
 def binned_columns(
     features: Features,
-    rows: NDArray[np.int32],
+    rows: IntArray,
     max_bins: int,
     fixed: NDArray[np.int64],
     n_threads: int | None,
@@ -562,7 +550,7 @@ def binned_columns(
     lower, upper = np.zeros((d, most)), np.zeros((d, most))
     bin_start = np.zeros((d, most + 1), dtype=np.int32)
 
-    def keep(first: int, order: NDArray[np.int32], columns: NDArray[np.float64]) -> None:
+    def keep(first: int, order: IntArray, columns: FloatArray) -> None:
         here = slice(first, first + len(order))
         sort.bin_columns(order, max_bins, fixed, bin_start[here], n_bins[here], codes[here])
         for j in range(first, here.stop):
@@ -581,7 +569,7 @@ def binned_columns(
     return made(BinnedColumns, codes, n_bins, lower, upper, features.names, bin_start)
 
 
-def _sorted(gather: Gather, d: int, rows: NDArray[np.int32], workers: Workers) -> NDArray[np.int32]:
+def _sorted(gather: Gather, d: int, rows: IntArray, workers: Workers) -> IntArray:
     order = np.empty((d, len(rows)), dtype=np.int32)
     _sort_blocks(gather, d, rows, order, None, workers)
     return order
@@ -597,9 +585,9 @@ def _gathering(values: Array, projections: Projections | None) -> tuple[Gather, 
 def _sort_blocks(
     gather: Gather,
     d: int,
-    rows: NDArray[np.int32],
-    orders: NDArray[np.int32] | None,
-    keep: Callable[[int, NDArray[np.int32], NDArray[np.float64]], None] | None,
+    rows: IntArray,
+    orders: IntArray | None,
+    keep: Callable[[int, IntArray, FloatArray], None] | None,
     workers: Workers,
 ) -> None:
     """Sort blocks of d columns, into `orders` or to be taken by ``keep(first, order, columns)``."""

@@ -299,22 +299,6 @@ class TrainingData:
         """Number of rows times columns that a search reads."""
         return max(self.columns.codes.size, self.n_rows)
 
-    @property
-    def labels(self) -> NDArray[Any]:
-        """The two label values."""
-        assert self.problem.labels is not None
-        return self.problem.labels
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the columns of X."""
-        return self.problem.names
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns of X."""
-        return self.problem.n_features
-
     def values(self, feature: int) -> FloatArray:
         """Return what `feature` counts of each row, as float64 (n,)."""
         assert self.source is not None
@@ -430,9 +414,9 @@ def check_values(problem: Problem, kind: str) -> None:
         )
 
 
-def is_binned(search: str, n: int) -> bool:
-    """Return whether n rows are searched by bins."""
-    return search == "binned" or (search == "auto" and n >= AUTO_BINNED_ROWS)
+def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:
+    """Return whether n rows are searched by bins; with "auto", so many or more."""
+    return search == "binned" or (search == "auto" and n >= auto)
 
 
 def _as_columns(X: Any) -> Features | SortedColumns | BinnedColumns:

@@ -94,7 +94,8 @@ class BoostedArrays(TreeArrays):
 
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
-        n = self.n_splits
+        n, problem = self.n_splits, self.data.problem
+        assert problem.labels is not None
         nodes, votes = self.node[: 2 * n + 1], self.vote[: 2 * n + 1]
         next_ = (nodes["child"] - 1) >> 1  # OUT of exits that are open
         is_open = next_ == OUT
@@ -115,9 +116,9 @@ class BoostedArrays(TreeArrays):
             threshold=np.concatenate([self.given, self.thresholds(split[len(self.given) :])]),
             next=next_[1:].reshape(n, 2),
             vote=votes["own"][1:].reshape(n, 2),
-            labels=self.data.labels,
-            n_features=self.data.n_features,
-            feature_names=self.data.names,
+            labels=problem.labels,
+            n_features=problem.n_features,
+            feature_names=problem.names,
             bias=bias,
             settings=settings,
             record=TrainingRecord(certificate, cost_after(reach), stop_reason),

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
 from pboost.data.blocks import copied
-from pboost.data.columns import BinnedColumns, SortedColumns
-from pboost.data.features import Features, as_features, check_finite
-from pboost.data.targets import as_labels, as_weights, check_answers
-from pboost.data.training import TrainingData
+from pboost.data.columns import BinnedColumns
+from pboost.data.features import Features
+from pboost.data.targets import check_answers
+from pboost.data.training import TrainingData, two_classes
 from pboost.growth.generic import GenericGreedy, RoundRecord, leverage
 from pboost.growth.step import PERFECT, Callback, Growth
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
@@ -58,7 +58,7 @@ class RealData:
     values: FloatArray
     second: NDArray[np.bool_]
     weight: FloatArray | None
-    labels: NDArray[Any]
+    labels: NDArray[Any] | None
     names: tuple[str, ...] | None
 
 
@@ -66,21 +66,18 @@ def real_data(X: Any, y: Any, sample_weight: Any) -> RealData:
     """Return the arguments of a builder, checked, without rows of weight 0."""
     if isinstance(X, BinnedColumns):
         raise TypeError("X: BinnedColumns hold no values; pass X or SortedColumns")
-    if isinstance(X, SortedColumns):
-        features = Features(X.source[X.rows], X.names)
+    problem = two_classes(X, y, sample_weight)
+    columns, second, weight = problem.columns, problem.label == 1, problem.weights
+    if isinstance(columns, Features) and weight is None:
+        values = columns.values
     else:
-        features = as_features(X)
-    labels, second = as_labels(y, len(features.values))
-    weight = as_weights(sample_weight, len(second))
-    check_finite(features)
-    values = features.values
+        rows = np.arange(len(second)) if weight is None else np.flatnonzero(weight)
+        values, second = problem.values(rows), second[rows]
+        weight = None if weight is None else weight[rows]
+    if second.all() or not second.any():
+        raise ValueError("sample_weight: expected both classes to have positive weight")
     values = values if values.dtype == np.float64 else copied(values, np.float64, "K")
-    if weight is not None:
-        kept = weight > 0
-        values, second, weight = values[kept], second[kept], weight[kept]
-        if second.all() or not second.any():
-            raise ValueError("sample_weight: expected both classes to have positive weight")
-    return RealData(values, second, weight, labels, features.names)
+    return RealData(values, second, weight, problem.labels, problem.names)
 
 
 class RealChain:

@@ -21,7 +21,7 @@ from pboost.data.training import TrainingData
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN, OUT
 from pboost.models.stored import TrainingRecord
-from pboost.observation.answers import Observer, Tables, side_masses
+from pboost.observation.answers import Observer, Tables, chain_reach
 from pboost.values import FloatArray, check_number
 from pboost.weak.base import Cut, Weights
 from pboost.weak.votes import NO_VOTE, Masses, SplitStep, VoteRule, step_of
@@ -347,14 +347,6 @@ class Chain(Growth):
         if table is not None:
             answers = self.observer.given(cut, self.weights, table)
         else:
-            answers = self.observer.ask(cut, self.weights, partial(self.reach, cut))
+            reach = partial(chain_reach, self.search, cut, self.weights, self.start)
+            answers = self.observer.ask(cut, self.weights, reach)
         return answers.masses.tolist(), answers.table, answers.send
-
-    def reach(self, cut: Cut) -> FloatArray:
-        """Return the reach masses (side, class) at the end of the chain."""
-        if self.start is None:
-            return side_masses(cut, self.weights)
-        scratch = Weights(
-            np.empty_like(self.start), np.empty_like(self.weights.fixed), self.weights.scale, (0, 0)
-        )
-        return self.search.side_masses(cut, self.start, scratch)

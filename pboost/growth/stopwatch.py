@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pboost.observation.answers import Observer, Reach, RowAnswers, side_masses
+from pboost.observation.answers import Observer, Reach, RowAnswers, chain_reach
 from pboost.observation.sampling import Sample, SampledObserver
 from pboost.values import FloatArray
 from pboost.weak.base import Weights
@@ -83,16 +84,10 @@ class StopwatchObserver(Observer):
         cut = self._sampler.find(after)
         if cut is None:
             return None
-        ahead = self._sampler.begin(cut, after, lambda: self._reach(cut, after))
+        reach = partial(chain_reach, self.search, cut, after, self._start)
+        ahead = self._sampler.begin(cut, after, reach)
         ahead.invoke()
         return cut, ahead
-
-    def _reach(self, cut: Any, weights: Weights) -> FloatArray:
-        """Return the reach masses (side, class) at the end of the chain."""
-        if self._start is None:
-            return side_masses(cut, weights)
-        scratch = Weights(np.empty_like(self._start), np.empty_like(weights.fixed), 1.0, (0, 0))
-        return self.search.side_masses(cut, self._start, scratch)
 
     def _seconds(self, before: float) -> float:
         """Return the time of the clock, which must not be earlier than `before`."""

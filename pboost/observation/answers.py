@@ -171,6 +171,19 @@ def side_masses(cut: Cut, weights: Weights) -> FloatArray:
     return np.array(cut.masses, dtype=np.float64) / weights.scale
 
 
+def chain_reach(
+    search: WeakSearch, cut: Cut, weights: Weights, start: FloatArray | None
+) -> FloatArray:
+    """Return the reach masses (side, class) at the end of a chain, which all rows reach.
+
+    Their starting weights are `start`, or those of now.
+    """
+    if start is None:
+        return side_masses(cut, weights)
+    scratch = Weights(np.empty_like(start), np.empty_like(weights.fixed), 1.0, (0, 0))
+    return search.side_masses(cut, start, scratch)
+
+
 def split_masses(by_side: FloatArray, table: FloatArray) -> FloatArray:
     """Return the class masses (exit, class) that a table of answers makes of (side, class)."""
     return np.stack([(by_side * (1 - table)).sum(axis=0), (by_side * table).sum(axis=0)])

@@ -52,9 +52,9 @@ class Noise:
                 "X: gaussian answers need the values of X, got BinnedColumns, which hold none"
             )
         sigma = np.asarray(observation.sigma)
-        check_sigma_shape(sigma, data.problem.n_rows, data.n_features)
+        check_sigma_shape(sigma, data.problem.n_rows, data.problem.n_features)
         self.data, self.per_cell = data, sigma.ndim == 2
-        self._sigma = sigma if self.per_cell else np.full(data.n_features, sigma)
+        self._sigma = sigma if self.per_cell else np.full(data.problem.n_features, sigma)
 
     def column(self, feature: int) -> FloatArray:
         """Return the standard deviations of what `feature` counts, (1,) or one for each row."""
@@ -68,7 +68,7 @@ class Noise:
 
     def of_model(self) -> FloatArray:
         """Return what a model keeps: of each column of X, NaN where each cell had its own."""
-        return np.full(self.data.n_features, np.nan) if self.per_cell else self._sigma
+        return np.full(self.data.problem.n_features, np.nan) if self.per_cell else self._sigma
 
 
 class NoisyStumpSearch(StumpSearch):

@@ -42,7 +42,7 @@ class LinearSearch(GrownSearch):
 
     def __init__(self, data: TrainingData, weak: Linear, workers: Workers) -> None:
         super().__init__(data, weak, workers)
-        self._pairs = listed_pairs(data.n_features, weak.pairs, weak.seed)
+        self._pairs = listed_pairs(data.problem.n_features, weak.pairs, weak.seed)
 
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Projections, float] | None:
         """Return a direction trained on rows with these weights, and its threshold."""

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from pboost._core import reweight, split
 from pboost.data.columns import (
     AUTO_BINNED_CELLS,
-    AUTO_BINNED_ROWS,
     GROUP,
     ROW_MASK,
     SEARCHES,
@@ -29,7 +28,7 @@ from pboost.data.projections import (
     standard_deviations,
 )
 from pboost.data.sharing import Search
-from pboost.data.training import Problem, TrainingData, check_values
+from pboost.data.training import Problem, TrainingData, check_values, is_binned
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, check_choice, check_integer, check_number
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights, maker
@@ -169,9 +168,7 @@ class ColumnLearner(Weak):
 
     def resolve_search(self, n_rows: int) -> str:
         """Return "exact" or "binned" for data of `n_rows` rows."""
-        if self.search != "auto":
-            return self.search
-        return "exact" if n_rows < AUTO_BINNED_ROWS else "binned"
+        return "binned" if is_binned(self.search, n_rows) else "exact"
 
     def is_exact(self, problem: Problem) -> bool:
         """Return whether the search of these data is exact."""
@@ -224,9 +221,8 @@ class Affine(ColumnLearner):
 
     def resolve_search(self, n_rows: int) -> str:
         """Return "exact" or "binned" for data of `n_rows` rows."""
-        if self.search != "auto":
-            return self.search
-        return "exact" if n_rows * self.directions < AUTO_BINNED_CELLS else "binned"
+        cells = n_rows * self.directions
+        return "binned" if is_binned(self.search, cells, AUTO_BINNED_CELLS) else "exact"
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads: the columns are projections."""

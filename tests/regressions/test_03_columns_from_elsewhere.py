@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data.columns import BINNED_ARRAYS, SORTED_ARRAYS, BinnedColumns, SortedColumns
+from pboost.data.columns import ARRAYS, SortedColumns
 
 RNG = np.random.default_rng(7)
 X = np.column_stack([RNG.normal(size=300), RNG.integers(0, 5, 300), RNG.normal(size=300)])
@@ -25,7 +25,7 @@ EITHER = pytest.mark.parametrize("columns", [SORTED, BINNED], ids=["sorted", "bi
 
 
 def arrays_of(columns):
-    names = BINNED_ARRAYS if isinstance(columns, BinnedColumns) else SORTED_ARRAYS
+    names = [part.name for part in fields(columns) if part.init and part.name in ARRAYS]
     return {name: getattr(columns, name) for name in names}
 
 
