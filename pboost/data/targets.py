@@ -247,6 +247,14 @@ def _integers(values: Array, expected: str) -> Array:
     )
 
 
+def as_numbers(name: str, value: Any, kinds: str = "biuf") -> NDArray[np.float64]:
+    """Return a copy of `value` as float64, of whatever shape, if its dtype is of one of `kinds`."""
+    values = as_array(name, value)
+    if values.dtype.kind not in kinds:
+        raise TypeError(f"{name}: expected numbers, got dtype {values.dtype}")
+    return values.astype(np.float64)
+
+
 def as_sigma(sigma: Any) -> Array:
     """Return standard deviations as float64: a number (), one per column (d,) or per cell (n, d).
 
@@ -260,12 +268,9 @@ def as_sigma(sigma: Any) -> Array:
     """
     if hasattr(sigma, "columns"):
         raise TypeError("sigma: expected a number or an array, got a data frame")
-    values = as_array("sigma", sigma)
-    if values.dtype.kind not in "iuf":
-        raise TypeError(f"sigma: expected numbers, got dtype {values.dtype}")
+    values = as_numbers("sigma", sigma, "iuf")
     if values.ndim > 2:
         raise ValueError(f"sigma: expected at most two dimensions, got shape {values.shape}")
-    values = values.astype(np.float64)
     if (at := first_false((values > 0) & np.isfinite(values))) >= 0:
         place = [int(index) for index in np.unravel_index(at, values.shape)]
         raise ValueError(
@@ -295,12 +300,9 @@ def as_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
     """
     if sample_weight is None:
         return None
-    weights = as_array("sample_weight", sample_weight)
-    if weights.dtype.kind not in "biuf":
-        raise TypeError(f"sample_weight: expected numbers, got dtype {weights.dtype}")
+    weights = as_numbers("sample_weight", sample_weight)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight: expected shape ({n},), got {weights.shape}")
-    weights = weights.astype(np.float64)
     if (row := first_false(np.isfinite(weights) & (weights >= 0))) >= 0:
         raise ValueError(
             f"sample_weight: expected finite numbers >= 0, got {weights[row]} in row {row}"

@@ -309,9 +309,13 @@ class TrainingData:
         self.inputs.gather(self.source, self.source_rows, feature, column)
         return column[0]
 
+    def by_class(self, values: NDArray[Any]) -> tuple[Any, Any]:
+        """Return the sums of numbers of all rows, of class -1 and of class +1."""
+        return values[: self.n_negative].sum().item(), values[self.n_negative :].sum().item()
+
     def class_masses(self) -> tuple[int, int]:
         """Return the fixed-point mass of class -1 and of class +1."""
-        return int(self.fixed[: self.n_negative].sum()), int(self.fixed[self.n_negative :].sum())
+        return self.by_class(self.fixed)
 
     def model_columns(self, feature: IntArray) -> dict[str, Any]:
         """Return the fields of a model that say what its nodes read, given columns of these."""

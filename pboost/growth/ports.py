@@ -170,9 +170,7 @@ class Matryoshka(PortGrowth):
 
     def port(self, edges: Edges, weight: FloatArray, reach: FloatArray, votes: float) -> Port:
         """Return a port; sums its masses."""
-        middle = self.data.n_negative
-        masses = float(weight[:middle].sum()), float(weight[middle:].sum())
-        return Port(edges, masses, float(reach.sum()), votes, weight, reach)
+        return Port(edges, self.data.by_class(weight), float(reach.sum()), votes, weight, reach)
 
     def side_reach(self, port: Port, cut: Cut, weights: Weights) -> FloatArray:
         """Return the reach masses (side, class) that a cut makes at a port."""
@@ -221,9 +219,7 @@ class Matryoshka(PortGrowth):
         q = np.where(arrives, plus / np.where(arrives, root.reach, 1.0), 0.5).clip(0.0, 1.0)
         answers = 1 - q, q
         parts = [root.weight * answer for answer in answers]
-        step = self.rule.step(
-            [(float(part[:middle].sum()), float(part[middle:].sum())) for part in parts]
-        )
+        step = self.rule.step([self.data.by_class(part) for part in parts])
         self.drop_votes(members)
         collapsed = []
         for group, vote, part, answer in zip(groups, step.votes, parts, answers, strict=True):

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from pboost.data.features import check_has_rows
 from pboost.data.splits import assign_folds
-from pboost.data.targets import as_labels, as_weights
+from pboost.data.targets import as_labels, as_numbers, as_weights
 from pboost.inspection.cross_validation import fold_streams, row_selectors
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model, TwoClassModel, decision_function
@@ -32,6 +32,7 @@ from pboost.values import (
     check_choice,
     check_fit,
     check_integer,
+    first_false,
     shown,
 )
 
@@ -444,17 +445,11 @@ def logistic_margin_curve(
     [0.0, 0.1, 1.0]
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))
-    p = as_array("probability", probability)
-    if p.dtype.kind not in "biuf":
-        raise TypeError(f"probability: expected numbers, got dtype {p.dtype}")
-    p = p.astype(np.float64)
+    p = as_numbers("probability", probability)
     if p.ndim != 1 or not len(p):
         raise ValueError(f"probability: expected one number per row, got shape {p.shape}")
-    wrong = np.flatnonzero(~((p >= 0) & (p <= 1)))
-    if len(wrong):
-        raise ValueError(
-            f"probability: expected numbers in [0, 1], got {p[wrong[0]]} in row {wrong[0]}"
-        )
+    if (row := first_false((p >= 0) & (p <= 1))) >= 0:
+        raise ValueError(f"probability: expected numbers in [0, 1], got {p[row]} in row {row}")
     weight = as_weights(sample_weight, len(p))
     weight = np.ones(len(p)) if weight is None else weight
     # Of ½ ln(p/q): p - q over their sum, or the same of their roots.

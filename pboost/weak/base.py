@@ -213,8 +213,7 @@ class WeakSearch:
     def fill_fixed(self, weights: Weights) -> None:
         """Write the fixed-point images of weights, and their masses."""
         reweight.to_fixed(weights.real, weights.scale, weights.fixed)
-        middle = self.data.n_negative
-        weights.masses = (int(weights.fixed[:middle].sum()), int(weights.fixed[middle:].sum()))
+        weights.masses = self.data.by_class(weights.fixed)
 
     def side_masses(self, cut: Cut, source: FloatArray, scratch: Weights) -> FloatArray:
         """Return the masses (side, class) that a cut makes of other weights.
@@ -222,9 +221,7 @@ class WeakSearch:
         Each class is brought to full precision by a power of two of its own, however little of it
         there is, and is returned in its own unit.
         """
-        middle = self.data.n_negative
-        sums = np.array([source[:middle].sum(), source[middle:].sum()])
-        unit = np.ldexp(1.0, -np.frexp(sums)[1])
+        unit = np.ldexp(1.0, -np.frexp(self.data.by_class(source))[1])
         scratch.scale = 2.0**60
         self.reweight(cut, np.stack([unit, unit]), source, scratch)
         total = np.array(scratch.masses, dtype=np.float64)
@@ -251,8 +248,7 @@ class SideSearch(WeakSearch):
 
     def masses(self, codes: NDArray[np.uint8], weights: Weights) -> Masses | None:
         """Return the fixed-point masses (side, class), None where a side has none."""
-        middle, above = self.data.n_negative, weights.fixed * codes
-        negative, positive = int(above[:middle].sum()), int(above[middle:].sum())
+        negative, positive = self.data.by_class(weights.fixed * codes)
         n, p = weights.masses
         if not 0 < negative + positive < n + p:
             return None

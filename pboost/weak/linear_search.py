@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar
+from operator import itemgetter
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +19,14 @@ from pboost.threads import Workers
 from pboost.values import FloatArray, check_integer, check_number
 from pboost.weak import directions
 from pboost.weak.base import GrownSearch, Weak, Weights, maker
-from pboost.weak.stump_search import Stump, StumpCut, StumpSearch, checked_columns
+from pboost.weak.stump_search import Stump, StumpSearch, checked_columns
 
 #: Bits of a coefficient that are kept; more say nothing of a direction that was searched for.
 BITS = 24
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
-    """A direction, its best cut, and the criterion there."""
-
-    projection: Projections
-    cut: StumpCut
-    threshold: float
-    score: float
+#: The criterion at the best cut of a direction, the direction, and the threshold.
+Candidate: TypeAlias = tuple[float, Projections, float]
 
 
 class LinearSearch(GrownSearch):
@@ -47,7 +41,7 @@ class LinearSearch(GrownSearch):
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Projections, float] | None:
         """Return a direction trained on rows with these weights, and its threshold."""
         found = self._chosen(self.data.part(rows, real / real.max()))
-        return None if found is None else (found.projection, found.threshold)
+        return None if found is None else found[1:]
 
     def _chosen(self, part: TrainingData) -> Candidate | None:
         """Return the best direction of one or two columns, or of all if that is much better."""
@@ -62,13 +56,14 @@ class LinearSearch(GrownSearch):
         varies = scale > 0
         listed = self._pairs[varies[self._pairs].all(axis=1)]
         place = np.cumsum(varies) - 1
-        sparse = [
+        sparse = (
             self._candidate(
                 part, varying[columns], in_own_units(coefficient, scale[varying[columns]])
             )
             for columns, coefficient in directions.pairs(rows, place[listed].astype(np.int32))
-        ]
-        best = _least(sparse)
+        )
+        # The first of equal ones.
+        best = min(filter(None, sparse), key=itemgetter(0), default=None)
         if len(varying) <= 2 or self.weak.dense_gain == math.inf:
             return best
         coefficient = directions.all_columns(rows)
@@ -77,8 +72,8 @@ class LinearSearch(GrownSearch):
             return best or dense
         negative, positive = part.class_masses()
         start = 2 * math.sqrt(negative) * math.sqrt(positive)
-        gain = self.weak.dense_gain * (start - best.score)
-        return dense if start - dense.score > gain else best
+        gain = self.weak.dense_gain * (start - best[0])
+        return dense if start - dense[0] > gain else best
 
     def _candidate(
         self, part: TrainingData, columns: NDArray[np.intp], coefficient: FloatArray
@@ -95,7 +90,7 @@ class LinearSearch(GrownSearch):
         if cut is None:
             return None
         score = sum(2 * math.sqrt(n) * math.sqrt(p) for n, p in cut.masses)
-        return Candidate(projection, cut, float(search.thresholds([cut])[0]), score)
+        return score, projection, float(search.thresholds([cut])[0])
 
 
 def listed_pairs(n_columns: int, most: int, seed: int) -> NDArray[np.int32]:
@@ -133,11 +128,6 @@ def in_own_units(coefficient: FloatArray, scale: FloatArray) -> FloatArray:
         return np.ones(1)
     largest = coefficient[np.argmax(np.abs(coefficient))]
     return np.ldexp(np.rint(np.ldexp(coefficient / largest, BITS)), -BITS) / scale
-
-
-def _least(candidates: Sequence[Candidate | None]) -> Candidate | None:
-    """Return the candidate of least criterion, the first of equal ones."""
-    return min((c for c in candidates if c is not None), key=lambda c: c.score, default=None)
 
 
 @dataclass(frozen=True, slots=True)
