@@ -98,11 +98,23 @@ cdef void sort_run_by_lower_half(
     sort_by_upper_half(run, spare, n)
 
 
+cdef void list_run(
+    const double* values, const uint64_t* run, Py_ssize_t n, int32_t* order
+) noexcept nogil:
+    """List the rows of a sorted run, marked where the value is that of the row before."""
+    cdef Py_ssize_t i
+    order[0] = <int32_t>(run[0] & ROW_MASK)
+    for i in range(1, n):
+        order[i] = <int32_t>(run[i] & ROW_MASK)
+        if values[order[i]] == values[row_of(order[i - 1])]:
+            order[i] |= TIED
+
+
 cdef int sort_one(
     const double* values, Py_ssize_t n, int32_t* order, uint64_t* items, uint64_t* spare
 ) noexcept nogil:
     """Sort one column. Returns 1 if it holds a NaN or an infinity, else 0."""
-    cdef Py_ssize_t i, j, start
+    cdef Py_ssize_t i, start
     cdef uint64_t bad = 0
     for i in range(n):
         bad |= (values[i] - values[i] != 0.0)
@@ -117,11 +129,7 @@ cdef int sort_one(
         order[start] = <int32_t>(items[start] & ROW_MASK)
         if i - start > 1:
             sort_run_by_lower_half(values, items + start, spare, i - start)
-            order[start] = <int32_t>(items[start] & ROW_MASK)
-            for j in range(start + 1, i):
-                order[j] = <int32_t>(items[j] & ROW_MASK)
-                if values[order[j]] == values[row_of(order[j - 1])]:
-                    order[j] |= TIED
+            list_run(values, items + start, i - start, order + start)
         start = i
     return 0
 
