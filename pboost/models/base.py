@@ -83,11 +83,14 @@ class Model(Stored):
         return two_probabilities(score)
 
     def labels_of(self, score: FloatArray) -> NDArray[Any]:
-        """Return the predictions that go with decision values: by their signs, if no others."""
-        if score.ndim > 1:
-            self.refuse_votes("the prediction")
-        assert self.labels is not None
-        return one_of_two(self.labels, score)
+        """Return the predictions that go with decision values: by their signs, or the largest."""
+        if self.labels is None:
+            return score
+        if score.ndim == 1:
+            return one_of_two(self.labels, score)
+        self.refuse_votes("the prediction")
+        found: NDArray[Any] = self.labels[np.argmax(score, axis=1)]
+        return found
 
     def refuse_votes(self, what: str) -> None:
         """Raise NotImplementedError if it has several decision values."""
@@ -162,6 +165,8 @@ class TwoClassModel(Model):
     settings: Mapping[str, Any]
     record: TrainingRecord
     is_exact, is_estimated = True, False
+    #: What it is a sum of, and what a row costs is counted in.
+    counted_in: ClassVar[tuple[str, str]] = "round", "answers"
 
 
 class Averaged(Model):
@@ -178,8 +183,7 @@ class Averaged(Model):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of largest share, the first among equals, or the number."""
-        mean = self.mean(X)
-        return mean if self.labels is None else self.labels[np.argmax(mean, axis=1)]
+        return self.labels_of(self.mean(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the share of each label."""

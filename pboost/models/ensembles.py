@@ -27,6 +27,7 @@ from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.new_rows import table_for
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.stored import Models, OutOfBag, check_sum
+from pboost.models.text import counted, headline, of_bags
 from pboost.values import FloatArray, IntArray, check_position
 
 #: The number of columns, and their names, if they have any.
@@ -64,7 +65,7 @@ class Composite(Model):
             "its members"
         )
 
-    def cost_of_members(self, X: Any, unit: str) -> FloatArray:
+    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the members."""
         X = table_for(self, X)
         cost = np.zeros(as_rows(X).n_rows)
@@ -128,7 +129,7 @@ class Ensemble(Composite):
 
     def count_nodes(self, X: Any) -> FloatArray:
         """Return the number of weak classifiers that are evaluated for each row, (n,)."""
-        return self.cost_of_members(X, "nodes")
+        return Composite.evaluation_cost(self, X, "nodes")
 
     def titles(self) -> list[str]:
         """Return what is said of the whole, and then of each member."""
@@ -410,21 +411,10 @@ class Bagging(Composite, Averaged):
     def __len__(self) -> int:
         return len(self.models)
 
-    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
-        """Return what evaluating each row costs, the sum over the members."""
-        return self.cost_of_members(X, unit)
-
     def describe(self) -> str:
         """Return a summary of the ensemble."""
-        of = "numbers" if self.labels is None else f"labels {self.labels.tolist()!r}"
-        fit = self.settings.get("fit", "models")
-        lines = [
-            f"fit_bagging of {fit}: {len(self)} member{'s' * (len(self) != 1)}, "
-            f"{self.n_features} feature{'s' * (self.n_features != 1)}, {of}"
-        ]
-        if np.isfinite(self.oob.error):
-            lines.append(f"out-of-bag error {self.oob.error:.6g}")
-        return "\n".join(lines)
+        fit, members = self.settings.get("fit", "models"), counted(len(self), "member")
+        return "\n".join([headline(self, f"fit_bagging of {fit}: {members}"), *of_bags(self.oob)])
 
     def mean(self, X: Any) -> FloatArray:
         """Return the shares (n, J) of the members that vote for the labels, or mean numbers."""

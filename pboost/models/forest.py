@@ -17,6 +17,7 @@ from pboost.models.hard_walk import walk_sums
 from pboost.models.new_rows import match_columns, table_for
 from pboost.models.ranked import RankedTrees, rank_trees
 from pboost.models.stored import OutOfBag, check_offsets, check_sum
+from pboost.models.text import counted, headline, of_bags
 from pboost.models.trees import TREE_COLUMNS, Tree, Trees, ranges
 from pboost.values import FloatArray, IntArray, check_position
 
@@ -97,7 +98,7 @@ class Forest(Trees):
     def __getitem__(self, tree: slice) -> Forest: ...
     def __getitem__(self, tree: int | slice) -> Tree | Forest:
         if isinstance(tree, slice):
-            return replace(self, **some_trees(self, np.arange(len(self))[tree]))
+            return self.only(np.arange(len(self))[tree])
         place = check_position("tree", tree, len(self))
         start, stop = self.root[place : place + 2].tolist()
         columns: dict[str, Any] = {name: getattr(self, name)[start:stop] for name in TREE_COLUMNS}
@@ -109,6 +110,15 @@ class Forest(Trees):
 
     def __iter__(self) -> Iterator[Tree]:
         return (self[i] for i in range(len(self)))
+
+    def only(self, trees: NDArray[np.intp]) -> Forest:
+        """Return the forest of these trees, without `oob`."""
+        if not len(trees):
+            raise ValueError(f"tree: expected one or more of {len(self)} trees, got none")
+        first, last = self.root[trees], self.root[trees + 1]
+        nodes = ranges(first, last)
+        columns: dict[str, Any] = {name: getattr(self, name)[nodes] for name in TREE_COLUMNS}
+        return replace(self, root=np.cumsum([0, *(last - first)]), oob=None, **columns)
 
     def mean(self, X: Any) -> FloatArray:
         """Return the mean over the trees of what is said at the leaf of each row."""
@@ -132,14 +142,8 @@ class Forest(Trees):
     def describe(self) -> str:
         """Return a summary of the forest."""
         leaves = (np.diff(self.root) + 1) // 2
-        of = "numbers" if self.labels is None else f"labels {self.labels.tolist()!r}"
-        lines = [
-            f"fit_forest: {len(self)} tree{'s' * (len(self) != 1)}, {leaves.mean():.1f} leaves on "
-            f"average, {self.n_features} feature{'s' * (self.n_features != 1)}, {of}"
-        ]
-        if self.oob is not None and np.isfinite(self.oob.error):
-            lines.append(f"out-of-bag error {self.oob.error:.6g}")
-        return "\n".join(lines)
+        trees, size = counted(len(self), "tree"), f"{leaves.mean():.1f} leaves on average"
+        return "\n".join([headline(self, f"fit_forest: {trees}", size), *of_bags(self.oob)])
 
     def total(self, X: Any) -> FloatArray:
         """Return the sums (n, J) over the trees of the values of the leaf of each row."""
@@ -148,7 +152,7 @@ class Forest(Trees):
         ranked = self.ranked if len(values) >= tree_walk.MANY else None
         total = np.zeros((len(values), trees[3].shape[1]))
         steps = int(self.depths.sum())
-        walk_sums(self, X, values, trees, total, steps, ranked and ranked.arrays)
+        walk_sums(self, X, values, trees, total, steps, ranked)
         return total
 
 
@@ -165,13 +169,3 @@ def join_trees(trees: Sequence[Tree], settings: Mapping[str, Any], oob: OutOfBag
         root, **columns, labels=first.labels, n_features=first.n_features,
         feature_names=first.feature_names, settings=settings, oob=oob,
     )  # fmt: skip
-
-
-def some_trees(forest: Any, trees: NDArray[np.intp]) -> dict[str, Any]:
-    """Return what of a forest is another where it has only these trees."""
-    if not len(trees):
-        raise ValueError(f"tree: expected one or more of {len(forest)} trees, got none")
-    first, last = forest.root[trees], forest.root[trees + 1]
-    nodes = ranges(first, last)
-    columns = {name: getattr(forest, name)[nodes] for name in TREE_COLUMNS}
-    return {"root": np.cumsum([0, *(last - first)]), "oob": None, **columns}

@@ -16,7 +16,7 @@ from pboost.models import stored
 from pboost.models.base import Model, TwoClassModel, settled
 from pboost.models.new_rows import input_values, match_sigma
 from pboost.models.stored import MOST_SUM, Part, Parts, TrainingRecord, check_sum
-from pboost.models.text import equation, input_names, summary
+from pboost.models.text import counted, equation, headline, input_names, summary
 from pboost.values import FloatArray, IntArray
 
 #: ``feature`` of the constant hypothesis.
@@ -43,12 +43,6 @@ class AdditiveModel(TwoClassModel):
         "reach": "decision_function is their sum",
         "explain": "describe lists them",
     }
-    labels: NDArray[Any]
-    n_features: int
-    feature_names: tuple[str, ...] | None
-    bias: float
-    settings: Mapping[str, Any]
-    record: TrainingRecord
 
     @property
     def n_nodes(self) -> int:
@@ -371,10 +365,8 @@ class ProbitModel(Model):
         check_sum("step", self.step[:, 0])
 
     def __repr__(self) -> str:
-        return (
-            f"<fit_probitboost: {len(self)} step{'s' * (len(self) != 1)}, "
-            f"{self.n_features} features, risk {self.risk[-1]:.4g}>"
-        )
+        steps, risk = counted(len(self), "step"), f"risk {self.risk[-1]:.4g}"
+        return f"<fit_probitboost: {steps}, {self.n_features} features, {risk}>"
 
     def __len__(self) -> int:
         return len(self.feature)
@@ -425,11 +417,9 @@ class ProbitModel(Model):
 
     def describe(self) -> str:
         """Return the model as text: a summary and the equation."""
-        count = f"{self.n_features} feature{'s' * (self.n_features != 1)}"
         return "\n".join(
             [
-                f"fit_probitboost: {len(self)} step{'s' * (len(self) != 1)}, {count}, labels "
-                f"{self.labels.tolist()!r}",
+                headline(self, f"fit_probitboost: {counted(len(self), 'step')}"),
                 f"risk {self.risk[-1]:.6g}",
                 f"stopped: {self.stop_reason}",
                 f"P({self.labels.tolist()[1]!r}) = Phi(f), f = "

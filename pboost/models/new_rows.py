@@ -50,25 +50,18 @@ def as_two_class(model: Any) -> TwoClassModel:
 
 def table_for(model: Any, X: Any) -> Any:
     """Return X; a series as a frame of one row, but where rows may be single values."""
-    return as_table(X) if is_series(X) and _reads_names(model) else X
+    return as_table(X) if is_series(X) and reads_columns(model, or_rows=True) else X
 
 
-def _reads_names(model: Any) -> bool:
-    """Return whether a model, and all its members, read rows of several values."""
+def reads_columns(model: Any, or_rows: bool = False) -> bool:
+    """Return whether a model, and all its members, read numbers, or rows of several values."""
     if not isinstance(model, Model):
         return False
     members = getattr(model, "models", ())
     if members:
-        return all(map(_reads_names, members))
-    return not isinstance(model.inputs, Oracles) or model.inputs.row_shape != ()
-
-
-def reads_columns(model: Any) -> bool:
-    """Return whether a model, and all its members, read numbers, whatever holds them."""
-    if not isinstance(model, Model):
-        return False
-    members = getattr(model, "models", ())
-    return all(map(reads_columns, members)) if members else not isinstance(model.inputs, Oracles)
+        return all(reads_columns(member, or_rows) for member in members)
+    inputs = model.inputs
+    return not isinstance(inputs, Oracles) or (or_rows and inputs.row_shape != ())
 
 
 def match_columns(model: Model, X: Any) -> Features:

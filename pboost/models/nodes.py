@@ -100,6 +100,8 @@ class Bias(Field):
 class Graph(TwoClassModel):
     """The arrays of a `DecisionGraph`, which says what they are."""
 
+    counted_in = "node", "comparisons"
+
     feature: IntArray = stored.column(np.int32, "n_nodes", within=(0, "n_inputs"))
     threshold: FloatArray = stored.column(np.float64, "n_nodes")
     next: IntArray = stored.column(np.int32, "n_nodes", 2)

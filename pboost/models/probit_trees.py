@@ -16,9 +16,9 @@ from pboost.data.derived import ColumnNames
 from pboost.models import stored
 from pboost.models.base import Model
 from pboost.models.hard_walk import over_tiles
-from pboost.models.linear import chosen, probabilities
+from pboost.models.linear import probabilities
 from pboost.models.new_rows import match_columns
-from pboost.models.text import equation
+from pboost.models.text import counted, equation, headline
 from pboost.models.trees import LEAF, Tree
 from pboost.threads import check_stop
 from pboost.values import FloatArray, IntArray
@@ -80,6 +80,9 @@ class ProbitTree(Model):
     settings: Mapping[str, Any] = stored.of_part("partition", "settings")
     n_features: int = stored.of_part("partition", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("partition", "feature_names")
+    n_nodes: int = stored.of_part("partition", "n_nodes")
+    n_leaves: int = stored.of_part("partition", "n_leaves")
+    stop_reason: str = stored.of_part("partition", "stop_reason")
 
     no_graph = "whose leaves are linear functions"
     instead: ClassVar = {
@@ -96,45 +99,19 @@ class ProbitTree(Model):
             raise ValueError("weight: expected that of the root to be above 0")
 
     def __repr__(self) -> str:
-        leaves = f"{self.n_leaves} " + ("leaf" if self.n_leaves == 1 else "leaves")
+        leaves = counted(self.n_leaves, "leaf", "leaves")
         return f"<fit_probit_tree: {leaves}, {self.n_features} features>"
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes of the partition, leaves included."""
-        return self.partition.n_nodes
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return self.partition.n_leaves
 
     @property
     def n_functions(self) -> int:
         """Number of functions in each leaf."""
         return 1 if len(self.labels) == 2 else len(self.labels)
 
-    @property
-    def stop_reason(self) -> str:
-        """Why the partition ended, as a sentence."""
-        return self.partition.stop_reason
-
     def values(self, X: Any) -> FloatArray:
         """Return the functions (n, K) at the rows, each in its leaf."""
-        tree, found = self.partition, []
+        tree, shape = self.partition, self.coefficient.shape[1:2]
         at = Equations(tree.steps, tree.root, tree.depths, tree.leaf, self.coefficient, self.taken)
-
-        def take(start: int, stop: int, values: FloatArray) -> None:
-            found.append((start, values[:, 0].copy()))
-
-        if not each_block(self, at, X, take):
-            return np.empty((0, self.coefficient.shape[1]))
-        return np.concatenate([values for _, values in sorted(found, key=lambda part: part[0])])
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of the largest function, the first of equal ones."""
-        found: NDArray[Any] = self.labels[chosen(self.values(X))]
-        return found
+        return values_of(self, at, X, shape, lambda values: values[:, 0])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return Phi(-f) and Phi(f); of more classes Phi of each function, divided by the sum."""
@@ -174,10 +151,9 @@ class ProbitTree(Model):
         tree = self.partition
         depth, tests = tree.node_tests()
         classes = self.labels.tolist()
+        leaves = counted(self.n_leaves, "leaf", "leaves")
         lines = [
-            f"fit_probit_tree: {self.n_leaves} {'leaf' if self.n_leaves == 1 else 'leaves'}, depth "
-            f"{tree.depth}, {self.n_features} feature{'s' * (self.n_features != 1)}, labels "
-            f"{classes!r}",
+            headline(self, f"fit_probit_tree: {leaves}", f"depth {tree.depth}"),
             f"stopped: {self.stop_reason}",
         ]
         if len(classes) == 2:
@@ -233,48 +209,37 @@ class Equations(NamedTuple):
     taken: IntArray
 
 
-def each_block(
+def values_of(
     model: Model,
     trees: Equations,
     X: Any,
-    take: Callable[[int, int, FloatArray], None],
-) -> int:
-    """Call ``take(start, stop, values)`` for blocks of rows, on several threads.
+    shape: tuple[int, ...],
+    reduced: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """Return a function of the values of trees at the rows of X, (n, *shape).
 
-    Parameters
-    ----------
-    model : Model
-        Whose columns X must have.
-    trees : Equations
-        The trees.
-    X : array_like of shape (n, d), or data frame
-        Finite numbers.
-    take : callable
-        Is given values (stop - start, n_trees, K), which it must not keep.
-
-    Returns
-    -------
-    int
-        Number of rows.
+    `reduced` is given values (m, n_trees, K) of a block of rows, which it must not keep, on several
+    threads.
     """
     values = match_columns(model, X).values
     n, d = values.shape
-    shape = len(trees.root) - 1, trees.coefficient.shape[1]
-    per_row = math.prod(shape)
+    of_trees = len(trees.root) - 1, trees.coefficient.shape[1]
+    per_row = math.prod(of_trees)
     block = tree_walk.TILE_ROWS * max(1, BLOCK_VALUES // (per_row * tree_walk.TILE_ROWS))
+    found = np.empty((n, *shape))
 
     def work(first: int, last: int, tile: FloatArray) -> bool:
-        out = np.empty((min(block, last - first), *shape))
+        out = np.empty((min(block, last - first), *of_trees))
         for start in range(first, last, block):
             check_stop()
             stop = min(start + block, last)
             if walk_values(values, *trees, start, stop, tile, out):
                 return True
-            take(start, stop, out[: stop - start])
+            found[start:stop] = reduced(out[: stop - start])
         return False
 
     over_tiles(model, X, n, work, d, 1, n * max(d, per_row))
-    return n
+    return found
 
 
 def without(values: FloatArray, lost: NDArray[np.bool_]) -> FloatArray:

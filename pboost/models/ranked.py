@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +18,7 @@ TWICE = 2**16 + 1
 MOST_DEPTH = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RankedTrees:
+class RankedTrees(NamedTuple):
     """The trees of a forest, filled up to the same depth, on ranks in place of values.
 
     Attributes
@@ -46,11 +44,6 @@ class RankedTrees:
     node: IntArray
     value: FloatArray
     depth: int
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What the kernel takes."""
-        return self.edge, self.first, self.levels, self.node, self.value, self.depth
 
 
 def rank_trees(forest: Any, depths: IntArray) -> RankedTrees | None:

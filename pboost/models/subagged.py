@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -15,15 +16,15 @@ from pboost._core.probit_tree import walk_values
 from pboost.models import stored
 from pboost.models.base import Model, lead_of_second, settled
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, chance
-from pboost.models.forest import Forest, some_trees
+from pboost.models.forest import Forest
 from pboost.models.linear import chosen, probabilities
-from pboost.models.new_rows import match_names
+from pboost.models.new_rows import match_columns
 from pboost.models.probit_trees import (
     LEAST,
     Equations,
     ProbitTree,
     check_taken,
-    each_block,
+    values_of,
     without,
 )
 from pboost.models.stored import (
@@ -36,6 +37,7 @@ from pboost.models.stored import (
     check_offsets,
     check_sum,
 )
+from pboost.models.text import counted, headline, of_bags
 from pboost.models.trees import LEAF, TREE_COLUMNS, ranges
 from pboost.values import FloatArray, IntArray, check_position
 
@@ -129,8 +131,10 @@ class SubaggedProbitTrees(Model):
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
     n_features: int = stored.of_part("trees", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("trees", "feature_names")
+    n_nodes: int = stored.of_part("trees", "n_nodes")
     #: The place of each leaf in `coefficient`, by node.
     leaf: IntArray = stored.made(lambda model: model._leaf_places(), late=False)
+    n_leaves: int = stored.made(lambda model: int(model.leaf[-1]) + 1, late=False)
 
     no_graph = "whose members, model[i], are models by themselves"
     instead: ClassVar = {"prefix": "model[:k] has the first k members"}
@@ -201,7 +205,7 @@ class SubaggedProbitTrees(Model):
         before = np.append(0, self.leaf + 1)[self.trees.root]  # leaves before each tree
         leaves = ranges(before[trees], before[trees + 1])
         return replace(
-            self, trees=replace(self.trees, **some_trees(self.trees, trees)),
+            self, trees=self.trees.only(trees),
             coefficient=self.coefficient[leaves], taken=self.taken[leaves],
             risk=self.risk[leaves], alpha=self.alpha[rounds],
             start=np.cumsum([0, *(last - first)]), error=self.error[members],
@@ -238,11 +242,6 @@ class SubaggedProbitTrees(Model):
         return len(self.trees) // self.trees_per_round
 
     @property
-    def n_leaves(self) -> int:
-        """Number of leaves of all trees."""
-        return int(self.leaf[-1]) + 1
-
-    @property
     def n_functions(self) -> int:
         """Number of functions in each leaf."""
         return 1 if len(self.labels) == 2 or self.is_tree_per_class else len(self.labels)
@@ -270,11 +269,6 @@ class SubaggedProbitTrees(Model):
         return self.coefficient, share[is_leaf], of[is_leaf] if self.is_tree_per_class else None
 
     @property
-    def n_nodes(self) -> int:
-        """Number of nodes of all trees, leaves included."""
-        return self.trees.n_nodes
-
-    @property
     def stop_reasons(self) -> tuple[str, ...]:
         """Why each member has no more rounds, as a sentence."""
         found, sizes = [], np.diff(self.start)
@@ -293,11 +287,6 @@ class SubaggedProbitTrees(Model):
         """The classes that have no row in the subsample of a member: its number, and the label."""
         names = self.labels.tolist()
         return tuple((int(i), names[j]) for i, j in np.argwhere(self.class_rows == 0))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of largest probability of each row, the first of several."""
-        found: NDArray[Any] = self.labels[np.argmax(self.predict_proba(X), axis=1)]
-        return found
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the mean (n, J) over the members of their answers or of their probabilities."""
@@ -321,34 +310,23 @@ class SubaggedProbitTrees(Model):
             return score
         return settled(np.column_stack([(1 - score) / 2, (1 + score) / 2]), score > 0)
 
-    def labels_of(self, score: FloatArray) -> NDArray[Any]:
-        """Return the labels that go with decision values."""
-        code = (score > 0).astype(np.intp) if score.ndim == 1 else np.argmax(score, axis=1)
-        found: NDArray[Any] = self.labels[code]
-        return found
-
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the trees."""
-        features = match_names(self.feature_names, self.n_features, X)
+        features = match_columns(self, X)
         trees = map(self.tree, range(len(self.trees)))
         return reduce(np.add, (tree.evaluation_cost(features, unit) for tree in trees))
 
     def describe(self) -> str:
         """Return a summary of the model."""
-        trees, members = len(self.trees), len(self)
-        leaves = len(self.coefficient) / trees
+        members, trees = counted(len(self), "member"), counted(len(self.trees), "tree")
+        leaves = f"{len(self.coefficient) / len(self.trees):.1f} leaves on average"
+        reasons = Counter(self.stop_reasons).items()
         lines = [
-            f"fit_sbpmt: {members} member{'s' * (members != 1)}, {trees} tree{'s' * (trees != 1)}, "
-            f"{leaves:.1f} leaves on average, {self.n_features} "
-            f"feature{'s' * (self.n_features != 1)}, labels {self.labels.tolist()!r}"
+            headline(self, f"fit_sbpmt: {members}", trees, leaves),
+            *(f"{counted(n, 'member')} stopped: {reason}" for reason, n in reasons),
+            *(f"member {i} was trained without class {label!r}" for i, label in self.lost),
+            *of_bags(self.oob),
         ]
-        reasons = self.stop_reasons
-        for reason in dict.fromkeys(reasons):
-            n = reasons.count(reason)
-            lines.append(f"{n} member{'s' * (n != 1)} stopped: {reason}")
-        lines += [f"member {i} was trained without class {label!r}" for i, label in self.lost]
-        if self.oob is not None and np.isfinite(self.oob.error):
-            lines.append(f"out-of-bag error {self.oob.error:.6g}")
         return "\n".join(lines)
 
     def _score(self, share: FloatArray) -> FloatArray:
@@ -373,18 +351,12 @@ class SubaggedProbitTrees(Model):
         self, X: Any, reduced: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]
     ) -> FloatArray:
         """Return a function of what each member says (n, n_members, J), of this shape and J."""
-        features = match_names(self.feature_names, self.n_features, X)
-        out = np.empty((len(features.values), *shape, len(self.labels)))
-
-        def take(start: int, stop: int, of_trees: FloatArray) -> None:
-            out[start:stop] = reduced(self._said_of(of_trees, slice(0, len(self))))
-
-        trees = self.trees
+        trees, every = self.trees, slice(0, len(self))
         at = Equations(
             trees.steps, trees.root, trees.depths, self.leaf, self.coefficient, self.taken
         )
-        each_block(self, at, features, take)
-        return out
+        shape = *shape, len(self.labels)
+        return values_of(self, at, X, shape, lambda found: reduced(self._said_of(found, every)))
 
     def _said_of(self, of_trees: FloatArray, members: slice) -> FloatArray:
         """Return what members say (n, n_members, J) from the values (n, n_trees, K) of their trees.

@@ -8,21 +8,33 @@ from typing import Any
 import numpy as np
 
 from pboost.data.derived import ColumnNames
-from pboost.models.base import TwoClassModel
-from pboost.models.nodes import Graph
+from pboost.models.base import Model, TwoClassModel
+from pboost.models.stored import OutOfBag
 from pboost.values import FloatArray
+
+
+def headline(model: Model, *said: str) -> str:
+    """Return the first line of a text: what is said, the columns, and what is predicted."""
+    of = "numbers" if model.labels is None else f"labels {model.labels.tolist()!r}"
+    return ", ".join([*said, counted(model.n_features, "feature"), of])
+
+
+def of_bags(oob: OutOfBag | None) -> list[str]:
+    """Return what is said of rows out of the bags, if anything is known."""
+    if oob is None or not np.isfinite(oob.error):
+        return []
+    return [f"out-of-bag error {oob.error:.6g}"]
 
 
 def summary(model: TwoClassModel) -> list[str]:
     """Return what is said of the whole model, its labels, certificate and cost."""
     record = model.record
-    is_graph, one = isinstance(model, Graph), np.ndim(model.bias) == 0
-    nodes, unit = ("node", "comparisons") if is_graph else ("round", "answers")
+    node, unit = model.counted_in
     names = [repr(label) for label in model.labels.tolist()]
-    named = f"{names[0]} (-) and {names[1]} (+)" if one else ", ".join(names)
+    named = ", ".join(names) if np.ndim(model.bias) else f"{names[0]} (-) and {names[1]} (+)"
     lines = [
-        f"{model.settings.get('builder', 'model')}: {_count(model.n_nodes, nodes)}, "
-        f"{_count(model.n_features, 'feature')}, labels {named}",
+        f"{model.settings.get('builder', 'model')}: {counted(model.n_nodes, node)}, "
+        f"{counted(model.n_features, 'feature')}, labels {named}",
         f"certificate {record.certificate[-1]:.4g}"
         + (f" ({model.certificate_note})" if model.certificate_note else "")
         + f", mean cost {record.cost[-1]:.4g} {unit} per training row",
@@ -44,8 +56,9 @@ def signed(vote: Any) -> str:
     return " ".join(f"{one:+.4f}" for one in np.atleast_1d(vote).tolist())
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" + ("" if n == 1 else "s")
+def counted(n: int, one: str, several: str = "") -> str:
+    """Return a number of things with their noun."""
+    return f"{n} {one if n == 1 else several or one + 's'}"
 
 
 def equation(intercept: float, slopes: FloatArray, names: tuple[str, ...] | None) -> str:

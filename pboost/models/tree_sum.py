@@ -15,6 +15,7 @@ from pboost.models import stored
 from pboost.models.base import Model, settled
 from pboost.models.forest import Forest
 from pboost.models.stored import Arrays, Header, Kind, Parts, check_sum
+from pboost.models.text import counted, headline
 from pboost.models.trees import TREE_COLUMNS
 from pboost.values import FloatArray, check_integer
 
@@ -108,7 +109,7 @@ class StagewiseModel(Model):
                 raise ValueError(f"{name}: expected numbers, got NaN")
 
     def __repr__(self) -> str:
-        trees = f"{len(self)} tree{'s' * (len(self) != 1)}"
+        trees = counted(len(self), "tree")
         return f"<fit_stagewise: {trees}, {self.n_features} features, {_name(self.loss)} loss>"
 
     def __len__(self) -> int:
@@ -130,10 +131,6 @@ class StagewiseModel(Model):
         terms = (self.trees.value[root + node[:, t]] for t, root in enumerate(roots))
         return (self.bias + total for total in accumulate(terms))
 
-    def labels_of(self, score: FloatArray) -> NDArray[Any]:
-        """Return the predictions that go with decision values."""
-        return score if self.labels is None else Model.labels_of(self, score)
-
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probability of each label that goes with decision values."""
         if self.labels is None:
@@ -146,13 +143,9 @@ class StagewiseModel(Model):
         n_trees = check_integer("n_nodes", n_trees, least=1, most=len(self))
         if n_trees == len(self):
             return self
-        n_nodes = int(self.trees.root[n_trees])
-        columns: dict[str, Any] = {
-            name: getattr(self.trees, name)[:n_nodes] for name in TREE_COLUMNS
-        }
         return replace(
             self,
-            trees=replace(self.trees, root=self.trees.root[: n_trees + 1], **columns),
+            trees=self.trees[:n_trees],
             stop_reason=f"cut to the first {n_trees} of {len(self)} trees",
             training_loss=self.training_loss[: n_trees + 1],
         )
@@ -163,10 +156,8 @@ class StagewiseModel(Model):
 
     def describe(self) -> str:
         """Return the model as text: a summary, then each tree."""
-        of = "numbers" if self.labels is None else f"labels {self.labels.tolist()!r}"
         lines = [
-            f"fit_stagewise: {len(self)} tree{'s' * (len(self) != 1)}, {self.n_features} "
-            f"feature{'s' * (self.n_features != 1)}, {of}",
+            headline(self, f"fit_stagewise: {counted(len(self), 'tree')}"),
             f"{_name(self.loss)} loss {self.training_loss[-1]:.6g}",
             f"stopped: {self.stop_reason}",
             f"constant {self.bias:+.6g}",

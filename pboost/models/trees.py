@@ -17,6 +17,7 @@ from pboost.models.base import Averaged
 from pboost.models.hard_walk import STEP, over_tiles
 from pboost.models.new_rows import match_columns
 from pboost.models.stored import Stored, is_integer
+from pboost.models.text import counted, headline
 from pboost.values import FloatArray, IntArray, shown
 
 #: ``feature`` and ``children`` of a leaf.
@@ -305,11 +306,11 @@ class Tree(Trees):
 
     def describe(self) -> str:
         """Return the tree as text: a summary, then one line per node, indented by depth."""
-        leaves = f"{self.n_leaves} " + ("leaf" if self.n_leaves == 1 else "leaves")
-        of = "numbers" if self.labels is None else f"labels {self.labels.tolist()!r}"
+        leaves = counted(self.n_leaves, "leaf", "leaves")
         lines = [
-            f"{self.settings.get('builder', 'tree')}: {leaves}, depth {self.depth}, "
-            f"{self.n_features} feature{'s' * (self.n_features != 1)}, {of}",
+            headline(
+                self, f"{self.settings.get('builder', 'tree')}: {leaves}", f"depth {self.depth}"
+            ),
             f"stopped: {self.stop_reason}",
         ]
         depth, tests = self.node_tests()

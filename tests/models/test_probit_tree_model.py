@@ -11,7 +11,7 @@ from probit_problems import problem
 
 import pboost as pb
 from pboost.models.linear import log_probability, probabilities
-from pboost.models.probit_trees import Equations, each_block
+from pboost.models.probit_trees import Equations, values_of
 
 
 def test_probabilities_of_values():
@@ -80,12 +80,8 @@ def test_evaluation_of_many_trees():
         np.concatenate([tree.coefficient for tree in trees]),
         np.concatenate([tree.taken for tree in trees]),
     )  # fmt: skip
-    found = np.empty((300, 4, 3))
-
-    def take(start, stop, values):
-        found[start:stop] = values
-
-    assert each_block(trees[0], together, X, take) == 300
+    found = values_of(trees[0], together, X, (4, 3), lambda values: values)
+    assert len(found) == 300
     for t, tree in enumerate(trees):
         np.testing.assert_array_equal(found[:, t], tree.values(X))
     assert trees[0].values(np.empty((0, 3))).shape == (0, 3)
