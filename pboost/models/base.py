@@ -168,6 +168,14 @@ class TwoClassModel(Model):
     #: What it is a sum of, and what a row costs is counted in.
     counted_in: ClassVar[tuple[str, str]] = "round", "answers"
 
+    def __repr__(self) -> str:
+        kind = self.settings.get("builder", type(self).__name__)
+        note = f" ({self.certificate_note})" if self.certificate_note else ""
+        return (
+            f"<{kind}: {self.n_nodes} {self.counted_in[0]}s, {self.n_features} features, "
+            f"certificate {self.record.certificate[-1]:.4g}{note}>"
+        )
+
 
 class Averaged(Model):
     """Base of those that answer with a mean: of the shares of the classes, or of numbers."""

@@ -134,7 +134,7 @@ def _pack(model: Model, depth: int = 0) -> bytes:
     """The bytes of a model file; the same for the same model."""
     check_model(model)
     fields, arrays = model.members()
-    if "models" in layout_of(type(model)).every:
+    if "models" in layout_of(type(model)).known:
         arrays = {**arrays, **join_files(_pack_models(model, depth + 1))}
     members: dict[str, bytes] = {}
     columns: dict[str, dict[str, Any]] = {}
@@ -273,8 +273,8 @@ def _read_columns(
     columns = header.get("columns")
     if not isinstance(columns, dict) or not all(isinstance(c, dict) for c in columns.values()):
         raise ModelFileError("header: 'columns' is missing or not a table")
-    every, some = layout_of(KINDS[header["kind"]])[-2:]
-    known = {**every, **{name: some[name] for name in some.keys() & columns.keys()}}
+    every = layout_of(KINDS[header["kind"]]).known.items()
+    known = {name: dtype for name, (dtype, some) in every if name in columns or not some}
     for name in columns.keys() - known.keys():
         newer = tuple(header["version"]) > VERSION
         if not (newer and columns[name].get("optional") is True):

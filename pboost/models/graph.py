@@ -87,14 +87,6 @@ class DecisionGraph(Graph):
     )
     no_functions = Graph.no_functions + "; describe lists its nodes"
 
-    def __repr__(self) -> str:
-        kind = self.settings.get("builder", "DecisionGraph")
-        return (
-            f"<{kind}: {self.n_nodes} nodes, {self.n_features} features, "
-            f"certificate {self.record.certificate[-1]:.4g}"
-            + (f" ({self.certificate_note})>" if self.certificate_note else ">")
-        )
-
     @property
     def certificate_note(self) -> str:  # type: ignore[override]
         """What to know of the certificate: empty where answers are exact."""

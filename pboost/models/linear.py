@@ -49,12 +49,6 @@ class AdditiveModel(TwoClassModel):
         """Number of rounds: weak hypotheses, with repetitions."""
         return len(self.record.certificate) - 1
 
-    def __repr__(self) -> str:
-        return (
-            f"<{self.settings.get('builder', type(self).__name__)}: {self.n_nodes} rounds, "
-            f"{self.n_features} features, certificate {self.record.certificate[-1]:.4g}>"
-        )
-
     def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
         """Answers are exact: all routes agree, and sigma is refused."""
         match_sigma(self, X, sigma)
@@ -112,13 +106,13 @@ def plus(a: Any, b: FloatArray) -> FloatArray:
     return total
 
 
-def within_range(score: FloatArray) -> FloatArray:
+def within_range(score: FloatArray, where: str = "") -> FloatArray:
     """Return decision values; ValueError names a row whose value is too large for a number."""
     wrong = np.flatnonzero(~np.isfinite(score))
     if len(wrong):
         raise ValueError(
-            f"X: row {wrong[0]} lies too far from the training rows: its decision value is not a "
-            "finite number"
+            f"X: row {wrong[0]} lies too far from the training rows{where}: its decision value is "
+            "not a finite number"
         )
     return score
 
@@ -237,13 +231,7 @@ class LinearModel(AdditiveModel):
         """Return the centred and scaled column j."""
         with np.errstate(over="ignore"):
             answer = (values[:, j].astype(np.float64) - self.center[j]) / self.scale[j]
-        wrong = np.flatnonzero(~np.isfinite(answer))
-        if len(wrong):
-            raise ValueError(
-                f"X: row {wrong[0]} lies too far from the training rows in column {j}: its "
-                "decision value is not a finite number"
-            )
-        return answer
+        return within_range(answer, f" in column {j}")
 
     def lines(self, names: Sequence[str]) -> list[str]:
         """Return the model in words, given the names of its columns."""

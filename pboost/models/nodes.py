@@ -46,10 +46,10 @@ class Derived(Kind):
         """Check what is made of columns."""
         record.inputs.validate(record.n_features)
 
-    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
+    def dtypes(self, name: str) -> Dtypes:
         """Return the arrays of projections and separators."""
         every = {**Projections.stored, **Separators.stored}
-        return {}, {member: dtype for member, (_, dtype) in every.items()}
+        return {member: (dtype, True) for member, (_, dtype) in every.items()}
 
     def store(self, name: str, value: Any) -> Parts:
         """Return the arrays, if there are any."""
@@ -83,9 +83,9 @@ class Bias(Field):
                 f"{name}: expected {record.n_votes} finite numbers, one for each vote of an exit"
             )
 
-    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
+    def dtypes(self, name: str) -> Dtypes:
         """Return the column that only some have."""
-        return {}, {name: np.dtype("<f8")}
+        return {name: (np.dtype("<f8"), True)}
 
     def store(self, name: str, value: Any) -> Parts:
         """Return the field, or the column."""
@@ -211,19 +211,14 @@ def _check_sums(graph: Graph) -> None:
             )
 
 
-def _sizes(graph: Graph) -> FloatArray:
-    """Return the absolute votes of the exits (n_nodes, 2), of several the largest."""
-    size = np.abs(graph.vote)
-    return size.max(axis=2) if graph.n_votes > 1 else size
-
-
 def _bias_size(graph: Graph) -> float:
     return abs(graph.bias) if graph.n_votes == 1 else float(np.abs(graph.bias).max())
 
 
 def largest_score(graph: Graph) -> float:
     """Return the sum of the largest absolute votes on the path where it is largest."""
-    size, n, bias = _sizes(graph), graph.n_nodes, _bias_size(graph)
+    n, bias = graph.n_nodes, _bias_size(graph)
+    size = np.abs(graph.vote).reshape(n, 2, graph.n_votes).max(axis=2)
     if walk.is_chain(graph.next):
         # One after the other from the end, as below.
         return float(np.add.accumulate([0.0, *size.max(axis=1)[::-1]])[-1]) + bias

@@ -23,8 +23,8 @@ MOST_SUM = float(np.finfo(np.float64).max) * (1 - 2.0**-20)
 Header: TypeAlias = Mapping[str, Any]
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 Parts: TypeAlias = tuple[dict[str, Any], dict[str, NDArray[Any]]]
-#: Dtypes of the arrays of a file; None: any of labels.
-Dtypes: TypeAlias = dict[str, np.dtype[Any] | None]
+#: Dtypes of the arrays of files, None: any of labels; and whether a file need not have them.
+Dtypes: TypeAlias = dict[str, tuple[np.dtype[Any] | None, bool]]
 
 
 class ModelFileError(ValueError):
@@ -47,9 +47,9 @@ class Kind:
     def check_array(self, record: Any, name: str) -> None:
         """Raise ValueError if an array has not the shape that others ask for, or wrong values."""
 
-    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
-        """Return the arrays of every file, and those of some."""
-        return {}, {}
+    def dtypes(self, name: str) -> Dtypes:
+        """Return the arrays of files."""
+        return {}
 
     def store(self, name: str, value: Any) -> Parts:
         """Return what is in a file."""
@@ -106,10 +106,10 @@ class Column(Kind):
             if not (values.min() >= low and values.max() < high):
                 raise ValueError(f"{called}: expected values in [{low}, {high})")
 
-    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
+    def dtypes(self, name: str) -> Dtypes:
         """Return the dtype in files."""
-        found: Dtypes = {name: np.dtype(self.dtype).newbyteorder("<")}
-        return ({}, found) if self.optional else (found, {})
+        dtype = None if self.dtype is None else np.dtype(self.dtype).newbyteorder("<")
+        return {name: (dtype, self.optional)}
 
     def store(self, name: str, value: Any) -> Parts:
         """Return the array, if there is one."""
@@ -129,14 +129,21 @@ class Labels(Column):
 
     def check(self, record: Any, name: str) -> None:
         """Check number and order."""
+        labels = getattr(record, name)
         count = self.count(record) if callable(self.count) else self.count
-        check_labels(getattr(record, name), count)
+        if count is not None and labels.shape != (count,):
+            raise ValueError(f"labels: expected shape ({count},), got {labels.shape}")
+        if labels.dtype.kind == "b" and labels.view(np.uint8).max(initial=0) > 1:
+            raise ValueError("labels: expected booleans, got other bytes")
+        if labels.dtype.kind == "U":
+            points = labels.astype(labels.dtype.newbyteorder("=")).view(np.uint32)
+            if points.max(initial=0) > sys.maxunicode:
+                raise ValueError("labels: expected strings, got numbers that are no characters")
+        if labels.ndim != 1 or len(labels) < 2 or not (labels[:-1] < labels[1:]).all():
+            expected = "sorted values, two or more" if count is None else "two sorted values"
+            raise ValueError(f"labels: expected {expected}, got {labels.tolist()}")
 
     check_array = Kind.check_array
-
-    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
-        """Return None in place of a dtype: there are several."""
-        return ({}, {name: None}) if self.optional else ({name: None}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +195,12 @@ class Part(Kind):
     more: tuple[str, ...] | None = None
     fields: Header = field(default_factory=dict)
 
-    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
+    def dtypes(self, name: str) -> Dtypes:
         """Return the arrays of the part."""
-        every, some = layout_of(self.of)[-2:]
-        if self.more is not None:
-            return every | {member: some[member] for member in self.more}, {}
-        return ({}, every | some) if self.said else (every, some)
+        known, more = layout_of(self.of).known.items(), self.more
+        if more is None:
+            return {key: (dtype, some or bool(self.said)) for key, (dtype, some) in known}
+        return {key: (dtype, False) for key, (dtype, some) in known if key in more or not some}
 
     def store(self, name: str, value: Any) -> Parts:
         """Return what is stored of the part, if there is one."""
@@ -202,12 +209,12 @@ class Part(Kind):
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
         """Return the part, None where nothing of it is there."""
-        expected = layout_of(self.of).every.keys()
+        expected = {key for key, (_, some) in layout_of(self.of).known.items() if not some}
         if self.said and not expected & arrays.keys():
             return None
         if not expected <= arrays.keys():
             raise ValueError(f"{name}: the {self.said} is not complete")
-        of_part = set().union(*self.dtypes(name))
+        of_part = self.dtypes(name)
         own = {member: array for member, array in arrays.items() if member in of_part}
         return self.of.from_parts({**header, **self.fields}, own)
 
@@ -219,9 +226,9 @@ class Models(Kind):
         """Return the models as a tuple."""
         return tuple(value)
 
-    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
+    def dtypes(self, name: str) -> Dtypes:
         """Return the arrays that hold files."""
-        return {"models": np.dtype("|u1"), "model_start": np.dtype("<i8")}, {}
+        return {"models": (np.dtype("|u1"), False), "model_start": (np.dtype("<i8"), False)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,24 +319,19 @@ class Layout(NamedTuple):
     checks: tuple[tuple[str, bool, Callable[[Any, str], None]], ...]
     early: dict[str, Made]
     late: dict[str, Made]
-    every: Dtypes
-    some: Dtypes
+    known: Dtypes
 
 
 _LAYOUTS: dict[type, Layout] = {}
 
 
 def layout_of(record: type[Any]) -> Layout:
-    """Return the fields of a record, and the arrays of every file of it, and of some."""
+    """Return the fields of a record, and the arrays of files of it."""
     if record not in _LAYOUTS:
         kinds = {f.name: f.metadata.get("kind", Kind()) for f in fields(record)}
         given = {f.name: kinds[f.name] for f in fields(record) if f.init}
         made = {name: kind for name, kind in kinds.items() if isinstance(kind, Made)}
-        dtypes = [kind.dtypes(name) for name, kind in given.items()]
-        every, some = (
-            {record.file_prefix + name: dtype for part in parts for name, dtype in part.items()}
-            for parts in zip(*dtypes, strict=True)
-        )
+        dtypes = [kind.dtypes(name).items() for name, kind in given.items()]
         _LAYOUTS[record] = Layout(
             given,
             tuple((name, k.kept) for name, k in given.items() if type(k).kept is not Kind.kept),
@@ -341,8 +343,7 @@ def layout_of(record: type[Any]) -> Layout:
             ),
             {name: kind for name, kind in made.items() if not kind.late},
             {name: kind for name, kind in made.items() if kind.late},
-            every,
-            some,
+            {record.file_prefix + name: found for part in dtypes for name, found in part},
         )
     return _LAYOUTS[record]
 
@@ -422,7 +423,7 @@ def names() -> Any:
     """Return the field of the names of the columns, which are checked with their number."""
     return header(
         _are_names,
-        checked=lambda record, name: check_columns(record.n_features, record.feature_names),
+        checked=check_columns,
         from_file=lambda value: None if value is None else tuple(value),
     )
 
@@ -449,8 +450,9 @@ def is_number(value: Any) -> bool:
     return is_real and bool(abs(value) <= sys.float_info.max)
 
 
-def check_columns(n_features: Any, names: Any) -> None:
+def check_columns(record: Any, name: str) -> None:
     """Check the number of the columns of a model and their names, if there are any."""
+    n_features, names = record.n_features, getattr(record, name)
     if not (is_integer(n_features) and 1 <= n_features <= INT32_MAX):
         raise ValueError(f"n_features: expected an integer from 1 to {INT32_MAX}, got {n_features}")
     if names is None:
@@ -459,22 +461,6 @@ def check_columns(n_features: Any, names: Any) -> None:
         raise ValueError(f"feature_names: expected a tuple of strings or None, got {names!r}")
     if len(names) != n_features:
         raise ValueError(f"feature_names: expected {n_features} names, got {len(names)}")
-
-
-def check_labels(labels: NDArray[Any], count: int | None = None) -> None:
-    """Check that labels are two or more different values in order; `count`: so many."""
-    if count is not None and labels.shape != (count,):
-        raise ValueError(f"labels: expected shape ({count},), got {labels.shape}")
-    if labels.dtype.kind == "b" and labels.view(np.uint8).max(initial=0) > 1:
-        raise ValueError("labels: expected booleans, got other bytes")
-    if labels.dtype.kind == "U":
-        points = labels.astype(labels.dtype.newbyteorder("=")).view(np.uint32)
-        if points.max(initial=0) > sys.maxunicode:
-            raise ValueError("labels: expected strings, got numbers that are no characters")
-    values = labels.tolist()
-    if labels.ndim != 1 or len(labels) < 2 or not (labels[:-1] < labels[1:]).all():
-        expected = "sorted values, two or more" if count is None else "two sorted values"
-        raise ValueError(f"labels: expected {expected}, got {values}")
 
 
 def check_offsets(name: str, start: NDArray[Any], end: int) -> None:
@@ -500,14 +486,9 @@ def check_sum(name: str, terms: NDArray[np.float64], start: float = 0.0) -> None
 
 #: Settings that functions of a model read, and what they must be where they are there.
 _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "builder": ("a string", lambda value: isinstance(value, str)),
-    "observation": ("a table", lambda value: isinstance(value, Mapping)),
-    "weak": ("a table", lambda value: isinstance(value, Mapping)),
-    "votes": ("a string", lambda value: isinstance(value, str)),
-    "growth": ("a string", lambda value: isinstance(value, str)),
-    "criterion": ("a string", lambda value: isinstance(value, str)),
-    "smoothing": ("a number", is_number),
-    "learning_rate": ("a number", is_number),
+    **dict.fromkeys(("builder", "votes", "growth", "criterion"), ("a string", _is(str))),
+    **dict.fromkeys(("observation", "weak"), ("a table", _is(Mapping))),
+    **dict.fromkeys(("smoothing", "learning_rate"), ("a number", is_number)),
     "max_depth": (
         "a positive integer or null",
         lambda value: value is None or (is_integer(value) and value >= 1),
@@ -529,12 +510,12 @@ def check_settings(settings: Mapping[str, Any], *names: str) -> None:
             raise ValueError(f"settings[{name!r}]: expected {expected}, got {settings[name]!r}")
 
 
-def check_error(name: str, error: Any) -> None:
+def check_error(record: Any, name: str) -> None:
     """Check that an error is a number >= 0, or NaN where it is not known."""
-    if not (is_number(error) and error >= 0) and not (
-        isinstance(error, float) and math.isnan(error)
-    ):
-        raise ValueError(f"{name}: expected a number >= 0, or NaN, got {error!r}")
+    error = getattr(record, name)
+    is_unknown = isinstance(error, float) and math.isnan(error)
+    if not (is_unknown or (is_number(error) and error >= 0)):
+        raise ValueError(f"{record.called}{name}: expected a number >= 0, or NaN, got {error!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -559,7 +540,7 @@ class TrainingRecord(Stored):
 
     certificate: FloatArray = column(np.float64, ndim=1, finite=False)
     cost: FloatArray = column(np.float64, finite=False)
-    stop_reason: str = header(lambda value: isinstance(value, str))
+    stop_reason: str = header(_is(str))
     stages: IntArray | None = column(np.int32, optional=True)
     validation: FloatArray | None = column(np.float64, finite=False, optional=True)
 
@@ -609,7 +590,7 @@ class OutOfBag(Stored):
     error: float = header(
         lambda value: True,
         own_name="oob_error",
-        checked=lambda record, name: check_error("oob.error", record.error),
+        checked=check_error,
         to_file=lambda value: None if np.isnan(value) else float(value),
         from_file=lambda value: np.nan if value is None else value,
         keep=lambda value: float(value) if isinstance(value, np.floating) else value,

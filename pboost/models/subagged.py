@@ -53,9 +53,9 @@ class Classes(Labels):
 
     __slots__ = ()
 
-    def dtypes(self, name: str) -> tuple[Dtypes, Dtypes]:
+    def dtypes(self, name: str) -> Dtypes:
         """Return the column that only some have."""
-        return {}, {"classes": None}
+        return {"classes": (None, True)}
 
     def store(self, name: str, value: Any) -> Parts:
         """Return the column, which is left out where the trees have it."""
