@@ -15,12 +15,11 @@ from pboost.data.features import (
     column_order,
     frame_columns,
     is_frame,
-    is_missing,
     numeric_column,
     refuse_sparse,
     to_numbers,
 )
-from pboost.data.targets import places_among, plain_values
+from pboost.data.targets import missing_places, places_among, plain_values
 from pboost.values import (
     Array,
     FloatArray,
@@ -272,11 +271,8 @@ def _is_numeric(column: Array) -> bool:
 
 def _categories(column: Array, label: str) -> Array:
     """Return a column of categories as numbers, booleans or strings; none may be missing."""
-    if column.dtype.kind in "OT":
-        missing = np.array([is_missing(value) for value in column], dtype=bool)
-    else:
-        missing = np.isnan(column) if column.dtype.kind in "fmM" else np.zeros(len(column), bool)
-    if (row := first_false(~missing)) >= 0:
+    if missing := missing_places(column):
+        row = missing[0]
         raise ValueError(f"X: expected a value in {label}, row {row}, got {column[row]}")
     if _is_numeric(column):
         return numeric_column(column, label)

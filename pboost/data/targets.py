@@ -115,16 +115,19 @@ def _plain_labels(y: Any, n: int) -> Array:
 def label_array(y: Any) -> Array:
     """Return labels as an array of numbers, booleans or strings; none may be missing."""
     labels = _array(y)
-    if labels.dtype.kind in "OT":
-        found = labels.ravel().tolist()
-        whole = set(map(type, found)) <= {str, int, bool}  # most often, and told at once
-        missing = [] if whole else [i for i, label in enumerate(found) if is_missing(label)]
-    else:
-        missing = np.flatnonzero(np.isnan(labels)).tolist() if labels.dtype.kind in "fmM" else []
-    if missing:
+    if missing := missing_places(labels):
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
         raise ValueError(f"y: missing label in row {missing[0]}{more}")
     return plain_values(labels, "y: expected labels")
+
+
+def missing_places(values: Array) -> list[int]:
+    """Return the places, in C order, where there is no value."""
+    if values.dtype.kind in "OT":
+        found = values.ravel().tolist()
+        whole = set(map(type, found)) <= {str, int, bool}  # most often, and told at once
+        return [] if whole else [i for i, value in enumerate(found) if is_missing(value)]
+    return np.flatnonzero(np.isnan(values)).tolist() if values.dtype.kind in "fmM" else []
 
 
 def _array(y: Any) -> Array:

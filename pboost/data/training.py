@@ -106,7 +106,7 @@ class Problem:
         rows = np.arange(self.n_rows, dtype=np.int32)
         return replace(self, columns=sorted_columns(self.columns, rows, MAX_BINS, n_threads))
 
-    def source(self, rows: IntArray) -> tuple[NDArray[Any] | None, IntArray]:
+    def source(self, rows: IntArray) -> tuple[Any, IntArray]:
         """Return the values of X, None where they are not known, and where the listed rows are."""
         if isinstance(self.columns, SortedColumns):
             return self.columns.source, self.columns.rows[rows]
@@ -118,7 +118,6 @@ class Problem:
             parts = zip(self.columns.lower, self.columns.codes, strict=True)
             return np.column_stack([lower[codes[rows]] for lower, codes in parts])
         source, listed = self.source(rows)
-        assert source is not None
         return source[listed]
 
     def thresholds(self, feature: IntArray, low: IntArray, high: IntArray) -> FloatArray:
@@ -127,7 +126,6 @@ class Problem:
         if isinstance(columns, BinnedColumns):
             return np.asarray(columns.threshold(feature, low, None))
         (source, below), (_, above) = self.source(low), self.source(high)
-        assert source is not None
         edges = (source[rows, feature].astype(np.float64) for rows in (below, above))
         return np.asarray(midpoint(*edges))
 
@@ -153,8 +151,7 @@ class Problem:
         if isinstance(columns, SortedColumns):
             order = columns.select_order(rows, workers)
         else:
-            assert isinstance(columns, Features)
-            order = sorted_orders(columns.values, rows, workers)
+            order = sorted_orders(*self.source(rows), workers)
         return TrainingData(
             problem=self, rows=rows, **_weighed(weights, rows, len(rows)), exact=True, order=order,
             label=self.label.take(rows) if len(self.label) else self.label,
@@ -181,7 +178,6 @@ class Problem:
         is_weighed = self.weights is not None
         inputs = None
         if project is not None:
-            assert source is not None
             weight = self._weighed(rows)["weight"] if is_weighed else None
             inputs = project(source, source_rows, weight)
         columns: SortedColumns | BinnedColumns
@@ -190,7 +186,6 @@ class Problem:
         elif isinstance(X, SortedColumns) and (exact or not is_weighed) and inputs is None:
             columns = X.select(rows, max_bins, n_threads)
         else:
-            assert source is not None
             values = Features(source, self.names)
             if exact:
                 columns = sorted_columns(values, source_rows, max_bins, n_threads, inputs)
@@ -285,7 +280,7 @@ class TrainingData:
     y: FloatArray = field(default_factory=lambda: _NO_NUMBERS)
     columns: SortedColumns | BinnedColumns = _NO_COLUMNS
     n_negative: int = 0
-    source: NDArray[Any] | None = None
+    source: Any = None
     source_rows: IntArray = field(default_factory=lambda: _NO_ROWS)
     inputs: Inputs | None = None
 
@@ -301,7 +296,6 @@ class TrainingData:
 
     def values(self, feature: int) -> FloatArray:
         """Return what `feature` counts of each row, as float64 (n,)."""
-        assert self.source is not None
         if self.inputs is None:
             return self.source[self.source_rows, feature].astype(np.float64)
         assert isinstance(self.inputs, Projections)

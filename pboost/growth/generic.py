@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from pboost._core.votes import half_log_odds
 from pboost.data.targets import as_labels, as_weights, check_answers, label_array
 from pboost.values import FloatArray, check_number
+from pboost.weak.votes import VoteRule, vote_rule
 
 __all__ = ["GenericGreedy", "GreedyStep", "RoundRecord"]
 
@@ -92,11 +93,11 @@ class RoundRecord:
     certificate: float
 
 
-def leverage(mu: float, h_max: float, smoothing: float, learning_rate: float) -> GreedyStep:
+def leverage(mu: float, h_max: float, rule: VoteRule) -> GreedyStep:
     """Return the step for a hypothesis of margin `mu`; Fig. 3 of the source."""
     mu = min(max(mu, -1.0), 1.0)
     right, wrong = (1 + mu) / 2, (1 - mu) / 2
-    vote = learning_rate * half_log_odds(right, wrong, smoothing)
+    vote = rule.learning_rate * half_log_odds(right, wrong, rule.smoothing)
     # The chord of exp(-vote u) over [-1, 1], at the mean u: not below the mean of the exponential.
     shrink = wrong * math.exp(vote) + right * math.exp(-vote)
     alpha = vote / h_max
@@ -166,10 +167,7 @@ class GenericGreedy:
         labels = label_array(y)
         _, second = as_labels(labels, labels.shape[0] if labels.ndim else 0)
         weights = as_weights(sample_weight, len(second))
-        self._smoothing = check_number("smoothing", smoothing, least=0.0, most=1.0)
-        self._rate = check_number(
-            "learning_rate", learning_rate, least=0.0, most=1.0, open_least=True
-        )
+        self._rule = vote_rule("domain", smoothing, learning_rate)
         self.sign = np.where(second, 1.0, -1.0)
         start = np.ones(len(second)) if weights is None else weights / weights.max()
         self._start: FloatArray = start / start.sum()
@@ -239,7 +237,7 @@ class GenericGreedy:
         mu = float((weight * u).sum()) / mass
         if (u == np.sign(mu)).all():
             mu = math.copysign(1.0, mu)  # not but for rounding
-        return leverage(mu, h_max, self._smoothing, self._rate), at, u, answers
+        return leverage(mu, h_max, self._rule), at, u, answers
 
 
 def check_bound(h_max: Any, largest: float, what: str) -> float:

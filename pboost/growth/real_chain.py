@@ -274,7 +274,7 @@ class StumpChain(Growth):
             if h_max == 0.0:
                 return NOTHING_LEFT
             u = answers / h_max
-            step = leverage(self.margin(cut, u), h_max, rule.smoothing, rule.learning_rate)
+            step = leverage(self.margin(cut, u), h_max, rule)
             if abs(step.vote) < NO_VOTE:
                 return NOTHING_LEFT
             votes = (step.vote * u).tolist()

@@ -321,7 +321,6 @@ class GrownSearch(SideSearch):
         if trained is None:
             return None
         found, threshold = trained
-        assert data.source is not None
         assert isinstance(data.inputs, GrownInputs)
         arriving = np.flatnonzero(weights.real > NO_WEIGHT)
         value = found.at(data.source, data.source_rows[arriving], self.workers)[:, 0]

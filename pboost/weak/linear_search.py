@@ -45,7 +45,6 @@ class LinearSearch(GrownSearch):
 
     def _chosen(self, part: TrainingData) -> Candidate | None:
         """Return the best direction of one or two columns, or of all if that is much better."""
-        assert part.source is not None
         X = part.source[part.source_rows].astype(np.float64)
         weight = part.weight / part.weight.sum()
         scale, centred = in_units(X, weight)
@@ -79,7 +78,6 @@ class LinearSearch(GrownSearch):
         self, part: TrainingData, columns: NDArray[np.intp], coefficient: FloatArray
     ) -> Candidate | None:
         """Return a direction with its best cut, None if it has none."""
-        assert part.source is not None
         projection = Projections.of_terms([columns], [coefficient])
         values = Features(part.source, None)
         sorted_ = sorted_columns(values, part.source_rows, 256, self.workers.n_threads, projection)
