@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 
 from pboost.growth.real_chain import (
     CONFIDENCES,
+    RealChain,
     StumpChain,
     fit_columns,
     fit_hypotheses,
-    real_data,
 )
 from pboost.growth.step import Callback
 from pboost.models.base import TwoClassModel
@@ -135,13 +135,14 @@ def fit_adaboost_real(
     }
     if isinstance(weak, Hypothesis):
         resolve_threads(n_threads, 0)
-        rows = real_data(X, y, sample_weight)
-        return fit_hypotheses(rows, weak, rule, rounds, generator, settings, callback)
-    if isinstance(weak, Feature):
-        rows = real_data(X, y, sample_weight)
-        with Workers(n_threads, rows.values.size) as workers:
-            return fit_columns(rows, weak, rule, rounds, workers, settings, callback)
-    data = weak.arrange(weak.read(X, y, sample_weight), n_threads)
+    problem = weak.read(X, y, sample_weight)
+    if isinstance(weak, Feature | Hypothesis):
+        real = RealChain(problem, rule, rounds, callback)
+        if isinstance(weak, Hypothesis):
+            return fit_hypotheses(real, weak, generator, settings)
+        with Workers(n_threads, real.values.size) as workers:
+            return fit_columns(real, weak, workers, settings)
+    data = weak.arrange(problem, n_threads)
     with Workers(n_threads, data.cells) as workers:
         observer = _EXACT.bind(data, weak, workers, generator)
         chain = StumpChain(data, observer, rule, confidence or "share")

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
 from pboost.data.blocks import copied
-from pboost.data.columns import BinnedColumns
 from pboost.data.features import Features
 from pboost.data.targets import check_answers
-from pboost.data.training import TrainingData, two_classes
+from pboost.data.training import Problem, TrainingData
 from pboost.growth.generic import GenericGreedy, RoundRecord, leverage
 from pboost.growth.step import PERFECT, Callback, Growth
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
@@ -37,62 +34,34 @@ NOTHING_LEFT = "no hypothesis is left that changes the weights"
 STOPPED = "stopped by the callback"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RealData:
-    """Rows of positive weight, as real-valued hypotheses see them.
-
-    Attributes
-    ----------
-    values : ndarray of float64, shape (n, d)
-        Their features.
-    second : ndarray of bool, shape (n,)
-        Whether they have the second label.
-    weight : ndarray of float64, shape (n,), or None
-        Their weights.
-    labels : ndarray, shape (2,)
-        The two label values.
-    names : tuple of str or None
-        Names of the columns.
-    """
-
-    values: FloatArray
-    second: NDArray[np.bool_]
-    weight: FloatArray | None
-    labels: NDArray[Any] | None
-    names: tuple[str, ...] | None
-
-
-def real_data(X: Any, y: Any, sample_weight: Any) -> RealData:
-    """Return the arguments of a builder, checked, without rows of weight 0."""
-    if isinstance(X, BinnedColumns):
-        raise TypeError("X: BinnedColumns hold no values; pass X or SortedColumns")
-    problem = two_classes(X, y, sample_weight)
-    columns, second, weight = problem.columns, problem.label == 1, problem.weights
-    if isinstance(columns, Features) and weight is None:
-        values = columns.values
-    else:
-        rows = np.arange(len(second)) if weight is None else np.flatnonzero(weight)
-        values, second = problem.values(rows), second[rows]
-        weight = None if weight is None else weight[rows]
-    if second.all() or not second.any():
-        raise ValueError("sample_weight: expected both classes to have positive weight")
-    values = values if values.dtype == np.float64 else copied(values, np.float64, "K")
-    return RealData(values, second, weight, problem.labels, problem.names)
-
-
 class RealChain:
     """The rounds so far of hypotheses that are arrays of answers.
 
     Attributes
     ----------
     state : GenericGreedy
-        Weights and decision values.
+        Weights and decision values of the rows of positive weight.
+    values : ndarray of float64, shape (n, d)
+        Their values.
     """
 
-    def __init__(self, data: RealData, rule: VoteRule) -> None:
-        self.data, self.rule = data, rule
+    def __init__(
+        self, problem: Problem, rule: VoteRule, rounds: int, callback: Callback | None
+    ) -> None:
+        columns, second, weight = problem.columns, problem.label == 1, problem.weights
+        if isinstance(columns, Features) and weight is None:
+            values = columns.values
+        else:
+            rows = np.arange(len(second)) if weight is None else np.flatnonzero(weight)
+            values, second = problem.values(rows), second[rows]
+            weight = None if weight is None else weight[rows]
+        if second.all() or not second.any():
+            raise ValueError("sample_weight: expected both classes to have positive weight")
+        is_read = values.dtype == np.float64
+        self.values: FloatArray = values if is_read else copied(values, np.float64, "K")
+        self.problem, self.rule, self.rounds, self.callback = problem, rule, rounds, callback
         self.state = GenericGreedy(
-            data.second, data.weight, smoothing=rule.smoothing, learning_rate=rule.learning_rate
+            second, weight, smoothing=rule.smoothing, learning_rate=rule.learning_rate
         )
         self.mu: list[float] = []
         self.alpha: list[float] = []
@@ -100,9 +69,9 @@ class RealChain:
         self.cost = [0.0]
         self.certificate = [1.0]
 
-    def grow(self, find: Find, rounds: int, callback: Callback | None) -> str:
+    def grow(self, find: Find) -> str:
         """Add up to `rounds` hypotheses, which `find` returns; returns why it stopped."""
-        for t in range(rounds):
+        for t in range(self.rounds):
             h, h_max, feature = find(t)
             if not h.any():
                 return NOTHING_LEFT
@@ -114,28 +83,28 @@ class RealChain:
             self.read.append(feature)
             self.cost.append(t + 1.0 if feature is None else float(len({*self.read} - {CONSTANT})))
             self.certificate.append(self.state.certificate)
-            if callback is not None:
+            if self.callback is not None:
                 reached = self.state.bound, self.certificate[-1]
-                if callback(t + 1, RoundRecord(t, feature, step.mu, step.alpha, *reached)):
+                if self.callback(t + 1, RoundRecord(t, feature, step.mu, step.alpha, *reached)):
                     return STOPPED
             if step.perfect or self.certificate[-1] == 0.0:
                 return PERFECT
         return ALL_DONE
 
-    def fields(self, settings: dict[str, Any], stop_reason: str) -> dict[str, Any]:
+    def fields(self, stop_reason: str, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the fields that all additive models have."""
-        bias = 0.0
+        bias, problem = 0.0, self.problem
         if not self.mu:
-            weight, second = self.state.weight, self.data.second
+            weight, second = self.state.weight, self.state.sign > 0
             positive, negative = float(weight[second].sum()), float(weight[~second].sum())
             odds = half_log_odds(positive, negative, self.rule.smoothing)
             bias = self.rule.learning_rate * odds
             self.certificate[0] = float(negative * np.exp(bias) + positive * np.exp(-bias))
         return {
             "mu": np.array(self.mu),
-            "labels": self.data.labels,
-            "n_features": self.data.values.shape[1],
-            "feature_names": self.data.names,
+            "labels": problem.labels,
+            "n_features": problem.n_features,
+            "feature_names": problem.names,
             "bias": bias,
             "settings": settings,
             "record": TrainingRecord(np.array(self.certificate), np.array(self.cost), stop_reason),
@@ -143,23 +112,16 @@ class RealChain:
 
 
 def fit_columns(
-    data: RealData,
-    weak: Feature,
-    rule: VoteRule,
-    rounds: int,
-    workers: Workers,
-    settings: dict[str, Any],
-    callback: Callback | None,
+    chain: RealChain, weak: Feature, workers: Workers, settings: dict[str, Any]
 ) -> LinearModel:
     """Boost columns: in each round the one of largest absolute margin."""
-    chain = RealChain(data, rule)
-    state = chain.state
-    center, scale = _center_and_scale(data, weak.center, state.weight)
+    state, values = chain.state, chain.values
+    center, scale = _center_and_scale(chain, weak.center)
     # Feature by feature, so that each margin is a sum along contiguous numbers.
     d = len(center)
-    answers = np.empty((d, len(data.values)))
+    answers = np.empty((d, len(values)))
     for j in range(d):
-        answers[j] = (data.values[:, j] - center[j]) / (scale[j] or 1.0)
+        answers[j] = (values[:, j] - center[j]) / (scale[j] or 1.0)
     margin = np.zeros(d + 1)
 
     def find(_: int) -> tuple[FloatArray, float, int]:
@@ -175,49 +137,41 @@ def fit_columns(
         best = int(np.argmax(size >= size.max() - TIE))
         return (np.ones(len(pull)), 1.0, CONSTANT) if best == d else (answers[best], 1.0, best)
 
-    stop_reason = chain.grow(find, rounds, callback)
+    stop_reason = chain.grow(find)
     return LinearModel(
         feature=np.array(chain.read, dtype=np.int32),
         step=np.array(chain.alpha),
         center=center,
         scale=np.where(scale, scale, 1.0),
-        **chain.fields(settings, stop_reason),
+        **chain.fields(stop_reason, settings),
     )
 
 
-def _center_and_scale(
-    data: RealData, kind: str, weight: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _center_and_scale(chain: RealChain, kind: str) -> tuple[FloatArray, FloatArray]:
     """Return what is subtracted from each column, and the largest absolute difference."""
-    least, most = data.values.min(axis=0), data.values.max(axis=0)
+    values, names = chain.values, chain.problem.names
+    least, most = values.min(axis=0), values.max(axis=0)
     with np.errstate(over="ignore"):
         width = most - least
     if not np.isfinite(width).all():
         j = int(np.argmin(np.isfinite(width)))
-        name = j if data.names is None else repr(data.names[j])
+        name = j if names is None else repr(names[j])
         raise ValueError(f"X: expected values whose range is a finite number in column {name}")
     if kind == "zero":
         center = np.zeros(len(least))
     elif kind == "midrange":
         center = least + width / 2
     else:
-        share = (data.values - least) / np.where(width, width, 1.0)
-        center = least + width * (share * weight[:, None]).sum(axis=0)
+        share = (values - least) / np.where(width, width, 1.0)
+        center = least + width * (share * chain.state.weight[:, None]).sum(axis=0)
     return center, np.maximum(np.abs(least - center), np.abs(most - center))
 
 
 def fit_hypotheses(
-    data: RealData,
-    weak: Hypothesis,
-    rule: VoteRule,
-    rounds: int,
-    generator: np.random.Generator,
-    settings: dict[str, Any],
-    callback: Callback | None,
+    chain: RealChain, weak: Hypothesis, generator: np.random.Generator, settings: dict[str, Any]
 ) -> HypothesisSum:
     """Boost the hypotheses that a user's function trains."""
-    chain = RealChain(data, rule)
-    values, sign = _read_only(data.values), _read_only(chain.state.sign)
+    values, sign = _read_only(chain.values), _read_only(chain.state.sign)
     hypotheses: list[Callable[[Any], Any]] = []
 
     def find(t: int) -> tuple[FloatArray, float | None, None]:
@@ -234,11 +188,11 @@ def fit_hypotheses(
         hypotheses.append(h)
         return answers, weak.h_max, None
 
-    stop_reason = chain.grow(find, rounds, callback)
+    stop_reason = chain.grow(find)
     return HypothesisSum(
         hypotheses=tuple(hypotheses[: len(chain.mu)]),
         alpha=np.array(chain.alpha),
-        **chain.fields(settings, stop_reason),
+        **chain.fields(stop_reason, settings),
     )
 
 

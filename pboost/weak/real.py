@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
+from pboost.data.columns import BinnedColumns
+from pboost.data.training import Problem, two_classes
 from pboost.values import check_choice, check_flag, check_number, shown
 from pboost.weak.base import Weak, maker
 
@@ -22,6 +24,12 @@ class RealLearner(Weak):
     """Weak learners whose hypotheses answer with a real number, for `fit_adaboost_real`."""
 
     __slots__ = ()
+
+    def read(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+        """Return the arguments of a builder of models of two classes, checked."""
+        if isinstance(X, BinnedColumns):
+            raise TypeError("X: BinnedColumns hold no values; pass X or SortedColumns")
+        return two_classes(X, y, sample_weight)
 
 
 @dataclass(frozen=True, slots=True)

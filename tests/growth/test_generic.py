@@ -8,6 +8,7 @@ from reference.generic import generic_greedy
 
 import pboost as pb
 from pboost.growth.generic import GenericGreedy, leverage
+from pboost.weak.votes import VoteRule
 
 
 def problem(seed, n=60, d=3):
@@ -136,7 +137,7 @@ def test_perfect_hypotheses_are_clipped(sign):
     np.testing.assert_array_equal(state.weight, np.full(5, 0.2))
     assert 0 < state.bound < 1e-7
     assert state.certificate == pytest.approx(state.bound)
-    assert not leverage(0.5, 1.0, 0.0, 1.0).perfect
+    assert not leverage(0.5, 1.0, VoteRule("domain", 0.0, 1.0)).perfect
 
 
 def test_margin_changes_nothing():
