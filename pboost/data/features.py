@@ -220,11 +220,8 @@ def _inexact(label: str, row: int, value: Any) -> ValueError:
 
 def to_numbers(column: Array, label: str) -> Array:
     """Return a column as float64 or float32, the same numbers; an error if they are no such."""
-    if column.dtype.kind == "O":
-        return _object_column(column, label)
     numbers = numeric_column(column, label)
-    at = first_inexact(numbers)
-    if at >= 0:
+    if (at := first_inexact(numbers)) >= 0:
         raise _inexact(label, at, numbers[at])
     return numbers if numbers.dtype.kind == "f" else numbers.astype(np.float64)
 
@@ -243,8 +240,7 @@ def _object_column(column: Array, label: str) -> Array:
         ) from None
     except (TypeError, ValueError):
         raise TypeError(f"X: {label} is not numeric") from None
-    row = first_rounded(column, numbers)
-    if row >= 0:
+    if (row := first_rounded(column, numbers)) >= 0:
         raise _inexact(label, row, column[row])
     return numbers
 

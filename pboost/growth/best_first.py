@@ -7,12 +7,11 @@ from collections.abc import Container
 from typing import Any
 
 from pboost._core.keys import decrease, rounded
-from pboost.growth.step import Callback, StepRecord, TreeLimits
+from pboost.growth.step import STOPPED, Callback, StepRecord, TreeLimits
 from pboost.threads import check_stop
 
 ALL_OPENED = "all nodes are opened"
 NO_EXIT = "no exit can be split"
-STOPPED = "stopped by the callback"
 
 
 class BestFirst:

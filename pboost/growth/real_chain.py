@@ -13,7 +13,7 @@ from pboost.data.features import Features
 from pboost.data.targets import check_answers
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.generic import GenericGreedy, RoundRecord, leverage
-from pboost.growth.step import PERFECT, Callback, Growth
+from pboost.growth.step import PERFECT, STOPPED, Callback, Growth
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN
 from pboost.models.stored import TrainingRecord
@@ -31,7 +31,6 @@ CONFIDENCES = ("share", "log-odds", "sign")
 
 ALL_DONE = "all rounds are done"
 NOTHING_LEFT = "no hypothesis is left that changes the weights"
-STOPPED = "stopped by the callback"
 
 
 class RealChain:

@@ -31,7 +31,8 @@ FIXED_BITS = 60
 
 #: Orders in which the open exits of a tree are split.
 GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
-#: Why a chain stops that has a node without error.
+#: Why growth ends early, and why a chain does that has a node without error.
+STOPPED = "stopped by the callback"
 PERFECT = "the certificate is 0 but for the clipping and smoothing of votes"
 #: Exits of nodes: (node, exit).
 Edges: TypeAlias = tuple[tuple[int, int], ...]
@@ -313,7 +314,7 @@ class Chain(Growth):
             bound = self.certificate[-1]
             self.open(cut, step, table)
             if callback is not None and callback(size, self.newest(bound)):
-                return "stopped by the callback"
+                return STOPPED
             if size < self.rounds and not self.perfect:
                 send(step.factors, self.weights.real, self.weights)
         return PERFECT if self.perfect else "all rounds are done"

@@ -15,7 +15,7 @@ from pboost._core import grow
 from pboost._core.reweight import scale_weights
 from pboost.data.criteria import CODES, IMPURITIES
 from pboost.data.training import Problem, TrainingData
-from pboost.growth.step import CartStep
+from pboost.growth.step import STOPPED, CartStep
 from pboost.models.trees import LEAF, Tree
 from pboost.values import FloatArray, IntArray
 from pboost.weak.votes import VoteRule
@@ -263,7 +263,7 @@ def grow_tree(
         elif callback is not None and arrays.n_splits > told:
             told = arrays.n_splits
             if callback(told, arrays.newest()):
-                return "stopped by the callback"
+                return STOPPED
         if status in arrays.reasons:
             return arrays.reasons[status]
 

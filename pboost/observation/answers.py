@@ -61,20 +61,20 @@ class Answers:
 class TableAnswers(Answers):
     """Answers that depend on the side on which a row lies, and on its class."""
 
+    table: FloatArray
+
     def __init__(self, search: WeakSearch, cut: Cut, by_side: FloatArray, table: FloatArray):
         self._search, self._cut = search, cut
         self.masses, self.table = split_masses(by_side, table), table
 
     def send(self, coefficients: FloatArray, source: FloatArray, target: Weights) -> None:
         """Multiply weights by factors of side and class."""
-        assert self.table is not None
         below, above = coefficients
         factors = (1 - self.table) * below + self.table * above
         self._search.reweight(self._cut, factors, source, target)
 
     def above(self) -> FloatArray:
         """Return the probability of exit 1 of each row, (n,)."""
-        assert self.table is not None
         side = self._search.sides(self._cut).astype(np.intp)
         is_positive = np.arange(len(side)) >= self._search.data.n_negative
         return np.asarray(self.table[side, is_positive.astype(np.intp)])
