@@ -11,7 +11,7 @@ from pboost.data.columns import BinnedColumns, SortedColumns, bin_columns, sort_
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
 from pboost.ensembles.bagging import fit_bagging
 from pboost.ensembles.multiclass import fit_one_vs_rest, fit_samme
-from pboost.ensembles.presets import fit_oblique_tree, fit_pruned_cart, fit_topdown_tree
+from pboost.ensembles.presets import fit_oblique_tree, fit_topdown_tree
 from pboost.growth import generic
 from pboost.inspection.coefficients import Coefficients, coefficients, plot_coefficients
 from pboost.inspection.cross_validation import CrossValidation, cross_validate
@@ -54,7 +54,7 @@ from pboost.probit.sbpmt import fit_sbpmt, sbpmt_published
 from pboost.probit.tree import fit_probit_tree
 from pboost.trees.cart import fit_cart
 from pboost.trees.forest import fit_forest
-from pboost.trees.pruning import PruningPath, prune, prune_path
+from pboost.trees.pruning import PruningPath, fit_pruned_cart, prune, prune_path
 from pboost.trees.stagewise import fit_stagewise
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.boosting.stopping import given_validation
-from pboost.data.bags import Bags, make_bags
+from pboost.data.bags import make_bags
 from pboost.data.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
 from pboost.data.features import Features, Rows, as_features, check_finite, is_frame
 from pboost.data.held import held
@@ -20,7 +20,7 @@ from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.growth.step import Callback
 from pboost.models.ensembles import Bagging, said_by
 from pboost.models.new_rows import reads_columns
-from pboost.trees.members import Tally, tell, train_members
+from pboost.trees.members import Tally, tallied_members
 from pboost.values import (
     FloatArray,
     as_generator,
@@ -128,81 +128,38 @@ def fit_bagging(
     check_fit(fit_bagging, "fit", fit, options, needs=("sample_weight",))
     generator = as_generator(rng)
     with held(X, *given_validation(options)):
-        return _fit_members(
-            fit, X, y, members, task, size, replace, sample_weight, generator, n_threads, callback,
-            options,
-        )  # fmt: skip
+        data, rows = _shared(fit, X, options, n_threads)
+        n = rows.n_rows
+        labels, truth = as_classes(y, n) if task == "classification" else (None, as_targets(y, n))
+        classes: Any = None if labels is None else (labels, truth)
+        bags = make_bags(as_weights(sample_weight, n), n, size, replace, generator)
+        tally = Tally(truth, bags.weights, 0 if labels is None else len(labels))
+        try:
+            taken: Collection[str] = inspect.signature(fit).parameters
+        except ValueError:  # some functions that are compiled have none
+            taken = ()
 
+        def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
+            bag, stream = bags.draw(member)
+            own = {"task": task, "n_threads": 1, "rng": stream}
+            given = {name: value for name, value in own.items() if name in taken} | options
+            try:
+                model = fit_present(fit, data, y, bag, given, rows, classes)
+            except Exception as error:
+                error.add_note(f"fit_bagging: raised by member {member}")
+                raise
+            out = np.flatnonzero(bag == 0)
+            said = said_by(model, _taken(model, rows, out), labels) if len(out) else np.empty(0)
+            return model, out, said
 
-def _fit_members(
-    fit: Callable[..., Any],
-    X: Any,
-    y: Any,
-    members: int,
-    task: str,
-    size: Any,
-    replace: Any,
-    sample_weight: Any,
-    generator: np.random.Generator,
-    n_threads: int | None,
-    callback: Callback | None,
-    options: Mapping[str, Any],
-) -> Bagging:
-    """Fit the members to X, which is held, and record what they say of rows out of their bags."""
-    data, rows = _shared(fit, X, options, n_threads)
-    n = rows.n_rows
-    labels, truth = as_classes(y, n) if task == "classification" else (None, as_targets(y, n))
-    classes = None if labels is None else (labels, truth)
-    weights = as_weights(sample_weight, n)
-    bags = make_bags(weights, n, size, replace, generator)
-    tally = Tally(n, 0 if labels is None else len(labels))
-    models: list[Any] = []
-
-    def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
-        given = {"task": task, "n_threads": 1}
-        model, out = _member(fit, data, y, bags, member, given, options, rows, classes)
-        said = said_by(model, _taken(model, rows, out), labels) if len(out) else np.empty(0)
-        return model, out, said
-
-    def take(trained: tuple[Any, NDArray[np.intp], FloatArray]) -> bool:
-        models.append(trained[0])
-        tally.add(*trained[1:])
-        return tell(callback, len(models), trained[0], tally, truth, bags.weights)
-
-    train_members(train, members, n_threads, n * rows.n_features * members, take)
+        cells = n * rows.n_features * members
+        models = tallied_members(train, members, n_threads, cells, tally, callback)
     settings = {
         "builder": "fit_bagging", "fit": getattr(fit, "__name__", type(fit).__name__),
         "members": members, "replace": bags.replace, "size": bags.size,
         **named_options(options, models),
     }  # fmt: skip
-    oob = tally.close(truth, bags.weights)
-    return Bagging(tuple(models), labels, rows.n_features, rows.names, settings, oob)
-
-
-def _member(
-    fit: Callable[..., Any],
-    X: Any,
-    y: Any,
-    bags: Bags,
-    member: int,
-    given: dict[str, Any],
-    options: Mapping[str, Any],
-    rows: Rows,
-    classes: tuple[NDArray[Any], NDArray[Any]] | None,
-) -> tuple[Any, NDArray[np.intp]]:
-    """Fit a member; returns it, and the rows out of its bag."""
-    bag, stream = bags.draw(member)
-    try:
-        taken: Collection[str] = inspect.signature(fit).parameters
-    except ValueError:  # some functions that are compiled have none
-        taken = ()
-    given = {name: value for name, value in (given | {"rng": stream}).items() if name in taken}
-    try:
-        model = fit_present(fit, X, y, bag, given | dict(options), rows, classes)
-    except Exception as error:
-        error.add_note(f"fit_bagging: raised by member {member}")
-        raise
-    return model, np.flatnonzero(bag == 0)
+    return Bagging(tuple(models), labels, rows.n_features, rows.names, settings, tally.close())
 
 
 def _taken(model: Any, rows: Rows, positions: NDArray[np.intp]) -> Any:

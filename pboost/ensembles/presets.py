@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,29 +10,19 @@ from numpy.typing import ArrayLike
 
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.data.criteria import CRITERIA
-from pboost.data.sharing import Search, reads_columns, search_option
 from pboost.data.splits import Validation
 from pboost.growth.impurity_search import Impurity, by_impurity
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
-from pboost.models.trees import Tree
 from pboost.observation.answers import Exact, Observation
-from pboost.trees.cart import fit_cart_problem
-from pboost.trees.pruning import prune_by_folds
 from pboost.values import (
-    as_generator,
     check_choice,
     check_size,
-    option_names,
-    refuse_unknown,
 )
 from pboost.weak import separator, stump
 from pboost.weak.base import check_made
 
 _EXACT = Exact()
-#: Rules by which `fit_pruned_cart` chooses a subtree, and its options that are those of the trees.
-RULES = ("min", "1se")
-TREE_OPTIONS = tuple(inspect.getfullargspec(fit_cart_problem).kwonlyargs)
 
 
 def fit_oblique_tree(
@@ -257,77 +245,3 @@ def fit_topdown_tree(
     if callable(impurity):
         del settings["observation"]
     return replace(model, settings=settings)
-
-
-def _search_of_values(options: Mapping[str, Any]) -> Search:
-    """Return the search of a builder that needs the values, to predict them."""
-    return search_option(options)._replace(takes_bins=False)
-
-
-@reads_columns(_search_of_values)
-def fit_pruned_cart(
-    X: Any,
-    y: ArrayLike,
-    *,
-    folds: int = 10,
-    rule: str = "min",
-    rng: int | np.random.Generator | None = None,
-    sample_weight: ArrayLike | None = None,
-    n_threads: int | None = None,
-    **options: Any,
-) -> Tree:
-    """Fit a tree and prune it at the price of a leaf that cross-validation finds best.
-
-    A tree is grown on all rows and its nested subtrees are found (`prune_path`). Each stands for
-    the prices of a leaf for which it is the best; at the geometric mean of these, the trees grown
-    without each of the folds are pruned, and tested on that fold.
-
-    Parameters
-    ----------
-    X : array_like of shape (n, d), data frame or SortedColumns
-        Features, finite numbers.
-    y : array_like of shape (n,)
-        Labels, of two or more different values; of a regression, finite numbers.
-    folds : int
-        Number of folds, 2 to the number of rows. Classes are dealt out evenly.
-    rule : {"min", "1se"}
-        "min": the subtree of least error, the smallest among equals. "1se": the smallest whose
-        error is within one standard error of that.
-    rng : None, int or numpy.random.Generator
-        Shuffles the rows; also for `features_per_split`.
-    sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows, in training and in the errors.
-    n_threads : int or None
-        Threads; None: as many as the work is worth. The model does not depend on it.
-    **options
-        Options of `fit_cart`.
-
-    Returns
-    -------
-    Tree
-        ``tree.pruning`` is the table of prices, leaves, errors and standard errors.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the data or an option is not as described; the message names the argument.
-
-    References
-    ----------
-    .. [1] L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, "Classification and
-       regression trees", Wadsworth (1984), sections 3.4 and 8.5.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pboost as pb
-    >>> X = np.random.default_rng(0).normal(size=(300, 3))
-    >>> y = np.where(X[:, 0] > 0, 1.0, -1.0) + np.random.default_rng(1).normal(size=300)
-    >>> tree = pb.fit_pruned_cart(X, y, task="regression", rule="1se", rng=0)
-    >>> tree.n_leaves, round(float(tree.threshold[0]), 1)
-    (2, -0.0)
-    """
-    check_choice("rule", rule, RULES)
-    meant = [*TREE_OPTIONS, *option_names(fit_pruned_cart)]
-    refuse_unknown(options, TREE_OPTIONS, "fit_pruned_cart", meant)
-    return prune_by_folds(X, y, sample_weight, n_threads, as_generator(rng), folds, rule, options)

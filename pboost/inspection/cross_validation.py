@@ -17,6 +17,7 @@ from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import any_folds, assign_folds
 from pboost.data.targets import TASKS, as_classes, as_targets, as_weights
 from pboost.models.base import Model, TwoClassModel, check_model, evaluation_cost, predict
+from pboost.models.stored import Stored, column
 from pboost.values import (
     FloatArray,
     IntArray,
@@ -27,7 +28,6 @@ from pboost.values import (
     check_integer,
     child,
     draw_seed,
-    freeze,
     takes_rng,
 )
 
@@ -37,7 +37,7 @@ __all__ = ["CrossValidation", "cross_validate"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CrossValidation:
+class CrossValidation(Stored):
     """Result of a cross-validation; ``print`` shows it.
 
     Attributes
@@ -61,23 +61,15 @@ class CrossValidation:
         What was predicted.
     """
 
-    error: FloatArray
-    cost: FloatArray
-    certificate: FloatArray
-    n_nodes: IntArray
-    fit_seconds: FloatArray
-    predict_seconds: FloatArray
-    test_fold: IntArray
+    error: FloatArray = column(np.float64, finite=False)
+    cost: FloatArray = column(np.float64, finite=False)
+    certificate: FloatArray = column(np.float64, finite=False)
+    n_nodes: IntArray = column(np.int32)
+    fit_seconds: FloatArray = column(np.float64, finite=False)
+    predict_seconds: FloatArray = column(np.float64, finite=False)
+    test_fold: IntArray = column(np.int32)
     certificate_note: str = ""
     task: str = "classification"
-
-    def __post_init__(self) -> None:
-        for name in self.__slots__[:-2]:
-            dtype = np.int32 if name in ("n_nodes", "test_fold") else np.float64
-            object.__setattr__(self, name, freeze(getattr(self, name), dtype))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, name) for name in self.__slots__)
 
     def __str__(self) -> str:
         return self.summary()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -30,7 +30,7 @@ from pboost.probit.tree import (
     probit_problem,
 )
 from pboost.threads import Workers, check_stop
-from pboost.trees.members import Tally, tell, train_members
+from pboost.trees.members import Tally, train_members
 from pboost.values import (
     FloatArray,
     IntArray,
@@ -357,9 +357,16 @@ def fit_sbpmt(
     )  # fmt: skip
     bags = _subsamples(task, fraction, stratify, generator)
     task = task._replace(problem=task.problem.sorted_once(n_threads))
-    problems = _problems(task.problem, one_vs_all)
-    spread = column_spread(task.X, task.weights)
-    join = partial(_join, task, problems[0], rounds=rounds, vote=vote, spread=spread)
+    return _fit(task, _problems(task.problem, one_vs_all), bags, n_threads, callback)
+
+
+def _fit(
+    task: ProbitProblem, problems: list[Problem], bags: Bags, n_threads: int | None,
+    callback: Callback | None,
+) -> SubaggedProbitTrees:  # fmt: skip
+    """Return the model of the members that are trained on the bags."""
+    members, rounds, step = (task.settings[name] for name in ("members", "rounds", "step"))
+    join = partial(_join, task, problems[0], column_spread(task.X, task.weights))
     grown: list[Member] = []
     tally = _tally(task)
 
@@ -368,11 +375,20 @@ def fit_sbpmt(
 
     def take(member: Member) -> bool:
         grown.append(member)
-        return callback is not None and _tell(callback, len(grown), member, join, tally, task)
+        if callback is None:
+            return False
+        alone = join([member])
+        tally.add(*_said_out(alone, 0, task, member))
+        return tally.tell(callback, len(grown), alone[0])
+
+    def say(member: int) -> tuple[NDArray[np.intp], FloatArray]:
+        return _said_out(model, member, task, grown[member])
 
     cells = task.X.size * members * rounds
     train_members(train, members, n_threads, cells, take)
-    return _with_record(join(grown), task, grown, n_threads, cells)
+    model, recorded = join(grown), _tally(task)
+    train_members(say, len(model), n_threads, cells, lambda said: recorded.add(*said))
+    return replace(model, oob=recorded.close())
 
 
 def _problems(problem: Problem, one_vs_all: str) -> list[Problem]:
@@ -412,9 +428,8 @@ def _share(fraction: float, n: int) -> int:
 
 
 def _join(
-    task: ProbitProblem, problem: Problem, grown: list[Member], rounds: int, vote: str,
-    spread: FloatArray,
-) -> SubaggedProbitTrees:  # fmt: skip
+    task: ProbitProblem, problem: Problem, spread: FloatArray, grown: list[Member]
+) -> SubaggedProbitTrees:
     """Return the model, without a record of rows out of the subsamples; `problem` is of a tree."""
     assert task.problem.labels is not None
     trees = [tree for member in grown for tree in member.trees]
@@ -425,7 +440,7 @@ def _join(
     )  # fmt: skip
     coefficient = np.concatenate([tree.coefficient for tree in trees])
     check_coefficients(coefficient)
-    error = np.full((len(grown), rounds), np.nan)
+    error = np.full((len(grown), task.settings["rounds"]), np.nan)
     for i, member in enumerate(grown):
         error[i, : len(member.error)] = member.error
     return SubaggedProbitTrees(
@@ -433,56 +448,21 @@ def _join(
         np.concatenate([member.risk for member in grown]), spread,
         np.array([alpha for member in grown for alpha in member.alpha]),
         np.cumsum([0, *(len(member.alpha) for member in grown)]), error,
-        np.array([member.class_rows for member in grown]), vote, task.problem.labels,
-        task.settings,
+        np.array([member.class_rows for member in grown]), task.settings["vote"],
+        task.problem.labels, task.settings,
     )  # fmt: skip
-
-
-def _with_record(
-    model: SubaggedProbitTrees,
-    task: ProbitProblem,
-    grown: list[Member],
-    n_threads: int | None,
-    cells: int,
-) -> SubaggedProbitTrees:
-    """Return the model with what its members say of rows that they have not seen."""
-    tally = _tally(task)
-
-    def say(member: int) -> tuple[Member, list[FloatArray]]:
-        return grown[member], _said_out(model, member, task, grown[member])
-
-    train_members(say, len(model), n_threads, cells, lambda said: _add(tally, *said))
-    return replace(model, oob=tally.close(task.problem.label, task.weights))
 
 
 def _tally(task: ProbitProblem) -> Tally:
     assert task.problem.labels is not None
-    return Tally(len(task.X), len(task.problem.labels))
+    return Tally(task.problem.label, task.weights, len(task.problem.labels))
 
 
 def _said_out(
     model: SubaggedProbitTrees, number: int, task: ProbitProblem, member: Member
-) -> list[FloatArray]:
-    """Return what a member of the model says of the rows that it has not seen, block by block."""
+) -> tuple[NDArray[np.intp], FloatArray]:
+    """Return the rows that a member of the model has not seen, and what it says of them."""
     out = member.out
-    parts = range(0, len(out), BLOCK_ROWS)
-    return [model.said_at(number, task.X[out[s : s + BLOCK_ROWS]]) for s in parts]
-
-
-def _tell(
-    callback: Callback,
-    number: int,
-    member: Member,
-    join: Callable[[list[Member]], SubaggedProbitTrees],
-    tally: Tally,
-    task: ProbitProblem,
-) -> bool:
-    """Add a member to the tally, and tell the callback of it; returns whether to stop."""
-    alone = join([member])
-    _add(tally, member, _said_out(alone, 0, task, member))
-    return tell(callback, number, alone[0], tally, task.problem.label, task.weights)
-
-
-def _add(tally: Tally, member: Member, said: list[FloatArray]) -> None:
-    if said:
-        tally.add(member.out, np.concatenate(said))
+    blocks = (out[start : start + BLOCK_ROWS] for start in range(0, len(out), BLOCK_ROWS))
+    said = [model.said_at(number, task.X[rows]) for rows in blocks]
+    return out, np.concatenate(said) if said else np.empty(0)

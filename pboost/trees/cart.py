@@ -171,8 +171,23 @@ def fit_cart_problem(
     problem = tree_problem(
         X, y, sample_weight, task=task, search=search, max_bins=max_bins, n_threads=n_threads
     )
-    limits = cart_limits(
-        problem, criterion, max_depth, min_leaf, min_split, max_leaves, features_per_split, growth
+    if growth is not None:
+        check_choice("growth", growth, CART_GROWTHS)
+    if max_leaves is not None and growth == "depth-first":
+        raise ValueError('max_leaves: expected None with growth="depth-first"')
+    j = 2 if problem.labels is None else len(problem.labels)
+    if criterion in OF_TWO and j > 2:
+        raise ValueError(f'criterion: "{criterion}" is for two classes, got {j}')
+    limits = CartLimits(
+        criterion,
+        INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1),
+        MOST_NODES
+        if max_leaves is None
+        else check_integer("max_leaves", max_leaves, least=1, most=MOST_NODES),
+        check_integer("min_leaf", min_leaf, least=1),
+        check_integer("min_split", min_split, least=2),
+        resolve_features(features_per_split, problem.n_features),
+        growth or ("depth-first" if max_leaves is None else "best-first"),
     )
     settings = {
         "builder": "fit_cart",
@@ -189,37 +204,6 @@ def fit_cart_problem(
     }
     key = int(generator.integers(2**63)) if limits.features < problem.n_features else 0
     return problem, limits, settings, key
-
-
-def cart_limits(
-    problem: Problem,
-    criterion: str,
-    max_depth: Any,
-    min_leaf: Any,
-    min_split: Any,
-    max_leaves: Any,
-    features_per_split: Any,
-    growth: Any,
-) -> CartLimits:
-    """Return the options that say how far a tree grows, checked."""
-    if growth is not None:
-        check_choice("growth", growth, CART_GROWTHS)
-    if max_leaves is not None and growth == "depth-first":
-        raise ValueError('max_leaves: expected None with growth="depth-first"')
-    j = 2 if problem.labels is None else len(problem.labels)
-    if criterion in OF_TWO and j > 2:
-        raise ValueError(f'criterion: "{criterion}" is for two classes, got {j}')
-    return CartLimits(
-        criterion,
-        INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1),
-        MOST_NODES
-        if max_leaves is None
-        else check_integer("max_leaves", max_leaves, least=1, most=MOST_NODES),
-        check_integer("min_leaf", min_leaf, least=1),
-        check_integer("min_split", min_split, least=2),
-        resolve_features(features_per_split, problem.n_features),
-        growth or ("depth-first" if max_leaves is None else "best-first"),
-    )
 
 
 def resolve_features(features_per_split: Any, d: int) -> int:

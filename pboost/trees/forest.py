@@ -15,7 +15,7 @@ from pboost.growth.step import Callback
 from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import Tree
 from pboost.trees.cart import fit_cart_problem, fit_tree
-from pboost.trees.members import Tally, tell, train_members
+from pboost.trees.members import Tally, tallied_members
 from pboost.values import FloatArray, as_generator, check_callback, check_integer
 
 #: Rows whose values are gathered at a time for the trees that have not seen them.
@@ -124,11 +124,10 @@ def fit_forest(
     )  # fmt: skip
     bags = make_bags(problem.weights, problem.n_rows, size, replace, generator)
     problem = problem.sorted_once(n_threads)
-    tally = Tally(problem.n_rows, 0 if problem.labels is None else len(problem.labels))
-    trees: list[Tree] = []
-    truth = problem.label
     if problem.labels is None:
-        truth = np.ldexp(problem.y, problem.exponent)
+        tally = Tally(np.ldexp(problem.y, problem.exponent), bags.weights, 0)
+    else:
+        tally = Tally(problem.label, bags.weights, len(problem.labels))
 
     def train(member: int) -> tuple[Tree, NDArray[np.intp], FloatArray]:
         bag, stream = bags.draw(member)
@@ -136,15 +135,10 @@ def fit_forest(
         out = np.flatnonzero(bag == 0)
         return tree, out, tree.value[nodes_of_rows(tree, problem, out)]
 
-    def take(trained: tuple[Tree, NDArray[np.intp], FloatArray]) -> bool:
-        trees.append(trained[0])
-        tally.add(*trained[1:])
-        return tell(callback, len(trees), trained[0], tally, truth, bags.weights)
-
     cells = problem.n_rows * problem.n_features * members
-    train_members(train, members, n_threads, cells, take)
+    trees = tallied_members(train, members, n_threads, cells, tally, callback)
     said = {"builder": "fit_forest", "members": members, "replace": bags.replace, "size": bags.size}
-    return join_trees(trees, {**settings, **said}, tally.close(truth, bags.weights))
+    return join_trees(trees, {**settings, **said}, tally.close())
 
 
 def nodes_of_rows(tree: Tree, problem: Problem, rows: NDArray[np.intp]) -> NDArray[np.int32]:

@@ -20,47 +20,61 @@ BATCH = 4
 
 
 class Tally:
-    """Sums of what members say of rows out of their bags."""
+    """Sums of what members say of rows out of their bags.
 
-    def __init__(self, n: int, n_classes: int) -> None:
-        self.members = np.zeros(n, dtype=np.int32)
-        self.total = np.zeros((n, max(n_classes, 1)))
-        self.n_classes = n_classes
+    They are tested against `truth`, classes, or numbers where `n_classes` is 0, with weights.
+    """
+
+    def __init__(self, truth: NDArray[Any], weights: FloatArray, n_classes: int) -> None:
+        self.members = np.zeros(len(truth), dtype=np.int32)
+        self.total = np.zeros((len(truth), max(n_classes, 1)))
+        self.truth, self.weights, self.n_classes = truth, weights, n_classes
 
     def add(self, rows: NDArray[np.intp], said: FloatArray) -> None:
         """Add what one member says of the listed rows, (rows, J) or (rows,)."""
         self.members[rows] += 1
         self.total[rows] += said.reshape(len(rows), self.total.shape[1])
 
-    def close(self, truth: NDArray[Any], weights: FloatArray) -> OutOfBag:
-        """Return means, and their error against classes, or numbers, with these weights."""
-        mean = np.full(self.total.shape, np.nan)
+    def close(self) -> OutOfBag:
+        """Return means, and their error."""
+        mean, weights = np.full(self.total.shape, np.nan), self.weights
         seen = np.flatnonzero(self.members)
         mean[seen] = self.total[seen] / self.members[seen, None]
         tested = seen[weights[seen] > 0]
         if self.n_classes:
-            loss = (np.argmax(mean[tested], axis=1) != truth[tested]).astype(np.float64)
+            loss = (np.argmax(mean[tested], axis=1) != self.truth[tested]).astype(np.float64)
         else:
-            loss = (mean[tested, 0] - truth[tested]) ** 2
+            loss = (mean[tested, 0] - self.truth[tested]) ** 2
         error = np.nan
         if len(tested):
             error = float(np.average(loss, weights=scaled_weights(weights[tested])[0]))
         return OutOfBag(self.members, mean if self.n_classes else mean[:, 0], error)
 
+    def tell(self, callback: Callback | None, number: int, model: Any) -> bool:
+        """Tell the callback, if there is one, of a member; returns whether to stop."""
+        if callback is None:
+            return False
+        return bool(callback(number, MemberStep(model, self.close().error)))
 
-def tell(
-    callback: Callback | None,
-    number: int,
-    model: Any,
+
+def tallied_members(
+    train: Callable[[int], tuple[T, NDArray[np.intp], FloatArray]],
+    members: int,
+    n_threads: int | None,
+    cells: int,
     tally: Tally,
-    truth: NDArray[Any],
-    weights: FloatArray,
-) -> bool:
-    """Tell the callback, if there is one, of a member, by its number; returns whether to stop."""
-    if callback is None:
-        return False
-    error = tally.close(truth, weights).error
-    return bool(callback(number, MemberStep(model, error)))
+    callback: Callback | None,
+) -> list[T]:
+    """Return the members until the callback stops; `train` returns their tallies, too."""
+    models: list[T] = []
+
+    def take(trained: tuple[T, NDArray[np.intp], FloatArray]) -> bool:
+        models.append(trained[0])
+        tally.add(*trained[1:])
+        return tally.tell(callback, len(models), trained[0])
+
+    train_members(train, members, n_threads, cells, take)
+    return models
 
 
 def train_members(

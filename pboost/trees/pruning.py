@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,21 +14,34 @@ from pboost._core.prune import weakest_links
 from pboost.data.columns import SortedColumns
 from pboost.data.criteria import IMPURITIES, class_criteria
 from pboost.data.features import as_features
-from pboost.data.sharing import check_values
+from pboost.data.sharing import Search, check_values, reads_columns, search_option
 from pboost.data.splits import any_folds
 from pboost.data.targets import as_targets, as_weights, class_codes, scaled_weights
 from pboost.data.training import Problem
 from pboost.models.node_walk import goes_right
+from pboost.models.stored import Stored, column
 from pboost.models.trees import LEAF, TREE_COLUMNS, PruningTable, Tree, tree_only
 from pboost.trees.cart import fit_cart_problem, fit_tree
-from pboost.values import FloatArray, IntArray, check_choice, check_integer, check_number, freeze
+from pboost.values import (
+    FloatArray,
+    IntArray,
+    as_generator,
+    check_choice,
+    check_integer,
+    check_number,
+    option_names,
+    refuse_unknown,
+)
 
+#: Rules by which `fit_pruned_cart` chooses a subtree, and its options that are those of the trees.
+RULES = ("min", "1se")
+TREE_OPTIONS = tuple(inspect.getfullargspec(fit_cart_problem).kwonlyargs)
 #: Prices that differ by less, as a share of themselves or of the root's risk, are one.
 SAME_PRICE, SAME_RISK = 1e-12, 1e-15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PruningPath:
+class PruningPath(Stored):
     """The nested subtrees of weakest-link pruning, the largest first; made by `prune_path`.
 
     Attributes
@@ -40,17 +54,9 @@ class PruningPath:
         Sum over their leaves of weight times impurity.
     """
 
-    lam: FloatArray
-    n_leaves: IntArray
-    risk: FloatArray
-
-    def __post_init__(self) -> None:
-        for f in fields(self):
-            dtype = np.int32 if f.name == "n_leaves" else np.float64
-            object.__setattr__(self, f.name, freeze(getattr(self, f.name), dtype))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, f.name) for f in fields(self))
+    lam: FloatArray = column(np.float64, finite=False)
+    n_leaves: IntArray = column(np.int32)
+    risk: FloatArray = column(np.float64, finite=False)
 
 
 def prune_path(
@@ -279,17 +285,78 @@ def _square_risks(tree: Tree, at: IntArray, y: FloatArray, weights: FloatArray) 
     return risk
 
 
-def prune_by_folds(
+def _search_of_values(options: Mapping[str, Any]) -> Search:
+    """Return the search of a builder that needs the values, to predict them."""
+    return search_option(options)._replace(takes_bins=False)
+
+
+@reads_columns(_search_of_values)
+def fit_pruned_cart(
     X: Any,
-    y: Any,
-    sample_weight: Any,
-    n_threads: int | None,
-    generator: np.random.Generator,
-    folds: Any,
-    rule: str,
-    options: Mapping[str, Any],
+    y: ArrayLike,
+    *,
+    folds: int = 10,
+    rule: str = "min",
+    rng: int | np.random.Generator | None = None,
+    sample_weight: ArrayLike | None = None,
+    n_threads: int | None = None,
+    **options: Any,
 ) -> Tree:
-    """Return the tree of `fit_cart` with these options, pruned as `fit_pruned_cart` says."""
+    """Fit a tree and prune it at the price of a leaf that cross-validation finds best.
+
+    A tree is grown on all rows and its nested subtrees are found (`prune_path`). Each stands for
+    the prices of a leaf for which it is the best; at the geometric mean of these, the trees grown
+    without each of the folds are pruned, and tested on that fold.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), data frame or SortedColumns
+        Features, finite numbers.
+    y : array_like of shape (n,)
+        Labels, of two or more different values; of a regression, finite numbers.
+    folds : int
+        Number of folds, 2 to the number of rows. Classes are dealt out evenly.
+    rule : {"min", "1se"}
+        "min": the subtree of least error, the smallest among equals. "1se": the smallest whose
+        error is within one standard error of that.
+    rng : None, int or numpy.random.Generator
+        Shuffles the rows; also for `features_per_split`.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows, in training and in the errors.
+    n_threads : int or None
+        Threads; None: as many as the work is worth. The model does not depend on it.
+    **options
+        Options of `fit_cart`.
+
+    Returns
+    -------
+    Tree
+        ``tree.pruning`` is the table of prices, leaves, errors and standard errors.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described; the message names the argument.
+
+    References
+    ----------
+    .. [1] L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, "Classification and
+       regression trees", Wadsworth (1984), sections 3.4 and 8.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = np.where(X[:, 0] > 0, 1.0, -1.0) + np.random.default_rng(1).normal(size=300)
+    >>> tree = pb.fit_pruned_cart(X, y, task="regression", rule="1se", rng=0)
+    >>> tree.n_leaves, round(float(tree.threshold[0]), 1)
+    (2, -0.0)
+    """
+    check_choice("rule", rule, RULES)
+    meant = [*TREE_OPTIONS, *option_names(fit_pruned_cart)]
+    refuse_unknown(options, TREE_OPTIONS, "fit_pruned_cart", meant)
+    generator = as_generator(rng)
     check_values(X)
     if not isinstance(X, SortedColumns):
         X = as_features(X)
