@@ -172,11 +172,6 @@ def check_callback(callback: Any) -> Callable[..., Any] | None:
     return callback
 
 
-def check_size(name: str, value: Any) -> int:
-    """Return a number of nodes or rounds, checked."""
-    return check_integer(name, value, least=1)
-
-
 def check_fit(
     caller: Callable[..., Any],
     name: str,

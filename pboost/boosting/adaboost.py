@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.boosting.stopping import EarlyStopping
+from pboost.boosting.fit import GraphFit
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.growth.step import Callback, Chain
 from pboost.growth.stopwatch import StopwatchObserver
 from pboost.models.graph import DecisionGraph
-from pboost.observation.answers import Exact, Observation, check_pair
+from pboost.observation.answers import Exact, Observation
 from pboost.observation.sampling import SampledObserver
-from pboost.threads import Workers
-from pboost.values import as_generator, check_callback, check_size
+from pboost.values import check_integer
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
 from pboost.weak.votes import vote_rule
@@ -116,28 +115,16 @@ def fit_adaboost(
     >>> pb.predict(model, X).tolist()
     ['a', 'b', 'b', 'a', 'a', 'a']
     """
-    rounds = check_size("rounds", rounds)
-    learner = check_pair(weak, observation, is_chain=True)
+    rounds = check_integer("rounds", rounds, least=1)
     rule = vote_rule(votes, smoothing, learning_rate)
-    callback = check_callback(callback)
-    generator = as_generator(rng)
-    problem = weak.read(X, y, sample_weight)
-    stopping = EarlyStopping(validation, patience, problem, generator)
-    data = learner.arrange(stopping.problem, n_threads)
-    callback = stopping.watch(data, callback)
-    settings = {
-        "builder": "fit_adaboost",
-        "rounds": rounds,
-        "votes": votes,
-        "observation": observation.settings(),
-        "smoothing": rule.smoothing,
-        "learning_rate": rule.learning_rate,
-        "weak": weak.settings(),
-        **stopping.settings,
-    }
-    with Workers(n_threads, data.cells) as workers:
-        observer = observation.bind(data, learner, workers, generator)
+    fit = GraphFit(
+        X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
+        callback, is_chain=True,
+    )  # fmt: skip
+    settings = fit.settings("fit_adaboost", rounds=rounds, votes=votes)
+    with fit.workers() as workers:
+        observer = fit.observer(workers)
         if isinstance(observer, SampledObserver) and observer.observation.stop == "stopwatch":
             observer = StopwatchObserver(observer, rule)
-        chain = Chain(data, observer, rule, rounds)
-        return stopping.best(chain.model(settings, chain.grow(callback)))
+        chain = Chain(fit.data, observer, rule, rounds)
+        return fit.best(chain.model(settings, chain.grow(fit.callback)))

@@ -18,7 +18,7 @@ from pboost.growth.step import Callback
 from pboost.models.base import TwoClassModel
 from pboost.observation.answers import Exact, check_pair
 from pboost.threads import Workers, resolve_threads
-from pboost.values import as_generator, check_callback, check_choice, check_size
+from pboost.values import as_generator, check_callback, check_choice, check_integer
 from pboost.weak.base import Weak, check_made
 from pboost.weak.real import Feature, Hypothesis, RealLearner
 from pboost.weak.stump_search import Stump
@@ -114,7 +114,7 @@ def fit_adaboost_real(
     >>> (model.coefficient > 0).tolist()  # of the first label in sorted order: "high" is class -1
     [False, False]
     """
-    rounds = check_size("rounds", rounds)
+    rounds = check_integer("rounds", rounds, least=1)
     check_made("weak", Weak, weak)
     if not isinstance(weak, RealLearner):
         check_pair(weak, _EXACT)

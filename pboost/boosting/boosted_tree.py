@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.boosting.stopping import EarlyStopping
+from pboost.boosting.fit import GraphFit
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.growth.exact_tree import BoostedArrays
@@ -16,17 +16,9 @@ from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.growth.tree import grow_tree
 from pboost.models.graph import DecisionGraph
-from pboost.observation.answers import Exact, Observation, check_pair
-from pboost.threads import Workers
-from pboost.values import (
-    INT32_MAX,
-    as_generator,
-    check_callback,
-    check_choice,
-    check_integer,
-    check_size,
-)
-from pboost.weak.base import Weak
+from pboost.observation.answers import Exact, Observation
+from pboost.values import INT32_MAX, check_choice, check_integer
+from pboost.weak.base import Weak, check_made
 from pboost.weak.stump_search import ColumnLearner, Stump, stump_search
 from pboost.weak.votes import vote_rule
 
@@ -133,43 +125,30 @@ def fit_boosted_tree(
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """
-    max_nodes = INT32_MAX if nodes is None else check_size("nodes", nodes)
-    learner = check_pair(weak, observation)
+    max_nodes = INT32_MAX if nodes is None else check_integer("nodes", nodes, least=1)
     check_choice("growth", growth, GROWTHS)
     target = check_target(target_certificate)
     depth = INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1)
     rule = vote_rule("domain", smoothing, learning_rate)
-    callback = check_callback(callback)
-    generator = as_generator(rng)
-    if nodes is None and not observation.is_exact and max_depth is None:
+    if nodes is None and not check_made("observation", Observation, observation).is_exact and max_depth is None:
         raise ValueError(
             "nodes: expected a number, got None: a tree of uncertain answers has always an exit "
             "that can be split; or give max_depth"
         )
-    problem = weak.read(X, y, sample_weight)
-    stopping = EarlyStopping(validation, patience, problem, generator)
-    data = learner.arrange(stopping.problem, n_threads)
-    callback = stopping.watch(data, callback)
-    settings = {
-        "builder": "fit_boosted_tree",
-        "nodes": nodes,
-        "observation": observation.settings(),
-        "growth": growth,
-        "target_certificate": target_certificate,
-        "max_depth": max_depth,
-        "smoothing": rule.smoothing,
-        "learning_rate": rule.learning_rate,
-        "weak": weak.settings(),
-        **stopping.settings,
-    }
+    fit = GraphFit(
+        X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads, callback
+    )
+    settings = fit.settings(
+        "fit_boosted_tree", nodes=nodes, observation=observation.settings(), growth=growth,
+        target_certificate=target_certificate, max_depth=max_depth,
+    )  # fmt: skip
     limits = TreeLimits(max_nodes, depth, growth, target)
-    with Workers(n_threads, data.cells) as workers:
+    with fit.workers() as workers:
         if isinstance(weak, ImpurityStump):
-            own = ImpurityTree(data, weak, rule, limits)
-            return own.model(settings, own.grow(callback))
+            own = ImpurityTree(fit.data, weak, rule, limits)
+            return own.model(settings, own.grow(fit.callback))
         if observation.is_exact and isinstance(weak, ColumnLearner):
-            arrays = BoostedArrays(data, weak, rule, limits)
-            return stopping.best(arrays.model(settings, grow_tree(arrays, workers, callback)))
-        observer = observation.bind(data, learner, workers, generator)
-        tree = SoftTree(data, observer, rule, limits)
-        return stopping.best(tree.model(settings, tree.grow(callback)))
+            arrays = BoostedArrays(fit.data, weak, rule, limits)
+            return fit.best(arrays.model(settings, grow_tree(arrays, workers, fit.callback)))
+        tree = SoftTree(fit.data, fit.observer(workers), rule, limits)
+        return fit.best(tree.model(settings, tree.grow(fit.callback)))

@@ -40,7 +40,7 @@ from pboost.values import (
     as_generator,
     check_callback,
     check_choice,
-    check_size,
+    check_integer,
     freeze,
     shown,
 )
@@ -225,8 +225,8 @@ def _check_size(rounds: Any, nodes: Any) -> tuple[bool, int]:
             f"rounds={shown(rounds)}, nodes={shown(nodes)}"
         )
     if nodes is None:
-        return True, check_size("rounds", rounds)
-    return False, check_size("nodes", nodes)
+        return True, check_integer("rounds", rounds, least=1)
+    return False, check_integer("nodes", nodes, least=1)
 
 
 def _check_model(model: Any) -> DecisionGraph:

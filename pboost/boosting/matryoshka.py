@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.boosting.stopping import EarlyStopping
+from pboost.boosting.fit import GraphFit
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.growth.greedy import GreedyGrowth
@@ -16,16 +16,8 @@ from pboost.growth.nested import JOINS, NestedGrowth
 from pboost.growth.ports import COLLECTS, Matryoshka
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
-from pboost.observation.answers import Exact, Observation, check_pair
-from pboost.threads import Workers
-from pboost.values import (
-    as_generator,
-    check_callback,
-    check_choice,
-    check_integer,
-    check_size,
-    shown,
-)
+from pboost.observation.answers import Exact, Observation
+from pboost.values import check_choice, check_integer, shown
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
 from pboost.weak.votes import vote_rule
@@ -166,35 +158,23 @@ def fit_matryoshka(
     check_choice("join", join, JOINS)
     sizes, size = _check_sizes(growth, shape, nodes, join)
     check_choice("collect", collect, COLLECTS)
-    learner = check_pair(weak, observation)
     rule = vote_rule("domain", smoothing, learning_rate)
-    callback = check_callback(callback)
-    generator = as_generator(rng)
-    problem = weak.read(X, y, sample_weight)
-    stopping = EarlyStopping(validation, patience, problem, generator)
-    data = learner.arrange(stopping.problem, n_threads)
-    callback = stopping.watch(data, callback, votes_stay=collect == "additive")
-    settings = {
-        "builder": "fit_matryoshka",
-        "shape": list(sizes) or None,
-        "growth": growth,
-        "nodes": size,
-        "collect": collect,
-        "join": join,
-        "observation": observation.settings(),
-        "smoothing": rule.smoothing,
-        "learning_rate": rule.learning_rate,
-        "weak": weak.settings(),
-        **stopping.settings,
-    }
-    with Workers(n_threads, data.cells) as workers:
-        observer = observation.bind(data, learner, workers, generator)
+    fit = GraphFit(
+        X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
+        callback, votes_stay=collect == "additive",
+    )  # fmt: skip
+    shape = list(sizes) or None
+    settings = fit.settings(
+        "fit_matryoshka", shape=shape, growth=growth, nodes=size, collect=collect, join=join
+    )
+    with fit.workers() as workers:
+        observer = fit.observer(workers)
         grown: Matryoshka
         if size is not None:
-            grown = GreedyGrowth(data, observer, rule, collect, size)
+            grown = GreedyGrowth(fit.data, observer, rule, collect, size)
         else:
-            grown = NestedGrowth(data, observer, rule, collect, sizes, join)
-        return stopping.best(grown.model(settings, grown.grow(callback)))
+            grown = NestedGrowth(fit.data, observer, rule, collect, sizes, join)
+        return fit.best(grown.model(settings, grown.grow(fit.callback)))
 
 
 def _check_sizes(
@@ -213,7 +193,7 @@ def _check_sizes(
         raise ValueError(
             'join: growth="greedy" has no outermost trees that could be chained, expected "sign"'
         )
-    return (), check_size("nodes", nodes)
+    return (), check_integer("nodes", nodes, least=1)
 
 
 def _check_shape(shape: Any) -> tuple[int, ...]:

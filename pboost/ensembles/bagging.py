@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.boosting.stopping import given_validation
+from pboost.boosting.fit import given_validation
 from pboost.data.bags import make_bags
 from pboost.data.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
 from pboost.data.features import Features, Rows, as_features, check_finite, is_frame

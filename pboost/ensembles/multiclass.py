@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.votes import half_log_odds
-from pboost.boosting.stopping import given_validation
+from pboost.boosting.fit import given_validation
 from pboost.data.columns import BinnedColumns, SortedColumns, sort_columns
 from pboost.data.features import as_rows, check_has_rows
 from pboost.data.held import held

@@ -17,7 +17,7 @@ from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.values import (
     check_choice,
-    check_size,
+    check_integer,
 )
 from pboost.weak import separator, stump
 from pboost.weak.base import check_made
@@ -110,7 +110,7 @@ def fit_oblique_tree(
     >>> model.n_nodes, bool((pb.predict(model, columns) == y).all())
     (3, True)
     """
-    nodes = None if separators is None else check_size("separators", separators)
+    nodes = None if separators is None else check_integer("separators", separators, least=1)
     check_made("observation", Observation, observation)
     if separators is None and max_depth is None and not observation.is_exact:
         raise ValueError(

@@ -1,4 +1,6 @@
-"""Early stopping: rows that growth does not see say which of the models on its way is the best.
+"""What builders of graphs share: their common options and data, and early stopping.
+
+Rows that growth does not see say which of the models on its way is the best.
 
 What is monitored is the error of the predictions on the validation rows. Builders tell of each
 node they open; rows are kept by the open exit at which they are, so that a node costs no more than
@@ -16,86 +18,98 @@ from numpy.typing import NDArray
 
 from pboost.data.columns import BinnedColumns, to_fixed_point
 from pboost.data.derived import GrownInputs
-from pboost.data.training import Problem, TrainingData
+from pboost.data.training import TrainingData
 from pboost.growth.step import Callback, StepRecord
 from pboost.growth.validation import ValidationRows, validation_rows
 from pboost.models.base import prefix, staged_decision_function
 from pboost.models.graph import DecisionGraph
 from pboost.models.node_walk import goes_right
 from pboost.models.nodes import ABOVE, BELOW
+from pboost.observation.answers import Observer, check_pair
+from pboost.threads import Workers
+from pboost.values import as_generator, check_callback
+from pboost.weak.votes import VoteRule
 
 #: Returns number k of some rows.
 Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]
 
 
-class EarlyStopping:
-    """The options `validation` and `patience` of one fit.
+class GraphFit:
+    """One fit of a graph: the options that its builders share, checked, and the data they mean.
 
     Parameters
     ----------
-    validation : None, tuple or float
-        As passed to a builder: nothing, validation data, or a share of the rows to hold out.
-    patience : int or None
+    X, y, sample_weight, weak, observation, rng, validation, patience, n_threads, callback :
         As passed to a builder.
-    problem : Problem
-        The data passed to the builder.
-    generator : numpy.random.Generator
-        Draws the rows that are held out.
+    rule : VoteRule
+        How masses become votes.
+    is_chain : bool
+        Whether there is one next classifier at any time.
+    votes_stay : bool
+        Whether votes stay what they were when a node was opened. If not, stages are judged when
+        growth has ended, see `best`.
 
     Attributes
     ----------
-    problem : Problem
+    data : TrainingData
         What to train with: the rows that are held out have weight 0.
-    settings : dict
-        The options, for the model's record of how it was made; empty without validation.
+    callback : callable or None
+        The callback to grow with.
     """
 
     def __init__(
-        self,
-        validation: Any,
-        patience: Any,
-        problem: Problem,
-        generator: np.random.Generator,
-    ) -> None:
-        self.problem = problem
-        self.settings: Mapping[str, Any] = {}
-        self._watch: Watch | None = None
-        self._late: NDArray[Any] | None = None
+        self, X: Any, y: Any, sample_weight: Any, weak: Any, observation: Any, rule: VoteRule,
+        rng: Any, validation: Any, patience: Any, n_threads: int | None, callback: Any, *,
+        is_chain: bool = False, votes_stay: bool = True,
+    ) -> None:  # fmt: skip
+        self.weak, self.observation, self.rule = weak, observation, rule
+        self._learner = check_pair(weak, observation, is_chain=is_chain)
+        self.callback = check_callback(callback)
+        self._generator = as_generator(rng)
+        problem = weak.read(X, y, sample_weight)
         is_share = validation is not None and not isinstance(validation, tuple | list)
         if is_share and isinstance(problem.columns, BinnedColumns):
             raise TypeError(
                 "validation: BinnedColumns hold no values to predict from; "
                 "pass X or SortedColumns, or validation data"
             )
-        self._rows = validation_rows(validation, patience, problem, generator)
-        if self._rows is not None:
-            self.problem, self.settings = self._rows.problem, self._rows.settings
+        self._rows = rows = validation_rows(validation, patience, problem, self._generator)
+        self.data = self._learner.arrange(problem if rows is None else rows.problem, n_threads)
+        self._n_threads = n_threads
+        if rows is not None:
+            self._X = rows.problem.values(rows.drawn) if rows.X is None else rows.X
+            self._watch = Watch(values_read(self.data, self._X), rows, self.callback)
+            self._votes_stay = votes_stay
+            if votes_stay:
+                self.callback = self._watch
 
-    def watch(
-        self, data: TrainingData, callback: Callback | None, *, votes_stay: bool = True
-    ) -> Callback | None:
-        """Return the callback to grow with, which calls `callback` too.
+    def settings(self, builder: str, **own: Any) -> dict[str, Any]:
+        """Return the model's record of how it was made; a builder's own options come first."""
+        return {
+            "builder": builder,
+            **own,
+            "observation": self.observation.settings(),
+            "smoothing": self.rule.smoothing,
+            "learning_rate": self.rule.learning_rate,
+            "weak": self.weak.settings(),
+            **({} if self._rows is None else self._rows.settings),
+        }
 
-        Where votes do not stay what they were when a node was opened, stages are judged when
-        growth has ended, see `best`.
-        """
-        rows = self._rows
-        if rows is None:
-            return callback
-        X = self.problem.values(rows.drawn) if rows.X is None else rows.X
-        self._watch = Watch(values_read(data, X), rows, callback)
-        if votes_stay:
-            return self._watch
-        self._late = X
-        return callback
+    def workers(self) -> Workers:
+        """Return as many threads as the data are worth."""
+        return Workers(self._n_threads, self.data.cells)
+
+    def observer(self, workers: Workers) -> Observer:
+        """Return what asks weak classifiers."""
+        return self.observation.bind(self.data, self._learner, workers, self._generator)
 
     def best(self, model: DecisionGraph) -> DecisionGraph:
         """Return the first of the models of least validation error that growth went through."""
-        watch = self._watch
-        if watch is None:
+        if self._rows is None:
             return model
-        if self._late is not None:
-            watch.judge(model, self._late)
+        watch = self._watch
+        if not self._votes_stay:
+            watch.judge(model, self._X)
         errors, reason = np.array(watch.errors), model.record.stop_reason
         if not model.n_nodes:
             errors[0] = watch.error_of(model.bias)
