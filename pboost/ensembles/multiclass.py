@@ -32,8 +32,6 @@ from pboost.values import (
 )
 from pboost.weak.votes import NO_VOTE
 
-__all__ = ["fit_one_vs_rest", "fit_samme"]
-
 Fit: TypeAlias = Callable[..., Any]
 #: Share of the largest weight below which no weight falls: without any, a class would be absent.
 LEAST_WEIGHT = 1e-300

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.columns import MAX_BINS, SortedColumns
-from pboost.data.features import check_has_rows
+from pboost.data.features import Rows, check_has_rows
 from pboost.data.held import held
 from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import any_folds, assign_folds
@@ -30,10 +30,6 @@ from pboost.values import (
     draw_seed,
     takes_rng,
 )
-
-Select: TypeAlias = Callable[[NDArray[np.intp]], Any]
-
-__all__ = ["CrossValidation", "cross_validate"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +179,8 @@ def cross_validate(
     check_fit(cross_validate, "fit", fit, {}, needs)
     check_callback(callback)
     folds = check_integer("folds", folds, least=2)
-    for_fit, for_predict, n = row_selectors(X)
+    rows = rows_to_predict(X)
+    n = rows.n_rows
     check_has_rows(n)
     check_choice("task", task, TASKS)
     weight, generator = as_weights(sample_weight, n), as_generator(rng)
@@ -194,29 +191,24 @@ def cross_validate(
         values, code = as_classes(y, n)
         truth = values[code]
         test_fold = assign_folds(truth, weight, folds, generator)
-    results = []
-    streams = fold_streams(fit, folds, generator)
-    for fold in range(folds):
-        train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
-        options = {} if weight is None else {"sample_weight": weight[train]}
-        train_rows, test_rows = for_fit(train), for_predict(test)
-        start = time.perf_counter()
-        model = fit(train_rows, truth[train], **options, **streams[fold])
+    results: list[tuple[float, ...]] = []
+    folds_ = fold_fits(fit, X, rows, truth, weight, test_fold, folds, generator)
+    for model, test, test_rows, fit_seconds in folds_:
         _check_task(model, task)
-        fitted = time.perf_counter()
+        start = time.perf_counter()
         with held(test_rows):
             found = predict(model, test_rows)
-            predicted = time.perf_counter()
+            predict_seconds = time.perf_counter() - start
             cost = evaluation_cost(model, test_rows)
         loss = (found - truth[test]) ** 2 if task == "regression" else found != truth[test]
         error_, cost_ = (_mean(each, weight, test) for each in (loss, cost))
-        times = fitted - start, predicted - fitted
-        results.append((error_, cost_, _certificate(model), model.n_nodes, *times))
-        if callback is not None and callback(fold + 1, error_):
+        bound = model.record.certificate[-1] if isinstance(model, TwoClassModel) else np.nan
+        results.append((error_, cost_, bound, model.n_nodes, fit_seconds, predict_seconds))
+        if callback is not None and callback(len(results), error_):
             break
-    error, cost, bound, n_nodes, fit_time, predict_time = map(np.array, zip(*results, strict=True))
+    errors, costs, bounds, n_nodes, *seconds = map(np.array, zip(*results, strict=True))
     return CrossValidation(
-        error, cost, bound, n_nodes, fit_time, predict_time, test_fold, model.certificate_note,
+        errors, costs, bounds, n_nodes, seconds[0], seconds[1], test_fold, model.certificate_note,
         task,
     )  # fmt: skip
 
@@ -228,14 +220,28 @@ def _mean(values: NDArray[Any], weight: FloatArray | None, rows: NDArray[np.intp
     return float(np.average(values, weights=importance))
 
 
-def fold_streams(
-    fit: Callable[..., Any], folds: int, generator: np.random.Generator
-) -> list[dict[str, np.random.Generator]]:
-    """Return, for each fold, the generator for a fit that takes one, as an option."""
-    if not takes_rng(fit):
-        return [{} for _ in range(folds)]
-    seed = draw_seed(generator)
-    return [{"rng": child(seed, fold)} for fold in range(folds)]
+def fold_fits(
+    fit: Callable[..., Any],
+    X: Any,
+    rows: Rows,
+    truth: NDArray[Any],
+    weight: FloatArray | None,
+    test_fold: IntArray,
+    folds: int,
+    generator: np.random.Generator,
+) -> Iterator[tuple[Any, NDArray[np.intp], Any, float]]:
+    """Yield each fold's model, its test rows, by their numbers and as they are, and fit seconds."""
+    seed = draw_seed(generator) if takes_rng(fit) else None
+    for fold in range(folds):
+        train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
+        options: dict[str, Any] = {} if weight is None else {"sample_weight": weight[train]}
+        if seed is not None:
+            options["rng"] = child(seed, fold)
+        is_sorted = isinstance(X, SortedColumns)
+        of_fit = X.select(train.astype(np.int32), MAX_BINS) if is_sorted else rows.take(train)
+        test_rows, start = rows.take(test), time.perf_counter()
+        model = fit(of_fit, truth[train], **options)
+        yield model, test, test_rows, time.perf_counter() - start
 
 
 def _check_task(model: Any, task: str) -> None:
@@ -247,17 +253,3 @@ def _check_task(model: Any, task: str) -> None:
             f"task: expected a fit of the same task, got {task!r} and models of a {found}; "
             f"pass task={found!r}, or make the fit one of {task!r}"
         )
-
-
-def _certificate(model: Model) -> float:
-    if isinstance(model, TwoClassModel):
-        return float(model.record.certificate[-1])
-    return np.nan
-
-
-def row_selectors(X: Any) -> tuple[Select, Select, int]:
-    """Functions that take rows of `X` to fit and to predict, and the number of rows."""
-    rows = rows_to_predict(X)
-    if isinstance(X, SortedColumns):
-        return lambda some: X.select(some.astype(np.int32), MAX_BINS), rows.take, rows.n_rows
-    return rows.take, rows.take, rows.n_rows

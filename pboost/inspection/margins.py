@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.data.features import check_has_rows
+from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import assign_folds
 from pboost.data.targets import as_labels, as_numbers, as_weights
-from pboost.inspection.cross_validation import fold_streams, row_selectors
+from pboost.inspection.cross_validation import fold_fits
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model, TwoClassModel, decision_function
 from pboost.models.certificate import certificate
@@ -35,13 +36,6 @@ from pboost.values import (
     first_false,
     shown,
 )
-
-__all__ = [
-    "margin_bound",
-    "margin_error",
-    "margins",
-    "normalised_margins",
-]
 
 #: Factor of H inside tanh.
 SCALES = {"half": 0.5, "probability": 1.0}
@@ -307,9 +301,6 @@ def _largest_score(model: TwoClassModel) -> float:
     return largest_score(model)
 
 
-__all__ = ["logistic_margin_curve", "margin_curve", "plot_margin_curve"]
-
-
 def margin_curve(
     model: Model | Callable[..., Model],
     X: Any,
@@ -380,19 +371,17 @@ def margin_curve(
     needs = () if sample_weight is None else ("sample_weight",)
     check_fit(margin_curve, "model", model, {}, needs)
     folds = check_integer("folds", folds, least=2)
-    for_fit, for_predict, n = row_selectors(X)
+    rows = rows_to_predict(X)
+    n = rows.n_rows
     values, second = as_labels(y, n)
     labels, weight = values[second.astype(np.intp)], as_weights(sample_weight, n)
     generator = as_generator(rng)
     test_fold = assign_folds(labels, weight, folds, generator)
-    streams = fold_streams(model, folds, generator)
     found = np.empty(n)
-    for fold in range(folds):
-        train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
-        options = {} if weight is None else {"sample_weight": weight[train]}
-        fitted = model(for_fit(train), labels[train], **options, **streams[fold])
+    folds_ = fold_fits(model, X, rows, labels, weight, test_fold, folds, generator)
+    for fitted, test, test_rows, _ in folds_:
         as_two_class(fitted)
-        found[test] = margins(fitted, for_predict(test), labels[test], scale=scale)
+        found[test] = margins(fitted, test_rows, labels[test], scale=scale)
     return share_below(found, weight, at)
 
 

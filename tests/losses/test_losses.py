@@ -11,8 +11,7 @@ import pytest
 from reference import losses as reference
 
 import pboost as pb
-from pboost.losses import LOSSES, Loss, check_loss
-from pboost.losses.line_search import kink_search
+from pboost.losses import LOSSES, Loss, check_loss, kink_search
 
 NAMES = ["exponential", "logistic", "squared", "hinge", "probit"]
 MARGINS = np.concatenate(
