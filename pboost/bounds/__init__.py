@@ -3,12 +3,17 @@
 Those of a factor rho assume that every weak classifier reduces the certificate at its node at least
 by that, as one of edge epsilon does with rho = sqrt(1 - 4 epsilon^2). Arguments are arrays, which
 are broadcast, or numbers, for which the result is a float. [M] is "A theory of probabilistic
-boosting, decision trees and matryoshki" (E. Grossmann, arXiv:cs/0607110); the documentation has its
-errata.
+boosting, decision trees and matryoshki" (E. Grossmann, arXiv:cs/0607110), [L] are the lecture notes
+cited in the documentation, [S] is R. E. Schapire, Y. Freund, P. Bartlett and W. S. Lee, "Boosting
+the margin", Annals of Statistics 26 (1998), [QH] T. Qin and W.-M. Huang, "On subbagging boosted
+probit model trees", [Ma] A. Maurer, "Exponential finite sample bounds for incomplete U-statistics"
+(2022), whose inequality [QH] uses, and [SF] R. E. Schapire and Y. Freund, "Boosting: foundations
+and algorithms" (2012). The documentation has their errata, and says where [QH] is departed from.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,14 +21,6 @@ from numpy.typing import ArrayLike
 
 from pboost.bounds import _tree as _tree_bound
 from pboost.bounds._numbers import align, as_numbers, plain
-from pboost.bounds.subagging import boosted_pmt_bound, members_needed, subagging_bound
-from pboost.bounds.voting import (
-    crowd_bound,
-    crowd_error,
-    edge_to_rho,
-    margin_generalization_bound,
-    training_error_bound,
-)
 from pboost.values import FloatArray, check_integer, check_number, shown
 
 __all__ = [
@@ -46,6 +43,8 @@ __all__ = [
     "tree_bound",
     "tree_bound_asymptotic",
 ]
+
+_LN_2 = math.log(2)
 
 
 def adaboost_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
@@ -383,3 +382,417 @@ def _arguments(
     sizes = as_numbers(names[0], T, 0.0, positive=positive)
     factors = as_numbers(names[1], rho, 0.0, 1.0)
     return align(", ".join(names), sizes, factors, 1 - factors)
+
+
+def edge_to_rho(edge: ArrayLike) -> float | FloatArray:
+    """Return the factor rho by which a weak classifier with this edge reduces the certificate.
+
+    Parameters
+    ----------
+    edge : array_like of float
+        Advantage epsilon over guessing: the weighted error is at most 1/2 - epsilon; in [0, 1/2].
+
+    Returns
+    -------
+    float or ndarray of float64
+        sqrt(1 - 4 epsilon^2), [M], equation 3.
+
+    Raises
+    ------
+    ValueError
+        If an edge is outside [0, 1/2].
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> pb.bounds.edge_to_rho([0.0, 0.3, 0.5]).tolist()
+    [1.0, 0.8, 0.0]
+    """
+    epsilon = as_numbers("edge", edge, 0.0, 0.5)
+    return plain(np.sqrt((1 - 2 * epsilon) * (1 + 2 * epsilon)))
+
+
+def training_error_bound(gammas: ArrayLike, *, simple: bool = False) -> float | FloatArray:
+    """Return the bound on AdaBoost's training error, of weak classifiers of these edges.
+
+    Parameters
+    ----------
+    gammas : array_like of float, shape (..., T)
+        Edge of each weak classifier: 1/2 minus its weighted error, in [-1/2, 1/2].
+    simple : bool
+        Whether to return the simpler and larger exp(-2 times the sum of the squares).
+
+    Returns
+    -------
+    float or ndarray of float64, shape (...)
+        The product of sqrt(1 - 4 gamma^2) along the last axis; [L], analysis of the training error.
+        That of discrete AdaBoost, unless its votes are smoothed or shrunk.
+
+    Raises
+    ------
+    ValueError
+        If an edge is outside [-1/2, 1/2], or `gammas` is a single number.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> round(pb.bounds.training_error_bound([0.2, 0.29, 0.36]), 4)
+    0.5181
+    >>> round(pb.bounds.training_error_bound([0.2, 0.29, 0.36], simple=True), 4)
+    0.6021
+    """
+    edges = as_numbers("gammas", gammas, -0.5, 0.5)
+    if not edges.ndim:
+        raise ValueError(f"gammas: expected one edge per weak classifier, got the number {edges}")
+    if simple:
+        return plain(np.exp(-2 * (edges**2).sum(axis=-1)))
+    return plain(np.sqrt((1 - 2 * edges) * (1 + 2 * edges)).prod(axis=-1))
+
+
+def crowd_error(T: ArrayLike, gamma: ArrayLike) -> float | FloatArray:
+    """Return how likely the majority of 2 T + 1 independent voters is wrong.
+
+    Parameters
+    ----------
+    T : array_like of int
+        Half the number of voters, rounded down, >= 0.
+    gamma : array_like of float
+        Each is right with probability 1/2 + gamma; in [-1/2, 1/2].
+
+    Returns
+    -------
+    float or ndarray of float64
+        The sum of the binomial probabilities of at most T right ones among 2 T + 1; [L], wisdom of
+        the crowd.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or T is not an integer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> pb.bounds.crowd_error([0, 1], 0.25).tolist()  # 0.25, and 0.25**3 + 3 * 0.75 * 0.25**2
+    [0.25, 0.15625]
+    """
+    T, gamma = _crowd(T, gamma)
+    from scipy.special import betainc  # not at import: see _tree_bound.terms_at_2
+
+    return plain(betainc(T + 1, T + 1, 0.5 - gamma))
+
+
+def crowd_bound(T: ArrayLike, gamma: ArrayLike) -> float | FloatArray:
+    """Return Chernoff's bound on `crowd_error`.
+
+    Parameters
+    ----------
+    T : array_like of int
+        Half the number of voters, rounded down, >= 0.
+    gamma : array_like of float
+        Each is right with probability 1/2 + gamma; in [0, 1/2].
+
+    Returns
+    -------
+    float or ndarray of float64
+        exp(-(mu - T)^2 / (2 mu)) with mu = (2 T + 1) (1/2 + gamma), the expected number of right
+        voters; [L], wisdom of the crowd. It is at most exp(-4 gamma^2 T / 5).
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or T is not an integer.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> round(pb.bounds.crowd_bound(50, 0.1), 3), round(pb.bounds.crowd_error(50, 0.1), 3)
+    (0.396, 0.021)
+    """
+    T, gamma = _crowd(T, gamma, least=0.0)
+    right = (2 * T + 1) * (0.5 + gamma)
+    return plain(np.exp(-((right - T) ** 2) / (2 * right)))
+
+
+def margin_generalization_bound(
+    margin_error: ArrayLike,
+    m: ArrayLike,
+    theta: ArrayLike,
+    *,
+    size: ArrayLike | None = None,
+    vc: ArrayLike | None = None,
+    delta: ArrayLike = 0.01,
+) -> float | FloatArray:
+    """Return the bound on the error of a vote on new rows, from its margins on the training rows.
+
+    The margin of a row is y times the sum of the votes, divided by the sum of their sizes.
+
+    Parameters
+    ----------
+    margin_error : array_like of float
+        Share of the training rows whose margin is at most `theta`.
+    m : array_like of float
+        Number of training rows, drawn independently, >= 1.
+    theta : array_like of float
+        Margin, in (0, 1].
+    size : array_like of float, optional
+        Number of weak classifiers to choose from, >= 1, where it is finite.
+    vc : array_like of float, optional
+        Their VC dimension, >= 1; that of decision stumps in d columns is at most
+        2 (log2(d) + 1), [L]. Either `size` or `vc` is given.
+    delta : array_like of float
+        Probability with which the bound may fail, in (0, 1].
+
+    Returns
+    -------
+    float or ndarray of float64
+        At most 1. The bound is margin_error + 2 exp(-N theta^2 / 8) + e(N) for every N = 1, 2, …;
+        the least is returned over a grid of them. With L = ln(N (N + 1)^2 / delta),
+        e = sqrt((L + N ln(size)) / (2 m)), or, by Vapnik and Chervonenkis' theorem,
+        e = sqrt(32 (L + ln 8 + N vc ln(e m / vc)) / m).
+
+    Raises
+    ------
+    TypeError
+        If not exactly one of `size` and `vc` is given.
+    ValueError
+        If a number is out of its range.
+
+    Notes
+    -----
+    With probability 1 - delta the bound holds for all votes and all `theta` at once. [S], theorems
+    1 and 2; the constants are those of their proofs. In m and `theta` it is of the order of
+    sqrt(vc / m) / theta, up to logarithms. With `vc`, m must be millions for it to say anything.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> bound = pb.bounds.margin_generalization_bound(0.02, 1e6, 0.3, size=4000)
+    >>> round(bound, 3)
+    0.072
+    """
+    if (size is None) == (vc is None):
+        raise TypeError(
+            "size, vc: expected one of the two, got " + ("none" if vc is None else "both")
+        )
+    share = as_numbers("margin_error", margin_error, 0.0, 1.0)
+    rows = as_numbers("m", m, 1.0)
+    margin = as_numbers("theta", theta, 0.0, 1.0, positive=True)
+    failing = as_numbers("delta", delta, 0.0, 1.0, positive=True)
+    name, given = ("vc", vc) if size is None else ("size", size)
+    rich = as_numbers(name, given, 1.0)
+    names = f"margin_error, m, theta, delta, {name}"
+    share, rows, margin, failing, rich = align(names, share, rows, margin, failing, rich)
+    # Beyond the last N the second term is below 1e-9.
+    last = np.maximum(8 / margin**2 * np.log(2e9), 2.0)
+    best = np.full(share.shape, np.inf)
+    for step in np.linspace(0.0, 1.0, 500):
+        N = np.floor(last**step)
+        union = np.log(N) + 2 * np.log1p(N) - np.log(failing)
+        if size is not None:
+            spread = (union + N * np.log(rich)) / (2 * rows)
+        else:
+            # With fewer rows than the dimension all labellings may occur, and nothing is said.
+            growth = np.where(rows > rich, rich * (1 + np.log(rows / rich)), np.inf)
+            spread = 32 * (union + np.log(8) + N * growth) / rows
+        best = np.minimum(best, 2 * np.exp(-N * margin**2 / 8) + np.sqrt(spread))
+    return plain(np.minimum(share + best, 1.0))
+
+
+def _crowd(T: ArrayLike, gamma: ArrayLike, least: float = -0.5) -> list[FloatArray]:
+    """Return numbers of voters and edges, checked and of one shape."""
+    sizes = as_numbers("T", T, 0.0)
+    if (wrong := sizes[sizes != np.floor(sizes)]).size:
+        raise ValueError(f"T: expected integers, got {wrong.flat[0]}")
+    return align("T, gamma", sizes, as_numbers("gamma", gamma, least, 0.5))
+
+
+def members_needed(n: ArrayLike) -> float | FloatArray:
+    """Return ln(n)**2, which the members of a subagged vote must outnumber for `subagging_bound`.
+
+    Parameters
+    ----------
+    n : array_like of float
+        Number of training rows, >= 1.
+
+    Returns
+    -------
+    float or ndarray of float64
+        [QH], theorem 3.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> round(pb.bounds.members_needed(20_000), 2)
+    98.08
+    """
+    return plain(np.log(as_numbers("n", n, 1.0)) ** 2)
+
+
+def subagging_bound(
+    p: ArrayLike,
+    members: ArrayLike,
+    m: ArrayLike,
+    n: ArrayLike,
+    *,
+    variance: ArrayLike | None = None,
+    beta: ArrayLike | None = None,
+    gamma: ArrayLike | None = None,
+    delta: ArrayLike = 0.01,
+) -> float | FloatArray:
+    """Return the bound on how likely the majority of models of subsamples is wrong at a given row.
+
+    Training sets of n rows are drawn independently; each member is trained, by a rule that does not
+    depend on the order of the rows, on m of them, drawn without replacement. K is 1 where the model
+    of m rows is wrong at the given row, and -1 where it is right.
+
+    Parameters
+    ----------
+    p : array_like of float
+        Probability that the model of m rows is wrong at the row, in [0, 1/2].
+    members : array_like of int
+        Number M of members, more than `members_needed` of n.
+    m, n : array_like of int
+        Rows of each subsample and of the training set, 1 <= m <= n.
+    variance : array_like of float, optional
+        Variance of the conditional expectation of K given one of the m rows. Default: its greatest
+        value, 4 p (1 - p) / m.
+    beta : array_like of float, optional
+        Expectation of D**2, where D is the change of K when one row is exchanged for a new one,
+        less the same change after another row has been exchanged, too. Default: its greatest value,
+        16 p (1 - p); 0 where m is 1.
+    gamma : array_like of float, optional
+        The greatest expectation of D**2 that any values of the m rows, and of the new value of the
+        first of them, have. Default: 16, the greatest number that it can be; 0 where m is 1.
+    delta : array_like of float
+        Probability, over the draws of the subsamples, with which the bound may fail, in (0, 1].
+
+    Returns
+    -------
+    float or ndarray of float64
+        ``exp(-t**2 / (2 A variance + B beta / 2 + (sqrt(B gamma) + 4 C / 3) t))`` ([Ma]) with
+        t = 1 - 2 p, or 1 - 2 p + 1/M where M is odd, and, with L = ln(3 / delta),
+
+        * sqrt(A) = m / sqrt(n) + (1 + 4 sqrt(L)) sqrt(m / M),
+        * sqrt(B) = m**2 / n + (1 + 4 sqrt(L)) m / sqrt(M),
+        * C = m / n + (sqrt(2 m) + 3) L / sqrt(M).
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range.
+
+    Notes
+    -----
+    [QH], theorem 3, corrected: there B and C enter with wrong powers, and `p` is the error over new
+    rows, of which the bound does not hold. The error over new rows is at most the mean of the bound
+    over them, rows of p > 1/2 counting 1. It falls with `members`, but not to 0; it says something
+    only where m**2 is small against n, or `beta` and `gamma` are. A vote that is tied is wrong.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> round(pb.bounds.subagging_bound(0.2, 1e6, 10, 1e6), 4)
+    0.3038
+    >>> pb.bounds.subagging_bound([0.2, 0.4], 1e6, 100, 1e6, beta=0, gamma=0).round(4).tolist()
+    [0.0104, 0.2262]
+    """
+    p = as_numbers("p", p, 0.0, 0.5)
+    M, m, n = (_counts(*given) for given in (("members", members), ("m", m), ("n", n)))
+    failing = as_numbers("delta", delta, 0.0, 1.0, positive=True)
+    p, M, m, n, failing = align("p, members, m, n, delta", p, M, m, n, failing)
+    if (m > n).any():
+        raise ValueError(f"m: expected at most n, got {m[m > n].flat[0]:.0f}")
+    if (np.log(n) ** 2 >= M).any():
+        few = np.flatnonzero((np.log(n) ** 2 >= M).ravel())[0]
+        needed = np.log(n).ravel()[few] ** 2
+        raise ValueError(f"members: expected more than {needed:.6g}, got {M.ravel()[few]:.0f}")
+    spread = p * (1 - p)
+    pairs = (m > 1).astype(np.float64)
+    variance = 4 * spread / m if variance is None else as_numbers("variance", variance, 0.0, 1.0)
+    beta = 16 * spread * pairs if beta is None else as_numbers("beta", beta, 0.0, 16.0)
+    gamma = 16 * pairs if gamma is None else as_numbers("gamma", gamma, 0.0, 16.0)
+    L = np.log(3 / failing)
+    root_a = m / np.sqrt(n) + (1 + 4 * np.sqrt(L)) * np.sqrt(m / M)
+    root_b = m**2 / n + (1 + 4 * np.sqrt(L)) * m / np.sqrt(M)
+    C = m / n + (np.sqrt(2 * m) + 3) * L / np.sqrt(M)
+    t = 1 - 2 * p + (M % 2) / M
+    below = 2 * root_a**2 * variance + root_b**2 * beta / 2
+    below = below + (root_b * np.sqrt(gamma) + 4 * C / 3) * t
+    # Where t and the variances are 0 nothing is said.
+    quotient = np.divide(t**2, below, out=np.zeros_like(below), where=below > 0)
+    return plain(np.exp(-quotient))
+
+
+def boosted_pmt_bound(
+    risks: ArrayLike, n: ArrayLike, vc: ArrayLike, *, delta: ArrayLike = 0.01
+) -> float | FloatArray:
+    """Return the bound on the error on new rows of AdaBoost of probit model trees.
+
+    Parameters
+    ----------
+    risks : array_like of float, shape (..., T)
+        Weighted probit risk of each tree on the training rows, the mean of -ln Phi(y f) by the
+        weights of its round, which sum to 1; in [0, ln(2)/2].
+    n : array_like of int
+        Number of training rows, drawn independently, at least T and `vc`.
+    vc : array_like of int
+        VC dimension of the trees, or a bound on it, >= 1.
+    delta : array_like of float
+        Probability with which the bound may fail, in (0, 1].
+
+    Returns
+    -------
+    float or ndarray of float64, shape (...)
+        At most 1: exp(-2 times the sum of the squares of 1/2 - risk / ln 2), which bounds the
+        training error, and sqrt(32 (T (ln(e n / T) + vc ln(e n / vc)) + ln(8 / delta)) / n).
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or `risks` is a single number.
+
+    Notes
+    -----
+    [QH], theorem 6, with the second term as it is in [SF], theorem 4.6, where T multiplies `vc`.
+    The first holds for AdaBoost's own update, ``step=1``. The second is below 1 for very many rows
+    only.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> round(pb.bounds.boosted_pmt_bound([0.05, 0.1, 0.1], 1e7, 20), 4)
+    0.4717
+    """
+    risks = as_numbers("risks", risks, 0.0, _LN_2 / 2)
+    if not risks.ndim or not risks.shape[-1]:
+        raise ValueError("risks: expected one risk per tree")
+    T = risks.shape[-1]
+    rows, dimension = _counts("n", n), _counts("vc", vc)
+    failing = as_numbers("delta", delta, 0.0, 1.0, positive=True)
+    trained = np.exp(-2 * ((0.5 - risks / _LN_2) ** 2).sum(axis=-1))
+    trained, rows, dimension, failing = align(
+        "risks, n, vc, delta", trained, rows, dimension, failing
+    )
+    few = rows < np.maximum(dimension, T)
+    if few.any():
+        raise ValueError(
+            f"n: expected at least the number of trees and vc, got {rows[few].flat[0]:.0f}"
+        )
+    growth = T * (1 + np.log(rows / T) + dimension * (1 + np.log(rows / dimension)))
+    spread = np.sqrt(32 * (growth + np.log(8 / failing)) / rows)
+    return plain(np.minimum(trained + spread, 1.0))
+
+
+def _counts(name: str, value: ArrayLike) -> FloatArray:
+    """Return integers >= 1 as numbers."""
+    counts = as_numbers(name, value, 1.0)
+    if (wrong := counts[counts != np.floor(counts)]).size:
+        raise ValueError(f"{name}: expected integers, got {wrong.flat[0]}")
+    return counts

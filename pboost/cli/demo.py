@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 import pboost as pb
-from pboost.cli.errors import UsageError, require
-from pboost.cli.progress import progress
+from pboost.cli.errors import UsageError, progress, require
 from pboost.cli.table import check_output, write_text
 from pboost.models._replace import replace_file
 

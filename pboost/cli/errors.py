@@ -1,11 +1,11 @@
-"""What goes wrong on the command line, and what extras it may need."""
+"""What is told on standard error: what went wrong, warnings, progress; and missing extras."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -41,3 +41,22 @@ def told_warnings() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = tell
         yield
+
+
+@contextmanager
+def progress(total: int, unit: str) -> Iterator[Callable[..., None] | None]:
+    """Yield a callback that moves a bar by one step; None where nobody would see it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    try:
+        from tqdm import tqdm
+    except ImportError:  # the bar is no reason to refuse the work
+        yield None
+        return
+    with tqdm(total=total, unit=f" {unit}", leave=False, delay=0.5, file=sys.stderr) as bar:
+
+        def step(*_: object) -> None:  # not what update() returns: True would stop the fit
+            bar.update()
+
+        yield step

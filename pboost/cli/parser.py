@@ -6,8 +6,17 @@ import argparse
 from typing import Any, NoReturn
 
 from pboost._version import __version__
-from pboost.cli.options import DECLARED, GENERAL, MODELS, OWNERS, SWITCHES, flag
-from pboost.cli.values import READERS, integer, reader
+from pboost.cli.options import (
+    DECLARED,
+    GENERAL,
+    MODELS,
+    OWNERS,
+    READERS,
+    SWITCHES,
+    flag,
+    integer,
+    reader,
+)
 
 #: Seed used where none is given, so that a command gives the same result twice.
 DEFAULT_SEED = 0

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pboost._core.probit_boost import boost_leaves
-from pboost.data.features import Features, as_features, check_finite
+from pboost.data.features import as_features, check_finite
 from pboost.data.targets import AbsentClassError, as_classes, as_weights
 from pboost.models.linear import ProbitModel
+from pboost.probit.tree import check_coefficients
 from pboost.threads import Workers
 from pboost.values import FloatArray, check_flag, check_integer, check_number
 
@@ -97,22 +98,13 @@ def fit_probitboost(
     settings = {
         "builder": "fit_probitboost", "steps": steps, "tol": tol, "safeguard": safeguard,
     }  # fmt: skip
-    return _fit(features, rows, labels, label, weights, settings)
-
-
-def _fit(
-    features: Features, rows: NDArray[np.int32], labels: NDArray[Any], label: NDArray[np.int32],
-    weights: FloatArray, settings: dict[str, Any],
-) -> ProbitModel:  # fmt: skip
-    """Return the model of the rows of positive weight."""
-    steps, tol = settings["steps"], settings["tol"] or 0.0
     d = features.values.shape[1]
     feature = np.zeros(steps, dtype=np.int32)
     value, risk = np.zeros((steps, 3)), np.zeros(steps + 1)
     coefficient, taken = np.zeros((1, 1, 1 + d)), np.zeros((1, 1), dtype=np.int32)
     boost_leaves(
         features.values, rows, np.array([0, len(rows)], dtype=np.int32), label, weights, 2, steps,
-        tol, settings["safeguard"], coefficient, taken, (feature, value, risk),
+        tol or 0.0, safeguard, coefficient, taken, (feature, value, risk),
         stop=Workers(1).stop,
     )  # fmt: skip
     done = int(taken[0, 0])
@@ -121,11 +113,7 @@ def _fit(
         raise AbsentClassError(
             f"sample_weight: expected weight on both labels, got only on {only!r}"
         )
-    if not np.isfinite(coefficient).all():
-        column = int(np.flatnonzero(~np.isfinite(coefficient[0, 0]))[-1]) - 1
-        raise ValueError(
-            f"X: column {column} spreads too little: its slope is beyond the largest number"
-        )
+    check_coefficients(coefficient)
     return ProbitModel(
         float(coefficient[0, 0, 0]), coefficient[0, 0, 1:], feature[:done], value[:done, :2],
         value[:done, 2], risk[: done + 1], labels, settings,

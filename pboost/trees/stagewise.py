@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.bags import Bags, make_bags
+from pboost.data.bags import make_bags
 from pboost.data.columns import MAX_BINS
 from pboost.data.targets import TASKS
 from pboost.data.training import Problem
@@ -232,51 +232,39 @@ def fit_stagewise(
         **{name: tree_settings[name] for name in ("max_depth", "min_leaf", "search", "max_bins")},
         **watch.settings,
     }  # fmt: skip
-    fit = _Fit(problem.sorted_once(n_threads), target, loss, watch, limits, n_threads)
-    fit.begin(start, share, generator, rate, most)
-    stop_reason = fit.run(steps, callback)
-    return fit.model(labels, settings, stop_reason)
+    problem = problem.sorted_once(n_threads)
+    fit = _Fit(problem, target, loss, watch, limits, settings, generator, n_threads)
+    return fit.model(labels, fit.run(callback))
 
 
 class _Fit:
     """The trees of one fit so far, and the decision values that they give the training rows."""
 
     def __init__(
-        self, problem: Problem, y: FloatArray, loss: Loss, watch: LossWatch,
-        limits: CartLimits, n_threads: int | None,
+        self, problem: Problem, y: FloatArray, loss: Loss, watch: LossWatch, limits: CartLimits,
+        settings: dict[str, Any], generator: np.random.Generator, n_threads: int | None,
     ) -> None:  # fmt: skip
         self.problem = replace(
             problem, labels=None, label=np.empty(0, dtype=np.int32), y=np.zeros(problem.n_rows)
         )
         self.y, self.loss, self.watch = y, loss, watch
         self.limits, self.n_threads = replace(limits, criterion="squared"), n_threads
-        self.weight = watch.weight  # 0 for the rows held out
-        self.rows = np.flatnonzero(self.weight > 0)
+        self.weight = weight = watch.weight  # 0 for the rows held out
+        self.rows = rows = np.flatnonzero(weight > 0)
+        self.settings, self.rate = settings, settings["learning_rate"]
+        self.most = np.inf if settings["max_step"] is None else settings["max_step"]
+        is_constant = settings["start"] == "constant"
+        self.bias = float(loss.constant(y[rows], weight[rows])) if is_constant else 0.0
+        self.f = np.full(problem.n_rows, self.bias)
+        size = max(1, round(settings["subsample"] * len(rows)))
+        self.bags = make_bags(weight, len(y), size, False, generator)
         self.trees: list[Tree] = []
-        self.bias = 0.0
-        self.f = np.zeros(problem.n_rows)
-        self.training_loss: list[float] = []
-        self.bags: Bags
-        self.rate, self.most = 1.0, np.inf
+        self.training_loss = [self._mean_loss()]
+        watch.begin(self.bias)
 
-    def begin(
-        self, start: str, share: float, generator: np.random.Generator, rate: float,
-        most: float | None,
-    ) -> None:  # fmt: skip
-        """Set the decision value before the first tree."""
-        rows = self.rows
-        self.rate, self.most = rate, np.inf if most is None else most
-        if start == "constant":
-            self.bias = float(self.loss.constant(self.y[rows], self.weight[rows]))
-        self.f[:] = self.bias
-        size = max(1, round(share * len(rows)))
-        self.bags = make_bags(self.weight, len(self.y), size, False, generator)
-        self.training_loss.append(self._mean_loss())
-        self.watch.begin(self.bias)
-
-    def run(self, steps: int, callback: Callback | None) -> str:
+    def run(self, callback: Callback | None) -> str:
         """Add trees until done; returns why fitting stopped."""
-        for step in range(1, steps + 1):
+        for step in range(1, self.settings["steps"] + 1):
             fitted = self._fit_tree(self.bags.draw(step - 1)[0])
             if fitted is None:
                 return "the loss of a row is too large to go on"
@@ -296,14 +284,12 @@ class _Fit:
                 return f"no better on the validation rows for {patience} trees"
         return "all trees are there"
 
-    def model(
-        self, labels: NDArray[Any] | None, settings: dict[str, Any], stop_reason: str
-    ) -> StagewiseModel:
+    def model(self, labels: NDArray[Any] | None, stop_reason: str) -> StagewiseModel:
         """Return the model, with the trees up to the best on validation rows."""
         kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
         trees = join_trees(self.trees[:kept], {"builder": "fit_stagewise"}, None)
         return StagewiseModel(
-            trees, self.bias, self.loss, labels, settings, stop_reason,
+            trees, self.bias, self.loss, labels, self.settings, stop_reason,
             np.array(self.training_loss[: kept + 1]),
             np.array(self.watch.losses) if self.watch.settings else None,
         )  # fmt: skip
