@@ -130,7 +130,11 @@ def fit_boosted_tree(
     target = check_target(target_certificate)
     depth = INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1)
     rule = vote_rule("domain", smoothing, learning_rate)
-    if nodes is None and not check_made("observation", Observation, observation).is_exact and max_depth is None:
+    if (
+        nodes is None
+        and not check_made("observation", Observation, observation).is_exact
+        and max_depth is None
+    ):
         raise ValueError(
             "nodes: expected a number, got None: a tree of uncertain answers has always an exit "
             "that can be split; or give max_depth"
