@@ -12,7 +12,7 @@ from pboost.data.encoding import OneHot, fit_one_hot, one_hot
 from pboost.ensembles.bagging import fit_bagging
 from pboost.ensembles.multiclass import fit_one_vs_rest, fit_samme
 from pboost.ensembles.presets import fit_oblique_tree, fit_topdown_tree
-from pboost.growth import generic
+from pboost.growth import generic_greedy as generic
 from pboost.inspection.coefficients import Coefficients, coefficients, plot_coefficients
 from pboost.inspection.cross_validation import CrossValidation, cross_validate
 from pboost.inspection.explanation import Explanation, apply, decision_path, explain

@@ -3,7 +3,7 @@ from libc.math cimport ceil, exp, frexp, ldexp, rint
 
 from pboost._core._cut cimport Limits
 from pboost._core._heap cimport Heap
-from pboost._core._math cimport half_log_odds
+from pboost._core._vote cimport half_log_odds
 from pboost._core.criteria cimport Judge, Moment, TIE
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t, uint64_t
 

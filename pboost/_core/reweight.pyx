@@ -2,7 +2,8 @@
 
 weight <- source * factor[side, class]: a stump leaves only four factors, so that no exponential is
 taken per row. The side of a row is read off its bin code; rows of the bin that holds the cut are
-looked up in sorted order by a second kernel. `fixed` is `weight * scale`, rounded.
+looked up in sorted order by a second kernel. `fixed` is `weight * scale`, rounded. Where answers are
+uncertain, `reweight_rows` multiplies weights by factors of each row, and `exit_masses` sums them.
 
 Rows 0..n_negative-1 are class -1. `source` and `weight` may be the same array.
 """

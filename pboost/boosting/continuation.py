@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.data.columns import BinnedColumns, SortedColumns
-from pboost.data.derived import Inputs
-from pboost.data.features import is_frame
 from pboost.data.functions import Oracles
+from pboost.data.node_inputs import Inputs
 from pboost.data.projections import Projections, single_columns
+from pboost.data.read_x import is_frame
 from pboost.data.separators import Separators
 from pboost.data.training import TrainingData
 from pboost.growth.exact_tree import BoostedArrays

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.columns import BinnedColumns, to_fixed_point
-from pboost.data.derived import GrownInputs
+from pboost.data.node_inputs import GrownInputs
 from pboost.data.training import TrainingData
 from pboost.growth.step import Callback, StepRecord
 from pboost.growth.validation import ValidationRows, validation_rows

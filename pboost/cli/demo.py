@@ -10,7 +10,7 @@ from typing import Any
 import pboost as pb
 from pboost.cli.errors import UsageError, progress, require
 from pboost.cli.table import check_output, write_text
-from pboost.models._replace import replace_file
+from pboost.models._safe_files import replace_file
 
 ROUNDS = (5, 20, 100, 400)
 NODES = (1, 3, 7, 15)

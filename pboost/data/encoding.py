@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.features import (
+from pboost.data.read_x import (
     check_size,
     column_order,
     frame_columns,
@@ -19,7 +19,7 @@ from pboost.data.features import (
     refuse_sparse,
     to_numbers,
 )
-from pboost.data.targets import missing_places, places_among, plain_values
+from pboost.data.read_y import missing_places, places_among, plain_values
 from pboost.values import (
     Array,
     FloatArray,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import project
-from pboost.data.derived import StoredInputs
+from pboost.data.node_inputs import StoredInputs
 from pboost.threads import Workers, run_ranges
 from pboost.values import FloatArray, IntArray, first_false
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import separate
-from pboost.data.derived import StoredInputs
+from pboost.data.node_inputs import StoredInputs
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 

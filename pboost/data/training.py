@@ -25,11 +25,11 @@ from pboost.data.columns import (
     sorted_orders,
     to_fixed_point,
 )
-from pboost.data.derived import GrownInputs, Inputs
-from pboost.data.features import Features, Rows, as_features, as_rows, check_finite, check_size
+from pboost.data.node_inputs import GrownInputs, Inputs
 from pboost.data.projections import Projections
+from pboost.data.read_x import Features, Rows, as_features, as_rows, check_finite, check_size
+from pboost.data.read_y import AbsentClassError, as_classes, as_labels, as_targets, as_weights
 from pboost.data.splits import hold_out
-from pboost.data.targets import AbsentClassError, as_classes, as_labels, as_targets, as_weights
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.boosting.fit import given_validation
 from pboost.data.bags import make_bags
 from pboost.data.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
-from pboost.data.features import Features, Rows, as_features, check_finite, is_frame
-from pboost.data.held import held
+from pboost.data.read_x import Features, Rows, as_features, check_finite, is_frame
+from pboost.data.read_y import TASKS, as_classes, as_targets, as_weights
+from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
-from pboost.data.targets import TASKS, as_classes, as_targets, as_weights
 from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.growth.step import Callback
 from pboost.models.ensembles import Bagging, said_by

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core.votes import half_log_odds
 from pboost.boosting.fit import given_validation
 from pboost.data.columns import BinnedColumns, SortedColumns, sort_columns
-from pboost.data.features import as_rows, check_has_rows
-from pboost.data.held import held
+from pboost.data.read_x import as_rows, check_has_rows
+from pboost.data.read_y import AbsentClassError, as_classes, as_weights, label_array
+from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
-from pboost.data.targets import AbsentClassError, as_classes, as_weights, label_array
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.models.tree_sum import StagewiseModel
 from pboost.values import (

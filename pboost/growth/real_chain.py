@@ -9,10 +9,10 @@ import numpy as np
 
 from pboost._core.votes import half_log_odds
 from pboost.data.blocks import copied
-from pboost.data.features import Features
-from pboost.data.targets import check_answers
+from pboost.data.read_x import Features
+from pboost.data.read_y import check_answers
 from pboost.data.training import Problem, TrainingData
-from pboost.growth.generic import GenericGreedy, RoundRecord, leverage
+from pboost.growth.generic_greedy import GenericGreedy, RoundRecord, leverage
 from pboost.growth.step import PERFECT, STOPPED, Callback, Growth
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.columns import MAX_BINS, SortedColumns
-from pboost.data.features import Rows, check_has_rows
-from pboost.data.held import held
+from pboost.data.read_x import Rows, check_has_rows
+from pboost.data.read_y import TASKS, as_classes, as_targets, as_weights
+from pboost.data.shared_reads import held
 from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import any_folds, assign_folds
-from pboost.data.targets import TASKS, as_classes, as_targets, as_weights
 from pboost.models.base import Model, TwoClassModel, check_model, evaluation_cost, predict
 from pboost.models.stored import Stored, column
 from pboost.values import (

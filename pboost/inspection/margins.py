@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.features import check_has_rows
+from pboost.data.read_x import check_has_rows
+from pboost.data.read_y import as_labels, as_numbers, as_weights
 from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import assign_folds
-from pboost.data.targets import as_labels, as_numbers, as_weights
 from pboost.inspection.cross_validation import fold_fits
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model, TwoClassModel, decision_function

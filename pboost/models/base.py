@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.derived import Inputs
+from pboost.data.node_inputs import Inputs
 from pboost.losses import logistic
 from pboost.models.stored import Arrays, Header, Parts, Stored, TrainingRecord
 from pboost.values import FloatArray, IntArray, Seed, check_choice, check_integer, shown

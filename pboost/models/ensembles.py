@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.features import as_rows
-from pboost.data.held import held
+from pboost.data.read_x import as_rows
+from pboost.data.shared_reads import held
 from pboost.models import stored
 from pboost.models.base import (
     Averaged,

@@ -20,7 +20,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pboost._version import __version__
-from pboost.models._replace import check_path, check_regular, replace_file
+from pboost.models._safe_files import check_path, check_regular, replace_file
 from pboost.models.base import KINDS, Model, check_model
 from pboost.models.stored import TEXT, ModelFileError, layout_of
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
-from pboost.data.held import held
+from pboost.data.shared_reads import held
 from pboost.models import stored
 from pboost.models.hard_walk import walk_sums
 from pboost.models.new_rows import match_columns, table_for

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pboost._core import walk
-from pboost.data.derived import Inputs
+from pboost.data.node_inputs import Inputs
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.models.hard_walk import MOST_STEPS, walk_rows

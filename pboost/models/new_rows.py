@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.blocks import copied
-from pboost.data.features import (
+from pboost.data.functions import Oracles
+from pboost.data.read_x import (
     Features,
     Rows,
     as_features,
@@ -21,9 +22,8 @@ from pboost.data.features import (
     is_series,
     pick_columns,
 )
-from pboost.data.functions import Oracles
-from pboost.data.held import kept
-from pboost.data.targets import as_sigma, check_sigma_shape, class_codes, label_array
+from pboost.data.read_y import as_sigma, check_sigma_shape, class_codes, label_array
+from pboost.data.shared_reads import kept
 from pboost.models.base import Model, TwoClassModel, check_model
 from pboost.models.nodes import Graph
 from pboost.values import FloatArray

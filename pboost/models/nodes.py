@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import walk
-from pboost.data.derived import Inputs
+from pboost.data.node_inputs import Inputs
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.models import stored

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost._core.probit_tree import walk_values
-from pboost.data.derived import ColumnNames
+from pboost.data.node_inputs import ColumnNames
 from pboost.models import stored
 from pboost.models.base import Model
 from pboost.models.hard_walk import over_tiles

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pboost.data.derived import ColumnNames
+from pboost.data.node_inputs import ColumnNames
 from pboost.models.base import Model, TwoClassModel
 from pboost.models.stored import OutOfBag
 from pboost.values import FloatArray

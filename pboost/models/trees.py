@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
-from pboost.data.derived import ColumnNames
+from pboost.data.node_inputs import ColumnNames
 from pboost.models import stored
 from pboost.models.base import Averaged
 from pboost.models.hard_walk import STEP, over_tiles

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.bags import make_bags
 from pboost.data.columns import MAX_BINS
-from pboost.data.targets import TASKS
+from pboost.data.read_y import TASKS
 from pboost.data.training import Problem
 from pboost.growth.step import Callback, StagewiseStep
 from pboost.growth.tree import CartLimits

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight
-from pboost.data.derived import GrownInputs
+from pboost.data.node_inputs import GrownInputs
 from pboost.data.training import Problem, TrainingData, two_classes
 from pboost.threads import Workers
 from pboost.values import FloatArray, shown, uncalled

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.features import Rows
 from pboost.data.functions import Oracles, ask, probability
+from pboost.data.read_x import Rows
 from pboost.data.training import Problem, TrainingData, two_classes
 from pboost.threads import Workers
 from pboost.values import FloatArray, draw_key, shown, uncalled

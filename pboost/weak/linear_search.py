@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.columns import sorted_columns
-from pboost.data.features import Features
 from pboost.data.projections import Projections
+from pboost.data.read_x import Features
 from pboost.data.training import Problem, TrainingData
 from pboost.threads import Workers
 from pboost.values import FloatArray, check_integer, check_number

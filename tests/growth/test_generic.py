@@ -7,7 +7,7 @@ import pytest
 from reference.generic import generic_greedy
 
 import pboost as pb
-from pboost.growth.generic import GenericGreedy, leverage
+from pboost.growth.generic_greedy import GenericGreedy, leverage
 from pboost.weak.votes import VoteRule
 
 

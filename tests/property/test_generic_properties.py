@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import pboost as pb
-from pboost.growth.generic import GenericGreedy
+from pboost.growth.generic_greedy import GenericGreedy
 
 bounded = settings(deadline=None, max_examples=60, derandomize=True, database=None)
 answers = st.floats(-1e3, 1e3).filter(lambda x: x == 0 or abs(x) > 1e-6)

@@ -13,7 +13,7 @@ import pytest
 from model_files import forge, members_of, tree, zip_up
 
 import pboost as pb
-from pboost.data.derived import ColumnNames
+from pboost.data.node_inputs import ColumnNames
 from pboost.models.text import input_names
 
 COLUMNS, OF_TREES = 2**31 - 1, 2**25 - 1

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data import held
+from pboost.data import shared_reads as held
 
 pd = pytest.importorskip("pandas")
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.blocks import as_codes, distinct
-from pboost.data.features import first_inexact, first_rounded, has_rounded, is_missing
+from pboost.data.read_x import first_inexact, first_rounded, has_rounded, is_missing
 from pboost.values import Array, as_array, first_false
 
 #: What y can be: labels, or numbers.

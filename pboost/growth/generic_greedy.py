@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost._core.votes import half_log_odds
-from pboost.data.targets import as_labels, as_weights, check_answers, label_array
+from pboost.data.read_y import as_labels, as_weights, check_answers, label_array
 from pboost.values import FloatArray, check_number
 from pboost.weak.votes import VoteRule, vote_rule
 

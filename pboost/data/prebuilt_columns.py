@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from pboost._core import sort
-from pboost.data.features import Features, check_finite, check_size
+from pboost.data.read_x import Features, check_finite, check_size
 from pboost.threads import check_stop
 from pboost.values import Array, sealed
 

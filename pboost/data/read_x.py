@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.blocks import copied
-from pboost.data.held import kept
+from pboost.data.shared_reads import kept
 from pboost.values import INT32_MAX, Array, first_false, refuse_masked
 
 #: Rows examined at a time, so that checks need little memory.
