@@ -63,7 +63,8 @@ class Trees(Averaged):
 
     def check_whole(self) -> None:
         """Check the values and the topology."""
-        root, n, sizes = self.root, self.n_nodes, np.diff(self.root)
+        root, n = self.root, self.n_nodes
+        sizes = root[1:] - root[:-1]
         if (sizes % 2 == 0).any():
             size = int(sizes[sizes % 2 == 0][0])
             raise ValueError(f"feature: expected an odd number of nodes, got {size}")
@@ -78,10 +79,10 @@ class Trees(Averaged):
         is_leaf = self.feature == LEAF
         if not (self.children[is_leaf] == LEAF).all():
             raise ValueError("children: expected -1 in leaves")
-        inner = np.flatnonzero(~is_leaf)
-        start = np.repeat(root[:-1], sizes)[inner]
+        inner = (~is_leaf).nonzero()[0]
+        start = root[:-1].repeat(sizes)[inner]
         first, second = self.children[inner].T
-        stop = np.repeat(sizes, sizes)[inner]
+        stop = sizes.repeat(sizes)[inner]
         if not ((first == inner - start + 1) & (second > first) & (second < stop)).all():
             raise ValueError("children: the first must be the next node, the second a later one")
         # Every node but the roots is a child once.
@@ -108,12 +109,12 @@ class Trees(Averaged):
     def node_depth(self) -> IntArray:
         """Return the number of comparisons on the way to each node."""
         depth = np.zeros(self.n_nodes, dtype=np.int32)
-        from_root = np.repeat(self.root[:-1], np.diff(self.root))
         level = np.asarray(self.root[:-1])
+        from_root = level.repeat(self.root[1:] - level)
         below = 0
         while len(level):
             depth[level] = below
-            level = level[self.children[level, 0] != LEAF]
+            level = level[self.feature[level] != LEAF]
             level = (self.children[level] + from_root[level, None]).ravel()
             below += 1
         return depth
