@@ -130,11 +130,8 @@ def fit_boosted_tree(
     target = check_target(target_certificate)
     depth = INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1)
     rule = vote_rule("domain", smoothing, learning_rate)
-    if (
-        nodes is None
-        and not check_made("observation", Observation, observation).is_exact
-        and max_depth is None
-    ):
+    is_exact = check_made("observation", Observation, observation).is_exact
+    if nodes is None and max_depth is None and not is_exact:
         raise ValueError(
             "nodes: expected a number, got None: a tree of uncertain answers has always an exit "
             "that can be split; or give max_depth"
@@ -151,7 +148,7 @@ def fit_boosted_tree(
         if isinstance(weak, ImpurityStump):
             own = ImpurityTree(fit.data, weak, rule, limits)
             return own.model(settings, own.grow(fit.callback))
-        if observation.is_exact and isinstance(weak, ColumnLearner):
+        if is_exact and isinstance(weak, ColumnLearner):
             arrays = BoostedArrays(fit.data, weak, rule, limits)
             return fit.best(arrays.model(settings, grow_tree(arrays, workers, fit.callback)))
         tree = SoftTree(fit.data, fit.observer(workers), rule, limits)

@@ -243,7 +243,9 @@ def _read_header(
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFileError(f"header: expected format {FORMAT!r}: not a model of this package")
     version = header.get("version")
-    if not (isinstance(version, list) and len(version) == 2 and all(map(_is_int, version))):
+    if not (
+        isinstance(version, list) and len(version) == 2 and all(type(k) is int for k in version)
+    ):
         raise ModelFileError(f"header: expected version [major, minor], got {version!r}")
     if version[0] != VERSION[0]:
         raise ModelFileError(
@@ -260,10 +262,6 @@ def _read_header(
         known = " or ".join(map(repr, KINDS))
         raise ModelFileError(f"header: expected kind {known}, got {header.get('kind')!r}")
     return header
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _read_columns(

@@ -189,10 +189,6 @@ class PruningTable(Stored):
         return "\n".join(lines)
 
 
-def _alone(tree: Trees) -> IntArray:
-    return np.array([0, tree.n_nodes], dtype=np.int32)
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tree(Trees):
     """A classification or regression tree, made by `fit_cart`.
@@ -232,7 +228,7 @@ class Tree(Trees):
         What cross-validation found, of a tree made by `fit_pruned_cart`.
     """
 
-    root: IntArray = stored.made(_alone, late=False)
+    root: IntArray = stored.made(lambda tree: np.array([0, tree.n_nodes], np.int32), late=False)
     stop_reason: str = stored.text()
     pruning: PruningTable | None = stored.part(PruningTable, "table")
 
