@@ -595,15 +595,17 @@ def _sort_blocks(
     width = min(16, max(1, SCRATCH_BYTES // (8 * max(n, 1) * workers.n_threads)))
 
     def work(first: int, last: int) -> None:
-        items, spare = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
-        columns = np.empty((min(width, last - first), n))
+        # One piece of memory, so that what a fit frees stays less than twice the largest, see
+        # `_weighed` of the training data: columns, two of keys, and orders nobody keeps.
+        most = min(width, last - first)
+        halves = 0 if orders is not None else -(-most // 2)
+        scratch = np.empty((most + 2 + halves, n))
+        items, spare = scratch[most : most + 2].view(np.uint64)
+        own = scratch[most + 2 :].view(np.int32).reshape(2 * halves, n)
         for start in range(first, last, width):
             check_stop()
-            block = columns[: min(width, last - start)]
-            if orders is None:
-                order = np.empty(block.shape, dtype=np.int32)
-            else:
-                order = orders[start : start + len(block)]
+            block = scratch[: min(width, last - start)]
+            order = (own if orders is None else orders[start:])[: len(block)]
             gather(rows, start, block)
             check_stop()
             sort.sort_columns(block, order, items, spare)

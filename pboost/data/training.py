@@ -191,7 +191,7 @@ class Problem:
                 columns = sorted_columns(values, source_rows, max_bins, n_threads, inputs)
             else:
                 # Bins of equal weight, so that weight k gives the bins of k copies.
-                fixed = self._weighed(rows)["fixed"] if is_weighed else NO_WEIGHT
+                fixed = self._weighed(rows)["fixed"].copy() if is_weighed else NO_WEIGHT
                 columns = binned_columns(values, source_rows, max_bins, fixed, n_threads, inputs)
         # Weights are made after the columns: sorting needs the most memory.
         return TrainingData(
@@ -439,7 +439,7 @@ def _binned(
     rows = np.arange(n, dtype=np.int32)
     if weights is not None:
         rows = np.flatnonzero(weights).astype(np.int32)
-        fixed = _weighed(weights, rows, len(rows))["fixed"]
+        fixed = _weighed(weights, rows, len(rows))["fixed"].copy()
     columns = binned_columns(features, rows, max_bins, fixed, n_threads)
     if len(rows) == n:
         return columns
