@@ -65,7 +65,8 @@ class GraphFit:
         self.weak, self.observation, self.rule = weak, observation, rule
         self._learner = check_pair(weak, observation, is_chain=is_chain)
         self.callback = check_callback(callback)
-        self._generator = as_generator(rng)
+        # Entropy of the system is drawn only for those that draw, too.
+        self._rng = None if rng is None else as_generator(rng)
         problem = weak.read(X, y, sample_weight)
         is_share = validation is not None and not isinstance(validation, tuple | list)
         if is_share and isinstance(problem.columns, BinnedColumns):
@@ -73,7 +74,7 @@ class GraphFit:
                 "validation: BinnedColumns hold no values to predict from; "
                 "pass X or SortedColumns, or validation data"
             )
-        self._rows = rows = validation_rows(validation, patience, problem, self._generator)
+        self._rows = rows = validation_rows(validation, patience, problem, self._rng)
         self.data = self._learner.arrange(problem if rows is None else rows.problem, n_threads)
         self._n_threads = n_threads
         if rows is not None:
@@ -101,7 +102,7 @@ class GraphFit:
 
     def observer(self, workers: Workers) -> Observer:
         """Return what asks weak classifiers."""
-        return self.observation.bind(self.data, self._learner, workers, self._generator)
+        return self.observation.bind(self.data, self._learner, workers, as_generator(self._rng))
 
     def best(self, model: DecisionGraph) -> DecisionGraph:
         """Return the first of the models of least validation error that growth went through."""

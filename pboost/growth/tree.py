@@ -219,7 +219,8 @@ def tree_columns(
     """Return where each tree begins, and the columns of `TREE_COLUMNS` of all of them."""
     sizes = [len(tree.nodes) for tree in grown]
     root = np.cumsum([0, *sizes])
-    nodes = np.concatenate([tree.nodes for tree in grown])
+    # Without its dtype NumPy promotes that of each tree, field by field.
+    nodes = np.concatenate([tree.nodes for tree in grown], dtype=NODE)
     children = np.concatenate([tree.children for tree in grown])
     inner = np.flatnonzero(children[:, 0] != LEAF)
     feature = np.full(len(nodes), LEAF, dtype=np.int32)

@@ -13,7 +13,7 @@ from pboost.data.read_x import Rows, check_finite, check_has_rows
 from pboost.data.read_y import as_targets, as_weights
 from pboost.data.training import Problem
 from pboost.models.new_rows import is_second, match_names
-from pboost.values import FloatArray, check_integer, check_number, shown
+from pboost.values import FloatArray, Seed, as_generator, check_integer, check_number, shown
 
 #: Nodes without improvement after which growth ends, where no number is given.
 PATIENCE = 50
@@ -51,7 +51,7 @@ class ValidationRows:
 
 
 def validation_rows(
-    validation: Any, patience: Any, problem: Problem, generator: np.random.Generator
+    validation: Any, patience: Any, problem: Problem, rng: Seed
 ) -> ValidationRows | None:
     """Return the rows that `validation` means: data, or a share to hold out; None without."""
     if validation is None:
@@ -68,7 +68,7 @@ def validation_rows(
         settings, none = {"validation": "given", "patience": patience}, np.empty(0, dtype=np.intp)
         return ValidationRows(problem, none, *_given(validation, problem), patience, settings)
     share = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
-    drawn = problem.hold_out(share, generator)
+    drawn = problem.hold_out(share, as_generator(rng))
     weight = np.ones(len(drawn)) if problem.weights is None else problem.weights[drawn]
     if problem.labels is None:
         y = np.ldexp(problem.y[drawn], problem.exponent)
