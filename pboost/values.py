@@ -6,13 +6,18 @@ import inspect
 import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from pboost._core.votes import VOTES, VoteRule
+
+M = TypeVar("M", bound=Callable[..., Any])
+C = TypeVar("C", bound="Choice")
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int32]
@@ -309,4 +314,59 @@ def as_generator(rng: Seed) -> np.random.Generator:
     raise TypeError(
         "rng: expected None, an integer, a SeedSequence or a numpy.random.Generator, "
         f"got {type(rng).__name__}"
+    )
+
+
+class Kinds(dict[str, Callable[..., Any]]):
+    """The functions that make what an option can be, by the kinds that are named like them."""
+
+    def add(self, make: M) -> M:
+        """Register a function; a decorator."""
+        self[make.__name__] = make
+        return make
+
+
+class Choice:
+    """Base of what the options `weak` and `observation` can be.
+
+    Attributes
+    ----------
+    kind : str
+        Its name: that of the function that makes it.
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as plain values, for the model's record of how it was made."""
+        options = [option.name for option in fields(self)]  # type: ignore[arg-type]
+        return {"kind": self.kind, **{name: _plain(getattr(self, name)) for name in options}}
+
+
+def _plain(value: Any) -> Any:
+    """Return an option as a plain value: a function's name, None for infinity."""
+    if isinstance(value, Choice):
+        return value.settings()
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__qualname__)
+    return None if isinstance(value, float) and value == math.inf else value
+
+
+def check_made(option: str, base: type[C], value: Any) -> C:
+    """Return what an option was given, if it is one of those that the room of its name makes."""
+    if not isinstance(value, base):
+        raise TypeError(
+            f"{option}: expected one of pboost.{option}, got {shown(value)}{uncalled(value)}"
+        )
+    return value
+
+
+def vote_rule(kind: Any, smoothing: Any, learning_rate: Any) -> VoteRule:
+    """Return the rule of votes that a builder's options mean, checked."""
+    return VoteRule(
+        check_choice("votes", kind, VOTES),
+        check_number("smoothing", smoothing, least=0.0, most=1.0),
+        check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True),
     )

@@ -15,10 +15,9 @@ from pboost.growth.stopwatch import StopwatchObserver
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.observation.sampling import SampledObserver
-from pboost.values import check_integer
+from pboost.values import check_integer, vote_rule
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
-from pboost.weak.votes import vote_rule
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()

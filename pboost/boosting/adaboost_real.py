@@ -18,11 +18,17 @@ from pboost.growth.step import Callback
 from pboost.models.base import TwoClassModel
 from pboost.observation.answers import Exact, check_pair
 from pboost.threads import Workers, resolve_threads
-from pboost.values import as_generator, check_callback, check_choice, check_integer
-from pboost.weak.base import Weak, check_made
+from pboost.values import (
+    as_generator,
+    check_callback,
+    check_choice,
+    check_integer,
+    check_made,
+    vote_rule,
+)
+from pboost.weak.base import Weak
 from pboost.weak.real import Feature, Hypothesis, RealLearner
 from pboost.weak.stump_search import Stump
-from pboost.weak.votes import vote_rule
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()

@@ -17,10 +17,9 @@ from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.growth.tree import grow_tree
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
-from pboost.values import INT32_MAX, check_choice, check_integer
-from pboost.weak.base import Weak, check_made
+from pboost.values import INT32_MAX, check_choice, check_integer, check_made, vote_rule
+from pboost.weak.base import Weak
 from pboost.weak.stump_search import ColumnLearner, Stump, stump_search
-from pboost.weak.votes import vote_rule
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()

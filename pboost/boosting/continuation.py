@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pboost._core.votes import VoteRule
 from pboost.data.columns import BinnedColumns, SortedColumns
+from pboost.data.convert import is_frame
 from pboost.data.functions import Oracles
 from pboost.data.node_inputs import Inputs
 from pboost.data.projections import Projections, single_columns
-from pboost.data.read_x import is_frame
 from pboost.data.separators import Separators
 from pboost.data.training import TrainingData
 from pboost.growth.exact_tree import BoostedArrays
@@ -27,8 +28,7 @@ from pboost.growth.step import GROWTHS, Callback, Chain, TreeLimits
 from pboost.growth.tree import grow_tree
 from pboost.models.graph import DecisionGraph
 from pboost.models.new_rows import as_graph, is_second_label, match_columns, ordered_sigma
-from pboost.models.nodes import OUT, largest_score
-from pboost.models.soft_walk import tables
+from pboost.models.nodes import CERTAIN, OUT, largest_score
 from pboost.models.text import input_names
 from pboost.observation.answers import KINDS as OBSERVATIONS
 from pboost.observation.answers import Flip, Observation, Observer, check_pair
@@ -41,13 +41,14 @@ from pboost.values import (
     check_callback,
     check_choice,
     check_integer,
+    check_made,
     freeze,
     shown,
+    vote_rule,
 )
 from pboost.weak.base import KINDS as LEARNERS
-from pboost.weak.base import Weak, check_made
+from pboost.weak.base import Weak
 from pboost.weak.stump_search import ColumnLearner
-from pboost.weak.votes import VoteRule, vote_rule
 
 #: Of twice this the exponential is still a number.
 MOST_VOTE = 350.0
@@ -212,8 +213,8 @@ def _growth(
     else:
         shape, join = (limits.nodes - model.n_nodes,), "all" if joins else "sign"
         more = NestedGrowth(data, observer, rule, "additive", shape, join)
-    gaussian = model.sigma is not None
-    more.replay(model, [None] * model.n_nodes if gaussian else list(tables(model)))
+    same = None if model.sigma is not None else CERTAIN
+    more.replay(model, [same] * model.n_nodes if model.answer is None else list(model.answer))
     return more
 
 

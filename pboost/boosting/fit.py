@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core.votes import VoteRule
 from pboost.data.columns import BinnedColumns, to_fixed_point
 from pboost.data.node_inputs import GrownInputs
 from pboost.data.training import TrainingData
@@ -28,7 +29,6 @@ from pboost.models.nodes import ABOVE, BELOW
 from pboost.observation.answers import Observer, check_pair
 from pboost.threads import Workers
 from pboost.values import as_generator, check_callback
-from pboost.weak.votes import VoteRule
 
 #: Returns number k of some rows.
 Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]
@@ -74,7 +74,9 @@ class GraphFit:
                 "validation: BinnedColumns hold no values to predict from; "
                 "pass X or SortedColumns, or validation data"
             )
-        self._rows = rows = validation_rows(validation, patience, problem, self._rng)
+        self._rows = rows = None
+        if validation is not None or patience is not None:
+            self._rows = rows = validation_rows(validation, patience, problem, self._rng)
         self.data = self._learner.arrange(problem if rows is None else rows.problem, n_threads)
         self._n_threads = n_threads
         if rows is not None:

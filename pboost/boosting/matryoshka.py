@@ -17,10 +17,9 @@ from pboost.growth.ports import COLLECTS, Matryoshka
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
-from pboost.values import check_choice, check_integer, shown
+from pboost.values import check_choice, check_integer, shown, vote_rule
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
-from pboost.weak.votes import vote_rule
 
 GROWTHS = ("nested", "greedy")
 DEFAULT_SHAPE = (8, 8)

@@ -31,7 +31,7 @@ from pboost.cli.table import (
     write_table,
     write_text,
 )
-from pboost.data.read_y import is_continuous
+from pboost.data.check_xy import is_continuous
 from pboost.models.base import Model, TwoClassModel
 from pboost.values import FloatArray
 

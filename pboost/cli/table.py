@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.cli.errors import CommandError, UsageError, require
-from pboost.data.read_x import first_inexact
+from pboost.data.convert import first_inexact
 from pboost.models._safe_files import replace_file
 
 #: pandas is optional and untyped.

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pboost._core import reweight, sort
 from pboost._core.codes import select_codes
 from pboost.data.blocks import copied
+from pboost.data.check_xy import Features, as_features, as_weights, check_finite, check_has_rows
 from pboost.data.prebuilt_columns import (
     check_bins,
     check_dimensions,
@@ -29,8 +30,6 @@ from pboost.data.prebuilt_columns import (
     kept,
 )
 from pboost.data.projections import Projections
-from pboost.data.read_x import Features, as_features, check_finite, check_has_rows
-from pboost.data.read_y import as_weights
 from pboost.threads import Workers, check_stop
 from pboost.values import Array, FloatArray, IntArray, check_flag, check_integer, sealed
 

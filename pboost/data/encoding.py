@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.read_x import (
+from pboost.data.check_xy import column_order, missing_places, places_among, plain_values
+from pboost.data.convert import (
     check_size,
-    column_order,
     frame_columns,
     is_frame,
     numeric_column,
     refuse_sparse,
     to_numbers,
 )
-from pboost.data.read_y import missing_places, places_among, plain_values
 from pboost.values import (
     Array,
     FloatArray,

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.convert import Rows
 from pboost.data.node_inputs import Inputs
-from pboost.data.read_x import Rows
 from pboost.values import FloatArray
 
 #: A function of rows, and of a generator: -1 or +1, or the probability of +1.

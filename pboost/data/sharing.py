@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
-from pboost.data.read_x import Rows, as_rows
+from pboost.data.convert import Rows, as_rows
 from pboost.data.training import is_binned
 from pboost.values import check_choice
 

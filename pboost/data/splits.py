@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.blocks import as_codes
-from pboost.data.read_y import AbsentClassError
+from pboost.data.check_xy import AbsentClassError
 from pboost.values import FloatArray, IntArray
 
 #: What builders take as `validation`.

@@ -12,6 +12,16 @@ from numpy.typing import NDArray
 from pboost._core.codes import list_rows
 from pboost._core.reweight import scale_weights
 from pboost.data.blocks import copied
+from pboost.data.check_xy import (
+    AbsentClassError,
+    Features,
+    as_classes,
+    as_features,
+    as_labels,
+    as_targets,
+    as_weights,
+    check_finite,
+)
 from pboost.data.columns import (
     AUTO_BINNED_ROWS,
     MAX_BINS,
@@ -25,10 +35,9 @@ from pboost.data.columns import (
     sorted_orders,
     to_fixed_point,
 )
+from pboost.data.convert import Rows, as_rows, check_size
 from pboost.data.node_inputs import GrownInputs, Inputs
 from pboost.data.projections import Projections
-from pboost.data.read_x import Features, Rows, as_features, as_rows, check_finite, check_size
-from pboost.data.read_y import AbsentClassError, as_classes, as_labels, as_targets, as_weights
 from pboost.data.splits import hold_out
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import half_log_odds
+from pboost.data.check_xy import AbsentClassError, as_features
+from pboost.data.convert import Rows
 from pboost.data.functions import Oracles
-from pboost.data.read_x import Rows, as_features
-from pboost.data.read_y import AbsentClassError
 from pboost.models.graph import DecisionGraph
 from pboost.models.stored import TrainingRecord
 from pboost.values import FloatArray

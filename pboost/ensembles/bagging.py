@@ -11,9 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.boosting.fit import given_validation
 from pboost.data.bags import make_bags
+from pboost.data.check_xy import (
+    TASKS,
+    Features,
+    as_classes,
+    as_features,
+    as_targets,
+    as_weights,
+    check_finite,
+)
 from pboost.data.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
-from pboost.data.read_x import Features, Rows, as_features, check_finite, is_frame
-from pboost.data.read_y import TASKS, as_classes, as_targets, as_weights
+from pboost.data.convert import Rows, is_frame
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
 from pboost.ensembles.absent_classes import fit_present, named_options

@@ -11,11 +11,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost._core.votes import half_log_odds
+from pboost._core.votes import NO_VOTE, half_log_odds
 from pboost.boosting.fit import given_validation
+from pboost.data.check_xy import (
+    AbsentClassError,
+    as_classes,
+    as_weights,
+    check_has_rows,
+    label_array,
+)
 from pboost.data.columns import BinnedColumns, SortedColumns, sort_columns
-from pboost.data.read_x import as_rows, check_has_rows
-from pboost.data.read_y import AbsentClassError, as_classes, as_weights, label_array
+from pboost.data.convert import as_rows
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
@@ -30,7 +36,6 @@ from pboost.values import (
     uncalled,
     unwrapped,
 )
-from pboost.weak.votes import NO_VOTE
 
 Fit: TypeAlias = Callable[..., Any]
 #: Share of the largest weight below which no weight falls: without any, a class would be absent.

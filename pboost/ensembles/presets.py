@@ -18,9 +18,9 @@ from pboost.observation.answers import Exact, Observation
 from pboost.values import (
     check_choice,
     check_integer,
+    check_made,
 )
 from pboost.weak import separator, stump
-from pboost.weak.base import check_made
 
 _EXACT = Exact()
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import grow
+from pboost._core.votes import VoteRule
 from pboost.data.columns import SortedColumns, midpoint
 from pboost.data.training import TrainingData
 from pboost.growth.step import StepRecord, TreeLimits, constant_vote, cost_after
@@ -19,7 +20,6 @@ from pboost.models.nodes import OUT
 from pboost.models.stored import TrainingRecord
 from pboost.values import MOST_NODES, FloatArray
 from pboost.weak.stump_search import ColumnLearner
-from pboost.weak.votes import VoteRule
 
 
 class BoostedArrays(TreeArrays):
@@ -112,7 +112,7 @@ class BoostedArrays(TreeArrays):
             terms = negative * np.exp(gathered) + positive * np.exp(-gathered)
             certificate[-1] = math.fsum(terms[is_open].tolist()) / self.whole
         reach = (negative + positive)[split] * (1.0 / self.whole)
-        return DecisionGraph(
+        return DecisionGraph.grown(
             threshold=np.concatenate([self.given, self.thresholds(split[len(self.given) :])]),
             next=next_[1:].reshape(n, 2),
             vote=votes["own"][1:].reshape(n, 2),

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost._core.votes import half_log_odds
-from pboost.data.read_y import as_labels, as_weights, check_answers, label_array
-from pboost.values import FloatArray, check_number
-from pboost.weak.votes import VoteRule, vote_rule
+from pboost._core.votes import VoteRule, half_log_odds
+from pboost.data.check_xy import as_labels, as_weights, check_answers, label_array
+from pboost.values import FloatArray, check_number, vote_rule
 
 __all__ = ["GenericGreedy", "GreedyStep", "RoundRecord"]
 

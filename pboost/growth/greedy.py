@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
+from pboost._core.votes import VoteRule
 from pboost.bounds import rate_matryoshka
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import BestFirst
@@ -18,7 +19,6 @@ from pboost.growth.ports import Matryoshka, Port, Split
 from pboost.growth.step import TreeLimits
 from pboost.observation.answers import Observer
 from pboost.values import INT32_MAX
-from pboost.weak.votes import VoteRule
 
 #: Rates that differ by less are equal.
 NO_GAIN = 1e-12

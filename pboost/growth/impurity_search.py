@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import grow
-from pboost._core.votes import half_log_odds
+from pboost._core.votes import TIE, VoteRule, half_log_odds
 from pboost.data.columns import ROW_MASK
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import ALL_OPENED, NO_EXIT, BestFirst
@@ -26,7 +26,6 @@ from pboost.models.graph import DecisionGraph
 from pboost.models.stored import TrainingRecord
 from pboost.values import FloatArray, first_false
 from pboost.weak.stump_search import Stump
-from pboost.weak.votes import TIE, VoteRule
 
 #: f(z) of shares z, elementwise.
 Impurity: TypeAlias = Callable[[FloatArray], Any]

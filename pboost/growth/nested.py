@@ -11,13 +11,13 @@ import math
 from dataclasses import replace
 
 from pboost._core.keys import rounded
+from pboost._core.votes import VoteRule
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import ALL_OPENED, NO_EXIT
 from pboost.growth.ports import Matryoshka, Port, joined
 from pboost.growth.step import STOPPED, Callback
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observer, Tables
-from pboost.weak.votes import VoteRule
 
 JOINS = ("sign", "all")
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pboost._core.votes import NO_VOTE, SplitStep, VoteRule, step_of
 from pboost.data.training import TrainingData
 from pboost.growth.step import Edges, Growth, fixed_scale
 from pboost.models.graph import DecisionGraph
@@ -20,7 +21,6 @@ from pboost.models.nodes import OUT
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
-from pboost.weak.votes import NO_VOTE, SplitStep, VoteRule, step_of
 
 COLLECTS = ("additive", "sign")
 #: Reach below this share of all weight is none: weights are kept from becoming subnormal.

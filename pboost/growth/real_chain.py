@@ -7,10 +7,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pboost._core.votes import half_log_odds
+from pboost._core.votes import NO_VOTE, TIE, VoteRule, half_log_odds
 from pboost.data.blocks import copied
-from pboost.data.read_x import Features
-from pboost.data.read_y import check_answers
+from pboost.data.check_xy import Features, check_answers
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.generic_greedy import GenericGreedy, RoundRecord, leverage
 from pboost.growth.step import PERFECT, STOPPED, Callback, Growth
@@ -22,7 +21,6 @@ from pboost.threads import Workers
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
 from pboost.weak.real import Feature, Hypothesis
-from pboost.weak.votes import NO_VOTE, TIE, VoteRule
 
 #: Returns the hypothesis of a round: its answers, a bound on them, the column that it reads.
 Find: TypeAlias = Callable[[int], tuple[FloatArray, float | None, int | None]]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pboost._core.votes import VoteRule
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import BestFirst
 from pboost.growth.ports import Port, PortGrowth, Split
@@ -22,7 +23,6 @@ from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Observer, Tables, only_exit, side_masses
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
-from pboost.weak.votes import VoteRule
 
 #: Bytes of weights taken from the system at a time, in pages that are few and large.
 BLOCK_BYTES = 8_000_000

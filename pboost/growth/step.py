@@ -16,15 +16,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core.votes import half_log_odds
+from pboost._core.votes import NO_VOTE, SplitStep, VoteRule, half_log_odds, step_of
 from pboost.data.training import TrainingData
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN, OUT
 from pboost.models.stored import TrainingRecord
 from pboost.observation.answers import Observer, Tables, chain_reach
 from pboost.values import FloatArray, check_number
-from pboost.weak.base import Cut, Weights
-from pboost.weak.votes import NO_VOTE, Masses, SplitStep, VoteRule, step_of
+from pboost.weak.base import Cut, Masses, Weights
 
 #: Fixed-point images of an exit's weights add up to less than 2 to this power.
 FIXED_BITS = 60
@@ -268,7 +267,7 @@ class Growth:
         if not n:
             bias, self.certificate[0] = constant_vote(data, self.rule)
         cost = cost_after(np.array(self._reach, dtype=np.float64))
-        return DecisionGraph(
+        return DecisionGraph.grown(
             next=np.array(self._next, dtype=np.int32).reshape(n, 2),
             vote=np.array(self.votes).reshape(n, 2),
             labels=problem.labels,
@@ -282,7 +281,8 @@ class Growth:
                 stop_reason,
                 None if len(self._stages) == n else np.array(self._stages),
             ),
-            **self.search.model_columns(self._cuts),
+            threshold=self.search.thresholds(self._cuts),
+            **self.search.model_columns(np.array([c.feature for c in self._cuts], dtype=np.int32)),
             **self.observer.model_columns(self._tables),
         )
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from pboost._core.votes import VoteRule
 from pboost.observation.answers import Observer, Reach, RowAnswers, chain_reach
 from pboost.observation.sampling import Sample, SampledObserver
 from pboost.values import FloatArray
 from pboost.weak.base import Weights
-from pboost.weak.votes import VoteRule
 
 
 class StopwatchObserver(Observer):

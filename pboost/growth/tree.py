@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from pboost import threads
 from pboost._core import grow
 from pboost._core.reweight import scale_weights
+from pboost._core.votes import VoteRule
 from pboost.data.criteria import CODES, IMPURITIES
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import STOPPED, CartStep
 from pboost.models.trees import LEAF, Tree
 from pboost.values import FloatArray, IntArray
-from pboost.weak.votes import VoteRule
 
 #: The types of what the kernel knows of a node, and of a node of a boosted tree; and of its state.
 NODE, VOTE, COUNTER = (np.asarray(grow.STATE[name]).dtype for name in ("node", "vote", "counter"))

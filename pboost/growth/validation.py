@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.read_x import Rows, check_finite, check_has_rows
-from pboost.data.read_y import as_targets, as_weights
+from pboost.data.check_xy import as_targets, as_weights, check_finite, check_has_rows
+from pboost.data.convert import Rows
 from pboost.data.training import Problem
 from pboost.models.new_rows import is_second, match_names
 from pboost.values import FloatArray, Seed, as_generator, check_integer, check_number, shown

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pboost.data.check_xy import check_finite, check_has_rows
 from pboost.data.columns import column_spread
 from pboost.data.node_inputs import ColumnNames
-from pboost.data.read_x import check_finite, check_has_rows
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import check_model
 from pboost.models.new_rows import match_names

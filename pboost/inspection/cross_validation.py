@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.data.check_xy import TASKS, as_classes, as_targets, as_weights, check_has_rows
 from pboost.data.columns import MAX_BINS, SortedColumns
-from pboost.data.read_x import Rows, check_has_rows
-from pboost.data.read_y import TASKS, as_classes, as_targets, as_weights
+from pboost.data.convert import Rows
 from pboost.data.shared_reads import held
 from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import any_folds, assign_folds

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pboost.data.convert import as_array, is_frame, is_series
 from pboost.data.functions import Oracles
-from pboost.data.read_x import as_array, is_frame, is_series
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
 from pboost.models.new_rows import as_graph, input_values, match_rows, table_for

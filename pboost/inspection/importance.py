@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.blocks import copied
-from pboost.data.read_x import check_finite
-from pboost.data.read_y import as_targets, as_weights, class_codes, scaled_weights
+from pboost.data.check_xy import as_targets, as_weights, check_finite, class_codes, scaled_weights
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Bagging, Ensemble, is_foreign
 from pboost.models.forest import Forest

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.read_x import check_has_rows
-from pboost.data.read_y import as_labels, as_numbers, as_weights
+from pboost.data.check_xy import as_labels, as_numbers, as_weights, check_has_rows
 from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import assign_folds
 from pboost.inspection.cross_validation import fold_fits

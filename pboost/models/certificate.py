@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.data.read_x import check_has_rows
-from pboost.data.read_y import as_weights
+from pboost.data.check_xy import as_weights, check_has_rows
 from pboost.data.shared_reads import held
 from pboost.models.base import Model, decision_function
 from pboost.models.new_rows import (

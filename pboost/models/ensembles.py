@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.read_x import as_rows
+from pboost.data.convert import as_rows
 from pboost.data.shared_reads import held
 from pboost.models import stored
 from pboost.models.base import (

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk, walk
+from pboost.data.check_xy import check_finite
 from pboost.data.projections import Projections
-from pboost.data.read_x import check_finite
 from pboost.data.separators import Separators
 from pboost.models.new_rows import input_values, match_columns
 from pboost.models.node_walk import asks_functions, walk_functions

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import probit as kernel
-from pboost.data.read_y import check_answers
+from pboost.data.check_xy import check_answers
 from pboost.models import stored
 from pboost.models.base import Model, TwoClassModel, settled
 from pboost.models.new_rows import input_values, match_sigma

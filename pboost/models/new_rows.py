@@ -8,21 +8,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.blocks import copied
-from pboost.data.functions import Oracles
-from pboost.data.read_x import (
+from pboost.data.check_xy import (
     Features,
-    Rows,
     as_features,
+    as_sigma,
+    check_finite,
+    check_sigma_shape,
+    class_codes,
+    column_order,
+    label_array,
+)
+from pboost.data.convert import (
+    Rows,
     as_rows,
     as_table,
-    check_finite,
     column_names,
-    column_order,
     is_frame,
     is_series,
     pick_columns,
 )
-from pboost.data.read_y import as_sigma, check_sigma_shape, class_codes, label_array
+from pboost.data.functions import Oracles
 from pboost.data.shared_reads import kept
 from pboost.models.base import Model, TwoClassModel, check_model
 from pboost.models.nodes import Graph
@@ -71,7 +76,7 @@ def match_columns(model: Model, X: Any) -> Features:
 
 def match_names(names: tuple[str, ...] | None, n_features: int, X: Any) -> Features:
     """Return X as features with the columns of training, in the order of training."""
-    if is_series(X):
+    if not isinstance(X, np.ndarray) and is_series(X):
         try:
             return match_names(names, n_features, as_table(X))
         except ValueError as error:

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.convert import Rows
 from pboost.data.functions import Oracles
-from pboost.data.read_x import Rows
 from pboost.models.base import Model
 from pboost.models.new_rows import input_values, match_rows
 from pboost.models.nodes import OUT, Graph

@@ -68,12 +68,6 @@ class Bias(Field):
 
     __slots__ = ()
 
-    def kept(self, value: Any) -> Any:
-        """Return an array so that it cannot change."""
-        return (
-            value if isinstance(value, float) or not np.ndim(value) else freeze(value, np.float64)
-        )
-
     def check(self, record: Any, name: str) -> None:
         """Check that there is a number for each vote."""
         if record.n_votes == 1:
@@ -111,7 +105,9 @@ class Graph(TwoClassModel):
     labels: NDArray[Any] = stored.labels(lambda graph: max(2, graph.n_votes))
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
-    bias: Any = stored.kept_as(Bias(lambda value: isinstance(value, float)))
+    bias: Any = stored.kept_as(
+        Bias(lambda value: isinstance(value, float), keep=stored.numbers_kept)
+    )
     settings: Mapping[str, Any] = stored.settings()
     record: TrainingRecord = stored.part(TrainingRecord)
     answer: FloatArray | None = stored.column(
@@ -120,7 +116,7 @@ class Graph(TwoClassModel):
     inputs: Inputs | None = stored.kept_as(Derived(), default=None)
     sigma: FloatArray | None = stored.column(np.float64, "n_features", finite=False, optional=True)
     #: Whether both exits of every node lead to the node after it; found when the model is made.
-    is_chain: bool = stored.made(lambda graph: walk.is_chain(graph.next))
+    is_chain: bool = stored.found_in("next", walk.is_chain)
 
     @property
     def n_nodes(self) -> int:

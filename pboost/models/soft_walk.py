@@ -174,10 +174,10 @@ def _asked(
             "X, sigma: expected numbers of which the sums that nodes compare are finite"
         )
     label = _classes(model, y, len(values)) if second is None else second.astype(np.uint8)
-    return values, tables(model), noise, label
+    return values, _tables(model), noise, label
 
 
-def tables(model: Graph) -> FloatArray:
+def _tables(model: Graph) -> FloatArray:
     """Return the model's tables of answers, also where they are certain; none if gaussian."""
     if model.answer is not None:
         return model.answer

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -255,7 +255,7 @@ class Stored:
     called: ClassVar[str] = ""
     file_prefix: ClassVar[str] = ""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, is_right: bool = False) -> None:
         layout, keep = layout_of(type(self)), object.__setattr__
         for name, kept in layout.kept:
             value = getattr(self, name)
@@ -263,9 +263,20 @@ class Stored:
                 keep(self, name, kept(value))
         for name, kind in layout.early.items():
             keep(self, name, kind.kept(kind.make(self)))
-        self.validate()
+        if not is_right:
+            self.validate()
         for name, kind in layout.late.items():
             keep(self, name, kind.kept(kind.make(self)))
+
+    @classmethod
+    def grown(cls, **values: Any) -> Self:
+        """Return the record of values that growth made, which are right and need no check."""
+        record = object.__new__(cls)
+        for name in layout_of(cls).given:
+            object.__setattr__(record, name, values.pop(name, None))
+        assert not values, f"no fields: {sorted(values)}"
+        record.__post_init__(is_right=True)
+        return record
 
     def validate(self) -> None:
         """Check shapes, ranges and topology.
@@ -375,9 +386,19 @@ def made(make: Callable[[Any], Any], late: bool = True) -> Any:
     return kept_as(Made(make, late), init=False, repr=False)
 
 
+def numbers_kept(value: Any) -> Any:
+    """Return a number as it is, and several as an array that cannot change."""
+    return freeze(value, np.float64) if not isinstance(value, float) and np.ndim(value) else value
+
+
 def of_part(part: str, name: str) -> Any:
     """Return a field that is that of a part."""
     return made(attrgetter(f"{part}.{name}"), late=False)
+
+
+def found_in(name: str, find: Callable[[Any], Any]) -> Any:
+    """Return a field that is found in one other."""
+    return made(lambda record: find(getattr(record, name)))
 
 
 def header(is_right: Callable[[Any], bool], **options: Any) -> Any:

@@ -19,8 +19,8 @@ from pboost._core import reweight
 from pboost.data.training import TrainingData
 from pboost.models.nodes import CERTAIN
 from pboost.threads import Workers
-from pboost.values import FloatArray, check_number
-from pboost.weak.base import Choice, Cut, Kinds, Weak, WeakSearch, Weights, check_made
+from pboost.values import Choice, FloatArray, Kinds, check_made, check_number
+from pboost.weak.base import Cut, Weak, WeakSearch, Weights
 from pboost.weak.real import RealLearner
 
 #: Tables of the nodes of a model, None where answers are no table.
@@ -312,7 +312,7 @@ class TableObservation(Observation):
         self, data: TrainingData, weak: Weak, workers: Workers, generator: np.random.Generator
     ) -> TableObserver:
         """Return the search and what answers its weak classifiers give."""
-        return TableObserver(self, weak.bind(data, workers, generator))
+        return TableObserver(self, weak.searches(data, weak, workers, generator))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import noisy_split
+from pboost.data.check_xy import as_sigma, check_sigma_shape
 from pboost.data.columns import GROUP, MAX_BINS, midpoint
-from pboost.data.read_y import as_sigma, check_sigma_shape
 from pboost.data.training import TrainingData
 from pboost.observation.answers import Observation, Observer, Reach, RowAnswers, maker
 from pboost.threads import Workers

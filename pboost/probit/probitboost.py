@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost._core.probit_boost import boost_leaves
-from pboost.data.read_x import as_features, check_finite
-from pboost.data.read_y import AbsentClassError, as_classes, as_weights
+from pboost.data.check_xy import AbsentClassError, as_classes, as_features, as_weights, check_finite
 from pboost.models.linear import ProbitModel
 from pboost.probit.tree import check_coefficients
 from pboost.threads import Workers

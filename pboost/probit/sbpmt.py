@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import probit_round as kernel
-from pboost._core.votes import half_log_odds
+from pboost._core.votes import NO_VOTE, half_log_odds
 from pboost.data.bags import Bags, make_bags
 from pboost.data.columns import column_spread
 from pboost.data.training import Problem
@@ -41,7 +41,6 @@ from pboost.values import (
     check_integer,
     check_number,
 )
-from pboost.weak.votes import NO_VOTE
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,8 +14,8 @@ from pboost._core import probit_tree as kernel
 from pboost._core.probit import losses
 from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
+from pboost.data.check_xy import as_features
 from pboost.data.columns import MAX_BINS, SortedColumns, column_spread
-from pboost.data.read_x import as_features
 from pboost.data.sharing import check_values
 from pboost.data.training import Problem
 from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_columns

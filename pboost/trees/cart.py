@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pboost.data.check_xy import TASKS
 from pboost.data.columns import MAX_BINS, SEARCHES
 from pboost.data.criteria import OF_TWO, class_criteria
-from pboost.data.read_y import TASKS
 from pboost.data.sharing import reads_columns, search_option
 from pboost.data.training import Problem, tree_problem
 from pboost.growth.step import Callback

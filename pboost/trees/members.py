@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.read_y import scaled_weights
+from pboost.data.check_xy import scaled_weights
 from pboost.growth.step import Callback, MemberStep
 from pboost.models.stored import OutOfBag
 from pboost.threads import Workers

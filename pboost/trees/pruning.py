@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.prune import weakest_links
+from pboost.data.check_xy import as_features, as_targets, as_weights, class_codes, scaled_weights
 from pboost.data.columns import SortedColumns
 from pboost.data.criteria import IMPURITIES, class_criteria
-from pboost.data.read_x import as_features
-from pboost.data.read_y import as_targets, as_weights, class_codes, scaled_weights
 from pboost.data.sharing import Search, check_values, reads_columns, search_option
 from pboost.data.splits import any_folds
 from pboost.data.training import Problem

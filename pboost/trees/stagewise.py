@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.bags import make_bags
+from pboost.data.check_xy import TASKS
 from pboost.data.columns import MAX_BINS
-from pboost.data.read_y import TASKS
 from pboost.data.training import Problem
 from pboost.growth.step import Callback, StagewiseStep
 from pboost.growth.tree import CartLimits

@@ -6,11 +6,10 @@ masses on either. Whatever it looked at, the sides can be read off one code per 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,61 +18,12 @@ from pboost._core import reweight
 from pboost.data.node_inputs import GrownInputs
 from pboost.data.training import Problem, TrainingData, two_classes
 from pboost.threads import Workers
-from pboost.values import FloatArray, shown, uncalled
-from pboost.weak.votes import Masses
+from pboost.values import Choice, FloatArray, Kinds
 
 #: Rows of less real weight are not there: kernels keep weights from becoming subnormal.
 NO_WEIGHT = 1e-250
-
-
-M = TypeVar("M", bound=Callable[..., Any])
-C = TypeVar("C", bound="Choice")
-
-
-class Kinds(dict[str, Callable[..., Any]]):
-    """The functions that make what an option can be, by the kinds that are named like them."""
-
-    def add(self, make: M) -> M:
-        """Register a function; a decorator."""
-        self[make.__name__] = make
-        return make
-
-
-class Choice:
-    """Base of what the options `weak` and `observation` can be.
-
-    Attributes
-    ----------
-    kind : str
-        Its name: that of the function that makes it.
-    """
-
-    __slots__ = ()
-
-    kind: ClassVar[str]
-
-    def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's record of how it was made."""
-        options = [option.name for option in fields(self)]  # type: ignore[arg-type]
-        return {"kind": self.kind, **{name: _plain(getattr(self, name)) for name in options}}
-
-
-def _plain(value: Any) -> Any:
-    """Return an option as a plain value: a function's name, None for infinity."""
-    if isinstance(value, Choice):
-        return value.settings()
-    if callable(value):
-        return getattr(value, "__qualname__", type(value).__qualname__)
-    return None if isinstance(value, float) and value == math.inf else value
-
-
-def check_made(option: str, base: type[C], value: Any) -> C:
-    """Return what an option was given, if it is one of those that the room of its name makes."""
-    if not isinstance(value, base):
-        raise TypeError(
-            f"{option}: expected one of pboost.{option}, got {shown(value)}{uncalled(value)}"
-        )
-    return value
+#: For each exit, or side, the mass of class -1 and that of class +1.
+Masses = Sequence[Sequence[float]]
 
 
 class Weak(Choice):
@@ -82,19 +32,18 @@ class Weak(Choice):
     Attributes
     ----------
     searches : type of WeakSearch
-        Its search, made of the data, the learner and threads.
+        Its search, made of the data, the learner, threads and a generator.
     has_answers : bool
         Whether weak classifiers are functions, whose answers can be drawn again and again.
+    read : callable
+        Returns the arguments (X, y, sample_weight) of a builder of models of two classes, checked.
     """
 
     __slots__ = ()
 
     searches: ClassVar[Callable[..., WeakSearch]]
     has_answers: ClassVar[bool] = False
-
-    def read(self, X: Any, y: Any, sample_weight: Any) -> Problem:
-        """Return the arguments of a builder of models of two classes, checked."""
-        return two_classes(X, y, sample_weight)
+    read: ClassVar[Callable[..., Problem]] = staticmethod(two_classes)
 
     def measured(self) -> Weak:
         """Return the learner for features measured with errors; ValueError if there is none."""
@@ -106,12 +55,6 @@ class Weak(Choice):
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads."""
         raise NotImplementedError
-
-    def bind(
-        self, data: TrainingData, workers: Workers, generator: np.random.Generator
-    ) -> WeakSearch:
-        """Return the search on these data; `generator` is for learners that draw."""
-        return self.searches(data, self, workers)
 
 
 #: What makes the weak learners, by their kind.
@@ -164,12 +107,24 @@ class WeakSearch:
     ----------
     data : TrainingData
         Rows and classes.
+    weak : Weak
+        Options.
     workers : Workers
         Threads.
+    generator : numpy.random.Generator, optional
+        Source of randomness, for learners that draw.
     """
 
-    def __init__(self, data: TrainingData, workers: Workers) -> None:
-        self.data, self.workers = data, workers
+    def __init__(
+        self,
+        data: TrainingData,
+        weak: Any,
+        workers: Workers,
+        generator: np.random.Generator | None = None,
+    ) -> None:
+        self.data, self.weak, self.workers = data, weak, workers
+        # Returns the fields of a model that say what its nodes read, given numbers of cuts.
+        self.model_columns = data.model_columns
 
     def best(self, weights: Weights) -> Cut | None:
         """Return the weak classifier for rows of these weights, None where there is none."""
@@ -204,11 +159,6 @@ class WeakSearch:
     def thresholds(self, cuts: Sequence[Any]) -> FloatArray:
         """Return the thresholds of cuts."""
         raise NotImplementedError
-
-    def model_columns(self, cuts: Sequence[Any]) -> dict[str, Any]:
-        """Return the fields of a model that say what its nodes compare."""
-        feature = np.array([cut.feature for cut in cuts], dtype=np.int32)
-        return {"threshold": self.thresholds(cuts), **self.data.model_columns(feature)}
 
     def fill_fixed(self, weights: Weights) -> None:
         """Write the fixed-point images of weights, and their masses."""
@@ -284,19 +234,8 @@ class GrownCut(SideCut):
 class GrownSearch(SideSearch):
     """Base of the searches that make what is compared, of the columns, at each node.
 
-    Parameters
-    ----------
-    data : TrainingData
-        Columns and classes; its `inputs` take what is made.
-    weak : Weak
-        Options.
-    workers : Workers
-        Threads.
+    The `inputs` of the data take what is made.
     """
-
-    def __init__(self, data: TrainingData, weak: Any, workers: Workers) -> None:
-        super().__init__(data, workers)
-        self.weak = weak
 
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Any, float] | None:
         """Return inputs of one number, trained on rows with these weights, and a threshold."""

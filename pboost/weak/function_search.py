@@ -10,11 +10,11 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.convert import Rows
 from pboost.data.functions import Oracles, ask, probability
-from pboost.data.read_x import Rows
 from pboost.data.training import Problem, TrainingData, two_classes
 from pboost.threads import Workers
-from pboost.values import FloatArray, draw_key, shown, uncalled
+from pboost.values import FloatArray, IntArray, draw_key, shown, uncalled
 from pboost.weak.base import NO_WEIGHT, SideCut, SideSearch, Weak, Weights, maker
 
 Counts: TypeAlias = NDArray[np.uint16]
@@ -65,18 +65,18 @@ class OracleSearch(SideSearch):
     def __init__(
         self, data: TrainingData, weak: RowLearner, workers: Workers, generator: np.random.Generator
     ) -> None:
-        super().__init__(data, workers)
+        super().__init__(data, weak, workers)
         assert isinstance(data.problem.columns, Rows)
         self.source, self.is_oracle = data.problem.columns, weak.is_oracle
-        self._weak, self._key = weak, draw_key(generator)
-        self._trained = 0
+        self._key = draw_key(generator)
+        self._functions: list[Any] = []
+        self.model_columns = self._model_columns
 
     def best(self, weights: Weights) -> OracleCut | None:
         """Return a newly trained weak classifier; None if both its sides have no weight."""
         if min(weights.masses) <= 0:
             return None
-        number = self._trained
-        self._trained += 1
+        number = len(self._functions)
         training, asking = (
             np.random.default_rng(np.random.SeedSequence(self._key, spawn_key=(number, k)))
             for k in (0, 1)
@@ -85,7 +85,8 @@ class OracleSearch(SideSearch):
         y = np.where(rows < self.data.n_negative, -1, 1)
         share = weights.real[rows] / weights.real[rows].sum()
         X = self.source.take(self.data.rows[rows])
-        function = self._weak.trained(X, y, share, training, self.where(number))
+        function = self.weak.trained(X, y, share, training, self.where(number))
+        self._functions.append(function)
         if not self.asks:
             codes = np.empty(0, dtype=np.uint8)
             return OracleCut(number, ((0.0, 0.0), (0.0, 0.0)), codes, function, asking)
@@ -148,12 +149,11 @@ class OracleSearch(SideSearch):
         """Return 0, between -1 and +1, or 1/2, between probabilities."""
         return np.full(len(cuts), 0.0 if self.is_oracle else 0.5)
 
-    def model_columns(self, cuts: Sequence[OracleCut]) -> dict[str, Any]:
+    def _model_columns(self, feature: IntArray) -> dict[str, Any]:
         """Return the fields of a model: node i asks function i."""
-        functions = tuple(cut.function for cut in cuts)
+        functions = tuple(self._functions[number] for number in feature)
         return {
-            "feature": np.arange(len(cuts), dtype=np.int32),
-            "threshold": self.thresholds(cuts),
+            "feature": np.arange(len(feature), dtype=np.int32),
             "inputs": Oracles(functions, self.is_oracle, self.source.row_shape),
         }
 
@@ -162,6 +162,7 @@ class OracleSearch(SideSearch):
 class RowLearner(Weak):
     """Weak learners that are given rows of X as they are, and answer for rows."""
 
+    searches: ClassVar = OracleSearch
     has_answers: ClassVar[bool] = True
     is_oracle: ClassVar[bool] = False
 
@@ -172,12 +173,6 @@ class RowLearner(Weak):
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads."""
         return problem.as_given()
-
-    def bind(
-        self, data: TrainingData, workers: Workers, generator: np.random.Generator
-    ) -> OracleSearch:
-        """Return the search on these data."""
-        return OracleSearch(data, self, workers, generator)
 
     def trained(self, X: Any, y: Any, weight: FloatArray, rng: Any, where: str) -> Any:
         """Return the weak classifier that is made of rows; `weight` sums to 1."""

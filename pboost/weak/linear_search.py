@@ -11,9 +11,9 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.check_xy import Features
 from pboost.data.columns import sorted_columns
 from pboost.data.projections import Projections
-from pboost.data.read_x import Features
 from pboost.data.training import Problem, TrainingData
 from pboost.threads import Workers
 from pboost.values import FloatArray, check_integer, check_number
@@ -34,7 +34,9 @@ class LinearSearch(GrownSearch):
 
     weak: Linear
 
-    def __init__(self, data: TrainingData, weak: Linear, workers: Workers) -> None:
+    def __init__(
+        self, data: TrainingData, weak: Linear, workers: Workers, generator: object = None
+    ) -> None:
         super().__init__(data, weak, workers)
         self._pairs = listed_pairs(data.problem.n_features, weak.pairs, weak.seed)
 

@@ -8,13 +8,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core.votes import NO_VOTE, VoteRule
 from pboost.data.columns import SortedColumns
 from pboost.data.separators import Separators
 from pboost.data.training import Problem, TrainingData
-from pboost.values import FloatArray, check_integer
+from pboost.values import FloatArray, check_integer, vote_rule
 from pboost.weak.base import GrownSearch, Weak, Weights, maker
 from pboost.weak.stump_search import Stump, StumpCut, StumpSearch, checked_columns
-from pboost.weak.votes import NO_VOTE, VoteRule, vote_rule
 
 #: Votes of stumps are multiples of 2 to this power: sums are exact, in whatever order.
 VOTE_BITS = -32

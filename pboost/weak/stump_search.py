@@ -29,7 +29,7 @@ from pboost.data.projections import (
 )
 from pboost.data.sharing import Search
 from pboost.data.training import Problem, TrainingData, check_values, is_binned
-from pboost.threads import Workers
+from pboost.threads import CELLS_PER_CALL, Workers
 from pboost.values import FloatArray, IntArray, check_choice, check_integer, check_number
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights, maker
 
@@ -47,21 +47,15 @@ class StumpCut(Cut):
 
 
 class StumpSearch(WeakSearch):
-    """Search and weight update over one set of columns; holds the work arrays.
+    """Search and weight update over one set of columns; holds the work arrays."""
 
-    Parameters
-    ----------
-    data : TrainingData
-        Columns and classes.
-    weak : ColumnLearner
-        Criterion and limits.
-    workers : Workers
-        Threads.
-    """
-
-    def __init__(self, data: TrainingData, weak: ColumnLearner, workers: Workers) -> None:
-        super().__init__(data, workers)
+    def __init__(
+        self, data: TrainingData, weak: ColumnLearner, workers: Workers, generator: object = None
+    ) -> None:
+        self.data, self.workers, self.model_columns = data, workers, data.model_columns
         self._columns, self._n_rows = data.columns, len(data.rows)
+        # So few rows are not divided, and the search of each round has looked for Ctrl-C.
+        self._at_once = workers.n_threads == 1 and self._n_rows <= CELLS_PER_CALL
         self._criterion = CODES[weak.criterion]
         self._min_weight, self._min_count = weak.min_weight, weak.min_count
         self._order = data.order
@@ -136,13 +130,13 @@ class StumpSearch(WeakSearch):
         The products, their fixed-point images in the target's scale and their masses are written
         to `target`, whose weights may be the source.
         """
-        starts, middle = self._bin_start[cut.feature], self.data.n_negative
+        n, starts, middle = self._n_rows, self._bin_start[cut.feature], self.data.n_negative
         inside = cut.position < int(starts[cut.cut_bin + 1])
         work = partial(
             reweight.reweight, self._columns.codes[cut.feature], cut.cut_bin, inside, middle,
             factors, target.scale, source, target.real, target.fixed,
         )  # fmt: skip
-        parts = self.workers.run(work, self._n_rows)
+        parts = [work(0, n)] if self._at_once else self.workers.run(work, n)
         if inside:
             mass = reweight.reweight_bin(
                 self._order[cut.feature], starts[cut.cut_bin], cut.position,

@@ -23,7 +23,8 @@ SOURCE, DEV = ROOT / "pboost", ROOT / "docs" / "dev"
 SKLEARN_HOMES = ("pboost.sklearn", "pboost.cli.demo", "pboost.datasets")
 #: Rooms and files at the top level, from the ground up: each imports from lower floors only.
 FLOORS = (
-    ("_core", "_version", "values"),
+    ("_core", "_version"),
+    ("values",),
     ("bounds", "losses", "threads"),
     ("data",),
     ("datasets", "models", "weak"),
@@ -133,7 +134,7 @@ def test_every_room_has_a_page():
 
 def test_modules_are_found():
     assert {"pboost", "pboost.models.graph", "pboost.cli.demo", "pboost._core"} <= set(MODULES)
-    assert "pboost.weak.votes" in own_imports(MODULES["pboost.growth.step"])
+    assert "pboost.models.stored" in own_imports(MODULES["pboost.growth.step"])
 
 
 def test_imports_have_no_cycles():

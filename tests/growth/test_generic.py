@@ -7,8 +7,8 @@ import pytest
 from reference.generic import generic_greedy
 
 import pboost as pb
+from pboost._core.votes import VoteRule
 from pboost.growth.generic_greedy import GenericGreedy, leverage
-from pboost.weak.votes import VoteRule
 
 
 def problem(seed, n=60, d=3):

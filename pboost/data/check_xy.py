@@ -1,9 +1,10 @@
-"""y: labels, classes, numbers; weights and whatever else rows have. Inputs are never modified."""
+"""X, y and weights of rows: what builders and evaluations are given. Inputs are never modified."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -11,15 +12,128 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.blocks import as_codes, distinct
-from pboost.data.read_x import first_inexact, first_rounded, has_rounded, is_missing
-from pboost.values import Array, as_array, first_false
+from pboost.data.convert import (
+    PLAIN,
+    check_size,
+    first_inexact,
+    first_rounded,
+    has_rounded,
+    is_missing,
+    read_matrix,
+)
+from pboost.data.shared_reads import kept
+from pboost.values import INT32_MAX, Array, as_array, first_false
 
+#: Rows examined at a time, so that checks need little memory.
+BLOCK = 65_536
+#: Names in a message.
+MOST_NAMED = 10
 #: What y can be: labels, or numbers.
 TASKS = ("classification", "regression")
 #: The largest number that can be predicted.
 MOST_TARGET = 1e150
 #: Beyond this a power of two may be no normal float64.
 MOST_EXPONENT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """A feature matrix: `values` (n, d), float32 or float64, and column names or None."""
+
+    values: Array
+    names: tuple[str, ...] | None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.values.shape[1]
+
+
+def as_features(X: Any) -> Features:
+    """Return `X` as a float matrix with its column names.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), or data frame
+        NumPy array, anything with ``__array__``, nested sequences, a pandas data frame, or any
+        other frame that narwhals knows. `Features` are returned as they are.
+
+    Returns
+    -------
+    Features
+        float32 stays float32; everything else becomes float64. No copy where none is needed.
+
+    Raises
+    ------
+    ValueError
+        If `X` is not two-dimensional, has no columns, or exceeds int32 in rows or columns; if it
+        holds an integer that is no float64, or a mask that hides values.
+    TypeError
+        If a column is not numeric; it is named.
+    """
+    if type(X) is np.ndarray and X.dtype in PLAIN and X.ndim == 2:
+        if not 0 < X.shape[1] <= INT32_MAX >= len(X):
+            check_size(X.shape)
+        return Features(X, None)
+    if isinstance(X, Features):
+        return X
+    return kept(X, "features", lambda: Features(*read_matrix(X)))
+
+
+def check_has_rows(n: int) -> None:
+    """Raise ValueError if there are no rows."""
+    if not n:
+        raise ValueError("X: expected at least one row, got none")
+
+
+def check_finite(features: Features) -> None:
+    """Raise ValueError naming the first column, and in it the first row, that is not finite."""
+    values = features.values
+    for start in range(0, len(values), BLOCK):
+        if not np.isfinite(values[start : start + BLOCK]).all():
+            break
+    else:
+        return
+    for j in range(values.shape[1]):
+        wrong = np.flatnonzero(~np.isfinite(values[:, j]))
+        if len(wrong):
+            label = f"column {j}" if features.names is None else f"column {features.names[j]!r}"
+            row = int(wrong[0])
+            raise ValueError(
+                f"X: expected finite numbers, got {values[row, j]} in {label}, row {row}"
+                + (f" (and {len(wrong) - 1} more in that column)" if len(wrong) > 1 else "")
+            )
+
+
+def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -> list[int] | None:
+    """Return the places of the columns of training among those found, None where they stay."""
+    if names is None or found is None or names == found:
+        return None
+    there, known = set(found), set(names)
+    missing = [name for name in names if name not in there]
+    unknown = [name for name in found if name not in known]
+    if missing or unknown:
+        raise ValueError(
+            "X: other columns than in training"
+            + (f"; missing: {_listed(missing)}" if missing else "")
+            + (f"; unknown: {_listed(unknown)}" if unknown else "")
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(
+            "X: two columns have the same name, so that they must stand as in training"
+        )
+    place = {name: j for j, name in enumerate(found)}
+    return [place[name] for name in names]
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMED])
+    return shown if len(names) <= MOST_NAMED else f"{shown}, ... ({len(names)} columns)"
 
 
 class AbsentClassError(ValueError):

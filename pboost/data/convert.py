@@ -1,4 +1,4 @@
-"""X: matrices and data frames, as numbers or as rows of anything. Inputs are never modified."""
+"""Data frames, sequences and objects, as numbers or as rows of anything."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.blocks import copied
-from pboost.data.shared_reads import kept
 from pboost.values import INT32_MAX, Array, first_false, refuse_masked
 
-#: Rows examined at a time, so that checks need little memory.
-BLOCK = 65_536
 #: All integers to this size are float64 numbers; of those beyond only some are.
 EXACT = 2**53
 #: Numbers of which the squares add up to less are all smaller than that.
@@ -22,26 +19,6 @@ SMALL = float(EXACT) ** 2
 #: So many numbers or fewer are multiplied faster than compared.
 FEW = 4096
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
-#: Names in a message.
-MOST_NAMED = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """A feature matrix: `values` (n, d), float32 or float64, and column names or None."""
-
-    values: Array
-    names: tuple[str, ...] | None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.values)
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return self.values.shape[1]
 
 
 def is_frame(X: Any) -> bool:
@@ -75,40 +52,11 @@ def column_names(X: Any) -> tuple[str, ...]:
     return tuple(map(str, getattr(X, "column_names", X.columns)))  # pyarrow's, or the others'
 
 
-def as_features(X: Any) -> Features:
-    """Return `X` as a float matrix with its column names.
-
-    Parameters
-    ----------
-    X : array_like of shape (n, d), or data frame
-        NumPy array, anything with ``__array__``, nested sequences, a pandas data frame, or any
-        other frame that narwhals knows. `Features` are returned as they are.
-
-    Returns
-    -------
-    Features
-        float32 stays float32; everything else becomes float64. No copy where none is needed.
-
-    Raises
-    ------
-    ValueError
-        If `X` is not two-dimensional, has no columns, or exceeds int32 in rows or columns; if it
-        holds an integer that is no float64, or a mask that hides values.
-    TypeError
-        If a column is not numeric; it is named.
-    """
-    if type(X) is np.ndarray and X.dtype in PLAIN and X.ndim == 2:
-        check_size(X.shape)
-        return Features(X, None)
-    return kept(X, "features", lambda: _read(X))
-
-
-def _read(X: Any) -> Features:
+def read_matrix(X: Any) -> tuple[Array, tuple[str, ...] | None]:
+    """Return X as floats (n, d), and the names of its columns; see `as_features`."""
     if type(X) is not list and type(X) is not np.ndarray:
-        if isinstance(X, Features):
-            return X
         if is_frame(X):
-            return _frame_features(X)
+            return _read_frame(X)
         _refuse_others(X)
     is_matrix = type(X) is np.ndarray
     is_sequence = not is_matrix and isinstance(X, list | tuple)
@@ -133,7 +81,7 @@ def _read(X: Any) -> Features:
     if values.dtype not in PLAIN:
         values = _to_float(values)
     check_size(values.shape)
-    return Features(values, None)
+    return values, None
 
 
 def _refuse_others(X: Any) -> None:
@@ -284,12 +232,12 @@ def frame_columns(X: Any) -> tuple[tuple[str, ...], list[Array]]:
     return names, [np.asarray(column) for column in columns]
 
 
-def _frame_features(X: Any) -> Features:
+def _read_frame(X: Any) -> tuple[Array, tuple[str, ...]]:
     names, columns = frame_columns(X)
     matrix = np.empty((len(X), len(names)), dtype=np.float64)
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
         matrix[:, j] = to_numbers(column, f"column {name!r}")
-    return Features(matrix, names)
+    return matrix, names
 
 
 def _foreign_columns(X: Any) -> list[Array]:
@@ -310,31 +258,6 @@ def numeric_column(column: Array, label: str) -> Array:
     if column.dtype.kind == "O":
         return _object_column(column, label)
     raise TypeError(f"X: {label} is not numeric (dtype {column.dtype})")
-
-
-def check_has_rows(n: int) -> None:
-    """Raise ValueError if there are no rows."""
-    if not n:
-        raise ValueError("X: expected at least one row, got none")
-
-
-def check_finite(features: Features) -> None:
-    """Raise ValueError naming the first column, and in it the first row, that is not finite."""
-    values = features.values
-    for start in range(0, len(values), BLOCK):
-        if not np.isfinite(values[start : start + BLOCK]).all():
-            break
-    else:
-        return
-    for j in range(values.shape[1]):
-        wrong = np.flatnonzero(~np.isfinite(values[:, j]))
-        if len(wrong):
-            label = f"column {j}" if features.names is None else f"column {features.names[j]!r}"
-            row = int(wrong[0])
-            raise ValueError(
-                f"X: expected finite numbers, got {values[row, j]} in {label}, row {row}"
-                + (f" (and {len(wrong) - 1} more in that column)" if len(wrong) > 1 else "")
-            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -425,29 +348,3 @@ def pick_columns(X: Any, order: list[int]) -> Any:
     if hasattr(X, "take"):
         return X.select(order)
     return X[:, order]
-
-
-def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -> list[int] | None:
-    """Return the places of the columns of training among those found, None where they stay."""
-    if names is None or found is None or names == found:
-        return None
-    there, known = set(found), set(names)
-    missing = [name for name in names if name not in there]
-    unknown = [name for name in found if name not in known]
-    if missing or unknown:
-        raise ValueError(
-            "X: other columns than in training"
-            + (f"; missing: {_listed(missing)}" if missing else "")
-            + (f"; unknown: {_listed(unknown)}" if unknown else "")
-        )
-    if len(set(names)) < len(names):
-        raise ValueError(
-            "X: two columns have the same name, so that they must stand as in training"
-        )
-    place = {name: j for j, name in enumerate(found)}
-    return [place[name] for name in names]
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:MOST_NAMED])
-    return shown if len(names) <= MOST_NAMED else f"{shown}, ... ({len(names)} columns)"
