@@ -473,14 +473,15 @@ def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] sp
         partition_columns(&t, t.counter.at, first, last, &spare[0])
 
 
-def preorder(const Node[::1] nodes, int32_t[::1] place, int32_t[:, ::1] children):
+def preorder(array, int32_t[::1] place, int32_t[:, ::1] children):
     """List the nodes that the root leads to: parents first, then all below the first child.
 
-    IN nodes (n,); OUT place (n,): which node each is; children (n, 2), -1 in leaves. Returns the
-    number of nodes listed.
+    IN array (n,) of `Node`; OUT place (n,): which node each is; children (n, 2), -1 in leaves.
+    Returns the number of nodes listed.
     """
+    cdef const Node* nodes = <const Node*>address(array)
     # Second children wait at the ends of `place`, and of `children` with their parent.
-    cdef Py_ssize_t n = nodes.shape[0], i = 0, first = n
+    cdef Py_ssize_t n = len(array), i = 0, first = n
     cdef int32_t e = 0
     if place.shape[0] < n or children.shape[0] < n or children.shape[1] != 2:
         raise ValueError("preorder: arrays of different sizes")

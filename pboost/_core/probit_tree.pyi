@@ -10,7 +10,7 @@ def keep_splits(
     nodes: Array, mass: Array, complexity: float, state: Array, stack: Array
 ) -> None: ...
 def list_rows(
-    nodes: Array,
+    array: Array,
     order: Array,
     rows: Array,
     exact: bool,

@@ -1,12 +1,14 @@
 """Probit model trees: which splits of a grown tree stay, the rows of its leaves, and its values.
 
-Nodes of a grown tree are those of _grower.pxd; children stand in pairs after their parent. An equation is an intercept and one slope per column; a leaf has K of them, one
-for two classes, else one per class. `taken` (leaf, K) is ABSENT for a class without a row in the leaf:
-its value is its intercept, but always less than those of the other classes, if there are others.
+Nodes of a grown tree are those of _grower.pxd; children stand in pairs after their parent. An
+equation is an intercept and one slope per column; a leaf has K of them, one for two classes, else
+one per class. `taken` (leaf, K) is ABSENT for a class without a row in the leaf: its value is its
+intercept, but always less than those of the other classes, if there are others.
 """
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fmax, fmin, isfinite, ldexp, nextafter
 
+from pboost._core._address cimport address
 from pboost._core._grower cimport Node
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._steps cimport Trees, trees_of, walk_tile
@@ -116,23 +118,24 @@ def keep_splits(
 
 
 def list_rows(
-    const Node[::1] nodes, const int32_t[:, ::1] order, const int32_t[::1] rows, bint exact,
+    array, const int32_t[:, ::1] order, const int32_t[::1] rows, bint exact,
     const int32_t[::1] ascending, int32_t[::1] leaf_of, int32_t[::1] listed, int32_t[::1] starts,
 ):
     """List the rows of a tree leaf after leaf.
 
-    IN nodes (n_nodes,), in preorder; order (d, n): rows, packed, numbered as places in `rows` (n,), or
-    empty if not `exact`, when `rows` themselves are partitioned; ascending (n,): the same rows,
-    increasing. WORK leaf_of (rows of X,). OUT listed (n,): the rows, increasing in each leaf; starts
-    (leaves + 1,): where those of each leaf begin. Returns the number of leaves.
+    IN array (n_nodes,) of `Node`, in preorder; order (d, n): rows, packed, numbered as places in
+    `rows` (n,), or empty if not `exact`, when `rows` themselves are partitioned; ascending (n,): the
+    same rows, increasing. WORK leaf_of (rows of X,). OUT listed (n,): the rows, increasing in each
+    leaf; starts (leaves + 1,): where those of each leaf begin. Returns the number of leaves.
     """
-    cdef Py_ssize_t i, j, n = ascending.shape[0], leaves = 0, at = 0
+    cdef const Node* nodes = <const Node*>address(array)
+    cdef Py_ssize_t i, j, n_nodes = len(array), n = ascending.shape[0], leaves = 0, at = 0
     cdef int32_t row
     cdef const int32_t* segment
-    if listed.shape[0] < n or rows.shape[0] < n or starts.shape[0] <= nodes.shape[0]:
+    if listed.shape[0] < n or rows.shape[0] < n or starts.shape[0] <= n_nodes:
         raise ValueError("list_rows: arrays of different sizes")
     with nogil:
-        for i in range(nodes.shape[0]):
+        for i in range(n_nodes):
             if nodes[i].child >= 0:
                 continue
             segment = &order[nodes[i].listed, 0] if exact else &rows[0]
