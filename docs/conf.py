@@ -17,8 +17,17 @@ extensions = [
 ]
 exclude_patterns = ["_build", "user/performance_table.rst"]  # the second is included
 templates_path = ["_templates"]
-html_theme = "alabaster"
-html_theme_options = {"description": "Decision graphs with a training-error certificate"}
+default_role = "py:obj"  # `fit_cart` in a docstring is a link
+html_theme = "pydata_sphinx_theme"
+html_theme_options = {
+    "logo": {"text": "pboost"},
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_title = "pboost"
+html_static_path = ["_static"]
+html_css_files = ["pboost.css"]
 html_show_sourcelink = False
 
 autodoc_member_order = "bysource"
