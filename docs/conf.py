@@ -26,6 +26,7 @@ html_theme_options = {
     "footer_end": [],
 }
 html_title = "pboost"
+toc_object_entries_show_parents = "hide"
 html_static_path = ["_static"]
 html_css_files = ["pboost.css"]
 html_show_sourcelink = False

@@ -38,17 +38,20 @@ class Line:
     points: list[tuple[float, float]]
 
 
-def lines_of(table: str) -> list[Line]:
-    """Return the lines that are drawn, of the first table of the text."""
+def means(table: str) -> dict[str, list[tuple[float, float]]]:
+    """Return comparisons per row and error in % by model and budget, of the first table."""
     first = table.split(".. table::")[1]
-    found = []
-    for name in DRAWN:
-        row = re.search(rf"^ *{re.escape(name)}  +(.*)$", first, flags=re.MULTILINE)
-        if row:
-            cells = re.findall(r"([\d.]+) \(([\d.]+)\)", row[1])
-            points = [(float(cost), float(error)) for error, cost in cells]
-            found.append(Line(name, list(dict.fromkeys(points))))
+    found = {}
+    for name, row in re.findall(r"^ *(\S.*?)  +(\d.*\))$", first, flags=re.MULTILINE):
+        cells = re.findall(r"([\d.]+) \(([\d.]+)\)", row)
+        found[name] = [(float(cost), float(error)) for error, cost in cells]
     return found
+
+
+def lines_of(table: str) -> list[Line]:
+    """Return the lines that are drawn."""
+    rows = means(table)
+    return [Line(name, list(dict.fromkeys(rows[name]))) for name in DRAWN if name in rows]
 
 
 def x_of(cost: float) -> float:

@@ -116,6 +116,14 @@ def test_every_public_name_is_in_the_reference():
     assert {*pboost.__all__, *SUBMODULE_NAMES} - listed == {"__version__"}
 
 
+def test_every_builder_is_among_those_to_choose_from():
+    page = DOCS / "user" / "guide" / "choosing.rst"
+    if not page.exists():
+        pytest.skip("no docs/ beside tests/")
+    builders = {name for name in pboost.__all__ if name.startswith("fit_")} - {"fit_one_hot"}
+    assert builders - set(re.findall(r"~pboost\.(\w+)", page.read_text("utf-8"))) == set()
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
 def test_lines_under_titles_are_as_long_as_they(page):
     """What is not may be the mark of a merge, in the midst of a text."""
