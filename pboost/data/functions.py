@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pboost.data.convert import Rows
 from pboost.data.node_inputs import Inputs
-from pboost.values import FloatArray
+from pboost.values import FloatArray, IntArray
 
 #: A function of rows, and of a generator: -1 or +1, or the probability of +1.
 Function: TypeAlias = Callable[..., Any]
@@ -66,6 +66,13 @@ class Oracles(Inputs):
     def answer(self, name: str, value: float) -> str:
         """Return what an oracle answered, in words."""
         return f"{name} answers {value:+.0f}" if self.is_random else ""
+
+    def columns_read(self) -> tuple[IntArray, IntArray]:
+        """Raise NotImplementedError: that is not known of functions."""
+        raise NotImplementedError(
+            "model: which columns its weak classifiers read is not known, as they are functions of "
+            "a row; see permutation_importance"
+        )
 
     def select(self, kept: NDArray[np.int32]) -> Oracles:
         """Return some of the functions only."""

@@ -60,6 +60,22 @@ class Inputs:
         """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
         raise NotImplementedError
 
+    def sizes(self, spread: FloatArray | None) -> FloatArray:
+        """Return by how much each column that `columns_read` lists moves its number.
+
+        `spread` (d,) are the standard deviations of the columns, None where they are not known.
+        """
+        raise NotImplementedError
+
+    def column_shares(self, spread: FloatArray | None) -> FloatArray:
+        """Return `sizes` divided by the sum of each number; equal ones where all are 0."""
+        start, _ = self.columns_read()
+        first, count, size = start[:-1], np.diff(start), self.sizes(spread)
+        most = np.repeat(np.maximum.reduceat(size, first), count)
+        size = np.divide(size, most, out=np.ones(len(size)), where=most > 0)
+        shares: FloatArray = size / np.repeat(np.add.reduceat(size, first), count)
+        return shares
+
     def names(self, columns: Sequence[str]) -> Sequence[str]:
         """Return how each number is written, given the names of the columns."""
         raise NotImplementedError

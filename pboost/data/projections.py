@@ -121,6 +121,14 @@ class Projections(StoredInputs):
         """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
         return self.start, self.index
 
+    def sizes(self, spread: FloatArray | None) -> FloatArray:
+        """Return |coefficient| times spread; without spreads, 1 where a coefficient is not 0."""
+        if spread is None:
+            return (self.coefficient != 0).astype(np.float64)
+        with np.errstate(over="ignore"):
+            size: FloatArray = np.abs(self.coefficient) * spread[self.index]
+        return np.minimum(size, np.finfo(np.float64).max)
+
     def names(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return each projection as a sum, such as ``0.6*x[0] - 0.8*x[1]``."""
         terms = [_term(c, columns[j]) for j, c in zip(self.index, self.coefficient, strict=True)]

@@ -115,6 +115,13 @@ class Separators(StoredInputs):
         """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
         return self.tables()[:2]
 
+    def sizes(self, spread: FloatArray | None) -> FloatArray:
+        """Return how far apart the largest and the least sum of the stumps on a column lie."""
+        _, column, first, _, values = self.tables()
+        at = first[:-1] + np.arange(len(column))  # a function has one value more than edges
+        width: FloatArray = np.maximum.reduceat(values, at) - np.minimum.reduceat(values, at)
+        return width
+
     def names(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return each separator as its number and size."""
         n_columns = np.diff(self.columns_read()[0]).tolist()

@@ -1,24 +1,33 @@
-"""What happens to rows in models: the path of one in words, those of many through a tree."""
+"""What happens to rows in models: the parts and the path of one, those of many through a tree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pboost.data.blocks import copied
+from pboost.data.check_xy import as_features, check_finite
 from pboost.data.convert import as_array, is_frame, is_series
-from pboost.data.functions import Oracles
+from pboost.data.node_inputs import ColumnNames
+from pboost.models.base import Model, check_model
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
-from pboost.models.new_rows import as_graph, input_values, match_rows, table_for
-from pboost.models.node_walk import goes_right
-from pboost.models.nodes import ABOVE, BELOW, OUT
+from pboost.models.new_rows import (
+    input_values,
+    match_columns,
+    match_rows,
+    reads_columns,
+    table_for,
+)
+from pboost.models.node_walk import asks_functions, functions_of
+from pboost.models.nodes import BELOW
 from pboost.models.probit_trees import ProbitTree
-from pboost.models.text import input_names
+from pboost.models.text import input_names, signed
 from pboost.models.trees import LEAF, Tree, tree_only
-from pboost.values import IntArray
+from pboost.values import FloatArray, IntArray, freeze
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +46,9 @@ class PathTest:
         What the value is compared with.
     answer : int
         Exit taken: 0 for ``value <= threshold``, 1 for ``value > threshold``.
-    vote : float
-        Vote of that exit.
-    total : float
+    vote : float, or tuple of float
+        Vote of that exit, or its several votes.
+    total : float, or tuple of float
         Decision value after it.
     said : str
         What was found, in words, where it is no comparison.
@@ -50,48 +59,107 @@ class PathTest:
     value: float
     threshold: float
     answer: int
-    vote: float
-    total: float
+    vote: Any
+    total: Any
     said: str = ""
 
     def __str__(self) -> str:
         sign = "<=" if self.answer == BELOW else "> "
         said = self.said or f"{self.name} = {self.value:.6g} {sign} {self.threshold:.6g}"
-        return f"node {self.node}: {said}, vote {self.vote:+.4f}, total {self.total:+.4f}"
+        return f"node {self.node}: {said}, vote {signed(self.vote)}, total {signed(self.total)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """Why a row gets its label: the tests on its path, their answers and votes.
+    """Why a row gets its label, or its number: what each column contributes.
+
+    Of a decision graph it has the tests on the path of the row, too, and ``print`` shows these;
+    of other models the contributions, the largest first.
 
     Attributes
     ----------
     tests : tuple of PathTest
-        In the order in which they are evaluated.
-    bias : float
-        Decision value before the first test.
-    score : float
-        Decision value after the last.
+        Of a decision graph, in the order in which they are evaluated; of other models empty.
+    bias : float, or ndarray of float64, shape (J,)
+        The part of the score that no column has.
+    score : float, or ndarray of float64, shape (J,)
+        What is explained: the sum of `bias` and all `contributions`.
     label : object
-        Predicted label.
+        Predicted label, or number; None of a graph whose exits have several votes.
+    contributions : ndarray of float64, shape (d,) or (d, J), or None
+        The part of each column; None of a graph whose weak classifiers are functions of a row.
+    values : ndarray of float64, shape (d,), or None
+        The row, in the order of the model's columns; None likewise.
+    names : sequence of str
+        The columns, ``x[j]`` where they have no names.
+    explained : {"decision value", "probability", "prediction"}
+        What the score is.
+    classes : tuple
+        The labels to which the numbers of a score of several belong.
     """
 
     tests: tuple[PathTest, ...]
-    bias: float
-    score: float
+    bias: Any
+    score: Any
     label: Any
+    contributions: FloatArray | None = None
+    values: FloatArray | None = None
+    names: Sequence[str] = ()
+    explained: str = "decision value"
+    classes: tuple[Any, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Explanation):
+            return NotImplemented
+        same = self.tests == other.tests and self.label == other.label
+        arrays = ("bias", "score", "contributions", "values")
+        return same and all(np.array_equal(getattr(self, a), getattr(other, a)) for a in arrays)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def order(self) -> list[int]:
+        """Return the columns that contribute, the largest contribution first."""
+        if self.contributions is None:
+            return []
+        size = np.abs(self.contributions).reshape(len(self.contributions), -1).max(axis=1)
+        order = np.argsort(-size, kind="stable")
+        found: list[int] = order[size[order] > 0].tolist()
+        return found
 
     def __str__(self) -> str:
+        said = "+.6g" if self.explained == "prediction" else "+.4f"
         lines = [str(test) for test in self.tests]
-        return "\n".join([*lines, f"decision value {self.score:+.4f}: {self.label}"])
+        score, order = np.atleast_1d(self.score), [] if lines else self.order()
+        if order and self.contributions is not None and self.values is not None:
+            titles = [f"{self.names[j]} = {self.values[j]:.6g}" for j in order]
+            numbers = np.vstack([self.bias, *self.contributions[order], score]).tolist()
+            cells = [[f"{number:{said}}" for number in row] for row in numbers]
+            lines = _table(["bias", *titles, self.explained], cells, self.classes)
+        else:
+            lines.append(" ".join([self.explained, *(f"{n:{said}}" for n in score.tolist())]))
+        if self.label is not None and self.explained != "prediction":
+            lines[-1] += f": {self.label}"
+        return "\n".join(lines)
 
 
-def explain(model: DecisionGraph, x: Any) -> Explanation:
-    """Return the path of one row through the graph: tests, answers and votes.
+def _table(titles: list[str], cells: list[list[str]], classes: tuple[Any, ...]) -> list[str]:
+    """Return the lines of a table, with the labels of its columns if there are any."""
+    if classes:
+        titles, cells = ["", *titles], [[repr(label) for label in classes], *cells]
+    width = max(map(len, titles))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        f"{title:<{width}}" + "".join(f"  {cell:>{w}}" for cell, w in zip(row, widths, strict=True))
+        for title, row in zip(titles, cells, strict=True)
+    ]
+
+
+def explain(model: Model, x: Any) -> Explanation:
+    """Return what each column contributes to the decision value of one row.
 
     Parameters
     ----------
-    model : DecisionGraph
+    model : DecisionGraph, or another model
         A fitted model.
     x : array_like of shape (d,) or (1, d), Series, or data frame of one row
         The row. The values of a pandas Series go by their names, its index.
@@ -99,12 +167,49 @@ def explain(model: DecisionGraph, x: Any) -> Explanation:
     Returns
     -------
     Explanation
-        Its string is one line per test.
+        Of a decision graph its string is one line per test on the row's path, of others one per
+        column. ``contributions.sum(axis=0) + bias`` is the decision value, but for rounding.
 
     Raises
     ------
     ValueError
-        If `x` is not one row of finite numbers with the model's columns.
+        If `x` is not one row of finite numbers with the model's columns, or lies so far from the
+        training rows that a contribution is not finite.
+    NotImplementedError
+        If members of the model, or its hypotheses, are functions, of which is not known which
+        columns they read.
+
+    Notes
+    -----
+    What adds up to the score:
+
+    DecisionGraph
+        The votes of the exits that the row takes, by the columns that the nodes read: of a node
+        that reads several, shared as in `feature_importances`.
+    Tree, Forest
+        For each comparison on the way to the leaf the change of what the node says: the share of
+        the second label less that of the first; of more labels the share of each, and of a
+        regression the mean target. Bias: the root. Of a forest the mean over the trees.
+    StagewiseModel
+        The same, nodes being the means of their leaves by weight; over the trees, the sum.
+    LinearModel, ProbitModel
+        Coefficient times value; of a LinearModel, of the centred and scaled columns.
+    ProbitTree
+        Slope times value, of the equations of the leaf; and for each comparison on the way there
+        the change of the constant that goes with the shares of the classes at a node. Bias: the
+        constant of the root, and by what the leaf's intercept differs from the leaf's constant.
+    OneVsRest
+        Contributions to the decision value of each class's model.
+    Bagging, WeightedVote, SubaggedProbitTrees
+        A member's vote, or its probability of a class, is divided among the columns whose
+        contributions to the member's value speak for the class, as these are; where none does, it
+        is part of the bias. They add up to the shares of the votes: of two labels to the decision
+        value, and of a WeightedVote to the sums of the votes for each label. A bagged number is
+        the mean of those of the members.
+
+    References
+    ----------
+    .. [1] A. Saabas, "Interpreting random forests" (2014), of the changes along the path.
 
     Examples
     --------
@@ -112,42 +217,107 @@ def explain(model: DecisionGraph, x: Any) -> Explanation:
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> model = pb.fit_boosted_tree(X, ["no", "no", "yes", "yes"], nodes=1)
-    >>> print(pb.explain(model, [2.5]))
+    >>> found = pb.explain(model, [2.5])
+    >>> print(found)
     node 0: x[0] = 2.5 >  1.5, vote +4.2587, total +4.2587
     decision value +4.2587: yes
+    >>> found.contributions.round(4).tolist()
+    [4.2587]
+    >>> print(pb.explain(pb.fit_cart(X, ["no", "no", "yes", "no"]), [2.5]))
+    bias            -0.5000
+    x[0] = 2.5      +1.5000
+    decision value  +1.0000: yes
     """
-    model = as_graph(model, "explain")
-    value_of, names = _row_values(model, x), input_names(model)
-    tests, total, node = [], model.bias, 0 if model.n_nodes else OUT
-    while node != OUT:
-        feature, threshold = int(model.feature[node]), float(model.threshold[node])
-        value = value_of(feature)
-        answer = ABOVE if goes_right(value, threshold) else BELOW
-        vote = float(model.vote[node, answer])
-        total += vote
-        said = model.inputs is not None and model.inputs.answer(names[feature], value)
-        test = PathTest(node, names[feature], value, threshold, answer, vote, total, said or "")
-        tests.append(test)
-        node = int(model.next[node, answer])
-    return Explanation(tuple(tests), model.bias, total, model.labels[int(total > 0)].item())
+    check_model(model)
+    if isinstance(model, DecisionGraph) and asks_functions(model):
+        return _path(model, _answers_of(model, x), None, None)
+    if not reads_columns(model):
+        raise NotImplementedError(
+            "model: parts of it are functions of a row, of which is not known which columns they "
+            "read"
+        )
+    row = _one_row(model, x)
+    parts = model.contributions(row)
+    if not np.isfinite(parts).all():
+        raise ValueError(
+            "x: lies too far from the training rows: what a column contributes is not a finite "
+            "number"
+        )
+    if isinstance(model, DecisionGraph):
+        return _path(model, input_values(model, row)[0].__getitem__, row[0], parts[1:])
+    ask = model.predict_proba if model.explained == "probability" else model.decision_function
+    return _explanation(model, (), parts[0], ask(row)[0], model.predict(row)[0], parts[1:], row[0])
 
 
-def _row_values(model: DecisionGraph, x: Any) -> Callable[[int], float]:
-    """Return the function that gives the numbers that nodes compare, of one row."""
-    if isinstance(model.inputs, Oracles):
-        functions, shape, x = model.inputs, model.inputs.row_shape, table_for(model, x)
-        if not is_frame(x):
-            x = as_array(x)
-            # One row as the function would be given it, or a matrix of one row.
-            x = x[None] if x.shape == shape or (shape is None and x.ndim == 1) else x
-        rows = match_rows(model, x)
-        _check_one(rows.n_rows)
-        return lambda number: float(functions.value(number, rows, np.arange(1))[0])
+def _path(
+    model: DecisionGraph,
+    value_of: Callable[[int], float],
+    row: FloatArray | None,
+    parts: FloatArray | None,
+) -> Explanation:
+    """Return the explanation of a graph, with the tests on the path of the row."""
+    names, tests = input_names(model), []
+    total = np.asarray(model.bias, dtype=np.float64)
+    for node, value, answer in model.path(value_of):
+        name, threshold = names[model.feature[node]], float(model.threshold[node])
+        vote = model.vote[node, answer]
+        total = total + vote
+        said = "" if model.inputs is None else model.inputs.answer(name, value)
+        both = _plain(vote), _plain(total)
+        tests.append(PathTest(node, name, float(value), threshold, answer, *both, said))
+    # Of several votes it is not said which label they speak for.
+    label = None if model.n_votes > 1 else model.labels[int(total > 0)]
+    return _explanation(model, tuple(tests), model.bias, total, label, parts, row)
+
+
+def _explanation(
+    model: Model,
+    tests: tuple[PathTest, ...],
+    bias: Any,
+    score: Any,
+    label: Any,
+    parts: FloatArray | None,
+    row: FloatArray | None,
+) -> Explanation:
+    return Explanation(
+        tests,
+        freeze(bias) if np.ndim(bias) else float(bias),
+        freeze(score) if np.ndim(score) else float(score),
+        None if label is None else label.item(),
+        None if parts is None else freeze(parts),
+        None if row is None else freeze(row),
+        ColumnNames(model.feature_names, model.n_features),
+        model.explained,
+        tuple(model.labels.tolist()) if np.ndim(score) and model.labels is not None else (),
+    )
+
+
+def _plain(votes: Any) -> Any:
+    """Return a number, or several as a tuple."""
+    return tuple(votes.tolist()) if np.ndim(votes) else float(votes)
+
+
+def _answers_of(model: DecisionGraph, x: Any) -> Callable[[int], float]:
+    """Return the function that gives the answers of functions about one row."""
+    functions, x = functions_of(model), table_for(model, x)
+    if not is_frame(x):
+        x, shape = as_array(x), functions.row_shape
+        # One row as the function would be given it, or a matrix of one row.
+        x = x[None] if x.shape == shape or (shape is None and x.ndim == 1) else x
+    rows = match_rows(model, x)
+    _check_one(rows.n_rows)
+    return lambda number: float(functions.value(number, rows, np.arange(1))[0])
+
+
+def _one_row(model: Model, x: Any) -> FloatArray:
+    """Return one row (1, d) of finite numbers, with the model's columns."""
     if not (is_series(x) or is_frame(x)):
         x = ([[x]], [x], x)[min(np.ndim(x), 2)]
-    values = input_values(model, x)
-    _check_one(len(values))
-    return lambda feature: float(values[0, feature])
+    # Of a model without members no columns are known.
+    features = match_columns(model, x) if model.n_features else as_features(x)
+    check_finite(features)
+    _check_one(len(features.values))
+    return copied(features.values, np.float64)
 
 
 def _check_one(n_rows: int) -> None:

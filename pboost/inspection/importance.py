@@ -8,37 +8,86 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.blocks import copied
-from pboost.data.check_xy import as_targets, as_weights, check_finite, class_codes, scaled_weights
+from pboost.data.check_xy import (
+    as_targets,
+    as_weights,
+    check_finite,
+    check_has_rows,
+    class_codes,
+    scaled_weights,
+)
+from pboost.data.columns import column_spread
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Bagging, Ensemble, is_foreign
 from pboost.models.forest import Forest
 from pboost.models.new_rows import match_names
 from pboost.models.tree_sum import StagewiseModel
-from pboost.models.trees import LEAF, Tree, tree_only
+from pboost.models.trees import Tree
 from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer
 
-#: Halves the exponents of products that would overflow.
-FAR = 540
+#: What importances can be made of, beside what is each model's own.
+KINDS = ("impurity",)
 
 
-def feature_importances(tree: Tree | Forest, kind: str = "impurity") -> FloatArray:
-    """Return how much of the tree's gain each feature's splits bring.
+def feature_importances(model: Model, kind: str | None = None, *, X: Any = None) -> FloatArray:
+    """Return the share of each column in what a model has learnt from its training data.
 
     Parameters
     ----------
-    tree : Tree or Forest
-        A fitted tree, or forest, of which the mean over the trees is returned.
-    kind : {"impurity"}
-        The decrease of weight times impurity, summed over the splits of each feature.
+    model : DecisionGraph, Tree, Forest or another model
+        A fitted model.
+    kind : {None, "impurity"}
+        None: what each kind of model has of its own, see Notes. "impurity": of trees and forests
+        only, whose own it is.
+    X : array_like of shape (n, d), or data frame, optional
+        Rows whose standard deviations are the spreads of the columns. Default: spreads that the
+        model knows.
 
     Returns
     -------
     ndarray of float64, shape (n_features,)
-        Adding up to 1; all 0 where nothing is gained. A number for each column of the training
-        data, also where the tree reads few of very many.
+        Not negative and adding up to 1; all 0 where nothing is gained, as in a model without a
+        split. A number for each column of the training data, also where the model reads few of
+        very many.
+
+    Raises
+    ------
+    NotImplementedError
+        If parts of the model are functions, of which is not known which columns they read; see
+        `permutation_importance`.
+    TypeError, ValueError
+        If an argument is not as described.
 
     Notes
     -----
+    What is added up by column:
+
+    DecisionGraph
+        For each node the decrease of the certificate: that of the mean exponential loss of the
+        rows that arrive, under the answers assumed in training, times their share of the weight
+        (`reach`). A node at which it does not fall counts nothing. Of a node that reads several
+        columns each gets a share: of a projection, by ``|coefficient| * spread`` if X is given,
+        else the same; of a separator, by the width of the range of its sum of stumps.
+    Tree, Forest
+        For each split the decrease of weight times impurity, by the criterion of the fit; of a
+        forest the mean of the shares in each tree.
+    StagewiseModel
+        The mean of the shares in each tree, by how much the tree has lowered the training loss.
+    ProbitTree, SubaggedProbitTrees
+        The decrease of the weighted loss -ln Phi(Y f): from a constant at each node to constants
+        at its children, by the column that is compared, and from a constant at each leaf to the
+        functions of the leaf, in which the columns share by ``|slope| * spread``. Of several
+        trees the mean, by their votes.
+    LinearModel
+        ``|coefficient| * spread``; without X the spread is `scale`, the largest distance from
+        the center in training.
+    ProbitModel
+        With X, ``|slope| * spread``. No spread is known without: the decrease of the risk, by
+        the column of each step.
+    Bagging, OneVsRest, WeightedVote
+        The mean over the members, by the sizes of their votes; members that have gained nothing
+        do not count.
+
     This is measured on the training data and biased. A feature of many different values offers
     many cuts, the best of which lowers the impurity even where the feature says nothing of the
     class; so features of many values look important beside those of few, the more so the deeper
@@ -53,25 +102,28 @@ def feature_importances(tree: Tree | Forest, kind: str = "impurity") -> FloatArr
     Examples
     --------
     >>> import pboost as pb
-    >>> tree = pb.fit_cart([[0, 5], [1, 5], [2, 5], [3, 6]], ["a", "a", "b", "b"])
-    >>> pb.feature_importances(tree).tolist()
+    >>> X, y = [[0, 5], [1, 5], [2, 5], [3, 6]], ["a", "a", "b", "b"]
+    >>> pb.feature_importances(pb.fit_cart(X, y)).tolist()
+    [1.0, 0.0]
+    >>> pb.feature_importances(pb.fit_boosted_tree(X, [0, 1, 0, 0], nodes=3)).round(2).tolist()
     [1.0, 0.0]
     """
-    check_choice("kind", kind, ("impurity",))
-    if isinstance(tree, Forest):
-        total = np.zeros(tree.n_features)  # not an array for each tree
-        for one in tree:
-            total += feature_importances(one, kind)
-        return total / len(tree)
-    inner = np.flatnonzero(tree_only(tree).feature != LEAF)
-    with np.errstate(over="ignore"):
-        risk = tree.weight * tree.impurity
-        if not np.isfinite(risk.sum()):  # the unit does not matter
-            risk = np.ldexp(tree.weight, -FAR) * np.ldexp(tree.impurity, -FAR)
-    gain = np.maximum(risk[inner] - risk[tree.children[inner]].sum(axis=1), 0.0)
-    sums: FloatArray = np.bincount(tree.feature[inner], gain, tree.n_features).astype(np.float64)
-    total = sums.sum()
-    return sums / total if total > 0 else sums
+    check_model(model)
+    if kind is not None:
+        check_choice("kind", kind, KINDS)
+        if not isinstance(model, Tree | Forest):
+            raise TypeError(
+                f"model: expected a Tree or a Forest for kind={kind!r}, got a "
+                f"{type(model).__name__}; kind=None is what it has of its own"
+            )
+    spread = None
+    if X is not None:
+        reader = _reader(model)
+        features = match_names(reader.feature_names, reader.n_features, X)
+        check_has_rows(len(features.values))
+        check_finite(features)
+        spread = column_spread(features.values, np.ones(len(features.values)))
+    return model.importances(spread)
 
 
 def permutation_importance(

@@ -131,6 +131,36 @@ class Model(Stored):
         """
         raise TypeError(f"model: a {type(self).__name__} {self.no_functions}")
 
+    @property
+    def explained(self) -> str:
+        """What the contributions of columns add up to."""
+        return "prediction" if self.labels is None else "decision value"
+
+    def contributions(self, X: Any) -> FloatArray:
+        """Return the parts (1 + d,) or (1 + d, J) of what is explained of one row.
+
+        First the part that no column has, then that of each column.
+        """
+        raise NotImplementedError(
+            f"model: the parts of columns in the values of a {type(self).__name__} are not known"
+        )
+
+    def vote_parts(self, X: Any) -> FloatArray:
+        """Return parts like those of `contributions`, by which its vote for a row is divided.
+
+        Others where those would depend on where the zero of a column lies.
+        """
+        return self.contributions(X)
+
+    def importances(self, spread: FloatArray | None) -> FloatArray:
+        """Return the shares (d,) of the columns in what was learnt, all 0 where that is nothing.
+
+        `spread` (d,): standard deviations of the columns, None for those that the model knows.
+        """
+        raise NotImplementedError(
+            f"model: how much columns matter to a {type(self).__name__} is not known"
+        )
+
     def describe(self) -> str:
         """Return the model as text."""
         raise NotImplementedError
@@ -188,6 +218,21 @@ class Averaged(Model):
     def mean(self, X: Any) -> FloatArray:
         """Return the shares (n, J) of the classes, or the numbers (n,)."""
         raise NotImplementedError
+
+    def mean_parts(self, X: Any) -> FloatArray:
+        """Return the parts (1 + d, J) or (1 + d,) of the mean of one row, see `contributions`."""
+        raise NotImplementedError
+
+    @property
+    def explained(self) -> str:
+        """What the contributions of columns add up to."""
+        many = self.labels is not None and len(self.labels) > 2
+        return "probability" if many else super().explained
+
+    def contributions(self, X: Any) -> FloatArray:
+        """Return the parts of the number, of the lead of the second label, or of the shares."""
+        parts = self.mean_parts(X)
+        return parts if self.labels is None or len(self.labels) > 2 else lead_of_second(parts)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of largest share, the first among equals, or the number."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeAlias
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pboost.data.convert import as_rows
 from pboost.data.shared_reads import held
 from pboost.models import stored
+from pboost.models.attribution import among, mean_of_shares, shared_out
 from pboost.models.base import (
     Averaged,
     Model,
@@ -34,6 +35,8 @@ from pboost.values import FloatArray, IntArray, check_position
 Columns: TypeAlias = tuple[int, tuple[str, ...] | None]
 #: Labels of the members of a one-versus-rest model.
 REST_OR_CLASS = np.array([False, True])
+#: What is not known of members that are no models of this package.
+READING = "which columns a {} reads"
 
 
 class Composite(Model):
@@ -73,6 +76,15 @@ class Composite(Model):
             for member in self.models:
                 cost += evaluation_cost(check_known(member), X, unit)
         return cost
+
+    def importances(self, spread: FloatArray | None) -> FloatArray:
+        """Return the mean of those of the members."""
+        return self.mean_importances(np.ones(len(self.models)), spread)
+
+    def mean_importances(self, weight: FloatArray, spread: FloatArray | None) -> FloatArray:
+        """Return the weighted mean of those of the members."""
+        each = (check_known(member, READING).importances(spread) for member in self.models)
+        return mean_of_shares(self.n_features, zip(weight.tolist(), each, strict=True))
 
     @property
     def n_nodes(self) -> int:
@@ -190,12 +202,10 @@ def _columns(columns: Columns) -> str:
     return f"{n} columns" + ("" if names is None else f" named {', '.join(map(repr, names))}")
 
 
-def check_known(member: Any) -> Model:
-    """Return a member that is a model of this package; of others the size is not known."""
+def check_known(member: Any, what: str = "what evaluating a {} costs") -> Model:
+    """Return a member that is a model of this package; of others this is not known."""
     if is_foreign(member):
-        raise NotImplementedError(
-            f"model: what evaluating a {type(member).__name__} costs is not known"
-        )
+        raise NotImplementedError(f"model: {what.format(type(member).__name__)} is not known")
     known: Model = member
     return known
 
@@ -239,9 +249,15 @@ class OneVsRest(Ensemble):
         """Return the decision values of the models, (n, J)."""
         X = table_for(self, X)
         with held(X):
-            found = [decision_function(model, X) for model in self.models]
-        # An ensemble of two classes has a value for each.
-        return np.column_stack([lead_of_second(one) if one.ndim > 1 else one for one in found])
+            return leads(decision_function(model, X) for model in self.models)
+
+    def contributions(self, X: Any) -> FloatArray:
+        """Return the parts (1 + d, J) of the decision values of the models."""
+        return leads(check_known(model, READING).contributions(X) for model in self.models)
+
+    def vote_parts(self, X: Any) -> FloatArray:
+        """Return those of the models."""
+        return leads(check_known(model, READING).vote_parts(X) for model in self.models)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the models, divided by their sum, (n, J)."""
@@ -263,6 +279,11 @@ class OneVsRest(Ensemble):
         """Return what is said of the whole, and then of each member."""
         whole = f"fit_one_vs_rest: {len(self.models)} models, one per label"
         return [whole, *(f"{label!r} against the rest:" for label in self.labels.tolist())]
+
+
+def leads(values: Iterable[FloatArray]) -> FloatArray:
+    """Return values of two classes as columns; an ensemble of two classes has one for each."""
+    return np.column_stack([lead_of_second(one) if one.ndim > 1 else one for one in values])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -312,6 +333,18 @@ class WeightedVote(Ensemble):
             score = later
         return score
 
+    def contributions(self, X: Any) -> FloatArray:
+        """Return the parts (1 + d, J) of the sums of the votes, see `parts_of_vote`."""
+        total = np.zeros((1 + as_rows(X).n_features, len(self.labels)))
+        total[0] = self.bias
+        for member, alpha in zip(self.models, self.alpha.tolist(), strict=True):
+            total += alpha * parts_of_vote(member, X, self.labels)
+        return total
+
+    def importances(self, spread: FloatArray | None) -> FloatArray:
+        """Return the mean of those of the members, by the sizes of their votes."""
+        return self.mean_importances(np.abs(self.alpha), spread)
+
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities (n, J) that go with sums of votes: their softmax."""
         with np.errstate(over="ignore"):  # minus infinity is right
@@ -360,6 +393,17 @@ def answers(member: Any, X: Any, n: int, labels: NDArray[Any]) -> NDArray[np.int
             f"{found[wrong[0]].item()!r}"
         )
     return codes
+
+
+def parts_of_vote(member: Any, X: Any, labels: NDArray[Any]) -> FloatArray:
+    """Return the parts (1 + d, J) of what a member votes for one row, 1 for a label.
+
+    As `shared_out` says, by the parts of its values.
+    """
+    known = check_known(member, READING)
+    assert known.labels is not None
+    said = known.labels == predict(known, X)[0]
+    return among(shared_out(said, known.vote_parts(X)), labels, known.labels)
 
 
 def chance(n_classes: int) -> float:
@@ -415,6 +459,20 @@ class Bagging(Composite, Averaged):
         """Return a summary of the ensemble."""
         fit, members = self.settings.get("fit", "models"), counted(len(self), "member")
         return "\n".join([headline(self, f"fit_bagging of {fit}: {members}"), *of_bags(self.oob)])
+
+    def mean_parts(self, X: Any) -> FloatArray:
+        """Return the parts of the mean vote of the members, see `parts_of_vote`, or number."""
+        return reduce(np.add, (self._said_parts(model, X) / len(self) for model in self.models))
+
+    def _said_parts(self, model: Any, X: Any) -> FloatArray:
+        """Return the parts of what a member says of one row."""
+        if self.labels is not None:
+            return parts_of_vote(model, X, self.labels)
+        known = check_known(model, READING)
+        if known.labels is None:
+            return known.contributions(X)
+        # Its labels are numbers.
+        return parts_of_vote(known, X, known.labels) @ known.labels.astype(np.float64)
 
     def mean(self, X: Any) -> FloatArray:
         """Return the shares (n, J) of the members that vote for the labels, or mean numbers."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pboost._core import tree_walk
 from pboost.data.shared_reads import held
 from pboost.models import stored
+from pboost.models.attribution import mean_of_shares
 from pboost.models.hard_walk import walk_sums
 from pboost.models.new_rows import match_columns, table_for
 from pboost.models.ranked import RankedTrees, rank_trees
@@ -55,7 +56,6 @@ class Forest(Trees):
     instead: ClassVar = {
         "prefix": "model[:k] has the first k trees",
         "reach": "apply tells the leaf of each row in each tree",
-        "explain": "decision_path tells the nodes that a row meets in one of them",
     }
     file_kind, file_stop = "forest", "all trees are there"
     of_classes, of_numbers = "a forest", "a forest of regression trees has"
@@ -124,6 +124,10 @@ class Forest(Trees):
         """Return the mean over the trees of what is said at the leaf of each row."""
         mean = self.total(X) / len(self)
         return mean[:, 0] if self.labels is None else mean
+
+    def importances(self, spread: FloatArray | None) -> FloatArray:
+        """Return the mean of those of the trees."""
+        return mean_of_shares(self.n_features, ((1.0, tree.importances(spread)) for tree in self))
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""

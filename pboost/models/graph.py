@@ -7,19 +7,21 @@ boosted decision tree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pboost._core import walk
 from pboost.data.node_inputs import Inputs
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
+from pboost.models.attribution import as_shares, falls
 from pboost.models.hard_walk import MOST_STEPS, walk_rows
 from pboost.models.new_rows import input_values
-from pboost.models.node_walk import asks_functions, hard_exits, passages
+from pboost.models.node_walk import asks_functions, goes_right, hard_exits, passages
 from pboost.models.nodes import ABOVE, BELOW, OUT, Graph
 from pboost.models.soft_walk import expected_score, sampled_score
 from pboost.models.text import input_names, signed, summary
@@ -193,6 +195,47 @@ class DecisionGraph(Graph):
                 stop_reason=f"cut to the first {n} of {self.n_nodes} nodes",
             ),
         )
+
+    def path(self, value: Callable[[int], float]) -> Iterator[tuple[int, float, int]]:
+        """Yield the nodes that a row meets, what it has there, and the exits; see `feature`."""
+        node = 0 if self.n_nodes else OUT
+        while node != OUT:
+            found = value(int(self.feature[node]))
+            exit_ = ABOVE if goes_right(found, float(self.threshold[node])) else BELOW
+            yield node, found, exit_
+            node = int(self.next[node, exit_])
+
+    def contributions(self, X: Any) -> FloatArray:
+        """Return the bias, and the votes that a row meets, by the columns that the nodes read."""
+        row = input_values(self, X)[0].tolist()
+        path = [(node, exit_) for node, _, exit_ in self.path(row.__getitem__)]
+        nodes, exits = np.array(path, dtype=np.intp).reshape(-1, 2).T
+        parts = np.zeros((1 + self.n_features, *self.vote.shape[2:]))
+        parts[0] = self.bias
+        parts[1:] = self._by_column(nodes, self.vote[nodes, exits])
+        return parts
+
+    def importances(self, spread: FloatArray | None) -> FloatArray:
+        """Return the shares of the columns in what the nodes have made of the certificate."""
+        fall = falls(self.record.certificate)
+        return as_shares(self._by_column(np.arange(self.n_nodes), fall, spread))
+
+    def _by_column(
+        self, nodes: NDArray[np.intp], amount: FloatArray, spread: FloatArray | None = None
+    ) -> FloatArray:
+        """Return amounts (m, …) of nodes (m,), added up by the columns that these read, (d, …)."""
+        column = self.feature[nodes]
+        if self.inputs is not None:
+            start, index = self.inputs.columns_read()
+            count = np.diff(start)[column]
+            before = np.cumsum(count) - count
+            term = np.arange(count.sum()) + np.repeat(start[column] - before, count)
+            share = self.inputs.column_shares(spread)[term]
+            amount = (np.repeat(amount, count, axis=0).T * share).T
+            column = index[term]
+        total = np.zeros((self.n_features, *amount.shape[1:]))
+        np.add.at(total, column, amount)
+        return total
 
     def describe(self) -> str:
         """Return the model as text: a summary, then one line per node."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pboost._core import probit as kernel
 from pboost.data.check_xy import check_answers
 from pboost.models import stored
+from pboost.models.attribution import as_shares, falls, times_spread
 from pboost.models.base import Model, TwoClassModel, settled
 from pboost.models.new_rows import input_values, match_sigma
 from pboost.models.stored import MOST_SUM, Part, Parts, TrainingRecord, check_sum
@@ -23,6 +24,10 @@ from pboost.values import FloatArray, IntArray
 CONSTANT = -1
 #: Halves the exponents of products that would overflow.
 HALF = 540
+#: Said of the columns where a model is made of functions.
+OF_FUNCTIONS = (
+    "model: which columns a HypothesisSum reads is not known, as it is made of functions of rows; "
+)
 #: Beyond this size a value's square overflows.
 FAR = 1e150
 
@@ -32,7 +37,7 @@ class AdditiveModel(TwoClassModel):
 
     `labels`, `n_features`, `feature_names`, `bias`, `settings` and `record` are those of a
     `DecisionGraph`; so are the functions of a model, except those that speak of nodes and exits
-    (`explain`, `reach`, `prefix`, `continue_fit`).
+    (`reach`, `prefix`, `continue_fit`).
     """
 
     __slots__ = ()
@@ -41,7 +46,6 @@ class AdditiveModel(TwoClassModel):
     instead: ClassVar[Mapping[str, str]] = {
         "prefix": "staged_decision_function has the values after each round",
         "reach": "decision_function is their sum",
-        "explain": "describe lists them",
     }
 
     @property
@@ -206,6 +210,22 @@ class LinearModel(AdditiveModel):
         """Return the coefficients, in one leaf."""
         return np.concatenate([[self.intercept], self.coefficient])[None, None], np.ones(1), None
 
+    def contributions(self, X: Any) -> FloatArray:
+        """Return the votes of constants, and of the centred and scaled columns of a row."""
+        values, weights = input_values(self, X), self.weights
+        constant = self.bias + float(self.step[self.feature == CONSTANT].sum())
+        terms = [
+            times(weights[j], self._answer(values, j))[0] if weights[j] else 0.0
+            for j in range(self.n_features)
+        ]
+        return np.array([constant, *terms])
+
+    def importances(self, spread: FloatArray | None) -> FloatArray:
+        """Return the shares of the coefficients times `scale`, or another spread, without signs."""
+        known = self.scale if spread is None else spread
+        with np.errstate(over="ignore"):
+            return as_shares(times_spread(self.weights, known / self.scale))
+
     def cost(self, unit: str) -> float:
         """Return what evaluating a row costs: a product for each different column, in any unit."""
         return float(self.record.cost[-1])
@@ -287,6 +307,14 @@ class HypothesisSum(AdditiveModel):
         pairs = zip(self.hypotheses, self.alpha.tolist(), strict=True)
         return [f"round {t + 1}: {alpha:+.6g} times {h!r}" for t, (h, alpha) in enumerate(pairs)]
 
+    def contributions(self, X: Any) -> FloatArray:
+        """Raise NotImplementedError."""
+        raise NotImplementedError(OF_FUNCTIONS + "staged_decision_function has their sums")
+
+    def importances(self, spread: FloatArray | None) -> FloatArray:
+        """Raise NotImplementedError."""
+        raise NotImplementedError(OF_FUNCTIONS + "see permutation_importance")
+
     def members(self) -> Parts:
         """Raise TypeError."""
         raise TypeError("model: a HypothesisSum cannot be stored, as it holds functions")
@@ -338,7 +366,6 @@ class ProbitModel(Model):
     instead: ClassVar[Mapping[str, str]] = {
         "prefix": "staged_decision_function has the values after each step",
         "reach": "every row gets the same linear function, see coefficients",
-        "explain": "coefficients has its slopes",
     }
     file_kind = "probit"
 
@@ -397,6 +424,26 @@ class ProbitModel(Model):
     def equations(self) -> tuple[FloatArray, FloatArray, None]:
         """Return the coefficients, in one leaf."""
         return np.concatenate([[self.intercept], self.slopes])[None, None], np.ones(1), None
+
+    def contributions(self, X: Any) -> FloatArray:
+        """Return the intercept, and the slopes times the values of a row."""
+        with np.errstate(over="ignore"):
+            return np.concatenate([[self.intercept], self.slopes * input_values(self, X)[0]])
+
+    def vote_parts(self, X: Any) -> FloatArray:
+        """Return the constant steps, and for each column all of the steps with it."""
+        value = np.where(self.feature >= 0, input_values(self, X)[0, self.feature], 0.0)
+        with np.errstate(over="ignore"):
+            steps = np.clip(self.step[:, 0] + self.step[:, 1] * value, -FAR, FAR)
+        return np.bincount(self.feature + 1, steps, 1 + self.n_features).astype(np.float64)
+
+    def importances(self, spread: FloatArray | None) -> FloatArray:
+        """Return the shares of the slopes times spread; else of the fall of the risk."""
+        if spread is not None:
+            return as_shares(times_spread(self.slopes, spread))
+        read = self.feature >= 0
+        fall = falls(self.risk)[read]
+        return as_shares(np.bincount(self.feature[read], fall, self.n_features).astype(np.float64))
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of columns with a slope, the same for all rows."""

@@ -14,6 +14,7 @@ from pboost._core import tree_walk
 from pboost._core.probit_tree import walk_values
 from pboost.data.node_inputs import ColumnNames
 from pboost.models import stored
+from pboost.models.attribution import as_shares, portions, times_spread
 from pboost.models.base import Model
 from pboost.models.hard_walk import over_tiles
 from pboost.models.linear import probabilities
@@ -88,7 +89,6 @@ class ProbitTree(Model):
     instead: ClassVar = {
         "prefix": "fit_probit_tree has depth and steps",
         "reach": "apply tells the leaf of each row",
-        "explain": "coefficients has the slopes in each leaf",
     }
     file_kind = "probit-tree"
 
@@ -126,6 +126,61 @@ class ProbitTree(Model):
         """Return the coefficients, and the share of the weight in each leaf."""
         weight = self.partition.weight[self.partition.feature == LEAF]
         return self.coefficient, weight / self.partition.weight[0], None
+
+    def contributions(self, X: Any) -> FloatArray:
+        """Return the parts of f of a row, or of all J.
+
+        Those of the path to the leaf are parts of the constants that go with the shares of the
+        classes. The slopes count with the row's values; by what the leaf's intercept differs from
+        its constant is no column's part.
+        """
+        parts, at, constant = self._path_parts(X)
+        function = self.coefficient[at].T
+        with np.errstate(over="ignore"):
+            parts[0] += function[0] - constant
+            parts[1:] += function[1:] * match_columns(self, X).values[0][:, None]
+        return parts[:, 0] if self.n_functions == 1 else parts
+
+    def vote_parts(self, X: Any) -> FloatArray:
+        """Return those of the path, and what f and the leaf's constant differ, by the slopes."""
+        parts, at, constant = self._path_parts(X)
+        share = portions(times_spread(self.coefficient[at, :, 1:], self.spread))
+        more = self.values(X)[0] - constant
+        parts[1:] += share.T * more
+        parts[0] += np.where(share.any(axis=1), 0.0, more)
+        return parts[:, 0] if self.n_functions == 1 else parts
+
+    def _path_parts(self, X: Any) -> tuple[FloatArray, int, FloatArray]:
+        """Return the parts (1 + d, K) of the leaf's constants, the leaf, and these (K,)."""
+        constants, node = self._constants(), self.partition.nodes_of(X)[0]
+        return self.partition.path_parts(X, constants), self.partition.leaf[node], constants[node]
+
+    def _shares(self) -> FloatArray:
+        """Return the share (n_nodes, K) of each function's class in the weight at the nodes."""
+        return self.partition.value[:, -self.n_functions :]
+
+    def _constants(self) -> FloatArray:
+        """Return the constants (n_nodes, K) for the shares of the classes, see `taken`."""
+        from scipy.special import ndtri  # not at import: see bounds._tree.terms_at_2
+
+        least = 0.5 / (self.partition.n_rows[:, None] + 1.0)
+        constants: FloatArray = ndtri(np.clip(self._shares(), least, 1 - least))
+        return constants
+
+    def importances(self, spread: FloatArray | None) -> FloatArray:
+        """Return the shares of the columns in the decrease of the weighted loss -ln Phi(Y f).
+
+        From that of a constant at each node to those at its children, by the column compared; from
+        that of a constant at a leaf to the `risk` of its functions, by slope times spread.
+        """
+        tree, share = self.partition, np.stack([self._shares(), 1 - self._shares()])
+        loss = -(share * np.log(share, out=np.zeros(share.shape), where=share > 0)).sum(axis=0)
+        weight = tree.weight[:, None] / tree.weight[0]
+        leaf = tree.feature == LEAF
+        gain = (weight[leaf] * np.maximum(loss[leaf] - self.risk, 0.0))[..., None]
+        known = self.spread if spread is None else spread
+        of_slopes = (gain * portions(times_spread(self.coefficient[:, :, 1:], known))).sum((0, 1))
+        return as_shares(tree.split_gain((weight * loss).sum(axis=1)) + of_slopes)
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons and of slopes, or of different columns read."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pboost._core import tree_walk
 from pboost._core.probit_tree import walk_values
 from pboost.models import stored
+from pboost.models.attribution import mean_of_shares, shared_out
 from pboost.models.base import Model, lead_of_second, settled
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, chance
 from pboost.models.forest import Forest
@@ -295,6 +296,34 @@ class SubaggedProbitTrees(Model):
     def decision_function(self, X: Any) -> FloatArray:
         """Return by how much the second label is more probable, or the probabilities of J > 2."""
         return self._score(self.predict_proba(X))
+
+    @property
+    def explained(self) -> str:
+        """What the contributions of columns add up to."""
+        return "decision value" if len(self.labels) == 2 else "probability"
+
+    def contributions(self, X: Any) -> FloatArray:
+        """Return the parts of the lead of the second label, or of the probabilities of J > 2.
+
+        What each member says is divided as `shared_out` says, by what its trees say.
+        """
+        total = np.zeros((1 + self.n_features, len(self.labels)))
+        for member in self:
+            if self.vote == "majority":
+                said = member.labels == member.predict(X)[0]
+                total += shared_out(said, member.contributions(X))
+                continue
+            share = member.alpha / member.alpha.sum()
+            for weight, tree in zip(share.tolist(), member.models, strict=True):
+                said = tree.predict_proba(X)[0]
+                total += weight * shared_out(said, tree.vote_parts(X))
+        total /= len(self)
+        return lead_of_second(total) if len(self.labels) == 2 else total
+
+    def importances(self, spread: FloatArray | None) -> FloatArray:
+        """Return the mean of those of the members."""
+        each = ((1.0, member.importances(spread)) for member in self)
+        return mean_of_shares(self.n_features, each)
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values of the first 1, 2, ... members."""

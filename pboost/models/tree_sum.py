@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.losses import LOSSES, Loss
 from pboost.models import stored
+from pboost.models.attribution import as_shares, falls, mean_of_shares
 from pboost.models.base import Model, settled
 from pboost.models.forest import Forest
 from pboost.models.stored import Arrays, Header, Kind, Parts, check_sum
@@ -88,7 +89,6 @@ class StagewiseModel(Model):
     no_graph = "whose trees have no votes"
     instead: ClassVar = {
         "reach": "apply(model.trees, X) tells the leaf of each row in each tree",
-        "explain": "staged_decision_function has the values after each tree",
     }
     file_kind = "stagewise"
     file_order = ("root", *TREE_COLUMNS, "training_loss", "validation_loss")
@@ -149,6 +149,18 @@ class StagewiseModel(Model):
             stop_reason=f"cut to the first {n_trees} of {len(self)} trees",
             training_loss=self.training_loss[: n_trees + 1],
         )
+
+    def contributions(self, X: Any) -> FloatArray:
+        """Return the parts of the decision value of a row, see `Trees.path_parts`."""
+        parts = self.trees.path_parts(X, self.trees.expected_values(self.trees.value))
+        parts[0] += self.bias
+        return parts
+
+    def importances(self, spread: FloatArray | None) -> FloatArray:
+        """Return the mean of those of the trees, by the decrease of the training loss."""
+        each = (tree.importances(spread) for tree in self.trees)
+        fall = as_shares(falls(self.training_loss)).tolist()
+        return mean_of_shares(self.n_features, zip(fall, each, strict=True))
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""

@@ -13,15 +13,19 @@ from numpy.typing import NDArray
 from pboost._core import tree_walk
 from pboost.data.node_inputs import ColumnNames
 from pboost.models import stored
+from pboost.models.attribution import as_shares
 from pboost.models.base import Averaged
 from pboost.models.hard_walk import STEP, over_tiles
 from pboost.models.new_rows import match_columns
+from pboost.models.node_walk import goes_right
 from pboost.models.stored import Stored, is_integer
 from pboost.models.text import counted, headline
 from pboost.values import FloatArray, IntArray, shown
 
 #: ``feature`` and ``children`` of a leaf.
 LEAF = -1
+#: Halves the exponents of products that would overflow.
+FAR = 540
 #: The arrays with one entry per node.
 TREE_COLUMNS = ("feature", "threshold", "children", "value", "impurity", "weight", "n_rows")
 
@@ -118,6 +122,44 @@ class Trees(Averaged):
             level = (self.children[level] + from_root[level, None]).ravel()
             below += 1
         return depth
+
+    def path_parts(self, X: Any, value: FloatArray) -> FloatArray:
+        """Return the parts (1 + d, …) of the values (n_nodes, …) of leaves that a row reaches.
+
+        Added up over the trees: the values of the roots, and for each column by how much the value
+        changes at the comparisons of the column that the row meets; Saabas (2014).
+        """
+        row = match_columns(self, X).values[0]
+        at = root = np.asarray(self.root[:-1])
+        parts = np.zeros((1 + self.n_features, *value.shape[1:]))
+        parts[0] = value[root].sum(axis=0)
+        while len(at):
+            inner = self.feature[at] != LEAF
+            at, root = at[inner], root[inner]
+            column = self.feature[at]
+            above = goes_right(row[column], self.threshold[at]).astype(np.intp)
+            child = root + self.children[at, above]
+            np.add.at(parts, 1 + column, value[child] - value[at])
+            at = child
+        return parts
+
+    def expected_values(self, value: FloatArray) -> FloatArray:
+        """Return the values (n_nodes,) of leaves, and at other nodes their means by weight."""
+        value, depth = value.copy(), self.node_depth()
+        start = np.repeat(self.root[:-1], np.diff(self.root))
+        for level in range(int(depth.max()) - 1, -1, -1):
+            node = np.flatnonzero((depth == level) & (self.feature != LEAF))
+            child = self.children[node] + start[node, None]
+            weight = self.weight[child]
+            most = weight.max(axis=1, keepdims=True)
+            weight = np.divide(weight, most, out=np.ones(weight.shape), where=most > 0)
+            weight /= weight.sum(axis=1, keepdims=True)
+            value[node] = (value[child] * weight).sum(axis=1)
+        return value
+
+    def mean_parts(self, X: Any) -> FloatArray:
+        """Return the parts of the mean of the trees, see `path_parts`."""
+        return self.path_parts(X, self.value) / len(self.depths)
 
     def places(self, X: Any) -> IntArray:
         """Return the leaves (n, n_trees) that rows reach, as nodes counted from their roots."""
@@ -236,7 +278,6 @@ class Tree(Trees):
     instead: ClassVar = {
         "prefix": "prune makes trees smaller",
         "reach": "apply and decision_path tell where rows go",
-        "explain": "decision_path tells the nodes that a row meets",
     }
     file_kind = "tree"
     of_classes, of_numbers = "a tree", "a regression tree has"
@@ -271,6 +312,20 @@ class Tree(Trees):
     def mean(self, X: Any) -> FloatArray:
         """Return the shares of the classes at the leaf of each row, or the number."""
         return self.value[self.nodes_of(X)]
+
+    def importances(self, spread: FloatArray | None) -> FloatArray:
+        """Return the shares of the columns in the decrease of weight times impurity."""
+        with np.errstate(over="ignore"):
+            risk = self.weight * self.impurity
+            if not np.isfinite(risk.sum()):  # the unit does not matter
+                risk = np.ldexp(self.weight, -FAR) * np.ldexp(self.impurity, -FAR)
+        return as_shares(self.split_gain(risk))
+
+    def split_gain(self, risk: FloatArray) -> FloatArray:
+        """Return by how much the splits on each column lower a risk (n_nodes,)."""
+        inner = np.flatnonzero(self.feature != LEAF)
+        gain = np.maximum(risk[inner] - risk[self.children[inner]].sum(axis=1), 0.0)
+        return np.bincount(self.feature[inner], gain, self.n_features).astype(np.float64)
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons, or of different columns read, for each row."""

@@ -22,7 +22,8 @@ SPACES = {
 
 #: What models bring for the functions of a model; users call those.
 UNRECORDED = {
-    *("certificate_note", "check_route", "decision_function", "describe", "equations"),
+    *("certificate_note", "check_route", "contributions", "decision_function", "describe"),
+    *("equations", "explained", "importances", "mean_parts", "vote_parts"),
     *("evaluation_cost", "file_kind", "file_members", "file_optional", "from_members", "inputs"),
     *("instead", "is_estimated", "is_exact", "labels_of", "members", "n_inputs", "no_graph"),
     *("predict", "predict_proba", "probabilities", "sigma", "staged_decision_function"),

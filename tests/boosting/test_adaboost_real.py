@@ -223,9 +223,11 @@ def test_functions_are_not_saved(tmp_path):
     with pytest.raises(TypeError, match="holds functions"):
         pb.save(model, tmp_path / "model")
     assert not (tmp_path / "model").exists()
-    for function in (pb.explain, pb.reach):
-        with pytest.raises(TypeError, match="HypothesisSum"):
-            function(model, X[:1])
+    with pytest.raises(TypeError, match="HypothesisSum"):
+        pb.reach(model, X[:1])
+    for ask in (lambda: pb.explain(model, X[:1]), lambda: pb.feature_importances(model)):
+        with pytest.raises(NotImplementedError, match="which columns a HypothesisSum reads"):
+            ask()
 
 
 def bad(answer):

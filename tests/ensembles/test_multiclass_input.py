@@ -47,7 +47,6 @@ def test_functions_of_a_model(kind, tmp_path):
     assert "3 classes>" in repr(model)
     for ask in (
         lambda: pb.certificate(model),
-        lambda: pb.explain(model, X[0]),
         lambda: pb.reach(model, X),
         lambda: pb.prefix(model, 1),
         lambda: pb.decision_function(model, X, route="expected"),

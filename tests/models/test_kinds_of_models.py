@@ -91,7 +91,6 @@ def test_evaluation(kind):
 def test_functions_of_graphs_refuse_the_others(kind):
     model = EVERY[kind]()
     for ask in (
-        lambda: pb.explain(model, X[0]),
         lambda: pb.reach(model, X),
         lambda: pb.continue_fit(model, X, Y, rounds=1),
         *([] if kind == "stagewise" else [lambda: pb.prefix(model, 1)]),

@@ -116,7 +116,6 @@ def test_files_say_that_there_are_several(models, tmp_path):
         lambda model: pb.normalised_margins(model, X, X[:, 0] > 0),
         lambda model: pb.margin_bound(model, X, X[:, 0] > 0, 0.1),
         lambda model: pb.margin_curve(model, X, X[:, 0] > 0, [0.0]),
-        lambda model: pb.explain(model, X[0]),
         lambda model: pb.continue_fit(model, X, X[:, 0] > 0, nodes=2),
         lambda model: pb.permutation_importance(model, X, np.arange(700) % J),
         lambda model: pb.fit_bagging(lambda X, y, sample_weight: model, X, np.arange(700) % J,

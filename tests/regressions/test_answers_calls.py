@@ -45,7 +45,7 @@ CALLS = {
     pb.decision_path: {"tree": TREE, "X": X},
     pb.prune: {"tree": TREE, "lam": 1.0},
     pb.prune_path: {"tree": TREE, **DATA},
-    pb.feature_importances: {"tree": TREE},
+    pb.feature_importances: {"model": TREE},
     pb.permutation_importance: {"model": GRAPH, **DATA, "repeats": 1, "rng": 0},
     pb.coefficients: {"model": PROBITS, "X": X},
     pb.describe: {"model": GRAPH},

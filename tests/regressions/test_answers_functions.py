@@ -126,7 +126,6 @@ def test_functions_of_graphs_say_what_to_call(kind):
     for function, instead, ask in (
         ("prefix", of_prefix, lambda: pb.prefix(model, 1)),
         ("reach", of_reach, lambda: pb.reach(model, X)),
-        ("explain", "", lambda: pb.explain(model, X[0])),
         ("continue_fit", "", lambda: pb.continue_fit(model, X, Y, rounds=1)),
     ):
         if instead is None:
