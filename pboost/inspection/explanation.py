@@ -168,7 +168,8 @@ def explain(model: Model, x: Any) -> Explanation:
     -------
     Explanation
         Of a decision graph its string is one line per test on the row's path, of others one per
-        column. ``contributions.sum(axis=0) + bias`` is the decision value, but for rounding.
+        column. ``contributions.sum(axis=0) + bias`` is the score, to 1e-12 of the sum of the sizes
+        of all parts where that is above 1.
 
     Raises
     ------

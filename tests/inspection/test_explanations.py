@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,9 @@ from scipy.special import ndtri
 
 import pboost as pb
 from pboost.models.attribution import shared_out
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
+import golden_models as golden
 
 NAMES = ["length", "width", "colour", "weight", "age"]
 
@@ -41,6 +46,22 @@ def test_contributions_add_up(kind):
         assert not found.contributions[2].any()  # never read
         assert found.classes == (tuple(model.labels.tolist()) if values.ndim > 1 else ())
         assert bool(found.tests) == isinstance(model, pb.DecisionGraph)
+
+
+@pytest.mark.parametrize("path", golden.files(), ids=lambda path: path.stem)
+def test_models_of_files(path):
+    """One of their columns lies a million times its spread away from 0."""
+    model = pb.load(path)
+    shares = pb.feature_importances(model).sum()
+    assert shares == pytest.approx(1 if model.n_nodes else 0, abs=1e-12)
+    values = answer(model, golden.X)
+    for row in (0, 7):
+        found = pb.explain(model, golden.X[row])
+        size = np.abs(found.bias) + np.abs(found.contributions).sum(axis=0)
+        total = found.bias + found.contributions.sum(axis=0)
+        assert (np.abs(total - values[row]) <= 1e-12 * np.maximum(1, size)).all()
+        assert np.array_equal(found.score, values[row])
+        assert str(found)
 
 
 @pytest.mark.parametrize("kind", EVERY)
