@@ -41,6 +41,13 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def figures(session: nox.Session) -> None:
+    """Measure all that README states, for an hour; PBOOST_DATA names the folder of data sets."""
+    session.install("-e", ".[bench,demo]")
+    session.run("python", "docs/dev/readme_figures.py", "--all", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Run every benchmark once; arguments go to ``asv run``."""
     session.install("-e", ".[bench]")

@@ -31,6 +31,8 @@ FOLDS, QUICK_FOLDS, QUICK_SETS = 10, 3, 2
 MOST_ROWS = 20_000
 MOST_NODES, QUICK_MOST_NODES = 1_000, 150
 XGBOOST_ROUNDS, XGBOOST_DEPTHS = 200, (1, 3, 6)
+#: Leaves of scikit-learn's trees, of which the largest tree within the budget is taken.
+LEAVES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 SEED = 0
 #: What other models are compared with one by one.
 BASELINE = "AdaBoost"
@@ -206,6 +208,25 @@ def outcomes_of_xgboost(depth: int, fold: Fold) -> list[Outcome]:
     return outcomes
 
 
+def outcomes_of_scikit_learn(fold: Fold) -> list[Outcome]:
+    """Do the same with a tree of scikit-learn, which is split best first, so that sizes nest."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    fits = (DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=SEED) for leaves in LEAVES)
+    trees = [fit.fit(fold.X, fold.y) for fit in fits]
+
+    def comparisons(tree: Any, X: NDArray[np.float64]) -> float:
+        return float(tree.decision_path(X).sum() / len(X)) - 1  # the leaf compares nothing
+
+    costs = np.array([comparisons(tree, fold.X) for tree in trees])
+    outcomes = []
+    for budget in BUDGETS:
+        size = largest_size(costs, budget) - 1
+        error = float(np.mean(trees[size].predict(fold.X_test) != fold.y_test))
+        outcomes.append(Outcome(error, comparisons(trees[size], fold.X_test), float(costs[size])))
+    return outcomes
+
+
 def path_lengths(tree: str) -> NDArray[np.int64]:
     """Return the number of comparisons on the way to each leaf of a tree dumped as text."""
     leaves = [(int(m[2]), len(m[1])) for m in re.finditer(r"^(\t*)(\d+):leaf", tree, re.MULTILINE)]
@@ -216,12 +237,13 @@ def path_lengths(tree: str) -> NDArray[np.int64]:
 
 
 def models(most_nodes: int) -> dict[str, Model]:
-    """Return what is compared, by the name in the tables; all with default settings."""
+    """Return what is compared, by the name in the tables; all but the last chain by default."""
     soft = pb.observation.adatree2()
     tree = partial(pb.fit_boosted_tree, nodes=most_nodes)
     doll = partial(pb.fit_matryoshka, observation=soft)
     # A row takes at least one comparison in each link of a chain.
     links = max(BUDGETS)
+    exact = partial(pb.fit_matryoshka, shape=(4, links), join="all", learning_rate=1.0)
     fits: dict[str, Callable[..., pb.DecisionGraph]] = {
         BASELINE: partial(pb.fit_adaboost, rounds=links),
         "tree": tree,
@@ -231,8 +253,9 @@ def models(most_nodes: int) -> dict[str, Model]:
         "matryoshka 8,8,…": partial(doll, shape=(8,) * 4),
         "matryoshka 16,16,…": partial(doll, shape=(16,) * 3),
         "4,4,… by sign": partial(doll, shape=(4,) * 5, collect="sign"),
-        "chain of 4": partial(doll, shape=(4, links), join="all"),
-        "chain of 4, exact": partial(pb.fit_matryoshka, shape=(4, links), join="all"),
+        "chain of 4": partial(doll, shape=(4, links), join="all", learning_rate=1.0),
+        "chain of 4, exact": exact,
+        "the same, rate 0.3": partial(exact, learning_rate=0.3),
     }
     found: dict[str, Model] = {
         name: partial(outcomes_of_graphs, fit, most_nodes) for name, fit in fits.items()
@@ -240,6 +263,8 @@ def models(most_nodes: int) -> dict[str, Model]:
     if importlib.util.find_spec("xgboost"):
         for depth in XGBOOST_DEPTHS:
             found[f"xgboost, depth {depth}"] = partial(outcomes_of_xgboost, depth)
+    if importlib.util.find_spec("sklearn"):
+        found["scikit-learn tree"] = outcomes_of_scikit_learn
     return found
 
 

@@ -1,0 +1,74 @@
+"""README.md states what this tree does: what can be measured within seconds, is."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from pboost.cli.commands import builder
+from pboost.cli.parser import build_parser
+
+SCRIPT = Path(__file__).parents[2] / "docs" / "dev" / "readme_figures.py"
+
+
+@pytest.fixture(scope="module")
+def figures():
+    if not SCRIPT.exists():
+        pytest.skip("no docs/ beside tests/")
+    spec = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[SCRIPT.stem] = module  # where its dataclass looks for annotations
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[SCRIPT.stem]
+
+
+def test_what_readme_states_is_so(figures):
+    found = dict(figures.findings(slow=False))
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    assert len(found) >= 5 + sum(not claim.slow for claim in figures.CLAIMS) - 1
+
+
+def test_a_figure_that_is_wrong_or_new_is_found(figures, monkeypatch):
+    text = figures.readme()
+    monkeypatch.setattr(figures, "readme", lambda: text.replace("than 1.2 %", "than 1.5 %"))
+    wrong = [name for name, lines in figures.findings(slow=False) if lines]
+    assert len(wrong) == 1
+    assert "No rule" in wrong[0]
+    monkeypatch.setattr(figures, "readme", lambda: f"{text}\nIt has 7 colours.\n")
+    assert figures.unmeasured() == ["7"]
+    changed = text.replace("new rows: 3.2%\n", "new rows: 3.3%\n")
+    monkeypatch.setattr(figures, "readme", lambda: changed)
+    assert figures.check_lines()
+
+
+def test_links_lead_somewhere(figures):
+    links = re.findall(r"\]\((?!https?:)([^)#]+)|src=\"([^\"]+)", figures.readme())
+    assert len(links) > 5
+    assert [name for link in links for name in link if not (figures.ROOT / name).exists()] == []
+
+
+def commands():
+    """Return what README and the page of the command line call pboost with."""
+    found = []
+    for name in ("README.md", "docs/user/guide/cli.rst"):
+        path = SCRIPT.parents[2] / name
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        calls = (re.fullmatch(r"(?:\$| ) (?:python -m| ) *pboost (.*)", line) for line in lines)
+        found += [call[1] for call in calls if call]
+    return found
+
+
+@pytest.mark.parametrize("call", commands())
+def test_commands_that_are_shown_are_understood(call):
+    options = build_parser().parse_args(call.split())
+    if options.command in ("fit", "evaluate"):
+        assert callable(builder(options).fit)
+
+
+def test_commands_are_found():
+    assert not SCRIPT.exists() or len(commands()) > 15
