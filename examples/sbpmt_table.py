@@ -35,7 +35,7 @@ PAPER, CODE, SHARED = "SBPMT", "SBPMT as coded", "shared trees"
 FOREST, XGBOOST = "forest", "xgboost"
 #: The options of the paper's section 6.2.
 PAPER_OPTIONS: dict[str, Any] = {
-    "members": 21, "rounds": 5, "steps": 100, "fraction": 0.7, "depth": 6, "min_leaf": 20,
+    "members": 21, "rounds": 5, "steps": 100, "bag": 0.7, "max_depth": 6, "min_leaf": 20,
     "step": 0.5, "vote": "majority", "one_vs_all": "tree",
 }  # fmt: skip
 #: With --quick.

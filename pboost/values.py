@@ -28,6 +28,11 @@ INT32_MAX = np.iinfo(np.int32).max
 MOST_NODES = INT32_MAX // 2
 #: The longest text of a value that a message quotes.
 LONGEST = 80
+#: What options of version 0.1 are called since 0.2.
+RENAMED = {
+    "depth": "max_depth", "fraction": "bag", "min_count": "min_leaf", "size": "bag",
+    "subsample": "bag",
+}  # fmt: skip
 
 
 def freeze(array: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
@@ -260,6 +265,11 @@ def refuse_unknown(
             listed = ", ".join(sorted({*known} - {"X", "y"}))
             hint = f"; did you mean {near[0]}?" if near else f"; it has {listed}"
             raise TypeError(f"{option}: {builder} has no such option{hint}")
+
+
+def renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a model, of any version, under the names of today."""
+    return {RENAMED.get(name, name): value for name, value in settings.items()}
 
 
 def takes_rng(fit: Callable[..., Any]) -> bool:

@@ -9,23 +9,23 @@ import pboost as pb
 ARRAYS = ("feature", "threshold", "next", "vote")
 
 
-def stump(criterion="kearns-mansour", max_bins=None, min_weight=0.0, min_count=1):
+def stump(criterion="kearns-mansour", max_bins=None, min_weight=0.0, min_leaf=1):
     """Return the weak learner of the twins' options; `max_bins` None: exact search."""
     bins = {"search": "exact"} if max_bins is None else {"search": "binned", "max_bins": max_bins}
-    return pb.weak.stump(criterion=criterion, min_weight=min_weight, min_count=min_count, **bins)
+    return pb.weak.stump(criterion=criterion, min_weight=min_weight, min_leaf=min_leaf, **bins)
 
 
 def fit_like_adaboost(problem, *, rounds, criterion="kearns-mansour", max_bins=None,
-                      min_weight=0.0, min_count=1, **options):  # fmt: skip
-    weak = stump(criterion, max_bins, min_weight, min_count)
+                      min_weight=0.0, min_leaf=1, **options):  # fmt: skip
+    weak = stump(criterion, max_bins, min_weight, min_leaf)
     return pb.fit_adaboost(
         problem.X, problem.y, rounds=rounds, weak=weak, sample_weight=problem.weight, **options
     )
 
 
 def fit_like_tree(problem, *, nodes=None, criterion="kearns-mansour", max_bins=None,
-                  min_weight=0.0, min_count=1, **options):  # fmt: skip
-    weak = stump(criterion, max_bins, min_weight, min_count)
+                  min_weight=0.0, min_leaf=1, **options):  # fmt: skip
+    weak = stump(criterion, max_bins, min_weight, min_leaf)
     return pb.fit_boosted_tree(
         problem.X, problem.y, nodes=nodes, weak=weak, sample_weight=problem.weight, **options
     )

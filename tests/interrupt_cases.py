@@ -199,7 +199,7 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
     "bagging 2e5x30": lambda: _bagged(),
     "stagewise 5e5x30": fit("fit_stagewise", 500_000, 30, loss="logistic", steps=MANY),
     "sbpmt 1e5x30": fit("fit_sbpmt", 100_000, 30, members=MANY, rounds=5, rng=0),
-    "probit tree 5e5x30": fit("fit_probit_tree", 500_000, 30, steps=200, depth=3),
+    "probit tree 5e5x30": fit("fit_probit_tree", 500_000, 30, steps=200, max_depth=3),
     "probitboost 1e6x50": fit("fit_probitboost", 1_000_000, 50, steps=MANY),
     "cross_validate 5e5x30": lambda: _validated(),
     "sort_columns 1e6x100": call(pb.sort_columns, 1_000_000, 100),

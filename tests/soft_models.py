@@ -28,14 +28,14 @@ def observation(kind, rate=0.0, sigma=None):
 
 
 def library(fit, problem, *, observation="exact", rate=0.0, criterion="kearns-mansour",
-            max_bins=None, min_weight=0.0, min_count=1, sigma=None, **options):  # fmt: skip
+            max_bins=None, min_weight=0.0, min_leaf=1, sigma=None, **options):  # fmt: skip
     """Call a builder with the options of the twins."""
     if observation == "gaussian" and max_bins is None:
         max_bins = 256  # there is no exact search
     return fit(
         problem.X,
         problem.y,
-        weak=stump(criterion, max_bins, min_weight, min_count),
+        weak=stump(criterion, max_bins, min_weight, min_leaf),
         observation=globals()["observation"](observation, rate, sigma),
         sample_weight=problem.weight,
         **options,

@@ -43,6 +43,7 @@ from pboost.values import (
     check_integer,
     check_made,
     freeze,
+    renamed,
     shown,
     vote_rule,
 )
@@ -275,7 +276,7 @@ def _stored(
 ) -> Any:
     """Return the weak learner or the observation model that the settings of a model describe."""
     try:
-        options = dict(settings[name])
+        options = renamed(settings[name])
         return kinds[options.pop("kind")](**options)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(

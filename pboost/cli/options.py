@@ -75,6 +75,19 @@ def columns(text: str) -> Any:
     return None if text == "all" else count(text)
 
 
+def depth(text: str) -> int | None:
+    """Return a depth, of which 0 is one for some models, or that there is no limit."""
+    return None if text == "none" else integer(0)(text)
+
+
+def bag(text: str) -> int | float | None:
+    """Return a number of rows, which has no point, or a share of them, or that all are meant."""
+    if text == "none":
+        return None
+    is_whole = re.fullmatch(r"[-+]?\d+", text) is not None
+    return count(text) if is_whole else share(text)
+
+
 def shape(text: str) -> tuple[int, ...]:
     """Return integers of at least 1."""
     return tuple(count(size) for size in text.split(","))
@@ -82,15 +95,14 @@ def shape(text: str) -> tuple[int, ...]:
 
 #: How options are read that are not any integer from 1, number or text, and what stands for them.
 READERS: dict[str, tuple[Reader, str]] = {
-    "depth": (integer(0), "N"),
+    "max_depth": (depth, "N"),
     "terms": (integer(2), "N"),
     "draws": (draws, "N"),
     "features_per_split": (columns, "K"),
     "shape": (shape, "N,N"),
     "smoothing": (number(" from 0 to 1", lambda x: 0 <= x <= 1), "X"),
     "learning_rate": (share, "X"),
-    "subsample": (share, "X"),
-    "fraction": (share, "X"),
+    "bag": (bag, "X"),
     "target_certificate": (number(" between 0 and 1", lambda x: 0 < x < 1), "X"),
     "flip_rate": (number(" from 0, below 0.5", lambda x: 0 <= x < 0.5), "X"),
     "validation": (number(" above 0, at most 0.5", lambda x: 0 < x <= 0.5), "X"),

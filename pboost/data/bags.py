@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pboost.values import FloatArray, IntArray, check_flag, check_integer, child, draw_seed
+from pboost.values import (
+    FloatArray,
+    IntArray,
+    check_flag,
+    check_integer,
+    check_number,
+    child,
+    draw_seed,
+    shown,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,21 +64,47 @@ class Bags:
         return weights, generator
 
 
+def check_bag(bag: Any) -> int | float | None:
+    """Return `bag` if it is a share of the rows in (0, 1], a number of rows or None."""
+    if bag is None:
+        return None
+    if isinstance(bag, bool | np.bool_) or not isinstance(
+        bag, int | float | np.integer | np.floating
+    ):
+        raise TypeError(
+            "bag: expected a share of the rows (a float), a number of rows (an integer) or None, "
+            f"got {shown(bag)}"
+        )
+    if isinstance(bag, int | np.integer):
+        return check_integer("bag", bag, least=1)
+    return check_number("bag", bag, least=0.0, most=1.0, open_least=True)
+
+
+def rows_of_bag(bag: int | float | None, n: int, rounded: Callable[[float], int] = round) -> int:
+    """Return the number of rows that a checked `bag` is of n rows, at least 1."""
+    if bag is None:
+        return n
+    return bag if isinstance(bag, int) else max(1, rounded(bag * n))
+
+
 def make_bags(
-    weights: FloatArray | None, n: int, size: Any, replace: Any, generator: np.random.Generator
+    weights: FloatArray | None,
+    n: int,
+    bag: int | float | None,
+    replace: Any,
+    generator: np.random.Generator,
+    rounded: Callable[[float], int] = round,
 ) -> Bags:
-    """Check the options that say how rows are drawn."""
+    """Return how rows are drawn, by a checked `bag`."""
     replace = check_flag("replace", replace)
     weights = np.ones(n) if weights is None else weights
     rows = np.flatnonzero(weights > 0).astype(np.int32)
-    if size is None:
-        size = len(rows)
-    size = check_integer("size", size, least=1)
+    size = rows_of_bag(bag, len(rows), rounded)
     if weights.max(initial=0.0) > np.finfo(np.float64).max / max(size, len(rows)):
         raise ValueError("sample_weight: expected weights with a finite sum in every bag")
     if not replace and size > len(rows):
         raise ValueError(
-            f"size: expected at most {len(rows)}, the number of rows of positive weight, where "
+            f"bag: expected at most {len(rows)}, the number of rows of positive weight, where "
             f"rows are drawn once, got {size}"
         )
     return Bags(rows, weights, size, replace, draw_seed(generator))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.boosting.fit import given_validation
-from pboost.data.bags import make_bags
+from pboost.data.bags import check_bag, make_bags
 from pboost.data.check_xy import (
     TASKS,
     Features,
@@ -46,7 +46,7 @@ def fit_bagging(
     *,
     members: int = 100,
     task: str = "classification",
-    size: int | None = None,
+    bag: float | int | None = None,
     replace: bool = True,
     sample_weight: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
@@ -76,8 +76,9 @@ def fit_bagging(
         Number of models.
     task : {"classification", "regression"}
         What `y` is.
-    size : int, optional
-        Number of rows drawn for each bag. Default: the number of rows of positive weight.
+    bag : float, int or None
+        Rows drawn for each bag: a share in (0, 1] of the rows of positive weight, rounded to the
+        nearest number, at least one; or how many; None: as many as there are.
     replace : bool
         Whether a row can be drawn for a bag more than once. Fewer rows, each at most once, are
         *subagging*.
@@ -133,6 +134,7 @@ def fit_bagging(
     check_callback(callback)
     members = check_integer("members", members, least=1)
     check_choice("task", task, TASKS)
+    bag = check_bag(bag)
     check_fit(fit_bagging, "fit", fit, options, needs=("sample_weight",))
     generator = as_generator(rng)
     with held(X, *given_validation(options)):
@@ -140,7 +142,7 @@ def fit_bagging(
         n = rows.n_rows
         labels, truth = as_classes(y, n) if task == "classification" else (None, as_targets(y, n))
         classes: Any = None if labels is None else (labels, truth)
-        bags = make_bags(as_weights(sample_weight, n), n, size, replace, generator)
+        bags = make_bags(as_weights(sample_weight, n), n, bag, replace, generator)
         tally = Tally(truth, bags.weights, 0 if labels is None else len(labels))
         try:
             taken: Collection[str] = inspect.signature(fit).parameters
@@ -148,15 +150,15 @@ def fit_bagging(
             taken = ()
 
         def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
-            bag, stream = bags.draw(member)
+            drawn, stream = bags.draw(member)
             own = {"task": task, "n_threads": 1, "rng": stream}
             given = {name: value for name, value in own.items() if name in taken} | options
             try:
-                model = fit_present(fit, data, y, bag, given, rows, classes)
+                model = fit_present(fit, data, y, drawn, given, rows, classes)
             except Exception as error:
                 error.add_note(f"fit_bagging: raised by member {member}")
                 raise
-            out = np.flatnonzero(bag == 0)
+            out = np.flatnonzero(drawn == 0)
             said = said_by(model, _taken(model, rows, out), labels) if len(out) else np.empty(0)
             return model, out, said
 
@@ -164,7 +166,7 @@ def fit_bagging(
         models = tallied_members(train, members, n_threads, cells, tally, callback)
     settings = {
         "builder": "fit_bagging", "fit": getattr(fit, "__name__", type(fit).__name__),
-        "members": members, "replace": bags.replace, "size": bags.size,
+        "members": members, "replace": bags.replace, "bag": bag,
         **named_options(options, models),
     }  # fmt: skip
     return Bagging(tuple(models), labels, rows.n_features, rows.names, settings, tally.close())

@@ -146,7 +146,7 @@ def fit_topdown_tree(
     target_certificate: float | None = None,
     max_depth: int | None = None,
     min_weight: float = 0.0,
-    min_count: int = 1,
+    min_leaf: int = 1,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     sample_weight: ArrayLike | None = None,
@@ -177,7 +177,7 @@ def fit_topdown_tree(
         Greatest number of splits on a path.
     min_weight : float
         Least share, 0 to 0.5, of the leaf's weight on either side of a cut.
-    min_count : int
+    min_leaf : int
         Least number of training rows on either side.
     smoothing : float
         See `fit_boosted_tree`. With 0 a leaf's decision value is half the log odds of its rows
@@ -220,7 +220,7 @@ def fit_topdown_tree(
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """
-    weak = stump(min_weight=min_weight, min_count=min_count)
+    weak = stump(min_weight=min_weight, min_leaf=min_leaf)
     if callable(impurity):
         name = getattr(impurity, "__qualname__", type(impurity).__qualname__)
         weak = by_impurity(weak, impurity)

@@ -47,7 +47,7 @@ class BoostedArrays(TreeArrays):
         leaves = 1 + min(limits.nodes, given + max(n - 1, 1), MOST_NODES)
         rows = np.arange(n, dtype=np.int32)
         own = CartLimits(
-            weak.criterion, limits.depth, leaves, weak.min_count, 0, len(data.order), limits.growth,
+            weak.criterion, limits.depth, leaves, weak.min_leaf, 0, len(data.order), limits.growth,
             min_weight=weak.min_weight, target=limits.target,
         )  # fmt: skip
         label = (rows >= data.n_negative).astype(np.int32)

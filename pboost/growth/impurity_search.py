@@ -94,14 +94,14 @@ class ImpurityStump(Stump):
 
     def settings(self) -> dict[str, Any]:
         """Return the options as plain values, which the function is not."""
-        plain = Stump(min_weight=self.min_weight, min_count=self.min_count).settings()
+        plain = Stump(min_weight=self.min_weight, min_leaf=self.min_leaf).settings()
         return {name: value for name, value in plain.items() if name != "criterion"}
 
 
 def by_impurity(weak: Stump, impurity: Any) -> ImpurityStump:
     """Return stumps that are chosen by an impurity, checked."""
     return ImpurityStump(
-        min_weight=weak.min_weight, min_count=weak.min_count, impurity=check_permissible(impurity)
+        min_weight=weak.min_weight, min_leaf=weak.min_leaf, impurity=check_permissible(impurity)
     )
 
 
@@ -184,7 +184,7 @@ class ImpurityTree(BestFirst):
     def open(self, serial: int) -> Exit:
         """Put a new exit in order, if it can be split."""
         exit_, node = self.exit_at(serial), self.arrays.node[serial]
-        least, rows = 2 * self.weak.min_count, self.arrays.n_rows_at(serial)
+        least, rows = 2 * self.weak.min_leaf, self.arrays.n_rows_at(serial)
         if not node["pure"] and node["depth"] < self.limits.depth and rows >= least:
             self.push(exit_)
         return exit_
@@ -247,7 +247,7 @@ class ImpurityTree(BestFirst):
         left, least = positive + negative, math.ceil(self.weak.min_weight * float(total))
         right, count = total - left, np.arange(1, m)
         legal &= (left > 0) & (right > 0) & (left >= least) & (right >= least)
-        legal &= (count >= self.weak.min_count) & (m - count >= self.weak.min_count)
+        legal &= (count >= self.weak.min_leaf) & (m - count >= self.weak.min_leaf)
         scores = np.full(left.shape, np.inf)
         below = positive[legal]
         scores[legal] = sum(

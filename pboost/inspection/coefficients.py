@@ -107,7 +107,7 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
-    >>> tree = pb.fit_probit_tree(X, X[:, 1] > 0.1 * X[:, 0] ** 2, depth=1, steps=10)
+    >>> tree = pb.fit_probit_tree(X, X[:, 1] > 0.1 * X[:, 0] ** 2, max_depth=1, steps=10)
     >>> pb.coefficients(tree).slopes.shape
     (2, 1, 2)
     """

@@ -511,8 +511,8 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("observation", "weak"), ("a table", _is(Mapping))),
     **dict.fromkeys(("smoothing", "learning_rate"), ("a number", is_number)),
     "max_depth": (
-        "a positive integer or null",
-        lambda value: value is None or (is_integer(value) and value >= 1),
+        "an integer of at least 0, or null",
+        lambda value: value is None or (is_integer(value) and value >= 0),
     ),
     "continued": (
         "a list of tables",

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import probit_round as kernel
 from pboost._core.votes import NO_VOTE, half_log_odds
-from pboost.data.bags import Bags, make_bags
+from pboost.data.bags import Bags, check_bag, make_bags, rows_of_bag
 from pboost.data.columns import column_spread
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
@@ -235,8 +235,8 @@ def fit_sbpmt(
     members: int = 21,
     rounds: int = 5,
     steps: int = 100,
-    fraction: float = 0.7,
-    depth: int = 6,
+    bag: float | int | None = 0.7,
+    max_depth: int | None = 6,
     min_leaf: int = 20,
     min_split: int = 2,
     complexity: float = 0.0,
@@ -268,10 +268,10 @@ def fit_sbpmt(
         Greatest number of trees of a member.
     steps : int
         Greatest number of steps of ProbitBoost in each leaf.
-    fraction : float
-        Share of the rows of positive weight in each subsample, in (0, 1]; rounded down, but at
-        least one row. They are drawn without replacement.
-    depth, min_leaf, min_split, complexity, tol, safeguard :
+    bag : float, int or None
+        Rows of each subsample, drawn without replacement: a share in (0, 1] of those of positive
+        weight, rounded down, but at least one; or how many; None: all.
+    max_depth, min_leaf, min_split, complexity, tol, safeguard :
         Options of the trees, see `fit_probit_tree`.
     step : float
         Factor in (0, 1] of the log odds in the votes and so in the change of the weights: 0.5 is
@@ -339,22 +339,22 @@ def fit_sbpmt(
     check_callback(callback)
     members = check_integer("members", members, least=1)
     rounds = check_integer("rounds", rounds, least=1)
-    fraction = check_number("fraction", fraction, least=0.0, most=1.0, open_least=True)
+    bag = check_bag(bag)
     step = check_number("step", step, least=0.0, most=1.0, open_least=True)
     check_choice("vote", vote, VOTES)
     check_choice("one_vs_all", one_vs_all, ONE_VS_ALL)
     stratify = check_flag("stratify", stratify)
     generator = as_generator(rng)
     task = probit_problem(
-        X, y, sample_weight, n_threads, depth=depth, min_leaf=min_leaf, min_split=min_split,
+        X, y, sample_weight, n_threads, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
         steps=steps, tol=tol, safeguard=safeguard, criterion="gini", complexity=complexity,
         search="exact",
     )  # fmt: skip
     task.settings.update(
-        builder="fit_sbpmt", members=members, rounds=rounds, fraction=fraction, step=step,
+        builder="fit_sbpmt", members=members, rounds=rounds, bag=bag, step=step,
         vote=vote, one_vs_all=one_vs_all, stratify=stratify,
     )  # fmt: skip
-    bags = _subsamples(task, fraction, stratify, generator)
+    bags = _subsamples(task, bag, stratify, generator)
     task = task._replace(problem=task.problem.sorted_once(n_threads))
     return _fit(task, _problems(task.problem, one_vs_all), bags, n_threads, callback)
 
@@ -401,18 +401,18 @@ def _problems(problem: Problem, one_vs_all: str) -> list[Problem]:
 
 
 def _subsamples(
-    task: ProbitProblem, fraction: float, stratify: bool, generator: np.random.Generator
+    task: ProbitProblem, bag: float | int | None, stratify: bool, generator: np.random.Generator
 ) -> Bags:
     """Return the subsamples of the members."""
-    n = int(np.count_nonzero(task.weights))
-    bags = make_bags(task.weights, len(task.X), _share(fraction, n), False, generator)
+    bags = make_bags(task.weights, len(task.X), bag, False, generator, _down)
     if not stratify:
         return bags
     codes = task.problem.label[bags.rows]
     classes = [bags.rows[codes == k] for k in np.unique(codes)]
-    sizes = np.array([_share(fraction, len(rows)) for rows in classes])
+    share = bag if isinstance(bag, float) else bags.size / len(bags.rows)
+    sizes = np.array([rows_of_bag(share, len(rows), _down) for rows in classes])
     # The rows that rounding down has left over go to the classes that have lost most by it.
-    lost = np.array([fraction * len(rows) for rows in classes]) - sizes
+    lost = np.array([share * len(rows) for rows in classes]) - sizes
     more = max(0, bags.size - int(sizes.sum()))
     sizes[np.argsort(-lost, kind="stable")[:more]] += 1
     return StratifiedBags(
@@ -421,9 +421,9 @@ def _subsamples(
     )  # fmt: skip
 
 
-def _share(fraction: float, n: int) -> int:
-    """Return the whole part of a share of n, at least 1; 0.29 of 100 is 29."""
-    return max(1, math.floor(fraction * n * (1 + 1e-12)))
+def _down(number: float) -> int:
+    """Return the whole part of a share of rows; 0.29 of 100 is 29."""
+    return math.floor(number * (1 + 1e-12))
 
 
 def _join(

@@ -189,7 +189,7 @@ def fit_probit_tree(
     X: Any,
     y: ArrayLike,
     *,
-    depth: int = 6,
+    max_depth: int | None = 6,
     min_leaf: int = 20,
     min_split: int = 2,
     steps: int = 100,
@@ -211,9 +211,9 @@ def fit_probit_tree(
     y : array_like of shape (n,)
         Labels, of two or more different values. Of more than two, each leaf has a linear function
         for each class against the others.
-    depth : int
+    max_depth : int or None
         Greatest number of comparisons for a row; 0: one linear function for all rows, that of
-        `fit_probitboost`.
+        `fit_probitboost`. None: no limit.
     min_leaf : int
         Least number of training rows in a leaf, whatever their weights.
     min_split : int
@@ -265,12 +265,12 @@ def fit_probit_tree(
     >>> import pboost as pb
     >>> X = np.arange(12.0).reshape(-1, 1)
     >>> y = [0, 0, 1, 0, 1, 1, 1, 1, 0, 1, 0, 0]
-    >>> tree = pb.fit_probit_tree(X, y, depth=1, min_leaf=4, steps=5)
+    >>> tree = pb.fit_probit_tree(X, y, max_depth=1, min_leaf=4, steps=5)
     >>> tree.n_leaves, pb.predict(tree, X).tolist()
     (2, [0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0])
     """
     task = probit_problem(
-        X, y, sample_weight, n_threads, depth=depth, min_leaf=min_leaf, min_split=min_split,
+        X, y, sample_weight, n_threads, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
         steps=steps, tol=tol, safeguard=safeguard, criterion=criterion, complexity=complexity,
         search=search, max_bins=max_bins,
     )  # fmt: skip
@@ -300,7 +300,7 @@ def probit_problem(
     sample_weight: Any,
     n_threads: int | None,
     *,
-    depth: Any,
+    max_depth: Any,
     min_leaf: Any,
     min_split: Any,
     steps: Any,
@@ -320,12 +320,13 @@ def probit_problem(
         check_number("complexity", complexity, least=0.0),
     )
     safeguard = check_flag("safeguard", safeguard)
-    depth = check_integer("depth", depth, least=0)
+    if max_depth is not None:
+        max_depth = check_integer("max_depth", max_depth, least=0)
     if not isinstance(X, SortedColumns):
         X = as_features(X)
     problem, limits, settings, _ = fit_cart_problem(
         X, y, sample_weight, n_threads, np.random.default_rng(0), criterion=criterion,
-        max_depth=max(depth, 1), min_leaf=min_leaf, min_split=min_split, search=search,
+        max_depth=max_depth or None, min_leaf=min_leaf, min_split=min_split, search=search,
         max_bins=max_bins,
     )  # fmt: skip
     if isinstance(X, SortedColumns):
@@ -334,13 +335,15 @@ def probit_problem(
         values = X.values
     kept = ("criterion", "min_leaf", "min_split", "search", "max_bins")
     settings = {
-        "depth": depth, **{name: settings[name] for name in kept}, "steps": leaves.steps,
+        "max_depth": max_depth, **{name: settings[name] for name in kept}, "steps": leaves.steps,
         "tol": None if tol is None else leaves.tol, "safeguard": safeguard,
         "complexity": leaves.complexity,
     }  # fmt: skip
     weights = np.ones(problem.n_rows) if problem.weights is None else problem.weights
     # Splits there would be undone.
-    limits = replace(limits, depth=depth, complexity=leaves.complexity)
+    limits = replace(
+        limits, depth=0 if max_depth == 0 else limits.depth, complexity=leaves.complexity
+    )
     return ProbitProblem(problem, values, weights, limits, leaves, settings)
 
 

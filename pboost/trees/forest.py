@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import tree_walk
-from pboost.data.bags import make_bags
+from pboost.data.bags import check_bag, make_bags
 from pboost.data.columns import MAX_BINS
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
@@ -30,7 +30,7 @@ def fit_forest(
     task: str = "classification",
     features_per_split: str | float | None = "sqrt",
     replace: bool = True,
-    size: int | None = None,
+    bag: float | int | None = None,
     criterion: str | None = None,
     max_depth: int | None = None,
     min_leaf: int = 1,
@@ -64,9 +64,10 @@ def fit_forest(
         None all of them.
     replace : bool
         Whether a row can be drawn for a bag more than once.
-    size : int, optional
-        Number of rows drawn for each bag; with ``replace=False`` fewer than n, for subsamples.
-        Default: the number of rows of positive weight.
+    bag : float, int or None
+        Rows drawn for each bag: a share in (0, 1] of the rows of positive weight, rounded to the
+        nearest number, at least one; or how many; None: as many as there are. With
+        ``replace=False`` fewer, for subsamples.
     criterion, max_depth, min_leaf, min_split, max_leaves, search, max_bins :
         Options of the trees, see `fit_cart`. `min_leaf` and `min_split` count rows once, however
         often they are in the bag.
@@ -116,13 +117,13 @@ def fit_forest(
     """
     check_callback(callback)
     members = check_integer("members", members, least=1)
-    generator = as_generator(rng)
+    bag, generator = check_bag(bag), as_generator(rng)
     problem, limits, settings, _ = fit_cart_problem(
         X, y, sample_weight, n_threads, generator, task=task, criterion=criterion,
         max_depth=max_depth, min_leaf=min_leaf, min_split=min_split, max_leaves=max_leaves,
         features_per_split=features_per_split, search=search, max_bins=max_bins,
     )  # fmt: skip
-    bags = make_bags(problem.weights, problem.n_rows, size, replace, generator)
+    bags = make_bags(problem.weights, problem.n_rows, bag, replace, generator)
     problem = problem.sorted_once(n_threads)
     if problem.labels is None:
         tally = Tally(np.ldexp(problem.y, problem.exponent), bags.weights, 0)
@@ -130,14 +131,14 @@ def fit_forest(
         tally = Tally(problem.label, bags.weights, len(problem.labels))
 
     def train(member: int) -> tuple[Tree, NDArray[np.intp], FloatArray]:
-        bag, stream = bags.draw(member)
-        tree = fit_tree(problem, bag, limits, settings, int(stream.integers(2**63)), 1)
-        out = np.flatnonzero(bag == 0)
+        drawn, stream = bags.draw(member)
+        tree = fit_tree(problem, drawn, limits, settings, int(stream.integers(2**63)), 1)
+        out = np.flatnonzero(drawn == 0)
         return tree, out, tree.value[nodes_of_rows(tree, problem, out)]
 
     cells = problem.n_rows * problem.n_features * members
     trees = tallied_members(train, members, n_threads, cells, tally, callback)
-    said = {"builder": "fit_forest", "members": members, "replace": bags.replace, "size": bags.size}
+    said = {"builder": "fit_forest", "members": members, "replace": bags.replace, "bag": bag}
     return join_trees(trees, {**settings, **said}, tally.close())
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.bags import make_bags
+from pboost.data.bags import check_bag, make_bags
 from pboost.data.check_xy import TASKS
 from pboost.data.columns import MAX_BINS
 from pboost.data.training import Problem
@@ -112,7 +112,7 @@ def fit_stagewise(
     min_leaf: int = 1,
     max_step: float | str | None = "auto",
     start: str = "constant",
-    subsample: float = 1.0,
+    bag: float | int | None = None,
     search: str = "auto",
     max_bins: int = MAX_BINS,
     sample_weight: ArrayLike | None = None,
@@ -148,8 +148,9 @@ def fit_stagewise(
         a classification, None of a regression.
     start : {"constant", "zero"}
         Decision value before the first tree: the constant of least loss, or 0.
-    subsample : float
-        Share in (0, 1] of the rows to which each tree is fitted, drawn without replacement.
+    bag : float, int or None
+        Rows to which each tree is fitted, drawn without replacement: a share in (0, 1] of those of
+        positive weight, rounded to the nearest number, at least one; or how many; None: all.
     search, max_bins :
         Options of the trees, see `fit_cart`; columns are sorted or binned once for all.
     sample_weight : array_like of shape (n,), optional
@@ -161,7 +162,7 @@ def fit_stagewise(
     patience : int, optional
         With `validation`: fitting ends after so many trees without improvement; default 50.
     rng : None, int or numpy.random.Generator
-        Source of randomness for `subsample` and `validation`.
+        Source of randomness for `bag` and `validation`.
     n_threads : int or None
         Threads; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
@@ -215,7 +216,7 @@ def fit_stagewise(
     task = _task_of(loss, task)
     steps = check_integer("steps", steps, least=1)
     rate = check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True)
-    share = check_number("subsample", subsample, least=0.0, most=1.0, open_least=True)
+    bag = check_bag(bag)
     check_choice("start", start, STARTS)
     most = _most(max_step, task)
     generator = as_generator(rng)
@@ -228,7 +229,7 @@ def fit_stagewise(
     settings = {
         "builder": "fit_stagewise", "task": task, "loss": loss.name or type(loss).__name__,
         "steps": steps, "learning_rate": rate, "max_step": most, "start": start,
-        "subsample": share,
+        "bag": bag,
         **{name: tree_settings[name] for name in ("max_depth", "min_leaf", "search", "max_bins")},
         **watch.settings,
     }  # fmt: skip
@@ -256,8 +257,7 @@ class _Fit:
         is_constant = settings["start"] == "constant"
         self.bias = float(loss.constant(y[rows], weight[rows])) if is_constant else 0.0
         self.f = np.full(problem.n_rows, self.bias)
-        size = max(1, round(settings["subsample"] * len(rows)))
-        self.bags = make_bags(weight, len(y), size, False, generator)
+        self.bags = make_bags(weight, len(y), settings["bag"], False, generator)
         self.trees: list[Tree] = []
         self.training_loss = [self._mean_loss()]
         watch.begin(self.bias)

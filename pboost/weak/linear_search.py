@@ -155,7 +155,7 @@ def linear(
     pairs: int = 200,
     seed: int = 0,
     min_weight: float = 0.0,
-    min_count: int = 1,
+    min_leaf: int = 1,
 ) -> Linear:
     """Sums of columns that are found at each node by descending a smoothed criterion.
 
@@ -179,7 +179,7 @@ def linear(
         Seed of this draw, at least 0.
     min_weight : float
         Least share, 0 to 0.5, of the node's weight on either side of the cut.
-    min_count : int
+    min_leaf : int
         Least number of training rows on either side.
 
     Returns
@@ -226,5 +226,5 @@ def linear(
         gain,
         check_integer("pairs", pairs, least=1),
         check_integer("seed", seed, least=0),
-        Stump(*checked_columns(criterion, "auto", 256, min_weight, min_count)),
+        Stump(*checked_columns(criterion, "auto", 256, min_weight, min_leaf)),
     )

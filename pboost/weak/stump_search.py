@@ -57,7 +57,7 @@ class StumpSearch(WeakSearch):
         # So few rows are not divided, and the search of each round has looked for Ctrl-C.
         self._at_once = workers.n_threads == 1 and self._n_rows <= CELLS_PER_CALL
         self._criterion = CODES[weak.criterion]
-        self._min_weight, self._min_count = weak.min_weight, weak.min_count
+        self._min_weight, self._min_leaf = weak.min_weight, weak.min_leaf
         self._order = data.order
         assert data.columns.bin_start is not None
         self._bin_start = data.columns.bin_start
@@ -110,7 +110,7 @@ class StumpSearch(WeakSearch):
         """Return what the kernels read as `Limits`."""
         return (
             self._criterion, self._n_rows, self.data.n_negative, negative, positive,
-            math.ceil(self._min_weight * (negative + positive)), self._min_count,
+            math.ceil(self._min_weight * (negative + positive)), self._min_leaf,
         )  # fmt: skip
 
     def thresholds(self, cuts: Sequence[StumpCut]) -> FloatArray:
@@ -158,7 +158,7 @@ class ColumnLearner(Weak):
     search: str = "auto"
     max_bins: int = 256
     min_weight: float = 0.0
-    min_count: int = 1
+    min_leaf: int = 1
 
     def resolve_search(self, n_rows: int) -> str:
         """Return "exact" or "binned" for data of `n_rows` rows."""
@@ -251,7 +251,7 @@ def stump(
     *,
     max_bins: int = 256,
     min_weight: float = 0.0,
-    min_count: int = 1,
+    min_leaf: int = 1,
 ) -> Stump:
     """Decision stumps: ``x[j] <= threshold`` takes one exit, ``x[j] > threshold`` the other.
 
@@ -269,7 +269,7 @@ def stump(
         Number of bins, 2 to 256. It does not change what the exact search finds.
     min_weight : float
         Least share, 0 to 0.5, of the node's weight on either side of the cut.
-    min_count : int
+    min_leaf : int
         Least number of training rows on either side.
 
     Returns
@@ -290,10 +290,10 @@ def stump(
     Examples
     --------
     >>> import pboost as pb
-    >>> pb.weak.stump("gini", min_count=5)
-    Stump(criterion='gini', search='auto', max_bins=256, min_weight=0.0, min_count=5)
+    >>> pb.weak.stump("gini", min_leaf=5)
+    Stump(criterion='gini', search='auto', max_bins=256, min_weight=0.0, min_leaf=5)
     """
-    return Stump(*checked_columns(criterion, search, max_bins, min_weight, min_count))
+    return Stump(*checked_columns(criterion, search, max_bins, min_weight, min_leaf))
 
 
 @maker
@@ -306,7 +306,7 @@ def affine(
     seed: int = 0,
     max_bins: int = 256,
     min_weight: float = 0.0,
-    min_count: int = 1,
+    min_leaf: int = 1,
 ) -> Affine:
     """Signs of affine functions: a sum of columns, each times a coefficient, and a threshold.
 
@@ -338,7 +338,7 @@ def affine(
         Number of bins, 2 to 256. It does not change what the exact search finds.
     min_weight : float
         Least share, 0 to 0.5, of the node's weight on either side of the cut.
-    min_count : int
+    min_leaf : int
         Least number of training rows on either side.
 
     Returns
@@ -375,7 +375,7 @@ def affine(
     node 0: -0.7071*x[0] + 0.7071*x[1] <= 0: vote +4.2587, out; else vote -4.2587, out
     """
     return Affine(
-        *checked_columns(criterion, search, max_bins, min_weight, min_count),
+        *checked_columns(criterion, search, max_bins, min_weight, min_leaf),
         check_integer("directions", directions, least=1),
         check_integer("terms", terms, least=2),
         check_integer("seed", seed, least=0),
@@ -383,7 +383,7 @@ def affine(
 
 
 def checked_columns(
-    criterion: str, search: str, max_bins: int, min_weight: float, min_count: int
+    criterion: str, search: str, max_bins: int, min_weight: float, min_leaf: int
 ) -> tuple[str, str, int, float, int]:
     """Return the options of all weak learners that compare columns, in the order of the fields."""
     return (
@@ -391,5 +391,5 @@ def checked_columns(
         check_choice("search", search, SEARCHES),
         check_integer("max_bins", max_bins, least=2, most=256),
         check_number("min_weight", min_weight, least=0.0, most=0.5),
-        check_integer("min_count", min_count, least=1),
+        check_integer("min_leaf", min_leaf, least=1),
     )

@@ -20,7 +20,7 @@ pandas = pytest.importorskip("pandas")
 
 def toy(
     sharpness: float,
-    depth: int = 3,
+    max_depth: int = 3,
     *,
     way: str = "up",
     tie: bool = False,
@@ -33,7 +33,7 @@ def toy(
     ----------
     sharpness : float
         How sharp it is; at least 0.
-    depth, way : {"up", "down"}
+    max_depth, way : {"up", "down"}
         See elsewhere.
     tie : bool
         Whether `ties` count.
@@ -50,9 +50,9 @@ def of_functions(train: Callable, way: str = "up"):
 
 def test_a_new_parameter_is_an_option():
     found = options.declared(toy)
-    assert list(found) == ["sharpness", "depth", "way", "tie"]
+    assert list(found) == ["sharpness", "max_depth", "way", "tie"]
     assert found["sharpness"].is_needed
-    assert (found["depth"].default, found["depth"].choices) == (3, ())
+    assert (found["max_depth"].default, found["max_depth"].choices) == (3, ())
     assert found["way"].choices == ("up", "down")
     assert found["tie"].words == "Whether ties count"
     assert found["sharpness"].words == "How sharp it is"
@@ -79,8 +79,8 @@ def test_help_lists_all_options(pboost_main):
 
 
 OTHERS = {
-    "--model forest --members 3 --no-replace --size 20 --max-bins 16": partial(
-        pb.fit_forest, members=3, replace=False, size=20, max_bins=16, rng=0
+    "--model forest --members 3 --no-replace --bag 20 --max-bins 16": partial(
+        pb.fit_forest, members=3, replace=False, bag=20, max_bins=16, rng=0
     ),
     "--model cart --growth best-first --min-split 9 --features-per-split 2 --seed 3": partial(
         pb.fit_cart, growth="best-first", min_split=9, features_per_split=2, rng=3
@@ -102,8 +102,8 @@ OTHERS = {
     "--model adaboost-real --rounds 4 --weak feature --center zero --no-constant": partial(
         pb.fit_adaboost_real, rounds=4, weak=pb.weak.feature("zero", constant=False)
     ),
-    "--model tree --nodes 5 --weak linear --pairs 2 --min-count 3": partial(
-        pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(pairs=2, min_count=3)
+    "--model tree --nodes 5 --weak linear --pairs 2 --min-leaf 3": partial(
+        pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(pairs=2, min_leaf=3)
     ),
     "--rounds 3 --observation sampled --estimator ml --max-draws 9": partial(
         pb.fit_adaboost,
@@ -129,12 +129,13 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
     ("given", "part"),
     [
         ("--model cart --replace", "--replace belongs to --model forest, not cart"),
-        ("--weak separator --min-count 3", "--min-count belongs to --weak stump or affine"),
+        ("--weak separator --min-leaf 3", "--min-leaf belongs to --weak stump or affine"),
         ("--model cart --pairs 3", "--pairs belongs to --weak linear, not stump"),
         ("--observation flip --flip-rate 0.1 --max-draws 3", "belongs to --observation sampled"),
         ("--model tree --growth best-first", "belongs to --model cart or samme, not tree"),
         ("--model sbpmt --step x", "--step: expected a number, got 'x'"),
-        ("--model forest --size 0.5", "--size: expected an integer of at least 1, got '0.5'"),
+        ("--model forest --bag 0", "--bag: expected an integer of at least 1, got '0'"),
+        ("--model forest --bag 1.5", "--bag: expected a number above 0, at most 1, got '1.5'"),
     ],
 )
 def test_wrong_usage(csv_file, pboost_main, given, part):

@@ -57,15 +57,15 @@ SEVERAL = {
     "--model samme --rounds 5 --max-depth 1 --threads 2": partial(
         pb.fit_samme, base=partial(pb.fit_cart, max_depth=1), rounds=5
     ),
-    "--model sbpmt --members 3 --rounds 2 --steps 4 --depth 1 --min-leaf 8 --fraction 0.8 --seed 2 "
+    "--model sbpmt --members 3 --rounds 2 --steps 4 --max-depth 1 --min-leaf 8 --bag 0.8 --seed 2 "
     "--vote average --threads 1": partial(
         pb.fit_sbpmt,
         members=3,
         rounds=2,
         steps=4,
-        depth=1,
+        max_depth=1,
         min_leaf=8,
-        fraction=0.8,
+        bag=0.8,
         rng=2,
         vote="average",
     ),
@@ -75,7 +75,9 @@ SEVERAL = {
     "--model sbpmt --steps 3 --one-vs-all tree": partial(
         pb.fit_sbpmt, steps=3, one_vs_all="tree", rng=0
     ),
-    "--model probit-tree --depth 0 --steps 7": partial(pb.fit_probit_tree, depth=0, steps=7),
+    "--model probit-tree --max-depth 0 --steps 7": partial(
+        pb.fit_probit_tree, max_depth=0, steps=7
+    ),
     "--model probit-tree --min-leaf 9 --criterion entropy --search binned --threads 1": partial(
         pb.fit_probit_tree, min_leaf=9, criterion="entropy", search="binned"
     ),
@@ -119,8 +121,8 @@ def test_several_labels(zones, pboost_main, options):
 
 
 TWO = {
-    "--steps 6 --loss probit --max-depth 2 --subsample 0.7 --learning-rate 0.3": {
-        "steps": 6, "loss": "probit", "max_depth": 2, "subsample": 0.7, "learning_rate": 0.3,
+    "--steps 6 --loss probit --max-depth 2 --bag 0.7 --learning-rate 0.3": {
+        "steps": 6, "loss": "probit", "max_depth": 2, "bag": 0.7, "learning_rate": 0.3,
     },
     "--steps 6": {"steps": 6, "loss": "logistic"},
     "--steps 40 --validation 0.3 --patience 2 --min-leaf 5": {
@@ -224,17 +226,17 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
         ("--model forest --features-per-split 0", "--features-per-split"),
         ("--model stagewise --loss cubic", "--loss"),
         ("--model sbpmt --one-vs-rest", "--one-vs-rest does not go with --model sbpmt"),
-        ("--model sbpmt --max-depth 3", "--max-depth belongs to"),
+        ("--model sbpmt --max-leaves 3", "--max-leaves belongs to"),
         ("--model sbpmt --criterion gini", "--criterion does not go with --model sbpmt"),
-        ("--model sbpmt --fraction 0", "--fraction"),
+        ("--model sbpmt --bag 0", "--bag"),
         ("--model sbpmt --vote mean", "--vote"),
-        ("--model sbpmt --depth -1", "--depth"),
+        ("--model sbpmt --max-depth -1", "--max-depth"),
         ("--model forest --published", "--published belongs to --model sbpmt, not forest"),
         ("--model probit-tree --rounds 3", "--rounds belongs to"),
         ("--model probit-tree --learning-rate 0.5", "--learning-rate does not go with"),
         ("--model probit --min-leaf 3", "--min-leaf belongs to"),
         ("--model probit --threads 2", "--threads does not go with --model probit"),
-        ("--model stagewise --subsample 0", "--subsample"),
+        ("--model stagewise --bag 0", "--bag"),
     ],
 )
 def test_wrong_usage(zones, pboost_main, options, part):

@@ -190,7 +190,7 @@ def test_unknown_choice(fit, options):
     "options",
     [
         {"criterion": "ginny"}, {"search": "best"}, {"min_weight": -0.1}, {"min_weight": np.nan},
-        {"min_weight": 1.5}, {"min_count": -1}, {"min_count": 1.5}, {"min_count": "2"},
+        {"min_weight": 1.5}, {"min_leaf": -1}, {"min_leaf": 1.5}, {"min_leaf": "2"},
     ],
 )  # fmt: skip
 def test_unknown_stump(options):

@@ -64,13 +64,13 @@ def test_members_are_fits_to_weighted_rows():
     assert not bagging.oob.members.any()
 
 
-@pytest.mark.parametrize(("replace", "size"), [(True, None), (False, 100)])
-def test_any_callable(replace, size):
+@pytest.mark.parametrize(("replace", "bag"), [(True, None), (False, 100)])
+def test_any_callable(replace, bag):
     X, _ = problem()
     y = X[:, 0] + 3.0
     w = np.random.default_rng(0).integers(0, 3, 300).astype(float)
     bagging = pb.fit_bagging(
-        Mean, X, y, members=5, task="regression", replace=replace, size=size, sample_weight=w,
+        Mean, X, y, members=5, task="regression", replace=replace, bag=bag, sample_weight=w,
         rng=0, offset=1.0,
     )  # fmt: skip
     assert pb.predict(bagging, X) == pytest.approx(np.mean([m.number for m in bagging.models]))
@@ -79,7 +79,7 @@ def test_any_callable(replace, size):
     positive = w > 0
     copies = drawn[:, positive] / w[positive]
     assert (copies == np.rint(copies)).all()
-    assert (copies.sum(axis=1) == (size or positive.sum())).all()
+    assert (copies.sum(axis=1) == (bag or positive.sum())).all()
     assert not drawn[:, ~positive].any()
     assert replace or copies.max() == 1
     number = np.array([m.number for m in bagging.models])[:, None]
@@ -113,7 +113,7 @@ def test_bag_without_a_class():
     X, _ = problem()
     y = np.zeros(300, dtype=int)
     y[0] = 1
-    bagging = pb.fit_bagging(pb.fit_adaboost, X, y, members=10, size=5, rng=0, rounds=2)
+    bagging = pb.fit_bagging(pb.fit_adaboost, X, y, members=10, bag=5, rng=0, rounds=2)
     assert {member.n_nodes for member in bagging.models} == {0}
     assert not pb.predict(bagging, X).any()
     assert bagging.oob.error == 1 / 300
@@ -127,8 +127,8 @@ def test_bad_input():
         pb.fit_bagging(pb.fit_cart, X, y, members=0)
     with pytest.raises(ValueError, match=r"^task: "):
         pb.fit_bagging(pb.fit_cart, X, y, task="ranking")
-    with pytest.raises(ValueError, match=r"^size: "):
-        pb.fit_bagging(pb.fit_cart, X, y, size=301, replace=False)
+    with pytest.raises(ValueError, match=r"^bag: "):
+        pb.fit_bagging(pb.fit_cart, X, y, bag=301, replace=False)
     with pytest.raises(TypeError, match=r"^X: "):
         pb.fit_bagging(pb.fit_cart, pb.bin_columns(X), y)
     with pytest.raises(ValueError, match=r"^fit: "):

@@ -105,7 +105,7 @@ def topdown(rng: Generator, problem: Problem) -> Fit:
 
     chosen = {
         "growth": pick(rng, *GROWTHS), "max_depth": int(rng.integers(1, 5)),
-        "min_count": int(rng.integers(1, 4)), "min_weight": float(rng.choice([0.0, 0.1])),
+        "min_leaf": int(rng.integers(1, 4)), "min_weight": float(rng.choice([0.0, 0.1])),
     }  # fmt: skip
     impurity = pick(rng, own, *CRITERIA)
     options = {"nodes": pick(rng, None, 3, 9), "impurity": impurity, **some(rng, chosen)}
@@ -175,7 +175,7 @@ def pruned_cart(rng: Generator, problem: Problem) -> Fit:
 
 def forest(rng: Generator, problem: Problem) -> Fit:
     options = {"members": int(rng.integers(1, 6)), "rng": int(rng.integers(9))}
-    options |= {**tree_options(rng, problem), **some(rng, {"replace": False, "size": 2})}
+    options |= {**tree_options(rng, problem), **some(rng, {"replace": False, "bag": 2})}
     options |= some(rng, {"features_per_split": pick(rng, None, 1, "log2")})
     return Fit("forest", pb.fit_forest, options)
 
@@ -206,7 +206,7 @@ def stagewise(rng: Generator, problem: Problem) -> Fit:
     options |= some(rng, chosen)
     row = f"stagewise, {kind_of(problem)}"
     if rng.random() < 0.2:
-        options |= {"rng": 0, **pick(rng, {"subsample": 0.5}, {"validation": 0.3})}
+        options |= {"rng": 0, **pick(rng, {"bag": 0.5}, {"validation": 0.3})}
     return Fit(row, pb.fit_stagewise, options)
 
 
@@ -249,7 +249,7 @@ def probitboost(rng: Generator, problem: Problem) -> Fit:
 
 def probit_tree(rng: Generator, problem: Problem) -> Fit:
     chosen = {
-        "depth": int(rng.integers(0, 4)), "min_split": int(rng.integers(2, 5)), "tol": 1e-3,
+        "max_depth": int(rng.integers(0, 4)), "min_split": int(rng.integers(2, 5)), "tol": 1e-3,
         "safeguard": False, "complexity": 0.01, "criterion": pick(rng, "gini", "entropy"),
         "search": pick(rng, "exact", "binned"),
     }  # fmt: skip
@@ -265,7 +265,7 @@ def sbpmt(rng: Generator, problem: Problem) -> Fit:
     }  # fmt: skip
     chosen = {
         "vote": "average", "one_vs_all": "tree", "stratify": True, "step": 1.0,
-        "fraction": float(rng.choice([0.5, 1.0])), "depth": int(rng.integers(0, 3)),
+        "bag": float(rng.choice([0.5, 1.0])), "max_depth": int(rng.integers(0, 3)),
     }  # fmt: skip
     return Fit("sbpmt", pb.fit_sbpmt, {**options, **some(rng, chosen)})
 

@@ -74,7 +74,7 @@ def others() -> dict[str, Callable[[], Any]]:
     X, score = problem()
     y, three = score > 0, np.digitize(score, [-0.5, 0.5])
     words = np.array(["no", "yes"])[y.astype(int)]
-    boosted = {"members": 2, "rounds": 2, "steps": 4, "min_leaf": 4, "depth": 2, "rng": 0}
+    boosted = {"members": 2, "rounds": 2, "steps": 4, "min_leaf": 4, "max_depth": 2, "rng": 0}
     return {
         "linear": lambda: pb.fit_adaboost_real(X, y, rounds=4, weak=pb.weak.feature()),
         "real": lambda: pb.fit_adaboost_real(X, words, rounds=4),

@@ -163,9 +163,9 @@ def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray)
 
 def copied(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
     """Give whole weights, and as many copies of the rows."""
-    counted = ("min_count", "min_leaf", "min_split", "validation", "subsample", "folds")
+    counted = ("min_leaf", "min_split", "validation", "bag", "folds")
     learner = fit.options.get("weak")
-    if any(name in fit.options for name in counted) or getattr(learner, "min_count", 1) > 1:
+    if any(name in fit.options for name in counted) or getattr(learner, "min_leaf", 1) > 1:
         return None
     if least_share(fit):
         return None
@@ -207,7 +207,7 @@ def least_share(fit: Fit) -> float:
 
 
 def drawn_by_row(fit: Fit) -> bool:
-    drawn = ("validation", "subsample", "folds", "members")
+    drawn = ("validation", "bag", "folds", "members")
     return any(name in fit.options for name in drawn)
 
 

@@ -51,10 +51,10 @@ WEIGHT = np.random.RandomState(22).randint(0, 4, N).astype(float)
 SIGMA = np.array([0.25, 0.5, 0.125, 0.25, 0.5, 2.0**-31])
 
 
-def stump(criterion="kearns-mansour", search="exact", max_bins=256, min_weight=0.0, min_count=1):
+def stump(criterion="kearns-mansour", search="exact", max_bins=256, min_weight=0.0, min_leaf=1):
     """Return a stump with every option."""
     return pb.weak.stump(
-        criterion, search, max_bins=max_bins, min_weight=min_weight, min_count=min_count
+        criterion, search, max_bins=max_bins, min_weight=min_weight, min_leaf=min_leaf
     )
 
 
@@ -62,7 +62,7 @@ def affine(search="exact", directions=12, terms=2, seed=3):
     """Return an affine weak learner with every option."""
     return pb.weak.affine(
         "kearns-mansour", search, directions=directions, terms=terms, seed=seed, max_bins=64,
-        min_weight=0.0, min_count=1,
+        min_weight=0.0, min_leaf=1,
     )  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def separator(search="exact"):
 def linear(dense_gain=1.0):
     """Return a linear weak learner with every option."""
     return pb.weak.linear(
-        "kearns-mansour", dense_gain=dense_gain, pairs=20, seed=1, min_weight=0.0, min_count=1
+        "kearns-mansour", dense_gain=dense_gain, pairs=20, seed=1, min_weight=0.0, min_leaf=1
     )
 
 
@@ -137,7 +137,7 @@ OBLIQUE = {
 REAL = {"rounds": 8, "weak": stump(), "confidence": None, **VOTING, **SHARED}
 TOPDOWN = {
     "nodes": 10, "impurity": "gini", "growth": "largest-bound", "target_certificate": None,
-    "max_depth": None, "min_weight": 0.0, "min_count": 1, **VOTING, "sample_weight": None,
+    "max_depth": None, "min_weight": 0.0, "min_leaf": 1, **VOTING, "sample_weight": None,
 }  # fmt: skip
 CART = {
     "task": "classification", "criterion": "gini", "max_depth": 6, "min_leaf": 1, "min_split": 2,
@@ -146,23 +146,23 @@ CART = {
 }  # fmt: skip
 FOREST = {
     "members": 6, "task": "classification", "features_per_split": "sqrt", "replace": True,
-    "size": None, "criterion": "gini", "max_depth": None, "min_leaf": 1, "min_split": 2,
+    "bag": None, "criterion": "gini", "max_depth": None, "min_leaf": 1, "min_split": 2,
     "max_leaves": None, "search": "exact", "max_bins": 256, **SHARED,
 }  # fmt: skip
-BAGGING = {"members": 5, "task": "classification", "size": None, "replace": True, **SHARED}
+BAGGING = {"members": 5, "task": "classification", "bag": None, "replace": True, **SHARED}
 STAGEWISE = {
     "loss": "logistic", "task": None, "steps": 6, "learning_rate": 0.5, "max_depth": 3,
-    "min_leaf": 2, "max_step": "auto", "start": "constant", "subsample": 1.0, "search": "exact",
+    "min_leaf": 2, "max_step": "auto", "start": "constant", "bag": 1.0, "search": "exact",
     "max_bins": 256, "sample_weight": None, "validation": None, "patience": None, "rng": 5,
 }  # fmt: skip
 PROBIT = {"steps": 15, "tol": None, "safeguard": True, "sample_weight": None}
 PROBIT_TREE = {
-    "depth": 2, "min_leaf": 20, "min_split": 2, "steps": 12, "tol": None, "safeguard": True,
+    "max_depth": 2, "min_leaf": 20, "min_split": 2, "steps": 12, "tol": None, "safeguard": True,
     "criterion": "gini", "complexity": 0.0, "search": "exact", "max_bins": 256,
     "sample_weight": None,
 }  # fmt: skip
 SBPMT = {
-    "members": 3, "rounds": 2, "steps": 8, "fraction": 0.7, "depth": 2, "min_leaf": 20,
+    "members": 3, "rounds": 2, "steps": 8, "bag": 0.7, "max_depth": 2, "min_leaf": 20,
     "min_split": 2, "complexity": 0.0, "tol": None, "safeguard": True, "step": 0.5,
     "vote": "majority", "one_vs_all": "leaf", "stratify": False, **SHARED,
 }  # fmt: skip
@@ -242,7 +242,7 @@ def two_class_fits() -> dict[str, Fit]:
         "weights": WEIGHTED,
         "weights, binned": {**WEIGHTED, "weak": stump("gini", "binned", 16)},
         "no smoothing": {"smoothing": 0.0, "learning_rate": 0.5},
-        "sides of a least weight": {"weak": stump(min_weight=0.2, min_count=40)},
+        "sides of a least weight": {"weak": stump(min_weight=0.2, min_leaf=40)},
         "float32, words": {"X": X.astype(np.float32), "y": WORDS},
         "sorted columns": {"X": sorted_columns},
         "binned columns": {"X": binned, "weak": stump(search="auto")},
@@ -308,14 +308,14 @@ def other_fits() -> dict[str, Fit]:
     forests = {
         "exact": {}, "three classes, binned": {"y": THREE, "search": "binned"},
         "regression": regression, "weights": WEIGHTED,
-        "without replacement": {"replace": False, "size": 200, "max_depth": 5},
+        "without replacement": {"replace": False, "bag": 200, "max_depth": 5},
     }  # fmt: skip
     tree = {k: v for k, v in CART.items() if k not in ("task", "rng", "sample_weight")}
     chain = {k: v for k, v in ADABOOST.items() if k not in ("rng", "sample_weight")}
     steps = {
         **{loss: {"loss": loss} for loss in ("logistic", "exponential", "hinge", "probit")},
         "squared": {"loss": "squared", "y": NUMBERS},
-        "binned, half of the rows": {"search": "binned", "subsample": 0.5},
+        "binned, half of the rows": {"search": "binned", "bag": 0.5},
         "weights": WEIGHTED,
     }
     sums = {
@@ -336,7 +336,7 @@ def other_fits() -> dict[str, Fit]:
         "bagging: regression": Fit(pb.fit_bagging, (pb.fit_cart, X, NUMBERS), {
             **BAGGING, **tree, "task": "regression", "criterion": "squared"}),
         "bagging: chains, subsamples": Fit(pb.fit_bagging, (pb.fit_adaboost, X, TWO), {
-            **BAGGING, **chain, "replace": False, "size": 250}),
+            **BAGGING, **chain, "replace": False, "bag": 250}),
         "one_vs_rest: chains": Fit(pb.fit_one_vs_rest, (pb.fit_adaboost, X, THREE), ADABOOST),
         "samme: trees": Fit(pb.fit_samme, (X, THREE), {**again, "base": base}),
         "samme: one-vs-rest": Fit(pb.fit_samme, (X, THREE), {**again, "base": rest}),

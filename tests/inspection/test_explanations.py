@@ -157,7 +157,7 @@ def test_linear_parts_are_coefficients_times_values():
     found = pb.explain(model, X[5])
     np.testing.assert_array_equal(found.contributions, model.slopes * X[5])
     assert found.bias == model.intercept
-    leaf = pb.fit_probit_tree(X, TWO, depth=0, steps=9)
+    leaf = pb.fit_probit_tree(X, TWO, max_depth=0, steps=9)
     of_leaf = pb.explain(leaf, X[5])
     np.testing.assert_array_equal(of_leaf.contributions, leaf.coefficient[0, 0, 1:] * X[5])
     assert of_leaf.bias == pytest.approx(leaf.coefficient[0, 0, 0])
@@ -233,7 +233,7 @@ def test_classes_that_a_member_has_not_seen():
     y = np.where(np.arange(160) < 3, "rare", np.where(TWO, "a", "b"))
     for each in ("tree", "leaf"):
         model = pb.fit_sbpmt(X, y, members=4, rounds=2, steps=3, min_leaf=20, one_vs_all=each,
-                             fraction=0.3, rng=0)  # fmt: skip
+                             bag=0.3, rng=0)  # fmt: skip
         assert (model.class_rows == 0).any()
         for row in range(0, 160, 20):
             found = pb.explain(model, X[row])

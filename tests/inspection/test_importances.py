@@ -97,7 +97,7 @@ def test_probit_trees_lower_their_loss(kind):
 
 
 def test_a_probit_tree_of_one_leaf_reads_columns():
-    model = pb.fit_probit_tree(X, TWO, depth=0, steps=9)
+    model = pb.fit_probit_tree(X, TWO, max_depth=0, steps=9)
     slopes = np.abs(model.coefficient[0, 0, 1:])
     np.testing.assert_allclose(pb.feature_importances(model), shares(slopes * model.spread))
 

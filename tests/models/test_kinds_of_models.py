@@ -39,8 +39,8 @@ OTHERS = {
     "rest": lambda: STUMPS(X, ZONE),
     "rest of trees": lambda: pb.fit_one_vs_rest(pb.fit_cart, X, ZONE, max_depth=2),
     "samme": lambda: pb.fit_samme(X, ZONE, base=partial(pb.fit_cart, max_depth=2), rounds=3),
-    "tree of probits": lambda: pb.fit_probit_tree(X, Y, depth=1, steps=9),
-    "tree of probits, classes": lambda: pb.fit_probit_tree(X, ZONE, depth=1, steps=9),
+    "tree of probits": lambda: pb.fit_probit_tree(X, Y, max_depth=1, steps=9),
+    "tree of probits, classes": lambda: pb.fit_probit_tree(X, ZONE, max_depth=1, steps=9),
     "forest": lambda: pb.fit_forest(X, ZONE, members=3, max_depth=3, rng=0),
     "bagging": lambda: pb.fit_bagging(pb.fit_cart, X, ZONE, members=3, rng=0, max_depth=3),
     "sbpmt": lambda: pb.fit_sbpmt(X, ZONE, members=3, rounds=2, steps=5, min_leaf=10, rng=0),
@@ -191,7 +191,7 @@ def test_rows_far_beyond_those_of_training():
     """Terms of probit models that overflow: the sign counts, as in a tree of one leaf."""
     y = X[:, 0] - X[:, 1] + 0.5 * np.random.default_rng(1).normal(size=len(X)) > 0
     model = pb.fit_probitboost(1e-300 * X, y, steps=20)
-    tree = pb.fit_probit_tree(1e-300 * X, y, steps=20, depth=0)
+    tree = pb.fit_probit_tree(1e-300 * X, y, steps=20, max_depth=0)
     far = 1e200 * X
     score = pb.decision_function(model, far)
     assert np.isfinite(score).all()

@@ -29,7 +29,7 @@ def test_probabilities_of_values():
 
 def test_stored_and_restored(tmp_path):
     X, y, weight = problem(12, n=200, classes=3)
-    model = pb.fit_probit_tree(X, y, depth=2, steps=9, sample_weight=weight)
+    model = pb.fit_probit_tree(X, y, max_depth=2, steps=9, sample_weight=weight)
     pb.save(model, tmp_path / "tree.npz")
     for same in (pb.load(tmp_path / "tree.npz"), pickle.loads(pickle.dumps(model))):
         assert repr(same) == repr(model)
@@ -69,7 +69,7 @@ def test_description():
 def test_evaluation_of_many_trees():
     """The kernel gives each tree of a list what it gives the tree alone."""
     X, y, weight = problem(13, n=300, classes=3)
-    trees = [pb.fit_probit_tree(X, y, depth=k, steps=5, sample_weight=weight) for k in range(4)]
+    trees = [pb.fit_probit_tree(X, y, max_depth=k, steps=5, sample_weight=weight) for k in range(4)]
     parts = [tree.partition for tree in trees]
     root = np.cumsum([0, *(part.n_nodes for part in parts)])
     first = np.cumsum([0, *(part.n_leaves for part in parts)])
@@ -93,21 +93,21 @@ def test_frames():
     pd = pytest.importorskip("pandas")
     X, y, _ = problem(14, n=200)
     frame = pd.DataFrame(X, columns=["length", "width", "weight"])
-    model, bare = pb.fit_probit_tree(frame, y, depth=1), pb.fit_probit_tree(X, y, depth=1)
+    model, bare = pb.fit_probit_tree(frame, y, max_depth=1), pb.fit_probit_tree(X, y, max_depth=1)
     assert model.feature_names == ("length", "width", "weight")
     assert model.coefficient.tobytes() == bare.coefficient.tobytes()
     assert "*length" in pb.describe(model)
     turned = frame[["weight", "length", "width"]]
     np.testing.assert_array_equal(pb.predict_proba(model, turned), pb.predict_proba(bare, X))
     assert pb.coefficients(model, turned).size.tobytes() == pb.coefficients(bare, X).size.tobytes()
-    named = pb.fit_probit_tree(frame, np.array(["one", "two"])[y], depth=1)
+    named = pb.fit_probit_tree(frame, np.array(["one", "two"])[y], max_depth=1)
     assert set(pb.predict(named, frame)) == {"one", "two"}
 
 
 def test_ensembles_of_probit_trees():
     X, y, _ = problem(15, n=300, classes=3)
-    bagging = pb.fit_bagging(pb.fit_probit_tree, X, y, members=5, depth=1, steps=5, rng=0)
-    samme = pb.fit_samme(X, y, base=partial(pb.fit_probit_tree, depth=1, steps=5), rounds=3)
+    bagging = pb.fit_bagging(pb.fit_probit_tree, X, y, members=5, max_depth=1, steps=5, rng=0)
+    samme = pb.fit_samme(X, y, base=partial(pb.fit_probit_tree, max_depth=1, steps=5), rounds=3)
     for model in (bagging, samme):
         assert (pb.predict(model, X) == y).mean() > 0.6
     assert bagging.oob.error < 0.5
@@ -115,7 +115,7 @@ def test_ensembles_of_probit_trees():
 
 def test_values_that_overflow():
     X, y, _ = problem(6, n=100)
-    model = pb.fit_probit_tree(X, y, depth=0, steps=20)
+    model = pb.fit_probit_tree(X, y, max_depth=0, steps=20)
     slopes = model.coefficient[0, 0, 1:]
     huge = 1e308 * np.array([[1.0, 1.0, 1.0], [-1.0, 1.0, 1.0], [1.0, -1.0, -1.0]])
     found = pb.decision_function(model, 1.7 * huge)

@@ -161,7 +161,7 @@ def test_stages_are_models_of_fewer_members(classes, vote):
 def test_members_never_answer_a_class_that_they_have_not_seen():
     X, y = problem(150, classes=3)
     y[:2] = 3
-    model = pb.fit_sbpmt(X, y, **{**FAST, "members": 6}, one_vs_all="tree", fraction=0.5, rng=0)
+    model = pb.fit_sbpmt(X, y, **{**FAST, "members": 6}, one_vs_all="tree", bag=0.5, rng=0)
     far = 40 * np.random.default_rng(1).normal(size=(400, 3))
     by_value = []
     for member, label in model.lost:
@@ -214,15 +214,15 @@ def test_a_leaf_rule_that_no_split_can_meet():
         ({"members": 2.5}, TypeError, "members: expected an integer"),
         ({"rounds": 0}, ValueError, "rounds: expected an integer from 1"),
         ({"steps": 0}, ValueError, "steps: expected an integer from 1"),
-        ({"fraction": 0.0}, ValueError, "fraction: expected"),
-        ({"fraction": 1.5}, ValueError, "fraction: expected"),
-        ({"fraction": float("nan")}, ValueError, "fraction: expected"),
+        ({"bag": 0.0}, ValueError, "bag: expected"),
+        ({"bag": 1.5}, ValueError, "bag: expected"),
+        ({"bag": float("nan")}, ValueError, "bag: expected"),
         ({"step": 0.0}, ValueError, "step: expected"),
         ({"step": 1.5}, ValueError, "step: expected"),
         ({"vote": "mean"}, ValueError, "vote: expected"),
         ({"one_vs_all": "node"}, ValueError, "one_vs_all: expected"),
         ({"stratify": 1}, TypeError, "stratify: expected True or False, got 1"),
-        ({"depth": -1}, ValueError, "depth: expected"),
+        ({"max_depth": -1}, ValueError, "max_depth: expected"),
         ({"min_leaf": 0}, ValueError, "min_leaf: expected"),
         ({"min_split": 1}, ValueError, "min_split: expected"),
         ({"complexity": -0.1}, ValueError, "complexity: expected"),

@@ -62,7 +62,7 @@ def only_bias(w, y, smoothing, learning_rate):
 
 def fit_adaboost(
     X, y, *, rounds, criterion="kearns-mansour", votes="domain", smoothing=1e-4,
-    learning_rate=1.0, sample_weight=None, max_bins=None, min_weight=0.0, min_count=1,
+    learning_rate=1.0, sample_weight=None, max_bins=None, min_weight=0.0, min_leaf=1,
 ):  # fmt: skip
     """Boost stumps; `y` holds -1 and +1. `max_bins` None: exact search, else binned."""
     X = np.asarray(X, dtype=np.float64)
@@ -76,7 +76,7 @@ def fit_adaboost(
     reason = "rounds"
     while len(feature) < rounds:
         stump = best_stump(
-            X, y, w, criterion, edges=edges, min_weight=min_weight, min_count=min_count
+            X, y, w, criterion, edges=edges, min_weight=min_weight, min_leaf=min_leaf
         )
         if stump is None:
             reason = "no split is left"

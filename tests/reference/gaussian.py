@@ -53,7 +53,7 @@ class NoisyColumns:
             self.edges.append(edges)
             self.below.append(np.array([(x <= t).sum() for t in edges], dtype=int))
 
-    def best_stump(self, y, w, criterion="kearns-mansour", min_weight=0.0, min_count=1):
+    def best_stump(self, y, w, criterion="kearns-mansour", min_weight=0.0, min_leaf=1):
         """Return (feature, threshold) of least expected criterion; ties as in `best_stump`."""
         total, cuts = np.asarray(w, np.longdouble).sum(), []
         for j, (place, edges) in enumerate(zip(self.places, self.edges, strict=True)):
@@ -65,7 +65,7 @@ class NoisyColumns:
                     for q in exit_probabilities(place, t, sigma)
                 ]
                 legal = all(sum(m) > 0 and sum(m) >= min_weight * total for m in masses)
-                if legal and min(n_below, len(y) - n_below) >= min_count:
+                if legal and min(n_below, len(y) - n_below) >= min_leaf:
                     cuts.append((j, float(t), sum(impurity(criterion, *m) for m in masses)))
         if not cuts:
             return None

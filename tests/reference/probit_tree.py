@@ -62,7 +62,7 @@ def risk_of(node):
 
 
 def fit_probit_tree(
-    X, y, *, n_classes, depth=6, min_leaf=20, min_split=2, steps=100, tol=None, safeguard=True,
+    X, y, *, n_classes, max_depth=6, min_leaf=20, min_split=2, steps=100, tol=None, safeguard=True,
     complexity=0.0, sample_weight=None,
 ):  # fmt: skip
     """Return the nodes, which of them are leaves, and for each of these its equations.
@@ -73,7 +73,7 @@ def fit_probit_tree(
     X, y = np.asarray(X, float), np.asarray(y)
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
     nodes = fit_cart(
-        X, y, criterion="gini", n_classes=n_classes, sample_weight=weight, max_depth=depth,
+        X, y, criterion="gini", n_classes=n_classes, sample_weight=weight, max_depth=max_depth,
         min_leaf=min_leaf, min_split=min_split,
     )  # fmt: skip
     if complexity > 0:

@@ -69,7 +69,7 @@ class Setting:
     def __init__(
         self, X, y, *, observation="exact", rate=0.0, criterion="kearns-mansour", votes="domain",
         smoothing=1e-4, learning_rate=1.0, sample_weight=None, max_bins=None,
-        min_weight=0.0, min_count=1, sampling=None, sigma=None, learner=None,
+        min_weight=0.0, min_leaf=1, sampling=None, sigma=None, learner=None,
     ):  # fmt: skip
         self.sampling, self.learner = sampling, learner
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -80,7 +80,7 @@ class Setting:
         self.observation, self.rate = observation, rate
         self.rule = {"domain": domain_votes, "symmetric": symmetric_votes}[votes]
         self.rates = smoothing, learning_rate
-        self.options = {"criterion": criterion, "min_weight": min_weight, "min_count": min_count}
+        self.options = {"criterion": criterion, "min_weight": min_weight, "min_leaf": min_leaf}
         self.noisy = None
         if observation == "gaussian":
             self.sigma = np.broadcast_to(np.asarray(sigma, float), np.shape(X))[keep]

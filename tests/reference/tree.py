@@ -41,7 +41,7 @@ def next_exit(open_exits, growth):
 def fit_tree(
     X, y, *, nodes=None, criterion="kearns-mansour", growth="largest-bound", max_depth=None,
     smoothing=1e-4, learning_rate=1.0, sample_weight=None, max_bins=None,
-    min_weight=0.0, min_count=1,
+    min_weight=0.0, min_leaf=1,
 ):  # fmt: skip
     """Grow a boosted tree; `y` holds -1 and +1. `max_bins` None: exact search, else binned.
 
@@ -63,7 +63,7 @@ def fit_tree(
             return
         stump = best_stump(
             X[rows], y[rows], D[rows], criterion,
-            edges=edges, min_weight=min_weight, min_count=min_count,
+            edges=edges, min_weight=min_weight, min_leaf=min_leaf,
         )  # fmt: skip
         if stump is not None:
             open_exits.append(Exit(parent, depth, rows, math.fsum(w[rows]), stump))

@@ -128,7 +128,7 @@ def test_probit_models_of_far_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     line = pb.fit_probitboost(X, X[:, 0] - X[:, 1] > 0, steps=20)
-    tree = pb.fit_probit_tree(X, X[:, 0] - X[:, 1] > 0, depth=1, steps=10)
+    tree = pb.fit_probit_tree(X, X[:, 0] - X[:, 1] > 0, max_depth=1, steps=10)
     far = np.array([[1e308, 1e308], [-1e308, 1e308], [1e308, -1e308], [1e308, 0.0]])
     assert_alone_as_among(line, far)
     assert_alone_as_among(tree, far)

@@ -125,12 +125,12 @@ def test_three_classes(name):
 
 
 def test_bag_of_one_of_three_classes():
-    for size in (1, 2):
+    for bag in (1, 2):
         bagging = pb.fit_bagging(
-            partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=1), X, THREE, members=20, size=size,
+            partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=1), X, THREE, members=20, bag=bag,
             rng=0,
         )  # fmt: skip
-        assert sum(map(is_constant, bagging.models)) >= (20 if size == 1 else 3)
+        assert sum(map(is_constant, bagging.models)) >= (20 if bag == 1 else 3)
         assert set(pb.predict(bagging, X)) <= set(THREE)
         assert np.allclose(pb.predict_proba(bagging, X).sum(axis=1), 1)
 
@@ -164,8 +164,8 @@ BAGGED = partial(pb.fit_bagging, pb.fit_adaboost, rounds=2, members=9, rng=0)
     "fit",
     [
         partial(pb.fit_forest, members=6, rng=0),
-        partial(pb.fit_sbpmt, members=6, rounds=2, fraction=0.3, rng=0),
-        partial(pb.fit_stagewise, loss="logistic", steps=4, subsample=0.1, rng=0),
+        partial(pb.fit_sbpmt, members=6, rounds=2, bag=0.3, rng=0),
+        partial(pb.fit_stagewise, loss="logistic", steps=4, bag=0.1, rng=0),
         partial(pb.fit_pruned_cart, folds=3, rng=0),
         partial(pb.fit_one_vs_rest, BAGGED),
         partial(pb.cross_validate, BAGGED, folds=2, rng=0),
@@ -181,9 +181,9 @@ def test_others_that_draw_rows(fit, least):
 
 def test_files_of_constant_members(tmp_path):
     """Also where the first member, or each, is one: the options are named all the same."""
-    for size, one in ((None, 20), (2, 3)):
+    for bag, one in ((None, 20), (2, 3)):
         bagging = pb.fit_bagging(
-            pb.fit_adaboost, X, np.arange(N) == 5, members=one, size=size, rng=0, rounds=2,
+            pb.fit_adaboost, X, np.arange(N) == 5, members=one, bag=bag, rng=0, rounds=2,
             weak=weak.stump(), validation=(X, np.arange(N) == 5),
         )  # fmt: skip
         assert any(map(is_constant, bagging.models))

@@ -21,7 +21,7 @@ FITS = {
     "forest": lambda X: pb.fit_forest(X, Y, members=3, rng=0),
     "stagewise": lambda X: pb.fit_stagewise(X, Y, loss="logistic", steps=3),
     "probit": lambda X: pb.fit_probitboost(X, Y, steps=3),
-    "probit tree": lambda X: pb.fit_probit_tree(X, Y, depth=1, steps=3),
+    "probit tree": lambda X: pb.fit_probit_tree(X, Y, max_depth=1, steps=3),
     "sbpmt": lambda X: pb.fit_sbpmt(X, Y, members=2, rounds=2, steps=3, rng=0),
     "rest": lambda X: pb.fit_one_vs_rest(pb.fit_adaboost, X, Y, rounds=3),
     "samme": lambda X: pb.fit_samme(X, Y, base=pb.fit_cart, rounds=2),

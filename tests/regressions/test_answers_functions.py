@@ -28,7 +28,7 @@ KINDS = {
     "tree": (lambda: pb.fit_cart(X, Y, max_depth=2), "prune", "apply"),
     "stagewise": (lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=3), None, "apply"),
     "probit": (lambda: pb.fit_probitboost(X, Y, steps=5), "staged_decision_function", "coefficie"),
-    "probit tree": (lambda: pb.fit_probit_tree(X, Y, depth=1, steps=5), "depth", "apply"),
+    "probit tree": (lambda: pb.fit_probit_tree(X, Y, max_depth=1, steps=5), "depth", "apply"),
     "forest": (lambda: pb.fit_forest(X, Y, members=3, rng=0), r"model\[:k\]", "apply"),
     "sbpmt": (
         lambda: pb.fit_sbpmt(X, Y, members=3, rounds=2, steps=5, rng=0), r"model\[:k\]", r"model\[",
@@ -251,8 +251,8 @@ def test_every_model_says_who_made_it(name):
         "fit_bagging": {"fit": pb.fit_cart, "members": 2}, "fit_one_vs_rest": {"fit": pb.fit_cart},
         "fit_samme": {"base": pb.fit_cart, "rounds": 2}, "fit_probitboost": {"steps": 2},
         "fit_stagewise": {"loss": "logistic", "steps": 2},
-        "fit_probit_tree": {"depth": 1, "steps": 2},
-        "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "depth": 1},
+        "fit_probit_tree": {"max_depth": 1, "steps": 2},
+        "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "max_depth": 1},
     }  # fmt: skip
     model = getattr(pb, name)(X=X, y=Y, **own.get(name, {}))
     assert model.settings["builder"] == name

@@ -38,8 +38,8 @@ BUILDERS = {
     "fit_samme": {"base": pb.fit_cart, "rounds": 2},
     "fit_stagewise": {"loss": "logistic", "steps": 2},
     "fit_probitboost": {"steps": 2},
-    "fit_probit_tree": {"steps": 2, "depth": 1},
-    "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "depth": 1},
+    "fit_probit_tree": {"steps": 2, "max_depth": 1},
+    "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "max_depth": 1},
     "cross_validate": {"fit": pb.fit_cart, "folds": 2},
 }
 REFUSED = (TypeError, ValueError, NotImplementedError)
@@ -53,6 +53,7 @@ SLIPS = {
 #: What numbers may be, where they have no other bound.
 UNBOUNDED = {"max_step": ("inf", "fraction", "large"), "tol": ("fraction", "large"),
              "complexity": ("fraction", "large")}  # fmt: skip
+NONE_IS_RIGHT = ("bag", "features_per_split", "max_depth", "max_step", "tol")
 
 
 def test_every_builder_is_here():
@@ -82,7 +83,7 @@ def is_right(builder, option, slip):
     return (
         slip in UNBOUNDED.get(option, ())
         or (option == "rng" and slip in ("None", "large", "huge"))
-        or (option in ("features_per_split", "max_depth", "max_step", "tol") and slip == "None")
+        or (option in NONE_IS_RIGHT and slip == "None")
         or (option == "nodes" and builder != "fit_matryoshka" and slip == "None")
         or (builder == "fit_probit_tree" and option == "criterion" and slip == "None")
         or (option == "shape" and slip in ("list", "array", "tuple", "None"))

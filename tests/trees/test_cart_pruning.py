@@ -198,7 +198,7 @@ def test_collapsed_keeps_the_rest():
         (lambda t, X, y: pb.fit_pruned_cart(X, y, rule="max"), "rule"),
         (lambda t, X, y: pb.fit_pruned_cart(X, y, folds=1), "folds"),
         (lambda t, X, y: pb.fit_pruned_cart(X, y, folds=31), "folds"),
-        (lambda t, X, y: pb.fit_pruned_cart(X, y, depth=3), "depth"),
+        (lambda t, X, y: pb.fit_pruned_cart(X, y, max_dept=3), "max_dept"),
         (lambda t, X, y: pb.fit_pruned_cart(pb.bin_columns(X), y), "BinnedColumns"),
     ],
 )

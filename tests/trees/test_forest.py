@@ -63,24 +63,24 @@ def test_first_trees_do_not_depend_on_the_number_of_members():
     assert np.array_equal(few.threshold, many.threshold[: few.root[-1]])
 
 
-@pytest.mark.parametrize(("replace", "size"), [(True, None), (True, 100), (False, 100)])
-def test_rows_out_of_bag_are_out_of_bag(replace, size):
+@pytest.mark.parametrize(("replace", "bag"), [(True, None), (True, 100), (False, 100)])
+def test_rows_out_of_bag_are_out_of_bag(replace, bag):
     """A column that tells rows apart: a tree is right on its bag, whatever the labels."""
     n = 300
     r = np.random.default_rng(0)
     X, y = np.arange(n, dtype=float)[:, None], r.permutation(np.repeat(["a", "b", "c"], n // 3))
-    forest = pb.fit_forest(X, y, members=40, replace=replace, size=size, rng=1)
+    forest = pb.fit_forest(X, y, members=40, replace=replace, bag=bag, rng=1)
     for tree in forest:
         right = pb.predict(tree, X) == y
         drawn = int(tree.n_rows[0])
-        assert drawn == size if not replace else drawn < n
+        assert drawn == bag if not replace else drawn < n
         # Rows in the bag are right, so at most those out of it are wrong.
         assert (~right).sum() <= n - drawn
     share = forest.oob.members.mean() / len(forest)
-    at_all = 1 - (1 - 1 / n) ** (size or n) if replace else size / n
+    at_all = 1 - (1 - 1 / n) ** (bag or n) if replace else bag / n
     assert abs(share - (1 - at_all)) < 0.02
     # One member alone: its prediction for rows out of the bag, nothing for others.
-    one = pb.fit_forest(X, y, members=1, replace=replace, size=size, rng=1)
+    one = pb.fit_forest(X, y, members=1, replace=replace, bag=bag, rng=1)
     out = one.oob.members == 1
     assert out.sum() == n - one[0].n_rows[0]
     assert np.array_equal(one.oob.prediction[out], pb.predict_proba(one, X[out]))
@@ -178,7 +178,7 @@ def test_class_without_rows_in_a_bag():
     X, _ = problem(60)
     y = np.zeros(60, dtype=int)
     y[0] = 1
-    forest = pb.fit_forest(X, y, members=20, size=10, rng=0)
+    forest = pb.fit_forest(X, y, members=20, bag=10, rng=0)
     assert forest.value.shape[1] == 2
     assert any(tree.n_nodes == 1 for tree in forest)
     assert np.isfinite(pb.predict_proba(forest, X)).all()
@@ -228,8 +228,8 @@ def test_root_is_checked():
         ({"features_per_split": 0}, "features_per_split"),
         ({"features_per_split": 1.5}, "features_per_split"),
         ({"features_per_split": "all"}, "features_per_split"),
-        ({"size": 0}, "size"),
-        ({"size": 301, "replace": False}, "size"),
+        ({"bag": 0}, "bag"),
+        ({"bag": 301, "replace": False}, "bag"),
         ({"task": "ranking"}, "task"),
         ({"max_depth": 0}, "max_depth"),
     ],

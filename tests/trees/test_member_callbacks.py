@@ -146,7 +146,7 @@ ALONE = {
     "topdown": lambda X, y: pb.fit_topdown_tree(X, y, nodes=3, impurity=lambda q: 4 * q * (1 - q)),
     "cart": pb.fit_cart,
     "probitboost": lambda X, y: pb.fit_probitboost(X, y, steps=10**9, safeguard=False),
-    "probit tree": lambda X, y: pb.fit_probit_tree(X, y, depth=1),
+    "probit tree": lambda X, y: pb.fit_probit_tree(X, y, max_depth=1),
     "columns": lambda X, y: pb.fit_adaboost_real(X, y, rounds=3, weak=pb.weak.feature()),
     "stagewise": lambda X, y: pb.fit_stagewise(X, y, loss="logistic", steps=3),
     "sort": lambda X, y: pb.sort_columns(X),
@@ -166,7 +166,7 @@ def test_members_end_once_they_are_told(builder, monkeypatch):
 def test_boosting_ends_once_it_is_told(rounds, monkeypatch):
     X, y = problem(60)
     task = probit_problem(
-        X, y, None, 1, depth=1, min_leaf=5, min_split=2, steps=3, tol=None, safeguard=True,
+        X, y, None, 1, max_depth=1, min_leaf=5, min_split=2, steps=3, tol=None, safeguard=True,
         criterion="gini", complexity=0.0, search="exact",
     )  # fmt: skip
     arguments = (task, [task.problem], task.weights, rounds, 0.5)
@@ -189,7 +189,7 @@ def test_ctrl_c_ends_all_threads_of_sbpmt(n_threads):
     threading.Timer(0.3, send).start()
     with pytest.raises(KeyboardInterrupt):
         pb.fit_sbpmt(
-            X, y, members=8, rounds=1, steps=3_000_000, depth=0, safeguard=False,
+            X, y, members=8, rounds=1, steps=3_000_000, max_depth=0, safeguard=False,
             n_threads=n_threads,
         )  # fmt: skip
     assert time.monotonic() - sent[0] < 5

@@ -160,7 +160,7 @@ def test_settings_are_those_given():
         "kind": "separator", "stumps": 5, "smoothing": 0.1, "learning_rate": 0.5,
         "votes": "symmetric",
         "stump": {"kind": "stump", "criterion": "gini", "search": "binned", "max_bins": 8,
-                  "min_weight": 0.0, "min_count": 1},
+                  "min_weight": 0.0, "min_leaf": 1},
     }  # fmt: skip
 
 
