@@ -26,7 +26,7 @@ from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
 from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.growth.step import Callback
-from pboost.models.ensembles import Bagging, said_by
+from pboost.models.ensembles import VOTES, Bagging, said_by
 from pboost.models.new_rows import reads_columns
 from pboost.trees.members import Tally, tallied_members
 from pboost.values import (
@@ -48,13 +48,14 @@ def fit_bagging(
     task: str = "classification",
     bag: float | int | None = None,
     replace: bool = True,
+    vote: str = "average",
     sample_weight: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
     **options: Any,
 ) -> Bagging:
-    """Fit the same builder to many bags of rows; the models vote, or their numbers are averaged.
+    """Fit the same builder to many bags of rows; what the models say is averaged.
 
     A bag is drawn as a number of copies of each row, by which its weight is multiplied.
 
@@ -82,6 +83,11 @@ def fit_bagging(
     replace : bool
         Whether a row can be drawn for a bag more than once. Fewer rows, each at most once, are
         *subagging*.
+    vote : {"average", "majority"}
+        What members say of a row, of which `predict_proba` is the mean: their probabilities, or 1
+        for the label they predict. The label predicted is that of the largest mean. With "average"
+        models without probabilities, of the hinge loss or objects with ``predict``, say the label,
+        too. Of a regression the numbers are averaged.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
         weight are equally likely to be drawn.
@@ -134,9 +140,10 @@ def fit_bagging(
     check_callback(callback)
     members = check_integer("members", members, least=1)
     check_choice("task", task, TASKS)
-    bag = check_bag(bag)
+    if check_choice("vote", vote, VOTES) == "majority" and task == "regression":
+        raise ValueError('vote: expected "average" of a regression, whose numbers have no majority')
     check_fit(fit_bagging, "fit", fit, options, needs=("sample_weight",))
-    generator = as_generator(rng)
+    bag, generator = check_bag(bag), as_generator(rng)
     with held(X, *given_validation(options)):
         data, rows = _shared(fit, X, options, n_threads)
         n = rows.n_rows
@@ -159,17 +166,21 @@ def fit_bagging(
                 error.add_note(f"fit_bagging: raised by member {member}")
                 raise
             out = np.flatnonzero(drawn == 0)
-            said = said_by(model, _taken(model, rows, out), labels) if len(out) else np.empty(0)
+            said = np.empty(0)
+            if len(out):
+                said = said_by(model, _taken(model, rows, out), labels, vote)
             return model, out, said
 
         cells = n * rows.n_features * members
         models = tallied_members(train, members, n_threads, cells, tally, callback)
     settings = {
         "builder": "fit_bagging", "fit": getattr(fit, "__name__", type(fit).__name__),
-        "members": members, "replace": bags.replace, "bag": bag,
+        "members": members, "replace": bags.replace, "bag": bag, "vote": vote,
         **named_options(options, models),
     }  # fmt: skip
-    return Bagging(tuple(models), labels, rows.n_features, rows.names, settings, tally.close())
+    return Bagging(
+        tuple(models), labels, rows.n_features, rows.names, settings, tally.close(), vote
+    )
 
 
 def _taken(model: Any, rows: Rows, positions: NDArray[np.intp]) -> Any:

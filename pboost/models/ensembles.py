@@ -27,12 +27,14 @@ from pboost.models.base import (
 from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.new_rows import table_for
 from pboost.models.probit_trees import ProbitTree
-from pboost.models.stored import Models, OutOfBag, check_sum
+from pboost.models.stored import Arrays, Dtypes, Header, Kind, Models, OutOfBag, Parts, check_sum
 from pboost.models.text import counted, headline, of_bags
 from pboost.values import FloatArray, IntArray, check_position
 
 #: The number of columns, and their names, if they have any.
 Columns: TypeAlias = tuple[int, tuple[str, ...] | None]
+#: What members of a model say of a row: the label they predict, or their probabilities.
+VOTES = ("majority", "average")
 #: Labels of the members of a one-versus-rest model.
 REST_OR_CLASS = np.array([False, True])
 #: What is not known of members that are no models of this package.
@@ -395,14 +397,16 @@ def answers(member: Any, X: Any, n: int, labels: NDArray[Any]) -> NDArray[np.int
     return codes
 
 
-def parts_of_vote(member: Any, X: Any, labels: NDArray[Any]) -> FloatArray:
-    """Return the parts (1 + d, J) of what a member votes for one row, 1 for a label.
+def parts_of_vote(member: Any, X: Any, labels: NDArray[Any], vote: str = VOTES[0]) -> FloatArray:
+    """Return the parts (1 + d, J) of what a member says of one row, see `said_by`.
 
-    As `shared_out` says, by the parts of its values.
+    Those of means of shares; else as `shared_out` says, by the parts of its values.
     """
     known = check_known(member, READING)
     assert known.labels is not None
-    said = known.labels == predict(known, X)[0]
+    if vote == "average" and isinstance(known, Averaged):
+        return among(known.mean_parts(X), labels, known.labels)
+    said = said_by(known, X, labels, vote)[0, np.searchsorted(labels, known.labels)]
     return among(shared_out(said, known.vote_parts(X)), labels, known.labels)
 
 
@@ -411,9 +415,35 @@ def chance(n_classes: int) -> float:
     return 1 - 1 / n_classes
 
 
+def check_vote(record: Any, name: str) -> None:
+    """Raise ValueError if a field is none of the things that members can say."""
+    if getattr(record, name) not in VOTES:
+        raise ValueError(f"{name}: expected one of {VOTES}, got {getattr(record, name)!r}")
+
+
+class Vote(Kind):
+    """What members say: files without it are of those that say a label."""
+
+    def check(self, record: Any, name: str) -> None:
+        """Check that it is known."""
+        check_vote(record, name)
+
+    def dtypes(self, name: str) -> Dtypes:
+        """Return the array of one text, which not all files have."""
+        return {name: (None, True)}
+
+    def store(self, name: str, value: Any) -> Parts:
+        """Return it, unless it is what files without it say."""
+        return {}, {} if value == VOTES[0] else {name: np.array([value])}
+
+    def read(self, name: str, header: Header, arrays: Arrays) -> Any:
+        """Return what a file says."""
+        return " ".join(arrays[name].astype(str).ravel()) if name in arrays else VOTES[0]
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Bagging(Composite, Averaged):
-    """Models fitted to different bags of rows, which vote; made by `fit_bagging`.
+    """Models fitted to different bags of rows, and averaged; made by `fit_bagging`.
 
     Attributes
     ----------
@@ -429,6 +459,9 @@ class Bagging(Composite, Averaged):
         The options of the fit.
     oob : OutOfBag
         The training record: what members say of rows that they have not seen.
+    vote : {"majority", "average"}
+        What `predict_proba` averages over the members: the labels they predict, or their
+        probabilities. Of a regression nothing.
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())
@@ -437,6 +470,7 @@ class Bagging(Composite, Averaged):
     feature_names: tuple[str, ...] | None = stored.names()
     settings: Mapping[str, Any] = stored.settings("builder")
     oob: OutOfBag = stored.part(OutOfBag)
+    vote: str = stored.kept_as(Vote(), default=VOTES[0])
 
     file_kind, file_stop = "bagging", "all models are there"
     file_order = ("oob_members", "oob_prediction")
@@ -458,16 +492,22 @@ class Bagging(Composite, Averaged):
     def describe(self) -> str:
         """Return a summary of the ensemble."""
         fit, members = self.settings.get("fit", "models"), counted(len(self), "member")
-        return "\n".join([headline(self, f"fit_bagging of {fit}: {members}"), *of_bags(self.oob)])
+        is_average = self.labels is not None and self.vote == "average"
+        lines = [
+            headline(self, f"fit_bagging of {fit}: {members}"),
+            *(["probabilities are the average of those of the members"] if is_average else []),
+            *of_bags(self.oob),
+        ]
+        return "\n".join(lines)
 
     def mean_parts(self, X: Any) -> FloatArray:
-        """Return the parts of the mean vote of the members, see `parts_of_vote`, or number."""
+        """Return the parts of the mean of what the members say, see `parts_of_vote`."""
         return reduce(np.add, (self._said_parts(model, X) / len(self) for model in self.models))
 
     def _said_parts(self, model: Any, X: Any) -> FloatArray:
         """Return the parts of what a member says of one row."""
         if self.labels is not None:
-            return parts_of_vote(model, X, self.labels)
+            return parts_of_vote(model, X, self.labels, self.vote)
         known = check_known(model, READING)
         if known.labels is None:
             return known.contributions(X)
@@ -475,27 +515,50 @@ class Bagging(Composite, Averaged):
         return parts_of_vote(known, X, known.labels) @ known.labels.astype(np.float64)
 
     def mean(self, X: Any) -> FloatArray:
-        """Return the shares (n, J) of the members that vote for the labels, or mean numbers."""
+        """Return the means (n, J) of what the members say of the labels, or of their numbers."""
         X, n = table_for(self, X), len(self.models)
         with held(X):
-            total = said_by(self.models[0], X, self.labels)
+            total = said_by(self.models[0], X, self.labels, self.vote)
             for model in self.models[1:]:
-                said = said_by(model, X, self.labels)
+                said = said_by(model, X, self.labels, self.vote)
                 with np.errstate(over="ignore", invalid="ignore"):
                     total += said
             if np.isfinite(total).all():
                 return total / n
             # The mean is a number even where the sum is none.
-            shares = (said_by(model, X, self.labels) / n for model in self.models)
+            shares = (said_by(model, X, self.labels, self.vote) / n for model in self.models)
             return reduce(np.add, shares)
 
+    def parts(self) -> Parts:
+        """Return the fields of a file's header and its arrays; numbers are averaged in any case."""
+        header, arrays = Composite.parts(self)
+        if self.labels is None:
+            arrays.pop("vote", None)
+        return header, arrays
 
-def said_by(model: Any, X: Any, labels: NDArray[Any] | None) -> FloatArray:
-    """Return the vote (n, J) of a member for each row, or its number."""
+
+def said_by(model: Any, X: Any, labels: NDArray[Any] | None, vote: str) -> FloatArray:
+    """Return what a member says (n, J) of each row, or its number.
+
+    Its probabilities, where these are asked for and it has any; else 1 for its answer.
+    """
+    if labels is not None and vote == "average" and not is_foreign(model):
+        try:
+            share = predict_proba(model, X)
+            _codes(labels, model.labels)
+            return among(share, labels, model.labels)
+        except NotImplementedError:  # of a loss without probabilities
+            pass
     said = np.asarray(model.predict(X) if is_foreign(model) else predict(model, X))
     if labels is None:
         return said.astype(np.float64)
+    code = _codes(labels, said)
+    return (code[:, None] == np.arange(len(labels))).astype(np.float64)
+
+
+def _codes(labels: NDArray[Any], said: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the positions of labels among all."""
     code = np.minimum(np.searchsorted(labels, said), len(labels) - 1)
     if not (labels[code] == said).all():
         raise ValueError(f"fit: its models must predict the labels {labels.tolist()!r}")
-    return (code[:, None] == np.arange(len(labels))).astype(np.float64)
+    return code

@@ -16,7 +16,13 @@ from pboost._core.probit_tree import walk_values
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares, shared_out
 from pboost.models.base import Model, lead_of_second, settled
-from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, chance
+from pboost.models.ensembles import (
+    REST_OR_CLASS,
+    OneVsRest,
+    WeightedVote,
+    chance,
+    check_vote,
+)
 from pboost.models.forest import Forest
 from pboost.models.linear import chosen, probabilities
 from pboost.models.new_rows import match_columns
@@ -46,7 +52,6 @@ from pboost.values import FloatArray, IntArray, check_position
 ALL_ROUNDS = "all rounds are done"
 PERFECT = "a tree without error outweighs all others"
 NO_BETTER = "the error of a tree was not below chance"
-VOTES = ("majority", "average")
 
 
 class Classes(Labels):
@@ -65,11 +70,6 @@ class Classes(Labels):
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
         """Return the labels of the model."""
         return arrays.get("classes", arrays["labels"])
-
-
-def _check_vote(model: Any, name: str) -> None:
-    if model.vote not in VOTES:
-        raise ValueError(f"vote: expected one of {VOTES}, got {model.vote!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -126,7 +126,7 @@ class SubaggedProbitTrees(Model):
     class_rows: IntArray = stored.column(
         np.int32, lambda model: (len(model), len(model.labels)), positive=True
     )
-    vote: str = stored.header(lambda value: True, checked=_check_vote, from_file=str)
+    vote: str = stored.header(lambda value: True, checked=check_vote, from_file=str)
     labels: NDArray[Any] = stored.kept_as(Classes())
     settings: Mapping[str, Any] = stored.settings()
     oob: OutOfBag | None = stored.part(OutOfBag, "record")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 import pboost as pb
+from pboost.data.bags import make_bags
+from pboost.values import as_generator
 
 
 def problem(n=300, seed=0):
@@ -41,7 +45,10 @@ class Mean:
 )
 def test_builders(fit, options):
     X, y = problem()
-    one, two = (pb.fit_bagging(fit, X, y, members=6, rng=4, n_threads=k, **options) for k in (1, 2))
+    one, two = (
+        pb.fit_bagging(fit, X, y, members=6, vote="majority", rng=4, n_threads=k, **options)
+        for k in (1, 2)
+    )
     new = problem(100, seed=1)[0]
     votes = sum(
         (pb.predict(model, new)[:, None] == ["no", "yes"]).astype(float) for model in one.models
@@ -51,6 +58,97 @@ def test_builders(fit, options):
     assert np.array_equal(one.oob.prediction, two.oob.prediction, equal_nan=True)
     assert np.array_equal(pb.predict(one, new), one.labels[votes.argmax(axis=1)])
     assert one.oob.error < 0.5
+
+
+@pytest.mark.parametrize(
+    ("fit", "options"),
+    [
+        (pb.fit_boosted_tree, {"nodes": 8}),
+        (pb.fit_cart, {"max_depth": 3}),
+        (pb.fit_adaboost_real, {"rounds": 4, "weak": pb.weak.feature()}),
+        (pb.fit_stagewise, {"loss": "logistic", "steps": 4}),
+        (pb.fit_probit_tree, {"steps": 4, "max_depth": 1}),
+        (partial(pb.fit_bagging, pb.fit_cart, members=2, rng=0), {"max_depth": 2}),
+    ],
+)
+def test_probabilities_of_members_are_averaged(fit, options):
+    X, y = problem()
+    bagging = pb.fit_bagging(fit, X, y, members=5, rng=4, **options)
+    assert bagging.vote == bagging.settings["vote"] == "average"
+    new = problem(100, seed=1)[0]
+    share = np.mean([pb.predict_proba(model, new) for model in bagging.models], axis=0)
+    np.testing.assert_allclose(pb.predict_proba(bagging, new), share, atol=1e-15)
+    assert np.array_equal(pb.predict(bagging, new), bagging.labels[share.argmax(axis=1)])
+    np.testing.assert_allclose(
+        pb.decision_function(bagging, new), share[:, 1] - share[:, 0], atol=1e-15
+    )
+    text = "probabilities are the average of those of the members"
+    assert text in pb.describe(bagging).splitlines()
+    votes = replace(bagging, vote="majority")
+    assert text not in pb.describe(votes)
+    labels = np.array([pb.predict(model, new) == "yes" for model in bagging.models])
+    assert np.array_equal(pb.predict_proba(votes, new)[:, 1], labels.mean(axis=0))
+
+
+def test_rows_out_of_bags_are_told_the_same():
+    X, y = problem()
+    bagging = pb.fit_bagging(pb.fit_cart, X, y, members=7, max_depth=3, rng=2)
+    bags = make_bags(None, 300, None, True, as_generator(2))
+    out = np.array([bags.draw(k)[0] == 0 for k in range(7)])
+    said = np.array([pb.predict_proba(model, X) for model in bagging.models])
+    expected = (said * out[:, :, None]).sum(axis=0)[out.any(axis=0)]
+    found = bagging.oob.prediction[out.any(axis=0)]
+    np.testing.assert_allclose(found, expected / out.sum(axis=0)[out.any(axis=0), None])
+    wrong = bagging.labels[found.argmax(axis=1)] != y[out.any(axis=0)]
+    assert bagging.oob.error == pytest.approx(wrong.mean())
+
+
+class Sign:
+    """Says labels, and no probabilities."""
+
+    def __init__(self, X, y, sample_weight):
+        self.column = np.argmax(np.abs((X * np.where(y == "yes", 1, -1)[:, None]).sum(axis=0)))
+
+    def predict(self, X):
+        return np.where(X[:, self.column] > 0, "yes", "no")
+
+
+@pytest.mark.parametrize(
+    ("fit", "options"), [(pb.fit_stagewise, {"loss": "hinge", "steps": 3}), (Sign, {})]
+)
+def test_members_without_probabilities_vote(fit, options):
+    X, y = problem()
+    options |= {"members": 5, "rng": 1}
+    average = pb.fit_bagging(fit, X, y, **options)
+    majority = pb.fit_bagging(fit, X, y, vote="majority", **options)
+    assert np.array_equal(pb.predict_proba(average, X), pb.predict_proba(majority, X))
+    assert average.oob.error == majority.oob.error
+    assert set(np.unique(pb.predict_proba(average, X) * 5).round(9)) <= set(range(6))
+
+
+def test_members_that_lack_a_class():
+    """They give it no probability; the label is that of the largest mean."""
+    X, _ = problem()
+    y = np.array(["ash", "elm", "oak"])[(X[:, 0] > 0).astype(int)]
+    y[:2] = "oak"
+    fit = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3)
+    bagging = pb.fit_bagging(fit, X, y, members=12, bag=60, rng=0)
+    lacking = [model for model in bagging.models if "oak" not in model.labels]
+    assert 0 < len(lacking) < 12
+    expected = np.zeros((300, 3))
+    for model in bagging.models:
+        expected[:, np.searchsorted(bagging.labels, model.labels)] += (
+            pb.predict_proba(model, X) / 12
+        )
+    np.testing.assert_allclose(pb.predict_proba(bagging, X), expected, atol=1e-15)
+
+
+def test_of_numbers_there_is_no_majority():
+    X, _ = problem()
+    with pytest.raises(ValueError, match='vote: expected "average" of a regression'):
+        pb.fit_bagging(Mean, X, X[:, 0], task="regression", vote="majority", members=2)
+    with pytest.raises(ValueError, match="vote: expected one of 'majority', 'average'"):
+        pb.fit_bagging(pb.fit_cart, X, X[:, 0] > 0, vote="mean")
 
 
 def test_members_are_fits_to_weighted_rows():

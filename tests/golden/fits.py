@@ -149,7 +149,8 @@ FOREST = {
     "bag": None, "criterion": "gini", "max_depth": None, "min_leaf": 1, "min_split": 2,
     "max_leaves": None, "search": "exact", "max_bins": 256, **SHARED,
 }  # fmt: skip
-BAGGING = {"members": 5, "task": "classification", "bag": None, "replace": True, **SHARED}
+BAGGING = {"members": 5, "task": "classification", "bag": None, "replace": True,
+           "vote": "majority", **SHARED}  # fmt: skip
 STAGEWISE = {
     "loss": "logistic", "task": None, "steps": 6, "learning_rate": 0.5, "max_depth": 3,
     "min_leaf": 2, "max_step": "auto", "start": "constant", "bag": 1.0, "search": "exact",
@@ -334,7 +335,7 @@ def other_fits() -> dict[str, Fit]:
         **_fits(pb.fit_forest, FOREST, TWO, forests),
         "bagging: trees": Fit(pb.fit_bagging, (pb.fit_cart, X, THREE), {**BAGGING, **tree}),
         "bagging: regression": Fit(pb.fit_bagging, (pb.fit_cart, X, NUMBERS), {
-            **BAGGING, **tree, "task": "regression", "criterion": "squared"}),
+            **BAGGING, **tree, "task": "regression", "criterion": "squared", "vote": "average"}),
         "bagging: chains, subsamples": Fit(pb.fit_bagging, (pb.fit_adaboost, X, TWO), {
             **BAGGING, **chain, "replace": False, "bag": 250}),
         "one_vs_rest: chains": Fit(pb.fit_one_vs_rest, (pb.fit_adaboost, X, THREE), ADABOOST),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import zipfile
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -271,6 +272,28 @@ def test_headers_of_another_kind(path, kind, model, message):
     zip_up(path, forge(members, kind=kind))
     with pytest.raises(ModelFileError, match=message):
         pb.load(path)
+
+
+def test_files_say_how_members_vote_where_they_are_averaged(path):
+    """The file of those that say a label is what it always was."""
+    average = MODELS["bagging"]()
+    pb.save(average, path)
+    members = members_of(path)
+    assert column(members, "vote").tolist() == ["average"]
+    assert "optional" not in header_of(members)["columns"]["vote"]
+    assert pb.load(path).vote == "average"
+    pb.save(replace(average, vote="majority"), path)
+    assert members_of(path).keys() == members.keys() - {"vote.npy"}
+    again = pb.load(path)
+    assert again.vote == "majority"
+    votes = np.mean([pb.predict(m, X)[:, None] == again.labels for m in again.models], axis=0)
+    assert np.array_equal(pb.predict_proba(again, X), votes)
+    pb.save(MODELS["bagging of stagewise"](), path)
+    assert "vote.npy" not in members_of(path)
+    for wrong in (["mean"], [], ["average", "average"], [1]):
+        zip_up(path, forge_column(members, "vote", np.array(wrong, dtype=None if wrong else "<U7")))
+        with pytest.raises(ModelFileError, match="vote: expected one of"):
+            pb.load(path)
 
 
 def test_bagging_that_fails_validation(path):

@@ -127,7 +127,7 @@ def test_coefficients_of_a_tree_for_each_class():
 
 def test_members_choose_as_the_model_where_probabilities_are_equal(tmp_path):
     X, y = problem(150, classes=3)
-    model = pb.fit_sbpmt(X, y, **{**FAST, "members": 1}, one_vs_all="tree", rng=0)
+    model = pb.fit_sbpmt(X, y, **{**FAST, "members": 1}, vote="majority", one_vs_all="tree", rng=0)
     far = 40 * np.random.default_rng(1).normal(size=(400, 3))
     first = model[0].models[0]
     assert (
@@ -161,7 +161,9 @@ def test_stages_are_models_of_fewer_members(classes, vote):
 def test_members_never_answer_a_class_that_they_have_not_seen():
     X, y = problem(150, classes=3)
     y[:2] = 3
-    model = pb.fit_sbpmt(X, y, **{**FAST, "members": 6}, one_vs_all="tree", bag=0.5, rng=0)
+    model = pb.fit_sbpmt(
+        X, y, **{**FAST, "members": 6}, vote="majority", one_vs_all="tree", bag=0.5, rng=0
+    )
     far = 40 * np.random.default_rng(1).normal(size=(400, 3))
     by_value = []
     for member, label in model.lost:
@@ -180,7 +182,7 @@ def test_published_options():
     options = pb.sbpmt_published()
     assert options == {
         "min_split": 20, "min_leaf": 7, "complexity": 0.01, "tol": 1e-5, "safeguard": False,
-        "one_vs_all": "tree",
+        "vote": "majority", "one_vs_all": "tree",
     }  # fmt: skip
     model = pb.fit_sbpmt(X, y, members=2, rng=0, **options)
     assert options.items() <= model.settings.items()

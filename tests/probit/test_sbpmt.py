@@ -36,7 +36,7 @@ def rounds_of(model, member):
 def test_twin(classes, where, step):
     X, y = problem(100, classes=classes)
     weight = np.random.default_rng(3).uniform(0.5, 2.0, len(y))
-    options = {**FAST, "members": 3, "steps": 4, "one_vs_all": where}
+    options = {**FAST, "members": 3, "steps": 4, "vote": "majority", "one_vs_all": where}
     model = pb.fit_sbpmt(X, y, **options, step=step, sample_weight=weight, rng=5)
     rows = subsamples(len(y), 70, 3, 5)
 
@@ -183,7 +183,7 @@ def test_votes(classes, where, vote):
 
 def test_a_tied_vote_is_of_the_first_label():
     X, y = problem(100, seed=4)
-    model = pb.fit_sbpmt(X, y, **{**FAST, "members": 2}, rng=0)
+    model = pb.fit_sbpmt(X, y, **{**FAST, "members": 2}, vote="majority", rng=0)
     share = pb.predict_proba(model, X)
     tied = share[:, 0] == 0.5
     assert tied.any()
@@ -208,7 +208,7 @@ def test_one_row_at_a_time():
 
 def test_subsamples_and_out_of_bag_record():
     X, y = problem(101)
-    model = pb.fit_sbpmt(X, y, **FAST, rng=6)
+    model = pb.fit_sbpmt(X, y, **FAST, vote="majority", rng=6)
     rows = subsamples(101, 70, 4, 6)  # the whole part of 0.7 times 101
     counts = np.zeros(101, dtype=int)
     said = np.zeros((101, 2))

@@ -80,7 +80,9 @@ def test_two_classes(name, weights):
     """Members whose bag holds both classes are fits to it; the others are constants."""
     fit, options = {**TWO_CLASS, **ANY_CLASSES}[name]
     w = np.where(RARE == "yes", 1e-200, 1.0) if weights == "tiny" else None
-    bagging = pb.fit_bagging(fit, X, RARE, members=MEMBERS, rng=0, sample_weight=w, **options)
+    bagging = pb.fit_bagging(
+        fit, X, RARE, members=MEMBERS, vote="majority", rng=0, sample_weight=w, **options
+    )
     lacks = ~(BAGS[:, RARE == "yes"] > 0).any(axis=1)
     assert 0 < lacks.sum() < MEMBERS
     if name in TWO_CLASS:

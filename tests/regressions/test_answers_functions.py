@@ -147,7 +147,7 @@ def forest():
 @pytest.fixture(scope="module", params=["leaf", "tree"])
 def probits(request):
     """Members of trees with a leaf for all classes, or of a tree for each."""
-    options = {"members": 5, "rounds": 3, "steps": 4, "min_leaf": 8}
+    options = {"members": 5, "rounds": 3, "steps": 4, "min_leaf": 8, "vote": "majority"}
     return pb.fit_sbpmt(X, ZONE, one_vs_all=request.param, rng=0, **options)
 
 
