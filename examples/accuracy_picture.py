@@ -25,7 +25,7 @@ DRAWN = {
     "scikit-learn tree": ("scikit-learn: tree", "#b8860b", "square"),
 }
 INK, GRID = "#808890", "#80889055"
-WIDTH, HEIGHT = 480, 400
+WIDTH, HEIGHT = 480, 410
 LEFT, RIGHT, TOP, BOTTOM = 46, 470, 30, 250
 COSTS = (5, 10, 20, 50, 100)
 
