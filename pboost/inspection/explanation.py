@@ -205,8 +205,8 @@ def explain(model: Model, x: Any) -> Explanation:
         A member's vote, or its probability of a class, is divided among the columns whose
         contributions to the member's value speak for the class, as these are; where none does, it
         is part of the bias. They add up to the shares of the votes: of two labels to the decision
-        value, and of a WeightedVote to the sums of the votes for each label. A bagged number is
-        the mean of those of the members.
+        value, and of a WeightedVote to the sums of the votes for each label. Bagged numbers, and
+        bagged probabilities of trees and forests, are sums already: of those the mean.
 
     References
     ----------

@@ -288,3 +288,28 @@ def test_explanations_cannot_be_changed():
         with pytest.raises(ValueError, match="read-only"):
             getattr(found, name)[0] = 1.0
     assert found != 3
+
+
+def test_members_that_do_not_know_every_class_and_classes_that_are_numbers():
+    y = np.where(X[:, 0] > 2, 7.0, np.where(TWO, 2.0, 1.0))
+    fits = iter([pb.fit_cart, partial(pb.fit_adaboost, rounds=2)])
+
+    def fit(X, y, sample_weight):
+        rows = y < 7
+        return next(fits)(X[rows], y[rows], sample_weight=sample_weight[rows])
+
+    model = pb.fit_bagging(fit, X, y, members=2, rng=0)
+    assert len(model.labels) == 3
+    found = pb.explain(model, X[1])
+    np.testing.assert_allclose(found.bias + found.contributions.sum(axis=0), found.score)
+    numbers = replace(model, labels=None, oob=replace(model.oob, prediction=np.zeros(160)))
+    found = pb.explain(numbers, X[1])
+    assert found.bias + found.contributions.sum() == pytest.approx(found.score)
+    assert found.explained == "prediction"
+
+
+def test_bagged_probabilities_of_trees_are_means():
+    model, found = made("bagging, mean"), pb.explain(made("bagging, mean"), X[2])
+    each = [pb.explain(member, X[2]) for member in model.models]
+    np.testing.assert_allclose(found.contributions, np.mean([e.contributions for e in each], 0))
+    np.testing.assert_allclose(found.bias, np.mean([e.bias for e in each], 0))
