@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.values import check_integer
+from pboost.values import INT32_MAX, check_integer, shown
 
 T = TypeVar("T")
 Flag = NDArray[np.int32]
@@ -83,8 +83,9 @@ def resolve_threads(n_threads: int | None, cells: int) -> int:
     Parameters
     ----------
     n_threads : int or None
-        The caller's wish; None leaves the choice to this function, which then uses one thread
-        inside a worker thread or a worker process, where somebody else already runs in parallel.
+        The caller's wish, -1 for all; None leaves the choice to this function, which then uses one
+        thread inside a worker thread or a worker process, where somebody else already runs in
+        parallel.
     cells : int
         Rows times features of the work at hand.
 
@@ -95,7 +96,7 @@ def resolve_threads(n_threads: int | None, cells: int) -> int:
     """
     worth = max(1, cells // MIN_CELLS)
     if n_threads is not None:
-        worth = min(check_integer("n_threads", n_threads, least=1), worth)
+        worth = min(_asked(n_threads), worth)
     elif worth > 1 and (
         threading.current_thread() is not threading.main_thread()
         or multiprocessing.parent_process() is not None
@@ -103,6 +104,19 @@ def resolve_threads(n_threads: int | None, cells: int) -> int:
         worth = 1
     # Asking the system takes as long as a round of boosting on a few thousand rows.
     return worth if worth == 1 else min(worth, available_threads())
+
+
+def _asked(n_threads: Any) -> int:
+    """Return the number of threads that a caller wishes, where -1 is any."""
+    try:
+        return check_integer("n_threads", n_threads, least=1)
+    except ValueError:
+        if n_threads == -1:
+            return INT32_MAX
+        raise ValueError(
+            "n_threads: expected an integer of 1 or more, -1 for all available threads, or None, "
+            f"got {shown(n_threads)}"
+        ) from None
 
 
 class _Here(threading.local):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import GraphFit
@@ -15,7 +14,8 @@ from pboost.growth.stopwatch import StopwatchObserver
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.observation.sampling import SampledObserver
-from pboost.values import check_integer, vote_rule
+from pboost.values import Seed, check_integer, vote_rule
+from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
 
@@ -24,6 +24,7 @@ _EXACT = Exact()
 
 
 @reads_columns(stump_search)
+@builder
 def fit_adaboost(
     X: Any,
     y: ArrayLike,
@@ -35,7 +36,7 @@ def fit_adaboost(
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     sample_weight: ArrayLike | None = None,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     validation: Validation = None,
     patience: int | None = None,
     n_threads: int | None = None,
@@ -66,7 +67,7 @@ def fit_adaboost(
         Factor in (0, 1] of every vote.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for rows held out, and for weak learners and answers that are drawn.
     validation : tuple or float, optional
         Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
@@ -76,7 +77,7 @@ def fit_adaboost(
     patience : int, optional
         With `validation`: growth ends after so many rounds without a new least error; default 50.
     n_threads : int or None
-        Threads; None: as many as the work is worth. The model does not depend on it.
+        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with the number of rounds so far
         and a `pboost.growth.step.StepRecord`; returning True stops.

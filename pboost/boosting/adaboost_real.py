@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.growth.real_chain import (
@@ -19,6 +18,7 @@ from pboost.models.base import TwoClassModel
 from pboost.observation.answers import Exact, check_pair
 from pboost.threads import Workers, resolve_threads
 from pboost.values import (
+    Seed,
     as_generator,
     check_callback,
     check_choice,
@@ -26,6 +26,7 @@ from pboost.values import (
     check_made,
     vote_rule,
 )
+from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.real import Feature, Hypothesis, RealLearner
 from pboost.weak.stump_search import Stump
@@ -34,6 +35,7 @@ _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
 
 
+@builder
 def fit_adaboost_real(
     X: Any,
     y: ArrayLike,
@@ -44,7 +46,7 @@ def fit_adaboost_real(
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     sample_weight: ArrayLike | None = None,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
 ) -> TwoClassModel:
@@ -75,10 +77,10 @@ def fit_adaboost_real(
         Factor in (0, 1] of every vote.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Passed on to the training function of ``hypothesis(train)``; the others draw nothing.
     n_threads : int or None
-        Threads of the search for stumps and columns; None: as many as the work is worth. The
+        Threads of the search for stumps and columns, -1 for all; None: as many as are worth it. The
         model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with the number of rounds so far

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import GraphFit
@@ -17,7 +16,8 @@ from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.growth.tree import grow_tree
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
-from pboost.values import INT32_MAX, check_choice, check_integer, check_made, vote_rule
+from pboost.values import INT32_MAX, Seed, check_choice, check_integer, check_made, vote_rule
+from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import ColumnLearner, Stump, stump_search
 
@@ -26,6 +26,7 @@ _EXACT = Exact()
 
 
 @reads_columns(stump_search)
+@builder
 def fit_boosted_tree(
     X: Any,
     y: ArrayLike,
@@ -39,7 +40,7 @@ def fit_boosted_tree(
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     sample_weight: ArrayLike | None = None,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     validation: Validation = None,
     patience: int | None = None,
     n_threads: int | None = None,
@@ -78,7 +79,7 @@ def fit_boosted_tree(
         Factor in (0, 1] of every vote.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for rows held out, and for weak learners and answers that are drawn.
     validation : tuple or float, optional
         Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
@@ -88,7 +89,7 @@ def fit_boosted_tree(
     patience : int, optional
         With `validation`: growth ends after so many nodes without a new least error; default 50.
     n_threads : int or None
-        Threads; None: as many as the work is worth. The model does not depend on it.
+        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each node with the number of nodes so far and
         a `pboost.growth.step.StepRecord`; returning True stops.

@@ -37,16 +37,17 @@ from pboost.observation.sampling import Sampled
 from pboost.threads import Workers
 from pboost.values import (
     INT32_MAX,
+    Seed,
     as_generator,
     check_callback,
     check_choice,
     check_integer,
     check_made,
     freeze,
-    renamed,
     shown,
     vote_rule,
 )
+from pboost.values.options import builder, renamed
 from pboost.weak.base import KINDS as LEARNERS
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import ColumnLearner
@@ -60,6 +61,7 @@ OTHER_UNITS = (
 )
 
 
+@builder
 def continue_fit(
     model: DecisionGraph,
     X: Any,
@@ -73,7 +75,7 @@ def continue_fit(
     smoothing: float | None = None,
     learning_rate: float | None = None,
     sample_weight: ArrayLike | None = None,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
 ) -> DecisionGraph:
@@ -99,10 +101,10 @@ def continue_fit(
         the one of largest bound; where exits join there is no other.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; a model does not keep those of its fit.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for weak learners that draw; stumps draw nothing.
     n_threads : int or None
-        Threads; None: as many as the work is worth. The model does not depend on it.
+        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each new node with the number of all nodes and a
         `pboost.growth.step.StepRecord`; returning True stops.

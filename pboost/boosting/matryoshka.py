@@ -17,7 +17,8 @@ from pboost.growth.ports import COLLECTS, Matryoshka
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
-from pboost.values import check_choice, check_integer, shown, vote_rule
+from pboost.values import Seed, check_choice, check_integer, shown, vote_rule
+from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
 
@@ -30,6 +31,7 @@ _EXACT = Exact()
 
 
 @reads_columns(stump_search)
+@builder
 def fit_matryoshka(
     X: Any,
     y: ArrayLike,
@@ -44,7 +46,7 @@ def fit_matryoshka(
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     sample_weight: ArrayLike | None = None,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     validation: Validation = None,
     patience: int | None = None,
     n_threads: int | None = None,
@@ -89,7 +91,7 @@ def fit_matryoshka(
         Factor in (0, 1] of every vote.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for rows held out, and for weak learners and answers that are drawn.
     validation : tuple or float, optional
         Rows by which growth ends early and the model is chosen: ``(X, y)``, or ``(X, y,
@@ -100,7 +102,7 @@ def fit_matryoshka(
     patience : int, optional
         With `validation`: growth ends after so many nodes without a new least error; default 50.
     n_threads : int or None
-        Threads; None: as many as the work is worth. The model does not depend on it.
+        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each weak classifier with their number so far
         and a `pboost.growth.step.StepRecord`; returning True stops. Votes and certificate are those

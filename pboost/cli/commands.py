@@ -108,8 +108,8 @@ def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]
     if len(values) > 2 and not takes_any:
         raise CommandError(
             f"column {options.target!r} holds {len(values)} values and --model {options.model} "
-            "takes two: for more there are --one-vs-rest (fit_one_vs_rest), --model samme "
-            "(fit_samme), --model sbpmt, --model forest and --model cart"
+            "takes two: for more there are --one-vs-rest (fit_one_vs_rest), and --model "
+            f"{', '.join(SEVERAL_CLASSES[:-1])} and {SEVERAL_CLASSES[-1]}"
         )
     return X, y, weight
 

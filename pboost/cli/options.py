@@ -18,6 +18,7 @@ import pboost as pb
 from pboost.cli.errors import UsageError
 from pboost.observation.sampling import MOST_DRAWS
 from pboost.values import check_integer
+from pboost.values.options import ANY_CLASSES
 
 Reader: TypeAlias = Callable[[str], Any]
 
@@ -80,6 +81,13 @@ def depth(text: str) -> int | None:
     return None if text == "none" else integer(0)(text)
 
 
+def threads(text: str) -> int | None:
+    """Return a number of threads, -1 for all, or that the builder may choose."""
+    if text == "none":
+        return None
+    return -1 if text == "-1" else count(text)
+
+
 def bag(text: str) -> int | float | None:
     """Return a number of rows, which has no point, or a share of them, or that all are meant."""
     if text == "none":
@@ -103,6 +111,7 @@ READERS: dict[str, tuple[Reader, str]] = {
     "smoothing": (number(" from 0 to 1", lambda x: 0 <= x <= 1), "X"),
     "learning_rate": (share, "X"),
     "bag": (bag, "X"),
+    "threads": (threads, "N"),
     "target_certificate": (number(" between 0 and 1", lambda x: 0 < x < 1), "X"),
     "flip_rate": (number(" from 0, below 0.5", lambda x: 0 <= x < 0.5), "X"),
     "validation": (number(" above 0, at most 0.5", lambda x: 0 < x <= 0.5), "X"),
@@ -153,7 +162,7 @@ MODELS: dict[str, Callable[..., Any]] = {
     "probit": pb.fit_probitboost,
 }
 #: Models that take labels of more than two values.
-SEVERAL_CLASSES = ("cart", "forest", "samme", "sbpmt", "probit-tree")
+SEVERAL_CLASSES = tuple(name for name, fit in MODELS.items() if fit.__name__ in ANY_CLASSES)
 #: Weak learners that answer with numbers, and the model that takes them.
 HYPOTHESES, OF_HYPOTHESES = ("feature",), "adaboost-real"
 #: Options that most models have: of the others it is said that they do not go with them.

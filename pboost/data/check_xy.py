@@ -23,6 +23,7 @@ from pboost.data.convert import (
 )
 from pboost.data.shared_reads import kept
 from pboost.values import INT32_MAX, Array, as_array, first_false
+from pboost.values.options import ManyClassesError
 
 #: Rows examined at a time, so that checks need little memory.
 BLOCK = 65_536
@@ -174,11 +175,7 @@ def as_labels(y: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
     if values is None or not ((labels == values[0]) | (labels == values[1])).all():
         values = distinct(labels)
     _refuse_continuous(values)
-    if len(values) > 2:
-        raise ValueError(
-            f"y: expected two label values, got {len(values)}: for more than two classes there are "
-            "fit_one_vs_rest and fit_samme"
-        )
+    refuse_many(values)
     if len(values) < 2 or values[0] == values[-1]:
         raise ValueError(f"y: expected two label values, got only {values.tolist()[0]!r}")
     return values, labels == values[1]
@@ -196,6 +193,12 @@ def as_classes(y: Any, n: int) -> tuple[Array, NDArray[np.int32]]:
     if len(values) < 2:
         raise ValueError(f"y: expected at least two label values, got only {values.tolist()[0]!r}")
     return values, codes
+
+
+def refuse_many(values: Array) -> None:
+    """Raise ManyClassesError for more than two labels; builders add what to call instead."""
+    if len(values) > 2:
+        raise ManyClassesError(f"y: expected two label values, got {len(values)}")
 
 
 def is_continuous(values: Array) -> bool:

@@ -417,7 +417,7 @@ def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> 
         False keeps a reference to `X`, which must then not be changed while the columns are used:
         orders would stay as they are, and thresholds come from the new values.
     n_threads : int or None
-        Threads; None: as many as the work is worth.
+        Threads, -1 for all; None: as many as the work is worth.
 
     Returns
     -------
@@ -466,7 +466,7 @@ def bin_columns(
     sample_weight : array_like of shape (n,), optional
         Weights of the rows; a row of weight 0 has a bin but no part in placing the edges.
     n_threads : int or None
-        Threads; None: as many as the work is worth.
+        Threads, -1 for all; None: as many as the work is worth.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
@@ -37,11 +38,14 @@ class Search(NamedTuple):
         return "binned" if is_binned(self.kind, n_rows) else "exact"
 
 
+_SEARCHED: dict[Callable[..., Any], Callable[[Mapping[str, Any]], Search | None]] = {}
+
+
 def reads_columns(searched: Callable[[Mapping[str, Any]], Search | None]) -> Callable[[Fit], Fit]:
     """Declare a builder that takes columns in place of X, which `searched` tells by its options."""
 
     def declare(fit: Fit) -> Fit:
-        fit.__dict__["searched"] = searched
+        _SEARCHED[fit] = searched
         return fit
 
     return declare
@@ -49,11 +53,9 @@ def reads_columns(searched: Callable[[Mapping[str, Any]], Search | None]) -> Cal
 
 def column_search(fit: Any, options: Mapping[str, Any]) -> Search | None:
     """Return the search of a builder with these options; None where it cannot be given columns."""
-    # A wrapper may look at X itself, but functools.wraps copies what its builder declares.
-    if hasattr(fit, "__wrapped__") or not hasattr(fit, "searched"):
-        return None
-    found: Search | None = fit.searched(options)
-    return found
+    # A wrapper, which may look at X itself, is another function.
+    searched = _SEARCHED.get(fit) if inspect.isfunction(fit) else None
+    return None if searched is None else searched(options)
 
 
 def search_option(options: Mapping[str, Any]) -> Search:

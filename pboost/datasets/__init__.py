@@ -292,7 +292,7 @@ def led(
     ----------
     n : int
         Number of rows.
-    rng : None, int, numpy.random.SeedSequence or numpy.random.Generator
+    rng : None, int, numpy.random.SeedSequence, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
     even : bool
         Whether the class is the parity of the digit (the domain LEDeven), not the digit.
@@ -392,7 +392,7 @@ def xd6(n: int, rng: Seed = None, *, noise: float = 0.0) -> tuple[FloatArray, _L
     ----------
     n : int
         Number of rows.
-    rng : None, int, numpy.random.SeedSequence or numpy.random.Generator
+    rng : None, int, numpy.random.SeedSequence, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
     noise : float
         Probability from 0 to 1/2 with which a label is wrong.
@@ -485,7 +485,7 @@ def twonorm(n: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
     ----------
     n : int
         Number of rows.
-    rng : None, int, numpy.random.SeedSequence or numpy.random.Generator
+    rng : None, int, numpy.random.SeedSequence, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
 
     Returns
@@ -559,7 +559,7 @@ def ringnorm(n: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
     ----------
     n : int
         Number of rows.
-    rng : None, int, numpy.random.SeedSequence or numpy.random.Generator
+    rng : None, int, numpy.random.SeedSequence, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
 
     Returns
@@ -643,7 +643,7 @@ def waveform(n: int, rng: Seed = None, *, noise_features: int = 0) -> tuple[Floa
     ----------
     n : int
         Number of rows.
-    rng : None, int, numpy.random.SeedSequence or numpy.random.Generator
+    rng : None, int, numpy.random.SeedSequence, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
     noise_features : int
         Number of standard normal attributes that follow the 21 of the wave; the sources have 0 or
@@ -765,7 +765,7 @@ def mease_wyner(
     ----------
     n : int
         Number of rows.
-    rng : None, int, numpy.random.SeedSequence or numpy.random.Generator
+    rng : None, int, numpy.random.SeedSequence, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
     q : float
         Bayes error, from 0 to 1/2: the probability with which a label is wrong.
@@ -886,7 +886,7 @@ def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, _Label
     ----------
     n_per_class : int
         Number of rows of each class; the source has 200.
-    rng : None, int, numpy.random.SeedSequence or numpy.random.Generator
+    rng : None, int, numpy.random.SeedSequence, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
 
     Returns

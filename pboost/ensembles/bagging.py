@@ -31,14 +31,16 @@ from pboost.models.new_rows import reads_columns
 from pboost.trees.members import Tally, tallied_members
 from pboost.values import (
     FloatArray,
+    Seed,
     as_generator,
     check_callback,
     check_choice,
-    check_fit,
     check_integer,
 )
+from pboost.values.options import builder, check_fit
 
 
+@builder
 def fit_bagging(
     fit: Callable[..., Any],
     X: Any,
@@ -50,7 +52,7 @@ def fit_bagging(
     replace: bool = True,
     vote: str = "average",
     sample_weight: ArrayLike | None = None,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
     **options: Any,
@@ -91,11 +93,11 @@ def fit_bagging(
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
         weight are equally likely to be drawn.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
     n_threads : int or None
-        Threads, each of which fits whole members; None: as many as the work is worth. The model
-        does not depend on it.
+        Threads, each of which fits whole members, -1 for all; None: as many as the work is worth.
+        The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each member, in order, with their number so far
         and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the

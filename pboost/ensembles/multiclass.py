@@ -29,13 +29,12 @@ from pboost.models.tree_sum import StagewiseModel
 from pboost.values import (
     FloatArray,
     check_callback,
-    check_fit,
     check_integer,
     check_number,
     shown,
     uncalled,
-    unwrapped,
 )
+from pboost.values.options import builder, check_fit, unwrapped
 
 Fit: TypeAlias = Callable[..., Any]
 #: Share of the largest weight below which no weight falls: without any, a class would be absent.
@@ -44,6 +43,7 @@ PERFECT = "a member without error outweighs all others"
 NO_BETTER = "the error of a member was not below chance; it is left out"
 
 
+@builder
 def fit_one_vs_rest(fit: Fit, X: Any, y: ArrayLike, **options: Any) -> OneVsRest:
     """Fit one two-class model per class, each telling its class from all others.
 
@@ -117,6 +117,7 @@ def fit_one_vs_rest(fit: Fit, X: Any, y: ArrayLike, **options: Any) -> OneVsRest
     return OneVsRest(tuple(models), labels, settings)
 
 
+@builder
 def fit_samme(
     X: Any,
     y: ArrayLike,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.boosting.boosted_tree import fit_boosted_tree
@@ -16,15 +15,18 @@ from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.values import (
+    Seed,
     check_choice,
     check_integer,
     check_made,
 )
+from pboost.values.options import builder
 from pboost.weak import separator, stump
 
 _EXACT = Exact()
 
 
+@builder
 def fit_oblique_tree(
     X: Any,
     y: ArrayLike,
@@ -36,7 +38,7 @@ def fit_oblique_tree(
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
     sample_weight: ArrayLike | None = None,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     validation: Validation = None,
     patience: int | None = None,
     n_threads: int | None = None,
@@ -67,14 +69,14 @@ def fit_oblique_tree(
         taken. Stumps in separators have a smoothing of their own, 1e-3.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for rows held out and for ``observation=sampled()``.
     validation : tuple or float, optional
         Rows by which growth ends early and the model is chosen, see `fit_boosted_tree`.
     patience : int, optional
         With `validation`: growth ends after so many nodes without a new least error; default 50.
     n_threads : int or None
-        Threads; None: as many as the work is worth. The model does not depend on it.
+        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each node; returning True stops.
 
@@ -136,6 +138,7 @@ def fit_oblique_tree(
     return replace(model, settings={**model.settings, "builder": "fit_oblique_tree"})
 
 
+@builder
 def fit_topdown_tree(
     X: Any,
     y: ArrayLike,
@@ -187,7 +190,7 @@ def fit_topdown_tree(
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
     n_threads : int or None
-        Threads; None: as many as the work is worth. The model does not depend on it.
+        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each split with their number so far and a
         `pboost.growth.step.StepRecord`; returning True stops.

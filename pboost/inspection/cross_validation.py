@@ -21,15 +21,15 @@ from pboost.models.stored import Stored, column
 from pboost.values import (
     FloatArray,
     IntArray,
+    Seed,
     as_generator,
     check_callback,
     check_choice,
-    check_fit,
     check_integer,
     child,
     draw_seed,
-    takes_rng,
 )
+from pboost.values.options import builder, check_fit, takes_rng
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +101,7 @@ class CrossValidation(Stored):
         return "\n".join(lines)
 
 
+@builder
 def cross_validate(
     fit: Callable[..., Model],
     X: Any,
@@ -108,7 +109,7 @@ def cross_validate(
     *,
     task: str = "classification",
     folds: int = 10,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     sample_weight: ArrayLike | None = None,
     callback: Callable[[int, float], object] | None = None,
 ) -> CrossValidation:
@@ -136,7 +137,7 @@ def cross_validate(
         same task. The folds of a regression are not stratified.
     folds : int, default 10
         Number of folds, at least 2 and at most the number of rows of the most frequent class.
-    rng : None, int or numpy.random.Generator, optional
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional
         Shuffles the rows. If `fit` takes an `rng`, and has not been given one, as by
         ``functools.partial``, it is given a generator for each fold that follows from this one.
     sample_weight : array_like of shape (n,), optional

@@ -150,7 +150,7 @@ def permutation_importance(
         How often each column is shuffled.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Shuffles.
 
     Returns

@@ -30,11 +30,11 @@ from pboost.values import (
     as_array,
     as_generator,
     check_choice,
-    check_fit,
     check_integer,
     first_false,
     shown,
 )
+from pboost.values.options import builder, check_fit
 
 #: Factor of H inside tanh.
 SCALES = {"half": 0.5, "probability": 1.0}
@@ -300,6 +300,7 @@ def _largest_score(model: TwoClassModel) -> float:
     return largest_score(model)
 
 
+@builder
 def margin_curve(
     model: Model | Callable[..., Model],
     X: Any,
@@ -331,7 +332,7 @@ def margin_curve(
         See `margins`.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Deals the rows out to folds; `model` is given a generator for each fold as in
         `cross_validate`.
 

@@ -284,7 +284,7 @@ def decision_function(
         "hard": each row takes the exits on whose side it lies. "expected": the expectation under
         the answers assumed in training. "sample": the mean over random walks with those answers;
         oracles are asked anew in each.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         For ``route="sample"``, the only one that draws; the same seed gives the same answers for
         any number of threads.
     draws : int

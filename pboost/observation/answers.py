@@ -19,7 +19,8 @@ from pboost._core import reweight
 from pboost.data.training import TrainingData
 from pboost.models.nodes import CERTAIN
 from pboost.threads import Workers
-from pboost.values import Choice, FloatArray, Kinds, check_made, check_number
+from pboost.values import Choice, FloatArray, check_made, check_number
+from pboost.values.options import Kinds
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights
 from pboost.weak.real import RealLearner
 

@@ -8,13 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost._core.probit_boost import boost_leaves
-from pboost.data.check_xy import AbsentClassError, as_classes, as_features, as_weights, check_finite
+from pboost.data.check_xy import (
+    AbsentClassError,
+    as_classes,
+    as_features,
+    as_weights,
+    check_finite,
+    refuse_many,
+)
 from pboost.models.linear import ProbitModel
 from pboost.probit.tree import check_coefficients
 from pboost.threads import Workers
 from pboost.values import FloatArray, check_flag, check_integer, check_number
+from pboost.values.options import builder
 
 
+@builder
 def fit_probitboost(
     X: Any,
     y: ArrayLike,
@@ -86,11 +95,7 @@ def fit_probitboost(
     check_finite(features)
     n = len(features.values)
     labels, label = as_classes(y, n)
-    if len(labels) > 2:
-        raise ValueError(
-            f"y: expected two label values, got {len(labels)}: for more than two classes there are "
-            "fit_probit_tree and fit_one_vs_rest"
-        )
+    refuse_many(labels)
     weights = as_weights(sample_weight, n)
     weights = np.ones(n) if weights is None else weights
     rows = np.flatnonzero(weights > 0).astype(np.int32)

@@ -34,6 +34,7 @@ from pboost.trees.members import Tally, train_members
 from pboost.values import (
     FloatArray,
     IntArray,
+    Seed,
     as_generator,
     check_callback,
     check_choice,
@@ -41,6 +42,7 @@ from pboost.values import (
     check_integer,
     check_number,
 )
+from pboost.values.options import builder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,6 +230,7 @@ def sbpmt_published() -> dict[str, Any]:
     }  # fmt: skip
 
 
+@builder
 def fit_sbpmt(
     X: Any,
     y: ArrayLike,
@@ -247,7 +250,7 @@ def fit_sbpmt(
     one_vs_all: str = "leaf",
     stratify: bool = False,
     sample_weight: ArrayLike | None = None,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
 ) -> SubaggedProbitTrees:
@@ -291,11 +294,11 @@ def fit_sbpmt(
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows in their subsamples and in the out-of-bag error. All rows of
         positive weight are equally likely to be drawn.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness. The first k members are the same for any number of `members`.
     n_threads : int or None
-        Threads, each of which fits whole members; None: as many as the work is worth. The model
-        does not depend on it.
+        Threads, each of which fits whole members, -1 for all; None: as many as the work is worth.
+        The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each member, in order, with their number so far
         and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the

@@ -24,6 +24,7 @@ from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees.cart import fit_cart_problem
 from pboost.values import FloatArray, IntArray, check_flag, check_integer, check_number
+from pboost.values.options import builder
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +186,7 @@ class ProbitProblem(NamedTuple):
     settings: dict[str, Any]
 
 
+@builder
 def fit_probit_tree(
     X: Any,
     y: ArrayLike,
@@ -237,7 +239,7 @@ def fit_probit_tree(
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows.
     n_threads : int or None
-        Threads; None: as many as the work is worth. The model does not depend on it.
+        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
 
     Returns
     -------

@@ -21,11 +21,13 @@ from pboost.values import (
     INT32_MAX,
     MOST_NODES,
     FloatArray,
+    Seed,
     as_generator,
     check_callback,
     check_choice,
     check_integer,
 )
+from pboost.values.options import builder
 
 CART_GROWTHS = ("depth-first", "best-first")
 #: The criteria of each task, the default first.
@@ -36,6 +38,7 @@ CART_CRITERIA = {
 
 
 @reads_columns(search_option)
+@builder
 def fit_cart(
     X: Any,
     y: ArrayLike,
@@ -51,7 +54,7 @@ def fit_cart(
     search: str = "auto",
     max_bins: int = MAX_BINS,
     sample_weight: ArrayLike | None = None,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
 ) -> Tree:
@@ -91,10 +94,10 @@ def fit_cart(
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the splits of k copies of the row, as long as
         `min_leaf` and `min_split` do not count them.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for `features_per_split`.
     n_threads : int or None
-        Threads; None: as many as the work is worth. The model does not depend on it.
+        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each split with the number of splits so far
         and a `pboost.growth.step.CartStep`; returning True stops.

@@ -16,12 +16,14 @@ from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import Tree
 from pboost.trees.cart import fit_cart_problem, fit_tree
 from pboost.trees.members import Tally, tallied_members
-from pboost.values import FloatArray, as_generator, check_callback, check_integer
+from pboost.values import FloatArray, Seed, as_generator, check_callback, check_integer
+from pboost.values.options import builder
 
 #: Rows whose values are gathered at a time for the trees that have not seen them.
 BLOCK_ROWS = 64 * tree_walk.TILE_ROWS
 
 
+@builder
 def fit_forest(
     X: Any,
     y: ArrayLike,
@@ -39,7 +41,7 @@ def fit_forest(
     search: str = "auto",
     max_bins: int = MAX_BINS,
     sample_weight: ArrayLike | None = None,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
 ) -> Forest:
@@ -74,11 +76,11 @@ def fit_forest(
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
         weight are equally likely to be drawn.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness. The first k trees are the same for any number of `members`.
     n_threads : int or None
-        Threads, each of which fits whole trees; None: as many as the work is worth. The model does
-        not depend on it.
+        Threads, each of which fits whole trees, -1 for all; None: as many as the work is worth.
+        The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree, in order, with their number so far
         and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the

@@ -24,13 +24,13 @@ from pboost.trees.cart import fit_cart_problem, fit_tree
 from pboost.values import (
     FloatArray,
     IntArray,
+    Seed,
     as_generator,
     check_choice,
     check_integer,
     check_number,
-    option_names,
-    refuse_unknown,
 )
+from pboost.values.options import builder, option_names, refuse_unknown
 
 #: Rules by which `fit_pruned_cart` chooses a subtree, and its options that are those of the trees.
 RULES = ("min", "1se")
@@ -290,13 +290,14 @@ def _search_of_values(options: Mapping[str, Any]) -> Search:
 
 
 @reads_columns(_search_of_values)
+@builder
 def fit_pruned_cart(
     X: Any,
     y: ArrayLike,
     *,
     folds: int = 10,
     rule: str = "min",
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     sample_weight: ArrayLike | None = None,
     n_threads: int | None = None,
     **options: Any,
@@ -318,12 +319,12 @@ def fit_pruned_cart(
     rule : {"min", "1se"}
         "min": the subtree of least error, the smallest among equals. "1se": the smallest whose
         error is within one standard error of that.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Shuffles the rows; also for `features_per_split`.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows, in training and in the errors.
     n_threads : int or None
-        Threads; None: as many as the work is worth. The model does not depend on it.
+        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     **options
         Options of `fit_cart`.
 
@@ -353,8 +354,8 @@ def fit_pruned_cart(
     (2, -0.0)
     """
     check_choice("rule", rule, RULES)
-    meant = [*TREE_OPTIONS, *option_names(fit_pruned_cart)]
-    refuse_unknown(options, TREE_OPTIONS, "fit_pruned_cart", meant)
+    known = [*TREE_OPTIONS, *option_names(fit_pruned_cart)]
+    refuse_unknown(options, known, "fit_pruned_cart")
     generator = as_generator(rng)
     check_values(X)
     if not isinstance(X, SortedColumns):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.bags import check_bag, make_bags
-from pboost.data.check_xy import TASKS
+from pboost.data.check_xy import TASKS, refuse_many
 from pboost.data.columns import MAX_BINS
 from pboost.data.training import Problem
 from pboost.growth.step import Callback, StagewiseStep
@@ -25,12 +25,14 @@ from pboost.trees.forest import nodes_of_rows
 from pboost.values import (
     FloatArray,
     IntArray,
+    Seed,
     as_generator,
     check_callback,
     check_choice,
     check_integer,
     check_number,
 )
+from pboost.values.options import builder
 
 
 class LossWatch:
@@ -100,6 +102,7 @@ STARTS = ("constant", "zero")
 MAX_STEP = 4.0
 
 
+@builder
 def fit_stagewise(
     X: Any,
     y: ArrayLike,
@@ -118,7 +121,7 @@ def fit_stagewise(
     sample_weight: ArrayLike | None = None,
     validation: tuple[Any, ...] | float | None = None,
     patience: int | None = None,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
 ) -> StagewiseModel:
@@ -161,10 +164,10 @@ def fit_stagewise(
         not trained on. The model has at least one tree.
     patience : int, optional
         With `validation`: fitting ends after so many trees without improvement; default 50.
-    rng : None, int or numpy.random.Generator
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for `bag` and `validation`.
     n_threads : int or None
-        Threads; None: as many as the work is worth. The model does not depend on it.
+        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree with their number so far and a
         `pboost.growth.step.StagewiseStep`; returning True stops.
@@ -369,6 +372,5 @@ def _targets(problem: Problem) -> tuple[NDArray[Any] | None, FloatArray]:
     if problem.labels is None:
         numbers: FloatArray = np.ldexp(problem.y, problem.exponent)
         return None, numbers
-    if len(problem.labels) != 2:
-        raise ValueError(f"y: expected two label values, got {len(problem.labels)}")
+    refuse_many(problem.labels)
     return problem.labels, 2.0 * problem.label.astype(np.float64) - 1.0

@@ -18,7 +18,8 @@ from pboost._core import reweight
 from pboost.data.node_inputs import GrownInputs
 from pboost.data.training import Problem, TrainingData, two_classes
 from pboost.threads import Workers
-from pboost.values import Choice, FloatArray, Kinds
+from pboost.values import Choice, FloatArray
+from pboost.values.options import Kinds
 
 #: Rows of less real weight are not there: kernels keep weights from becoming subnormal.
 NO_WEIGHT = 1e-250

@@ -79,6 +79,15 @@ def test_help_lists_all_options(pboost_main):
 
 
 OTHERS = {
+    "--model tree --nodes 5 --threads -1 --max-depth 3": partial(
+        pb.fit_boosted_tree, nodes=5, max_depth=3
+    ),
+    "--model forest --members 3 --bag 0.5 --threads none": partial(
+        pb.fit_forest, members=3, bag=0.5, rng=0
+    ),
+    "--model sbpmt --members 2 --steps 2 --bag 30 --max-depth none": partial(
+        pb.fit_sbpmt, members=2, steps=2, bag=30, max_depth=None, rng=0
+    ),
     "--model forest --members 3 --no-replace --bag 20 --max-bins 16": partial(
         pb.fit_forest, members=3, replace=False, bag=20, max_bins=16, rng=0
     ),
@@ -134,6 +143,7 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
         ("--observation flip --flip-rate 0.1 --max-draws 3", "belongs to --observation sampled"),
         ("--model tree --growth best-first", "belongs to --model cart or samme, not tree"),
         ("--model sbpmt --step x", "--step: expected a number, got 'x'"),
+        ("--model tree --threads -2", "--threads: expected an integer of at least 1, got '-2'"),
         ("--model forest --bag 0", "--bag: expected an integer of at least 1, got '0'"),
         ("--model forest --bag 1.5", "--bag: expected a number above 0, at most 1, got '1.5'"),
     ],

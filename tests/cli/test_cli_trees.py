@@ -200,10 +200,7 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
     assert (code, out) == (1, "")
     names = (
         "--one-vs-rest (fit_one_vs_rest)",
-        "--model samme (fit_samme)",
-        "forest",
-        "cart",
-        "sbpmt",
+        "--model cart, forest, samme, sbpmt and probit-tree",
     )
     assert_one_line(err, "column 'zone' holds 3 values", f"--model {model} takes two", *names)
     assert not zones.with_name("m").exists()

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from dataclasses import fields, is_dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -256,6 +257,37 @@ def test_limits(monkeypatch):
     assert threads.resolve_threads(3, 100 * threads.MIN_CELLS) == 3
     assert threads.resolve_threads(16, 100 * threads.MIN_CELLS) == 8
     assert threads.resolve_threads(8, 2 * threads.MIN_CELLS) == 2
+    assert threads.resolve_threads(-1, 100 * threads.MIN_CELLS) == 8
+    assert threads.resolve_threads(np.int64(-1), 3 * threads.MIN_CELLS) == 3
+
+
+@pytest.mark.parametrize("n_threads", [0, -2, -(10**30), 2**31])
+def test_other_numbers_are_refused(n_threads):
+    message = "^n_threads: expected an integer of 1 or more, -1 for all available threads, or None"
+    with pytest.raises(ValueError, match=message):
+        threads.resolve_threads(n_threads, 1)
+    X, y = np.arange(4.0)[:, None], [0, 1, 1, 0]
+    with pytest.raises(ValueError, match=message):
+        pb.fit_cart(X, y, n_threads=n_threads)
+    with pytest.raises(TypeError, match=r"^n_threads: expected an integer, got -1\.0"):
+        pb.fit_cart(X, y, n_threads=-1.0)
+
+
+def test_models_on_all_threads(many_threads, problem):
+    X, y, _ = problem
+    fits = (
+        partial(pb.fit_adaboost, rounds=5),
+        partial(pb.fit_forest, members=3, rng=0),
+        partial(pb.fit_bagging, partial(pb.fit_cart, max_depth=3), members=3, rng=0),
+        partial(pb.fit_sbpmt, members=2, rounds=1, steps=2, rng=0),
+        partial(pb.fit_stagewise, loss="logistic", steps=2),
+    )
+    for fit in fits:
+        one, every = (fit(X, y, n_threads=n) for n in (1, -1))
+        score = [pb.predict_proba(model, X) for model in (one, every)]
+        assert score[0].tobytes() == score[1].tobytes()
+    pb.fit_adaboost(pb.sort_columns(X, n_threads=-1), y, rounds=1)
+    pb.fit_adaboost(pb.bin_columns(X, n_threads=-1), y, rounds=1)
 
 
 def test_worker_threads_stay_serial(monkeypatch):
@@ -267,3 +299,10 @@ def test_worker_threads_stay_serial(monkeypatch):
     thread.start()
     thread.join()
     assert found == [1]
+
+
+def test_all_threads_are_all_of_them_in_a_worker_thread_too(monkeypatch):
+    monkeypatch.setattr(threads, "available_threads", lambda: 8)
+    with threads.Workers(2) as workers:
+        found = workers.run_each(lambda *_: threads.resolve_threads(-1, 100 * threads.MIN_CELLS), 2)
+    assert found == [8, 8]

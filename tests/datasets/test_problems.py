@@ -389,4 +389,4 @@ def test_bad_numbers_of_rows_and_seeds(name):
     with pytest.raises(TypeError, match=r"^n: expected an integer, got 2.5"):
         DRAWN[name](2.5)
     with pytest.raises(TypeError, match=r"^rng: expected"):
-        DRAWN[name](2, np.random.RandomState(0))
+        DRAWN[name](2, "0")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data.sharing import column_search
+from pboost.data.sharing import column_search, reads_columns
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = X[:, 0] + X[:, 1] > 0
@@ -22,9 +22,7 @@ def seen_by(fit, call):
         types.append(type(X))
         return fit(X, y, sample_weight=sample_weight, **options)
 
-    if hasattr(fit, "searched"):
-        spy.searched = fit.searched
-    call(spy)
+    call(reads_columns(lambda options: column_search(fit, options))(spy))
     return set(types)
 
 

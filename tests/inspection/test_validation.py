@@ -171,7 +171,7 @@ def test_inputs_may_be_read_only_and_stay_as_they_are():
         ({"folds": True}, TypeError, "folds: .*got True"),
         ({"folds": 16}, ValueError, "folds: expected at most 15, .* most frequent label, got 16"),
         ({"rng": "x"}, TypeError, "rng: .*got str"),
-        ({"rng": np.random.RandomState(0)}, TypeError, "rng: .*RandomState"),
+        ({"rng": np.random}, TypeError, "rng: .*RandomState, got module"),
         ({"y": ["a"] * 20}, ValueError, "y: .*two"),
         ({"y": [0, 1, 2, 3] * 5}, ValueError, "y: .*two"),
         ({"y": [0, 1] * 9}, ValueError, "y: .*20"),

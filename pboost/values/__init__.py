@@ -1,14 +1,12 @@
-"""Values that are passed: arrays, options, functions, seeds; how they are checked and quoted."""
+"""Values that are passed: arrays, numbers, choices, seeds; how they are checked and quoted."""
 
 from __future__ import annotations
 
 import inspect
 import math
 import operator
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
-from difflib import get_close_matches
-from functools import partial
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -16,23 +14,19 @@ from numpy.typing import DTypeLike, NDArray
 
 from pboost._core.votes import VOTES, VoteRule
 
-M = TypeVar("M", bound=Callable[..., Any])
 C = TypeVar("C", bound="Choice")
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int32]
-Seed: TypeAlias = int | np.integer | np.random.SeedSequence | np.random.Generator | None
+Seed: TypeAlias = (
+    int | np.integer | np.random.SeedSequence | np.random.Generator | np.random.RandomState | None
+)
 
 INT32_MAX = np.iinfo(np.int32).max
 #: The most nodes or leaves of one tree: the kernels count both exits of each.
 MOST_NODES = INT32_MAX // 2
 #: The longest text of a value that a message quotes.
 LONGEST = 80
-#: What options of version 0.1 are called since 0.2.
-RENAMED = {
-    "depth": "max_depth", "fraction": "bag", "min_count": "min_leaf", "size": "bag",
-    "subsample": "bag",
-}  # fmt: skip
 
 
 def freeze(array: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
@@ -182,104 +176,6 @@ def check_callback(callback: Any) -> Callable[..., Any] | None:
     return callback
 
 
-def check_fit(
-    caller: Callable[..., Any],
-    name: str,
-    fit: Any,
-    options: Mapping[str, Any],
-    needs: Iterable[str] = (),
-) -> Callable[..., Any]:
-    """Return `fit` if it is a function that takes the options that are passed on to it.
-
-    Those that a ``functools.partial`` holds are looked at, too; what takes any options answers for
-    itself.
-
-    Parameters
-    ----------
-    caller : callable
-        The public function that passes them on.
-    name : str
-        The argument of it that holds `fit`.
-    fit : object
-        What the user gave.
-    options : mapping
-        What is passed on.
-    needs : iterable of str
-        Arguments that `fit` is given besides X and y.
-    """
-    if not callable(fit):
-        raise _no_fit(name, fit)
-    function, inner = unwrapped(fit)
-    given = {**inner, **options}
-    try:
-        parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
-    except (TypeError, ValueError):  # some that are compiled have none
-        if isinstance(function, type):
-            raise _no_fit(name, fit) from None
-        return fit
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return fit
-    known = option_names(function)
-    called = getattr(function, "__name__", type(function).__name__)
-    through = f"{called}, to which {caller.__name__} passes it on,"
-    refuse_unknown(given, known, through, [*known, *option_names(caller)])
-    try:
-        inspect.signature(fit).bind_partial(None, None)
-    except TypeError:
-        raise _no_fit(name, fit) from None
-    missing = [option for option in needs if option not in known]
-    if missing:
-        raise TypeError(f"{name}: expected a function that takes {missing[0]}, got {shown(fit)}")
-    return fit
-
-
-def unwrapped(fit: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the function of ``functools.partial``, and the options given by it."""
-    given: dict[str, Any] = {}
-    while isinstance(fit, partial):
-        given = {**fit.keywords, **given}  # the outer ones count
-        fit = fit.func
-    return fit, given
-
-
-def _no_fit(name: str, fit: Any) -> TypeError:
-    return TypeError(
-        f"{name}: expected a builder such as fit_cart, a function of X and y, got {shown(fit)}"
-    )
-
-
-def option_names(function: Callable[..., Any]) -> list[str]:
-    """Return the arguments of a function that can be given by name."""
-    parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
-    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    return [parameter.name for parameter in parameters if parameter.kind in kinds]
-
-
-def refuse_unknown(
-    options: Iterable[str], known: Collection[str], builder: str, meant: Collection[str]
-) -> None:
-    """Raise TypeError if an option is none of those known, naming the closest of those `meant`."""
-    for option in options:
-        if option not in known:
-            near = get_close_matches(option, meant, 1)
-            listed = ", ".join(sorted({*known} - {"X", "y"}))
-            hint = f"; did you mean {near[0]}?" if near else f"; it has {listed}"
-            raise TypeError(f"{option}: {builder} has no such option{hint}")
-
-
-def renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a model, of any version, under the names of today."""
-    return {RENAMED.get(name, name): value for name, value in settings.items()}
-
-
-def takes_rng(fit: Callable[..., Any]) -> bool:
-    """Return whether a function has an argument `rng` which has not been given to it yet."""
-    try:
-        return "rng" in inspect.signature(fit).parameters and "rng" not in unwrapped(fit)[1]
-    except (TypeError, ValueError):  # of what is not written in Python
-        return False
-
-
 def child(seed: tuple[int, ...], number: int) -> np.random.Generator:
     """Return one of the streams that follow from a seed, by its number alone."""
     return np.random.default_rng(np.random.SeedSequence(list(seed), spawn_key=(number,)))
@@ -300,8 +196,9 @@ def as_generator(rng: Seed) -> np.random.Generator:
 
     Parameters
     ----------
-    rng : None, int, numpy.random.SeedSequence or numpy.random.Generator
-        None draws fresh entropy from the system; a generator is used as it is.
+    rng : None, int, numpy.random.SeedSequence, numpy.random.Generator or numpy.random.RandomState
+        None draws fresh entropy from the system; a generator is used as it is; of a RandomState,
+        as scikit-learn has them, the next numbers are the seed of one.
 
     Returns
     -------
@@ -310,30 +207,23 @@ def as_generator(rng: Seed) -> np.random.Generator:
     Raises
     ------
     TypeError
-        For anything else, a legacy ``RandomState`` included.
+        For anything else.
     ValueError
         For an integer below 0.
     """
     if isinstance(rng, np.random.Generator):
         return rng
+    if isinstance(rng, np.random.RandomState):
+        return np.random.default_rng(rng.randint(2**32, size=4, dtype=np.uint32))
     seeds = (int, np.integer, np.random.SeedSequence)
     if isinstance(rng, int | np.integer) and rng < 0:
         raise ValueError(f"rng: expected an integer of 0 or more, got {shown(int(rng))}")
     if rng is None or (isinstance(rng, seeds) and not isinstance(rng, bool)):
         return np.random.default_rng(rng)
     raise TypeError(
-        "rng: expected None, an integer, a SeedSequence or a numpy.random.Generator, "
-        f"got {type(rng).__name__}"
+        "rng: expected None, an integer, a SeedSequence, a numpy.random.Generator or a "
+        f"numpy.random.RandomState, got {type(rng).__name__}"
     )
-
-
-class Kinds(dict[str, Callable[..., Any]]):
-    """The functions that make what an option can be, by the kinds that are named like them."""
-
-    def add(self, make: M) -> M:
-        """Register a function; a decorator."""
-        self[make.__name__] = make
-        return make
 
 
 class Choice:

@@ -1,0 +1,204 @@
+"""Builders and their options: functions that are given, names of options, what is refused."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
+from functools import partial, wraps
+from typing import Any, TypeVar
+
+from pboost.values import shown
+from pboost.values.peers import RENAMED, said_here
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+#: Builders that take labels of more than two values as they are.
+ANY_CLASSES = (
+    "fit_cart", "fit_forest", "fit_probit_tree", "fit_pruned_cart", "fit_samme", "fit_sbpmt",
+)  # fmt: skip
+#: Parameters that are builders or their models: who has them is no builder of two-class models.
+OF_BUILDERS = {"fit", "base", "model"}
+#: What `builder` has made, and of what: wrappers of users have parameters of their own.
+_PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {}
+
+
+class ManyClassesError(ValueError):
+    """Labels of more than two values, for a builder that takes two."""
+
+
+def builder(fit: Fit) -> Fit:
+    """Let a function that has options answer for those that it does not have.
+
+    A decorator. Nothing is looked at unless a call fails: where an option is unknown, to say what
+    it is called here, and where there are more than two classes, what to call instead.
+    """
+
+    @wraps(fit)
+    def answering(*args: Any, **options: Any) -> Any:
+        try:
+            return fit(*args, **options)
+        except TypeError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                raise  # from within
+        except ManyClassesError as error:
+            _say_what_to_call(fit, error)
+            raise
+        _refuse_call(fit, options)
+        return fit(*args, **options)  # something else is wrong, as Python says
+
+    _PLAIN[answering] = fit
+    return answering  # type: ignore[return-value]
+
+
+class Kinds(dict[str, Callable[..., Any]]):
+    """The functions that make what an option can be, by the kinds that are named like them."""
+
+    def add(self, make: Fit) -> Fit:
+        """Register a function, which answers for options as a builder does; a decorator."""
+        self[make.__name__] = made = builder(make)
+        return made
+
+
+def _refuse_call(fit: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raise TypeError for an option that a function does not have; return where all are known."""
+    known = option_names(fit)
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in _parameters(fit)):
+        # It may be one of the builder that it is passed on to.
+        options = {name: value for name, value in options.items() if said_here(name, {"": known})}
+    refuse_unknown(options, known, fit.__name__)
+
+
+def _say_what_to_call(fit: Callable[..., Any], error: ManyClassesError) -> None:
+    """Complete the message of an error with the call that takes any number of classes."""
+    if OF_BUILDERS.isdisjoint(option_names(fit)):
+        said = str(error).partition(": pb.")[0]
+        call = f"pb.fit_one_vs_rest(pb.{fit.__name__}, X, y)"
+        several = f"{', '.join(ANY_CLASSES[:-1])} and {ANY_CLASSES[-1]}"
+        error.args = (
+            f"{said}: {call} tells each label from the others; {several} take any number of labels",
+        )
+
+
+def check_fit(
+    caller: Callable[..., Any],
+    name: str,
+    fit: Any,
+    options: Mapping[str, Any],
+    needs: Iterable[str] = (),
+) -> Callable[..., Any]:
+    """Return `fit` if it is a function that takes the options that are passed on to it.
+
+    Those that a ``functools.partial`` holds are looked at, too; what takes any options answers for
+    itself.
+
+    Parameters
+    ----------
+    caller : callable
+        The public function that passes them on.
+    name : str
+        The argument of it that holds `fit`.
+    fit : object
+        What the user gave.
+    options : mapping
+        What is passed on.
+    needs : iterable of str
+        Arguments that `fit` is given besides X and y.
+    """
+    if not callable(fit):
+        raise _no_fit(name, fit)
+    function, inner = unwrapped(fit)
+    given = {**inner, **options}
+    try:
+        parameters = _parameters(function)
+    except (TypeError, ValueError):  # some that are compiled have none
+        if isinstance(function, type):
+            raise _no_fit(name, fit) from None
+        return fit
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return fit
+    known = option_names(function)
+    called = getattr(function, "__name__", type(function).__name__)
+    refuse_unknown(given, known, called, caller)
+    try:
+        inspect.signature(fit).bind_partial(None, None)
+    except TypeError:
+        raise _no_fit(name, fit) from None
+    missing = [option for option in needs if option not in known]
+    if missing:
+        raise TypeError(f"{name}: expected a function that takes {missing[0]}, got {shown(fit)}")
+    return fit
+
+
+def unwrapped(fit: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the function of ``functools.partial``, and the options given by it."""
+    given: dict[str, Any] = {}
+    while isinstance(fit, partial):
+        given = {**fit.keywords, **given}  # the outer ones count
+        fit = fit.func
+    return fit, given
+
+
+def _no_fit(name: str, fit: Any) -> TypeError:
+    return TypeError(
+        f"{name}: expected a builder such as fit_cart, a function of X and y, got {shown(fit)}"
+    )
+
+
+def option_names(function: Callable[..., Any]) -> list[str]:
+    """Return the arguments of a function that can be given by name."""
+    parameters = _parameters(function)
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    return [parameter.name for parameter in parameters if parameter.kind in kinds]
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a function, of a wrapper its own."""
+    plain = _PLAIN.get(function, function) if inspect.isfunction(function) else function
+    return [*inspect.signature(plain, follow_wrapped=False).parameters.values()]
+
+
+def refuse_unknown(
+    options: Iterable[str],
+    known: Collection[str],
+    builder: str,
+    caller: Callable[..., Any] | None = None,
+) -> None:
+    """Raise TypeError for an option that is none of those known, and say what may be meant.
+
+    Parameters
+    ----------
+    options : iterable of str
+        What is given.
+    known : collection of str
+        The options of the builder.
+    builder : str
+        Its name.
+    caller : callable, optional
+        The function of which these are further options, that passes them on.
+    """
+    takers, passed = {builder: known}, ""
+    if caller is not None:
+        takers = {caller.__name__: option_names(caller), **takers}
+        passed = f", to which {caller.__name__} passes it on,"
+    for option in options:
+        if option in known:
+            continue
+        if said := said_here(option, takers):
+            raise TypeError(f"{option}: {said}")
+        near = get_close_matches(option, [name for names in takers.values() for name in names], 1)
+        listed = ", ".join(sorted({*known} - {"X", "y"}))
+        hint = f"; did you mean {near[0]}?" if near else f"; it has {listed}"
+        raise TypeError(f"{option}: {builder}{passed} has no such option{hint}")
+
+
+def renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a model, of any version, under the names of today."""
+    return {RENAMED.get(name, name): value for name, value in settings.items()}
+
+
+def takes_rng(fit: Callable[..., Any]) -> bool:
+    """Return whether a function has an argument `rng` which has not been given to it yet."""
+    try:
+        return "rng" in inspect.signature(fit).parameters and "rng" not in unwrapped(fit)[1]
+    except (TypeError, ValueError):  # of what is not written in Python
+        return False

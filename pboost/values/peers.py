@@ -1,0 +1,185 @@
+"""Every option of every builder: what scikit-learn, lightgbm, xgboost and earlier versions say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+#: What options of version 0.1 are called since 0.2.
+RENAMED = {
+    "depth": "max_depth", "fraction": "bag", "min_count": "min_leaf", "size": "bag",
+    "subsample": "bag",
+}  # fmt: skip
+
+
+class Peers(NamedTuple):
+    """What other libraries call an option, name after name, and what is other here."""
+
+    sklearn: str = ""
+    lightgbm: str = ""
+    xgboost: str = ""
+    note: str = ""
+
+    def names(self) -> set[str]:
+        """Return all names."""
+        return {name for names in self[:3] for name in names.split(", ")}
+
+
+_ROUNDS = "num_iterations, num_boost_round, n_estimators"
+_BOOSTED = Peers("n_estimators, max_iter", _ROUNDS, "num_boost_round, n_estimators")
+_LEAVES = Peers("max_leaf_nodes", "num_leaves, max_leaves", "max_leaves")
+_NODES = _LEAVES._replace(note="one less than leaves")
+_ESTIMATOR = "estimator, base_estimator"
+_FOLDS = Peers("cv, n_splits", "nfold", "nfold")
+NONE = Peers()
+#: By their names here. Where a builder has several for one name of a peer, the first is meant.
+PEERS = {
+    # how large
+    "members": Peers("n_estimators", _ROUNDS, "n_estimators, num_parallel_tree"),
+    "rounds": _BOOSTED,
+    "steps": _BOOSTED,
+    "nodes": _NODES,
+    "separators": _NODES,
+    "stumps": NONE,
+    "shape": NONE,
+    "target_certificate": NONE,
+    # trees
+    "max_depth": Peers("max_depth", "max_depth", "max_depth"),
+    "max_leaves": _LEAVES,
+    "min_weight": Peers(
+        "min_weight_fraction_leaf", "min_sum_hessian_in_leaf, min_child_weight",
+        "min_child_weight", "a share of the weight at the node",
+    ),
+    "min_leaf": Peers(
+        "min_samples_leaf", "min_data_in_leaf, min_child_samples, min_data", "min_child_weight",
+        "a number of rows",
+    ),
+    "min_split": Peers("min_samples_split"),
+    "growth": Peers("", "", "grow_policy"),
+    "criterion": Peers("criterion"),
+    "impurity": Peers("criterion"),
+    "search": Peers("", "", "tree_method"),
+    "max_bins": Peers("max_bins", "max_bin", "max_bin"),
+    "features_per_split": Peers(
+        "max_features", "feature_fraction_bynode, feature_fraction, colsample_bytree",
+        "colsample_bynode, colsample_bytree", "drawn anew for each split",
+    ),
+    "complexity": NONE,
+    # what is fitted, and by which steps
+    "fit": Peers(_ESTIMATOR, note="a builder"),
+    "base": Peers(_ESTIMATOR, note="a builder"),
+    "weak": Peers(_ESTIMATOR, note="one of pb.weak, such as from_estimator"),
+    "observation": NONE,
+    "task": NONE,
+    "loss": Peers("loss", "objective", "objective"),
+    "learning_rate": Peers(
+        "learning_rate", "learning_rate, eta, shrinkage_rate", "learning_rate, eta"
+    ),
+    "step": Peers("learning_rate"),
+    "max_step": Peers("", "max_delta_step", "max_delta_step"),
+    "start": Peers("init", "boost_from_average", "base_score", '"constant" or "zero"'),
+    "smoothing": NONE,
+    "tol": Peers("tol"),
+    "safeguard": NONE,
+    "votes": NONE,
+    "vote": Peers("voting"),
+    "one_vs_all": NONE,
+    "confidence": NONE,
+    "collect": NONE,
+    "join": NONE,
+    # rows
+    "sample_weight": Peers(
+        "sample_weight, class_weight", "weight, class_weight, is_unbalance, scale_pos_weight",
+        "weight, scale_pos_weight", "a number for each row",
+    ),
+    "bag": Peers(
+        "max_samples, subsample", "bagging_fraction, subsample", "subsample",
+        "a share of the rows or a number of them",
+    ),
+    "replace": Peers("bootstrap"),
+    "stratify": NONE,
+    "validation": Peers(
+        "validation_fraction, X_val", "valid_sets, eval_set", "evals, eval_set",
+        "rows (X, y) or a share of those given",
+    ),
+    "patience": Peers(
+        "n_iter_no_change, early_stopping", "early_stopping_round, early_stopping_rounds",
+        "early_stopping_rounds", "with `validation`",
+    ),
+    "folds": _FOLDS,
+    "rule": NONE,
+    # how it runs
+    "rng": Peers("random_state", "seed, random_state", "seed, random_state"),
+    "n_threads": Peers("n_jobs", "num_threads, n_jobs", "nthread, n_jobs"),
+    "callback": Peers(
+        "verbose, monitor", "callbacks, verbose, verbosity",
+        "callbacks, verbose, verbosity, verbose_eval", "a function that is called after each step",
+    ),
+    # a model to go on with
+    "model": Peers("", "init_model", "xgb_model"),
+    # weak learners
+    "directions": NONE,
+    "terms": NONE,
+    "dense_gain": NONE,
+    "pairs": NONE,
+    "center": NONE,
+    "constant": NONE,
+    "train": NONE,
+    "h_max": NONE,
+    "seed": Peers("random_state", "seed, random_state", "seed, random_state"),
+    # how sure answers are, and estimators as weak classifiers
+    "rate": NONE,
+    "sigma": NONE,
+    "stop": NONE,
+    "estimator": Peers("estimator"),
+    "max_draws": NONE,
+    "clock": NONE,
+    "of": NONE,
+}  # fmt: skip
+
+#: Options that are those of the weak learner where a builder has one.
+OF_STUMPS = ("min_weight", "min_leaf", "criterion", "search", "max_bins")
+_GO_ON, _ENCODED = (
+    "here pb.continue_fit(model, X, y)",
+    "columns are encoded before, by pb.one_hot(X)",
+)
+#: What is no option here.
+ELSEWHERE = {
+    "ccp_alpha": "here pb.prune(tree, lam), or fit_pruned_cart, which finds lam",
+    **dict.fromkeys(("warm_start", "init_model", "xgb_model"), _GO_ON),
+    **dict.fromkeys(
+        ("categorical_feature", "categorical_features", "enable_categorical"), _ENCODED
+    ),
+    "oob_score": "it is model.oob.error, wherever rows are drawn for members",
+    **dict.fromkeys(("booster", "boosting", "boosting_type"), "here each kind has its builder"),
+}
+
+
+def said_here(name: str, takers: Mapping[str, Collection[str]]) -> str:
+    """Return what is said here for an option that none of the takers has; "" where that is unknown.
+
+    Parameters
+    ----------
+    name : str
+        The option as it was given.
+    takers : mapping
+        For each function that it may be meant for, the options of that.
+    """
+    new = RENAMED.get(name, "")
+    if any(new in options for options in takers.values()):
+        return f"is called {new} since 0.2"
+    meant = [here for here, peers in PEERS.items() if here != name and name in peers.names()]
+    stump = next((option for option in (name, new, *meant) if option in OF_STUMPS), "")
+    found: dict[str, list[str]] = {}
+    for function, options in takers.items():
+        if here := next((option for option in meant if option in options), ""):
+            note = PEERS[here].note
+            found.setdefault(f"`{here}`" + f", {note}" * bool(note), []).append(function)
+        elif stump and "weak" in options:
+            said = f"`{stump}` of `weak`, as in weak=pb.weak.stump({stump}=...)"
+            found.setdefault(said, []).append(function)
+    if not found:
+        return ELSEWHERE.get(name, "")
+    if len(found) == 1:
+        return f"here {next(iter(found))}"
+    return "here " + ", or ".join(f"{said} (of {' and '.join(f)})" for said, f in found.items())

@@ -1,0 +1,373 @@
+"""Names of options: those of peers and of earlier versions are answered; the tables are true."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import inspect
+import pickle
+import timeit
+import traceback
+from functools import partial, wraps
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost.values import options, peers
+
+ROOT = Path(__file__).parents[2]
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+THREE = np.digitize(X[:, 0], [-0.5, 0.5])
+TWO = THREE > 0
+
+BUILDERS = {
+    name: getattr(pb, name)
+    for name in pb.__all__
+    if name.startswith("fit_") and name != "fit_one_hot"
+}
+ALL = {
+    **BUILDERS, "continue_fit": pb.continue_fit, "cross_validate": pb.cross_validate,
+    **{f"weak.{name}": make for name, make in pb.weak.KINDS.items()},
+    **{f"observation.{name}": make for name, make in pb.observation.KINDS.items()},
+}  # fmt: skip
+#: What the builders that are given others are given, and their data.
+FIRST = {
+    "fit_bagging": (pb.fit_cart, X, TWO), "fit_one_vs_rest": (pb.fit_adaboost, X, TWO),
+    "continue_fit": (pb.fit_adaboost(X, TWO, rounds=1), X, TWO),
+    "cross_validate": (pb.fit_cart, X, TWO),
+}  # fmt: skip
+
+
+def told(call, *arguments, **given):
+    """Return the message of the TypeError that a call raises."""
+    with pytest.raises(TypeError) as caught:
+        call(*arguments, **given)
+    return str(caught.value)
+
+
+def answer(builder, **given):
+    """Return the message for an option that a builder, or what it calls, does not have."""
+    if "." in builder:
+        return told(ALL[builder], **given)
+    return told(ALL[builder], *FIRST.get(builder, (X, TWO)), **given)
+
+
+def here(name, note=""):
+    return f"here `{name}`" + f", {note}" * bool(note)
+
+
+# Names of earlier versions
+
+
+@pytest.mark.parametrize(
+    ("builder", "old", "new"),
+    [
+        ("fit_probit_tree", "depth", "max_depth"),
+        ("fit_sbpmt", "depth", "max_depth"),
+        ("fit_sbpmt", "fraction", "bag"),
+        ("fit_stagewise", "subsample", "bag"),
+        ("fit_forest", "size", "bag"),
+        ("fit_bagging", "size", "bag"),
+        ("fit_topdown_tree", "min_count", "min_leaf"),
+        ("weak.stump", "min_count", "min_leaf"),
+        ("weak.affine", "min_count", "min_leaf"),
+        ("weak.linear", "min_count", "min_leaf"),
+    ],
+)
+def test_old_names(builder, old, new):
+    assert answer(builder, **{old: 1}) == f"{old}: is called {new} since 0.2"
+
+
+def test_old_names_are_told_through_0_2():
+    """From 0.3 on they are forgotten, but where settings of files are read."""
+    assert pb.__version__.startswith(("0.1.", "0.2.")) or not peers.RENAMED
+
+
+# Names of peers
+
+ROWS = "a share of the rows or a number of them"
+ANSWERS = {
+    "fit_adaboost": {
+        "n_estimators": here("rounds"), "num_boost_round": here("rounds"),
+        "random_state": here("rng"), "seed": here("rng"), "n_jobs": here("n_threads"),
+        "eta": here("learning_rate"),
+        "early_stopping_rounds": here("patience", "with `validation`"),
+        "n_iter_no_change": here("patience", "with `validation`"),
+        "eval_set": here("validation", "rows (X, y) or a share of those given"),
+        "validation_fraction": here("validation", "rows (X, y) or a share of those given"),
+        "class_weight": here("sample_weight", "a number for each row"),
+        "verbose": here("callback", "a function that is called after each step"),
+        "estimator": here("weak", "one of pb.weak, such as from_estimator"),
+        "min_samples_leaf": "here `min_leaf` of `weak`, as in weak=pb.weak.stump(min_leaf=...)",
+        "max_bin": "here `max_bins` of `weak`, as in weak=pb.weak.stump(max_bins=...)",
+        "criterion": "here `criterion` of `weak`, as in weak=pb.weak.stump(criterion=...)",
+        "min_count": "here `min_leaf` of `weak`, as in weak=pb.weak.stump(min_leaf=...)",
+        "warm_start": "here pb.continue_fit(model, X, y)",
+        "base_score": "fit_adaboost has no such option; it has ",
+    },
+    "fit_boosted_tree": {
+        "num_leaves": here("nodes", "one less than leaves"),
+        "max_leaf_nodes": here("nodes", "one less than leaves"), "nthread": here("n_threads"),
+        "max_dept": "fit_boosted_tree has no such option; did you mean max_depth?",
+    },
+    "fit_cart": {
+        "min_samples_leaf": here("min_leaf", "a number of rows"),
+        "min_data_in_leaf": here("min_leaf", "a number of rows"),
+        "min_child_samples": here("min_leaf", "a number of rows"),
+        "min_child_weight": here("min_leaf", "a number of rows"),
+        "min_samples_split": here("min_split"), "num_leaves": here("max_leaves"),
+        "max_features": here("features_per_split", "drawn anew for each split"),
+        "ccp_alpha": "here pb.prune(tree, lam), or fit_pruned_cart, which finds lam",
+        "grow_policy": here("growth"), "tree_method": here("search"),
+    },
+    "fit_pruned_cart": {
+        "cv": here("folds"), "min_samples_leaf": here("min_leaf", "a number of rows"),
+        "depth": "is called max_depth since 0.2", "depht": "fit_pruned_cart has no such option; it",
+    },
+    "fit_topdown_tree": {
+        "min_weight_fraction_leaf": here("min_weight", "a share of the weight at the node"),
+        "min_child_weight": here("min_weight", "a share of the weight at the node"),
+        "criterion": here("impurity"),
+    },
+    "fit_forest": {
+        "n_estimators": here("members"), "max_samples": here("bag", ROWS),
+        "bagging_fraction": here("bag", ROWS), "bootstrap": here("replace"),
+        "colsample_bynode": here("features_per_split", "drawn anew for each split"),
+        "max_bin": here("max_bins"), "num_threads": here("n_threads"),
+        "oob_score": "it is model.oob.error, wherever rows are drawn for members",
+    },
+    "fit_stagewise": {
+        "n_estimators": here("steps"), "max_iter": here("steps"), "objective": here("loss"),
+        "max_delta_step": here("max_step"), "max_samples": here("bag", ROWS),
+        "init": here("start", '"constant" or "zero"'),
+    },
+    "fit_sbpmt": {"n_estimators": here("members"), "learning_rate": here("step")},
+    "fit_samme": {"estimator": here("base", "a builder"), "n_estimators": here("rounds")},
+    "fit_oblique_tree": {"max_leaf_nodes": here("separators", "one less than leaves")},
+    "weak.affine": {"random_state": here("seed"), "min_samples_leaf": here("min_leaf",
+                                                                         "a number of rows")},
+    "continue_fit": {"n_estimators": here("rounds")},
+    "cross_validate": {"cv": here("folds"), "nfold": here("folds"), "random_state": here("rng")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("builder", ANSWERS)
+def test_names_of_peers(builder):
+    for name, expected in ANSWERS[builder].items():
+        assert answer(builder, **{name: 1}).startswith(f"{name}: {expected}")
+
+
+def test_options_that_are_passed_on():
+    """They may be meant for either function."""
+    both = "n_estimators: here `members` (of fit_bagging), or `rounds` (of fit_adaboost)"
+    assert told(pb.fit_bagging, pb.fit_adaboost, X, TWO, n_estimators=3) == both
+    assert told(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=3), X, TWO) == both
+    assert told(pb.fit_bagging, pb.fit_cart, X, TWO, n_estimators=3).endswith("here `members`")
+    assert told(pb.fit_bagging, pb.fit_forest, X, TWO, n_jobs=3).endswith("here `n_threads`")
+    assert told(pb.fit_bagging, pb.fit_cart, X, TWO, fraction=0.5).endswith("bag since 0.2")
+    many = partial(pb.fit_one_vs_rest, pb.fit_adaboost)
+    for call in (partial(many, X, THREE), partial(pb.fit_bagging, many, X, THREE, members=1)):
+        assert told(call, n_estimators=3) == "n_estimators: here `rounds`"
+    assert told(pb.fit_bagging, X, TWO, estimator=pb.fit_cart) == "estimator: here `fit`, a builder"
+    assert told(pb.fit_samme, X, THREE, base=partial(pb.fit_cart, depth=2), rounds=2) == (
+        "depth: is called max_depth since 0.2"
+    )
+    taken = told(pb.fit_bagging, partial(pb.fit_cart, members=3), X, TWO)
+    assert taken.startswith("members: fit_cart, to which fit_bagging passes it on, has no such op")
+    typo = "max_dept: fit_cart, to which fit_bagging passes it on, has no such option; did you mean"
+    assert told(pb.fit_bagging, pb.fit_cart, X, TWO, max_dept=3).startswith(typo)
+
+
+# Functions stay what they are
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_functions_stay_what_they_are(name):
+    call = ALL[name]
+    assert inspect.isfunction(call)
+    assert pickle.loads(pickle.dumps(call)) is call
+    assert copy.deepcopy(call) is call
+    assert f"def {call.__name__}(" in inspect.getsource(call)
+    parameters = inspect.signature(call).parameters
+    assert parameters.keys() == call.__annotations__.keys() - {"return"}
+    assert {*options.option_names(call)} == {*parameters} - {"options"}
+    assert call.__doc__.strip()
+
+
+def test_other_errors_are_those_of_python():
+    assert "missing 1 required positional argument: 'y'" in told(pb.fit_cart, X)
+    assert "takes 2 positional arguments but 3 were given" in told(pb.fit_cart, X, TWO, 3)
+
+
+def test_an_unknown_option_is_the_only_error():
+    """No other is said to have come first."""
+    with pytest.raises(TypeError) as caught:
+        pb.fit_cart(X, TWO, n_jobs=2)
+    assert caught.value.__context__ is None
+    assert len(traceback.extract_tb(caught.value.__traceback__)) <= 4
+
+
+def test_errors_of_functions_within_are_theirs():
+    def callback(step, record):
+        return record.no_such(n_estimators=3)
+
+    with pytest.raises(AttributeError, match="no_such"):
+        pb.fit_adaboost(X, TWO, rounds=2, callback=callback)
+
+    def fit(X, y, sample_weight=None):
+        return pb.fit_cart(X, y, n_jobs=2)
+
+    with pytest.raises(TypeError, match="n_jobs: here `n_threads`") as caught:
+        pb.fit_bagging(fit, X, TWO, members=1)
+    assert "raised by member 0" in caught.value.__notes__[0]
+
+
+def test_wrappers_of_users_take_what_they_like():
+    @wraps(pb.fit_cart)
+    def fit(*arguments, **given):
+        return pb.fit_cart(*arguments, max_depth=given.pop("levels"), **given)
+
+    bagging = pb.fit_bagging(fit, X, TWO, members=2, levels=1, rng=0)
+    assert {tree.depth for tree in bagging.models} == {1}
+
+
+def test_what_it_costs():
+    """Less than a microsecond where nothing is wrong; far more is left to a busy machine."""
+
+    def plain(X, y, *, a=1, b=2, c=3, d=4):
+        return X
+
+    call = options.builder(plain)
+    given = {"a": 1, "b": 2, "c": 3, "d": 4}
+    each = [
+        min(timeit.repeat(lambda f=f: f(0, 1, **given), number=2000, repeat=9)) / 2000
+        for f in (plain, call)
+    ]
+    assert each[1] - each[0] < 5e-6
+
+
+# More than two labels
+
+OF_TWO = {
+    "fit_adaboost": {"rounds": 2}, "fit_adaboost_real": {"rounds": 2},
+    "fit_boosted_tree": {"nodes": 2}, "fit_matryoshka": {"shape": (2, 2)},
+    "fit_oblique_tree": {"stumps": 2}, "fit_topdown_tree": {"nodes": 2},
+    "fit_stagewise": {"loss": "logistic", "steps": 2}, "fit_probitboost": {"steps": 2},
+}  # fmt: skip
+OF_ANY = {
+    "fit_cart": {}, "fit_forest": {"members": 2}, "fit_probit_tree": {"steps": 2},
+    "fit_pruned_cart": {"folds": 2}, "fit_samme": {"base": pb.fit_cart, "rounds": 2},
+    "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2},
+}  # fmt: skip
+
+
+def test_every_builder_takes_two_labels_or_more():
+    assert OF_TWO.keys() | OF_ANY.keys() | FIRST.keys() >= BUILDERS.keys()
+    assert tuple(OF_ANY) == options.ANY_CLASSES
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_what_is_said_of_three_labels_can_be_pasted(name):
+    fit = partial(BUILDERS[name], **OF_TWO[name])
+    with pytest.raises(ValueError, match=r"^y: expected two label values, got 3: pb\.") as caught:
+        fit(X, THREE)
+    said = str(caught.value).split(": ", 2)[2]
+    line = said.partition(" tells each label")[0]
+    assert line == f"pb.fit_one_vs_rest(pb.{name}, X, y)"
+    assert said.endswith("fit_samme and fit_sbpmt take any number of labels")
+    # Options beyond the defaults are the user's.
+    more = "".join(f", {option}={value!r}" for option, value in OF_TWO[name].items())
+    model = eval(line[:-1] + more + ")", {"pb": pb, "X": X, "y": THREE})
+    assert model.labels.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", OF_ANY)
+def test_several_labels_as_they_are(name):
+    assert BUILDERS[name](X, THREE, **OF_ANY[name]).labels.tolist() == [0, 1, 2]
+
+
+def test_builders_of_builders_do_not_name_themselves():
+    adaboost = partial(pb.fit_adaboost, rounds=2)
+    for call in (
+        partial(pb.fit_bagging, adaboost, X, THREE, members=1),
+        partial(pb.fit_samme, X, THREE, base=adaboost, rounds=1),
+        partial(pb.cross_validate, adaboost, X, THREE, folds=2),
+    ):
+        with pytest.raises(ValueError, match=r"pb\.fit_one_vs_rest\(pb\.fit_adaboost, X, y\)"):
+            call()
+
+
+# Tables
+
+
+def script():
+    spec = importlib.util.spec_from_file_location("options", ROOT / "docs" / "dev" / "options.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_option_is_in_the_table():
+    data = {"X", "y", "options"}
+    found = {name for call in ALL.values() for name in inspect.signature(call).parameters} - data
+    assert found == peers.PEERS.keys()
+    stump = inspect.signature(pb.weak.stump).parameters.keys()
+    assert set(peers.OF_STUMPS) == stump
+    assert set(peers.RENAMED.values()) <= found
+    for function in BUILDERS.values():
+        assert not peers.RENAMED.keys() & inspect.signature(function).parameters.keys()
+
+
+def test_the_page_is_true():
+    if not (ROOT / "docs" / "dev").is_dir():
+        pytest.skip("no docs/ beside tests/")
+    made = script()
+    assert made.TABLE.read_text(encoding="utf-8") == made.table(), "python docs/dev/options.py"
+    assert {**made.BUILDERS, **made.CHOICES}.values() == ALL.values() or (
+        set(made.BUILDERS.values()) | set(made.CHOICES.values()) == set(ALL.values())
+    )
+
+
+def parameters(*functions):
+    return {name for function in functions for name in inspect.signature(function).parameters}
+
+
+def test_names_of_sklearn_are_those():
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    from sklearn import model_selection, tree
+
+    kinds = [
+        getattr(ensemble, name) for name in ensemble.__all__
+        if name.endswith(("Classifier", "Regressor"))
+    ]  # fmt: skip
+    kinds += [tree.DecisionTreeClassifier, tree.DecisionTreeRegressor]
+    known = parameters(*kinds, *(kind.fit for kind in kinds))
+    known |= parameters(model_selection.cross_validate, model_selection.KFold)
+    of_old = {"base_estimator"}
+    assert names(0) - known <= of_old
+
+
+def test_names_of_lightgbm_are_those():
+    lightgbm = pytest.importorskip("lightgbm")
+    aliases = lightgbm.basic._ConfigAliases._get_all_param_aliases()
+    known = {*aliases, *(name for several in aliases.values() for name in several)}
+    kind = lightgbm.LGBMClassifier
+    known |= parameters(lightgbm.train, lightgbm.cv, lightgbm.Dataset, kind, kind.fit)
+    assert names(1) <= known
+
+
+def test_names_of_xgboost_are_those():
+    xgboost = pytest.importorskip("xgboost")
+    kind = xgboost.XGBModel
+    known = parameters(xgboost.train, xgboost.cv, xgboost.DMatrix, kind, kind.fit)
+    of_params = {"eta"}
+    assert names(2) - known <= of_params
+
+
+def names(library):
+    """Return all names of a library in the table."""
+    found = {name for row in peers.PEERS.values() for name in row[library].split(", ")}
+    return found - {""}
