@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,13 +24,14 @@ from pboost.models.base import (
     lead_of_second,
     predict,
     predict_proba,
+    staged_decision_function,
 )
 from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.new_rows import table_for
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.stored import Arrays, Dtypes, Header, Kind, Models, OutOfBag, Parts, check_sum
 from pboost.models.text import counted, headline, of_bags
-from pboost.values import FloatArray, IntArray, check_position
+from pboost.values import FloatArray, IntArray, as_generator, check_position
 
 #: The number of columns, and their names, if they have any.
 Columns: TypeAlias = tuple[int, tuple[str, ...] | None]
@@ -276,6 +278,34 @@ class OneVsRest(Ensemble):
             found[none] = score == score.max(axis=1, keepdims=True)
         found /= found.sum(axis=1, keepdims=True)
         return found
+
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return the probabilities (n, J) that go with decision values, as in `predict_proba`."""
+        if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
+            return probabilities(score)
+        pairs = zip(self.models, score.T, strict=True)
+        found = np.column_stack([model.probabilities(one)[:, 1] for model, one in pairs])
+        none = ~found.any(axis=1)
+        found[none] = score[none] == score[none].max(axis=1, keepdims=True)
+        found /= found.sum(axis=1, keepdims=True)
+        return found
+
+    def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
+        """Return the decision values of the models by a route that is not the hard one, (n, J)."""
+        rng = as_generator(rng)
+        return leads(model.score_by_route(route, X, rng, draws, sigma) for model in self.models)
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the decision values (n, J) at the stages of the models; those done keep theirs."""
+        stages = [staged_decision_function(model, X) for model in self.models]
+        latest = list(self.decision_function(X).T)  # of a model that has no stage, either
+
+        def all_stages() -> Iterator[FloatArray]:
+            for scores in zip_longest(*stages):
+                latest[:] = [a if b is None else b for a, b in zip(latest, scores, strict=True)]
+                yield leads(latest)
+
+        return all_stages()
 
     def titles(self) -> list[str]:
         """Return what is said of the whole, and then of each member."""

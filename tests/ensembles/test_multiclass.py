@@ -270,8 +270,37 @@ def test_stages_of_samme():
         assert (pb.decision_function(shorter, X) == score).all()
     labels = list(pb.staged_predict(model, X))
     assert (labels[-1] == pb.predict(model, X)).all()
-    with pytest.raises(NotImplementedError, match="a OneVsRest has no stages"):
-        list(pb.staged_predict(STUMPS(X, y), X))
+
+
+def test_stages_of_one_vs_rest():
+    X, y = three()
+    model = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=9)
+    sizes = [member.n_nodes for member in model.models]
+    stages = list(pb.staged_decision_function(model, X))
+    assert len(stages) == max(sizes)
+    for t, score in enumerate(stages, 1):
+        members = [pb.prefix(m, min(t, m.n_nodes)) for m in model.models]
+        alone = [pb.decision_function(member, X) for member in members]
+        np.testing.assert_array_equal(score, np.column_stack(alone))
+    for function in ("decision_function", "predict", "predict_proba"):
+        found = list(getattr(pb, f"staged_{function}")(model, X))
+        np.testing.assert_array_equal(found[-1], getattr(pb, function)(model, X))
+    trees = pb.fit_one_vs_rest(pb.fit_cart, X, y)
+    with pytest.raises(NotImplementedError, match="a Tree has no stages"):
+        pb.staged_predict_proba(trees, X).__next__()
+
+
+def test_routes_of_one_vs_rest():
+    X, y = three()
+    noise = pb.observation.gaussian(0.5)
+    model = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=5, observation=noise)
+    for options in ({"route": "expected"}, {"route": "expected", "sigma": 1.0}):
+        found = pb.decision_function(model, X, **options)
+        alone = [pb.decision_function(member, X, **options) for member in model.models]
+        np.testing.assert_array_equal(found, np.column_stack(alone))
+    drawn = [pb.decision_function(model, X, "sample", rng=1, draws=2) for _ in range(2)]
+    assert drawn[0].shape == (len(X), 3)
+    np.testing.assert_array_equal(*drawn)
 
 
 def test_member_without_error_outweighs():
