@@ -18,7 +18,7 @@ import pboost as pb
 from pboost.cli.errors import UsageError
 from pboost.observation.sampling import MOST_DRAWS
 from pboost.values import check_integer
-from pboost.values.options import ANY_CLASSES
+from pboost.values.options import ANY_CLASSES, parameters_in
 
 Reader: TypeAlias = Callable[[str], Any]
 
@@ -173,8 +173,6 @@ DEFAULTS = {"rounds": 100, "nodes": 31}
 #: Parameters that are typed under another name, and those that ``--seed`` is for.
 RENAMED = {"n_threads": "threads", "flip.rate": "flip_rate", "sampled.stop": "draws"}
 SEEDS = ("rng", "seed")
-#: A parameter in a docstring: names, type, description.
-PARAMETER = re.compile(r"^(\w[\w, ]*) : ?(.*)\n((?:    .*\n)*)", re.MULTILINE)
 #: Options that are no parameters: their models, and what they do.
 SWITCHES = {
     "one_vs_rest": (
@@ -215,20 +213,16 @@ class Option(NamedTuple):
 
 def declared(function: Callable[..., Any]) -> dict[str, Option]:
     """Return the options of a function that a text can stand for."""
-    text = (inspect.getdoc(function) or "").partition("\nParameters\n----------\n")[2]
-    documented = {
-        name: (kind, words.split() if name == names else [])
-        for names, kind, words in PARAMETER.findall(text.partition("\n\n")[0] + "\n")
-        for name in names.split(", ")
-    }
+    documented = parameters_in(inspect.getdoc(function))
     options = {}
     for name, parameter in inspect.signature(function).parameters.items():
         option = _typed(function, name)
         if name not in SEEDS and is_readable(option, parameter.annotation):
-            kind, words = documented.get(name, ("", []))
+            kind, words = documented.get(name, ("", ""))
             is_open = option in READERS or not kind.startswith("{")
             choices = () if is_open else tuple(re.findall(r'"([^"]+)"', kind.partition("}")[0]))
-            said = re.split(r'[.;:] |^"', f"{' '.join(words)} ")[0].replace("`", "").rstrip()
+            words = " ".join([*words.split(), ""])
+            said = re.split(r'[.;:] |^"', words)[0].replace("`", "").rstrip()
             is_needed = parameter.default is parameter.empty
             default = DEFAULTS.get(name) if is_needed else parameter.default
             types = parameter.annotation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, NoReturn
 
-from pboost._version import __version__
+import pboost as pb
 from pboost.cli.options import (
     DECLARED,
     GENERAL,
@@ -37,7 +37,7 @@ class OneLineParser(argparse.ArgumentParser):
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = OneLineParser(prog="pboost", description="Boosted classifiers from CSV files.")
-    parser.add_argument("--version", action="version", version=f"pboost {__version__}")
+    parser.add_argument("--version", action="version", version=f"pboost {pb.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     demo = commands.add_parser("demo", help="compare models of several sizes on real data")

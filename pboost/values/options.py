@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial, wraps
@@ -18,6 +20,8 @@ ANY_CLASSES = (
 )  # fmt: skip
 #: Parameters that are builders or their models: who has them is no builder of two-class models.
 OF_BUILDERS = {"fit", "base", "model"}
+#: A parameter in a docstring: names, type, description.
+PARAMETER = re.compile(r"^(\w[\w, ]*) : ?(.*)\n((?:    .*\n)*)", re.MULTILINE)
 #: What `builder` has made, and of what: wrappers of users have parameters of their own.
 _PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {}
 
@@ -155,6 +159,19 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters of a function, of a wrapper its own."""
     plain = _PLAIN.get(function, function) if inspect.isfunction(function) else function
     return [*inspect.signature(plain, follow_wrapped=False).parameters.values()]
+
+
+def parameters_in(docstring: str | None) -> dict[str, tuple[str, str]]:
+    """Return type and description of each parameter in a docstring, in the style of numpydoc.
+
+    Those that are described together have no description here.
+    """
+    text = inspect.cleandoc(docstring or "").partition("Parameters\n----------\n")[2]
+    return {
+        name: (kind, textwrap.dedent(words) if name == names else "")
+        for names, kind, words in PARAMETER.findall(text.partition("\n\n")[0] + "\n")
+        for name in names.split(", ")
+    }
 
 
 def refuse_unknown(
