@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from pboost.data.blocks import as_codes, distinct
 from pboost.data.convert import (
     PLAIN,
+    Features,
     check_size,
     first_inexact,
     first_rounded,
@@ -35,24 +35,6 @@ TASKS = ("classification", "regression")
 MOST_TARGET = 1e150
 #: Beyond this a power of two may be no normal float64.
 MOST_EXPONENT = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """A feature matrix: `values` (n, d), float32 or float64, and column names or None."""
-
-    values: Array
-    names: tuple[str, ...] | None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.values)
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return self.values.shape[1]
 
 
 def as_features(X: Any) -> Features:
@@ -170,13 +152,10 @@ def as_labels(y: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
         If the labels are not all numbers or all strings.
     """
     labels = _plain_labels(y, n)
-    # A sort of all labels, as in numpy.unique, would cost more than a round of boosting.
-    values = np.array([labels.min(), labels.max()]) if labels.dtype.kind != "U" else None
-    if values is None or not ((labels == values[0]) | (labels == values[1])).all():
-        values = distinct(labels)
+    values = label_values(labels)
     _refuse_continuous(values)
     refuse_many(values)
-    if len(values) < 2 or values[0] == values[-1]:
+    if len(values) < 2:
         raise ValueError(f"y: expected two label values, got only {values.tolist()[0]!r}")
     return values, labels == values[1]
 
@@ -199,6 +178,16 @@ def refuse_many(values: Array) -> None:
     """Raise ManyClassesError for more than two labels; builders add what to call instead."""
     if len(values) > 2:
         raise ManyClassesError(f"y: expected two label values, got {len(values)}")
+
+
+def label_values(labels: Array) -> Array:
+    """Return the sorted different labels, of which there is one or more."""
+    is_other = labels != labels[0]
+    if not is_other.any():
+        return labels[:1]
+    pair = labels[[0, int(is_other.argmax())]]
+    # A sort of all labels, as in numpy.unique, would cost more than a round of boosting.
+    return np.sort(pair) if ((labels == pair[1]) == is_other).all() else distinct(labels)
 
 
 def is_continuous(values: Array) -> bool:
@@ -428,7 +417,7 @@ def as_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
             f"sample_weight: expected finite numbers >= 0, got {weights[row]} in row {row}"
         )
     if not weights.any():
-        raise ValueError("sample_weight: expected at least one weight > 0, all are 0")
+        raise ValueError("sample_weight: expected at least one weight > 0, all are zero")
     return weights
 
 

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from pboost._core import reweight, sort
 from pboost._core.codes import select_codes
 from pboost.data.blocks import copied
-from pboost.data.check_xy import Features, as_features, as_weights, check_finite, check_has_rows
+from pboost.data.check_xy import as_features, as_weights, check_finite, check_has_rows
+from pboost.data.convert import Features
 from pboost.data.prebuilt_columns import (
     check_bins,
     check_dimensions,

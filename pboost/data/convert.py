@@ -21,6 +21,24 @@ FEW = 4096
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 
 
+@dataclass(frozen=True, slots=True)
+class Features:
+    """A feature matrix: `values` (n, d), float32 or float64, and column names or None."""
+
+    values: Array
+    names: tuple[str, ...] | None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.values.shape[1]
+
+
 def is_frame(X: Any) -> bool:
     """Whether `X` is a data frame: it has named columns. TypeError if it has not been read yet."""
     if isinstance(X, np.ndarray):
@@ -306,6 +324,8 @@ def as_rows(X: Any) -> Rows:
     if is_frame(X):
         names = column_names(X)
         rows = Rows(X, len(X), len(names), names, None)
+    elif isinstance(X, Features):
+        rows = Rows(X.values, X.n_rows, X.n_features, X.names, X.values.shape[1:])
     else:
         X = as_array(X)
         if not X.ndim:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from pboost._core import sort
-from pboost.data.check_xy import Features, check_finite
-from pboost.data.convert import check_size
+from pboost.data.check_xy import check_finite
+from pboost.data.convert import Features, check_size
 from pboost.threads import check_stop
 from pboost.values import Array, sealed
 

@@ -14,7 +14,6 @@ from pboost._core.reweight import scale_weights
 from pboost.data.blocks import copied
 from pboost.data.check_xy import (
     AbsentClassError,
-    Features,
     as_classes,
     as_features,
     as_labels,
@@ -35,7 +34,7 @@ from pboost.data.columns import (
     sorted_orders,
     to_fixed_point,
 )
-from pboost.data.convert import Rows, as_rows, check_size
+from pboost.data.convert import Features, Rows, as_rows, check_size
 from pboost.data.node_inputs import GrownInputs, Inputs
 from pboost.data.projections import Projections
 from pboost.data.splits import hold_out

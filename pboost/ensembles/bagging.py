@@ -13,7 +13,6 @@ from pboost.boosting.fit import given_validation
 from pboost.data.bags import check_bag, make_bags
 from pboost.data.check_xy import (
     TASKS,
-    Features,
     as_classes,
     as_features,
     as_targets,
@@ -21,7 +20,7 @@ from pboost.data.check_xy import (
     check_finite,
 )
 from pboost.data.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
-from pboost.data.convert import Rows, is_frame
+from pboost.data.convert import Features, Rows, is_frame
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
 from pboost.ensembles.absent_classes import fit_present, named_options

@@ -9,7 +9,8 @@ import numpy as np
 
 from pboost._core.votes import NO_VOTE, TIE, VoteRule, half_log_odds
 from pboost.data.blocks import copied
-from pboost.data.check_xy import Features, check_answers
+from pboost.data.check_xy import check_answers
+from pboost.data.convert import Features
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.generic_greedy import GenericGreedy, RoundRecord, leverage
 from pboost.growth.step import PERFECT, STOPPED, Callback, Growth

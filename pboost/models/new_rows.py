@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.blocks import copied
 from pboost.data.check_xy import (
-    Features,
     as_features,
     as_sigma,
     check_finite,
@@ -19,6 +18,7 @@ from pboost.data.check_xy import (
     label_array,
 )
 from pboost.data.convert import (
+    Features,
     Rows,
     as_rows,
     as_table,

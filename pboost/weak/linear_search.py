@@ -11,8 +11,8 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import Features
 from pboost.data.columns import sorted_columns
+from pboost.data.convert import Features
 from pboost.data.projections import Projections
 from pboost.data.training import Problem, TrainingData
 from pboost.threads import Workers

@@ -236,7 +236,7 @@ def test_errors_of_other_kinds_are_passed_on():
     def fit(X, y, sample_weight):
         return pb.fit_adaboost(X, y, rounds=1, sample_weight=np.zeros(len(y)))
 
-    with pytest.raises(ValueError, match="all are 0") as caught:
+    with pytest.raises(ValueError, match="all are zero") as caught:
         pb.fit_bagging(fit, X, RARE, members=4, rng=0)
     assert "fit_bagging: raised by member" in caught.value.__notes__[0]
 
