@@ -8,14 +8,14 @@ nox.options.sessions = ["lint", "tests"]
 BUILD = nox.project.load_toml("pyproject.toml")["build-system"]["requires"]
 
 
-def script(session: nox.Session, name: str, *given: str) -> None:
+def script(session: nox.Session, name: str, *given: str, **env: str) -> None:
     """Run a script of .ci with the interpreter of the session, and what stands behind ``--``."""
     session.run(
         "bash",
         f".ci/{name}",
         *given,
         *session.posargs,
-        env={"PYTHON": session.virtualenv.bin + "/python"},
+        env={"PYTHON": session.virtualenv.bin + "/python", **env},
         external=True,
     )
 
@@ -24,6 +24,12 @@ def script(session: nox.Session, name: str, *given: str) -> None:
 def tests(session: nox.Session) -> None:
     """Test a wheel that is made of the source distribution; arguments go to pytest."""
     script(session, "test")
+
+
+@nox.session
+def sklearn(session: nox.Session) -> None:
+    """Test the estimators with the oldest scikit-learn that they work with."""
+    script(session, "test", "-k", "sklearn", PINS="scikit-learn==1.6.*")
 
 
 @nox.session

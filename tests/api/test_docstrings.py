@@ -32,6 +32,12 @@ SUBMODULE_NAMES += [f"weak.{name}" for name in ("feature", "hypothesis", "Featur
 SUBMODULE_NAMES += [f"generic.{name}" for name in pboost.generic.__all__]
 SUBMODULE_NAMES += [f"losses.{name}" for name in pboost.losses.__all__]
 SUBMODULE_NAMES += [f"bounds.{name}" for name in pboost.bounds.__all__]
+try:
+    import pboost.sklearn
+
+    SUBMODULE_NAMES += ["sklearn", *(f"sklearn.{name}" for name in pboost.sklearn.__all__)]
+except ImportError:  # there is no scikit-learn
+    pass
 PROBLEMS = [f"datasets.{name}" for name in pboost.datasets.__all__ if name.islower()]
 SUBMODULE_NAMES += [name for name in PROBLEMS if name not in SUBMODULE_NAMES]
 
@@ -40,6 +46,13 @@ def module_names():
     """Return the modules of the package, without the one that Cython adds."""
     names = [info.name for info in pkgutil.walk_packages(pboost.__path__, "pboost.")]
     return [name for name in names if not name.endswith("._cyutility")]
+
+
+def imported(name):
+    """Return a module; those of the estimators need scikit-learn."""
+    if name.startswith("pboost.sklearn"):
+        pytest.importorskip("sklearn.base", reason="scikit-learn is not installed")
+    return importlib.import_module(name)
 
 
 def pages():
@@ -76,7 +89,7 @@ def described(section):
 
 @pytest.mark.parametrize("name", ["pboost", *module_names()])
 def test_examples_of_module(name):
-    module = importlib.import_module(name)
+    module = imported(name)
     if module.__file__.endswith(COMPILED) and ">>>" not in (module.__doc__ or ""):
         pytest.skip("compiled, without examples")
     result = doctest.testmod(module)
@@ -94,9 +107,9 @@ def test_examples_are_found():
 
 @pytest.mark.parametrize("page", pages(), ids=lambda p: p.relative_to(DOCS).as_posix())
 def test_examples_of_page(page):
-    for package in ("pandas", "sklearn"):
+    for package, module in (("pandas", "pandas"), ("sklearn", "sklearn.base")):
         if re.search(rf"(import|from) {package}", page.read_text(encoding="utf-8")):
-            pytest.importorskip(package)
+            pytest.importorskip(module)
     result = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert result.failed == 0
 
@@ -135,7 +148,7 @@ def test_lines_under_titles_are_as_long_as_they(page):
 
 @pytest.mark.parametrize("name", ["pboost", *module_names()])
 def test_module_has_docstring(name):
-    assert importlib.import_module(name).__doc__
+    assert imported(name).__doc__
 
 
 @pytest.mark.parametrize("found", public_objects())

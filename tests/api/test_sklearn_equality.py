@@ -9,7 +9,7 @@ from reference.walk import path
 
 import pboost as pb
 
-pytest.importorskip("sklearn")
+pytest.importorskip("sklearn.tree")
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier

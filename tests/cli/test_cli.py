@@ -328,7 +328,7 @@ def test_show_prints_the_description(model_file, pboost_main):
 
 
 def test_demo_prints_one_table_and_draws(tmp_path, pboost_main):
-    pytest.importorskip("sklearn")
+    pytest.importorskip("sklearn.datasets")
     pytest.importorskip("matplotlib")
     plot = tmp_path / "plot.png"
     code, out, err = pboost_main("demo", "--folds", 2, "--seed", 1, "--plot", plot)

@@ -15,7 +15,7 @@ import pytest
 import pboost as pb
 from pboost.data.splits import assign_folds
 
-pytest.importorskip("sklearn")
+pytest.importorskip("sklearn.base")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

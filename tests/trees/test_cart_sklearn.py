@@ -7,7 +7,7 @@ from reference.problems import distinct_matrix
 
 import pboost as pb
 
-pytest.importorskip("sklearn")
+pytest.importorskip("sklearn.tree")
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 TASKS = [(2, "gini"), (2, "entropy"), (4, "gini"), (5, "entropy"), (0, "squared")]

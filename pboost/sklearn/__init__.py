@@ -1,0 +1,46 @@
+"""Estimators of scikit-learn, each a builder of this package with its options as parameters.
+
+They need scikit-learn 1.6 or later, ``pip install "pboost[sklearn]"``, and are imported by
+``import pboost.sklearn`` or ``from pboost.sklearn import ForestClassifier``, not by
+``import pboost``.
+"""
+
+from __future__ import annotations
+
+try:
+    from sklearn.utils.validation import validate_data  # noqa: F401  # new in 1.6
+except ImportError as error:
+    raise ImportError(
+        f"pboost.sklearn needs scikit-learn 1.6 or later: pip install 'pboost[sklearn]' ({error})"
+    ) from error
+
+from pboost.sklearn.graphs import (
+    MatryoshkaClassifier,
+    ObliqueTreeClassifier,
+    ProbabilisticAdaBoostClassifier,
+    SoftTreeClassifier,
+)
+from pboost.sklearn.probit import ProbitTreeClassifier, SBPMTClassifier
+from pboost.sklearn.trees import (
+    CartClassifier,
+    CartRegressor,
+    ForestClassifier,
+    ForestRegressor,
+    StagewiseClassifier,
+    StagewiseRegressor,
+)
+
+__all__ = [
+    "CartClassifier",
+    "CartRegressor",
+    "ForestClassifier",
+    "ForestRegressor",
+    "MatryoshkaClassifier",
+    "ObliqueTreeClassifier",
+    "ProbabilisticAdaBoostClassifier",
+    "ProbitTreeClassifier",
+    "SBPMTClassifier",
+    "SoftTreeClassifier",
+    "StagewiseClassifier",
+    "StagewiseRegressor",
+]

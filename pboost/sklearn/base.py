@@ -1,0 +1,288 @@
+"""What the estimators share: parameters by a builder's signature, reading, fitting, predicting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+import pboost as pb
+from pboost.data.check_xy import as_weights, is_continuous, label_array, label_values
+from pboost.data.convert import Features
+from pboost.sklearn.parameters import (
+    LEAST_OF_CLASSES,
+    filled,
+    meant,
+    options_of,
+    owners,
+    parameters_of,
+    storing,
+)
+from pboost.values import FloatArray
+
+#: Types of X that are not converted; the first stands for all others.
+DTYPES = (np.float64, np.float32)
+
+
+class Estimator(BaseEstimator):
+    """Base of the estimators: the options of its builder are its parameters.
+
+    A class that has a builder gets an ``__init__`` of these parameters, and the places
+    ``{parameters}`` and ``{attributes}`` of its docstring are filled in.
+
+    Attributes
+    ----------
+    builder : callable
+        What fits the model.
+    own : mapping
+        Defaults of parameters that the builder does not have, or has with another default; those
+        of base classes are added.
+    said : mapping
+        Arguments of the builder that are no parameters.
+    """
+
+    builder: ClassVar[Callable[..., Any]]
+    own: ClassVar[Mapping[str, Any]] = {}
+    said: ClassVar[Mapping[str, Any]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "builder" in vars(cls):
+            defaults = parameters_of(cls.builder)
+            for base in reversed(cls.__mro__):
+                defaults |= vars(base).get("own", {})
+            cls.__init__ = storing(cls.__name__, defaults)  # type: ignore[method-assign]
+            if cls.__doc__ is not None:  # python -OO
+                cls.__doc__ = filled(cls.__doc__, cls.builder, defaults)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, finite numbers.
+        y : array-like of shape (n_samples,)
+            Labels, of two or more values; of a regressor finite numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights >= 0 of the rows; weight k stands for k copies of the row.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        return self._fit(X, y, sample_weight, {})
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any]) -> Self:
+        """Fit the model, with the values given in place of those of parameters."""
+        checks = {"dtype": DTYPES, "y_numeric": isinstance(self, RegressorMixin)}
+        # Builders check arrays, too; small trees are fitted faster than scikit-learn does it.
+        is_plain = _is_array(X, 2) and X.dtype in DTYPES and _is_array(y, 1)
+        rows, labels = validate_data(self, X, y, skip_check_array=is_plain, **checks)
+        names = getattr(self, "feature_names_in_", None)
+        rows = rows if names is None else Features(rows, tuple(names.tolist()))
+        options = {**self.said, **self._options(given), "sample_weight": sample_weight}
+        try:
+            self.model_ = self._build(rows, labels, options)
+        except ValueError:
+            if is_plain:  # what is wrong with them is said in the words of scikit-learn
+                validate_data(self, X, y, **checks)
+            raise
+        return self
+
+    def _build(self, X: Any, y: NDArray[Any], options: dict[str, Any]) -> Any:
+        """Return the model that is fitted with these options."""
+        return type(self).builder(X, y, **options)
+
+    def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of the builder that the parameters mean."""
+        return meant(type(self).builder, {**vars(self), **given})
+
+    def _rows(self, X: Any) -> Any:
+        """Return rows to be predicted."""
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=DTYPES, reset=False)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the prediction for each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows, of the columns of training.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels among ``classes_``; of a regressor numbers.
+        """
+        X = self._rows(X)  # first, as there may be no model
+        return self._said(self.model_.predict(X))
+
+    def _said(self, found: NDArray[Any]) -> NDArray[Any]:
+        """Return predictions of the model as those of the estimator."""
+        return found
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of each column in what was learnt, see `pboost.feature_importances`."""
+        check_is_fitted(self)
+        try:
+            return pb.feature_importances(self.model_)
+        except NotImplementedError as error:  # of functions
+            raise AttributeError(str(error)) from error
+
+
+class Regressor(RegressorMixin, Estimator):
+    """Base of those that predict numbers."""
+
+
+class Classifier(ClassifierMixin, Estimator):
+    """Base of those that predict labels.
+
+    Attributes
+    ----------
+    of_two : bool
+        Whether the builder takes two labels: of more, each is told from the rest.
+    """
+
+    own: ClassVar = {"class_weight": None}
+    of_two: ClassVar[bool] = False
+
+    def _build(self, X: Any, y: NDArray[Any], options: dict[str, Any]) -> Any:
+        labels = label_array(y)
+        values = label_values(labels)
+        if is_continuous(values):
+            check_classification_targets(y)
+        if len(values) < 2:
+            only = values.tolist()[0]
+            raise ValueError(f"y: expected two classes or more, got one class, {only!r}")
+        self.classes_ = values.astype(y.dtype)
+        if self.class_weight is not None:
+            weights = as_weights(options["sample_weight"], len(y))
+            balance = compute_sample_weight(self.class_weight, y)
+            options["sample_weight"] = balance if weights is None else weights * balance
+        if self.of_two and len(self.classes_) > 2:
+            if not get_tags(self).classifier_tags.multi_class:
+                raise ValueError(
+                    "y: Only binary classification is supported. The type of the target is "
+                    f"multiclass, it has {len(self.classes_)} classes"
+                )
+            return pb.fit_one_vs_rest(type(self).builder, X, labels, **options)
+        return super()._build(X, labels, options)
+
+    def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        if getattr(self, "min_leaf", 1) is None:
+            least = options_of(type(self).builder).get("min_leaf")
+            if self.class_weight is not None and (least or self.weak in owners("min_leaf")):
+                least = LEAST_OF_CLASSES
+            given = {**given, "min_leaf": least}
+        return super()._options(given)
+
+    def _said(self, found: NDArray[Any]) -> NDArray[Any]:
+        return found.astype(self.classes_.dtype, copy=False)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class for each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows, of the columns of training.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        X = self._rows(X)
+        return self.model_.predict_proba(X)
+
+
+class Scored(Classifier):
+    """Base of classifiers that have decision values."""
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the decision values of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows, of the columns of training.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_classes) of more than two classes
+            Positive where the second of two classes is predicted.
+        """
+        X = self._rows(X)
+        return self.model_.decision_function(X)
+
+
+class Staged(Estimator):
+    """Base of those that grow in stages, after each of which they can predict."""
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Yield the predictions at the stages of growth.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows, of the columns of training.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            At last those of `predict`.
+        """
+        X = self._rows(X)
+        return map(self._said, pb.staged_predict(self.model_, X))
+
+
+class StagedScores(Staged, Scored):
+    """Base of classifiers that have decision values at the stages of growth."""
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the decision values at the stages of growth.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows, of the columns of training.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,), or (n_samples, n_classes) of more than two classes
+            At last those of `decision_function`.
+        """
+        X = self._rows(X)
+        return pb.staged_decision_function(self.model_, X)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the probabilities of the classes at the stages of growth.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows, of the columns of training.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_classes)
+            At last those of `predict_proba`.
+        """
+        X = self._rows(X)
+        return pb.staged_predict_proba(self.model_, X)
+
+
+def _is_array(values: Any, ndim: int) -> bool:
+    """Return whether this is an array of so many dimensions, and no subclass of one."""
+    return type(values) is np.ndarray and values.ndim == ndim

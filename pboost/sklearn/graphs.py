@@ -1,0 +1,248 @@
+"""Estimators of decision graphs: chains, soft trees, matryoshki and oblique trees."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score
+
+import pboost as pb
+from pboost.sklearn.base import StagedScores
+from pboost.values import FloatArray, check_choice
+
+ROUTES = ("hard", "expected")
+
+
+class GraphClassifier(StagedScores):
+    """Base of those whose model is a decision graph, or one for each of more than two classes."""
+
+    own: ClassVar = {"route": "hard"}
+    of_two = True
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, sigma: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, finite numbers.
+        y : array-like of shape (n_samples,)
+            Labels, of two or more values.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights >= 0 of the rows; weight k stands for k copies of the row.
+        sigma : float, array-like of shape (n_features,) or (n_samples, n_features), default=None
+            With ``observation="gaussian"``: standard deviations of the errors of X, in place of
+            those that are a parameter.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        check_choice("route", self.route, ROUTES)
+        return self._fit(X, y, sample_weight, {} if sigma is None else {"sigma": sigma})
+
+    def decision_function(self, X: Any, sigma: Any = None) -> FloatArray:
+        """Return the decision values of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows, of the columns of training.
+        sigma : float, array-like of shape (n_features,) or (n_samples, n_features), default=None
+            Standard deviations of the errors of these rows, for models with gaussian answers:
+            rows are then predicted by the expected route.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_classes) of more than two classes
+            Half log odds of the second of two classes, or of each class against the rest.
+        """
+        X = self._rows(X)
+        route = self.route if sigma is None else "expected"
+        return pb.decision_function(self.model_, X, route, sigma=sigma)
+
+    def predict(self, X: Any, sigma: Any = None) -> NDArray[Any]:
+        """Return the label of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows, of the columns of training.
+        sigma : float, array-like of shape (n_features,) or (n_samples, n_features), default=None
+            See `decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels among ``classes_``.
+        """
+        score = self.decision_function(X, sigma)
+        return self._said(self.model_.labels_of(score))
+
+    def predict_proba(self, X: Any, sigma: Any = None) -> FloatArray:
+        """Return the probability of each class for each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows, of the columns of training.
+        sigma : float, array-like of shape (n_features,) or (n_samples, n_features), default=None
+            See `decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        score = self.decision_function(X, sigma)
+        return self.model_.probabilities(score)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, sigma: Any = None) -> float:
+        """Return the share of rows whose label is predicted.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows, of the columns of training.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+        sigma : float, array-like of shape (n_features,) or (n_samples, n_features), default=None
+            See `decision_function`.
+
+        Returns
+        -------
+        float
+            The accuracy.
+        """
+        return accuracy_score(y, self.predict(X, sigma), sample_weight=sample_weight)
+
+
+class ProbabilisticAdaBoostClassifier(GraphClassifier):
+    """AdaBoost: a chain of weak classifiers, whose answers may be known to err.
+
+    `pboost.fit_adaboost` as an estimator; of more than two classes, each is told from the rest.
+    The model of two classes has a certificate, an upper bound on its training error.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    model_ : DecisionGraph or OneVsRest
+        The model, for the functions of pboost, ``pboost.certificate(self.model_)`` for one.
+    {attributes}
+
+    References
+    ----------
+    .. [1] R. E. Schapire and Y. Singer, "Improved boosting algorithms using confidence-rated
+       predictions", Machine Learning 37 (1999).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pboost.sklearn import ProbabilisticAdaBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ProbabilisticAdaBoostClassifier(rounds=20).fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    builder = staticmethod(pb.fit_adaboost)
+    own: ClassVar = {"rounds": 100}
+
+
+class SoftTreeClassifier(GraphClassifier):
+    """AdaTree: a boosted tree, in training with answers that are not sure.
+
+    `pboost.fit_boosted_tree` as an estimator; of more than two classes, each is told from the rest.
+    With ``growth="largest-error"`` it is AdaTree 2, and AdaTree 1 with ``observation="exact"``.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    model_ : DecisionGraph or OneVsRest
+        The model, for the functions of pboost, ``pboost.describe(self.model_)`` for one.
+    {attributes}
+
+    References
+    ----------
+    .. [1] E. Grossmann, "AdaTree 2: boosting to build decision trees, or improving AdaTree with
+       soft splitting rules" (2004).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pboost.sklearn import SoftTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> SoftTreeClassifier(nodes=15).fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    builder = staticmethod(pb.fit_boosted_tree)
+    own: ClassVar = {"nodes": 31, "observation": "adatree2"}
+
+
+class MatryoshkaClassifier(GraphClassifier):
+    """A tree whose nodes are trees: paths part inside an inner tree and join again behind it.
+
+    `pboost.fit_matryoshka` as an estimator; of more than two classes, each is told from the rest.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    model_ : DecisionGraph or OneVsRest
+        The model, for the functions of pboost, ``pboost.describe(self.model_)`` for one.
+    {attributes}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pboost.sklearn import MatryoshkaClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MatryoshkaClassifier(shape=(4, 4), observation="adatree2").fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    builder = staticmethod(pb.fit_matryoshka)
+
+
+class ObliqueTreeClassifier(GraphClassifier):
+    """BoostODT: a small tree, each of whose nodes is the sign of a sum of boosted stumps.
+
+    `pboost.fit_oblique_tree` as an estimator; of more than two classes, each is told from the rest.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    model_ : DecisionGraph or OneVsRest
+        The model, for the functions of pboost, ``pboost.describe(self.model_)`` for one.
+    {attributes}
+
+    References
+    ----------
+    .. [1] C. Henry, R. Nock and F. Nielsen, "Real boosting a la carte with an application to
+       boosting oblique decision trees", IJCAI 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pboost.sklearn import ObliqueTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ObliqueTreeClassifier(max_depth=2, stumps=10).fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    builder = staticmethod(pb.fit_oblique_tree)

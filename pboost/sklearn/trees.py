@@ -1,0 +1,259 @@
+"""Estimators of classification and regression trees, forests, and sums of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+import pboost as pb
+from pboost.sklearn.base import Classifier, Estimator, Regressor, Staged, StagedScores
+from pboost.sklearn.parameters import options_of
+from pboost.values import FloatArray, check_flag
+
+CLASSIFICATION, REGRESSION = {"task": "classification"}, {"task": "regression"}
+#: It depends on whether classes have weights.
+BY_CLASSES = {"min_leaf": None}
+
+
+class Cart(Estimator):
+    """Base of trees that can be pruned."""
+
+    own: ClassVar = {"pruned": False, **{
+        name: default
+        for name, default in options_of(pb.fit_pruned_cart).items()
+        if name in ("folds", "rule")
+    }}  # fmt: skip
+
+    def _build(self, X: Any, y: Any, options: dict[str, Any]) -> Any:
+        if check_flag("pruned", self.pruned):
+            return pb.fit_pruned_cart(X, y, folds=self.folds, rule=self.rule, **options)
+        return super()._build(X, y, options)
+
+
+class CartClassifier(Classifier, Cart):
+    """A classification tree, which can be pruned by cross-validation.
+
+    `pboost.fit_cart` as an estimator, or `pboost.fit_pruned_cart`.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    model_ : Tree
+        The model, for the functions of pboost; ``model_.pruning`` is the table of a pruned tree.
+    {attributes}
+
+    References
+    ----------
+    .. [1] L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, "Classification and
+       regression trees", Wadsworth (1984).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pboost.sklearn import CartClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = CartClassifier(pruned=True, rule="1se", random_state=0).fit(X, y)
+    >>> tree.model_.n_leaves, CartClassifier().fit(X, y).model_.n_leaves
+    (4, 9)
+    """
+
+    builder = staticmethod(pb.fit_cart)
+    own: ClassVar = BY_CLASSES
+    said: ClassVar = CLASSIFICATION
+
+
+class CartRegressor(Regressor, Cart):
+    """A regression tree, which can be pruned by cross-validation.
+
+    `pboost.fit_cart` as an estimator, or `pboost.fit_pruned_cart`.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    model_ : Tree
+        The model, for the functions of pboost; ``model_.pruning`` is the table of a pruned tree.
+    {attributes}
+
+    References
+    ----------
+    .. [1] L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, "Classification and
+       regression trees", Wadsworth (1984).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from pboost.sklearn import CartRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> CartRegressor(pruned=True, random_state=0).fit(X, y).score(X, y) > 0.4
+    True
+    """
+
+    builder = staticmethod(pb.fit_cart)
+    said: ClassVar = REGRESSION
+
+
+class ForestClassifier(Classifier):
+    """A random forest: trees on bags of rows, each split searched in a few random columns.
+
+    `pboost.fit_forest` as an estimator.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    model_ : Forest
+        The model, for the functions of pboost; ``model_.oob`` has the out-of-bag error.
+    {attributes}
+
+    References
+    ----------
+    .. [1] L. Breiman, "Random forests", Machine Learning 45 (2001).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pboost.sklearn import ForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = ForestClassifier(members=50, random_state=0).fit(X, y)
+    >>> forest.model_.oob.error < 0.07
+    True
+    """
+
+    builder = staticmethod(pb.fit_forest)
+    own: ClassVar = BY_CLASSES
+    said: ClassVar = CLASSIFICATION
+
+
+class ForestRegressor(Regressor):
+    """A random forest of regression trees.
+
+    `pboost.fit_forest` as an estimator.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    model_ : Forest
+        The model, for the functions of pboost; ``model_.oob`` has the out-of-bag error.
+    {attributes}
+
+    References
+    ----------
+    .. [1] L. Breiman, "Random forests", Machine Learning 45 (2001).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from pboost.sklearn import ForestRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> ForestRegressor(members=50, random_state=0).fit(X, y).score(X, y) > 0.8
+    True
+    """
+
+    builder = staticmethod(pb.fit_forest)
+    said: ClassVar = REGRESSION
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    """Return whether decision values of the loss tell probabilities."""
+    try:
+        pb.losses.check_loss(estimator.loss).probability(np.zeros(1))
+    except NotImplementedError:
+        return False
+    return True
+
+
+class StagewiseClassifier(StagedScores):
+    """A sum of trees, each of which lowers the loss that the ones before it leave.
+
+    `pboost.fit_stagewise` as an estimator; of more than two classes, each is told from the rest.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    model_ : StagewiseModel or OneVsRest
+        The model, for the functions of pboost; ``model_.stop_reason`` says why fitting ended.
+    {attributes}
+
+    References
+    ----------
+    .. [1] J. Friedman, T. Hastie and R. Tibshirani, "Additive logistic regression: a statistical
+       view of boosting", Annals of Statistics 28 (2000).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pboost.sklearn import StagewiseClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> StagewiseClassifier(steps=20).fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    builder = staticmethod(pb.fit_stagewise)
+    own: ClassVar = {"loss": "logistic", **BY_CLASSES}
+    said: ClassVar = CLASSIFICATION
+    of_two = True
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> FloatArray:  # noqa: D102
+        return super().predict_proba(X)
+
+    @available_if(_has_probabilities)
+    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:  # noqa: D102
+        return super().staged_predict_proba(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Classes are compared by probabilities.
+        tags.classifier_tags.multi_class = _has_probabilities(self)
+        return tags
+
+
+class StagewiseRegressor(Regressor, Staged):
+    """A sum of regression trees, each of which lowers the loss that the ones before it leave.
+
+    `pboost.fit_stagewise` as an estimator.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    model_ : StagewiseModel
+        The model, for the functions of pboost; ``model_.stop_reason`` says why fitting ended.
+    {attributes}
+
+    References
+    ----------
+    .. [1] J. H. Friedman, "Greedy function approximation: a gradient boosting machine", Annals of
+       Statistics 29 (2001).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from pboost.sklearn import StagewiseRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> StagewiseRegressor(steps=50).fit(X, y).score(X, y) > 0.6
+    True
+    """
+
+    builder = staticmethod(pb.fit_stagewise)
+    own: ClassVar = {"loss": "squared"}
+    said: ClassVar = REGRESSION

@@ -1,0 +1,297 @@
+"""The estimators within scikit-learn, and their models."""
+
+from __future__ import annotations
+
+import pickle
+from io import BytesIO
+
+import numpy as np
+import pytest
+
+import pboost as pb
+
+pytest.importorskip("sklearn.base", reason="scikit-learn is not installed")
+import joblib
+import sklearn
+from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris, make_friedman1
+from sklearn.feature_selection import SelectFromModel
+from sklearn.inspection import partial_dependence
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import pboost.sklearn
+from pboost.sklearn import (
+    CartClassifier,
+    CartRegressor,
+    ForestClassifier,
+    MatryoshkaClassifier,
+    ObliqueTreeClassifier,
+    ProbabilisticAdaBoostClassifier,
+    SBPMTClassifier,
+    SoftTreeClassifier,
+    StagewiseClassifier,
+    StagewiseRegressor,
+)
+
+#: Small settings.
+SMALL = {
+    "members": 4,
+    "rounds": 6,
+    "nodes": 7,
+    "shape": (3, 3),
+    "steps": 6,
+    "stumps": 8,
+    "random_state": 0,
+}
+NAMES = pboost.sklearn.__all__
+CLASSIFIERS = [name for name in NAMES if name.endswith("Classifier")]
+GRAPHS = (
+    ProbabilisticAdaBoostClassifier,
+    SoftTreeClassifier,
+    MatryoshkaClassifier,
+    ObliqueTreeClassifier,
+)
+X, CODES = load_iris(return_X_y=True)
+SPECIES = np.array(["setosa", "versicolor", "virginica"])[CODES]
+NUMBERS = X[:, 2] - X[:, 0]
+TWO = CODES > 0
+
+
+def small(name, **options):
+    """Return an estimator that is fitted fast."""
+    estimator = getattr(pboost.sklearn, name)()
+    kept = {key: value for key, value in SMALL.items() if key in estimator.get_params()}
+    for instead, option in (("weak", "stumps"), ("shape", "nodes")):
+        if instead in estimator.get_params():
+            kept.pop(option, None)
+    return estimator.set_params(**kept, **options)
+
+
+def target(estimator):
+    return SPECIES if is_classifier(estimator) else NUMBERS
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_model_is_that_of_the_builder(name):
+    estimator = small(name)
+    parameters = estimator.get_params()
+    options = {
+        option: parameters[{"rng": "random_state", "n_threads": "n_jobs"}.get(option, option)]
+        for option in estimator._options({})
+        if option not in ("weak", "observation", "min_leaf")
+    }
+    options |= {} if is_classifier(estimator) else {"task": "regression"}
+    if type(estimator) is SoftTreeClassifier:
+        options["observation"] = pb.observation.adatree2()
+    y = TWO if is_classifier(estimator) else NUMBERS
+    model = type(estimator).builder(X, y, **options)
+    estimator.fit(X, y)
+    assert type(estimator.model_) is type(model)
+    assert pb.describe(estimator.model_) == pb.describe(model)
+    np.testing.assert_array_equal(estimator.predict(X), pb.predict(model, X))
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize(
+    "y",
+    [SPECIES, SPECIES.astype(object), CODES, CODES + 0.0, TWO, SPECIES[:100], CODES[:100] * 5 - 1],
+    ids=lambda y: f"{y.dtype}-{len(np.unique(y))}",
+)
+def test_labels(name, y):
+    rows = X[: len(y)]
+    estimator = small(name).fit(rows, y)
+    labels = np.unique(y)
+    np.testing.assert_array_equal(estimator.classes_, labels)
+    assert estimator.classes_.dtype == y.dtype
+    found, shares = estimator.predict(rows), estimator.predict_proba(rows)
+    assert found.dtype == y.dtype
+    assert (found == y).mean() > 0.9
+    assert shares.shape == (len(y), len(labels))
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_array_equal(labels[shares.argmax(axis=1)], found)
+    np.testing.assert_array_equal(pb.predict(estimator.model_, rows), found)
+    if len(labels) > 2 and type(estimator).of_two:
+        assert isinstance(estimator.model_, pb.OneVsRest)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_frames(name):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c", "d"])
+    estimator = small(name)
+    y = target(estimator)
+    estimator.fit(frame, pandas.Series(y))
+    assert estimator.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    model = estimator.model_
+    model = model.models[0] if isinstance(model, pb.OneVsRest) else model
+    assert model.feature_names == ("a", "b", "c", "d")
+    plain = clone(estimator).fit(X, y)
+    np.testing.assert_array_equal(estimator.predict(frame), plain.predict(X))
+    with pytest.raises(ValueError, match="feature names should match"):
+        estimator.predict(frame[["b", "a", "c", "d"]])
+    piped = make_pipeline(StandardScaler(), clone(estimator)).set_output(transform="pandas")
+    piped.fit(frame, y)
+    assert piped[-1].feature_names_in_.tolist() == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_copies_and_files(name):
+    estimator = small(name)
+    estimator.fit(X, target(estimator))
+    found = estimator.predict(X)
+    file = BytesIO()
+    joblib.dump(estimator, file)
+    file.seek(0)
+    for other in (pickle.loads(pickle.dumps(estimator)), joblib.load(file)):
+        np.testing.assert_array_equal(other.predict(X), found)
+        assert repr(other) == repr(estimator)
+    again = clone(estimator)
+    assert not hasattr(again, "model_")
+    np.testing.assert_array_equal(again.fit(X, target(estimator)).predict(X), found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_stages(name):
+    estimator = small(name)
+    staged = [m for m in dir(estimator) if m.startswith("staged_")]
+    estimator.fit(X, target(estimator))
+    for method in staged:
+        stages = list(getattr(estimator, method)(X))
+        assert len(stages) > 1
+        last = getattr(estimator, method.removeprefix("staged_"))(X)
+        if last.dtype.kind == "f":
+            np.testing.assert_allclose(stages[-1], last, atol=1e-12)
+        else:
+            np.testing.assert_array_equal(stages[-1], last)
+    growing = (*GRAPHS, StagewiseClassifier, SBPMTClassifier)
+    expected = 3 if isinstance(estimator, growing) else isinstance(estimator, StagewiseRegressor)
+    assert len(staged) == expected
+
+
+def test_grid_search():
+    grid = [
+        {"weak": ["stump"], "criterion": ["gini", "entropy"], "min_leaf": [1, 5]},
+        {"weak": ["affine"], "directions": [20, 40]},
+        {"weak": [pb.weak.linear(pairs=3), "separator"], "observation": ["flip"], "rate": [0.1]},
+    ]
+    estimator = ProbabilisticAdaBoostClassifier(rounds=4)
+    search = GridSearchCV(estimator, grid, cv=3, error_score="raise", n_jobs=2).fit(X, SPECIES)
+    assert len(search.cv_results_["params"]) == 8
+    assert search.best_score_ > 0.9
+
+
+def test_calibration_and_dependence():
+    forest = ForestClassifier(members=10, random_state=0)
+    calibrated = CalibratedClassifierCV(forest, cv=3).fit(X, SPECIES, sample_weight=1.0 + CODES)
+    assert calibrated.score(X, SPECIES) > 0.9
+    soft = SoftTreeClassifier().fit(X, SPECIES)
+    assert CalibratedClassifierCV(soft, cv=3, method="isotonic").fit(X, CODES).score(X, CODES) > 0.9
+    assert partial_dependence(soft, X, [2], grid_resolution=5)["average"].shape == (3, 5)
+    numbers = StagewiseRegressor(steps=10).fit(X, NUMBERS)
+    rising = partial_dependence(numbers, X, [2], grid_resolution=5)["average"][0]
+    assert rising[-1] > rising[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_importances(name):
+    estimator = small(name)
+    with pytest.raises(AttributeError):
+        _ = estimator.feature_importances_
+    estimator.fit(X, target(estimator))
+    found = estimator.feature_importances_
+    np.testing.assert_array_equal(found, pb.feature_importances(estimator.model_))
+    kept = SelectFromModel(clone(estimator)).fit(X, target(estimator)).get_support()
+    np.testing.assert_array_equal(kept, found >= found.mean())
+
+
+def test_pruning():
+    numbers, y = make_friedman1(300, noise=2.0, random_state=0)
+    full = CartRegressor().fit(numbers, y)
+    pruned = CartRegressor(pruned=True, random_state=0, folds=5).fit(numbers, y)
+    small = CartRegressor(pruned=True, rule="1se", random_state=0, folds=5).fit(numbers, y)
+    assert full.model_.n_leaves > pruned.model_.n_leaves > small.model_.n_leaves > 1
+    own = pb.fit_pruned_cart(numbers, y, task="regression", rule="1se", folds=5, rng=0)
+    assert small.model_.pruning.error.tolist() == own.pruning.error.tolist()
+    with pytest.raises(TypeError, match="pruned: expected True or False"):
+        CartClassifier(pruned="1se").fit(X, CODES)
+
+
+def test_losses_without_probabilities():
+    hinge = StagewiseClassifier(loss="hinge", steps=20)
+    assert not hasattr(hinge, "predict_proba")
+    assert not hasattr(hinge, "staged_predict_proba")
+    assert hinge.fit(X, TWO).score(X, TWO) > 0.9
+    with pytest.raises(ValueError, match=r"Only binary classification is supported\."):
+        hinge.fit(X, CODES)
+    assert StagewiseClassifier(loss="probit", steps=5).fit(X, CODES).predict_proba(X).shape == (
+        150,
+        3,
+    )
+
+
+def test_one_class_is_refused():
+    for name in CLASSIFIERS:
+        with pytest.raises(ValueError, match="two classes or more, got one class, 'setosa'"):
+            small(name).fit(X[:50], SPECIES[:50])
+
+
+SIGMA = np.abs(np.random.default_rng(1).normal(size=X.shape)) + 0.01
+
+
+@pytest.mark.parametrize("cls", GRAPHS[:3])
+@pytest.mark.parametrize("y", [TWO, CODES], ids=["two", "three"])
+def test_errors_of_measurement(cls, y):
+    estimator = small(cls.__name__, observation="gaussian").fit(X, y, sigma=SIGMA)
+    noise = pb.observation.gaussian(SIGMA)
+    hard = estimator.decision_function(X)
+    expected = estimator.decision_function(X, sigma=0.2)
+    assert (hard != expected).any()
+    model = estimator.model_
+    models, columns = (model.models, expected.T) if y is CODES else ([model], [expected])
+    for one, column in zip(models, columns, strict=True):
+        own = pb.decision_function(one, X, "expected", sigma=0.2)
+        np.testing.assert_array_equal(own, column)
+        assert one.settings["observation"] == noise.settings()
+    share = estimator.predict_proba(X, sigma=0.2)
+    np.testing.assert_array_equal(
+        estimator.predict(X, sigma=0.2), estimator.classes_[share.argmax(axis=1)]
+    )
+    with pytest.raises(ValueError, match="sigma"):
+        small(cls.__name__).fit(X, y, sigma=SIGMA)
+
+
+def test_route_is_a_setting():
+    hard = SoftTreeClassifier(observation="gaussian", sigma=0.3).fit(X, CODES)
+    soft = clone(hard).set_params(route="expected").fit(X, CODES)
+    np.testing.assert_array_equal(soft.decision_function(X), hard.decision_function(X, sigma=0.3))
+    assert (soft.predict_proba(X) != hard.predict_proba(X)).any()
+
+
+def test_metadata_are_routed():
+    estimator = ProbabilisticAdaBoostClassifier(rounds=4, observation="gaussian")
+    data = {"sigma": SIGMA, "sample_weight": 1.0 + np.arange(150) % 3}
+    asked = dict.fromkeys(data, True)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = clone(estimator).set_fit_request(**asked).set_score_request(**asked)
+        piped = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), asking)
+        piped.fit(X, TWO, **data)
+        search = GridSearchCV(asking, {"rounds": [1, 4]}, cv=3, error_score="raise")
+        search.fit(X, TWO, **data)
+        found = cross_validate(asking, X, TWO, params=data, return_estimator=True, cv=3)
+    scaled = StandardScaler().fit_transform(X)
+    for routed, rows in ((piped[-1], scaled), (search.best_estimator_, X)):
+        alone = estimator.set_params(rounds=routed.rounds).fit(rows, TWO, **data)
+        assert pb.describe(routed.model_) == pb.describe(alone.model_)
+    assert found["test_score"].min() > 0.9
+    assert found["estimator"][0].model_.settings["observation"]["kind"] == "gaussian"
+
+
+def test_weights_are_copies():
+    weights = np.random.default_rng(0).integers(0, 4, 150)
+    for name in ("CartClassifier", "ProbabilisticAdaBoostClassifier", "StagewiseClassifier"):
+        weighted = small(name).fit(X, CODES, sample_weight=weights)
+        copied = small(name).fit(X.repeat(weights, axis=0), CODES.repeat(weights))
+        np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X))
