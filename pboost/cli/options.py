@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pboost as pb
 from pboost.cli.errors import UsageError
-from pboost.observation.sampling import MOST_DRAWS
 from pboost.values import check_integer
 from pboost.values.options import ANY_CLASSES, parameters_in
 
@@ -59,13 +58,14 @@ share = number(" above 0, at most 1", lambda x: 0 < x <= 1)
 
 def draws(text: str) -> int | str:
     """Return a number of draws, or how they end."""
+    most = pb.observation.sampling.MOST_DRAWS
     if text == "first-increase":
         return text
     try:
-        return check_integer("draws", int(text), least=1, most=MOST_DRAWS)
+        return check_integer("draws", int(text), least=1, most=most)
     except ValueError:
         raise ArgumentTypeError(
-            f"expected first-increase or an integer from 1 to {MOST_DRAWS}, got {text!r}"
+            f"expected first-increase or an integer from 1 to {most}, got {text!r}"
         ) from None
 
 
