@@ -16,7 +16,16 @@ from pboost.data.convert import Rows
 from pboost.data.shared_reads import held
 from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import any_folds, assign_folds
-from pboost.models.base import Model, TwoClassModel, check_model, evaluation_cost, predict
+from pboost.inspection import metrics
+from pboost.models.base import (
+    Model,
+    TwoClassModel,
+    check_model,
+    decision_function,
+    evaluation_cost,
+    predict,
+    predict_proba,
+)
 from pboost.models.stored import Stored, column
 from pboost.values import (
     FloatArray,
@@ -30,6 +39,15 @@ from pboost.values import (
     draw_seed,
 )
 from pboost.values.options import builder, check_fit, takes_rng
+
+#: Fields that are measured beside the error, and what they are called.
+MEASURES = {
+    "auc": "AUC",
+    "log_loss": "log loss",
+    "brier": "Brier score",
+    "mae": "mean absolute error",
+    "r2": "R squared",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +73,18 @@ class CrossValidation(Stored):
         What to know of the certificates; empty where answers are exact.
     task : {"classification", "regression"}
         What was predicted.
+    auc : ndarray of float64, shape (folds,), or None
+        Of a classification: area under the receiver operating characteristic, by the probability
+        of the second label, or by the decision value where the model gives no probabilities. Of
+        more labels it is the mean over the labels, each against the others. NaN where all test rows
+        of a fold have the same label.
+    log_loss, brier : ndarray of float64, shape (folds,), or None
+        Of a classification: mean of -log of the probability of the true label (which is held at a
+        distance of 2**-52 from 0 and 1), and mean squared error of the probability of the second
+        label, of more labels the sum of those of all. NaN where the model gives no probabilities.
+    mae, r2 : ndarray of float64, shape (folds,), or None
+        Of a regression: mean absolute error, and 1 - (mean squared error) / (variance of the test
+        rows' numbers), NaN where these are all the same. All are weighted as the error is.
     """
 
     error: FloatArray = column(np.float64, finite=False)
@@ -66,6 +96,11 @@ class CrossValidation(Stored):
     test_fold: IntArray = column(np.int32)
     certificate_note: str = ""
     task: str = "classification"
+    auc: FloatArray | None = column(np.float64, finite=False, optional=True)
+    log_loss: FloatArray | None = column(np.float64, finite=False, optional=True)
+    brier: FloatArray | None = column(np.float64, finite=False, optional=True)
+    mae: FloatArray | None = column(np.float64, finite=False, optional=True)
+    r2: FloatArray | None = column(np.float64, finite=False, optional=True)
 
     def __str__(self) -> str:
         return self.summary()
@@ -74,6 +109,15 @@ class CrossValidation(Stored):
     def error_sd(self) -> float:
         """Standard deviation of the error between folds (``ddof=1``)."""
         return float(np.std(self.error, ddof=1)) if len(self.error) > 1 else 0.0
+
+    def _mean(self, name: str) -> str:
+        """Return the mean of a measure over the folds that have one; nothing if none has."""
+        values = getattr(self, name)
+        if values is None or np.isnan(values).all():
+            return ""
+        known = values[~np.isnan(values)]
+        of = "" if len(known) == len(values) else f" ({len(known)} of {len(values)} folds)"
+        return f"{known.mean():.4g}{of}"
 
     def summary(self) -> str:
         """Return the means over the folds as readable text.
@@ -88,6 +132,7 @@ class CrossValidation(Stored):
         square = ("mean squared error", f"{self.error.mean():.4g} ± {self.error_sd:.4g} (sd)")
         rows = [
             share if self.task == "classification" else square,
+            *((said, mean) for name, said in MEASURES.items() if (mean := self._mean(name))),
             ("comparisons per row", f"{self.cost.mean():.2f}"),
             *([] if unbounded else [("certificate", f"{self.certificate.mean():.4g}")]),
             ("nodes", f"{self.n_nodes.mean():.1f}"),
@@ -149,7 +194,7 @@ def cross_validate(
     Returns
     -------
     CrossValidation
-        Errors, costs, certificates and times per fold.
+        Errors and other measures, costs, certificates and times per fold.
 
     Raises
     ------
@@ -187,38 +232,73 @@ def cross_validate(
     weight, generator = as_weights(sample_weight, n), as_generator(rng)
     if task == "regression":
         truth: NDArray[Any] = as_targets(y, n)
+        values: NDArray[Any] | None = None
         test_fold = any_folds(np.zeros(n, dtype=np.int32), weight, folds, generator)
     else:
         values, code = as_classes(y, n)
         truth = values[code]
         test_fold = assign_folds(truth, weight, folds, generator)
-    results: list[tuple[float, ...]] = []
+    results: list[dict[str, float]] = []
     folds_ = fold_fits(fit, X, rows, truth, weight, test_fold, folds, generator)
     for model, test, test_rows, fit_seconds in folds_:
         _check_task(model, task)
-        start = time.perf_counter()
+        importance = None if weight is None else weight[test]
         with held(test_rows):
-            found = predict(model, test_rows)
-            predict_seconds = time.perf_counter() - start
-            cost = evaluation_cost(model, test_rows)
-        loss = (found - truth[test]) ** 2 if task == "regression" else found != truth[test]
-        error_, cost_ = (_mean(each, weight, test) for each in (loss, cost))
-        bound = model.record.certificate[-1] if isinstance(model, TwoClassModel) else np.nan
-        results.append((error_, cost_, bound, model.n_nodes, fit_seconds, predict_seconds))
-        if callback is not None and callback(len(results), error_):
+            tested = _tested(model, test_rows, truth[test], values, importance)
+        results.append({**tested, "fit_seconds": fit_seconds})
+        if callback is not None and callback(len(results), tested["error"]):
             break
-    errors, costs, bounds, n_nodes, *seconds = map(np.array, zip(*results, strict=True))
+    measured = {name: np.array([result[name] for result in results]) for name in results[0]}
     return CrossValidation(
-        errors, costs, bounds, n_nodes, seconds[0], seconds[1], test_fold, model.certificate_note,
-        task,
-    )  # fmt: skip
+        **measured, test_fold=test_fold, certificate_note=model.certificate_note, task=task
+    )
 
 
-def _mean(values: NDArray[Any], weight: FloatArray | None, rows: NDArray[np.intp]) -> float:
-    """Return the mean of the values of rows by their weights."""
-    # Scaled, since the sum of the weights need not be a finite number.
-    importance = None if weight is None else weight[rows] / weight[rows].max()
-    return float(np.average(values, weights=importance))
+def _tested(
+    model: Any, rows: Any, truth: NDArray[Any], labels: NDArray[Any] | None,
+    weight: FloatArray | None,
+) -> dict[str, float]:  # fmt: skip
+    """Return what is measured of a model on rows; of all labels, None of a regression."""
+    start = time.perf_counter()
+    found = predict(model, rows)
+    seconds = time.perf_counter() - start
+    if labels is None:
+        loss = (found - truth) ** 2
+        more = {
+            "mae": metrics.absolute_error(found, truth, weight),
+            "r2": metrics.r2(found, truth, weight),
+        }
+    else:
+        loss, more = found != truth, _of_shares(model, rows, truth, labels, weight)
+    return {
+        "error": metrics.weighted_mean(loss, weight),
+        "cost": metrics.weighted_mean(evaluation_cost(model, rows), weight),
+        "certificate": model.record.certificate[-1] if isinstance(model, TwoClassModel) else np.nan,
+        "n_nodes": model.n_nodes,
+        "predict_seconds": seconds,
+        **more,
+    }
+
+
+def _of_shares(
+    model: Any, rows: Any, truth: NDArray[Any], labels: NDArray[Any], weight: FloatArray | None
+) -> dict[str, float]:
+    """Return what is measured of the probabilities of labels, of which the model may lack some."""
+    code = np.searchsorted(labels, truth)
+    try:
+        found = predict_proba(model, rows)
+    except NotImplementedError:  # the loss tells none
+        score = decision_function(model, rows)
+        area = metrics.auc(np.column_stack([-score, score]), code, weight)
+        return {"auc": area, "log_loss": np.nan, "brier": np.nan}
+    share = np.zeros((len(found), len(labels)))
+    known = np.isin(model.labels, labels)
+    share[:, np.searchsorted(labels, model.labels[known])] = found[:, known]
+    return {
+        "auc": metrics.auc(share, code, weight),
+        "log_loss": metrics.log_loss(share, code, weight),
+        "brier": metrics.brier_score(share, code, weight),
+    }
 
 
 def fold_fits(
