@@ -14,7 +14,7 @@ from pboost.growth.stopwatch import StopwatchObserver
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.observation.sampling import SampledObserver
-from pboost.values import Seed, check_integer, vote_rule
+from pboost.values import Progress, Seed, check_integer, vote_rule
 from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
@@ -41,6 +41,7 @@ def fit_adaboost(
     patience: int | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
+    progress: Progress = False,
 ) -> DecisionGraph:
     """Fit AdaBoost: a chain of weak classifiers, each trained on the rows the others get wrong.
 
@@ -81,6 +82,9 @@ def fit_adaboost(
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with the number of rounds so far
         and a `pboost.growth.step.StepRecord`; returning True stops.
+    progress : bool or callable
+        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
+        ``tqdm.tqdm`` does.
 
     Returns
     -------
@@ -119,12 +123,12 @@ def fit_adaboost(
     rule = vote_rule(votes, smoothing, learning_rate)
     fit = GraphFit(
         X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
-        callback, is_chain=True,
+        callback, progress, is_chain=True,
     )  # fmt: skip
     settings = fit.settings("fit_adaboost", rounds=rounds, votes=votes)
-    with fit.workers() as workers:
+    with fit.workers() as workers, fit.told(rounds, "rounds") as told:
         observer = fit.observer(workers)
         if isinstance(observer, SampledObserver) and observer.observation.stop == "stopwatch":
             observer = StopwatchObserver(observer, rule)
         chain = Chain(fit.data, observer, rule, rounds)
-        return fit.best(chain.model(settings, chain.grow(fit.callback)))
+        return fit.best(chain.model(settings, chain.grow(told)))

@@ -18,6 +18,7 @@ from pboost.models.base import TwoClassModel
 from pboost.observation.answers import Exact, check_pair
 from pboost.threads import Workers, resolve_threads
 from pboost.values import (
+    Progress,
     Seed,
     as_generator,
     check_callback,
@@ -25,6 +26,7 @@ from pboost.values import (
     check_integer,
     check_made,
     vote_rule,
+    with_bar,
 )
 from pboost.values.options import builder
 from pboost.weak.base import Weak
@@ -49,6 +51,7 @@ def fit_adaboost_real(
     rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
+    progress: Progress = False,
 ) -> TwoClassModel:
     """Fit AdaBoostR: boosting of weak hypotheses that answer with real numbers.
 
@@ -85,6 +88,9 @@ def fit_adaboost_real(
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with the number of rounds so far
         and a `pboost.generic.RoundRecord`; returning True stops.
+    progress : bool or callable
+        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
+        ``tqdm.tqdm`` does.
 
     Returns
     -------
@@ -131,7 +137,7 @@ def fit_adaboost_real(
     elif confidence is not None:
         raise ValueError(f"confidence: expected None, as {weak!r} has its own, got {confidence!r}")
     rule = vote_rule("domain", smoothing, learning_rate)
-    check_callback(callback)
+    check_callback(callback, progress)
     generator = as_generator(rng)
     settings = {
         "builder": "fit_adaboost_real",
@@ -144,15 +150,15 @@ def fit_adaboost_real(
     if isinstance(weak, Hypothesis):
         resolve_threads(n_threads, 0)
     problem = weak.read(X, y, sample_weight)
-    if isinstance(weak, Feature | Hypothesis):
-        real = RealChain(problem, rule, rounds, callback)
-        if isinstance(weak, Hypothesis):
-            return fit_hypotheses(real, weak, generator, settings)
-        with Workers(n_threads, real.values.size) as workers:
-            return fit_columns(real, weak, workers, settings)
-    data = weak.arrange(problem, n_threads)
-    with Workers(n_threads, data.cells) as workers:
-        observer = _EXACT.bind(data, weak, workers, generator)
-        chain = StumpChain(data, observer, rule, confidence or "share")
-        stop_reason = chain.grow(rounds, callback)
-    return chain.model(settings, stop_reason)
+    with with_bar(callback, progress, rounds, "rounds") as told:
+        if isinstance(weak, Feature | Hypothesis):
+            real = RealChain(problem, rule, rounds, told)
+            if isinstance(weak, Hypothesis):
+                return fit_hypotheses(real, weak, generator, settings)
+            with Workers(n_threads, real.values.size) as workers:
+                return fit_columns(real, weak, workers, settings)
+        data = weak.arrange(problem, n_threads)
+        with Workers(n_threads, data.cells) as workers:
+            observer = _EXACT.bind(data, weak, workers, generator)
+            chain = StumpChain(data, observer, rule, confidence or "share")
+            return chain.model(settings, chain.grow(rounds, told))

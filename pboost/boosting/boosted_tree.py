@@ -16,7 +16,15 @@ from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.growth.tree import grow_tree
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
-from pboost.values import INT32_MAX, Seed, check_choice, check_integer, check_made, vote_rule
+from pboost.values import (
+    INT32_MAX,
+    Progress,
+    Seed,
+    check_choice,
+    check_integer,
+    check_made,
+    vote_rule,
+)
 from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import ColumnLearner, Stump, stump_search
@@ -45,6 +53,7 @@ def fit_boosted_tree(
     patience: int | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
+    progress: Progress = False,
 ) -> DecisionGraph:
     """Fit a boosted decision tree: every open exit gets its own next weak classifier.
 
@@ -93,6 +102,9 @@ def fit_boosted_tree(
     callback : callable, optional
         Called as ``callback(step, record)`` after each node with the number of nodes so far and
         a `pboost.growth.step.StepRecord`; returning True stops.
+    progress : bool or callable
+        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
+        ``tqdm.tqdm`` does.
 
     Returns
     -------
@@ -137,19 +149,20 @@ def fit_boosted_tree(
             "that can be split; or give max_depth"
         )
     fit = GraphFit(
-        X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads, callback
-    )
+        X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
+        callback, progress,
+    )  # fmt: skip
     settings = fit.settings(
         "fit_boosted_tree", nodes=nodes, observation=observation.settings(), growth=growth,
         target_certificate=target_certificate, max_depth=max_depth,
     )  # fmt: skip
     limits = TreeLimits(max_nodes, depth, growth, target)
-    with fit.workers() as workers:
+    with fit.workers() as workers, fit.told(nodes, "nodes") as told:
         if isinstance(weak, ImpurityStump):
             own = ImpurityTree(fit.data, weak, rule, limits)
-            return own.model(settings, own.grow(fit.callback))
+            return own.model(settings, own.grow(told))
         if is_exact and isinstance(weak, ColumnLearner):
             arrays = BoostedArrays(fit.data, weak, rule, limits)
-            return fit.best(arrays.model(settings, grow_tree(arrays, workers, fit.callback)))
+            return fit.best(arrays.model(settings, grow_tree(arrays, workers, told)))
         tree = SoftTree(fit.data, fit.observer(workers), rule, limits)
-        return fit.best(tree.model(settings, tree.grow(fit.callback)))
+        return fit.best(tree.model(settings, tree.grow(told)))

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from pboost._core.votes import VoteRule
 from pboost.data.columns import BinnedColumns, SortedColumns
@@ -24,10 +23,10 @@ from pboost.data.training import TrainingData
 from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.nested import NestedGrowth
 from pboost.growth.soft_tree import SoftTree
-from pboost.growth.step import GROWTHS, Callback, Chain, TreeLimits
+from pboost.growth.step import GROWTHS, Chain, TreeLimits
 from pboost.growth.tree import grow_tree
 from pboost.models.graph import DecisionGraph
-from pboost.models.new_rows import as_graph, is_second_label, match_columns, ordered_sigma
+from pboost.models.new_rows import as_graph, columns_to_fit, is_second_label, ordered_sigma
 from pboost.models.nodes import CERTAIN, OUT, largest_score
 from pboost.models.text import input_names
 from pboost.observation.answers import KINDS as OBSERVATIONS
@@ -37,9 +36,8 @@ from pboost.observation.sampling import Sampled
 from pboost.threads import Workers
 from pboost.values import (
     INT32_MAX,
-    Seed,
+    Bar,
     as_generator,
-    check_callback,
     check_choice,
     check_integer,
     check_made,
@@ -47,7 +45,7 @@ from pboost.values import (
     shown,
     vote_rule,
 )
-from pboost.values.options import builder, renamed
+from pboost.values.options import renamed
 from pboost.weak.base import KINDS as LEARNERS
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import ColumnLearner
@@ -61,102 +59,12 @@ OTHER_UNITS = (
 )
 
 
-@builder
-def continue_fit(
-    model: DecisionGraph,
-    X: Any,
-    y: ArrayLike,
-    *,
-    rounds: int | None = None,
-    nodes: int | None = None,
-    weak: Weak | None = None,
-    observation: Observation | None = None,
-    growth: str | None = None,
-    smoothing: float | None = None,
-    learning_rate: float | None = None,
-    sample_weight: ArrayLike | None = None,
-    rng: Seed = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
-) -> DecisionGraph:
-    """Add nodes to a fitted model.
-
-    Parameters
-    ----------
-    model : DecisionGraph
-        A fitted model; it is not changed. Any graph will do.
-    X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features: those of the fit, or other rows with the same columns.
-    y : array_like of shape (n,)
-        Labels, both values of ``model.labels``.
-    rounds : int, optional
-        Add a chain of at most so many weak classifiers, to which all open exits of the model lead.
-    nodes : int, optional
-        Add at most so many weak classifiers, each at one open exit of the model. Exactly one of
-        `rounds` and `nodes` must be given.
-    weak, observation, smoothing, learning_rate : optional
-        As the builders take them, for the new nodes; None: those of the model.
-    growth : {"largest-bound", "largest-error", "look-ahead", "breadth-first"}, optional
-        With `nodes`: which open exit is split next. None: that of the model, if it is a tree, else
-        the one of largest bound; where exits join there is no other.
-    sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; a model does not keep those of its fit.
-    rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness for weak learners that draw; stumps draw nothing.
-    n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
-    callback : callable, optional
-        Called as ``callback(step, record)`` after each new node with the number of all nodes and a
-        `pboost.growth.step.StepRecord`; returning True stops.
-
-    Returns
-    -------
-    DecisionGraph
-        The nodes of `model` with their votes and tables of answers as they were, and the new ones.
-        The record is that of all nodes on the data given here: on other data than those of the fit,
-        certificate and cost are those of the other data throughout.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the data are not such as the model was fitted to, or an option is not as described; if
-        the nodes compare directions that `weak` does not make of X; if gaussian answers are to be
-        mixed with others, or each cell had its own error in training and no `observation` is given;
-        if votes of the model are larger than those of any builder.
-    NotImplementedError
-        If weak classifiers of the model, or the new ones, are functions (`pboost.weak.oracle`,
-        `from_estimator`), or their answers are sampled: what was drawn in training is not kept; if
-        they are separators or linear (`pboost.weak.separator`, `linear`), trained at the nodes.
-
-    Notes
-    -----
-    On the data of the fit, ``rounds`` more for a chain and ``nodes`` more for a tree, with any of
-    the growths, give the model that one fit with the sum of both would have given, bit for bit. A
-    limit on the depth is kept; a target certificate is not. Where neither is the case, the weights
-    and reach masses of all rows are kept for each open exit: 16 bytes times rows times open exits.
-
-    Affine weak classifiers of more than two columns are made in units of the standard deviations of
-    the data, so that models of them can only be continued on data of the same standard deviations
-    (to 9 digits): those of the fit. On two columns any data will do, and any multiple of the
-    model's number of directions. Models of stumps can be continued with affine weak classifiers
-    (on two columns, of an even number of directions); from then on `weak` must be given.
-
-    Gaussian answers follow from the values and errors of the rows given here, also at the nodes of
-    `model`. Where each cell had its own error, or these rows have other errors than those of the
-    fit, pass them as ``observation=gaussian(sigma)``; the new model then keeps these.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pboost as pb
-    >>> X = np.arange(8.0).reshape(-1, 1)
-    >>> y = [0, 1, 1, 0, 1, 0, 0, 1]
-    >>> model = pb.fit_adaboost(X, y, rounds=5)
-    >>> longer = pb.continue_fit(model, X, y, rounds=5)
-    >>> at_once = pb.fit_adaboost(X, y, rounds=10)
-    >>> bool((longer.vote == at_once.vote).all())
-    True
-    """
+def continue_graph(
+    model: DecisionGraph, X: Any, y: Any, *, rounds: Any, nodes: Any, weak: Any, observation: Any,
+    growth: Any, smoothing: Any, learning_rate: Any, sample_weight: Any, rng: Any,
+    n_threads: int | None, bar: Bar,
+) -> DecisionGraph:  # fmt: skip
+    """Return the graph with more nodes; see `continue_fit`."""
     joins, size = _check_size(rounds, nodes)
     stored = _check_model(model).settings
     weak = _stored(stored, "weak", "a weak learner", LEARNERS) if weak is None else weak
@@ -171,7 +79,7 @@ def continue_fit(
     way = _way(model, joins, rule)
     _check_votes(model, way)
     growth = _check_growth(growth, way, stored)
-    callback, generator = check_callback(callback), as_generator(rng)
+    generator = as_generator(rng)
     data = _prepare(model, X, y, sample_weight, searched, n_threads)
     model = _renumbered(model, data)
     settings = {
@@ -185,7 +93,8 @@ def continue_fit(
     settings = {**stored, "continued": [*stored.get("continued", ()), settings]}
     depth = stored.get("max_depth") or INT32_MAX
     limits = TreeLimits(model.n_nodes + size, depth, growth, -1.0)
-    with Workers(n_threads, data.cells) as workers:
+    told = bar(limits.nodes, "nodes", model.n_nodes)
+    with Workers(n_threads, data.cells) as workers, told as callback:
         if way == "tree" and observation.is_exact and model.answer is None:
             arrays = BoostedArrays(data, learner, rule, limits, given=model.n_nodes)
             arrays.replay(model)
@@ -358,18 +267,11 @@ def _check_growth(growth: Any, way: str, stored: Mapping[str, Any]) -> str:
 
 
 def _prepare(
-    model: DecisionGraph, X: Any, y: ArrayLike, sample_weight: Any, weak: Weak, n_threads: Any
+    model: DecisionGraph, X: Any, y: Any, sample_weight: Any, weak: Weak, n_threads: Any
 ) -> TrainingData:
     """Return data with the columns and labels of a model."""
-    if isinstance(X, SortedColumns | BinnedColumns):
-        if X.n_features != model.n_features:
-            raise ValueError(f"X: expected {model.n_features} columns, got {X.n_features}")
-        if None not in (X.names, model.feature_names) and X.names != model.feature_names:
-            raise ValueError("X: expected columns in the order of the model")
-        is_second_label(model, y, X.n_rows)
-    else:
-        X = match_columns(model, X).values
-        is_second_label(model, y, len(X))
+    X = columns_to_fit(model, X)
+    is_second_label(model, y, X.n_rows if isinstance(X, SortedColumns | BinnedColumns) else len(X))
     problem = weak.read(X, y, sample_weight)
     problem = replace(problem, labels=model.labels, names=model.feature_names)
     return weak.arrange(problem, n_threads)

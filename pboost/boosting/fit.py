@@ -10,6 +10,7 @@ the rows that arrive at it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -28,7 +29,7 @@ from pboost.models.node_walk import goes_right
 from pboost.models.nodes import ABOVE, BELOW
 from pboost.observation.answers import Observer, check_pair
 from pboost.threads import Workers
-from pboost.values import as_generator, check_callback
+from pboost.values import Progress, as_generator, check_callback, with_bar
 
 #: Returns number k of some rows.
 Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]
@@ -39,8 +40,10 @@ class GraphFit:
 
     Parameters
     ----------
-    X, y, sample_weight, weak, observation, rng, validation, patience, n_threads, callback :
+    X, y, sample_weight, weak, observation, rng, validation, patience, n_threads :
         As passed to a builder.
+    callback, progress :
+        Likewise.
     rule : VoteRule
         How masses become votes.
     is_chain : bool
@@ -53,18 +56,16 @@ class GraphFit:
     ----------
     data : TrainingData
         What to train with: the rows that are held out have weight 0.
-    callback : callable or None
-        The callback to grow with.
     """
 
     def __init__(
         self, X: Any, y: Any, sample_weight: Any, weak: Any, observation: Any, rule: VoteRule,
-        rng: Any, validation: Any, patience: Any, n_threads: int | None, callback: Any, *,
-        is_chain: bool = False, votes_stay: bool = True,
+        rng: Any, validation: Any, patience: Any, n_threads: int | None, callback: Any,
+        progress: Progress, *, is_chain: bool = False, votes_stay: bool = True,
     ) -> None:  # fmt: skip
         self.weak, self.observation, self.rule = weak, observation, rule
         self._learner = check_pair(weak, observation, is_chain=is_chain)
-        self.callback = check_callback(callback)
+        self._callback, self._progress = check_callback(callback, progress), progress
         # Entropy of the system is drawn only for those that draw, too.
         self._rng = None if rng is None else as_generator(rng)
         problem = weak.read(X, y, sample_weight)
@@ -81,10 +82,10 @@ class GraphFit:
         self._n_threads = n_threads
         if rows is not None:
             self._X = rows.problem.values(rows.drawn) if rows.X is None else rows.X
-            self._watch = Watch(values_read(self.data, self._X), rows, self.callback)
+            self._watch = Watch(values_read(self.data, self._X), rows, self._callback)
             self._votes_stay = votes_stay
             if votes_stay:
-                self.callback = self._watch
+                self._callback = self._watch
 
     def settings(self, builder: str, **own: Any) -> dict[str, Any]:
         """Return the model's record of how it was made; a builder's own options come first."""
@@ -97,6 +98,12 @@ class GraphFit:
             "weak": self.weak.settings(),
             **({} if self._rows is None else self._rows.settings),
         }
+
+    def told(
+        self, total: int | None, unit: str
+    ) -> AbstractContextManager[Callable[..., Any] | None]:
+        """Return the callback to grow with, once it is entered; see `with_bar`."""
+        return with_bar(self._callback, self._progress, total, unit)
 
     def workers(self) -> Workers:
         """Return as many threads as the data are worth."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from pboost.growth.ports import COLLECTS, Matryoshka
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
-from pboost.values import Seed, check_choice, check_integer, shown, vote_rule
+from pboost.values import Progress, Seed, check_choice, check_integer, shown, vote_rule
 from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
@@ -51,6 +52,7 @@ def fit_matryoshka(
     patience: int | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
+    progress: Progress = False,
 ) -> DecisionGraph:
     """Fit a matryoshka: a tree whose nodes are trees whose nodes are … weak classifiers.
 
@@ -107,6 +109,9 @@ def fit_matryoshka(
         Called as ``callback(step, record)`` after each weak classifier with their number so far
         and a `pboost.growth.step.StepRecord`; returning True stops. Votes and certificate are those
         before trees of a given shape are collected, but those after greedy collecting.
+    progress : bool or callable
+        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
+        ``tqdm.tqdm`` does.
 
     Returns
     -------
@@ -162,20 +167,21 @@ def fit_matryoshka(
     rule = vote_rule("domain", smoothing, learning_rate)
     fit = GraphFit(
         X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
-        callback, votes_stay=collect == "additive",
+        callback, progress, votes_stay=collect == "additive",
     )  # fmt: skip
     shape = list(sizes) or None
     settings = fit.settings(
         "fit_matryoshka", shape=shape, growth=growth, nodes=size, collect=collect, join=join
     )
-    with fit.workers() as workers:
+    total = math.prod(sizes) if size is None else size
+    with fit.workers() as workers, fit.told(total, "nodes") as told:
         observer = fit.observer(workers)
         grown: Matryoshka
         if size is not None:
             grown = GreedyGrowth(fit.data, observer, rule, collect, size)
         else:
             grown = NestedGrowth(fit.data, observer, rule, collect, sizes, join)
-        return fit.best(grown.model(settings, grown.grow(fit.callback)))
+        return fit.best(grown.model(settings, grown.grow(told)))
 
 
 def _check_sizes(

@@ -30,11 +30,13 @@ from pboost.models.new_rows import reads_columns
 from pboost.trees.members import Tally, tallied_members
 from pboost.values import (
     FloatArray,
+    Progress,
     Seed,
     as_generator,
     check_callback,
     check_choice,
     check_integer,
+    with_bar,
 )
 from pboost.values.options import builder, check_fit
 
@@ -54,6 +56,7 @@ def fit_bagging(
     rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
+    progress: Progress = False,
     **options: Any,
 ) -> Bagging:
     """Fit the same builder to many bags of rows; what the models say is averaged.
@@ -101,6 +104,9 @@ def fit_bagging(
         Called as ``callback(step, record)`` after each member, in order, with their number so far
         and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the
         members so far, whatever the number of threads, which may have fitted a few more.
+    progress : bool or callable
+        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
+        ``tqdm.tqdm`` does.
     **options
         Options of `fit`.
 
@@ -138,7 +144,7 @@ def fit_bagging(
     >>> len(bagging), bool(bagging.oob.error < 0.2)
     (20, True)
     """
-    check_callback(callback)
+    check_callback(callback, progress)
     members = check_integer("members", members, least=1)
     check_choice("task", task, TASKS)
     if check_choice("vote", vote, VOTES) == "majority" and task == "regression":
@@ -173,7 +179,8 @@ def fit_bagging(
             return model, out, said
 
         cells = n * rows.n_features * members
-        models = tallied_members(train, members, n_threads, cells, tally, callback)
+        with with_bar(callback, progress, members, "members") as told:
+            models = tallied_members(train, members, n_threads, cells, tally, told)
     settings = {
         "builder": "fit_bagging", "fit": getattr(fit, "__name__", type(fit).__name__),
         "members": members, "replace": bags.replace, "bag": bag, "vote": vote,

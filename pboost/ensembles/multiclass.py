@@ -28,11 +28,13 @@ from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answ
 from pboost.models.tree_sum import StagewiseModel
 from pboost.values import (
     FloatArray,
+    Progress,
     check_callback,
     check_integer,
     check_number,
     shown,
     uncalled,
+    with_bar,
 )
 from pboost.values.options import builder, check_fit, unwrapped
 
@@ -127,6 +129,7 @@ def fit_samme(
     learning_rate: float = 1.0,
     sample_weight: ArrayLike | None = None,
     callback: Callable[[int, float], Any] | None = None,
+    progress: Progress = False,
 ) -> WeightedVote:
     """Fit SAMME: AdaBoost of classifiers of any number of classes.
 
@@ -151,6 +154,9 @@ def fit_samme(
     callback : callable, optional
         Called as ``callback(round, error)`` after each round that adds a member, counting from 1,
         with its weighted error; returning True stops.
+    progress : bool or callable
+        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
+        ``tqdm.tqdm`` does.
 
     Returns
     -------
@@ -198,7 +204,7 @@ def fit_samme(
     """
     rounds = check_integer("rounds", rounds, least=1)
     rate = check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True)
-    check_callback(callback)
+    check_callback(callback, progress)
     n = _count_rows(X)
     labels, codes = as_classes(y, n)
     weights = as_weights(sample_weight, n)
@@ -210,7 +216,7 @@ def fit_samme(
     alpha: list[float] = []
     error: list[float] = []
     stop_reason = "all rounds are done"
-    with held(X):
+    with held(X), with_bar(callback, progress, rounds, "rounds") as told:
         is_sorted = isinstance(X, SortedColumns | BinnedColumns)
         rows = rows_to_predict(X).source if is_sorted else X
         columns = _shared_columns(fit, X, n)
@@ -224,7 +230,7 @@ def fit_samme(
                 break
             models.append(member)
             alpha.append(vote)
-            if (callback is not None and callback(round_ + 1, error[-1])) or is_last:
+            if (told is not None and told(round_ + 1, error[-1])) or is_last:
                 stop_reason = PERFECT if is_last else "stopped by the callback"
                 break
             w = np.where(wrong, w, w * math.exp(-vote))

@@ -15,6 +15,7 @@ from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.values import (
+    Progress,
     Seed,
     check_choice,
     check_integer,
@@ -43,6 +44,7 @@ def fit_oblique_tree(
     patience: int | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
+    progress: Progress = False,
 ) -> DecisionGraph:
     """Fit an oblique tree, BoostODT: each node is the sign of a sum of boosted stumps.
 
@@ -79,6 +81,9 @@ def fit_oblique_tree(
         Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
         Called as ``callback(step, record)`` after each node; returning True stops.
+    progress : bool or callable
+        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
+        ``tqdm.tqdm`` does.
 
     Returns
     -------
@@ -134,6 +139,7 @@ def fit_oblique_tree(
         patience=patience,
         n_threads=n_threads,
         callback=callback,
+        progress=progress,
     )
     return replace(model, settings={**model.settings, "builder": "fit_oblique_tree"})
 
@@ -155,6 +161,7 @@ def fit_topdown_tree(
     sample_weight: ArrayLike | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
+    progress: Progress = False,
 ) -> DecisionGraph:
     """Fit a decision tree top down: every split minimises an impurity, a permissible function.
 
@@ -194,6 +201,9 @@ def fit_topdown_tree(
     callback : callable, optional
         Called as ``callback(step, record)`` after each split with their number so far and a
         `pboost.growth.step.StepRecord`; returning True stops.
+    progress : bool or callable
+        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
+        ``tqdm.tqdm`` does.
 
     Returns
     -------
@@ -243,6 +253,7 @@ def fit_topdown_tree(
         sample_weight=sample_weight,
         n_threads=n_threads,
         callback=callback,
+        progress=progress,
     )
     settings = {**model.settings, "builder": "fit_topdown_tree", "impurity": name}
     if callable(impurity):

@@ -17,6 +17,8 @@ from pboost.values import FloatArray, Seed, as_generator, check_integer, check_n
 
 #: Nodes without improvement after which growth ends, where no number is given.
 PATIENCE = 50
+#: The setting `validation` of fits to which the rows were given.
+GIVEN = "given"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +67,7 @@ def validation_rows(
             "that are compared with thresholds"
         )
     if isinstance(validation, tuple | list):
-        settings, none = {"validation": "given", "patience": patience}, np.empty(0, dtype=np.intp)
+        settings, none = {"validation": GIVEN, "patience": patience}, np.empty(0, dtype=np.intp)
         return ValidationRows(problem, none, *_given(validation, problem), patience, settings)
     share = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
     drawn = problem.hold_out(share, as_generator(rng))

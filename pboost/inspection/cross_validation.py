@@ -30,6 +30,7 @@ from pboost.models.stored import Stored, column
 from pboost.values import (
     FloatArray,
     IntArray,
+    Progress,
     Seed,
     as_generator,
     check_callback,
@@ -37,6 +38,7 @@ from pboost.values import (
     check_integer,
     child,
     draw_seed,
+    with_bar,
 )
 from pboost.values.options import builder, check_fit, takes_rng
 
@@ -157,6 +159,7 @@ def cross_validate(
     rng: Seed = None,
     sample_weight: ArrayLike | None = None,
     callback: Callable[[int, float], object] | None = None,
+    progress: Progress = False,
 ) -> CrossValidation:
     """Fit and test a model once per fold, each row being tested exactly once.
 
@@ -190,6 +193,9 @@ def cross_validate(
     callback : callable, optional
         Called as ``callback(fold, error)`` after each fold, `fold` counting from 1; returning
         True stops, and the result then holds the folds done so far.
+    progress : bool or callable
+        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
+        ``tqdm.tqdm`` does.
 
     Returns
     -------
@@ -223,7 +229,7 @@ def cross_validate(
     """
     needs = () if sample_weight is None else ("sample_weight",)
     check_fit(cross_validate, "fit", fit, {}, needs)
-    check_callback(callback)
+    check_callback(callback, progress)
     folds = check_integer("folds", folds, least=2)
     rows = rows_to_predict(X)
     n = rows.n_rows
@@ -240,14 +246,15 @@ def cross_validate(
         test_fold = assign_folds(truth, weight, folds, generator)
     results: list[dict[str, float]] = []
     folds_ = fold_fits(fit, X, rows, truth, weight, test_fold, folds, generator)
-    for model, test, test_rows, fit_seconds in folds_:
-        _check_task(model, task)
-        importance = None if weight is None else weight[test]
-        with held(test_rows):
-            tested = _tested(model, test_rows, truth[test], values, importance)
-        results.append({**tested, "fit_seconds": fit_seconds})
-        if callback is not None and callback(len(results), tested["error"]):
-            break
+    with with_bar(callback, progress, folds, "folds") as told:
+        for model, test, test_rows, fit_seconds in folds_:
+            _check_task(model, task)
+            importance = None if weight is None else weight[test]
+            with held(test_rows):
+                tested = _tested(model, test_rows, truth[test], values, importance)
+            results.append({**tested, "fit_seconds": fit_seconds})
+            if told is not None and told(len(results), tested["error"]):
+                break
     measured = {name: np.array([result[name] for result in results]) for name in results[0]}
     return CrossValidation(
         **measured, test_fold=test_fold, certificate_note=model.certificate_note, task=task

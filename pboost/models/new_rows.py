@@ -17,6 +17,7 @@ from pboost.data.check_xy import (
     column_order,
     label_array,
 )
+from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.convert import (
     Features,
     Rows,
@@ -72,6 +73,17 @@ def reads_columns(model: Any, or_rows: bool = False) -> bool:
 def match_columns(model: Model, X: Any) -> Features:
     """Return X as features with the model's columns in the model's order."""
     return match_names(model.feature_names, model.n_features, X)
+
+
+def columns_to_fit(model: Model, X: Any) -> Any:
+    """Return X for further fitting: columns that are prepared, or values in the model's order."""
+    if not isinstance(X, SortedColumns | BinnedColumns):
+        return match_columns(model, X).values
+    if X.n_features != model.n_features:
+        raise ValueError(f"X: expected {model.n_features} columns, got {X.n_features}")
+    if None not in (X.names, model.feature_names) and X.names != model.feature_names:
+        raise ValueError("X: expected columns in the order of the model")
+    return X
 
 
 def match_names(names: tuple[str, ...] | None, n_features: int, X: Any) -> Features:

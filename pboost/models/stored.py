@@ -508,7 +508,7 @@ def check_sum(name: str, terms: NDArray[np.float64], start: float = 0.0) -> None
 #: Settings that functions of a model read, and what they must be where they are there.
 _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("builder", "votes", "growth", "criterion"), ("a string", _is(str))),
-    **dict.fromkeys(("observation", "weak"), ("a table", _is(Mapping))),
+    **dict.fromkeys(("observation", "weak", "rng"), ("a table", _is(Mapping))),
     **dict.fromkeys(("smoothing", "learning_rate"), ("a number", is_number)),
     "max_depth": (
         "an integer of at least 0, or null",

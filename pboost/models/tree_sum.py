@@ -20,6 +20,9 @@ from pboost.models.text import counted, headline
 from pboost.models.trees import TREE_COLUMNS
 from pboost.values import FloatArray, check_integer
 
+#: How the stop reason of a model begins that was cut.
+CUT = "cut to the first"
+
 
 class NamedLoss(Kind):
     """A loss, of which a file has the name."""
@@ -146,7 +149,7 @@ class StagewiseModel(Model):
         return replace(
             self,
             trees=self.trees[:n_trees],
-            stop_reason=f"cut to the first {n_trees} of {len(self)} trees",
+            stop_reason=f"{CUT} {n_trees} of {len(self)} trees",
             training_loss=self.training_loss[: n_trees + 1],
         )
 

@@ -34,6 +34,7 @@ from pboost.trees.members import Tally, train_members
 from pboost.values import (
     FloatArray,
     IntArray,
+    Progress,
     Seed,
     as_generator,
     check_callback,
@@ -41,6 +42,7 @@ from pboost.values import (
     check_flag,
     check_integer,
     check_number,
+    with_bar,
 )
 from pboost.values.options import builder
 
@@ -253,6 +255,7 @@ def fit_sbpmt(
     rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
+    progress: Progress = False,
 ) -> SubaggedProbitTrees:
     """Fit boosted probit trees to many subsamples of the rows; the members are averaged.
 
@@ -303,6 +306,9 @@ def fit_sbpmt(
         Called as ``callback(step, record)`` after each member, in order, with their number so far
         and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the
         members so far, whatever the number of threads, which may have fitted a few more.
+    progress : bool or callable
+        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
+        ``tqdm.tqdm`` does.
 
     Returns
     -------
@@ -340,7 +346,7 @@ def fit_sbpmt(
     >>> pb.predict_proba(model, [[2.0, 2.0, 0.0]]).round(2).tolist()
     [[0.01, 0.99]]
     """
-    check_callback(callback)
+    check_callback(callback, progress)
     members = check_integer("members", members, least=1)
     rounds = check_integer("rounds", rounds, least=1)
     bag = check_bag(bag)
@@ -360,7 +366,9 @@ def fit_sbpmt(
     )  # fmt: skip
     bags = _subsamples(task, bag, stratify, generator)
     task = task._replace(problem=task.problem.sorted_once(n_threads))
-    return _fit(task, _problems(task.problem, one_vs_all), bags, n_threads, callback)
+    problems = _problems(task.problem, one_vs_all)
+    with with_bar(callback, progress, members, "members") as told:
+        return _fit(task, problems, bags, n_threads, told)
 
 
 def _fit(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.check_xy import TASKS
 from pboost.data.columns import MAX_BINS, SEARCHES
@@ -21,11 +21,14 @@ from pboost.values import (
     INT32_MAX,
     MOST_NODES,
     FloatArray,
+    Progress,
     Seed,
     as_generator,
     check_callback,
     check_choice,
     check_integer,
+    shown,
+    with_bar,
 )
 from pboost.values.options import builder
 
@@ -57,6 +60,7 @@ def fit_cart(
     rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
+    progress: Progress = False,
 ) -> Tree:
     """Fit a classification or regression tree: splits of least impurity, until leaves are pure.
 
@@ -101,6 +105,9 @@ def fit_cart(
     callback : callable, optional
         Called as ``callback(step, record)`` after each split with the number of splits so far
         and a `pboost.growth.step.CartStep`; returning True stops.
+    progress : bool or callable
+        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
+        ``tqdm.tqdm`` does.
 
     Returns
     -------
@@ -137,14 +144,35 @@ def fit_cart(
         x[0] <= 1.5: -1 (2)
         x[0] >  1.5: 3 (2)
     """
-    check_callback(callback)
+    check_callback(callback, progress)
     generator = as_generator(rng)
     problem, limits, settings, key = fit_cart_problem(
         X, y, sample_weight, n_threads, generator, task=task, criterion=criterion,
         max_depth=max_depth, min_leaf=min_leaf, min_split=min_split, max_leaves=max_leaves,
         features_per_split=features_per_split, growth=growth, search=search, max_bins=max_bins,
     )  # fmt: skip
-    return fit_tree(problem, problem.weights, limits, settings, key, n_threads, callback)
+    total = None if max_leaves is None else limits.leaves - 1
+    with with_bar(callback, progress, total, "splits") as told:
+        return fit_tree(problem, problem.weights, limits, settings, key, n_threads, told)
+
+
+class FitData(NamedTuple):
+    """What builders of trees are given beside their options."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    n_threads: int | None
+    generator: np.random.Generator
+
+
+def check_labels(problem: Problem, labels: NDArray[Any] | None) -> None:
+    """Raise ValueError if the labels of a problem are not those of a model that goes on."""
+    found = problem.labels
+    same = found is labels if found is None or labels is None else np.array_equal(found, labels)
+    if not same:
+        said = ["numbers" if v is None else shown(v.tolist()) for v in (labels, found)]
+        raise ValueError(f"y: expected the labels of the model, {said[0]}, got {said[1]}")
 
 
 def fit_cart_problem(

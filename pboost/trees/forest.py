@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,31 @@ from pboost.data.columns import MAX_BINS
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
 from pboost.models.forest import Forest, join_trees
-from pboost.models.trees import Tree
-from pboost.trees.cart import fit_cart_problem, fit_tree
+from pboost.models.trees import LEAF, Tree
+from pboost.trees.cart import FitData, check_labels, fit_cart_problem, fit_tree
 from pboost.trees.members import Tally, tallied_members
-from pboost.values import FloatArray, Seed, as_generator, check_callback, check_integer
+from pboost.values import (
+    Bar,
+    FloatArray,
+    Progress,
+    Seed,
+    as_generator,
+    check_callback,
+    check_integer,
+    generator_state,
+    with_bar,
+)
 from pboost.values.options import builder
 
 #: Rows whose values are gathered at a time for the trees that have not seen them.
 BLOCK_ROWS = 64 * tree_walk.TILE_ROWS
+#: Up to which difference the means of labels, and of numbers as large as 1, are the same.
+SAME_MEAN = 1e-6
+#: What a forest is fitted with beside its size, as in its settings.
+FOREST_OPTIONS = (
+    "task", "criterion", "max_depth", "min_leaf", "min_split", "max_leaves", "features_per_split",
+    "search", "max_bins", "replace", "bag",
+)  # fmt: skip
 
 
 @builder
@@ -44,6 +63,7 @@ def fit_forest(
     rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
+    progress: Progress = False,
 ) -> Forest:
     """Fit a random forest: trees on bags of rows, each split searched in a few random columns.
 
@@ -85,6 +105,9 @@ def fit_forest(
         Called as ``callback(step, record)`` after each tree, in order, with their number so far
         and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the
         trees so far, whatever the number of threads, which may have fitted a few more.
+    progress : bool or callable
+        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
+        ``tqdm.tqdm`` does.
 
     Returns
     -------
@@ -117,16 +140,29 @@ def fit_forest(
     >>> pb.predict_proba(forest, [[2.0, 2.0, 0.0, 0.0]]).shape
     (1, 2)
     """
-    check_callback(callback)
+    check_callback(callback, progress)
+    options = {
+        "task": task, "criterion": criterion, "max_depth": max_depth, "min_leaf": min_leaf,
+        "min_split": min_split, "max_leaves": max_leaves, "features_per_split": features_per_split,
+        "search": search, "max_bins": max_bins, "replace": replace, "bag": bag,
+    }  # fmt: skip
     members = check_integer("members", members, least=1)
-    bag, generator = check_bag(bag), as_generator(rng)
-    problem, limits, settings, _ = fit_cart_problem(
-        X, y, sample_weight, n_threads, generator, task=task, criterion=criterion,
-        max_depth=max_depth, min_leaf=min_leaf, min_split=min_split, max_leaves=max_leaves,
-        features_per_split=features_per_split, search=search, max_bins=max_bins,
-    )  # fmt: skip
-    bags = make_bags(problem.weights, problem.n_rows, bag, replace, generator)
-    problem = problem.sorted_once(n_threads)
+    data = FitData(X, y, sample_weight, n_threads, as_generator(rng))
+    return grow_forest(data, members, options, partial(with_bar, callback, progress))
+
+
+def grow_forest(
+    data: FitData, members: int, options: Mapping[str, Any], bar: Bar, given: Sequence[Tree] = ()
+) -> Forest:
+    """Return the forest of so many trees, of which the first may be given; see FOREST_OPTIONS."""
+    of_trees = dict(options)
+    bag, is_repeated = check_bag(of_trees.pop("bag")), of_trees.pop("replace")
+    state = generator_state(data.generator)
+    problem, limits, settings, _ = fit_cart_problem(*data, **of_trees)
+    bags = make_bags(problem.weights, problem.n_rows, bag, is_repeated, data.generator)
+    if given:
+        check_labels(problem, given[0].labels)
+    problem = problem.sorted_once(data.n_threads)
     if problem.labels is None:
         tally = Tally(np.ldexp(problem.y, problem.exponent), bags.weights, 0)
     else:
@@ -134,14 +170,39 @@ def fit_forest(
 
     def train(member: int) -> tuple[Tree, NDArray[np.intp], FloatArray]:
         drawn, stream = bags.draw(member)
-        tree = fit_tree(problem, drawn, limits, settings, int(stream.integers(2**63)), 1)
         out = np.flatnonzero(drawn == 0)
+        if member < len(given):
+            tree = given[member]
+            _check_rows(tree, problem, drawn)
+        else:
+            tree = fit_tree(problem, drawn, limits, settings, int(stream.integers(2**63)), 1)
         return tree, out, tree.value[nodes_of_rows(tree, problem, out)]
 
     cells = problem.n_rows * problem.n_features * members
-    trees = tallied_members(train, members, n_threads, cells, tally, callback)
+    with bar(members, "members", len(given)) as callback:
+        trees = tallied_members(train, members, data.n_threads, cells, tally, callback, len(given))
     said = {"builder": "fit_forest", "members": members, "replace": bags.replace, "bag": bag}
-    return join_trees(trees, {**settings, **said}, tally.close())
+    known = {} if state is None else {"rng": state}
+    return join_trees(trees, {**settings, **said, **known}, tally.close())
+
+
+def _check_rows(tree: Tree, problem: Problem, bag: FloatArray) -> None:
+    """Raise ValueError if a tree was fitted to other rows, labels or weights than these."""
+    rows = np.flatnonzero(bag)
+    count = np.bincount(nodes_of_rows(tree, problem, rows), minlength=tree.n_nodes)
+    if problem.labels is None:
+        mean = np.average(problem.y[rows], weights=bag[rows])
+        known = np.ldexp(tree.value[0], -problem.exponent)
+    else:
+        mass = np.bincount(problem.label[rows], bag[rows], len(problem.labels))
+        mean, known = mass / mass.sum(), tree.value[0]
+    if (count != np.where(tree.feature == LEAF, tree.n_rows, 0)).any() or not np.allclose(
+        mean, known, atol=SAME_MEAN
+    ):
+        raise ValueError(
+            "X, y, sample_weight: expected the rows of the fit, in their order, and the same "
+            "source of randomness; a tree was fitted to others"
+        )
 
 
 def nodes_of_rows(tree: Tree, problem: Problem, rows: NDArray[np.intp]) -> NDArray[np.int32]:

@@ -64,14 +64,19 @@ def tallied_members(
     cells: int,
     tally: Tally,
     callback: Callback | None,
+    known: int = 0,
 ) -> list[T]:
-    """Return the members until the callback stops; `train` returns their tallies, too."""
+    """Return the members until the callback stops; `train` returns their tallies, too.
+
+    Of the first, that are `known`, it is not told.
+    """
     models: list[T] = []
 
     def take(trained: tuple[T, NDArray[np.intp], FloatArray]) -> bool:
         models.append(trained[0])
         tally.add(*trained[1:])
-        return tally.tell(callback, len(models), trained[0])
+        is_new = len(models) > known
+        return is_new and tally.tell(callback, len(models), trained[0])
 
     train_members(train, members, n_threads, cells, take)
     return models

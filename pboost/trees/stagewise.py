@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,24 +14,28 @@ from pboost.data.bags import check_bag, make_bags
 from pboost.data.check_xy import TASKS, refuse_many
 from pboost.data.columns import MAX_BINS
 from pboost.data.training import Problem
-from pboost.growth.step import Callback, StagewiseStep
+from pboost.growth.step import STOPPED, Callback, StagewiseStep
 from pboost.growth.tree import CartLimits
-from pboost.growth.validation import ValidationRows, validation_rows
+from pboost.growth.validation import GIVEN, ValidationRows, validation_rows
 from pboost.losses import Loss, check_loss
 from pboost.models.forest import join_trees
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
-from pboost.trees.cart import fit_cart_problem, fit_tree
+from pboost.trees.cart import FitData, check_labels, fit_cart_problem, fit_tree
 from pboost.trees.forest import nodes_of_rows
 from pboost.values import (
+    Bar,
     FloatArray,
     IntArray,
+    Progress,
     Seed,
     as_generator,
     check_callback,
     check_choice,
     check_integer,
     check_number,
+    generator_state,
+    with_bar,
 )
 from pboost.values.options import builder
 
@@ -100,6 +105,11 @@ class LossWatch:
 STARTS = ("constant", "zero")
 #: Bound on what a leaf adds to decision values of labels: that of LogitBoost's targets.
 MAX_STEP = 4.0
+#: What a sum of trees is fitted with beside loss, validation and number, as in its settings.
+SUM_OPTIONS = (
+    "task", "learning_rate", "max_step", "start", "bag", "max_depth", "min_leaf", "search",
+    "max_bins",
+)  # fmt: skip
 
 
 @builder
@@ -124,6 +134,7 @@ def fit_stagewise(
     rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
+    progress: Progress = False,
 ) -> StagewiseModel:
     """Fit a sum of trees, each of which lowers the loss that the ones before it leave.
 
@@ -171,6 +182,9 @@ def fit_stagewise(
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree with their number so far and a
         `pboost.growth.step.StagewiseStep`; returning True stops.
+    progress : bool or callable
+        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
+        ``tqdm.tqdm`` does.
 
     Returns
     -------
@@ -214,31 +228,55 @@ def fit_stagewise(
     >>> pb.predict(model, [[1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]]).tolist()
     ['same', 'other']
     """
-    check_callback(callback)
+    check_callback(callback, progress)
     loss = check_loss(loss)
     task = _task_of(loss, task)
-    steps = check_integer("steps", steps, least=1)
-    rate = check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True)
-    bag = check_bag(bag)
-    check_choice("start", start, STARTS)
-    most = _most(max_step, task)
-    generator = as_generator(rng)
-    problem, limits, tree_settings, _ = fit_cart_problem(
-        X, y, sample_weight, n_threads, generator, task=task, max_depth=max_depth,
-        min_leaf=min_leaf, search=search, max_bins=max_bins,
-    )  # fmt: skip
-    labels, target = _targets(problem)
-    watch = LossWatch(validation, patience, problem, loss, generator)
-    settings = {
-        "builder": "fit_stagewise", "task": task, "loss": loss.name or type(loss).__name__,
-        "steps": steps, "learning_rate": rate, "max_step": most, "start": start,
-        "bag": bag,
-        **{name: tree_settings[name] for name in ("max_depth", "min_leaf", "search", "max_bins")},
-        **watch.settings,
+    options = {
+        "task": task, "steps": check_integer("steps", steps, least=1),
+        "learning_rate": learning_rate, "max_step": max_step, "start": start,
+        "bag": bag, "max_depth": max_depth, "min_leaf": min_leaf, "search": search,
+        "max_bins": max_bins,
     }  # fmt: skip
-    problem = problem.sorted_once(n_threads)
-    fit = _Fit(problem, target, loss, watch, limits, settings, generator, n_threads)
-    return fit.model(labels, fit.run(callback))
+    data = FitData(X, y, sample_weight, n_threads, as_generator(rng))
+    bar = partial(with_bar, callback, progress)
+    return grow_sum(data, loss, options, (validation, patience), bar)
+
+
+def grow_sum(
+    data: FitData, loss: Loss, options: Mapping[str, Any], held_out: tuple[Any, Any], bar: Bar,
+    given: StagewiseModel | None = None, told: int = 0,
+) -> StagewiseModel:  # fmt: skip
+    """Return the sum of so many trees, of which the first may be given; `told`: of how many."""
+    rate = check_number(
+        "learning_rate", options["learning_rate"], least=0.0, most=1.0, open_least=True
+    )
+    bag = check_bag(options["bag"])
+    check_choice("start", options["start"], STARTS)
+    most = _most(options["max_step"], options["task"])
+    state = generator_state(data.generator)
+    of_trees = {name: options[name] for name in ("max_depth", "min_leaf", "search", "max_bins")}
+    problem, limits, _, _ = fit_cart_problem(*data, task=options["task"], **of_trees)
+    if given is not None:
+        check_labels(problem, given.labels)
+    labels, target = _targets(problem)
+    watch = LossWatch(*held_out, problem, loss, data.generator)
+    settings = {
+        "builder": "fit_stagewise", "loss": loss.name or type(loss).__name__, **options,
+        "learning_rate": rate, "max_step": most, "bag": bag, **watch.settings,
+    }  # fmt: skip
+    problem = problem.sorted_once(data.n_threads)
+    fit = _Fit(problem, target, loss, watch, limits, settings, data, given)
+    if state is not None and draws_rows(settings):
+        settings["rng"] = state
+    with bar(settings["steps"], "steps", told) as callback:
+        return fit.model(labels, fit.run(callback, told))
+
+
+def draws_rows(settings: Mapping[str, Any]) -> bool:
+    """Return whether fits of these settings draw rows, for trees or for validation."""
+    bag = settings["bag"]
+    is_all = bag is None or (isinstance(bag, float) and bag == 1.0)  # 1 is one row
+    return not is_all or settings.get("validation", GIVEN) != GIVEN
 
 
 class _Fit:
@@ -246,29 +284,33 @@ class _Fit:
 
     def __init__(
         self, problem: Problem, y: FloatArray, loss: Loss, watch: LossWatch, limits: CartLimits,
-        settings: dict[str, Any], generator: np.random.Generator, n_threads: int | None,
+        settings: dict[str, Any], data: FitData, given: StagewiseModel | None,
     ) -> None:  # fmt: skip
         self.problem = replace(
             problem, labels=None, label=np.empty(0, dtype=np.int32), y=np.zeros(problem.n_rows)
         )
         self.y, self.loss, self.watch = y, loss, watch
-        self.limits, self.n_threads = replace(limits, criterion="squared"), n_threads
+        self.limits, self.n_threads = replace(limits, criterion="squared"), data.n_threads
         self.weight = weight = watch.weight  # 0 for the rows held out
         self.rows = rows = np.flatnonzero(weight > 0)
         self.settings, self.rate = settings, settings["learning_rate"]
         self.most = np.inf if settings["max_step"] is None else settings["max_step"]
-        is_constant = settings["start"] == "constant"
-        self.bias = float(loss.constant(y[rows], weight[rows])) if is_constant else 0.0
-        self.f = np.full(problem.n_rows, self.bias)
-        self.bags = make_bags(weight, len(y), settings["bag"], False, generator)
+        self.bags = make_bags(weight, len(y), settings["bag"], False, data.generator)
         self.trees: list[Tree] = []
+        if given is None:
+            is_constant = settings["start"] == "constant"
+            self.bias = float(loss.constant(y[rows], weight[rows])) if is_constant else 0.0
+        else:
+            self.bias = given.bias
+        self.given: tuple[Tree, ...] = () if given is None else tuple(given.trees)
+        self.f = np.full(problem.n_rows, self.bias)
         self.training_loss = [self._mean_loss()]
         watch.begin(self.bias)
 
-    def run(self, callback: Callback | None) -> str:
-        """Add trees until done; returns why fitting stopped."""
+    def run(self, callback: Callback | None, told: int) -> str:
+        """Add trees until done; returns why fitting stopped. Of the first the callback is told."""
         for step in range(1, self.settings["steps"] + 1):
-            fitted = self._fit_tree(self.bags.draw(step - 1)[0])
+            fitted = self._next_tree(step)
             if fitted is None:
                 return "the loss of a row is too large to go on"
             tree, node = fitted
@@ -278,10 +320,10 @@ class _Fit:
             self.f += tree.value[node]
             self.training_loss.append(self._mean_loss())
             tired = self.watch.add(tree, self.f)
-            if callback is not None:
+            if callback is not None and step > told:
                 record = StagewiseStep(tree.n_leaves, self.training_loss[-1], self.watch.latest)
                 if callback(step, record):
-                    return "stopped by the callback"
+                    return STOPPED
             if tired:
                 patience = self.watch.settings["patience"]
                 return f"no better on the validation rows for {patience} trees"
@@ -301,6 +343,13 @@ class _Fit:
         rows = self.rows
         value = self.loss.value(self.y[rows], self.f[rows])
         return float(np.average(value, weights=self.weight[rows]))
+
+    def _next_tree(self, step: int) -> tuple[Tree, IntArray] | None:
+        """Return the tree of a step, that which is given or a new one, as `_fit_tree`."""
+        if step > len(self.given):
+            return self._fit_tree(self.bags.draw(step - 1)[0])
+        tree = self.given[step - 1]
+        return tree, nodes_of_rows(tree, self.problem, np.arange(len(self.y)))
 
     def _fit_tree(self, bag: FloatArray) -> tuple[Tree, IntArray] | None:
         """Return the tree of one step and the leaf of each row; None where numbers end."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -21,12 +22,18 @@ IntArray: TypeAlias = NDArray[np.int32]
 Seed: TypeAlias = (
     int | np.integer | np.random.SeedSequence | np.random.Generator | np.random.RandomState | None
 )
+#: Whether a bar shows how far a loop is, or what makes one as ``tqdm.tqdm`` does.
+Progress: TypeAlias = bool | Callable[..., Any]
+#: `with_bar` of a callback and of `progress`.
+Bar: TypeAlias = Callable[..., AbstractContextManager[Callable[..., Any] | None]]
 
 INT32_MAX = np.iinfo(np.int32).max
 #: The most nodes or leaves of one tree: the kernels count both exits of each.
 MOST_NODES = INT32_MAX // 2
 #: The longest text of a value that a message quotes.
 LONGEST = 80
+#: What `progress` can be.
+BAR = "True, False or what makes a bar, as tqdm.tqdm does"
 
 
 def freeze(array: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
@@ -169,11 +176,75 @@ def check_number(
     return number
 
 
-def check_callback(callback: Any) -> Callable[..., Any] | None:
-    """Return `callback` if it is None or can be called."""
+def check_callback(callback: Any, progress: Any = False) -> Callable[..., Any] | None:
+    """Return `callback` if it is None or can be called; `progress` is checked beside it."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback: expected a function or None, got {shown(callback)}")
+    if not (isinstance(progress, bool | np.bool_) or callable(progress)):
+        raise TypeError(f"progress: expected {BAR}, got {shown(progress)}")
+    _bar_maker(progress)  # before the work rather than after it
     return callback
+
+
+@contextmanager
+def with_bar(
+    callback: Callable[..., Any] | None,
+    progress: Progress,
+    total: int | None,
+    unit: str,
+    begun: int = 0,
+) -> Iterator[Callable[..., Any] | None]:
+    """Yield what a loop calls after each step: the callback, and with `progress` a bar before it.
+
+    Parameters
+    ----------
+    callback : callable or None
+        What the user gave.
+    progress : bool or callable
+        True for a bar of tqdm, or what makes one.
+    total : int or None
+        The number of the last step, if it is known.
+    unit : str
+        What is counted.
+    begun : int
+        Steps that are done before the first call.
+    """
+    make = _bar_maker(progress)
+    if make is None:
+        yield callback
+        return
+    with _made_bar(make, total=total, initial=begun, unit=f" {unit}") as bar:
+        done = begun
+
+        def tell(step: int, record: Any) -> Any:
+            nonlocal done
+            bar.update(step - done)
+            done = step
+            return callback is not None and callback(step, record)
+
+        yield tell
+
+
+def _made_bar(make: Callable[..., Any], **options: Any) -> Any:
+    """Return a bar; TypeError where what is made is none."""
+    try:
+        bar = make(**options)
+    except TypeError as error:
+        raise TypeError(f"progress: expected {BAR}, got {shown(make)}: {error}") from error
+    if not (hasattr(bar, "update") and hasattr(bar, "__enter__")):
+        raise TypeError(f"progress: expected {BAR}, got {shown(make)}, which makes {shown(bar)}")
+    return bar
+
+
+def _bar_maker(progress: Any) -> Callable[..., Any] | None:
+    """Return what makes a bar, None where none is wanted."""
+    if callable(progress) or not progress:
+        return progress or None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise ImportError("progress: a bar needs tqdm: pip install 'pboost[progress]'") from None
+    return tqdm
 
 
 def child(seed: tuple[int, ...], number: int) -> np.random.Generator:
@@ -184,6 +255,26 @@ def child(seed: tuple[int, ...], number: int) -> np.random.Generator:
 def draw_seed(generator: np.random.Generator) -> tuple[int, ...]:
     """Draw the seed of as many streams as will be wanted."""
     return tuple(generator.integers(2**63, size=2).tolist())
+
+
+#: Generators whose state is plain numbers; the first is NumPy's own choice.
+_STORED_BITS = {bits.__name__: bits for bits in (np.random.PCG64, np.random.PCG64DXSM)}
+
+
+def generator_state(generator: np.random.Generator) -> Mapping[str, Any] | None:
+    """Return the state of a generator, which a file can hold; None of one that it cannot."""
+    bits = generator.bit_generator
+    return dict(bits.state) if type(bits) in _STORED_BITS.values() else None
+
+
+def generator_in_state(state: Any) -> np.random.Generator:
+    """Return a generator in a state; ValueError where it is none."""
+    try:
+        bits = _STORED_BITS[state["bit_generator"]](0)
+        bits.state = state
+    except (LookupError, TypeError, ValueError, OverflowError):
+        raise ValueError(f"expected the state of a generator, got {shown(state)}") from None
+    return np.random.Generator(bits)
 
 
 def draw_key(generator: np.random.Generator) -> int:

@@ -112,8 +112,10 @@ PEERS = {
     "rng": Peers("random_state", "seed, random_state", "seed, random_state"),
     "n_threads": Peers("n_jobs", "num_threads, n_jobs", "nthread, n_jobs"),
     "callback": Peers(
-        "verbose, monitor", "callbacks, verbose, verbosity",
-        "callbacks, verbose, verbosity, verbose_eval", "a function that is called after each step",
+        "monitor", "callbacks", "callbacks", "a function that is called after each step"
+    ),
+    "progress": Peers(
+        "verbose", "verbose, verbosity", "verbose, verbosity, verbose_eval", "a bar, or none"
     ),
     # a model to go on with
     "model": Peers("", "init_model", "xgb_model"),

@@ -99,7 +99,7 @@ ANSWERS = {
         "eval_set": here("validation", "rows (X, y) or a share of those given"),
         "validation_fraction": here("validation", "rows (X, y) or a share of those given"),
         "class_weight": here("sample_weight", "a number for each row"),
-        "verbose": here("callback", "a function that is called after each step"),
+        "verbose": here("progress", "a bar, or none"),
         "estimator": here("weak", "one of pb.weak, such as from_estimator"),
         "min_samples_leaf": "here `min_leaf` of `weak`, as in weak=pb.weak.stump(min_leaf=...)",
         "max_bin": "here `max_bins` of `weak`, as in weak=pb.weak.stump(max_bins=...)",
@@ -149,7 +149,7 @@ ANSWERS = {
     "fit_oblique_tree": {"max_leaf_nodes": here("separators", "one less than leaves")},
     "weak.affine": {"random_state": here("seed"), "min_samples_leaf": here("min_leaf",
                                                                          "a number of rows")},
-    "continue_fit": {"n_estimators": here("rounds")},
+    "continue_fit": {"n_estimators": here("members")},
     "cross_validate": {"cv": here("folds"), "nfold": here("folds"), "random_state": here("rng")},
 }  # fmt: skip
 

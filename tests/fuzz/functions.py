@@ -59,7 +59,9 @@ def scratch(model: Any) -> Iterator[str]:
 
 
 def continued(model: Any, X: Any, y: Any, rng: Generator) -> Any:
-    more = {"rounds": 2} if rng.random() < 0.5 else {"nodes": 2}
+    own = {pb.Forest: "members", pb.StagewiseModel: "steps"}
+    graphs = "rounds" if rng.random() < 0.5 else "nodes"
+    more = {own.get(type(model), graphs): 2}
     return pb.continue_fit(model, X, y, **more)
 
 

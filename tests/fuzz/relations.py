@@ -138,7 +138,11 @@ def certified(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray
 
 def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
     """Fit a part, and let it grow on."""
-    name = {"fit_adaboost": "rounds", "fit_boosted_tree": "nodes"}.get(fit.build.__name__, "")
+    sizes = {
+        "fit_adaboost": "rounds", "fit_boosted_tree": "nodes", "fit_forest": "members",
+        "fit_stagewise": "steps",
+    }  # fmt: skip
+    name = sizes.get(fit.build.__name__, "")
     whole = fit.options.get(name) or 0
     stops = ("validation", "target_certificate")
     if whole < 2 or any(option in fit.options for option in stops):
@@ -146,10 +150,10 @@ def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray)
     if fit.options.get("votes") == "symmetric":
         return None
     part = int(rng.integers(1, whole))
-    more = {name: whole - part, "weak": fit.options["weak"]}
-    more["observation"] = fit.options["observation"]
+    of_graphs = ("weak", "observation")
+    more = {name: whole - part, **{o: fit.options[o] for o in of_graphs if o in fit.options}}
     start = fit(p.X, p.y, p.weight, **{name: part})
-    if start.n_nodes < part:  # it could not grow
+    if (len(start) if hasattr(start, "oob") else start.n_nodes) < part:  # it could not grow
         return None
     found = attempt(
         "continue_fit",

@@ -183,7 +183,7 @@ def _fits(build: Any, shared: dict[str, Any], y: Any, table: dict[str, Any]) -> 
 def _continued(build: Any, shared: dict[str, Any], **more: Any) -> Fit:
     """Go on with a model of a few nodes, with the options that it has."""
     start = build(X, TWO, **shared, n_threads=1)
-    unused = {"rounds": None, "nodes": None, "growth": None}
+    unused = dict.fromkeys(("rounds", "nodes", "growth", "members", "steps", "validation"))
     options = {
         **unused, "weak": shared["weak"], "observation": EXACT, **VOTING, **SHARED, **more,
     }  # fmt: skip

@@ -16,7 +16,7 @@ import fits
 import hashes
 
 #: Options that do not choose the model.
-LEFT_OUT = {"X", "y", "fit", "model", "n_threads", "callback", "options"}
+LEFT_OUT = {"X", "y", "fit", "model", "n_threads", "callback", "progress", "options"}
 
 
 @pytest.fixture(scope="module")

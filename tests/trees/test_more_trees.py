@@ -1,0 +1,360 @@
+"""continue_fit of forests and stagewise models: two fits one after the other are one fit."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pboost as pb
+
+
+def problem(seed=0, n=240, d=4):
+    """Return rows with ties, labels, and weights of which some are 0."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)).round(1)
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n)
+    return X, y, rng.integers(0, 4, n) / 2
+
+
+def content(model, tmp_path):
+    """Return the bytes of a model's file: all its fields, settings and record among them."""
+    pb.save(model, tmp_path / "content.npz")
+    return (tmp_path / "content.npz").read_bytes()
+
+
+def stored(model, tmp_path):
+    """Return the model saved and loaded."""
+    pb.save(model, tmp_path / "stored.npz")
+    return pb.load(tmp_path / "stored.npz")
+
+
+COLUMNS = {
+    "float64": lambda X: X,
+    "float32": lambda X: X.astype(np.float32),
+    "sorted": pb.sort_columns,
+    "binned": pb.bin_columns,
+}
+each_columns = pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
+
+
+@each_columns
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"replace": False, "bag": 90, "max_depth": 3},
+        {"replace": False},
+        {"features_per_split": None, "max_leaves": 6, "criterion": "entropy"},
+        {"task": "regression", "min_leaf": 4, "min_split": 11},
+    ],
+    ids=str,
+)
+def test_forest_goes_on(tmp_path, columns, options):
+    X, y, weight = problem(1)
+    if "task" not in options:
+        y = np.digitize(y, [-0.5, 0.5])
+    X, common = columns(X), {"sample_weight": weight, "rng": 5, **options}
+    first = stored(pb.fit_forest(X, y, members=6, **common), tmp_path)
+    at_once = content(pb.fit_forest(X, y, members=11, **common), tmp_path)
+    for n_threads in (1, 2):
+        longer = pb.continue_fit(first, X, y, members=5, sample_weight=weight, n_threads=n_threads)
+        assert content(longer, tmp_path) == at_once
+    steps = pb.continue_fit(
+        pb.continue_fit(first, X, y, members=2, sample_weight=weight),
+        X, y, members=3, sample_weight=weight,
+    )  # fmt: skip
+    assert content(steps, tmp_path) == at_once
+    assert len(first) == 6
+
+
+@each_columns
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+@pytest.mark.parametrize("bag", [None, 1.0, 0.6, 50])
+def test_sum_goes_on(tmp_path, columns, loss, bag):
+    X, y, weight = problem(2)
+    y = y if loss == "squared" else np.where(y > 0, "yes", "no")
+    X = columns(X)
+    common = {"loss": loss, "sample_weight": weight, "rng": 5, "bag": bag}
+    first = stored(pb.fit_stagewise(X, y, steps=7, **common), tmp_path)
+    longer = pb.continue_fit(first, X, y, steps=8, sample_weight=weight)
+    assert content(longer, tmp_path) == content(
+        pb.fit_stagewise(X, y, steps=15, **common), tmp_path
+    )
+
+
+@pytest.mark.parametrize("patience", [2, 8, 100])
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("bag", [None, 0.5])
+def test_sum_with_validation_goes_on(tmp_path, patience, given, bag):
+    """Trees beyond the best are not kept, and those that validation ends end the longer fit."""
+    X, y, _ = problem(3)
+    other = problem(4)
+    common = {
+        "loss": "logistic", "rng": 2, "patience": patience, "bag": bag,
+        "learning_rate": 1.0, "validation": (other[0], other[1] > 0) if given else 0.3,
+    }  # fmt: skip
+    first = pb.fit_stagewise(X, y > 0, steps=9, **common)
+    more = {"validation": common["validation"]} if given else {}
+    longer = pb.continue_fit(stored(first, tmp_path), X, y > 0, steps=6, **more)
+    at_once = pb.fit_stagewise(X, y > 0, steps=15, **common)
+    assert content(longer, tmp_path) == content(at_once, tmp_path)
+    assert patience == 100 or len(first.validation_loss) <= 10
+
+
+def test_names_and_frames(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, y, _ = problem(5)
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    for fit, size in ((pb.fit_forest, "members"), (pb.fit_stagewise, "steps")):
+        more = {"loss": "logistic"} if size == "steps" else {"rng": 1}
+        first = fit(frame, y > 0, **{size: 3}, **more)
+        longer = pb.continue_fit(first, frame[list("dbca")], y > 0, **{size: 3})
+        assert content(longer, tmp_path) == content(
+            fit(frame, y > 0, **{size: 6}, **more), tmp_path
+        )
+        with pytest.raises(ValueError, match="a"):
+            pb.continue_fit(first, frame[list("dbc")], y > 0, **{size: 3})
+
+
+def test_a_fit_that_was_stopped_goes_on_from_there(tmp_path):
+    X, y, _ = problem(6)
+    stop = {"callback": lambda step, record: step == 4}
+    forest = pb.fit_forest(X, y > 0, members=9, rng=0, **stop)
+    model = pb.fit_stagewise(X, y, loss="squared", steps=9, **stop)
+    assert len(forest) == len(model) == 4
+    assert len(pb.continue_fit(forest, X, y > 0, members=3)) == 7
+    assert content(pb.continue_fit(model, X, y, steps=3), tmp_path) == content(
+        pb.fit_stagewise(X, y, loss="squared", steps=7), tmp_path
+    )
+    cut = pb.prefix(pb.fit_stagewise(X, y, loss="squared", steps=9), 5)
+    assert len(pb.continue_fit(cut, X, y, steps=3)) == 8
+
+
+def test_a_fit_that_ended_by_itself_stays(tmp_path):
+    X, y = np.arange(6.0).reshape(-1, 1), np.array([0, 0, 0, 1, 1, 1.0])
+    model = pb.fit_stagewise(X, y, loss="squared", steps=40, learning_rate=1.0)
+    assert "no leaf" in model.stop_reason
+    longer = pb.continue_fit(model, X, y, steps=5)
+    assert content(longer, tmp_path) == content(
+        pb.fit_stagewise(X, y, loss="squared", steps=45, learning_rate=1.0), tmp_path
+    )
+
+
+def test_callbacks_are_told_of_new_trees_only():
+    X, y, _ = problem(7)
+    told = []
+    forest = pb.fit_forest(X, y > 0, members=5, rng=0)
+    pb.continue_fit(
+        forest, X, y > 0, members=4, callback=lambda s, r: told.append((s, r.oob_error))
+    )
+    expected = []
+    pb.fit_forest(
+        X, y > 0, members=9, rng=0, callback=lambda s, r: expected.append((s, r.oob_error))
+    )
+    assert told == expected[5:]
+    told, model = [], pb.fit_stagewise(X, y, loss="squared", steps=5)
+    pb.continue_fit(model, X, y, steps=9, callback=lambda s, r: told.append(s) or s == 8)
+    assert told == [6, 7, 8]
+
+
+def test_sum_goes_on_with_other_rows():
+    """The trees stay, and the losses are those of the rows given."""
+    X, y, _ = problem(8)
+    model = pb.fit_stagewise(X[:120], y[:120], loss="squared", steps=6)
+    longer = pb.continue_fit(model, X[120:], y[120:], steps=5)
+    assert (longer.trees.value[: len(model.trees.value)] == model.trees.value).all()
+    values = pb.staged_decision_function(longer, X[120:])
+    losses = [float(((value - y[120:]) ** 2).mean()) for value in values]
+    np.testing.assert_allclose(longer.training_loss[1:], losses, rtol=1e-9)
+
+
+def test_own_loss_goes_on():
+    class Fourth(pb.losses.Loss):
+        is_regression = True
+
+        def value(self, y, f):
+            return (y - f) ** 4 / 4
+
+        def gradient(self, y, f):
+            return -((y - f) ** 3)
+
+    X, y, _ = problem(9)
+    first = pb.fit_stagewise(X, y, loss=Fourth(), steps=3)
+    longer = pb.continue_fit(pb.continue_fit(first, X, y, steps=2), X, y, steps=2)
+    expected = pb.fit_stagewise(X, y, loss=Fourth(), steps=7)
+    assert (longer.trees.value == expected.trees.value).all()
+    assert (longer.training_loss == expected.training_loss).all()
+
+
+# Where fits draw from
+
+
+def other_generator():
+    return np.random.Generator(np.random.MT19937(3))
+
+
+def test_what_draws_keeps_the_state_of_its_generator(tmp_path):
+    X, y, _ = problem(10)
+    generator = np.random.default_rng(3)
+    generator.random()
+    copy = pickle.loads(pickle.dumps(generator))
+    first = pb.fit_forest(X, y > 0, members=3, rng=generator)
+    assert content(pb.continue_fit(first, X, y > 0, members=2), tmp_path) == content(
+        pb.fit_forest(X, y > 0, members=5, rng=copy), tmp_path
+    )
+    kept = {
+        pb.fit_stagewise(X, y, loss="squared", steps=2, **more).settings.keys() >= {"rng"}
+        for more in ({"bag": 0.5}, {"validation": 0.2}, {"bag": 1, "rng": 0})
+    }
+    assert kept == {True}
+    for more in ({}, {"validation": (X, y)}):
+        assert "rng" not in pb.fit_stagewise(X, y, loss="squared", steps=2, **more).settings
+
+
+def test_unknown_state_is_refused_and_can_be_given(tmp_path):
+    X, y, _ = problem(11)
+    forest = pb.fit_forest(X, y > 0, members=3, rng=other_generator())
+    drawn = pb.fit_stagewise(X, y, loss="squared", steps=3, bag=0.5, rng=other_generator())
+    assert "rng" not in forest.settings.keys() | drawn.settings.keys()
+    for model, truth, size in ((forest, y > 0, "members"), (drawn, y, "steps")):
+        with pytest.raises(ValueError, match="rng: expected that of the fit"):
+            pb.continue_fit(model, X, truth, **{size: 2})
+    longer = pb.continue_fit(forest, X, y > 0, members=2, rng=other_generator())
+    assert content(longer, tmp_path) == content(
+        pb.fit_forest(X, y > 0, members=5, rng=other_generator()), tmp_path
+    )
+    with pytest.raises(ValueError, match="same source of randomness"):
+        pb.continue_fit(forest, X, y > 0, members=2, rng=4)
+    # A fit that drew nothing needs no generator.
+    still = pb.fit_stagewise(X, y, loss="squared", steps=3, rng=other_generator())
+    assert len(pb.continue_fit(still, X, y, steps=2)) == 5
+
+
+def test_models_of_older_files_go_on_with_their_seed():
+    """Their settings have no state, and other names."""
+    X, y, _ = problem(12)
+    forest = pb.fit_forest(X, y > 0, members=3, rng=7, bag=100)
+    settings = {name: value for name, value in forest.settings.items() if name != "rng"}
+    old = replace(forest, settings={**settings, "size": settings.pop("bag")})
+    with pytest.raises(ValueError, match="does not keep it"):
+        pb.continue_fit(old, X, y > 0, members=2)
+    longer = pb.continue_fit(old, X, y > 0, members=2, rng=7)
+    assert longer.settings == pb.fit_forest(X, y > 0, members=5, rng=7, bag=100).settings
+    model = pb.fit_stagewise(X, y, loss="squared", steps=3)
+    settings = {**model.settings, "subsample": 1.0}
+    del settings["bag"]
+    assert len(pb.continue_fit(replace(model, settings=settings), X, y, steps=2)) == 5
+
+
+# What is refused
+
+
+def test_forest_takes_the_rows_of_its_fit():
+    X, y, weight = problem(13)
+    forest = pb.fit_forest(X, y > 0, members=3, rng=0)
+    order = np.random.default_rng(0).permutation(len(X))
+    for data in ((X[order], y[order] > 0), (X[:-1], y[:-1] > 0), (X + 0.5, y > 0), (X, y > 0.4)):
+        with pytest.raises(ValueError, match="expected the rows of the fit"):
+            pb.continue_fit(forest, *data, members=2)
+    with pytest.raises(ValueError, match="sample_weight"):
+        pb.continue_fit(forest, X, y > 0, members=2, sample_weight=weight)
+    with pytest.raises(ValueError, match="labels of the model"):
+        pb.continue_fit(forest, X, np.where(y > 0, "a", "b"), members=2)
+
+
+@pytest.mark.parametrize(
+    ("size", "change", "message"),
+    [
+        ("members", {"members": 0}, "members: expected an integer from 1"),
+        ("members", {"members": None}, "members: expected an integer, got None"),
+        (
+            "members",
+            {"nodes": 3},
+            "expected a DecisionGraph for continue_fit, got a Forest",
+        ),
+        (
+            "members",
+            {"steps": 3},
+            "expected a StagewiseModel for continue_fit",
+        ),
+        ("members", {"rng": 0}, "rng: expected None, since the model keeps that of its fit"),
+        (
+            "members",
+            {"validation": 0.2},
+            "expected a StagewiseModel for continue_fit",
+        ),
+        ("steps", {"steps": 1.5}, "steps: expected an integer, got 1.5"),
+        ("steps", {"steps": None}, "steps: expected an integer, got None"),
+        (
+            "steps",
+            {"learning_rate": 0.5},
+            "with steps, validation and not with learning_rate",
+        ),
+        ("steps", {"validation": ([[1.0]], [2.0])}, "validation: expected None for a model whose"),
+    ],
+    ids=str,
+)
+def test_refused(size, change, message):
+    X, y, _ = problem(14)
+    if size == "members":
+        model = pb.fit_forest(X, y, task="regression", members=3, rng=0)
+    else:
+        model = pb.fit_stagewise(X, y, loss="squared", steps=3)
+    with pytest.raises((ValueError, TypeError)) as caught:
+        pb.continue_fit(model, X, y, **{size: 2, **change})
+    assert message in str(caught.value)
+
+
+def test_what_is_no_fit_is_refused():
+    X, y, _ = problem(15)
+    forest = pb.fit_forest(X, y > 0, members=3, rng=0)
+    model = pb.fit_stagewise(X, y, loss="squared", steps=3, validation=(X, y))
+    with pytest.raises(ValueError, match="a whole forest"):
+        pb.continue_fit(forest[:2], X, y > 0, members=1)
+    with pytest.raises(ValueError, match="settings of fit_forest"):
+        pb.continue_fit(model.trees, X, y, members=1)
+    with pytest.raises(ValueError, match="which a model does not keep"):
+        pb.continue_fit(model, X, y, steps=1)
+    with pytest.raises(TypeError, match="a Forest and a StagewiseModel go on, too"):
+        pb.continue_fit(pb.fit_cart(X, y > 0), X, y > 0, nodes=1)
+    with pytest.raises(TypeError, match="not with members"):
+        pb.continue_fit(pb.fit_adaboost(X, y > 0, rounds=2), X, y > 0, rounds=1, members=1)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {}, {"bit_generator": "PCG64"}, {"bit_generator": ["PCG64"]},
+        {"bit_generator": "MT19937", "state": {"key": [0] * 624, "pos": 10**6}},
+        {"bit_generator": "PCG64", "state": {"state": 2**200, "inc": 1}, "has_uint32": 0,
+         "uinteger": 0},
+        {"bit_generator": "PCG64", "state": {"state": "1", "inc": 1}, "has_uint32": 0,
+         "uinteger": 0},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_wrong_states_of_files_are_refused(tmp_path, state):
+    X, y, _ = problem(16)
+    forest = pb.fit_forest(X, y > 0, members=3, rng=0)
+    wrong = stored(replace(forest, settings={**forest.settings, "rng": state}), tmp_path)
+    with pytest.raises(ValueError, match="expected the state of a generator"):
+        pb.continue_fit(wrong, X, y > 0, members=1)
+
+
+def test_wrong_settings_are_refused():
+    X, y, _ = problem(17)
+    forest = pb.fit_forest(X, y > 0, members=3, rng=0)
+    with pytest.raises(ValueError, match=r"settings\['rng'\]: expected a table"):
+        replace(forest, settings={**forest.settings, "rng": 3})
+    for name in ("min_leaf", "search", "features_per_split", "bag"):
+        wrong = replace(forest, settings={**forest.settings, name: "?"})
+        with pytest.raises((ValueError, TypeError), match=name):
+            pb.continue_fit(wrong, X, y > 0, members=1)
+    model = pb.fit_stagewise(X, y, loss="squared", steps=3)
+    for name in ("steps", "bag", "start", "max_step"):
+        wrong = replace(model, settings={**model.settings, name: "?"})
+        with pytest.raises((ValueError, TypeError), match=name):
+            pb.continue_fit(wrong, X, y, steps=1, rng=0)
