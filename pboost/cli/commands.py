@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import math
 from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,15 @@ from pboost.cli.options import (
     check_model_options,
     declared,
 )
+from pboost.cli.streams import (
+    STREAM,
+    check_inputs,
+    check_model_output,
+    load_model,
+    save_model,
+)
 from pboost.cli.table import (
+    Format,
     check_output,
     pick_columns,
     read_table,
@@ -35,8 +42,6 @@ from pboost.data.check_xy import is_continuous
 from pboost.models.base import Model, TwoClassModel
 from pboost.values import FloatArray
 
-#: Sizes of models: builders call back so often.
-SIZES = ("rounds", "nodes", "shape", "members", "steps")
 #: That of a matryoshka, and the depth of the trees of SAMME: those without error would end it.
 SHAPE, SAMME_DEPTH = (8, 8), 3
 
@@ -45,21 +50,22 @@ def run_fit(options: Namespace) -> None:
     """``pboost fit``: train on a whole file, save, and say what came out."""
     check_model_options(options)
     check_output(options.output, options.train)
+    check_model_output(options.output)
     X, y, weight = _training(options)
-    fit, n_steps, unit = builder(options)
-    with progress(n_steps or 1, unit) as callback:
-        given = {} if n_steps is None else {"callback": callback}
-        model = fit(X, y, sample_weight=weight, **given)
-    pb.save(model, options.output)
-    write_text(f"{options.output}: {_outcome(model)}\n")
+    fit = builder(options)
+    takes_bar = "progress" in inspect.signature(fit).parameters
+    model = fit(X, y, sample_weight=weight, **({"progress": progress()} if takes_bar else {}))
+    save_model(model, options.output)
+    if options.output != STREAM:
+        write_text(f"{options.output}: {_outcome(model)}\n")
 
 
 def run_evaluate(options: Namespace) -> None:
     """``pboost evaluate``: cross-validate."""
     check_model_options(options)
     X, y, weight = _training(options)
-    fit = builder(options).fit
-    with told_warnings(), progress(options.folds, "folds") as callback:
+    fit = builder(options)
+    with told_warnings():
         result = pb.cross_validate(
             fit,
             X,
@@ -68,33 +74,33 @@ def run_evaluate(options: Namespace) -> None:
             folds=options.folds,
             rng=options.seed,
             sample_weight=weight,
-            callback=callback,
+            progress=progress(),
         )
     write_text(f"{result.summary()}\n")
 
 
 def run_predict(options: Namespace) -> None:
     """``pboost predict``: label and probability of each row, or a number."""
-    if options.output is not None:
-        check_output(options.output, options.model, options.data)
-    pandas = require("pandas", "cli")
-    model = pb.load(options.model)
-    X = pick_columns(read_table(options.data), model.feature_names)
-    write_table(pandas.DataFrame(_predictions(model, X)), options.output)
+    check_inputs(options.model, options.data)
+    check_output(options.output, options.model, options.data)
+    pandas, form = require("pandas", "cli"), Format(options.sep, options.encoding)
+    model = load_model(options.model)
+    X = pick_columns(read_table(options.data, form), model.feature_names)
+    write_table(pandas.DataFrame(_predictions(model, X)), options.output, form)
 
 
 def run_show(options: Namespace) -> None:
     """``pboost show``: the model as text, or its slopes."""
-    if options.coefficients:
-        write_text(f"{pb.coefficients(pb.load(options.model))}\n")
-        return
-    write_text(pb.describe(pb.load(options.model)).rstrip("\n") + "\n")
+    model = load_model(options.model)
+    text = str(pb.coefficients(model)) if options.coefficients else pb.describe(model)
+    write_text(text.rstrip("\n") + "\n")
 
 
 def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]:
     """Features, labels or numbers, and weights; CommandError where the model takes fewer labels."""
     is_regression = _task(options) == "regression"
-    table = read_table(options.train, None if is_regression else options.target)
+    form = Format(options.sep, options.encoding)
+    table = read_table(options.train, form, None if is_regression else options.target)
     X, y, weight = split_table(table, options.target, options.weight, is_regression=is_regression)
     if is_regression:
         return X, y, weight
@@ -144,21 +150,12 @@ def _predictions(model: Model, X: Any) -> dict[str, NDArray[Any]]:
         share = pb.predict_proba(model, X)
     except NotImplementedError:  # the loss tells none
         return {**labels, "decision value": pb.decision_function(model, X)}
-    if len(model.labels) == 2:
-        return {**labels, "probability": share[:, 1]}
-    names = [f"probability {label}" for label in model.labels.tolist()]
-    return {**labels, **dict(zip(names, share.T, strict=True))}
+    # Of two labels the second is enough.
+    named = [(f"probability_{label}", share[:, k]) for k, label in enumerate(model.labels.tolist())]
+    return {**labels, **dict(named[1:] if len(named) == 2 else named)}
 
 
-class Builder(NamedTuple):
-    """A function of X and y with its settings, how often it calls back and for what."""
-
-    fit: Callable[..., Model]
-    n_steps: int | None
-    unit: str
-
-
-def builder(options: Namespace) -> Builder:
+def builder(options: Namespace) -> Callable[..., Model]:
     """Return the builder with the settings given."""
     given, fit = vars(options), MODELS[options.model]
     settings = _settings("model", options.model, options)
@@ -170,16 +167,8 @@ def builder(options: Namespace) -> Builder:
             kind = given.get(of, "stump")
             settings[of] = KINDS[of][kind](**_settings(of, kind, options))
     fit, settings = _adjusted(fit, settings, given)
-    sizes = inspect.signature(fit).parameters
-    size, n_steps = "", None
-    if "callback" in sizes and "one_vs_rest" not in given:
-        values = {name: settings.get(name, sizes[name].default) for name in sizes if name in SIZES}
-        size = next((name for name, value in values.items() if value is not None), "")
-        n_steps = math.prod(values[size]) if size == "shape" else values.get(size)
     fit = partial(fit, **settings)
-    if "one_vs_rest" in given:
-        fit = partial(pb.fit_one_vs_rest, fit)
-    return Builder(fit, n_steps, "members" if size == "members" else "nodes")
+    return partial(pb.fit_one_vs_rest, fit) if "one_vs_rest" in given else fit
 
 
 def _settings(of: str, kind: str, options: Namespace) -> dict[str, Any]:

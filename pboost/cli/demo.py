@@ -11,6 +11,7 @@ import pboost as pb
 from pboost.cli.errors import UsageError, progress, require
 from pboost.cli.table import check_output, write_text
 from pboost.models._safe_files import replace_file
+from pboost.values import with_bar
 
 ROUNDS = (5, 20, 100, 400)
 NODES = (1, 3, 7, 15)
@@ -28,16 +29,20 @@ def run_demo(options: Namespace) -> None:
     datasets = require("sklearn.datasets", "demo")
     figure = None if options.plot is None else _empty_figure(options.plot)
     X, y = datasets.load_breast_cancer(return_X_y=True, as_frame=False)
-    fits, results = _models(), []
-    with progress(len(fits) * options.folds, "fits") as callback:
+    fits = _models()
+    results: list[tuple[str, str, pb.CrossValidation]] = []
+    folds = options.folds
+    with with_bar(None, progress(), len(fits) * folds, "fits") as told:
         for family, size, fit in fits:
-            done = pb.cross_validate(
-                fit, X, y, folds=options.folds, rng=options.seed, callback=callback
-            )
+
+            def step(fold: int, error: float, before: int = len(results) * folds) -> Any:
+                return told is not None and told(before + fold, error)
+
+            done = pb.cross_validate(fit, X, y, folds=folds, rng=options.seed, callback=step)
             results.append((family, size, done))
     write_text(
         f"Breast-cancer data of scikit-learn: {X.shape[0]} rows, {X.shape[1]} features, "
-        f"{options.folds}-fold cross-validation\n\n{_table(results)}\n\n{FOOTNOTE}\n"
+        f"{folds}-fold cross-validation\n\n{_table(results)}\n\n{FOOTNOTE}\n"
     )
     if figure is not None:
         _draw(figure, results, options.plot)

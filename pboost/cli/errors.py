@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
+
+from pboost.values import Progress
 
 
 class CommandError(Exception):
@@ -43,20 +46,12 @@ def told_warnings() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def progress(total: int, unit: str) -> Iterator[Callable[..., None] | None]:
-    """Yield a callback that moves a bar by one step; None where nobody would see it."""
+def progress() -> Progress:
+    """Return what makes a bar that goes when the work is done; False where nobody would see it."""
     if not sys.stderr.isatty():
-        yield None
-        return
+        return False
     try:
         from tqdm import tqdm
     except ImportError:  # the bar is no reason to refuse the work
-        yield None
-        return
-    with tqdm(total=total, unit=f" {unit}", leave=False, delay=0.5, file=sys.stderr) as bar:
-
-        def step(*_: object) -> None:  # not what update() returns: True would stop the fit
-            bar.update()
-
-        yield step
+        return False
+    return partial(tqdm, leave=False, delay=0.5, file=sys.stderr)

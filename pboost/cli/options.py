@@ -101,6 +101,25 @@ def shape(text: str) -> tuple[int, ...]:
     return tuple(count(size) for size in text.split(","))
 
 
+def separator(text: str) -> str:
+    """Return what stands between columns."""
+    sep = {r"\t": "\t", "tab": "\t"}.get(text, text)
+    if len(sep) != 1 or not sep.isascii() or sep.isalnum() or sep in "\"'.+-_\r\n\0":
+        raise ArgumentTypeError(rf"expected one sign, such as ; or \t for a tab, got {text!r}")
+    return sep
+
+
+def encoding(text: str) -> str:
+    """Return the name of an encoding of texts."""
+    try:
+        "".encode(text)
+    except (LookupError, ValueError):
+        raise ArgumentTypeError(
+            f"expected an encoding such as latin-1 or utf-16, got {text!r}"
+        ) from None
+    return text
+
+
 #: How options are read that are not any integer from 1, number or text, and what stands for them.
 READERS: dict[str, tuple[Reader, str]] = {
     "max_depth": (depth, "N"),

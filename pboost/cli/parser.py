@@ -13,11 +13,15 @@ from pboost.cli.options import (
     OWNERS,
     READERS,
     SWITCHES,
+    encoding,
     flag,
     integer,
     reader,
+    separator,
 )
+from pboost.cli.streams import STREAM
 
+FROM_STDIN = "-: from standard input"
 #: Seed used where none is given, so that a command gives the same result twice.
 DEFAULT_SEED = 0
 
@@ -47,7 +51,9 @@ def build_parser() -> argparse.ArgumentParser:
 
     fit = commands.add_parser("fit", help="fit a model to a CSV file and save it")
     _add_training(fit)
-    fit.add_argument("-o", dest="output", metavar="MODEL.npz", required=True)
+    fit.add_argument(
+        "-o", dest="output", metavar="MODEL.npz", required=True, help="-: to standard output"
+    )
 
     evaluate = commands.add_parser("evaluate", help="cross-validate a model on a CSV file")
     _add_training(evaluate)
@@ -56,20 +62,32 @@ def build_parser() -> argparse.ArgumentParser:
     predict = commands.add_parser(
         "predict",
         help="apply a model to a CSV file",
-        description="Writes a CSV file with one line per row: the predicted label, and the "
-        "probability that the row has the second of the model's two labels in sorted order; with "
-        "more labels the probability of each; of a regression the number; with the hinge loss, "
+        description="Writes a CSV file with one line per row: the predicted label, and under "
+        "probability_LABEL the probability of the second of the model's two labels in sorted "
+        "order; with more labels that of each; of a regression the number; with the hinge loss, "
         "which tells no probability, the decision value.",
     )
-    predict.add_argument("model", metavar="MODEL.npz")
-    predict.add_argument("data", metavar="DATA.csv", help="other columns may be there, too")
-    predict.add_argument("-o", dest="output", metavar="OUT.csv", help="default: standard output")
+    predict.add_argument("model", metavar="MODEL.npz", help=FROM_STDIN)
+    predict.add_argument(
+        "data", metavar="DATA.csv", help=f"other columns may be there, too; {FROM_STDIN}"
+    )
+    predict.add_argument(
+        "-o", dest="output", metavar="OUT.csv", default=STREAM, help="default: standard output"
+    )
+    _add_format(predict)
 
     show = commands.add_parser("show", help="print a model as text")
-    show.add_argument("model", metavar="MODEL.npz")
+    show.add_argument("model", metavar="MODEL.npz", help=FROM_STDIN)
     show.add_argument("--coefficients", action="store_true", help="the average slopes of a model "
                       "of ProbitBoost instead")  # fmt: skip
     return parser
+
+
+def _add_format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--sep", type=separator, default=",", metavar="C", help="between columns; default: a comma"
+    )
+    parser.add_argument("--encoding", type=encoding, metavar="NAME", help="default: utf-8")
 
 
 def _add_folds(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +106,10 @@ def _add_seed(parser: argparse.ArgumentParser) -> None:
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
     """Add data and model options; those left out are absent from the namespace."""
-    parser.add_argument("train", metavar="TRAIN.csv", help="with a header line; may be gzipped")
+    parser.add_argument(
+        "train", metavar="TRAIN.csv", help=f"with a header line; may be gzipped; {FROM_STDIN}"
+    )
+    _add_format(parser)
     parser.add_argument("--target", required=True, metavar="COLUMN", help="column of the labels")
     parser.add_argument("--weight", metavar="COLUMN", help="column of the sample weights")
     parser.add_argument("--model", choices=tuple(MODELS), default="adaboost")

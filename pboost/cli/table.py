@@ -10,12 +10,13 @@ import sys
 import warnings
 import zlib
 from collections import Counter
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost.cli.errors import CommandError, UsageError, require
+from pboost.cli.streams import STREAM, called, opened
 from pboost.data.convert import first_inexact
 from pboost.models._safe_files import replace_file
 
@@ -29,10 +30,21 @@ _INTEGER = re.compile(r"\s*(0|[+-]?[1-9][0-9]*)\s*")
 _NUMBER = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
-def read_table(path: str, labels: str | None = None) -> DataFrame:
+class Format(NamedTuple):
+    """How CSV files are written: what stands between columns, and for characters (None: UTF-8)."""
+
+    sep: str = ","
+    encoding: str | None = None
+
+
+CSV = Format()
+
+
+def read_table(path: str, form: Format = CSV, labels: str | None = None) -> DataFrame:
     """Read a CSV file with a header line, plain or gzipped; a column of labels as texts."""
     pandas = require("pandas", "cli")
-    with open(path, "rb") as raw, warnings.catch_warnings():
+    how, source, path = form._asdict(), path, called(path)
+    with opened(source) as raw, warnings.catch_warnings():
         # Rows longer than the header would be cut with no more than a warning.
         warnings.simplefilter("error", pandas.errors.ParserWarning)
         zipped = raw.peek(2)[:2] == _GZIP_MAGIC
@@ -40,13 +52,18 @@ def read_table(path: str, labels: str | None = None) -> DataFrame:
         if not raw.seekable():
             file = io.BytesIO(file.read())
         try:
-            header = pandas.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False)
+            header = pandas.read_csv(
+                file, header=None, nrows=1, dtype=str, keep_default_na=False, **how
+            )
             file.seek(0)
             exact = exact_numbers(pandas.__version__)
             texts = None if labels is None else {labels: str}
-            table = pandas.read_csv(file, index_col=False, low_memory=False, dtype=texts, **exact)
+            table = pandas.read_csv(
+                file, index_col=False, low_memory=False, dtype=texts, **exact, **how
+            )
         except (*_UNREADABLE, pandas.errors.ParserWarning) as error:
-            raise CommandError(f"{path}: not a readable CSV file: {error}") from error
+            hint = "; see --encoding" if isinstance(error, UnicodeDecodeError) else ""
+            raise CommandError(f"{path}: not a readable CSV file: {error}{hint}") from error
     names = Counter(name for name in header.iloc[0].tolist() if name)
     twice = next((name for name in names if names[name] > 1), None)
     if twice is not None:
@@ -72,7 +89,10 @@ def split_table(
     named = [target] if weight is None else [target, weight]
     for name in named:
         if name not in table.columns:
-            raise CommandError(f"there is no column {name!r}; there are {_listing(table.columns)}")
+            hint = "; see --sep" if len(table.columns) == 1 else ""
+            raise CommandError(
+                f"there is no column {name!r}; there are {_listing(table.columns)}{hint}"
+            )
     features = table.drop(columns=named)
     if features.shape[1] == 0:
         raise CommandError(f"there is no column besides {' and '.join(map(repr, named))}")
@@ -162,13 +182,19 @@ def _check_present(table: DataFrame, name: str) -> None:
         )
 
 
-def write_table(table: DataFrame, path: str | None) -> None:
-    """Write a CSV file, all of it or none; to standard output if there is no path."""
-    text = table.to_csv(index=False, lineterminator="\n")
-    if path is None:
+def write_table(table: DataFrame, path: str, form: Format = CSV) -> None:
+    """Write a CSV file, all of it or none."""
+    text = table.to_csv(index=False, lineterminator="\n", sep=form.sep)
+    if path == STREAM and form.encoding is None:
         write_text(text)
         return
-    content = text.encode()
+    try:
+        content = text.encode(form.encoding or "utf-8")
+    except UnicodeEncodeError as error:
+        raise CommandError(f"--encoding {form.encoding}: {error}") from None
+    if path == STREAM:
+        sys.stdout.buffer.write(content)
+        return
     if path.endswith(".gz"):
         content = gzip.compress(content, mtime=0)
     replace_file(path, content)
@@ -182,6 +208,8 @@ def write_text(text: str) -> None:
 
 def check_output(path: str, *inputs: str) -> None:
     """Fail before the work rather than after it where `path` cannot be written."""
+    if path == STREAM:
+        return
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise CommandError(f"{path}: there is no directory {folder}")

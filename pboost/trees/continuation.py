@@ -88,7 +88,7 @@ def _generator(model: Any, rng: Any, is_needed: bool) -> np.random.Generator:
         if rng is None and is_needed:
             raise ValueError(
                 "rng: expected that of the fit, which drew rows or columns; the model does not "
-                "keep it, as older ones and those of generators other than PCG64"
+                "keep it, as models of version 0.1.0 and of generators other than PCG64"
             )
         return as_generator(rng)
     if rng is not None:

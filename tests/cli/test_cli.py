@@ -230,10 +230,10 @@ def test_predict_writes_label_and_probability(csv_file, model_file, pboost_main)
     code, out, err = pboost_main("predict", model_file, csv_file, "-o", output)
     assert (code, out, err) == (0, "", "")
     found = read_table(str(output))
-    assert list(found.columns) == ["label", "probability"]
+    assert list(found.columns) == ["label", "probability_sick"]
     loaded, X = pb.load(model_file), frame().drop(columns="state")
     assert found["label"].tolist() == pb.predict(loaded, X).tolist()
-    assert found["probability"].tolist() == pb.predict_proba(loaded, X)[:, 1].tolist()
+    assert found["probability_sick"].tolist() == pb.predict_proba(loaded, X)[:, 1].tolist()
     assert (found["label"] == frame()["state"]).mean() > 0.6
 
 
@@ -244,7 +244,7 @@ def test_predict_finds_columns_by_name(csv_file, model_file, pboost_main):
     code, out, err = pboost_main("predict", model_file, csv_file.parent / "mixed.csv")
     assert (code, err) == (0, "")
     assert out == expected
-    assert out.startswith("label,probability\n")
+    assert out.startswith("label,probability_sick\n")
     assert out.count("\n") == 61
 
 
@@ -255,7 +255,7 @@ def test_predict_with_trees(csv_file, pboost_main):
     many = pb.fit_cart(X, np.arange(60) % 3, max_depth=2)
     expected = {
         "value": pb.predict(numbers, X),
-        **{f"probability {k}": pb.predict_proba(many, X)[:, k] for k in range(3)},
+        **{f"probability_{k}": pb.predict_proba(many, X)[:, k] for k in range(3)},
     }
     for tree, names in ((numbers, ["value"]), (many, ["label", *list(expected)[1:]])):
         pb.save(tree, path)

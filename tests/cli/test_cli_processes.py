@@ -152,7 +152,7 @@ def test_progress_bar_is_for_terminals(csv_file, terminal):
     assert "nodes, certificate" in out
     if terminal:
         assert b"/6" in shown
-        assert b"nodes" in shown
+        assert b"rounds" in shown
     else:
         assert err == ""
     assert pb.load(csv_file.parent / "m").n_nodes == 6

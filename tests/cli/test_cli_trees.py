@@ -110,7 +110,7 @@ def test_several_labels(zones, pboost_main, options):
     assert found.feature_names == ("a", "b", "c")
     assert pboost_main("predict", model, zones, "-o", output)[0] == 0
     table = pandas.read_csv(output)
-    assert list(table) == ["label", "probability far", "probability mid", "probability near"]
+    assert list(table) == ["label", "probability_far", "probability_mid", "probability_near"]
     assert table["label"].tolist() == pb.predict(expected, X).tolist()
     np.testing.assert_allclose(table.iloc[:, 1:], pb.predict_proba(expected, X), rtol=1e-12)
     code, out, _ = pboost_main("show", model)
@@ -148,7 +148,7 @@ def test_stagewise_of_two_labels(csv_file, pboost_main, options):
     if "hinge" in options:
         np.testing.assert_allclose(table["decision value"], pb.decision_function(expected, X))
     else:
-        np.testing.assert_allclose(table["probability"], pb.predict_proba(expected, X)[:, 1])
+        np.testing.assert_allclose(table["probability_sick"], pb.predict_proba(expected, X)[:, 1])
     assert pboost_main("evaluate", *arguments, "--folds", 2)[::2] == (0, "")
 
 
@@ -260,7 +260,7 @@ def test_probit_models_of_two_labels(csv_file, pboost_main, options, fit):
     expected = fit(X, y)
     assert pb.load(model).settings == expected.settings
     lines = pboost_main("predict", model, csv_file)[1].splitlines()
-    assert lines[0] == "label,probability"
+    assert lines[0] == "label,probability_sick"
     assert [line.split(",")[0] for line in lines[1:]] == pb.predict(expected, X).tolist()
     assert pboost_main("show", model)[1].rstrip("\n") == pb.describe(expected).rstrip("\n")
     code, out, err = pboost_main("show", model, "--coefficients")

@@ -24,7 +24,7 @@ WRONG: tuple[Any, ...] = (
     pb.weak.stump(), pb.observation.exact(), pb.weak.feature(), pb.observation.gaussian(0.5),
 )  # fmt: skip
 #: Options that are functions of the user, whose own errors come through.
-CALLED = ("callback", "base", "fit", "impurity")
+CALLED = ("callback", "base", "fit", "impurity", "progress")
 
 
 @cache
