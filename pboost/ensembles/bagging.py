@@ -158,10 +158,7 @@ def fit_bagging(
         classes: Any = None if labels is None else (labels, truth)
         bags = make_bags(as_weights(sample_weight, n), n, bag, replace, generator)
         tally = Tally(truth, bags.weights, 0 if labels is None else len(labels))
-        try:
-            taken: Collection[str] = inspect.signature(fit).parameters
-        except ValueError:  # some functions that are compiled have none
-            taken = ()
+        taken = _arguments(fit)
 
         def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
             drawn, stream = bags.draw(member)
@@ -189,6 +186,14 @@ def fit_bagging(
     return Bagging(
         tuple(models), labels, rows.n_features, rows.names, settings, tally.close(), vote
     )
+
+
+def _arguments(fit: Callable[..., Any]) -> Collection[str]:
+    """Return the names of the arguments of a builder."""
+    try:
+        return inspect.signature(fit).parameters
+    except ValueError:  # some functions that are compiled have none
+        return ()
 
 
 def _taken(model: Any, rows: Rows, positions: NDArray[np.intp]) -> Any:
