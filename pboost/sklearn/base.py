@@ -25,7 +25,7 @@ from pboost.sklearn.parameters import (
     parameters_of,
     storing,
 )
-from pboost.values import FloatArray
+from pboost.values import FloatArray, refuse_masked
 
 #: Types of X that are not converted; the first stands for all others.
 DTYPES = (np.float64, np.float32)
@@ -83,6 +83,7 @@ class Estimator(BaseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any]) -> Self:
         """Fit the model, with the values given in place of those of parameters."""
+        refuse_masked("X", X)  # scikit-learn would take what the mask hides
         checks = {"dtype": DTYPES, "y_numeric": isinstance(self, RegressorMixin)}
         # Builders check arrays, too; small trees are fitted faster than scikit-learn does it.
         is_plain = _is_array(X, 2) and X.dtype in DTYPES and _is_array(y, 1)
@@ -109,6 +110,7 @@ class Estimator(BaseEstimator):
     def _rows(self, X: Any) -> Any:
         """Return rows to be predicted."""
         check_is_fitted(self)
+        refuse_masked("X", X)
         return validate_data(self, X, dtype=DTYPES, reset=False)
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -232,6 +232,16 @@ def test_losses_without_probabilities():
     )
 
 
+def test_masks_are_refused():
+    hidden = np.ma.masked_greater(X, 7.0)
+    tree = CartClassifier()
+    with pytest.raises(ValueError, match="X: expected an array without a mask"):
+        tree.fit(hidden, CODES)
+    tree.fit(np.ma.array(X), CODES)
+    with pytest.raises(ValueError, match="X: expected an array without a mask"):
+        tree.predict(hidden)
+
+
 def test_one_class_is_refused():
     for name in CLASSIFIERS:
         with pytest.raises(ValueError, match="two classes or more, got one class, 'setosa'"):
