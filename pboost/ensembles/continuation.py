@@ -170,7 +170,7 @@ def continue_fit(
         if name not in names and value is not None:
             kind = next(kind for kind, (_, options) in KINDS.items() if name in options)
             raise TypeError(
-                f"model: expected a {kind.__name__} for continue_fit, got a "
+                f"{name}, model: expected a {kind.__name__} for continue_fit, got a "
                 f"{type(model).__name__}, which goes on with {', '.join(names)} and not with {name}"
             )
     return go_on(
