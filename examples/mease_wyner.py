@@ -28,7 +28,7 @@ SETS, QUICK_SETS = 5, 1
 #: The options that are not varied.
 BENCHMARK: dict[str, Any] = {
     "members": 5, "rounds": 5, "steps": 5, "bag": 0.7, "max_depth": 3, "min_leaf": 20,
-    "vote": "majority",
+    "min_split": 2, "complexity": 0.0, "tol": None, "safeguard": True, "vote": "majority",
 }  # fmt: skip
 GRIDS: dict[str, list[float]] = {
     "members": [*range(1, 11), *range(15, 101, 5)],

@@ -88,7 +88,7 @@ FURTHER: dict[str, Fit] = {
     "(4, 4, 4, 4)": lambda X, y: doll(X, y, 4, 4, 4, 4),
     "(2,) * 8": lambda X, y: doll(X, y, *(2,) * 8),
     "greedy": lambda X, y: doll(X, y, growth="greedy", nodes=256),
-    '(16, 16), join="all"': lambda X, y: doll(X, y, 16, 16, join="all"),
+    '(16, 16), join="all"': lambda X, y: doll(X, y, 16, 16, join="all", learning_rate=1.0),
 }
 #: Collecting by sign replaces votes of earlier nodes: each size is a model of its own.
 SIGN = "(2,) * L by sign"

@@ -29,7 +29,7 @@ def fit_adaboost(
     X: Any,
     y: ArrayLike,
     *,
-    rounds: int,
+    rounds: int = 200,
     weak: Weak = _DEFAULT_WEAK,
     votes: str = "domain",
     observation: Observation = _EXACT,

@@ -42,7 +42,7 @@ def fit_adaboost_real(
     X: Any,
     y: ArrayLike,
     *,
-    rounds: int,
+    rounds: int = 400,
     weak: Weak = _DEFAULT_WEAK,
     confidence: str | None = None,
     smoothing: float = 1e-4,

@@ -39,7 +39,7 @@ def fit_boosted_tree(
     X: Any,
     y: ArrayLike,
     *,
-    nodes: int | None,
+    nodes: int | None = 31,
     weak: Weak = _DEFAULT_WEAK,
     observation: Observation = _EXACT,
     growth: str = "largest-bound",

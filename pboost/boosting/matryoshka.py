@@ -24,7 +24,10 @@ from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
 
 GROWTHS = ("nested", "greedy")
-DEFAULT_SHAPE = (8, 8)
+#: By `join`: the shape, and the learning rate.
+DEFAULTS = {"sign": ((8, 8), 1.0), "all": ((8, 30), 0.3)}
+#: Number of weak classifiers of greedy growth.
+DEFAULT_NODES = 128
 #: Levels of a shape, which take three calls each.
 MOST_LEVELS = 100
 _DEFAULT_WEAK = Stump()
@@ -45,7 +48,7 @@ def fit_matryoshka(
     weak: Weak = _DEFAULT_WEAK,
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
-    learning_rate: float = 1.0,
+    learning_rate: float | None = None,
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
     validation: Validation = None,
@@ -68,13 +71,14 @@ def fit_matryoshka(
         Labels, any two values.
     shape : sequence of int, optional
         For ``growth="nested"``: number of nodes of the trees of each level, innermost first, at
-        most 100; their product is the greatest number of weak classifiers. None: (8, 8).
+        most 100; their product is the greatest number of weak classifiers. None: (8, 8), and
+        (8, 30) with ``join="all"``.
     growth : {"nested", "greedy"}
         At every level the exit of largest bound is split next. "nested" builds the given shape.
         "greedy" has none: after each weak classifier it collects the outermost sub-tree around it
         whose bound would then fall faster, see Notes.
     nodes : int, optional
-        For ``growth="greedy"``, which needs it: greatest number of weak classifiers.
+        For ``growth="greedy"``: greatest number of weak classifiers. None: 128.
     collect : {"additive", "sign"}
         "additive": votes gathered inside an inner tree stay, and the collected exits only merge
         the weights. "sign": an inner tree becomes one weak classifier that answers the sign of
@@ -89,8 +93,8 @@ def fit_matryoshka(
     smoothing : float
         Share of the mass at the node, 0 to 1, that is added to each class mass before the log
         odds are taken.
-    learning_rate : float
-        Factor in (0, 1] of every vote.
+    learning_rate : float, optional
+        Factor in (0, 1] of every vote. None: 0.3 for ``join="all"``, a chain of trees, else 1.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
@@ -164,7 +168,8 @@ def fit_matryoshka(
     check_choice("join", join, JOINS)
     sizes, size = _check_sizes(growth, shape, nodes, join)
     check_choice("collect", collect, COLLECTS)
-    rule = vote_rule("domain", smoothing, learning_rate)
+    rate = DEFAULTS[join][1] if learning_rate is None else learning_rate
+    rule = vote_rule("domain", smoothing, rate)
     fit = GraphFit(
         X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
         callback, progress, votes_stay=collect == "additive",
@@ -191,16 +196,14 @@ def _check_sizes(
     if growth == "nested":
         if nodes is not None:
             raise ValueError('nodes: belongs to growth="greedy"; growth="nested" has a shape')
-        return _check_shape(DEFAULT_SHAPE if shape is None else shape), None
+        return _check_shape(DEFAULTS[join][0] if shape is None else shape), None
     if shape is not None:
         raise ValueError('shape: belongs to growth="nested"; growth="greedy" has nodes')
-    if nodes is None:
-        raise ValueError('nodes: growth="greedy" needs a number of nodes')
     if join == "all":
         raise ValueError(
             'join: growth="greedy" has no outermost trees that could be chained, expected "sign"'
         )
-    return (), check_integer("nodes", nodes, least=1)
+    return (), check_integer("nodes", DEFAULT_NODES if nodes is None else nodes, least=1)
 
 
 def _check_shape(shape: Any) -> tuple[int, ...]:

@@ -42,8 +42,8 @@ from pboost.data.check_xy import is_continuous
 from pboost.models.base import Model, TwoClassModel
 from pboost.values import FloatArray
 
-#: That of a matryoshka, and the depth of the trees of SAMME: those without error would end it.
-SHAPE, SAMME_DEPTH = (8, 8), 3
+#: That of the trees that SAMME boosts by default.
+SAMME_DEPTH = 3
 
 
 def run_fit(options: Namespace) -> None:
@@ -159,9 +159,6 @@ def builder(options: Namespace) -> Callable[..., Model]:
     """Return the builder with the settings given."""
     given, fit = vars(options), MODELS[options.model]
     settings = _settings("model", options.model, options)
-    for option in DECLARED["model", options.model].values():
-        if option.is_needed and option.default is not None:
-            settings.setdefault(option.parameter, option.default)
     for of in ("weak", "observation"):
         if of in given or (of == "weak" and "weak" in DECLARED["model", options.model]):
             kind = given.get(of, "stump")
@@ -193,8 +190,6 @@ def _adjusted(
         return pb.fit_pruned_cart, settings
     if is_published:
         settings = pb.sbpmt_published() | settings
-    if model == "matryoshka" and settings.get("growth") != "greedy":
-        settings.setdefault("shape", SHAPE)
     if model == "stagewise":
         is_regression = settings.get("task") == "regression"
         settings.setdefault("loss", "squared" if is_regression else "logistic")

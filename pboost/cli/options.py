@@ -187,8 +187,6 @@ HYPOTHESES, OF_HYPOTHESES = ("feature",), "adaboost-real"
 #: Options that most models have: of the others it is said that they do not go with them.
 GENERAL = ("weak", "criterion", "search", "observation", "smoothing", "learning_rate",
            "validation", "patience", "threads", "one_vs_rest")  # fmt: skip
-#: Values of parameters that have no default.
-DEFAULTS = {"rounds": 100, "nodes": 31}
 #: Parameters that are typed under another name, and those that ``--seed`` is for.
 RENAMED = {"n_threads": "threads", "flip.rate": "flip_rate", "sampled.stop": "draws"}
 SEEDS = ("rng", "seed")
@@ -213,7 +211,7 @@ class Option(NamedTuple):
     types : str
         Annotation of that.
     default : object
-        Its default, or that of the command line.
+        Its default.
     is_needed : bool
         Whether the function must be given a value.
     choices : tuple of str
@@ -243,7 +241,7 @@ def declared(function: Callable[..., Any]) -> dict[str, Option]:
             words = " ".join([*words.split(), ""])
             said = re.split(r'[.;:] |^"', words)[0].replace("`", "").rstrip()
             is_needed = parameter.default is parameter.empty
-            default = DEFAULTS.get(name) if is_needed else parameter.default
+            default = None if is_needed else parameter.default
             types = parameter.annotation
             options[option] = Option(name, types, default, is_needed, choices, said)
     return options
@@ -361,5 +359,3 @@ def _check_matryoshka(given: Mapping[str, Any]) -> None:
         raise UsageError("--nodes belongs to --growth greedy; --growth nested has a --shape")
     if is_greedy and "shape" in given:
         raise UsageError("--shape belongs to --growth nested; --growth greedy has --nodes")
-    if is_greedy and "nodes" not in given:
-        raise UsageError("--growth greedy needs --nodes")

@@ -26,6 +26,7 @@ from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
 from pboost.models.tree_sum import StagewiseModel
+from pboost.trees.cart import fit_cart
 from pboost.values import (
     FloatArray,
     Progress,
@@ -39,6 +40,8 @@ from pboost.values import (
 from pboost.values.options import builder, check_fit, unwrapped
 
 Fit: TypeAlias = Callable[..., Any]
+#: What SAMME boosts if nothing else is said.
+DEFAULT_BASE = partial(fit_cart, max_depth=3)
 #: Share of the largest weight below which no weight falls: without any, a class would be absent.
 LEAST_WEIGHT = 1e-300
 PERFECT = "a member without error outweighs all others"
@@ -124,8 +127,8 @@ def fit_samme(
     X: Any,
     y: ArrayLike,
     *,
-    base: Any,
-    rounds: int,
+    base: Any = None,
+    rounds: int = 200,
     learning_rate: float = 1.0,
     sample_weight: ArrayLike | None = None,
     callback: Callable[[int, float], Any] | None = None,
@@ -139,7 +142,8 @@ def fit_samme(
         Features, or rows of anything, as `base` takes them.
     y : array_like of shape (n,)
         Labels, of two or more values.
-    base : callable or object
+    base : callable or object, optional
+        Default: ``functools.partial(pb.fit_cart, max_depth=3)``, which takes any number of labels.
         ``base(X, y, sample_weight=w)`` returns a model of this package or an object with
         ``predict``; for example ``functools.partial(pb.fit_one_vs_rest, pb.fit_adaboost,
         rounds=3)``. Or an estimator with ``fit(X, y, sample_weight=w)`` and ``predict(X)``, which
@@ -209,6 +213,7 @@ def fit_samme(
     labels, codes = as_classes(y, n)
     weights = as_weights(sample_weight, n)
     share = _class_weights(labels, codes, weights)
+    base = DEFAULT_BASE if base is None else base
     fit = _as_fit(base)
     w = np.ones(n) if weights is None else weights / weights.max()
     floor = np.where(w > 0, LEAST_WEIGHT, 0.0)

@@ -149,7 +149,7 @@ def fit_topdown_tree(
     X: Any,
     y: ArrayLike,
     *,
-    nodes: int | None,
+    nodes: int | None = 31,
     impurity: str | Impurity = "kearns-mansour",
     growth: str = "largest-bound",
     target_certificate: float | None = None,

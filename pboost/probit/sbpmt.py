@@ -242,14 +242,14 @@ def fit_sbpmt(
     steps: int = 100,
     bag: float | int | None = 0.7,
     max_depth: int | None = 6,
-    min_leaf: int = 20,
-    min_split: int = 2,
-    complexity: float = 0.0,
-    tol: float | None = None,
-    safeguard: bool = True,
+    min_leaf: int = 7,
+    min_split: int = 20,
+    complexity: float = 0.01,
+    tol: float | None = 1e-5,
+    safeguard: bool = False,
     step: float = 0.5,
     vote: str = "average",
-    one_vs_all: str = "leaf",
+    one_vs_all: str = "tree",
     stratify: bool = False,
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
@@ -278,7 +278,8 @@ def fit_sbpmt(
         Rows of each subsample, drawn without replacement: a share in (0, 1] of those of positive
         weight, rounded down, but at least one; or how many; None: all.
     max_depth, min_leaf, min_split, complexity, tol, safeguard :
-        Options of the trees, see `fit_probit_tree`.
+        Options of the trees, see `fit_probit_tree`, which has other defaults: those here are of the
+        published code, see `sbpmt_published`, but for `vote`.
     step : float
         Factor in (0, 1] of the log odds in the votes and so in the change of the weights: 0.5 is
         the source's, 1.0 the textbook's AdaBoost.
@@ -288,9 +289,9 @@ def fit_sbpmt(
         and the label predicted is that of the largest. Of the two the first is better calibrated:
         on six data sets its Brier score is lower, or equal to a hundredth, and its logarithmic loss
         is finite, which that of shares is not.
-    one_vs_all : {"leaf", "tree"}
-        Where each of more than two classes is told from the others: by functions in the leaves of
-        one tree, or, as in the source, by a tree for each class.
+    one_vs_all : {"tree", "leaf"}
+        Where each of more than two classes is told from the others: by a tree for each class, as in
+        the source, or by functions in the leaves of one tree, which takes less time.
     stratify : bool
         Whether every subsample has the same share of the rows of every class, and one at least. A
         plain one may have none of a rare class; ``model.lost`` lists these.
@@ -343,8 +344,8 @@ def fit_sbpmt(
     >>> model = pb.fit_sbpmt(X, y, members=5, rng=0)
     >>> len(model), bool(model.oob.error < 0.05)
     (5, True)
-    >>> pb.predict_proba(model, [[2.0, 2.0, 0.0]]).round(2).tolist()
-    [[0.01, 0.99]]
+    >>> pb.predict_proba(model, [[0.2, -0.25, 0.0]]).round(2).tolist()
+    [[0.76, 0.24]]
     """
     check_callback(callback, progress)
     members = check_integer("members", members, least=1)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.bags import check_bag, make_bags
-from pboost.data.check_xy import TASKS, refuse_many
+from pboost.data.blocks import distinct
+from pboost.data.check_xy import TASKS, label_array, refuse_many
 from pboost.data.columns import MAX_BINS
 from pboost.data.training import Problem
 from pboost.growth.step import STOPPED, Callback, StagewiseStep
@@ -117,7 +118,7 @@ def fit_stagewise(
     X: Any,
     y: ArrayLike,
     *,
-    loss: str | Loss,
+    loss: str | Loss | None = None,
     task: str | None = None,
     steps: int = 100,
     learning_rate: float = 0.1,
@@ -144,8 +145,10 @@ def fit_stagewise(
         Features, finite numbers.
     y : array_like of shape (n,)
         Labels, any two values; of a regression, finite numbers.
-    loss : {"exponential", "logistic", "squared", "hinge", "probit"} or Loss
-        What is minimised, see `pboost.losses`. The lower label is -1 to it, the other +1.
+    loss : {"exponential", "logistic", "squared", "hinge", "probit"} or Loss, optional
+        What is minimised, see `pboost.losses`. The lower label is -1 to it, the other +1. Default:
+        "squared" where `y` has more than two different values, all of them numbers, or `task` is
+        "regression"; else "logistic".
     task : {"classification", "regression"}, optional
         What `y` is. Default: regression for losses of numbers, such as "squared".
     steps : int
@@ -229,7 +232,7 @@ def fit_stagewise(
     ['same', 'other']
     """
     check_callback(callback, progress)
-    loss = check_loss(loss)
+    loss = check_loss(_loss_of(y, task) if loss is None else loss)
     task = _task_of(loss, task)
     options = {
         "task": task, "steps": check_integer("steps", steps, least=1),
@@ -395,6 +398,15 @@ def working_response(
         return None
     # Curvatures can all be near the smallest number; only their ratios matter.
     return target, of_target / of_target.max()
+
+
+def _loss_of(y: Any, task: str | None) -> str:
+    """Return the loss of such targets: "squared" of a regression, "logistic" of two labels."""
+    if task is not None:
+        return "squared" if check_choice("task", task, TASKS) == "regression" else "logistic"
+    labels = label_array(y)
+    is_regression = labels.dtype.kind in "biuf" and len(distinct(labels)) > 2
+    return "squared" if is_regression else "logistic"
 
 
 def _task_of(loss: Loss, task: str | None) -> str:

@@ -40,7 +40,6 @@ pytest.importorskip("pandas")
         ),
         ("fit t.csv --target y -o m --model topdown --growth greedy", ["matryoshka, not topdown"]),
         ("fit t.csv --target y -o m --model tree --growth greedy", ["model matryoshka, not tree"]),
-        ("fit t.csv --target y -o m --model matryoshka --growth greedy", ["greedy needs --nodes"]),
         (
             "fit t.csv --target y -o m --model matryoshka --growth greedy --nodes 3 --shape 2,2",
             ["--shape belongs to --growth nested"],

@@ -54,6 +54,7 @@ SEVERAL = {
     "--model samme --rounds 5 --learning-rate 0.5": partial(
         pb.fit_samme, base=partial(pb.fit_cart, max_depth=3), rounds=5, learning_rate=0.5
     ),
+    "--model samme": pb.fit_samme,
     "--model samme --rounds 5 --max-depth 1 --threads 2": partial(
         pb.fit_samme, base=partial(pb.fit_cart, max_depth=1), rounds=5
     ),

@@ -388,3 +388,13 @@ def test_learning_rate_and_callback():
     assert seen == [(t + 1, e) for t, e in enumerate(model.error)]
     assert len(model.models) == 3
     assert model.stop_reason == "stopped by the callback"
+
+
+def test_samme_boosts_small_trees_if_nothing_else_is_said():
+    X = np.random.default_rng(5).normal(size=(120, 3))
+    y = np.digitize(X[:, 0] * X[:, 1], [-0.3, 0.3])
+    model = pb.fit_samme(X, y, rounds=4)
+    same = pb.fit_samme(X, y, base=partial(pb.fit_cart, max_depth=3), rounds=4)
+    assert np.array_equal(pb.decision_function(model, X), pb.decision_function(same, X))
+    assert model.settings == same.settings
+    assert model.settings["base"] == "fit_cart"

@@ -21,6 +21,10 @@ class Constant:
         return np.full(len(X), self.label)
 
 
+def needs_rounds(X, y, *, rounds, sample_weight=None):
+    return Constant(y[0])
+
+
 class Certain:
     """Decision values as given, in place of a two-class model."""
 
@@ -121,7 +125,7 @@ def ivy(X, y, sample_weight):
             "base: expected predictions among the labels .* got 'ivy'",
         ),
         (
-            lambda: pb.fit_samme(X9, Y9, base=pb.fit_adaboost, rounds=1),
+            lambda: pb.fit_samme(X9, Y9, base=needs_rounds, rounds=1),
             TypeError,
             "rounds",
         ),

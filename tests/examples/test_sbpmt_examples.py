@@ -87,7 +87,7 @@ def test_an_outcome_is_a_cross_validation(example, folder):
     outcomes = example.outcomes_on(iris, True, {}, lambda: stored.append(1))
     less = {"members": 3, "rounds": 2, "steps": 10, "rng": 0}
     expected = {
-        "SBPMT": partial(pb.fit_sbpmt, vote="majority", one_vs_all="tree", **less),
+        "SBPMT": partial(pb.fit_sbpmt, **{**example.PAPER_OPTIONS, **less}),
         "SBPMT as coded": partial(pb.fit_sbpmt, **{**pb.sbpmt_published(), **less}),
         "shared trees": partial(
             pb.fit_sbpmt, **{**pb.sbpmt_published(), "one_vs_all": "leaf", **less}

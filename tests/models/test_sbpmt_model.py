@@ -51,7 +51,7 @@ def test_pickle_and_files(classes, where, tmp_path):
 
 def test_describe_and_items():
     X, y = problem(120, classes=3)
-    model = pb.fit_sbpmt(X, y, **FAST, rng=0)
+    model = pb.fit_sbpmt(X, y, **FAST, one_vs_all="leaf", rng=0)
     text = pb.describe(model)
     assert text.startswith("fit_sbpmt: 4 members, 12 trees, ")
     assert "3 features, labels [0, 1, 2]" in text
@@ -91,7 +91,7 @@ def test_a_tree_for_each_class():
 
 def test_coefficients():
     X, y = problem(120, classes=3)
-    model = pb.fit_sbpmt(X, y, **FAST, rng=0)
+    model = pb.fit_sbpmt(X, y, **FAST, one_vs_all="leaf", rng=0)
     found = pb.coefficients(model)
     assert found.slopes.shape == (len(model.coefficient), 3, 3)
     assert found.share.sum() == pytest.approx(1.0)

@@ -110,10 +110,21 @@ def test_default_shape():
     assert made.n_nodes == 64
 
 
+def test_defaults_of_other_matryoshki():
+    greedy = pb.fit_matryoshka(X, Y, growth="greedy", observation=pb.observation.flip(0.1))
+    assert greedy.settings["nodes"] == 128
+    chain = pb.fit_matryoshka(X, Y, join="all", observation=pb.observation.flip(0.1))
+    assert (chain.settings["shape"], chain.n_nodes) == ([8, 30], 240)
+    for join, rate in (("all", 0.3), ("sign", 1.0)):
+        model = pb.fit_matryoshka(X, Y, shape=(2, 2), join=join)
+        assert model.settings["learning_rate"] == rate
+        same = pb.fit_matryoshka(X, Y, shape=(2, 2), join=join, learning_rate=rate)
+        assert np.array_equal(same.vote, model.vote)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"growth": "greedy"}, "nodes: .*needs a number"),
         ({"growth": "greedy", "nodes": 4, "shape": (2, 2)}, 'shape: belongs to growth="nested"'),
         ({"growth": "nested", "nodes": 4}, 'nodes: belongs to growth="greedy"'),
         ({"growth": "greedy", "nodes": 4, "join": "all"}, "join: .*no outermost trees"),

@@ -74,6 +74,7 @@ def test_matryoshki(stop, estimator, collect, join):
     for case, of in enumerate(("flip", "adatree2")):
         options = {"observation": of, "rate": 0.1}
         sizes = {"shape": (3, 2), "collect": collect, "join_": join}
+        options["learning_rate"] = 1.0
         check(
             pb.fit_matryoshka, fit_matryoshka, noisy(case, n=50), options, sizes, stop, estimator,
             case, case,

@@ -189,7 +189,7 @@ def test_ctrl_c_ends_all_threads_of_sbpmt(n_threads):
     threading.Timer(0.3, send).start()
     with pytest.raises(KeyboardInterrupt):
         pb.fit_sbpmt(
-            X, y, members=8, rounds=1, steps=3_000_000, max_depth=0, safeguard=False,
+            X, y, members=8, rounds=1, steps=3_000_000, max_depth=0, tol=None, safeguard=False,
             n_threads=n_threads,
         )  # fmt: skip
     assert time.monotonic() - sent[0] < 5

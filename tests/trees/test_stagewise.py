@@ -397,3 +397,38 @@ def test_bad_validation_data(change, message):
     y = X[:, 0] > 0
     with pytest.raises(ValueError, match=f"validation: {message}"):
         pb.fit_stagewise(X, y, loss="logistic", steps=2, validation=change(X, y))
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "loss"),
+    [
+        (np.arange(40) % 2, {}, "logistic"),
+        (np.arange(40) % 2 * 0.5, {}, "logistic"),
+        (np.where(np.arange(40) % 3, "a", "b"), {}, "logistic"),
+        ((np.arange(40) % 3).tolist(), {}, "squared"),
+        (np.arange(40) / 7, {}, "squared"),
+        (np.arange(40) % 2, {"task": "regression"}, "squared"),
+        (np.arange(40) % 2, {"task": "classification"}, "logistic"),
+    ],
+    ids=["integers", "numbers", "words", "three", "many", "regression", "classification"],
+)
+def test_default_loss(y, options, loss):
+    X = np.arange(80.0).reshape(40, 2)
+    model = pb.fit_stagewise(X, y, steps=2, **options)
+    assert model.settings["loss"] == model.loss.name == loss
+    assert (model.labels is None) == (loss == "squared")
+    same = pb.fit_stagewise(X, y, steps=2, loss=loss, task=model.settings["task"])
+    assert np.array_equal(pb.predict(same, X), pb.predict(model, X))
+
+
+def test_targets_without_a_default_loss():
+    X = np.arange(80.0).reshape(40, 2)
+    for y, options in (
+        (np.array(["a", "b", "c", "d"] * 10), {}),
+        (np.arange(40) % 3, {"task": "classification"}),
+        (np.ones(40), {}),
+    ):
+        with pytest.raises(ValueError, match=r"two label values, got|at least two"):
+            pb.fit_stagewise(X, y, **options)
+    with pytest.raises(ValueError, match="y: missing label in row 1"):
+        pb.fit_stagewise(X, [1.0, np.nan] * 20)

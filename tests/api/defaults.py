@@ -1,0 +1,82 @@
+"""The defaults of all builders, and their models: `python tests/api/defaults.py --write`.
+
+Of each builder `defaults.json` has the default of every option, the settings of the model of
+``fit_x(X, y)``, where defaults that depend on the data or on other options are worked out, and a
+hash of that model, which is of the machine that the fingerprint describes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from functools import partial
+from pathlib import Path
+
+import pboost as pb
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
+import fits
+import hashes
+
+RECORD = Path(__file__).with_name("defaults.json")
+BUILDERS = sorted(name for name in pb.__all__ if name.startswith("fit_") and name != "fit_one_hot")
+#: Builders of other builders, with one; and builders of numbers, beside labels.
+OF_BUILDERS = {
+    "fit_bagging": (pb.fit_cart, pb.fit_boosted_tree),
+    "fit_one_vs_rest": (pb.fit_adaboost, pb.fit_stagewise),
+}
+OF_NUMBERS = ("fit_stagewise",)
+OF_THREE = ("fit_cart", "fit_forest", "fit_one_vs_rest", "fit_probit_tree", "fit_pruned_cart",
+            "fit_samme", "fit_sbpmt")  # fmt: skip
+
+
+def options(builder):
+    """Return the defaults of the options of a builder as they are written; "" of none."""
+    parameters = inspect.signature(getattr(pb, builder)).parameters.values()
+    optional = [p for p in parameters if p.kind == p.KEYWORD_ONLY]
+    return {p.name: "" if p.default is p.empty else repr(p.default) for p in optional}
+
+
+def calls():
+    """Return the fits of the list, by how they would be written."""
+    targets = {"two": fits.TWO, "three": fits.THREE, "numbers": fits.NUMBERS}
+    found = {}
+    for name in BUILDERS:
+        fit = getattr(pb, name)
+        draws = {"rng": 0} if "rng" in inspect.signature(fit).parameters else {}
+        for inner in OF_BUILDERS.get(name, (None,)):
+            given = () if inner is None else (inner,)
+            for target, y in targets.items():
+                if target == "two" or name in (OF_THREE if target == "three" else OF_NUMBERS):
+                    said = ", ".join([*(f.__name__ for f in given), "X", target])
+                    found[f"{name}({said})"] = partial(fit, *given, fits.X, y, **draws)
+    found["fit_matryoshka(X, two, join='all')"] = partial(
+        pb.fit_matryoshka, fits.X, fits.TWO, join="all"
+    )
+    found["fit_matryoshka(X, two, growth='greedy')"] = partial(
+        pb.fit_matryoshka, fits.X, fits.TWO, growth="greedy"
+    )
+    return found
+
+
+def plain(value):
+    """Return settings as a list can hold them."""
+    return json.loads(json.dumps(value, default=lambda v: getattr(v, "tolist", lambda: repr(v))()))
+
+
+def defaults():
+    """Return what the list says of this version."""
+    models = {name: fit() for name, fit in calls().items()}
+    return {
+        "fingerprint": hashes.fingerprint(),
+        "options": {name: options(name) for name in BUILDERS},
+        "settings": {name: plain(dict(m.settings)) for name, m in models.items()},
+        "models": {name: hashes.digest(m) for name, m in models.items()},
+    }
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit("usage: defaults.py --write")
+    RECORD.write_text(json.dumps(defaults(), indent=1, sort_keys=True) + "\n")
