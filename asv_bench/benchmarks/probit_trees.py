@@ -7,7 +7,11 @@ import pboost as pb
 from .common import additive
 
 N_ROWS, N_FEATURES = 700, 8
-OPTIONS = {"as in the paper": {}, "as its code": pb.sbpmt_published()}
+PAPER = {
+    "min_leaf": 20, "min_split": 2, "complexity": 0.0, "tol": None, "safeguard": True,
+    "vote": "majority", "one_vs_all": "leaf",
+}  # fmt: skip
+OPTIONS = {"as in the paper": PAPER, "as its code": pb.sbpmt_published()}
 
 
 class SubaggedProbitTrees:

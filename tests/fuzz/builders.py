@@ -188,6 +188,8 @@ def bagging(rng: Generator, problem: Problem) -> Fit:
     else:
         inner, row = Fit("", pb.fit_cart, tree_options(rng, problem)), "bagging of trees"
     drop = ("rng", "task", "validation", "patience")
+    if problem.n_classes:
+        options |= some(rng, {"vote": "majority"})
     options |= {k: v for k, v in inner.options.items() if k not in drop}
     return Fit(row, pb.fit_bagging, {**options, **task(problem)}, (inner.build,))
 
@@ -264,7 +266,7 @@ def sbpmt(rng: Generator, problem: Problem) -> Fit:
         "rng": int(rng.integers(9)),
     }  # fmt: skip
     chosen = {
-        "vote": "average", "one_vs_all": "tree", "stratify": True, "step": 1.0,
+        "vote": "majority", "one_vs_all": "leaf", "stratify": True, "step": 1.0,
         "bag": float(rng.choice([0.5, 1.0])), "max_depth": int(rng.integers(0, 3)),
     }  # fmt: skip
     return Fit("sbpmt", pb.fit_sbpmt, {**options, **some(rng, chosen)})
