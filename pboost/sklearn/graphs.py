@@ -152,7 +152,6 @@ class ProbabilisticAdaBoostClassifier(GraphClassifier):
     """
 
     builder = staticmethod(pb.fit_adaboost)
-    own: ClassVar = {"rounds": 100}
 
 
 class SoftTreeClassifier(GraphClassifier):
@@ -186,7 +185,7 @@ class SoftTreeClassifier(GraphClassifier):
     """
 
     builder = staticmethod(pb.fit_boosted_tree)
-    own: ClassVar = {"nodes": 31, "observation": "adatree2"}
+    own: ClassVar = {"observation": "adatree2"}
 
 
 class MatryoshkaClassifier(GraphClassifier):

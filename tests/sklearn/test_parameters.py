@@ -38,8 +38,7 @@ OTHERS = {"X", "y", "sample_weight", "task", "callback", "progress"}
 RENAMED = {"rng": "random_state", "n_threads": "n_jobs"}
 #: Defaults that are not those of the builders.
 OWN = {
-    ProbabilisticAdaBoostClassifier: {"rounds"},
-    SoftTreeClassifier: {"nodes", "observation"},
+    SoftTreeClassifier: {"observation"},
     StagewiseClassifier: {"loss"},
     pboost.sklearn.StagewiseRegressor: {"loss"},
 }
