@@ -473,23 +473,29 @@ def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] sp
         partition_columns(&t, t.counter.at, first, last, &spare[0])
 
 
-def preorder(array, int32_t[::1] place, int32_t[:, ::1] children):
+def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[:, ::1] children):
     """List the nodes that the root leads to: parents first, then all below the first child.
 
-    IN array (n,) of `Node`; OUT place (n,): which node each is; children (n, 2), -1 in leaves.
+    IN array (n,) of `Node`; rows: what `low` and `high` number, empty where they are bins. OUT found
+    (n,) of `Node`: those listed; place (n,): which node each is; children (n, 2), -1 in leaves.
     Returns the number of nodes listed.
     """
     cdef const Node* nodes = <const Node*>address(array)
+    cdef Node* out = <Node*>address(found)
+    cdef bint numbers_rows = rows.shape[0] > 0
     # Second children wait at the ends of `place`, and of `children` with their parent.
     cdef Py_ssize_t n = len(array), i = 0, first = n
     cdef int32_t e = 0
-    if place.shape[0] < n or children.shape[0] < n or children.shape[1] != 2:
+    if place.shape[0] < n or len(found) < n or children.shape[0] < n or children.shape[1] != 2:
         raise ValueError("preorder: arrays of different sizes")
     with nogil:
         while True:
             place[i] = e
+            out[i] = nodes[e]
             e = nodes[e].child
             if e >= 0:
+                if numbers_rows:
+                    out[i].low, out[i].high = rows[out[i].low], rows[out[i].high]
                 children[i, 0] = <int32_t>i + 1
                 first -= 1
                 place[first], children[first, 0] = e + 1, <int32_t>i

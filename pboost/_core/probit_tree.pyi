@@ -7,7 +7,7 @@ Array = NDArray[Any]
 N_STATES_OF_NODE: int
 
 def keep_splits(
-    nodes: Array, mass: Array, complexity: float, state: Array, stack: Array
+    array: Array, mass: Array, complexity: float, state: Array, stack: Array
 ) -> None: ...
 def list_rows(
     array: Array,

@@ -94,15 +94,16 @@ cdef void prune_nodes(
 
 
 def keep_splits(
-    Node[::1] nodes, const int64_t[:, ::1] mass, double complexity, double[:, ::1] state,
+    array, const int64_t[:, ::1] mass, double complexity, double[:, ::1] state,
     int64_t[::1] stack,
 ):
     """Undo the splits that lower the misclassification by less than a share of that at the root.
 
-    IN mass (n, J): class masses; INOUT nodes (n,): `child` is -1 where a split is undone; WORK state
-    (n, N_STATES_OF_NODE), stack (n + 1,).
+    IN mass (n, J): class masses; INOUT array (n,) of `Node`: `child` is -1 where a split is undone;
+    WORK state (n, N_STATES_OF_NODE), stack (n + 1,).
     """
-    cdef Py_ssize_t e, j, n_nodes = nodes.shape[0]
+    cdef Node* nodes = <Node*>address(array)
+    cdef Py_ssize_t e, j, n_nodes = len(array)
     cdef int64_t total, most
     if state.shape[0] < n_nodes or state.shape[1] != N_STATES or stack.shape[0] < n_nodes + 1:
         raise ValueError("keep_splits: arrays of different sizes")
@@ -114,7 +115,7 @@ def keep_splits(
                 most = max(most, mass[e, j])
             state[e, RISK] = ldexp(<double>(total - most), -nodes[e].shift)
         state[0, CAP] = INFINITY
-        prune_nodes(&nodes[0], &state[0, 0], &stack[0], complexity * state[0, RISK])
+        prune_nodes(nodes, &state[0, 0], &stack[0], complexity * state[0, RISK])
 
 
 def list_rows(

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from pboost._core.codes import list_rows
 from pboost._core.reweight import scale_weights
-from pboost.data.blocks import copied
 from pboost.data.check_xy import (
     AbsentClassError,
     as_classes,
@@ -331,10 +330,6 @@ class TrainingData:
         if self.exact:
             low, high = self.rows[low], self.rows[high]
         return self.problem.thresholds(feature, low, high)
-
-    def own(self) -> TrainingData:
-        """Return the data with orders of their own, so that these can be fitted to again."""
-        return replace(self, order=copied(self.order))
 
     def growing(self, joined: Callable[[Sequence[Any]], Inputs]) -> TrainingData:
         """Return the data for learners that make what nodes compare, to be `joined`, on the way."""

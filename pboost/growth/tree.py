@@ -22,6 +22,7 @@ from pboost.values import FloatArray, IntArray
 
 #: The types of what the kernel knows of a node, and of a node of a boosted tree; and of its state.
 NODE, VOTE, COUNTER = (np.asarray(grow.STATE[name]).dtype for name in ("node", "vote", "counter"))
+RAW_NODE = np.dtype((np.void, NODE.itemsize))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +179,13 @@ class CartArrays(TreeArrays):
 
     def grown(self) -> Grown:
         """Return the nodes that the root leads to, in preorder."""
-        n, data = int(self.counter["nodes"]), self.data
-        place, children = np.empty(n, dtype=np.int32), np.empty((n, 2), dtype=np.int32)
-        kept = grow.preorder(self.node[:n], place, children)
-        place = place[:kept]
-        nodes = self.node.take(place)
-        if data.exact:
-            for side in ("low", "high"):
-                nodes[side] = data.rows.take(nodes[side])
-        mass = self.mass.take(place, axis=0)
-        return Grown(nodes, children[:kept], mass, self.scale, self.exponent)
+        n, rows = int(self.counter["nodes"]), self.data.rows
+        nodes, place = np.empty(n, dtype=NODE), np.empty(n, dtype=np.int32)
+        children = np.empty((n, 2), dtype=np.int32)
+        numbered = rows if self.exact else rows[:0]
+        kept = grow.preorder(self.node[:n], nodes, numbered, place, children)
+        mass = self.mass.take(place[:kept], axis=0)
+        return Grown(nodes[:kept], children[:kept], mass, self.scale, self.exponent)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,8 +217,8 @@ def tree_columns(
     """Return where each tree begins, and the columns of `TREE_COLUMNS` of all of them."""
     sizes = [len(tree.nodes) for tree in grown]
     root = np.cumsum([0, *sizes])
-    # Without its dtype NumPy promotes that of each tree, field by field.
-    nodes = np.concatenate([tree.nodes for tree in grown], dtype=NODE)
+    # As they are: NumPy promotes and copies structs field by field.
+    nodes = np.concatenate([tree.nodes.view(RAW_NODE) for tree in grown]).view(NODE)
     children = np.concatenate([tree.children for tree in grown])
     inner = np.flatnonzero(children[:, 0] != LEAF)
     feature = np.full(len(nodes), LEAF, dtype=np.int32)

@@ -95,7 +95,8 @@ class ProbitGrower:
         self.X, self.label, self.leaves, self.workers = X, problem.label, leaves, workers
         self.n_classes = len(problem.labels)
         self.data = problem.weighted(weights, workers)
-        self.arrays = CartArrays(self.data.own(), limits, key)
+        self.arrays = CartArrays(self.data, limits, key)
+        self.arrays.order = np.empty_like(self.data.order)  # filled in at each restart
         self.ascending = np.flatnonzero(weights > 0).astype(np.int32)
         n, capacity = len(self.ascending), len(self.arrays.node)
         self.rows, self.leaf_of = np.empty(n, dtype=np.int32), np.empty(len(X), dtype=np.int32)
