@@ -42,7 +42,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Make the documentation in docs/_build/html, or in a folder that is given."""
-    session.install("-e", ".[docs,cli,plot,sklearn,frames]")
+    session.install("-e", ".[docs]")
     script(session, "docs")
 
 

@@ -263,7 +263,7 @@ def _foreign_columns(X: Any) -> list[Array]:
         import narwhals
     except ImportError:
         raise TypeError(
-            f"X: reading a {type(X).__name__} needs narwhals: pip install 'pboost[frames]'"
+            f'X: reading a {type(X).__name__} needs narwhals: pip install "pboost[frames]"'
         ) from None
     frame = narwhals.from_native(X, eager_only=True)
     return [frame[name].to_numpy() for name in frame.columns]

@@ -16,5 +16,5 @@ def axes_or_new(ax: Any, width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError("plots need matplotlib: pip install 'pboost[plot]'") from None
+        raise ImportError('plots need matplotlib: pip install "pboost[plot]"') from None
     return Figure(figsize=(width, height), layout="constrained").add_subplot()

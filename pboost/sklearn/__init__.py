@@ -11,7 +11,7 @@ try:
     from sklearn.utils.validation import validate_data  # noqa: F401  # new in 1.6
 except ImportError as error:
     raise ImportError(
-        f"pboost.sklearn needs scikit-learn 1.6 or later: pip install 'pboost[sklearn]' ({error})"
+        f'pboost.sklearn needs scikit-learn 1.6 or later: pip install "pboost[sklearn]" ({error})'
     ) from error
 
 from pboost.sklearn.graphs import (

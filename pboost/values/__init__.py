@@ -243,7 +243,7 @@ def _bar_maker(progress: Any) -> Callable[..., Any] | None:
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        raise ImportError("progress: a bar needs tqdm: pip install 'pboost[progress]'") from None
+        raise ImportError('progress: a bar needs tqdm: pip install "pboost[progress]"') from None
     return tqdm
 
 
