@@ -83,9 +83,9 @@ def run_predict(options: Namespace) -> None:
     """``pboost predict``: label and probability of each row, or a number."""
     check_inputs(options.model, options.data)
     check_output(options.output, options.model, options.data)
-    pandas, form = require("pandas", "cli"), Format(options.sep, options.encoding)
+    pandas, form = require("pandas", "cli"), _format(options)
     model = load_model(options.model)
-    X = pick_columns(read_table(options.data, form), model.feature_names)
+    X = pick_columns(read_table(options.data, form), model.feature_names, form)
     write_table(pandas.DataFrame(_predictions(model, X)), options.output, form)
 
 
@@ -99,9 +99,16 @@ def run_show(options: Namespace) -> None:
 def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]:
     """Features, labels or numbers, and weights; CommandError where the model takes fewer labels."""
     is_regression = _task(options) == "regression"
-    form = Format(options.sep, options.encoding)
+    form = _format(options)
     table = read_table(options.train, form, None if is_regression else options.target)
-    X, y, weight = split_table(table, options.target, options.weight, is_regression=is_regression)
+    X, y, weight = split_table(
+        table,
+        options.target,
+        options.weight,
+        form,
+        drop=options.drop,
+        is_regression=is_regression,
+    )
     if is_regression:
         return X, y, weight
     values = np.unique(y)
@@ -118,6 +125,11 @@ def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]
             f"{', '.join(SEVERAL_CLASSES[:-1])} and {SEVERAL_CLASSES[-1]}"
         )
     return X, y, weight
+
+
+def _format(options: Namespace) -> Format:
+    """How the files are written."""
+    return Format(options.sep, options.encoding, options.decimal)
 
 
 def _task(options: Namespace) -> str:

@@ -7,6 +7,7 @@ builder itself refuses what is no choice.
 
 from __future__ import annotations
 
+import csv
 import inspect
 import math
 import re
@@ -99,6 +100,11 @@ def bag(text: str) -> int | float | None:
 def shape(text: str) -> tuple[int, ...]:
     """Return integers of at least 1."""
     return tuple(count(size) for size in text.split(","))
+
+
+def names(text: str) -> list[str]:
+    """Return names of columns; those that hold a comma are quoted, as in a CSV file."""
+    return next(csv.reader([text]), [])
 
 
 def separator(text: str) -> str:

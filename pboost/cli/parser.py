@@ -16,6 +16,7 @@ from pboost.cli.options import (
     encoding,
     flag,
     integer,
+    names,
     reader,
     separator,
 )
@@ -87,6 +88,9 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sep", type=separator, default=",", metavar="C", help="between columns; default: a comma"
     )
+    parser.add_argument(
+        "--decimal", choices=(".", ","), default=".", help="before fractions; default: a point"
+    )
     parser.add_argument("--encoding", type=encoding, metavar="NAME", help="default: utf-8")
 
 
@@ -112,6 +116,10 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     _add_format(parser)
     parser.add_argument("--target", required=True, metavar="COLUMN", help="column of the labels")
     parser.add_argument("--weight", metavar="COLUMN", help="column of the sample weights")
+    parser.add_argument(
+        "--drop", type=names, action="extend", default=[], metavar="COLUMN[,COLUMN]",
+        help="columns that are left out",
+    )  # fmt: skip
     parser.add_argument("--model", choices=tuple(MODELS), default="adaboost")
     _add_seed(parser)
     groups: dict[str, Any] = {}

@@ -6,10 +6,13 @@ import gzip
 import io
 import os
 import re
+import shlex
 import sys
 import warnings
 import zlib
 from collections import Counter
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,16 +28,34 @@ DataFrame: TypeAlias = Any
 
 _UNREADABLE = (ValueError, EOFError, zlib.error, gzip.BadGzipFile)
 _GZIP_MAGIC = b"\x1f\x8b"
+#: How files of spreadsheets begin: new ones, which are zip files, and old ones.
+_SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_LONGER_ROW = re.compile(r"in line (\d+), saw \d+|Length of header or names")
 _TRUTH = {"true": True, "false": False}
 _INTEGER = re.compile(r"\s*(0|[+-]?[1-9][0-9]*)\s*")
 _NUMBER = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
 class Format(NamedTuple):
-    """How CSV files are written: what stands between columns, and for characters (None: UTF-8)."""
+    """How CSV files are written.
+
+    Attributes
+    ----------
+    sep : str
+        What stands between columns.
+    encoding : str or None
+        What stands for characters; None: UTF-8.
+    decimal : str
+        What stands before the digits of fractions: a point or a comma.
+    """
 
     sep: str = ","
     encoding: str | None = None
+    decimal: str = "."
+
+    def pointed(self, text: str) -> str:
+        """Return a number with a point before its fraction, and another's point as a comma."""
+        return text.translate(str.maketrans("." + self.decimal, self.decimal + "."))
 
 
 CSV = Format()
@@ -48,9 +69,14 @@ def read_table(path: str, form: Format = CSV, labels: str | None = None) -> Data
         # Rows longer than the header would be cut with no more than a warning.
         warnings.simplefilter("error", pandas.errors.ParserWarning)
         zipped = raw.peek(2)[:2] == _GZIP_MAGIC
+        if raw.peek(4).startswith(_SPREADSHEETS):
+            raise CommandError(
+                f"{path}: looks like a spreadsheet (or another zip file); save it as CSV"
+            )
         file: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
         if not raw.seekable():
             file = io.BytesIO(file.read())
+        header = None
         try:
             header = pandas.read_csv(
                 file, header=None, nrows=1, dtype=str, keep_default_na=False, **how
@@ -62,6 +88,13 @@ def read_table(path: str, form: Format = CSV, labels: str | None = None) -> Data
                 file, index_col=False, low_memory=False, dtype=texts, **exact, **how
             )
         except (*_UNREADABLE, pandas.errors.ParserWarning) as error:
+            if header is not None and (longer := _LONGER_ROW.search(str(error))):
+                line = f"line {longer[1]} has" if longer[1] else "rows have"
+                first = form.sep.join(header.iloc[0])
+                first = first if len(first) <= 60 else first[:60] + "..."
+                raise CommandError(
+                    f"{path}: {line} more fields than the header {first!r}; see --sep"
+                ) from error
             hint = "; see --encoding" if isinstance(error, UnicodeDecodeError) else ""
             raise CommandError(f"{path}: not a readable CSV file: {error}{hint}") from error
     names = Counter(name for name in header.iloc[0].tolist() if name)
@@ -81,28 +114,37 @@ def exact_numbers(pandas_version: str) -> dict[str, str]:
 
 
 def split_table(
-    table: DataFrame, target: str, weight: str | None, *, is_regression: bool = False
+    table: DataFrame,
+    target: str,
+    weight: str | None,
+    form: Format = CSV,
+    *,
+    drop: Sequence[str] = (),
+    is_regression: bool = False,
 ) -> tuple[DataFrame, NDArray[Any], NDArray[np.float64] | None]:
     """Return features, labels or numbers to be predicted, and sample weights of a table."""
+    named = {"--target": target} | ({} if weight is None else {"--weight": weight})
     if weight == target:
         raise UsageError("--target and --weight name the same column")
-    named = [target] if weight is None else [target, weight]
-    for name in named:
+    for option, name in named.items():
+        if name in drop:
+            raise UsageError(f"{option} and --drop name the same column")
+    for name in (*named.values(), *drop):
         if name not in table.columns:
-            hint = "; see --sep" if len(table.columns) == 1 else ""
-            raise CommandError(
-                f"there is no column {name!r}; there are {_listing(table.columns)}{hint}"
-            )
-    features = table.drop(columns=named)
+            raise CommandError(f"there is no column {name!r}; {_listing(table.columns, name)}")
+    table = table.drop(columns=list(drop))
+    features = table.drop(columns=[*named.values()])
     if features.shape[1] == 0:
-        raise CommandError(f"there is no column besides {' and '.join(map(repr, named))}")
-    check_numeric(table if is_regression else table.drop(columns=target))
+        others = " and ".join(map(repr, (*named.values(), *drop)))
+        raise CommandError(f"there is no column besides {others}")
+    numbers = table if is_regression else table.drop(columns=target)
+    check_numeric(numbers, form, droppable=features.columns)
     _check_present(table, target)
-    y = table[target].to_numpy() if is_regression else _as_labels(table[target])
+    y = table[target].to_numpy() if is_regression else _as_labels(table[target], form)
     return features, y, None if weight is None else table[weight].to_numpy(np.float64)
 
 
-def _as_labels(column: DataFrame) -> NDArray[Any]:
+def _as_labels(column: DataFrame, form: Format) -> NDArray[Any]:
     """Return texts as they stand, or as the numbers or truth values that all of them are.
 
     Numbers that are written with zeros in front are names: ``01`` is not ``1``.
@@ -112,40 +154,38 @@ def _as_labels(column: DataFrame) -> NDArray[Any]:
     values: list[Any] = texts
     if all(text.lower() in _TRUTH for text in texts):
         values = [_TRUTH[text.lower()] for text in texts]
-    elif all(map(_NUMBER.fullmatch, texts)):
+    elif all(map(_NUMBER.fullmatch, pointed := [form.pointed(text) for text in texts])):
         # What a number would round is a name, too.
-        values = texts if any(map(_is_large, texts)) else [float(text) for text in texts]
+        values = texts if any(map(_is_large, texts)) else [float(text) for text in pointed]
         if all(map(_INTEGER.fullmatch, texts)):
             values = [int(text) for text in texts]
             values = values if min(values) >= -(2**63) and max(values) < 2**63 else texts
     return np.array(values)[code]
 
 
-def pick_columns(table: DataFrame, names: tuple[str, ...] | None) -> DataFrame:
+def pick_columns(table: DataFrame, names: tuple[str, ...] | None, form: Format = CSV) -> DataFrame:
     """Return the columns that a model reads, in its order; all of them if it knows no names."""
     if names is None:
-        check_numeric(table)
+        check_numeric(table, form)
         return table.to_numpy(np.float64)
     missing = [name for name in names if name not in table.columns]
     if missing:
-        raise CommandError(f"the model needs column {missing[0]!r}, which is not there")
+        raise CommandError(
+            f"the model needs column {missing[0]!r}, which is not there; "
+            f"{_listing(table.columns, missing[0])}"
+        )
     chosen = table[list(names)]
-    check_numeric(chosen)
+    check_numeric(chosen, form)
     return chosen
 
 
-def check_numeric(table: DataFrame) -> None:
+def check_numeric(table: DataFrame, form: Format = CSV, droppable: Sequence[str] = ()) -> None:
     """Raise CommandError for the first column that does not hold finite numbers throughout."""
-    pandas = require("pandas", "cli")
     for name in table.columns:
         column = table[name]
         _check_large(column, name)
         if column.dtype.kind not in "biuf":
-            strange = pandas.to_numeric(column, errors="coerce").isna() & column.notna()
-            row = int(np.argmax(strange.to_numpy()))
-            raise CommandError(
-                f"column {name!r} is not numeric: row {row + 1} holds {column.iloc[row]!r}"
-            )
+            _refuse_texts(column, name, form, can_drop=name in droppable)
         _check_present(table, name)
         infinite = np.isinf(column.to_numpy(np.float64))
         if infinite.any():
@@ -153,6 +193,27 @@ def check_numeric(table: DataFrame) -> None:
                 f"column {name!r} has infinite values, the first in row "
                 f"{int(np.argmax(infinite)) + 1}"
             )
+
+
+def _refuse_texts(column: DataFrame, name: str, form: Format, *, can_drop: bool) -> None:
+    """Raise CommandError for the first text, and say what can be done about it."""
+    texts = column.map(lambda value: form.pointed(value) if isinstance(value, str) else value)
+    numbers = require("pandas", "cli").to_numeric(texts, errors="coerce")
+    row = int(np.argmax((numbers.isna() & column.notna()).to_numpy()))
+    other = form._replace(decimal="," if form.decimal == "." else ".")
+    hint = ""
+    if _NUMBER.fullmatch(other.pointed(str(column.iloc[row]))):
+        word = "comma" if other.decimal == "," else "point"
+        hint = f"; a decimal {word}? --decimal {other.decimal}"
+    elif can_drop:
+        typed = f'"{name}"' if "," in name else name
+        hint = (
+            f"; leave it out with --drop {shlex.quote(typed)}, or replace it by columns of 0 and 1 "
+            "(pboost.one_hot)"
+        )
+    raise CommandError(
+        f"column {name!r} is not numeric: row {row + 1} holds {column.iloc[row]!r}{hint}"
+    )
 
 
 def _check_large(column: DataFrame, name: str) -> None:
@@ -178,13 +239,14 @@ def _check_present(table: DataFrame, name: str) -> None:
     missing = table[name].isna().to_numpy()
     if missing.any():
         raise CommandError(
-            f"column {name!r} has missing values, the first in row {int(np.argmax(missing)) + 1}"
+            f"column {name!r} has missing values, the first in row {int(np.argmax(missing)) + 1}; "
+            "fill them in or leave the rows out"
         )
 
 
 def write_table(table: DataFrame, path: str, form: Format = CSV) -> None:
     """Write a CSV file, all of it or none."""
-    text = table.to_csv(index=False, lineterminator="\n", sep=form.sep)
+    text = table.to_csv(index=False, lineterminator="\n", sep=form.sep, decimal=form.decimal)
     if path == STREAM and form.encoding is None:
         write_text(text)
         return
@@ -220,6 +282,11 @@ def check_output(path: str, *inputs: str) -> None:
             raise UsageError(f"-o would overwrite the input {name}")
 
 
-def _listing(names: Any, most: int = 10) -> str:
+def _listing(names: Any, wanted: str, most: int = 10) -> str:
+    """Return which columns there are, and what may be meant by one that is not."""
     shown = ", ".join(map(str, names[:most]))
-    return shown if len(names) <= most else f"{shown}, ... ({len(names)} columns)"
+    more = "" if len(names) <= most else f", ... ({len(names)} columns)"
+    near = get_close_matches(wanted, map(str, names), 1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    hint = "; see --sep" if len(names) == 1 else ""
+    return f"there are {shown}{more}{meant or hint}"

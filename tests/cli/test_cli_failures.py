@@ -243,3 +243,75 @@ def test_message_of_several_lines_takes_one(pboost_main, model_file, monkeypatch
     monkeypatch.setattr(commands.pb, "load", fail)
     code, _, err = pboost_main("show", model_file)
     assert (code, err) == (1, "pboost: error: first second\n")
+
+
+# What a newcomer's file looks like
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "said"),
+    [
+        (
+            "x,home town,y\n1,Bonn,0\n2,Ulm,1\n",
+            [],
+            "column 'home town' is not numeric: row 1 holds 'Bonn'; leave it out with --drop "
+            "'home town', or replace it by columns of 0 and 1 (pboost.one_hot)",
+        ),
+        (
+            "x;y\n1,5;0\n2;1\n",
+            ["--sep", ";"],
+            "column 'x' is not numeric: row 1 holds '1,5'; a decimal comma? --decimal ,",
+        ),
+        (
+            "x;y\n1,5;0\nUlm;1\n",
+            ["--sep", ";", "--decimal", ","],
+            "row 2 holds 'Ulm'; leave it out with --drop x,",
+        ),
+        (
+            "x;y\n1,5;0\n2.5;1\n",
+            ["--sep", ";", "--decimal", ","],
+            "row 2 holds '2.5'; a decimal point? --decimal .",
+        ),
+        ("x,y\n1,0\n2,1\n", ["--weight", "z"], "no column 'z'; there are x, y"),
+        ("x,state\n1,0\n2,1\n", ["--target", "stauts"], "there are x, state; did you mean 'state'"),
+        ("x,y\n1,0\n2,1\n", ["--drop", "z"], "no column 'z'"),
+        ("x,z,y\n1,1,0\n2,2,1\n", ["--drop", "x,z"], "no column besides 'y' and 'x' and 'z'"),
+        ("x,y\n1,0\n,1\n", [], "in row 2; fill them in or leave the rows out"),
+        (
+            "x;z;y\n1,5;2,5;0\n2,5;3,5;1\n",
+            [],
+            "t.csv: rows have more fields than the header 'x;z;y'; see --sep",
+        ),
+        ("x;y\n1;0\n2,5;1\n", [], "line 3 has more fields than the header 'x;y'; see --sep"),
+        ("PK\x03\x04and so on", [], "looks like a spreadsheet"),
+    ],
+)
+def test_what_can_be_done_is_said(tmp_path, pboost_main, text, arguments, said):
+    (tmp_path / "t.csv").write_text(text)
+    target = [] if "--target" in arguments else ["--target", "y"]
+    code, out, err = pboost_main("evaluate", tmp_path / "t.csv", *target, *arguments)
+    assert (code, out) == (1, "")
+    assert_one_line(err, said)
+
+
+def test_dropped_columns_and_decimal_commas(tmp_path, pboost_main):
+    rows = [(f"{i},5", "Bonn", i % 3, i % 2) for i in range(12)]
+    text = "a;town;b, c;y\n" + "".join(";".join(map(str, row)) + "\n" for row in rows)
+    (tmp_path / "t.csv").write_text(text)
+    how = ["--sep", ";", "--decimal", ","]
+    given = [tmp_path / "t.csv", *how, "--target", "y", "--drop", 'town,"b, c"']
+    code, _, err = pboost_main("fit", *given, "--rounds", "3", "-o", tmp_path / "m.npz")
+    assert (code, err) == (0, "")
+    code, out, err = pboost_main("predict", tmp_path / "m.npz", tmp_path / "t.csv", *how)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == "label;probability_1"
+    assert all(";0," in line for line in out.splitlines()[1:])
+    (tmp_path / "plain.csv").write_text(text.replace(",", ".").replace(";", ","))
+    code, out, _ = pboost_main("predict", tmp_path / "m.npz", tmp_path / "plain.csv")
+    assert code == 0
+    code, _, err = pboost_main("predict", tmp_path / "m.npz", tmp_path / "t.csv", "--sep", "tab")
+    assert code == 1
+    assert_one_line(err, "needs column 'a'", "there are a;town;b, c;y; see --sep")
+    code, _, err = pboost_main("evaluate", *given, "--drop", "y")
+    assert code == 2
+    assert_one_line(err, "--target and --drop name the same column")
