@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pboost.cli.commands import run_evaluate, run_fit, run_predict, run_show
 from pboost.cli.demo import run_demo
 from pboost.cli.errors import CommandError, UsageError
-from pboost.cli.parser import build_parser
+from pboost.cli.parser import parse
 
 COMMANDS: dict[str, Callable[[Namespace], None]] = {
     "demo": run_demo,
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     try:
-        options = build_parser().parse_args(argv)
+        options = parse(argv)
     except SystemExit as stop:  # after --help, --version or a usage error
         sys.stdout.flush()
         return stop.code if isinstance(stop.code, int) else 0

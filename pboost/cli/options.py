@@ -13,6 +13,7 @@ import math
 import re
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeAlias
 
 import pboost as pb
@@ -100,6 +101,19 @@ def bag(text: str) -> int | float | None:
 def shape(text: str) -> tuple[int, ...]:
     """Return integers of at least 1."""
     return tuple(count(size) for size in text.split(","))
+
+
+def one_of(choices: tuple[str, ...]) -> Reader:
+    """Return what reads one of several words."""
+
+    def read(text: str) -> str:
+        if text in choices:
+            return text
+        near = get_close_matches(text, choices, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise ArgumentTypeError(f"expected one of {', '.join(choices)}, got {text!r}{hint}")
+
+    return read
 
 
 def names(text: str) -> list[str]:
@@ -348,7 +362,12 @@ def _check_owner(name: str, value: Any, chosen: Mapping[str, Any]) -> None:
     if (of, kind) not in owners:
         if name in GENERAL:
             raise UsageError(f"{flag(name)} does not go with {flag(of)} {kind}")
-        kinds = " or ".join(kind for family, kind in owners if family == of)
+        takers = [kind for family, kind in owners if family == of]
+        if name == "task":
+            needed = f"{', '.join(takers[:-1])} or {takers[-1]}"
+            is_default = "default: " if kind == next(iter(MODELS)) else "not "
+            raise UsageError(f"--task {value} needs --model {needed} ({is_default}{kind})")
+        kinds = " or ".join(takers)
         instead = "" if of == "observation" else f", not {kind}"
         raise UsageError(f"{flag(name)} belongs to {flag(of)} {kinds}{instead}")
     choices = DECLARED[of, kind][name].choices

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import pboost as pb
+from pboost.cli.errors import UsageError
 from pboost.cli.options import (
     DECLARED,
     GENERAL,
@@ -17,14 +22,34 @@ from pboost.cli.options import (
     flag,
     integer,
     names,
+    one_of,
     reader,
     separator,
 )
 from pboost.cli.streams import STREAM
+from pboost.values.peers import ELSEWHERE, said_here
 
 FROM_STDIN = "-: from standard input"
 #: Seed used where none is given, so that a command gives the same result twice.
 DEFAULT_SEED = 0
+#: What options are whose docstrings say it by what stands around them there.
+WORDS = {
+    "collect": "Whether votes inside an inner tree stay (additive) or only their sign does (sign)",
+    "confidence": "What a side of a stump answers: difference of the class shares (share), half "
+    "the log odds, or -1 and +1 (sign)",
+    "estimator": "Probability told from k of R answers: (1 + k) / (R + 2) (map) or k / R (ml)",
+    "impurity": "Measure of how mixed a leaf is, which splits lower",
+    "join": "Whether the outermost trees are joined by sign or by all of their open exits",
+    "patience": "Growth ends after so many nodes or trees without a new least error on the rows "
+    "of --validation, 50 if not given",
+    "search": "Cuts that are tried: all (exact), edges of bins (binned), or by the size of the "
+    "data (auto)",
+    "shape": "Number of nodes of an inner tree, of such trees in the next, and so on, outwards",
+    "votes": "Whether either side of a stump votes with its own log odds (domain) or both with "
+    "the same size (symmetric)",
+}
+#: Parameters of builders that are typed under names of their own.
+TYPED = {"n_threads": "threads", "rng": "seed", "sample_weight": "weight"}
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -37,6 +62,53 @@ class OneLineParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Leave with exit code 2."""
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return what is typed; UsageError for options that are not there, with what may be meant."""
+    given = [_hyphened(text) for text in (sys.argv[1:] if arguments is None else arguments)]
+    options, unknown = build_parser().parse_known_args(given)
+    if not unknown:
+        return options
+    first = next((text.partition("=")[0] for text in unknown if text.startswith("--")), "")
+    if first and "target" in options:
+        name = first[2:].replace("-", "_")
+        flags = [*map(flag, OWNERS), *(flag(taken) for taken in vars(options))]
+        near = get_close_matches(first, flags, 1)
+        if said := _said_here(name, options.model) or "".join(f"did you mean {n}?" for n in near):
+            raise UsageError(f"{first}: {said} (see pboost {options.command} --help)")
+    raise UsageError(
+        f"unrecognized arguments: {' '.join(unknown)} (see pboost {options.command} --help)"
+    )
+
+
+def _hyphened(text: str) -> str:
+    """Return an option with hyphens where it has been typed with underscores."""
+    name, equals, value = text.partition("=")
+    return name.replace("_", "-") + equals + value if text.startswith("--") else text
+
+
+def _said_here(name: str, model: str) -> str:
+    """Return what an option of other libraries is called here, first of all for a model."""
+    found: dict[str, list[str]] = {}
+    for kind in (model, *MODELS):
+        weak = DECLARED["weak", "stump"] if "weak" in DECLARED["model", kind] else {}
+        options = {o.parameter for o in (weak | DECLARED["model", kind]).values()}
+        said = said_here(name, {kind: {*options, *TYPED} - {"weak"}})
+        if said and said == ELSEWHERE.get(name):
+            return said
+        said = re.sub(r"`(\w+)`|(?<=is called )(\w+)", _flagged, said)
+        if said and kind == model:
+            return f"{said} with --model {model}"
+        if said:
+            found.setdefault(said, []).append(kind)
+    return "; ".join(f"{said} with --model {' or '.join(k)}" for said, k in found.items())
+
+
+def _flagged(match: re.Match[str]) -> str:
+    """Return a parameter as it is typed."""
+    name = match[1] or match[2]
+    return flag(TYPED.get(name, name))
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -120,7 +192,9 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         "--drop", type=names, action="extend", default=[], metavar="COLUMN[,COLUMN]",
         help="columns that are left out",
     )  # fmt: skip
-    parser.add_argument("--model", choices=tuple(MODELS), default="adaboost")
+    parser.add_argument(
+        "--model", type=one_of(tuple(MODELS)), choices=tuple(MODELS), default="adaboost"
+    )
     _add_seed(parser)
     groups: dict[str, Any] = {}
     for name in sorted(OWNERS, key=lambda name: name not in GENERAL):
@@ -142,7 +216,9 @@ def _add_option(group: Any, name: str) -> None:
     elif first.types != "bool":
         read, metavar = reader(name, first.types)
         is_named = choices and name not in READERS
-        details = {"choices": tuple(choices)} if is_named else {"type": read, "metavar": metavar}
+        details = {"type": read, "metavar": metavar}
+        if is_named:
+            details = {"type": one_of(tuple(choices)), "choices": tuple(choices)}
     kinds: dict[Any, list[str]] = {}
     for (_, kind), option in options.items():
         kinds.setdefault(option.default, []).append(kind)
@@ -150,7 +226,8 @@ def _add_option(group: Any, name: str) -> None:
         ", ".join(names) + ("" if default is None else f" (default: {default})")
         for default, names in kinds.items()
     ]
-    words = next((option.words for option in options.values() if option.words), "")
+    said_there = (option.words for option in options.values() if option.words)
+    words = WORDS.get(name) or next(said_there, "")
     help_ = f"{words}; of {', '.join(said)}".removeprefix("; ")
     group.add_argument(
         flag(name), default=argparse.SUPPRESS, help=help_.replace("%", "%%"), **details

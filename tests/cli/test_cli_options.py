@@ -13,7 +13,7 @@ import pytest
 from command_line import SEARCH_PATH, assert_one_line, frame, run
 
 import pboost as pb
-from pboost.cli import options
+from pboost.cli import options, parser
 
 pandas = pytest.importorskip("pandas")
 
@@ -165,3 +165,48 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
     assert [process.returncode for process in done] == [0, 1]
     assert_one_line(done[1].stderr, "votes")
     assert run("fit", *arguments, "--votes", "loud")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("--n-estimators 9 --model forest", "--n-estimators: here --members with --model forest"),
+        ("--n_estimators=9", "--n-estimators: here --rounds with --model adaboost"),
+        ("--max_features 3", "here --features-per-split, drawn anew for each split with --model"),
+        ("--min-samples-leaf 3", "here --min-leaf, a number of rows with --model adaboost"),
+        ("--random-state 3", "--random-state: here --seed"),
+        ("--n-jobs 3", "--n-jobs: here --threads"),
+        ("--min-count 3", "--min-count: is called --min-leaf since 0.2"),
+        ("--ccp-alpha 3", "--ccp-alpha: here pb.prune"),
+        ("--encodin utf-8", "--encodin: did you mean --encoding?"),
+        ("--zzz", "unrecognized arguments: --zzz"),
+        ("--max_depth 3", "--max-depth belongs to --model"),
+        ("--model random-forest", "got 'random-forest'; did you mean forest?"),
+        ("--criterion gin", "got 'gin'; did you mean gini?"),
+        (
+            "--task regression",
+            "--task regression needs --model cart, forest or stagewise (default: adaboost)",
+        ),
+        ("--task regression --model tree", "needs --model cart, forest or stagewise (not tree)"),
+    ],
+)
+def test_words_of_others_are_answered(csv_file, pboost_main, given, said):
+    code, out, err = pboost_main("evaluate", csv_file, "--target", "state", *given.split())
+    assert (code, out) == (2, "")
+    assert_one_line(err, said)
+
+
+def test_underscores_are_hyphens_in_options_but_not_in_values(csv_file, pboost_main):
+    call = ("evaluate", csv_file, "--target=sta_te", "--model", "cart", "--max_depth", "2")
+    code, _, err = pboost_main(*call)
+    assert code == 1
+    assert_one_line(err, "no column 'sta_te'")
+
+
+def test_help_is_told_without_what_stands_around_it():
+    assert parser.WORDS.keys() <= options.OWNERS.keys()
+    for name, owners in options.OWNERS.items():
+        found = [options.DECLARED[owner][name].words for owner in owners]
+        words = parser.WORDS.get(name) or next(filter(None, found), "")
+        assert words, name
+        assert not words.startswith(("As in", "For ", "With ", "See ", "Of ")), name
