@@ -56,6 +56,7 @@ from pboost.trees.cart import fit_cart
 from pboost.trees.forest import fit_forest
 from pboost.trees.pruning import PruningPath, fit_pruned_cart, prune, prune_path
 from pboost.trees.stagewise import fit_stagewise
+from pboost.values.options import ManyClassesError
 
 __all__ = [
     "Bagging",
@@ -67,6 +68,7 @@ __all__ = [
     "Forest",
     "HypothesisSum",
     "LinearModel",
+    "ManyClassesError",
     "ModelFileError",
     "OneHot",
     "OneVsRest",

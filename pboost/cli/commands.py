@@ -38,7 +38,7 @@ from pboost.cli.table import (
     write_table,
     write_text,
 )
-from pboost.data.check_xy import is_continuous
+from pboost.data.check_xy import MOST_CLASSES, is_continuous
 from pboost.models.base import Model, TwoClassModel
 from pboost.values import FloatArray
 
@@ -119,10 +119,14 @@ def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]
         )
     takes_any = options.model in SEVERAL_CLASSES or "one_vs_rest" in options
     if len(values) > 2 and not takes_any:
+        numbers = (
+            "; for numbers to predict --task regression, with --model cart, forest and stagewise"
+        )
+        may_be = len(values) > MOST_CLASSES and values.dtype.kind in "iuf"
         raise CommandError(
             f"column {options.target!r} holds {len(values)} values and --model {options.model} "
             "takes two: for more there are --one-vs-rest (fit_one_vs_rest), and --model "
-            f"{', '.join(SEVERAL_CLASSES[:-1])} and {SEVERAL_CLASSES[-1]}"
+            f"{', '.join(SEVERAL_CLASSES[:-1])} and {SEVERAL_CLASSES[-1]}" + numbers * may_be
         )
     return X, y, weight
 

@@ -97,7 +97,7 @@ def _said_here(name: str, model: str) -> str:
         said = said_here(name, {kind: {*options, *TYPED} - {"weak"}})
         if said and said == ELSEWHERE.get(name):
             return said
-        said = re.sub(r"`(\w+)`|(?<=is called )(\w+)", _flagged, said)
+        said = re.sub(r"`(\w+)`", _flagged, said)
         if said and kind == model:
             return f"{said} with --model {model}"
         if said:
@@ -107,7 +107,7 @@ def _said_here(name: str, model: str) -> str:
 
 def _flagged(match: re.Match[str]) -> str:
     """Return a parameter as it is typed."""
-    name = match[1] or match[2]
+    name = match[1]
     return flag(TYPED.get(name, name))
 
 

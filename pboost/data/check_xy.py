@@ -15,6 +15,7 @@ from pboost.data.convert import (
     PLAIN,
     Features,
     check_size,
+    column_names,
     first_inexact,
     first_rounded,
     has_rounded,
@@ -31,6 +32,8 @@ BLOCK = 65_536
 MOST_NAMED = 10
 #: What y can be: labels, or numbers.
 TASKS = ("classification", "regression")
+#: More different numbers than this may have been meant to be predicted.
+MOST_CLASSES = 30
 #: The largest number that can be predicted.
 MOST_TARGET = 1e150
 #: Beyond this a power of two may be no normal float64.
@@ -90,6 +93,7 @@ def check_finite(features: Features) -> None:
             raise ValueError(
                 f"X: expected finite numbers, got {values[row, j]} in {label}, row {row}"
                 + (f" (and {len(wrong) - 1} more in that column)" if len(wrong) > 1 else "")
+                + ("; fill missing values in before" if np.isnan(values[row, j]) else "")
             )
 
 
@@ -103,8 +107,8 @@ def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -
     if missing or unknown:
         raise ValueError(
             "X: other columns than in training"
-            + (f"; missing: {_listed(missing)}" if missing else "")
-            + (f"; unknown: {_listed(unknown)}" if unknown else "")
+            + (f"; missing: {listed(missing, 'columns')}" if missing else "")
+            + (f"; unknown: {listed(unknown, 'columns')}" if unknown else "")
         )
     if len(set(names)) < len(names):
         raise ValueError(
@@ -114,9 +118,10 @@ def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -
     return [place[name] for name in names]
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: Sequence[str], what: str) -> str:
+    """Return names as a line lists them: of many the first ones, and how many there are."""
     shown = ", ".join(names[:MOST_NAMED])
-    return shown if len(names) <= MOST_NAMED else f"{shown}, ... ({len(names)} columns)"
+    return shown if len(names) <= MOST_NAMED else f"{shown}, ... ({len(names)} {what})"
 
 
 class AbsentClassError(ValueError):
@@ -177,7 +182,9 @@ def as_classes(y: Any, n: int) -> tuple[Array, NDArray[np.int32]]:
 def refuse_many(values: Array) -> None:
     """Raise ManyClassesError for more than two labels; builders add what to call instead."""
     if len(values) > 2:
-        raise ManyClassesError(f"y: expected two label values, got {len(values)}")
+        error = ManyClassesError(f"y: expected two label values, got {len(values)}")
+        error.may_be_numbers = len(values) > MOST_CLASSES and values.dtype.kind in "iuf"
+        raise error
 
 
 def label_values(labels: Array) -> Array:
@@ -208,7 +215,7 @@ def _refuse_continuous(values: Array) -> None:
 def _plain_labels(y: Any, n: int) -> Array:
     labels = label_array(y)
     if labels.ndim != 1:
-        raise ValueError(f"y: expected one dimension, got shape {labels.shape}")
+        raise ValueError(f"y: expected one dimension, got shape {labels.shape}{_as_one(y, labels)}")
     if len(labels) != n:
         raise ValueError(f"y: expected {n} labels, one per row of X, got {len(labels)}")
     if n == 0:
@@ -216,6 +223,15 @@ def _plain_labels(y: Any, n: int) -> Array:
     if labels.dtype.kind == "f" and (row := first_false(np.isfinite(labels))) >= 0:
         raise ValueError(f"y: expected labels, got infinity in row {row}")
     return labels
+
+
+def _as_one(y: Any, values: Array) -> str:
+    """Return how to pass the only column of a matrix or a data frame; "" for other shapes."""
+    if values.ndim != 2 or values.shape[1] != 1:
+        return ""
+    if hasattr(y, "columns"):
+        return f"; one column is y[{column_names(y)[0]!r}]"
+    return f"; one column is {'y.ravel()' if hasattr(y, 'ravel') else 'np.ravel(y)'}"
 
 
 def label_array(y: Any) -> Array:
@@ -289,7 +305,10 @@ def as_targets(y: Any, n: int) -> NDArray[np.float64]:
     if values.dtype.kind not in "biufO":
         raise TypeError(f"y: expected numbers, got dtype {values.dtype}")
     if values.shape != (n,):
-        raise ValueError(f"y: expected {n} numbers, one per row of X, got shape {values.shape}")
+        raise ValueError(
+            f"y: expected {n} numbers, one per row of X, got shape {values.shape}"
+            + _as_one(y, values)
+        )
     if n == 0:
         raise ValueError("y: expected at least one row, got no rows")
     targets = _numbers(values) if values.dtype.kind == "O" else values.astype(np.float64)

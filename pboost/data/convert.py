@@ -14,6 +14,8 @@ from pboost.values import INT32_MAX, Array, first_false, refuse_masked
 
 #: All integers to this size are float64 numbers; of those beyond only some are.
 EXACT = 2**53
+#: What to do with a column of text.
+ENCODE = "; pb.one_hot(X) makes columns of zeros and ones of it"
 #: Numbers of which the squares add up to less are all smaller than that.
 SMALL = float(EXACT) ** 2
 #: So many numbers or fewer are multiplied faster than compared.
@@ -141,7 +143,8 @@ def _to_float(values: Array) -> Array:
         columns = [to_numbers(values[:, j], f"column {j}") for j in range(values.shape[1])]
         return np.column_stack(columns) if columns else np.empty(values.shape)
     if values.dtype.kind not in "biuf":
-        raise TypeError(f"X: expected numbers, got dtype {values.dtype}")
+        found = f"text{ENCODE}" if values.dtype.kind in "UT" else f"dtype {values.dtype}"
+        raise TypeError(f"X: expected numbers, got {found}")
     numbers = copied(values, np.float64, "K")
     if values.itemsize == 8 and not _are_small(numbers) and (at := first_inexact(values)) >= 0:
         row, column = divmod(at, values.shape[1])
@@ -194,7 +197,8 @@ def to_numbers(column: Array, label: str) -> Array:
 
 def _object_column(column: Array, label: str) -> Array:
     if any(isinstance(v, str | bytes | complex) for v in column):
-        raise TypeError(f"X: {label} is not numeric")
+        is_text = any(isinstance(v, str) for v in column)
+        raise TypeError(f"X: {label} is not numeric{ENCODE if is_text else ''}")
     if any(type(v).__name__ == "NAType" for v in column):
         column = np.array([np.nan if is_missing(v) else v for v in column], dtype=object)
     try:
@@ -275,7 +279,8 @@ def numeric_column(column: Array, label: str) -> Array:
         return column
     if column.dtype.kind == "O":
         return _object_column(column, label)
-    raise TypeError(f"X: {label} is not numeric (dtype {column.dtype})")
+    found = ENCODE if column.dtype.kind in "UT" else f" (dtype {column.dtype})"
+    raise TypeError(f"X: {label} is not numeric{found}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -259,7 +259,10 @@ class Averaged(Model):
 def check_model(model: Any) -> None:
     """Raise TypeError if this is no model."""
     if not isinstance(model, Model):
-        raise TypeError(f"model: expected a model such as fit_adaboost returns, got {shown(model)}")
+        hint = "; its model is .model_" if hasattr(model, "model_") else ""
+        raise TypeError(
+            f"model: expected a model such as fit_adaboost returns, got {shown(model)}{hint}"
+        )
 
 
 def decision_function(

@@ -30,7 +30,7 @@ from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.new_rows import table_for
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.stored import Arrays, Dtypes, Header, Kind, Models, OutOfBag, Parts, check_sum
-from pboost.models.text import counted, headline, of_bags
+from pboost.models.text import counted, headline, named_labels, of_bags
 from pboost.values import FloatArray, IntArray, as_generator, check_position
 
 #: The number of columns, and their names, if they have any.
@@ -390,8 +390,8 @@ class WeightedVote(Ensemble):
 
     def titles(self) -> list[str]:
         """Return what is said of the whole, and then of each member."""
-        named = ", ".join(map(repr, self.labels.tolist()))
         builder = self.settings.get("builder", "weighted vote")
+        named = named_labels(self.labels)
         whole = f"{builder}: {len(self.models)} members, labels {named}\nstopped: "
         return [
             whole + self.stop_reason,

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from pboost.data.check_xy import listed
 from pboost.data.node_inputs import ColumnNames
 from pboost.models.base import Model, TwoClassModel
 from pboost.models.stored import OutOfBag
@@ -15,8 +17,13 @@ from pboost.values import FloatArray
 
 def headline(model: Model, *said: str) -> str:
     """Return the first line of a text: what is said, the columns, and what is predicted."""
-    of = "numbers" if model.labels is None else f"labels {model.labels.tolist()!r}"
+    of = "numbers" if model.labels is None else f"labels [{named_labels(model.labels)}]"
     return ", ".join([*said, counted(model.n_features, "feature"), of])
+
+
+def named_labels(labels: NDArray[Any]) -> str:
+    """Return labels as a line lists them, of many the first ones."""
+    return listed([repr(label) for label in labels.tolist()], "labels")
 
 
 def of_bags(oob: OutOfBag | None) -> list[str]:
@@ -31,7 +38,8 @@ def summary(model: TwoClassModel) -> list[str]:
     record = model.record
     node, unit = model.counted_in
     names = [repr(label) for label in model.labels.tolist()]
-    named = ", ".join(names) if np.ndim(model.bias) else f"{names[0]} (-) and {names[1]} (+)"
+    is_many = bool(np.ndim(model.bias))
+    named = named_labels(model.labels) if is_many else f"{names[0]} (-) and {names[1]} (+)"
     lines = [
         f"{model.settings.get('builder', 'model')}: {counted(model.n_nodes, node)}, "
         f"{counted(model.n_features, 'feature')}, labels {named}",

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.bags import check_bag, make_bags
 from pboost.data.blocks import distinct
-from pboost.data.check_xy import TASKS, label_array, refuse_many
+from pboost.data.check_xy import TASKS, is_continuous, label_array, refuse_many
 from pboost.data.columns import MAX_BINS
 from pboost.data.training import Problem
 from pboost.growth.step import STOPPED, Callback, StagewiseStep
@@ -147,8 +147,8 @@ def fit_stagewise(
         Labels, any two values; of a regression, finite numbers.
     loss : {"exponential", "logistic", "squared", "hinge", "probit"} or Loss, optional
         What is minimised, see `pboost.losses`. The lower label is -1 to it, the other +1. Default:
-        "squared" where `y` has more than two different values, all of them numbers, or `task` is
-        "regression"; else "logistic".
+        "squared" where `y` has more than two different numbers that are not all whole, or `task` is
+        "regression"; "logistic" of two labels. More whole numbers can be either, and are refused.
     task : {"classification", "regression"}, optional
         What `y` is. Default: regression for losses of numbers, such as "squared".
     steps : int
@@ -401,12 +401,25 @@ def working_response(
 
 
 def _loss_of(y: Any, task: str | None) -> str:
-    """Return the loss of such targets: "squared" of a regression, "logistic" of two labels."""
+    """Return the loss of such targets: "squared" of a regression, "logistic" of two labels.
+
+    ValueError for more than two whole numbers, which can be either.
+    """
     if task is not None:
         return "squared" if check_choice("task", task, TASKS) == "regression" else "logistic"
     labels = label_array(y)
-    is_regression = labels.dtype.kind in "biuf" and len(distinct(labels)) > 2
-    return "squared" if is_regression else "logistic"
+    if labels.ndim != 1 or labels.dtype.kind not in "biuf":
+        return "logistic"  # of labels; another shape is refused later
+    values = distinct(labels)
+    if is_continuous(values):
+        return "squared"
+    if len(values) > 2 and np.isfinite(values).all():
+        raise ValueError(
+            f"y: {len(values)} different whole numbers: labels or numbers? "
+            "pb.fit_one_vs_rest(pb.fit_stagewise, X, y) tells labels apart; "
+            'loss="squared" predicts numbers'
+        )
+    return "logistic"
 
 
 def _task_of(loss: Loss, task: str | None) -> str:

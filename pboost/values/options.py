@@ -18,8 +18,15 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 ANY_CLASSES = (
     "fit_cart", "fit_forest", "fit_probit_tree", "fit_pruned_cart", "fit_samme", "fit_sbpmt",
 )  # fmt: skip
+#: Where numbers are predicted.
+OF_NUMBERS = (
+    'numbers to predict are for task="regression" in fit_cart, fit_pruned_cart, fit_forest and '
+    'fit_bagging, or loss="squared" in fit_stagewise'
+)
 #: Parameters that are builders or their models: who has them is no builder of two-class models.
 OF_BUILDERS = {"fit", "base", "model"}
+#: How alike two names are, from 0 to 1, of which one can be the other mistyped.
+LIKE = 0.75
 #: A parameter in a docstring: names, type, description.
 PARAMETER = re.compile(r"^(\w[\w, ]*) : ?(.*)\n((?:    .*\n)*)", re.MULTILINE)
 #: What `builder` has made, and of what: wrappers of users have parameters of their own.
@@ -27,7 +34,16 @@ _PLAIN: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 class ManyClassesError(ValueError):
-    """Labels of more than two values, for a builder that takes two."""
+    """Labels of more than two values, for a builder that takes two.
+
+    Attributes
+    ----------
+    may_be_numbers : bool
+        Whether they are so many numbers that these may have been meant to be predicted.
+    """
+
+    __module__ = "pboost"  # where it is public
+    may_be_numbers = False
 
 
 def builder(fit: Fit) -> Fit:
@@ -47,7 +63,7 @@ def builder(fit: Fit) -> Fit:
         except ManyClassesError as error:
             _say_what_to_call(fit, error)
             raise
-        _refuse_call(fit, options)
+        _refuse_call(fit, args, options)
         return fit(*args, **options)  # something else is wrong, as Python says
 
     _PLAIN[answering] = fit
@@ -63,13 +79,30 @@ class Kinds(dict[str, Callable[..., Any]]):
         return made
 
 
-def _refuse_call(fit: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    """Raise TypeError for an option that a function does not have; return where all are known."""
+def _refuse_call(
+    fit: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]
+) -> None:
+    """Raise TypeError for an option that a function does not have, or a builder that is not there.
+
+    Return where all are known.
+    """
     known = option_names(fit)
+    takes_builder = known[:1] == ["fit"]
+    first = arguments[0] if arguments else options.get("fit")
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in _parameters(fit)):
         # It may be one of the builder that it is passed on to.
         options = {name: value for name, value in options.items() if said_here(name, {"": known})}
+    elif takes_builder and inspect.isfunction(first):
+        theirs = option_names(first)
+        if passed := [name for name in options if name in theirs and name not in known]:
+            called = first.__name__
+            given = ", ".join(f"{name}={shown(options[name])}" for name in passed)
+            raise TypeError(
+                f"{passed[0]}: is an option of {called}; pass functools.partial({called}, {given})"
+            )
     refuse_unknown(options, known, fit.__name__)
+    if takes_builder and not callable(first):
+        raise TypeError("fit: expected a builder such as fit_cart first")
 
 
 def _say_what_to_call(fit: Callable[..., Any], error: ManyClassesError) -> None:
@@ -78,9 +111,9 @@ def _say_what_to_call(fit: Callable[..., Any], error: ManyClassesError) -> None:
         said = str(error).partition(": pb.")[0]
         call = f"pb.fit_one_vs_rest(pb.{fit.__name__}, X, y)"
         several = f"{', '.join(ANY_CLASSES[:-1])} and {ANY_CLASSES[-1]}"
-        error.args = (
-            f"{said}: {call} tells each label from the others; {several} take any number of labels",
-        )
+        message = f"{said}: {call} tells each label from the others; {several} take any number of"
+        hint = f"; {OF_NUMBERS}" if error.may_be_numbers else ""
+        error.args = (f"{message} labels{hint}",)
 
 
 def check_fit(
@@ -109,14 +142,14 @@ def check_fit(
         Arguments that `fit` is given besides X and y.
     """
     if not callable(fit):
-        raise _no_fit(name, fit)
+        raise _no_fit(name, fit, caller)
     function, inner = unwrapped(fit)
     given = {**inner, **options}
     try:
         parameters = _parameters(function)
     except (TypeError, ValueError):  # some that are compiled have none
         if isinstance(function, type):
-            raise _no_fit(name, fit) from None
+            raise _no_fit(name, fit, caller) from None
         return fit
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return fit
@@ -126,7 +159,7 @@ def check_fit(
     try:
         inspect.signature(fit).bind_partial(None, None)
     except TypeError:
-        raise _no_fit(name, fit) from None
+        raise _no_fit(name, fit, caller) from None
     missing = [option for option in needs if option not in known]
     if missing:
         raise TypeError(f"{name}: expected a function that takes {missing[0]}, got {shown(fit)}")
@@ -142,9 +175,12 @@ def unwrapped(fit: Any) -> tuple[Any, dict[str, Any]]:
     return fit, given
 
 
-def _no_fit(name: str, fit: Any) -> TypeError:
+def _no_fit(name: str, fit: Any, caller: Callable[..., Any]) -> TypeError:
+    is_validation = caller.__name__ == "cross_validate" and hasattr(fit, "get_params")
+    hint = "; for estimators: sklearn.model_selection.cross_validate" if is_validation else ""
     return TypeError(
         f"{name}: expected a builder such as fit_cart, a function of X and y, got {shown(fit)}"
+        + hint
     )
 
 
@@ -202,7 +238,8 @@ def refuse_unknown(
             continue
         if said := said_here(option, takers):
             raise TypeError(f"{option}: {said}")
-        near = get_close_matches(option, [name for names in takers.values() for name in names], 1)
+        names = [name for names in takers.values() for name in names]
+        near = get_close_matches(option, names, 1, cutoff=LIKE)
         listed = ", ".join(sorted({*known} - {"X", "y"}))
         hint = f"; did you mean {near[0]}?" if near else f"; it has {listed}"
         raise TypeError(f"{option}: {builder}{passed} has no such option{hint}")

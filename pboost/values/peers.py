@@ -152,9 +152,14 @@ ELSEWHERE = {
     **dict.fromkeys(
         ("categorical_feature", "categorical_features", "enable_categorical"), _ENCODED
     ),
+    "min_samples_split": (
+        "it is `min_split`, which fit_cart, fit_forest, fit_probit_tree and fit_sbpmt have"
+    ),
     "oob_score": "it is model.oob.error, wherever rows are drawn for members",
     **dict.fromkeys(("booster", "boosting", "boosting_type"), "here each kind has its builder"),
 }
+#: Names of yet others, by those in the table.
+SAME = {"iterations": "n_estimators"}
 
 
 def said_here(name: str, takers: Mapping[str, Collection[str]]) -> str:
@@ -167,9 +172,10 @@ def said_here(name: str, takers: Mapping[str, Collection[str]]) -> str:
     takers : mapping
         For each function that it may be meant for, the options of that.
     """
+    name = SAME.get(name, name)
     new = RENAMED.get(name, "")
-    if any(new in options for options in takers.values()):
-        return f"is called {new} since 0.2"
+    if any(new in options for options in takers.values()) and name not in PEERS[new].names():
+        return f"is now `{new}`"
     meant = [here for here, peers in PEERS.items() if here != name and name in peers.names()]
     stump = next((option for option in (name, new, *meant) if option in OF_STUMPS), "")
     found: dict[str, list[str]] = {}

@@ -78,7 +78,9 @@ def here(name, note=""):
     ],
 )
 def test_old_names(builder, old, new):
-    assert answer(builder, **{old: 1}) == f"{old}: is called {new} since 0.2"
+    assert answer(builder, **{old: 1}) == (
+        f"{old}: " + (here("bag", ROWS) if old == "subsample" else f"is now `{new}`")
+    )
 
 
 def test_old_names_are_told_through_0_2():
@@ -107,6 +109,8 @@ ANSWERS = {
         "min_count": "here `min_leaf` of `weak`, as in weak=pb.weak.stump(min_leaf=...)",
         "warm_start": "here pb.continue_fit(model, X, y)",
         "base_score": "fit_adaboost has no such option; it has ",
+        "iterations": here("rounds"), "num_iterations": here("rounds"),
+        "min_samples_split": "it is `min_split`, which fit_cart, fit_forest, fit_probit_tree and",
     },
     "fit_boosted_tree": {
         "num_leaves": here("nodes", "one less than leaves"),
@@ -125,7 +129,7 @@ ANSWERS = {
     },
     "fit_pruned_cart": {
         "cv": here("folds"), "min_samples_leaf": here("min_leaf", "a number of rows"),
-        "depth": "is called max_depth since 0.2", "depht": "fit_pruned_cart has no such option; it",
+        "depth": "is now `max_depth`", "depht": "fit_pruned_cart has no such option; it",
     },
     "fit_topdown_tree": {
         "min_weight_fraction_leaf": here("min_weight", "a share of the weight at the node"),
@@ -136,7 +140,8 @@ ANSWERS = {
         "n_estimators": here("members"), "max_samples": here("bag", ROWS),
         "bagging_fraction": here("bag", ROWS), "bootstrap": here("replace"),
         "colsample_bynode": here("features_per_split", "drawn anew for each split"),
-        "max_bin": here("max_bins"), "num_threads": here("n_threads"),
+        "max_bin": here("max_bins"), "subsample": here("bag", ROWS),
+        "min_samples_split": here("min_split"), "num_threads": here("n_threads"),
         "oob_score": "it is model.oob.error, wherever rows are drawn for members",
     },
     "fit_stagewise": {
@@ -167,18 +172,31 @@ def test_options_that_are_passed_on():
     assert told(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=3), X, TWO) == both
     assert told(pb.fit_bagging, pb.fit_cart, X, TWO, n_estimators=3).endswith("here `members`")
     assert told(pb.fit_bagging, pb.fit_forest, X, TWO, n_jobs=3).endswith("here `n_threads`")
-    assert told(pb.fit_bagging, pb.fit_cart, X, TWO, fraction=0.5).endswith("bag since 0.2")
+    assert told(pb.fit_bagging, pb.fit_cart, X, TWO, fraction=0.5).endswith("is now `bag`")
     many = partial(pb.fit_one_vs_rest, pb.fit_adaboost)
     for call in (partial(many, X, THREE), partial(pb.fit_bagging, many, X, THREE, members=1)):
         assert told(call, n_estimators=3) == "n_estimators: here `rounds`"
     assert told(pb.fit_bagging, X, TWO, estimator=pb.fit_cart) == "estimator: here `fit`, a builder"
     assert told(pb.fit_samme, X, THREE, base=partial(pb.fit_cart, depth=2), rounds=2) == (
-        "depth: is called max_depth since 0.2"
+        "depth: is now `max_depth`"
     )
     taken = told(pb.fit_bagging, partial(pb.fit_cart, members=3), X, TWO)
     assert taken.startswith("members: fit_cart, to which fit_bagging passes it on, has no such op")
     typo = "max_dept: fit_cart, to which fit_bagging passes it on, has no such option; did you mean"
     assert told(pb.fit_bagging, pb.fit_cart, X, TWO, max_dept=3).startswith(typo)
+
+
+def test_options_for_the_builder_that_is_passed():
+    said = told(pb.cross_validate, pb.fit_adaboost, X, TWO, rounds=20)
+    assert said == (
+        "rounds: is an option of fit_adaboost; pass functools.partial(fit_adaboost, rounds=20)"
+    )
+
+
+def test_builders_come_first():
+    for call in (pb.fit_bagging, pb.fit_one_vs_rest, pb.cross_validate):
+        assert told(call, X, TWO) == "fit: expected a builder such as fit_cart first"
+    assert "missing 2 required positional" in told(pb.fit_bagging, pb.fit_cart)
 
 
 # Functions stay what they are
@@ -282,6 +300,16 @@ def test_what_is_said_of_three_labels_can_be_pasted(name):
     more = "".join(f", {option}={value!r}" for option, value in OF_TWO[name].items())
     model = eval(line[:-1] + more + ")", {"pb": pb, "X": X, "y": THREE})
     assert model.labels.tolist() == [0, 1, 2]
+
+
+def test_many_numbers_may_be_a_regression():
+    many = np.arange(60)
+    hint = r'take any number of labels; numbers to predict .* loss="squared" in fit_stagewise$'
+    for y in (many, many.astype(float)):
+        with pytest.raises(ValueError, match=hint):
+            pb.fit_adaboost(X, y)
+    with pytest.raises(ValueError, match=r"take any number of labels$"):
+        pb.fit_adaboost(X, many.astype(str))
 
 
 @pytest.mark.parametrize("name", OF_ANY)

@@ -405,12 +405,13 @@ def test_bad_validation_data(change, message):
         (np.arange(40) % 2, {}, "logistic"),
         (np.arange(40) % 2 * 0.5, {}, "logistic"),
         (np.where(np.arange(40) % 3, "a", "b"), {}, "logistic"),
-        ((np.arange(40) % 3).tolist(), {}, "squared"),
+        ((np.arange(40) % 3 / 2).tolist(), {}, "squared"),
+        (np.arange(40) % 3, {"task": "regression"}, "squared"),
         (np.arange(40) / 7, {}, "squared"),
         (np.arange(40) % 2, {"task": "regression"}, "squared"),
         (np.arange(40) % 2, {"task": "classification"}, "logistic"),
     ],
-    ids=["integers", "numbers", "words", "three", "many", "regression", "classification"],
+    ids=["integers", "numbers", "words", "three", "many", "whole", "regression", "classification"],
 )
 def test_default_loss(y, options, loss):
     X = np.arange(80.0).reshape(40, 2)
@@ -430,5 +431,13 @@ def test_targets_without_a_default_loss():
     ):
         with pytest.raises(ValueError, match=r"two label values, got|at least two"):
             pb.fit_stagewise(X, y, **options)
+    whole = np.arange(40) % 3
+    for y in (whole, whole.astype(float), whole.tolist()):
+        with pytest.raises(ValueError, match=r"^y: 3 different whole numbers: labels or ") as e:
+            pb.fit_stagewise(X, y)
+        for said in ("pb.fit_one_vs_rest(pb.fit_stagewise, X, y)", 'loss="squared"'):
+            assert said in str(e.value)
+    assert pb.fit_one_vs_rest(pb.fit_stagewise, X, whole, steps=2).labels.tolist() == [0, 1, 2]
+    assert pb.fit_stagewise(X, whole, loss="squared", steps=2).labels is None
     with pytest.raises(ValueError, match="y: missing label in row 1"):
         pb.fit_stagewise(X, [1.0, np.nan] * 20)

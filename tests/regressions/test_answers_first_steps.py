@@ -1,0 +1,78 @@
+"""What a first call with the wrong thing is answered: what came, and what to pass instead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pboost as pb
+
+X = np.random.default_rng(0).normal(size=(60, 2))
+Y = X[:, 0] > 0
+TOWNS = np.array(["Ulm", "Bonn", "Jena"] * 20)
+ENCODE = r"; pb\.one_hot\(X\) makes columns of zeros and ones of it$"
+
+
+@pytest.mark.parametrize("kind", [object, "U4"])
+def test_text_in_x(kind):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"size": X[:, 0], "town": TOWNS.astype(kind)})
+    with pytest.raises(TypeError, match=f"^X: column 'town' is not numeric{ENCODE}"):
+        pb.fit_cart(frame, Y)
+    with pytest.raises(
+        TypeError, match=f"^X: .*(is not numeric|expected numbers, got text){ENCODE}"
+    ):
+        pb.fit_cart(TOWNS.astype(kind)[:, None], Y)
+
+
+def test_missing_in_x():
+    for value, ending in ((np.nan, "; fill missing values in before"), (np.inf, "")):
+        spoilt = X.copy()
+        spoilt[3, 1] = value
+        with pytest.raises(ValueError, match=f"got {value} in column 1, row 3{ending}$"):
+            pb.fit_cart(spoilt, Y)
+
+
+def test_a_column_as_y():
+    pandas = pytest.importorskip("pandas")
+    column = Y[:, None]
+    for y, how in (
+        (column, r"y\.ravel\(\)"),
+        (column.tolist(), r"np\.ravel\(y\)"),
+        (pandas.DataFrame({"ill": Y}), r"y\['ill'\]"),
+    ):
+        for task in ("classification", "regression"):
+            with pytest.raises(ValueError, match=rf"got shape \(60, 1\); one column is {how}$"):
+                pb.fit_cart(X, y, task=task)
+    with pytest.raises(ValueError, match=r"got shape \(60, 2\)$"):
+        pb.fit_cart(X, np.column_stack([Y, Y]))
+
+
+def test_estimators_are_no_models():
+    pytest.importorskip("sklearn")
+    from pboost.sklearn import ForestClassifier
+
+    estimator = ForestClassifier(members=2)
+    with pytest.raises(
+        TypeError, match=r"such as fit_adaboost returns, got ForestClassifier\(.*\)$"
+    ):
+        pb.predict(estimator, X)
+    with pytest.raises(TypeError, match=r"; its model is \.model_$"):
+        pb.predict(estimator.fit(X, Y), X)
+    with pytest.raises(TypeError, match=r"; for estimators: sklearn\.model_selection\.cross_valid"):
+        pb.cross_validate(estimator, X, Y)
+
+
+def test_few_of_many_labels_are_listed():
+    many = np.arange(60)
+    forest = pb.describe(pb.fit_forest(X, many, members=1, rng=0)).splitlines()[0]
+    first = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (60 labels)]"
+    assert forest.endswith(f"labels {first}")
+    votes = pb.describe(pb.fit_samme(X, many % 12, rounds=1)).splitlines()[0]
+    assert votes.endswith("labels 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (12 labels)")
+
+
+def test_many_labels_can_be_caught():
+    with pytest.raises(pb.ManyClassesError) as caught:
+        pb.fit_adaboost(X, TOWNS)
+    assert caught.type.__module__ == "pboost"
