@@ -1,11 +1,17 @@
-"""Fixtures of the tests of the command line."""
+"""Fixtures of the tests of the command line, and Ctrl-C as the tests need it."""
 
 from __future__ import annotations
+
+import signal
 
 import pytest
 from command_line import frame
 
 from pboost.__main__ import main
+
+# In the background a shell without job control has Ctrl-C ignored, here and in all that is started.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
