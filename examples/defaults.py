@@ -257,98 +257,135 @@ def with_defaults(kind: str) -> dict[str, Learner]:
     return {name: partial(own, fit) for name, fit in fits.items()}
 
 
-def candidates(kind: str) -> dict[str, dict[str, Learner]]:
+Candidates = dict[str, dict[str, Learner]]
+RATES, ROUNDS = (1.0, 0.3, 0.1), (50, 100, 200, 400)
+
+
+def candidates(kind: str) -> Candidates:
     """Return what the defaults of the builders were chosen from."""
-    found: dict[str, dict[str, Learner]] = {}
-    rates, rounds = (1.0, 0.3, 0.1), (50, 100, 200, 400)
-    adatree2 = pb.observation.adatree2()
+    found: Candidates = {}
     if kind == TWO:
-        for builder in (pb.fit_adaboost, pb.fit_adaboost_real):
-            found[builder.__name__] = {
-                f"learning_rate {rate}, rounds": partial(
-                    staged, partial(builder, rounds=rounds[-1], learning_rate=rate), rounds
-                )
-                for rate in rates
-            }
-        nodes = (7, 15, 31, 63, 127)
-        for builder in (pb.fit_boosted_tree, pb.fit_topdown_tree):
-            found[builder.__name__] = {
-                f"smoothing {smoothing}, nodes": partial(
-                    staged, partial(builder, nodes=nodes[-1], smoothing=smoothing), nodes
-                )
-                for smoothing in (1e-4, 1e-2)
-            }
-        found["fit_boosted_tree"]["adatree2(), nodes"] = partial(
-            staged, partial(pb.fit_boosted_tree, nodes=nodes[-1], observation=adatree2), nodes
-        )
-        found["fit_oblique_tree"] = {
-            f"max_depth {depth}, stumps {stumps}": partial(
-                own, partial(pb.fit_oblique_tree, max_depth=depth, stumps=stumps)
-            )
-            for depth, stumps in ((4, 50), (4, 20), (3, 50), (2, 50), (2, 100))
-        }
-        found["fit_matryoshka"] = {
-            f"shape {shape}{', adatree2()' if soft else ''}": partial(
-                own, partial(pb.fit_matryoshka, shape=shape, **soft)
-            )
-            for shape in ((8, 8), (4, 8), (16, 8), (8, 16), (4, 4, 4))
-            for soft in ({}, {"observation": adatree2})
-        }
-        found["fit_matryoshka, greedy"] = {
-            f"nodes {nodes}": partial(own, partial(pb.fit_matryoshka, growth="greedy", nodes=nodes))
-            for nodes in (16, 32, 64, 128)
-        }
-        found["fit_matryoshka, join=\"all\""] = {
-            f"learning_rate {rate}, shape (8, {trees})": partial(
-                own, partial(pb.fit_matryoshka, shape=(8, trees), join="all", learning_rate=rate)
-            )
-            for rate in rates
-            for trees in (8, 30, 100, 200)
-        } | {
-            "learning_rate 0.3, shape (8, 30), adatree2()": partial(
-                own, partial(pb.fit_matryoshka, shape=(8, 30), join="all", learning_rate=0.3,
-                             observation=adatree2)
-            )
-        }  # fmt: skip
-        found["fit_probitboost"] = {
-            f"steps {steps}": partial(own, partial(pb.fit_probitboost, steps=steps))
-            for steps in (25, 50, 100, 200, 400)
-        }
+        found |= graphs() | matryoshki() | steps()
     if kind != NUMBERS:
-        found["fit_samme"] = {
-            f"max_depth {depth}, learning_rate {rate}, rounds": partial(
-                staged,
-                partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=depth), rounds=200,
-                        learning_rate=rate),
-                rounds[:-1],
-            )
-            for depth, rate in ((1, 1.0), (2, 1.0), (3, 1.0), (5, 1.0), (5, 0.3), (8, 1.0))
-        }  # fmt: skip
-        published = pb.sbpmt_published()
-        trees = {name: published[name] for name in PUBLISHED_TREE}
-        found["fit_probit_tree"] = {
-            "the paper's": partial(own, partial(pb.fit_probit_tree, **PAPER)),
-            "the published code's": partial(own, partial(pb.fit_probit_tree, **trees)),
-        }
-        found["fit_sbpmt"] = {
-            f"the {of}, one_vs_all {where}": partial(
-                own, partial(pb.fit_sbpmt, rng=SEED, **{**options, "one_vs_all": where,
-                                                        "vote": "average"})
-            )
-            for of, options in (("paper's", PAPER), ("published code's", published))
-            for where in ("tree", *(["leaf"] if kind == MANY else []))
-        }  # fmt: skip
+        found |= of_classes(kind)
     if kind != MANY:
-        found["fit_stagewise"] = {
-            f"max_depth {depth}, learning_rate {rate}, steps": partial(
-                staged,
-                partial(pb.fit_stagewise, loss="squared" if kind == NUMBERS else "logistic",
-                        steps=rounds[-1], max_depth=depth, learning_rate=rate),
-                rounds,
+        found |= sums(kind)
+    return found
+
+
+def graphs() -> Candidates:
+    """Return the candidates of chains and trees of two labels."""
+    found: Candidates = {}
+    adatree2 = pb.observation.adatree2()
+    for builder in (pb.fit_adaboost, pb.fit_adaboost_real):
+        found[builder.__name__] = {
+            f"learning_rate {rate}, rounds": partial(
+                staged, partial(builder, rounds=ROUNDS[-1], learning_rate=rate), ROUNDS
             )
-            for depth in (3, 5)
-            for rate in (0.3, 0.1)
-        }  # fmt: skip
+            for rate in RATES
+        }
+    nodes = (7, 15, 31, 63, 127)
+    for builder in (pb.fit_boosted_tree, pb.fit_topdown_tree):
+        found[builder.__name__] = {
+            f"smoothing {smoothing}, nodes": partial(
+                staged, partial(builder, nodes=nodes[-1], smoothing=smoothing), nodes
+            )
+            for smoothing in (1e-4, 1e-2)
+        }
+    found["fit_boosted_tree"]["adatree2(), nodes"] = partial(
+        staged, partial(pb.fit_boosted_tree, nodes=nodes[-1], observation=adatree2), nodes
+    )
+    found["fit_oblique_tree"] = {
+        f"max_depth {depth}, stumps {stumps}": partial(
+            own, partial(pb.fit_oblique_tree, max_depth=depth, stumps=stumps)
+        )
+        for depth, stumps in ((4, 50), (4, 20), (3, 50), (2, 50), (2, 100))
+    }
+    return found
+
+
+def matryoshki() -> Candidates:
+    """Return the candidates of trees of trees."""
+    found: Candidates = {}
+    adatree2 = pb.observation.adatree2()
+    found["fit_matryoshka"] = {
+        f"shape {shape}{', adatree2()' if soft else ''}": partial(
+            own, partial(pb.fit_matryoshka, shape=shape, **soft)
+        )
+        for shape in ((8, 8), (4, 8), (16, 8), (8, 16), (4, 4, 4))
+        for soft in ({}, {"observation": adatree2})
+    }
+    found["fit_matryoshka, greedy"] = {
+        f"nodes {nodes}": partial(own, partial(pb.fit_matryoshka, growth="greedy", nodes=nodes))
+        for nodes in (16, 32, 64, 128)
+    }
+    found["fit_matryoshka, join=\"all\""] = {
+        f"learning_rate {rate}, shape (8, {trees})": partial(
+            own, partial(pb.fit_matryoshka, shape=(8, trees), join="all", learning_rate=rate)
+        )
+        for rate in RATES
+        for trees in (8, 30, 100, 200)
+    } | {
+        "learning_rate 0.3, shape (8, 30), adatree2()": partial(
+            own, partial(pb.fit_matryoshka, shape=(8, 30), join="all", learning_rate=0.3,
+                         observation=adatree2)
+        )
+    }  # fmt: skip
+    return found
+
+
+def steps() -> Candidates:
+    """Return the candidates of probit models."""
+    found: Candidates = {}
+    found["fit_probitboost"] = {
+        f"steps {steps}": partial(own, partial(pb.fit_probitboost, steps=steps))
+        for steps in (25, 50, 100, 200, 400)
+    }
+    return found
+
+
+def of_classes(kind: str) -> Candidates:
+    """Return the candidates of builders of any number of labels."""
+    found: Candidates = {}
+    found["fit_samme"] = {
+        f"max_depth {depth}, learning_rate {rate}, rounds": partial(
+            staged,
+            partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=depth), rounds=200,
+                    learning_rate=rate),
+            ROUNDS[:-1],
+        )
+        for depth, rate in ((1, 1.0), (2, 1.0), (3, 1.0), (5, 1.0), (5, 0.3), (8, 1.0))
+    }  # fmt: skip
+    published = pb.sbpmt_published()
+    trees = {name: published[name] for name in PUBLISHED_TREE}
+    found["fit_probit_tree"] = {
+        "the paper's": partial(own, partial(pb.fit_probit_tree, **PAPER)),
+        "the published code's": partial(own, partial(pb.fit_probit_tree, **trees)),
+    }
+    found["fit_sbpmt"] = {
+        f"the {of}, one_vs_all {where}": partial(
+            own, partial(pb.fit_sbpmt, rng=SEED, **{**options, "one_vs_all": where,
+                                                    "vote": "average"})
+        )
+        for of, options in (("paper's", PAPER), ("published code's", published))
+        for where in ("tree", *(["leaf"] if kind == MANY else []))
+    }  # fmt: skip
+    return found
+
+
+def sums(kind: str) -> Candidates:
+    """Return the candidates of sums of trees."""
+    found: Candidates = {}
+    found["fit_stagewise"] = {
+        f"max_depth {depth}, learning_rate {rate}, steps": partial(
+            staged,
+            partial(pb.fit_stagewise, loss="squared" if kind == NUMBERS else "logistic",
+                    steps=ROUNDS[-1], max_depth=depth, learning_rate=rate),
+            ROUNDS,
+        )
+        for depth in (3, 5)
+        for rate in (0.3, 0.1)
+    }  # fmt: skip
     return found
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ from pboost.values import (
     check_integer,
     with_bar,
 )
-from pboost.values.options import builder, check_fit
+from pboost.values.options import arguments_of, builder, check_fit
 
 
 @builder
@@ -158,7 +157,7 @@ def fit_bagging(
         classes: Any = None if labels is None else (labels, truth)
         bags = make_bags(as_weights(sample_weight, n), n, bag, replace, generator)
         tally = Tally(truth, bags.weights, 0 if labels is None else len(labels))
-        taken = _arguments(fit)
+        taken = arguments_of(fit)
 
         def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
             drawn, stream = bags.draw(member)
@@ -186,14 +185,6 @@ def fit_bagging(
     return Bagging(
         tuple(models), labels, rows.n_features, rows.names, settings, tally.close(), vote
     )
-
-
-def _arguments(fit: Callable[..., Any]) -> Collection[str]:
-    """Return the names of the arguments of a builder."""
-    try:
-        return inspect.signature(fit).parameters
-    except ValueError:  # some functions that are compiled have none
-        return ()
 
 
 def _taken(model: Any, rows: Rows, positions: NDArray[np.intp]) -> Any:

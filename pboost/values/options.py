@@ -250,9 +250,14 @@ def renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {RENAMED.get(name, name): value for name, value in settings.items()}
 
 
+def arguments_of(fit: Callable[..., Any]) -> Collection[str]:
+    """Return the names of the arguments of a function; none of what does not tell them."""
+    try:
+        return inspect.signature(fit).parameters
+    except (TypeError, ValueError):  # of what is not written in Python
+        return ()
+
+
 def takes_rng(fit: Callable[..., Any]) -> bool:
     """Return whether a function has an argument `rng` which has not been given to it yet."""
-    try:
-        return "rng" in inspect.signature(fit).parameters and "rng" not in unwrapped(fit)[1]
-    except (TypeError, ValueError):  # of what is not written in Python
-        return False
+    return "rng" in arguments_of(fit) and "rng" not in unwrapped(fit)[1]
