@@ -93,15 +93,30 @@ cdef inline void multiply(double* x, Py_ssize_t n, int exponent, double minus) n
         x[i] = (x[i] - minus) * first * second
 
 
+cdef inline double known_mean(const Leaf* leaf, const double* x, double otherwise) noexcept nogil:
+    """The mean of the values that are not missing, of which there are some."""
+    cdef double total = 0.0, mass = 0.0
+    cdef Py_ssize_t i
+    for i in range(leaf.m):
+        if x[i] == x[i]:
+            total += leaf.sums.w0[i] * x[i]
+            mass += leaf.sums.w0[i]
+    return total / mass if mass > 0.0 else otherwise
+
+
 cdef inline bint centre_column(Leaf* leaf, Py_ssize_t j) noexcept nogil:
-    """Centre and scale a column that has been read; returns whether it varies."""
+    """Centre and scale a column that has been read, in which missing values become the mean of the
+    others; returns whether it varies."""
     cdef double* x = leaf.sums.x + j * leaf.sums.room
     cdef double low = INFINITY, high = -INFINITY, mean = 0.0
     cdef Py_ssize_t i
     cdef int e
-    for i in range(leaf.m):
-        low, high = min(low, x[i]), max(high, x[i])
+    cdef bint is_whole
+    for i in range(leaf.m):  # NaN is neither less nor more
+        low = x[i] if x[i] < low else low
+        high = x[i] if x[i] > high else high
     if not low < high:
+        leaf.centre[j], leaf.exponent[j] = low if low == high else 0.0, 0
         return False
     frexp(max(-low, high), &e)
     leaf.exponent[j] = e
@@ -109,11 +124,15 @@ cdef inline bint centre_column(Leaf* leaf, Py_ssize_t j) noexcept nogil:
     for i in range(leaf.m):
         mean += leaf.sums.w0[i] * x[i]
     low, high = ldexp(low, -e), ldexp(high, -e)
-    mean = min(max(mean / leaf.mass, low), high)
+    is_whole = mean == mean
+    mean = min(max(mean / leaf.mass if is_whole else known_mean(leaf, x, low), low), high)
     leaf.centre[j] = mean
     frexp(max(mean - low, high - mean), &e)
     leaf.spread[j] = e
     multiply(x, leaf.m, -e, mean)
+    if not is_whole:
+        for i in range(leaf.m):
+            x[i] = x[i] if x[i] == x[i] else 0.0
     for i in range(leaf.m, leaf.sums.rows):
         x[i] = x[0]
     return True

@@ -20,5 +20,6 @@ def boost_leaves(
     first: int = 0,
     last: int = -1,
     stop: Array | None = None,
+    means: Array | None = None,
 ) -> None: ...
 def choose_level(most: int) -> None: ...

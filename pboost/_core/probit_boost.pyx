@@ -3,7 +3,8 @@
 A step fits a line in one column to the responses z = Y / (u + r(u)) with the weights
 w = w0 r(u) (u + r(u)), u = Y f, by least squares, for every column, and adds the best one to f. Of a
 row only w and w z = w0 Y r(u) are needed. Columns are copied once per leaf, centred and scaled by
-a power of two so that their largest size is in [1/2, 1).
+a power of two so that their largest size is in [1/2, 1). A missing value is the mean of the others of
+its column in the leaf, which is 0 there.
 """
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, exp, fabs, isfinite, ldexp
@@ -251,7 +252,15 @@ cdef struct Queue:  # leaves that are to be fitted
     const int32_t* label
     const double* weight
     double* coefficient
+    double* means  # NULL: not wanted
     int32_t* taken
+
+
+cdef void write_means(const Leaf* leaf, double* out) noexcept nogil:
+    """out = the means of the columns in their own units, 0 where no value is known."""
+    cdef Py_ssize_t j
+    for j in range(leaf.d):
+        out[j] = ldexp(leaf.centre[j], leaf.exponent[j]) if leaf.m else 0.0
 
 
 cdef int next_model(Course* course, Queue* queue, const Limits* limits) except -1 nogil:
@@ -271,6 +280,8 @@ cdef int next_model(Course* course, Queue* queue, const Limits* limits) except -
             leaf.m = queue.starts[course.l + 1] - queue.starts[course.l]
             if leaf.m:
                 load_leaf(leaf, queue.X, queue.rows + queue.starts[course.l], queue.weight)
+            if queue.means != NULL:
+                write_means(leaf, queue.means + course.l * leaf.d)
         rows = queue.rows + queue.starts[course.l]
         class_ = 1 if queue.models == 1 else course.k
         inside = choose_class(leaf, rows, queue.label, class_) if leaf.m else 0
@@ -300,7 +311,7 @@ def boost_leaves(
     X, const int32_t[::1] rows, const int32_t[::1] starts, const int32_t[::1] label,
     const double[::1] weight, int n_classes, int steps, double tol, bint safeguard,
     double[:, :, ::1] coefficient, int32_t[:, ::1] taken, path=None, Py_ssize_t first=0,
-    Py_ssize_t last=-1, const int32_t[::1] stop=None,
+    Py_ssize_t last=-1, const int32_t[::1] stop=None, double[:, ::1] means=None,
 ):
     """Fit the leaves first, ..., last - 1.
 
@@ -309,7 +320,8 @@ def boost_leaves(
     model per leaf of two classes, for class 1; else one per class against the others. tol > 0
     ends a model when the deviance, of the weights as given, changes by no more. OUT coefficient
     (leaves, models, 1 + d): intercept and slopes; taken (leaves, models): steps, or -1 where all rows of
-    the leaf are of the class, -2 where none is, and the coefficients are 0. OUT path: None, or of the
+    the leaf are of the class, -2 where none is, and the coefficients are 0; means (leaves, d), if they
+    are wanted: of the values of each column that are not missing, 0 where all are. OUT path: None, or of the
     first leaf's first model feature (steps,) int32, -1 for a constant; (steps, 3) intercept, slope
     and length of each step, then the length at which the safeguard gave up; (steps + 1,) mean loss.
     Ctrl-C is noticed between steps, in the main thread; in others stop (1,), once it is not 0, raises
@@ -328,7 +340,8 @@ def boost_leaves(
     if not (0 <= first <= last < starts.shape[0] and coefficient.shape[0] > last - 1
             and coefficient.shape[1] == models == taken.shape[1] and taken.shape[0] > last - 1
             and coefficient.shape[2] == 1 + matrix.d and label.shape[0] == matrix.n
-            and weight.shape[0] == matrix.n):
+            and weight.shape[0] == matrix.n
+            and (means is None or (means.shape[0] > last - 1 and means.shape[1] == matrix.d))):
         raise ValueError("boost_leaves: arrays of different sizes")
     memset(&course, 0, sizeof(course))
     if path is not None and steps > 0:
@@ -345,6 +358,7 @@ def boost_leaves(
     queue.rows, queue.starts = &rows[0] if rows.shape[0] else NULL, &starts[0]
     queue.label, queue.weight = &label[0], &weight[0]
     queue.coefficient, queue.taken = &coefficient[0, 0, 0], &taken[0, 0]
+    queue.means = NULL if means is None else &means[0, 0]
     if not allocate(&course.leaf, most, matrix.d):
         raise MemoryError
     course.leaf.stop = NULL if stop is None else &stop[0]

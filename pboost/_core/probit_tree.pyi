@@ -32,6 +32,7 @@ def leaf_values(
     stop: int,
     work: Array,
     out: Array,
+    means: Array | None = None,
 ) -> None: ...
 def walk_values(
     X: Array,

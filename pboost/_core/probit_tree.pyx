@@ -239,18 +239,21 @@ cdef inline bint values_of_four(
 def leaf_values(
     X, const int32_t[::1] listed, const int32_t[::1] starts, const double[:, :, ::1] equation,
     const int32_t[:, ::1] taken, Py_ssize_t start, Py_ssize_t stop, double[::1] work,
-    double[:, ::1] out,
+    double[:, ::1] out, const double[:, ::1] means=None,
 ):
     """Values at the rows of X listed at start..stop-1, leaf after leaf.
 
-    IN listed (n,), starts (leaves + 1,) as `list_rows` makes them; WORK work (d,); OUT out (n, K).
+    IN listed (n,), starts (leaves + 1,) as `list_rows` makes them, means (leaves, d), which stand for
+    missing values, if there are any; WORK work (d,); OUT out (n, K).
     """
     cdef Rows rows = rows_of(X)
     cdef Py_ssize_t leaf = 0, i, j, k = equation.shape[1]
     cdef const char* row
     if (equation.shape[2] != rows.d + 1 or work.shape[0] < rows.d or out.shape[1] != k
             or out.shape[0] < stop or listed.shape[0] < stop or taken.shape[0] != equation.shape[0]
-            or starts.shape[0] != equation.shape[0] + 1 or starts[equation.shape[0]] < stop):
+            or starts.shape[0] != equation.shape[0] + 1 or starts[equation.shape[0]] < stop
+            or (means is not None and (
+                means.shape[0] != equation.shape[0] or means.shape[1] != rows.d))):
         raise ValueError("leaf_values: arrays of different sizes")
     with nogil:
         i = start
@@ -264,6 +267,8 @@ def leaf_values(
             row = rows.data + listed[i] * rows.row_stride
             for j in range(rows.d):
                 work[j] = read(&rows, row, j)
+                if means is not None and work[j] != work[j]:
+                    work[j] = means[leaf, j]
             values_at(&work[0], 1, rows.d, &equation[leaf, 0, 0], &taken[leaf, 0], k, &out[i, 0])
             i += 1
 

@@ -77,16 +77,20 @@ def check_has_rows(n: int) -> None:
         raise ValueError("X: expected at least one row, got none")
 
 
-def check_finite(features: Features) -> None:
-    """Raise ValueError naming the first column, and in it the first row, that is not finite."""
+def check_finite(features: Features, missing: bool = False) -> None:
+    """Raise ValueError naming the first column, and in it the first row, that is not finite.
+
+    `missing` says that NaN is allowed.
+    """
     values = features.values
     for start in range(0, len(values), BLOCK):
-        if not np.isfinite(values[start : start + BLOCK]).all():
+        here = values[start : start + BLOCK]
+        if not np.isfinite(here).all() and not (missing and not np.isinf(here).any()):
             break
     else:
         return
     for j in range(values.shape[1]):
-        wrong = np.flatnonzero(~np.isfinite(values[:, j]))
+        wrong = np.flatnonzero(np.isinf(values[:, j]) if missing else ~np.isfinite(values[:, j]))
         if len(wrong):
             label = f"column {j}" if features.names is None else f"column {features.names[j]!r}"
             row = int(wrong[0])

@@ -45,6 +45,8 @@ class Model(Stored):
     #: It reads the columns of X as they are.
     inputs: Inputs | None = None
     sigma: FloatArray | None = None
+    #: Whether rows may have missing values; else they are refused.
+    takes_missing: bool = False
     #: A certificate, if there is one, is that of the predictions.
     certificate_note = ""
     labels: NDArray[Any] | None

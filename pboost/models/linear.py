@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pboost._core import probit as kernel
 from pboost.data.check_xy import check_answers
+from pboost.data.fill import filled
 from pboost.models import stored
 from pboost.models.attribution import as_shares, falls, times_spread
 from pboost.models.base import Model, TwoClassModel, settled
@@ -348,6 +349,9 @@ class ProbitModel(Model):
         Number of columns.
     feature_names : tuple of str or None
         Their names.
+    mean : ndarray of float64, shape (n_features,), or None
+        What a missing value counts as: the weighted mean of the others of its column on the
+        training rows. None in files of versions before 0.2: missing values are refused.
     """
 
     intercept: float = stored.number("intercept: expected a number, got {!r}")
@@ -361,6 +365,7 @@ class ProbitModel(Model):
     stop_reason: str = stored.text()
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
+    mean: FloatArray | None = stored.in_header("n_features")
 
     no_graph: ClassVar[str] = "whose value is not half the log odds"
     instead: ClassVar[Mapping[str, str]] = {
@@ -391,19 +396,31 @@ class ProbitModel(Model):
         """Number of steps."""
         return len(self)
 
+    @property
+    def takes_missing(self) -> bool:  # type: ignore[override]
+        """Whether rows may have missing values."""
+        return self.mean is not None
+
     def decision_function(self, X: Any) -> FloatArray:
         """Return intercept + slopes . x of each row."""
         values = input_values(self, X)
+        total = self._sums(values)
+        if np.isnan(total).any():  # missing values, or terms that overflow
+            values = filled(values, self.mean)
+            total = self._sums(values)
+        return in_range(total, values, self.intercept, self.slopes)
+
+    def _sums(self, values: FloatArray) -> FloatArray:
         total = np.full(len(values), self.intercept)
         # Column by column: a product of matrices could differ between batches of rows.
         with np.errstate(over="ignore", invalid="ignore"):
             for j in np.flatnonzero(self.slopes).tolist():
                 total += self.slopes[j] * values[:, j]
-        return in_range(total, values, self.intercept, self.slopes)
+        return total
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values after each step, the last those of the model."""
-        values = input_values(self, X)
+        values = filled(input_values(self, X), self.mean)
         return self._stages(values, self.decision_function(values))
 
     def _stages(self, values: FloatArray, last: FloatArray) -> Iterator[FloatArray]:
@@ -427,12 +444,14 @@ class ProbitModel(Model):
 
     def contributions(self, X: Any) -> FloatArray:
         """Return the intercept, and the slopes times the values of a row."""
+        row = filled(input_values(self, X)[0], self.mean)
         with np.errstate(over="ignore"):
-            return np.concatenate([[self.intercept], self.slopes * input_values(self, X)[0]])
+            return np.concatenate([[self.intercept], self.slopes * row])
 
     def vote_parts(self, X: Any) -> FloatArray:
         """Return the constant steps, and for each column all of the steps with it."""
-        value = np.where(self.feature >= 0, input_values(self, X)[0, self.feature], 0.0)
+        row = filled(input_values(self, X)[0], self.mean)
+        value = np.where(self.feature >= 0, row[self.feature], 0.0)
         with np.errstate(over="ignore"):
             steps = np.clip(self.step[:, 0] + self.step[:, 1] * value, -FAR, FAR)
         return np.bincount(self.feature + 1, steps, 1 + self.n_features).astype(np.float64)

@@ -131,7 +131,7 @@ def input_values(model: Model, X: Any) -> FloatArray:
     if isinstance(model.inputs, Oracles):
         return model.inputs.values(match_rows(model, X))
     features = match_columns(model, X)
-    check_finite(features)
+    check_finite(features, model.takes_missing)
     if model.inputs is None:
         plain = features.values.dtype == np.float64 and features.values.flags.c_contiguous
         return features.values if plain else copied(features.values, np.float64)

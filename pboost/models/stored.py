@@ -121,6 +121,30 @@ class Column(Kind):
 
 
 @dataclass(frozen=True, slots=True)
+class InHeader(Column):
+    """An array of float64 in the header of a file, as hexadecimal digits of its bytes.
+
+    Readers that do not know it can do without.
+    """
+
+    dtype: Any = np.float64
+    optional: bool = True
+
+    def dtypes(self, name: str) -> Dtypes:
+        """Return no arrays."""
+        return {}
+
+    def store(self, name: str, value: Any) -> Parts:
+        """Return what the header says, if there is an array."""
+        return {} if value is None else {name: value.astype("<f8").tobytes().hex()}, {}
+
+    def read(self, name: str, header: Header, arrays: Arrays) -> Any:
+        """Return the array, None where there is none."""
+        digits = header.get(name)
+        return None if digits is None else np.frombuffer(bytes.fromhex(digits), "<f8")
+
+
+@dataclass(frozen=True, slots=True)
 class Labels(Column):
     """Label values, sorted: so many, or two or more."""
 
@@ -368,6 +392,11 @@ def column(dtype: Any, *shape: Any, optional: bool = False, **options: Any) -> A
     """Return a field that is an array, see `Column`; None by default where it is optional."""
     kind = Column(dtype, shape, optional=optional, **options)
     return kept_as(kind, default=None) if optional else kept_as(kind)
+
+
+def in_header(*shape: Any) -> Any:
+    """Return a field that is an array in the header or None, see `InHeader`."""
+    return kept_as(InHeader(shape=shape), default=None)
 
 
 def labels(count: Any = None, optional: bool = False) -> Any:

@@ -38,7 +38,7 @@ def fit_probitboost(
     Parameters
     ----------
     X : array_like of shape (n, d), or data frame
-        Features, finite numbers.
+        Features. A missing value counts as the weighted mean of the others of its column.
     y : array_like of shape (n,)
         Labels, any two values. The lower is Y = -1, the other Y = +1.
     steps : int
@@ -73,6 +73,9 @@ def fit_probitboost(
     error, the first of equal ones, is added to f. Columns that are constant have no line; where all
     are, the constant is fitted. On rows that a column separates, f grows without end.
 
+    Columns are centred on the rows whose value is known, by their weights, and a missing value is 0
+    there. The model keeps the means, for rows to predict.
+
     References
     ----------
     .. [1] T. Qin and W.-M. Huang, "On subbagging boosted probit model trees", algorithm 1.
@@ -92,7 +95,7 @@ def fit_probitboost(
     tol = None if tol is None else check_number("tol", tol, least=0.0)
     safeguard = check_flag("safeguard", safeguard)
     features = as_features(X)
-    check_finite(features)
+    check_finite(features, missing=True)
     n = len(features.values)
     labels, label = as_classes(y, n)
     refuse_many(labels)
@@ -106,10 +109,11 @@ def fit_probitboost(
     feature = np.zeros(steps, dtype=np.int32)
     value, risk = np.zeros((steps, 3)), np.zeros(steps + 1)
     coefficient, taken = np.zeros((1, 1, 1 + d)), np.zeros((1, 1), dtype=np.int32)
+    means = np.zeros((1, d))
     boost_leaves(
         features.values, rows, np.array([0, len(rows)], dtype=np.int32), label, weights, 2, steps,
         tol or 0.0, safeguard, coefficient, taken, (feature, value, risk),
-        stop=Workers(1).stop,
+        stop=Workers(1).stop, means=means,
     )  # fmt: skip
     done = int(taken[0, 0])
     if done < 0:
@@ -121,7 +125,7 @@ def fit_probitboost(
     return ProbitModel(
         float(coefficient[0, 0, 0]), coefficient[0, 0, 1:], feature[:done], value[:done, :2],
         value[:done, 2], risk[: done + 1], labels, settings,
-        _stop_reason(done, steps, value), d, features.names,
+        _stop_reason(done, steps, value), d, features.names, means[0],
     )  # fmt: skip
 
 

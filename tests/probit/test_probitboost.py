@@ -375,6 +375,6 @@ def test_bad_data():
     with pytest.raises(ValueError, match="sample_weight: expected weight on both labels"):
         pb.fit_probitboost(X, y, sample_weight=y.astype(float))
     with pytest.raises(ValueError, match="X: expected finite"):
-        pb.fit_probitboost(np.where(X > 0, np.nan, X), y)
+        pb.fit_probitboost(np.where(X > 0, np.inf, X), y)
     with pytest.raises(ValueError, match="column 1 spreads too little"):
         pb.fit_probitboost(np.column_stack([X[:, 0] * 0, y * 5e-324]), y)

@@ -65,6 +65,19 @@ def boost(X, sign, weight, steps, tol=None, safeguard=False):
     return intercept, slopes, chosen, lengths, risks
 
 
+def filled(X, weight):
+    """Return X with the weighted mean of the known values of a column where there is none, and
+    these means."""
+    X, means = X.astype(float), np.zeros(X.shape[1])
+    for j, column in enumerate(X.T):
+        known = ~np.isnan(column)
+        if known.any():
+            mean = np.average(column[known], weights=weight[known])
+            means[j] = np.clip(mean, column[known].min(), column[known].max())
+        column[~known] = means[j]
+    return X, means
+
+
 def boost_leaf(X, label, weight, n_classes, steps, **options):
     """Return coefficients (models, 1 + d) and steps taken; -1 and -2 for classes all and none."""
     coefficients, taken = [], []

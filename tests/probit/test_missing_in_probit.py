@@ -1,0 +1,147 @@
+"""Missing values in ProbitBoost and in leaves of probit trees: the twin, and what they count as."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from reference.probitboost import boost, boost_leaf, filled
+
+import pboost as pb
+from pboost._core import probit_boost, probit_tree
+
+
+def problem(seed, n=90, d=4, share=0.2, dtype=np.float64):
+    r = np.random.default_rng([14, seed])
+    X = r.normal(size=(n, d)) * 10.0 ** r.integers(-3, 3, d) + r.normal(size=d)
+    score = (X - X.mean(axis=0)) / X.std(axis=0) @ r.normal(size=d)
+    y = score + r.normal(size=n) > 0
+    X[r.random(X.shape) < share] = np.nan
+    return X.astype(dtype), y, r.uniform(0.1, 3, n)
+
+
+@pytest.mark.parametrize("safeguard", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("seed", range(5))
+def test_builder_equals_the_twin(seed, dtype, safeguard):
+    X, y, weight = problem(seed, dtype=dtype)
+    model = pb.fit_probitboost(X, y, steps=30, safeguard=safeguard, sample_weight=weight)
+    Z, means = filled(X, weight)
+    b, slopes, chosen, lengths, risks = boost(
+        Z, np.where(y, 1.0, -1.0), weight, 30, safeguard=safeguard
+    )
+    assert model.feature.tolist() == chosen
+    assert model.length.tolist() == lengths
+    np.testing.assert_allclose(model.mean, means, rtol=1e-12)
+    np.testing.assert_allclose(model.slopes, slopes, rtol=1e-9)
+    np.testing.assert_allclose(model.intercept, b, rtol=1e-9)
+    np.testing.assert_allclose(model.risk, risks, rtol=1e-11)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_leaves_equal_the_twin(n_classes):
+    r = np.random.default_rng(n_classes)
+    n, d = 400, 5
+    X, weight = r.normal(size=(n, d)), r.uniform(0.1, 3, n)
+    label = np.digitize(X[:, 0] + r.normal(size=n), np.linspace(-1, 1, n_classes - 1))
+    X[r.random(X.shape) < 0.3] = np.nan
+    order = r.permutation(n)
+    groups = [order[:150], order[150:190], order[190:]]
+    X[groups[1], 1] = np.nan  # nothing is known there
+    X[groups[2], 2] = np.where(r.random(210) < 0.5, np.nan, 7.5)  # and here it is constant
+    rows = np.concatenate(groups).astype(np.int32)
+    starts = np.cumsum([0, *map(len, groups)]).astype(np.int32)
+    models = 1 if n_classes == 2 else n_classes
+    coefficient = np.full((3, models, 1 + d), np.nan)
+    taken, means = np.zeros((3, models), dtype=np.int32), np.full((3, d), np.nan)
+    probit_boost.boost_leaves(
+        X, rows, starts, label.astype(np.int32), weight, n_classes, 9, 0.0, True, coefficient,
+        taken, means=means,
+    )  # fmt: skip
+    values = np.empty((n, models))
+    probit_tree.leaf_values(X, rows, starts, coefficient, taken, 0, n, np.empty(d), values, means)
+    for leaf, here in enumerate(groups):
+        Z, expected_means = filled(X[here], weight[here])
+        expected, steps = boost_leaf(Z, label[here], weight[here], n_classes, 9, safeguard=True)
+        assert taken[leaf].tolist() == steps.tolist()
+        np.testing.assert_allclose(means[leaf], expected_means, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(coefficient[leaf], expected, rtol=1e-8, atol=1e-8)
+        at = (
+            coefficient[leaf, :, 0]
+            + np.where(np.isnan(X[here]), means[leaf], X[here]) @ coefficient[leaf, :, 1:].T
+        )
+        np.testing.assert_allclose(
+            values[starts[leaf] : starts[leaf + 1]], at, rtol=1e-12, atol=1e-12
+        )
+    assert means[1, 1] == 0.0
+    assert (coefficient[1, :, 2] == 0).all()
+    assert means[2, 2] == 7.5
+    assert (coefficient[2, :, 3] == 0).all()
+
+
+def test_rows_to_predict():
+    X, y, weight = problem(7)
+    model = pb.fit_probitboost(X, y, steps=20, sample_weight=weight)
+    full = np.where(np.isnan(X), model.mean, X)
+    np.testing.assert_array_equal(pb.decision_function(model, X), pb.decision_function(model, full))
+    score = pb.decision_function(model, X)
+    risk = weight @ -np.log(pb.predict_proba(model, X)[np.arange(len(y)), y.astype(int)])
+    assert abs(risk / weight.sum() - model.risk[-1]) < 1e-9
+    *_, last = pb.staged_decision_function(model, X)
+    np.testing.assert_array_equal(last, score)
+    for i in range(9):
+        np.testing.assert_array_equal(pb.decision_function(model, X[i : i + 1]), score[i : i + 1])
+    # Of one row: what a missing value counts as is the part of its column.
+    parts = model.contributions(X[:1])
+    np.testing.assert_allclose(parts.sum(), score[0])
+
+
+def test_data_without_holes():
+    """The model is that of before, and knows what to do with holes in rows to predict."""
+    X, y, weight = problem(3, share=0.0)
+    model = pb.fit_probitboost(X, y, steps=20, sample_weight=weight)
+    np.testing.assert_allclose(model.mean, np.average(X, axis=0, weights=weight), rtol=1e-12)
+    holed = X.copy()
+    holed[::3, 1] = np.nan
+    full = np.where(np.isnan(holed), model.mean, X)
+    np.testing.assert_array_equal(
+        pb.decision_function(model, holed), pb.decision_function(model, full)
+    )
+    assert (pb.predict_proba(model, np.full((1, 4), np.nan)) > 0).all()
+
+
+def test_files_keep_the_means(tmp_path):
+    X, y, _ = problem(2)
+    model = pb.fit_probitboost(X, y, steps=10)
+    pb.save(model, tmp_path / "model")
+    read = pb.load(tmp_path / "model")
+    np.testing.assert_array_equal(read.mean, model.mean)
+    np.testing.assert_array_equal(pb.predict_proba(read, X), pb.predict_proba(model, X))
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinities_stay_refused(value):
+    X, y, _ = problem(2)
+    X[5, 2] = value
+    with pytest.raises(ValueError, match="column 2, row 5"):
+        pb.fit_probitboost(X, y)
+    model = pb.fit_probitboost(X[6:], y[6:])
+    with pytest.raises(ValueError, match="column 2, row 5"):
+        pb.predict(model, X)
+
+
+def test_nothing_is_known():
+    y = np.arange(20) % 3 == 0
+    X = np.full((20, 2), np.nan)
+    model = pb.fit_probitboost(X, y, steps=50)
+    assert model.feature.tolist() == [-1] * len(model)
+    np.testing.assert_allclose(pb.predict_proba(model, X)[:, 1], y.mean())
+
+
+def test_models_made_without_means_refuse_holes():
+    X, y, _ = problem(2, share=0.0)
+    model = pb.fit_probitboost(X, y, steps=5)
+    X[4, 1] = np.nan
+    with pytest.raises(ValueError, match="column 1, row 4"):
+        pb.predict(replace(model, mean=None), X)
