@@ -17,6 +17,7 @@ from pboost._core.votes import VoteRule
 from pboost.data.criteria import CODES, IMPURITIES
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import STOPPED, CartStep
+from pboost.models.sides import heavier_child
 from pboost.models.trees import LEAF, Tree
 from pboost.values import FloatArray, IntArray
 
@@ -238,10 +239,11 @@ def tree_columns(
         total = mass.sum(axis=1)
         value = mass / total[:, None]
         impurity, weight = IMPURITIES[criterion](value), total * unit
+    weight = np.ldexp(weight, exponent)
     return root, {
         "feature": feature, "threshold": threshold, "children": children, "value": value,
-        "impurity": impurity, "weight": np.ldexp(weight, exponent),
-        "n_rows": nodes["stop"] - nodes["start"],
+        "impurity": impurity, "weight": weight, "n_rows": nodes["stop"] - nodes["start"],
+        "missing": heavier_child(weight, children, root),
     }  # fmt: skip
 
 

@@ -17,9 +17,10 @@ from pboost.models.attribution import mean_of_shares
 from pboost.models.hard_walk import walk_sums
 from pboost.models.new_rows import match_columns, table_for
 from pboost.models.ranked import RankedTrees, rank_trees
+from pboost.models.sides import WORDS, own_sets
 from pboost.models.stored import OutOfBag, check_offsets, check_sum
 from pboost.models.text import counted, headline, of_bags
-from pboost.models.trees import TREE_COLUMNS, Tree, Trees, ranges
+from pboost.models.trees import SETS, TREE_COLUMNS, Tree, Trees, ranges
 from pboost.values import FloatArray, IntArray, check_position
 
 
@@ -46,9 +47,16 @@ class Forest(Trees):
         The options the model was fitted with.
     oob : OutOfBag or None
         The training record: predictions for rows by the trees that have not seen them.
+    missing, subset_column, subset : ndarray or None
+        Those of the trees, see `Tree`; the sets are those of all.
     """
 
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
+    missing: NDArray[np.uint8] | None = stored.column(np.uint8, "n_nodes", optional=True)
+    subset_column: IntArray | None = stored.column(
+        np.int32, "n_sets", within=(0, "n_features"), optional=True
+    )
+    subset: NDArray[np.uint64] | None = stored.column(np.uint64, "n_sets", WORDS, optional=True)
     #: See `ranked`; empty until it is asked for.
     found_ranked: list[RankedTrees | None] = field(init=False, repr=False, default_factory=list)
 
@@ -101,7 +109,7 @@ class Forest(Trees):
             return self.only(np.arange(len(self))[tree])
         place = check_position("tree", tree, len(self))
         start, stop = self.root[place : place + 2].tolist()
-        columns: dict[str, Any] = {name: getattr(self, name)[start:stop] for name in TREE_COLUMNS}
+        columns = self.with_sets(self.columns_at(slice(start, stop)))
         return Tree(
             **columns, labels=self.labels, n_features=self.n_features,
             feature_names=self.feature_names, settings=self.settings,
@@ -116,8 +124,7 @@ class Forest(Trees):
         if not len(trees):
             raise ValueError(f"tree: expected one or more of {len(self)} trees, got none")
         first, last = self.root[trees], self.root[trees + 1]
-        nodes = ranges(first, last)
-        columns: dict[str, Any] = {name: getattr(self, name)[nodes] for name in TREE_COLUMNS}
+        columns = self.with_sets(self.columns_at(ranges(first, last)))
         return replace(self, root=np.cumsum([0, *(last - first)]), oob=None, **columns)
 
     def mean(self, X: Any) -> FloatArray:
@@ -165,11 +172,24 @@ def join_trees(trees: Sequence[Tree], settings: Mapping[str, Any], oob: OutOfBag
     root = np.cumsum([0, *(tree.n_nodes for tree in trees)])
     if root[-1] > np.iinfo(np.int32).max:
         raise ValueError(f"members: expected fewer than 2**31 nodes in all trees, got {root[-1]}")
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(tree, name) for tree in trees]) for name in TREE_COLUMNS
-    }
     first = trees[0]
     return Forest(
-        root, **columns, labels=first.labels, n_features=first.n_features,
+        root, **_joined_columns(trees), labels=first.labels, n_features=first.n_features,
         feature_names=first.feature_names, settings=settings, oob=oob,
     )  # fmt: skip
+
+
+def _joined_columns(trees: Sequence[Tree]) -> dict[str, Any]:
+    """Return the columns of trees one after another; None of what one lacks."""
+    columns: dict[str, Any] = {}
+    for name in TREE_COLUMNS:
+        parts = [getattr(tree, name) for tree in trees]
+        columns[name] = None if any(part is None for part in parts) else np.concatenate(parts)
+    with_sets = [tree for tree in trees if tree.subset_column is not None]
+    if not with_sets:
+        return columns
+    sets = [np.concatenate([getattr(t, name) for t in with_sets]) for name in SETS]
+    before = np.cumsum([0, *(tree.n_sets for tree in trees[:-1])])
+    shift = before.repeat([tree.n_nodes for tree in trees])
+    d, feature = trees[0].n_features, columns["feature"]
+    return {**columns, **own_sets(np.where(feature < d, feature, feature + shift), d, *sets)}

@@ -20,7 +20,7 @@ from pboost.models.hard_walk import over_tiles
 from pboost.models.linear import probabilities
 from pboost.models.new_rows import match_columns
 from pboost.models.text import counted, equation, headline
-from pboost.models.trees import LEAF, Tree
+from pboost.models.trees import LEAF, SIDES, Tree
 from pboost.threads import check_stop
 from pboost.values import FloatArray, IntArray
 
@@ -70,7 +70,7 @@ class ProbitTree(Model):
         Number of columns the model was trained on, and their names or None.
     """
 
-    partition: Tree = stored.part(Tree, more=("labels",))
+    partition: Tree = stored.part(Tree, more=("labels",), some=SIDES)
     coefficient: FloatArray = stored.column(
         np.float64, "n_leaves", "n_functions", lambda model: (1 + model.n_features,)
     )

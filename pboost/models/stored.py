@@ -210,13 +210,14 @@ class Field(Kind):
 class Part(Kind):
     """A record that is stored with the one that holds it; `said` is its name if it is optional.
 
-    Of its arrays that only some records have, files have those of `more`, and no others; without
-    that, all. What `fields` says is not in the header.
+    Of its arrays that only some records have, files have those of `more`, may have those of `some`,
+    and have no others; without `more`, they may have all. What `fields` says is not in the header.
     """
 
     of: type[Stored]
     said: str = ""
     more: tuple[str, ...] | None = None
+    some: tuple[str, ...] = ()
     fields: Header = field(default_factory=dict)
 
     def dtypes(self, name: str) -> Dtypes:
@@ -224,7 +225,11 @@ class Part(Kind):
         known, more = layout_of(self.of).known.items(), self.more
         if more is None:
             return {key: (dtype, some or bool(self.said)) for key, (dtype, some) in known}
-        return {key: (dtype, False) for key, (dtype, some) in known if key in more or not some}
+        return {
+            key: (dtype, key in self.some)
+            for key, (dtype, some) in known
+            if key in (*more, *self.some) or not some
+        }
 
     def store(self, name: str, value: Any) -> Parts:
         """Return what is stored of the part, if there is one."""

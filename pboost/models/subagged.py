@@ -45,7 +45,7 @@ from pboost.models.stored import (
     check_sum,
 )
 from pboost.models.text import counted, headline, of_bags
-from pboost.models.trees import LEAF, TREE_COLUMNS, ranges
+from pboost.models.trees import LEAF, SIDES, TREE_COLUMNS, ranges
 from pboost.values import FloatArray, IntArray, check_position
 
 #: Why a member has no more rounds.
@@ -113,7 +113,7 @@ class SubaggedProbitTrees(Model):
         Number of columns of the training data, and their names or None.
     """
 
-    trees: Forest = stored.part(Forest, more=("labels",))
+    trees: Forest = stored.part(Forest, more=("labels",), some=SIDES)
     coefficient: FloatArray = stored.column(
         np.float64, "n_leaves", "n_functions", lambda model: (1 + model.n_features,), ndim=3
     )

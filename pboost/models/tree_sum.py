@@ -17,7 +17,7 @@ from pboost.models.base import Model, settled
 from pboost.models.forest import Forest
 from pboost.models.stored import Arrays, Header, Kind, Parts, check_sum
 from pboost.models.text import counted, headline
-from pboost.models.trees import TREE_COLUMNS
+from pboost.models.trees import SIDES, TREE_COLUMNS
 from pboost.values import FloatArray, check_integer
 
 #: How the stop reason of a model begins that was cut.
@@ -76,7 +76,9 @@ class StagewiseModel(Model):
         Number of columns the model was trained on, and their names or None.
     """
 
-    trees: Forest = stored.part(Forest, more=(), fields={"settings": {"builder": "fit_stagewise"}})
+    trees: Forest = stored.part(
+        Forest, more=(), some=SIDES, fields={"settings": {"builder": "fit_stagewise"}}
+    )
     bias: float = stored.number("bias: expected a number, got {!r}")
     loss: Loss = stored.kept_as(NamedLoss())
     labels: NDArray[Any] | None = stored.labels(2, optional=True)

@@ -18,16 +18,24 @@ from pboost.models.base import Averaged
 from pboost.models.hard_walk import STEP, over_tiles
 from pboost.models.new_rows import match_columns
 from pboost.models.node_walk import goes_right
-from pboost.models.stored import Stored, is_integer
+from pboost.models.sides import HALF, WORDS, heavier_child, own_sets
+from pboost.models.stored import Arrays, Header, Parts, Stored, is_integer
 from pboost.models.text import counted, headline
-from pboost.values import FloatArray, IntArray, shown
+from pboost.values import FloatArray, IntArray, freeze, shown
 
 #: ``feature`` and ``children`` of a leaf.
 LEAF = -1
 #: Halves the exponents of products that would overflow.
 FAR = 540
 #: The arrays with one entry per node.
-TREE_COLUMNS = ("feature", "threshold", "children", "value", "impurity", "weight", "n_rows")
+TREE_COLUMNS = (
+    "feature", "threshold", "children", "value", "impurity", "weight", "n_rows", "missing",
+)  # fmt: skip
+#: The arrays with one entry per set of levels, and all that only some trees have.
+SETS = ("subset_column", "subset")
+SIDES = ("missing", *SETS)
+#: What the header of a file says of `missing` that is made of the weights.
+BY_REACH = "reach"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -38,7 +46,7 @@ class Trees(Averaged):
     """
 
     root: IntArray = stored.column(np.int32)
-    feature: IntArray = stored.column(np.int32, "n_nodes", within=(LEAF, "n_features"))
+    feature: IntArray = stored.column(np.int32, "n_nodes", within=(LEAF, "n_inputs"))
     threshold: FloatArray = stored.column(np.float64, "n_nodes")
     children: IntArray = stored.column(np.int32, "n_nodes", 2)
     value: FloatArray = stored.column(
@@ -61,9 +69,49 @@ class Trees(Averaged):
     )
 
     @property
+    def missing(self) -> NDArray[np.uint8] | None:
+        """The child to which each node sends rows without a value, see `Tree`."""
+        raise NotImplementedError
+
+    @property
+    def subset_column(self) -> IntArray | None:
+        """The columns of the sets of levels, see `Tree`."""
+        raise NotImplementedError
+
+    @property
+    def subset(self) -> NDArray[np.uint64] | None:
+        """The sets of levels, see `Tree`."""
+        raise NotImplementedError
+
+    @property
     def n_nodes(self) -> int:
         """Number of nodes, leaves included."""
         return len(self.feature)
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of columns and sets."""
+        return self.n_features + (0 if self.subset_column is None else len(self.subset_column))
+
+    @property
+    def n_sets(self) -> int:
+        """Number of sets of levels."""
+        return self.n_inputs - self.n_features
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether rows may have values that are missing."""
+        return self.missing is not None
+
+    @property
+    def column(self) -> IntArray:
+        """The column of X that each node reads, -1 in leaves."""
+        if self.subset_column is None:
+            return self.feature
+        column: IntArray = self.feature.copy()
+        is_set = column >= self.n_features
+        column[is_set] = self.subset_column[column[is_set] - self.n_features]
+        return column
 
     def check_whole(self) -> None:
         """Check the values and the topology."""
@@ -93,6 +141,60 @@ class Trees(Averaged):
         children = np.concatenate([first + start, second + start, root[:-1]])
         if not (np.bincount(children, minlength=n) == 1).all():
             raise ValueError("children: every node but the root must be the child of one")
+        self._check_sides(is_leaf)
+
+    def _check_sides(self, is_leaf: NDArray[np.bool_]) -> None:
+        """Check where missing values go, and the sets of levels."""
+        missing = self.missing
+        if missing is not None and (missing > ~is_leaf).any():
+            raise ValueError("missing: expected the child, 0 or 1, and 0 in leaves")
+        if (self.subset is None) != (self.subset_column is None):
+            raise ValueError("subset: expected with subset_column, or neither")
+        if self.subset is None:
+            return
+        if missing is None:
+            raise ValueError("missing: expected an array, as nodes test whether levels are in sets")
+        if (self.threshold[self.feature >= self.n_features] != HALF).any():
+            raise ValueError(f"threshold: expected {HALF} where levels are tested")
+        if (self.subset[:, -1] >> np.uint64(63)).any():
+            raise ValueError("subset: expected levels below 255")
+
+    def parts(self) -> Parts:
+        """Return the fields of a file's header and its arrays."""
+        header, arrays = Averaged.parts(self)
+        if self.missing is not None and np.array_equal(self.missing, self.heavier_child()):
+            del arrays["missing"]
+            header["missing"] = BY_REACH
+        return header, arrays
+
+    @classmethod
+    def from_parts(cls, header: Header, arrays: Arrays) -> Any:
+        """Return the trees of a file; ValueError or TypeError where there are none."""
+        said = header.get("missing")
+        if said is None:
+            return super(Trees, cls).from_parts(header, arrays)
+        if said != BY_REACH or "missing" in arrays:
+            raise ValueError(f"missing: expected {BY_REACH!r}, or a column, got {said!r}")
+        none = np.zeros(arrays["feature"].shape, np.uint8)
+        found = super(Trees, cls).from_parts(header, {**arrays, "missing": none})
+        object.__setattr__(found, "missing", freeze(found.heavier_child()))
+        return found
+
+    def heavier_child(self) -> NDArray[np.uint8]:
+        """Return the child of each node that has the larger weight, 0 where they are equal."""
+        return heavier_child(self.weight, self.children, self.root)
+
+    def columns_at(self, nodes: Any) -> dict[str, Any]:
+        """Return the columns of some of the nodes."""
+        every = ((name, getattr(self, name)) for name in TREE_COLUMNS)
+        return {name: None if array is None else array[nodes] for name, array in every}
+
+    def with_sets(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """Return columns of nodes, and those of the trees' sets that they test."""
+        if self.subset_column is None or self.subset is None:
+            return columns
+        sets = own_sets(columns["feature"], self.n_features, self.subset_column, self.subset)
+        return {**columns, **sets}
 
     def _leaves(self) -> IntArray:
         is_leaf = self.feature == LEAF
@@ -268,11 +370,25 @@ class Tree(Trees):
         Why growing ended, as a sentence.
     pruning : PruningTable or None
         What cross-validation found, of a tree made by `fit_pruned_cart`.
+    missing : ndarray of uint8, shape (n_nodes,), or None
+        The child, 0 or 1, to which a row goes whose value is missing; 0 in leaves. None of trees
+        of version 0.1.0 and of those made by hand without it, which refuse NaN.
+    subset_column : ndarray of int32, shape (k,), or None
+        Where nodes test whether a level is in a set: the column of each set. A node whose
+        `feature` is ``n_features + i`` tests set i: a row whose level is in it goes to the second
+        child, and `threshold` is 1/2. None where there are no sets.
+    subset : ndarray of uint64, shape (k, 4), or None
+        The sets: bit ``b % 64`` of word ``b // 64`` says that level b is in it.
     """
 
     root: IntArray = stored.made(lambda tree: np.array([0, tree.n_nodes], np.int32), late=False)
     stop_reason: str = stored.text()
     pruning: PruningTable | None = stored.part(PruningTable, "table")
+    missing: NDArray[np.uint8] | None = stored.column(np.uint8, "n_nodes", optional=True)
+    subset_column: IntArray | None = stored.column(
+        np.int32, "n_sets", within=(0, "n_features"), optional=True
+    )
+    subset: NDArray[np.uint64] | None = stored.column(np.uint64, "n_sets", WORDS, optional=True)
 
     no_graph = "whose nodes have no votes"
     instead: ClassVar = {
@@ -325,7 +441,7 @@ class Tree(Trees):
         """Return by how much the splits on each column lower a risk (n_nodes,)."""
         inner = np.flatnonzero(self.feature != LEAF)
         gain = np.maximum(risk[inner] - risk[self.children[inner]].sum(axis=1), 0.0)
-        return np.bincount(self.feature[inner], gain, self.n_features).astype(np.float64)
+        return np.bincount(self.column[inner], gain, self.n_features).astype(np.float64)
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons, or of different columns read, for each row."""
@@ -342,7 +458,7 @@ class Tree(Trees):
         read: Counter[int] = Counter()
         path: list[int] = []
         # Nodes stand in preorder: of the way to the last node the first part is that to the next.
-        for feature, depth in zip(self.feature.tolist(), self.node_depth().tolist(), strict=True):
+        for feature, depth in zip(self.column.tolist(), self.node_depth().tolist(), strict=True):
             while len(path) > depth:
                 last = path.pop()
                 read[last] -= 1

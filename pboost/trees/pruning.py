@@ -19,7 +19,7 @@ from pboost.data.splits import any_folds
 from pboost.data.training import Problem
 from pboost.models.node_walk import goes_right
 from pboost.models.stored import Stored, column
-from pboost.models.trees import LEAF, TREE_COLUMNS, PruningTable, Tree, tree_only
+from pboost.models.trees import LEAF, PruningTable, Tree, tree_only
 from pboost.trees.cart import fit_cart_problem, fit_tree
 from pboost.values import (
     FloatArray,
@@ -181,12 +181,15 @@ def collapsed(tree: Tree, at: NDArray[np.bool_], settings: dict[str, Any]) -> Tr
     for nodes in levels(tree):
         below = tree.children[nodes]
         kept[below] = (kept[nodes] & ~at[nodes])[:, None]
-    columns = {name: getattr(tree, name)[kept] for name in TREE_COLUMNS}
+    columns = tree.columns_at(kept)
     number = np.cumsum(kept) - 1
     is_leaf = at[kept] | (columns["feature"] == LEAF)
     columns["feature"] = np.where(is_leaf, LEAF, columns["feature"])
     columns["threshold"] = np.where(is_leaf, 0.0, columns["threshold"])
     columns["children"] = np.where(is_leaf[:, None], LEAF, number[columns["children"]])
+    if columns["missing"] is not None:
+        columns["missing"] = np.where(is_leaf, 0, columns["missing"])
+    columns = tree.with_sets(columns)
     return replace(tree, settings={**tree.settings, **settings}, **columns)
 
 
