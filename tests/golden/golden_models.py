@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,9 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
         "tree_flip": of("boosted_tree: flip"),
         "tree_adatree2": of("boosted_tree: adatree2"),
         "tree_gaussian": of("boosted_tree: gaussian by column"),
+        "tree_gaussian_cells": ("two", lambda: pb.fit_boosted_tree(
+            fits.X, fits.TWO, nodes=5, observation=pb.observation.gaussian(np.abs(fits.X) + 0.1))),
+        "tree_votes": ("two", _several_votes),
         "tree_affine": of("boosted_tree: affine of three columns, binned"),
         "tree_separators": of("boosted_tree: separators"),
         "tree_names": ("two", partial(_named_tree, named)),
@@ -87,12 +91,20 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
         "bagging": of("bagging: trees", "three"),
         "bagging_chains": of("bagging: chains, subsamples"),
         "bagging_regression": of("bagging: regression", "numbers"),
+        "bagging_average": ("three", lambda: pb.fit_bagging(
+            pb.fit_cart, fits.X, fits.THREE, members=3, vote="average", rng=5, max_depth=3)),
     }  # fmt: skip
 
 
 def _named_tree(named: dict[str, np.ndarray]) -> Any:
     pandas = __import__("pandas")
     return pb.fit_boosted_tree(pandas.DataFrame(named), fits.TWO, nodes=5)
+
+
+def _several_votes() -> Any:
+    one = pb.fit_boosted_tree(fits.X, fits.TWO, nodes=5)
+    votes = np.stack([one.vote, -0.5 * one.vote, one.vote[:, ::-1]], axis=-1)
+    return replace(one, vote=votes, bias=np.array([0.5, 0.0, -2.0]), labels=np.arange(3))
 
 
 def outputs(model: Any, target: str) -> Iterator[tuple[str, Any]]:
@@ -165,7 +177,8 @@ def _questions(model: Any, y: np.ndarray, sigma: dict[str, Any]) -> dict[str, Ca
 def _explained(found: Any) -> dict[str, Any]:
     tests = found.tests
     path = {k: [getattr(t, k) for t in tests] for k in ("node", "value", "threshold", "total")}
-    return {**path, "score": found.score, "label": found.label, "text": str(found)}
+    label = {} if found.label is None else {"label": found.label}
+    return {**path, "score": found.score, **label, "text": str(found)}
 
 
 def _fields(found: Any, names: str) -> dict[str, Any]:
