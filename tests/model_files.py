@@ -57,6 +57,7 @@ def assert_same(a, b):
         assert x.shape == y.shape, name
         assert x.tobytes() == y.tobytes(), name
         assert not y.flags.writeable
+    np.testing.assert_array_equal(a.missing, b.missing)
     for name in ("certificate", "cost", "validation"):
         np.testing.assert_array_equal(getattr(a.record, name), getattr(b.record, name))
     for name in ("n_features", "feature_names", "bias", "settings"):

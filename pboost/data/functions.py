@@ -59,13 +59,15 @@ class Oracles(Inputs):
         kind = "oracle" if self.is_random else "estimator"
         return tuple(f"{kind} {i}" for i in range(self.n_inputs))
 
-    def question(self, name: str, threshold: float) -> str:
+    def question(self, names: Sequence[str], number: int, threshold: float) -> str:
         """Return how the test of a node is written."""
-        return f"{name} answers -1" if self.is_random else super().question(name, threshold)
+        if self.is_random:
+            return f"{names[number]} answers -1"
+        return super().question(names, number, threshold)
 
-    def answer(self, name: str, value: float) -> str:
+    def answer(self, names: Sequence[str], number: int, value: Callable[[int], float]) -> str:
         """Return what an oracle answered, in words."""
-        return f"{name} answers {value:+.0f}" if self.is_random else ""
+        return f"{names[number]} answers {value(number):+.0f}" if self.is_random else ""
 
     def columns_read(self) -> tuple[IntArray, IntArray]:
         """Raise NotImplementedError: that is not known of functions."""

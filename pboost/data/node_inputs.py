@@ -11,16 +11,21 @@ from numpy.typing import NDArray
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, freeze
 
+#: What the last level of a column stands for that has more than have numbers.
+OTHER = "other"
+
 
 class ColumnNames(Sequence[str]):
     """How the columns of a model are written: by their names, or ``x[j]`` where they have none.
 
-    Each is made when it is asked for: a model can have many more columns than it reads.
+    Each is made when it is asked for: a model can have many more columns than it reads. `table`
+    says which levels the columns have.
     """
 
-    def __init__(self, names: tuple[str, ...] | None, n_features: int) -> None:
+    def __init__(self, names: tuple[str, ...] | None, n_features: int, table: Any = None) -> None:
         self._names = names
         self._n_features = n_features
+        self._table = table
 
     def __len__(self) -> int:
         return self._n_features
@@ -35,6 +40,13 @@ class ColumnNames(Sequence[str]):
         if isinstance(index, slice):
             return [f"x[{j}]" for j in range(self._n_features)[index]]
         return f"x[{range(self._n_features)[index]}]"
+
+    def level(self, column: int, number: int) -> str:
+        """Return how a level of a column is written: its value, or its number if none is known."""
+        levels = None if self._table is None else self._table.levels[column]
+        if levels is None:
+            return str(number)
+        return str(levels[number]) if number < len(levels) else OTHER
 
 
 class Inputs:
@@ -91,16 +103,24 @@ class Inputs:
         """Return some of the numbers only."""
         raise NotImplementedError
 
+    def of_nodes(self, feature: IntArray) -> tuple[IntArray, Inputs | None]:
+        """Return what nodes count, and these numbers, when only those are kept that they read."""
+        kept, position = np.unique(feature, return_inverse=True)
+        return position.astype(np.int32), self.select(kept)
+
     def members(self) -> dict[str, NDArray[Any]]:
         """Return the arrays to be stored in a model file, by their names there."""
         raise NotImplementedError
 
-    def question(self, name: str, threshold: float) -> str:
-        """Return how a test of the number called `name` is written, exit 0 meaning yes."""
-        return f"{name} <= {threshold:.6g}"
+    def question(self, names: Sequence[str], number: int, threshold: float) -> str:
+        """Return how a test of a number is written, exit 0 meaning yes; `names` are `names`()."""
+        return f"{names[number]} <= {threshold:.6g}"
 
-    def answer(self, name: str, value: float) -> str:
-        """Return what was found for one row, in words, where it is no comparison; else nothing."""
+    def answer(self, names: Sequence[str], number: int, value: Callable[[int], float]) -> str:
+        """Return what was found for a row, in words, where it is no comparison; else nothing.
+
+        `value` gives the numbers of the row.
+        """
         return ""
 
     def at(self, X: NDArray[Any], rows: IntArray, workers: Workers | None = None) -> FloatArray:

@@ -322,8 +322,7 @@ class TrainingData:
         """Return the fields of a model that say what its nodes read, given columns of these."""
         if self.inputs is None:
             return {"feature": feature}
-        kept, position = np.unique(feature, return_inverse=True)
-        return {"feature": position.astype(np.int32), "inputs": self.inputs.select(kept)}
+        return dict(zip(("feature", "inputs"), self.inputs.of_nodes(feature), strict=True))
 
     def thresholds(self, feature: IntArray, low: IntArray, high: IntArray) -> FloatArray:
         """Return thresholds between rows, or between bins, of columns."""

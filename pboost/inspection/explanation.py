@@ -263,7 +263,8 @@ def _path(
         name, threshold = names[model.feature[node]], float(model.threshold[node])
         vote = model.vote[node, answer]
         total = total + vote
-        said = "" if model.inputs is None else model.inputs.answer(name, value)
+        inputs, number = model.inputs, int(model.feature[node])
+        said = "" if inputs is None else inputs.answer(names, number, value_of)
         both = _plain(vote), _plain(total)
         tests.append(PathTest(node, name, float(value), threshold, answer, *both, said))
     # Of several votes it is not said which label they speak for.

@@ -45,8 +45,12 @@ class Model(Stored):
     #: It reads the columns of X as they are.
     inputs: Inputs | None = None
     sigma: FloatArray | None = None
+    #: Where its nodes send missing values, see `DecisionGraph`.
+    missing: NDArray[Any] | None = None
     #: Whether rows may have missing values; else they are refused.
     takes_missing: bool = False
+    #: What was special about the columns of the training data.
+    table: Any = None
     #: A certificate, if there is one, is that of the predictions.
     certificate_note = ""
     labels: NDArray[Any] | None

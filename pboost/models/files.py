@@ -27,7 +27,7 @@ from pboost.models.stored import TEXT, ModelFileError, layout_of
 __all__ = ["load", "save"]
 
 FORMAT = "pboost-model"
-VERSION = (1, 0)
+VERSION = (1, 1)
 #: How deep models can lie within models.
 MAX_DEPTH = 8
 
@@ -287,11 +287,15 @@ def _read_columns(
         if hashlib.sha256(content).hexdigest() != columns[name].get("sha256"):
             raise ModelFileError(f"column {name!r} was changed after it was written")
         array = from_npy(content, name)
-        expected = _storable_labels(array.dtype) if dtype is None else array.dtype == dtype
-        if not expected:
+        if not (_storable_labels(array.dtype) if dtype is None else _is_any(array.dtype, dtype)):
             raise ModelFileError(f"column {name!r}: unexpected dtype {array.dtype}")
         arrays[name] = array.astype(array.dtype.newbyteorder("="))
     return arrays
+
+
+def _is_any(dtype: np.dtype[Any], expected: np.dtype[Any] | tuple[np.dtype[Any], ...]) -> bool:
+    """Whether a dtype is one of those expected."""
+    return dtype in (expected if isinstance(expected, tuple) else (expected,))
 
 
 # Headers: JSON

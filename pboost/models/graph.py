@@ -18,6 +18,7 @@ from pboost._core import walk
 from pboost.data.node_inputs import Inputs
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
+from pboost.data.subsets import Subsets
 from pboost.models.attribution import as_shares, falls
 from pboost.models.hard_walk import MOST_STEPS, walk_rows
 from pboost.models.new_rows import input_values
@@ -78,14 +79,18 @@ class DecisionGraph(Graph):
         Standard deviation of the error with which each column of X was measured, as assumed in
         training; all NaN where each cell of the training X had its own, None where answers are
         not gaussian.
+    missing : ndarray of float64, shape (n_nodes,), or None
+        Probability with which a row whose value is missing (NaN) takes exit 1: 0.0 or 1.0, the side
+        on which it lies; others of models whose rows go both ways there. None where rows with
+        missing values are refused, as by models of files of format 1.0.
     """
 
     #: Of a graph without joins, the tree as which rows walk through it; made when they first do.
     __slots__ = ("_tree",)
     file_kind = "decision-graph"
     file_order = (
-        *(*COLUMNS, "answer", "sigma", "stages"),
-        *(*Projections.stored, *Separators.stored, "labels"),
+        *(*COLUMNS, "answer", "missing", "sigma", "stages"),
+        *(*Projections.stored, *Separators.stored, *Subsets.stored, "labels"),
     )
     no_functions = Graph.no_functions + "; describe lists its nodes"
 
@@ -176,9 +181,7 @@ class DecisionGraph(Graph):
             stages = stages[stages <= n]
         feature, inputs = self.feature[:n], self.inputs
         if inputs is not None:
-            kept, position = np.unique(feature, return_inverse=True)
-            feature = position.astype(np.int32)
-            inputs = inputs.select(kept)
+            feature, inputs = inputs.of_nodes(feature)
         return replace(
             self,
             feature=feature,
@@ -186,6 +189,7 @@ class DecisionGraph(Graph):
             next=np.where(self.next[:n] < n, self.next[:n], OUT),
             vote=self.vote[:n],
             answer=None if self.answer is None else self.answer[:n],
+            missing=None if self.missing is None else self.missing[:n],
             inputs=inputs,
             record=replace(
                 self.record,
@@ -246,7 +250,7 @@ class DecisionGraph(Graph):
                 f"vote {signed(self.vote[node, exit_])}, {_where(int(self.next[node, exit_]))}"
                 for exit_ in (BELOW, ABOVE)
             )
-            test = question(names[self.feature[node]], float(self.threshold[node]))
+            test = question(names, int(self.feature[node]), float(self.threshold[node]))
             lines.append(f"node {node}: {test}: {below}; else {above}")
         return "\n".join(lines)
 

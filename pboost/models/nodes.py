@@ -13,15 +13,18 @@ from pboost._core import walk
 from pboost.data.node_inputs import Inputs
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
+from pboost.data.subsets import Subsets
 from pboost.models import stored
 from pboost.models.base import TwoClassModel
 from pboost.models.stored import (
     MOST_SUM,
     Arrays,
+    Column,
     Dtypes,
     Field,
     Header,
     Kind,
+    ModelFileError,
     Parts,
     TrainingRecord,
     check_number,
@@ -47,8 +50,8 @@ class Derived(Kind):
         record.inputs.validate(record.n_features)
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the arrays of projections and separators."""
-        every = {**Projections.stored, **Separators.stored}
+        """Return the arrays of projections, separators and sets."""
+        every = {**Projections.stored, **Separators.stored, **Subsets.stored}
         return {member: (dtype, True) for member, (_, dtype) in every.items()}
 
     def store(self, name: str, value: Any) -> Parts:
@@ -57,10 +60,14 @@ class Derived(Kind):
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Inputs | None:
         """Return what nodes compare, None where it is columns."""
-        found = [kind.from_members(arrays) for kind in (Projections, Separators)]
-        if None not in found:
-            raise ValueError("expected projections or separators, got both")
-        return found[0] or found[1]
+        every: list[Inputs | None] = [
+            kind.from_members(arrays) for kind in (Projections, Separators)
+        ]
+        every.append(Subsets.from_members(arrays, header.get("n_features")))
+        found = [inputs for inputs in every if inputs is not None]
+        if len(found) > 1:
+            raise ValueError("expected one of projections, separators and sets, got several")
+        return found[0] if found else None
 
 
 class Bias(Field):
@@ -90,6 +97,48 @@ class Bias(Field):
         return arrays[name] if name in arrays else Field.read(self, name, header, arrays)
 
 
+@dataclass(frozen=True, slots=True)
+class Sides(Column):
+    """Probabilities of exit 1 of missing values: bits in the header, or a column.
+
+    The header has them where 0 and 1 is all there is.
+    """
+
+    def check_array(self, record: Any, name: str) -> None:
+        """Check shape and range."""
+        Column.check_array(self, record, name)
+        values = getattr(record, name)
+        if not ((values >= 0) & (values <= 1)).all():
+            raise ValueError(f"{name}: expected probabilities")
+
+    def dtypes(self, name: str) -> Dtypes:
+        """Return the column that only some have, of bytes or of numbers."""
+        return {name: ((np.dtype("|u1"), np.dtype("<f8")), True)}
+
+    def store(self, name: str, value: Any) -> Parts:
+        """Return the bits, or the column."""
+        if value is None:
+            return {}, {}
+        if not np.isin(value, (0, 1)).all():
+            return {}, {name: value}
+        return {name: np.packbits(value.astype(np.uint8)).tobytes().hex()}, {}
+
+    def read(self, name: str, header: Header, arrays: Arrays) -> Any:
+        """Return the numbers, None of a model that refuses missing values."""
+        if name not in header:
+            return arrays.get(name)
+        if name in arrays:
+            raise ValueError(f"{name}: expected in the header or as a column, not both")
+        n, bits = len(arrays["feature"]), header[name]
+        try:
+            found = np.frombuffer(bytes.fromhex(bits), dtype=np.uint8)
+        except (TypeError, ValueError):
+            found = None
+        if found is None or len(found) != -(-n // 8):
+            raise ModelFileError(f"header: bad value of {name!r}: {bits!r}")
+        return np.unpackbits(found, count=n)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Graph(TwoClassModel):
     """The arrays of a `DecisionGraph`, which says what they are."""
@@ -115,8 +164,29 @@ class Graph(TwoClassModel):
     )
     inputs: Inputs | None = stored.kept_as(Derived(), default=None)
     sigma: FloatArray | None = stored.column(np.float64, "n_features", finite=False, optional=True)
+    missing: FloatArray | None = stored.kept_as(
+        Sides(np.float64, ("n_nodes",), optional=True), default=None
+    )
     #: Whether both exits of every node lead to the node after it; found when the model is made.
     is_chain: bool = stored.found_in("next", walk.is_chain)
+
+    def parts(self) -> Parts:
+        """Return what is in a file: where nodes send missing values that training had, a column."""
+        header, arrays = TwoClassModel.parts(self)
+        if self.missing is not None and not self.is_clean and "missing" in header:
+            del header["missing"]
+            arrays["missing"] = self.missing.astype(np.uint8)
+        return header, arrays
+
+    @property
+    def takes_missing(self) -> bool:  # type: ignore[override]
+        """Whether rows may have missing values."""
+        return self.missing is not None
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the training data had neither missing values nor categories, as far as known."""
+        return self.table is None and not isinstance(self.inputs, Subsets)
 
     @property
     def n_nodes(self) -> int:
@@ -173,6 +243,8 @@ class Graph(TwoClassModel):
         if self.answer is not None and not ((self.answer >= 0) & (self.answer <= 1)).all():
             raise ValueError("answer: expected probabilities")
         _check_sigma(self)
+        if self.missing is None and isinstance(self.inputs, Subsets):
+            raise ValueError("missing: expected the sides of missing values where nodes have sets")
         self.record.check(self.n_nodes)
 
 

@@ -24,7 +24,7 @@ Header: TypeAlias = Mapping[str, Any]
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 Parts: TypeAlias = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 #: Dtypes of the arrays of files, None: any of labels; and whether a file need not have them.
-Dtypes: TypeAlias = dict[str, tuple[np.dtype[Any] | None, bool]]
+Dtypes: TypeAlias = dict[str, tuple[np.dtype[Any] | tuple[np.dtype[Any], ...] | None, bool]]
 
 
 class ModelFileError(ValueError):

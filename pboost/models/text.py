@@ -55,7 +55,7 @@ def summary(model: TwoClassModel) -> list[str]:
 
 def input_names(model: TwoClassModel) -> Sequence[str]:
     """Return how the numbers are written that nodes compare; columns are ``x[j]`` without names."""
-    columns = ColumnNames(model.feature_names, model.n_features)
+    columns = ColumnNames(model.feature_names, model.n_features, model.table)
     return columns if model.inputs is None else model.inputs.names(columns)
 
 

@@ -69,7 +69,7 @@ class Trees(Averaged):
     )
 
     @property
-    def missing(self) -> NDArray[np.uint8] | None:
+    def missing(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
         """The child to which each node sends rows without a value, see `Tree`."""
         raise NotImplementedError
 
@@ -99,7 +99,7 @@ class Trees(Averaged):
         return self.n_inputs - self.n_features
 
     @property
-    def takes_missing(self) -> bool:
+    def takes_missing(self) -> bool:  # type: ignore[override]
         """Whether rows may have values that are missing."""
         return self.missing is not None
 

@@ -194,10 +194,10 @@ def test_columns_of_a_newer_minor_version(path, members):
     entry = {"dtype": "<i8", "shape": [3], "sha256": "?", "optional": True}
     more = {**members, "extra.npy": content}
 
-    zip_up(path, forge(more, version=[1, 1], columns={**columns, "extra": entry}))
+    zip_up(path, forge(more, version=[1, 2], columns={**columns, "extra": entry}))
     assert_same(tree(), load(path))
 
-    for version, change in [([1, 1], {"optional": False}), ([1, 0], {})]:
+    for version, change in [([1, 2], {"optional": False}), ([1, 1], {})]:
         unknown = {**columns, "extra": {**entry, **change}}
         zip_up(path, forge(more, version=version, columns=unknown))
         with pytest.raises(ModelFileError, match="column 'extra' is unknown"):
