@@ -1,7 +1,8 @@
 # Sums of a few columns of a row, each times a coefficient. Every place that needs one adds up the
 # terms in their order, from 0, so that training and evaluation see the same bits.
 #
-# Projection k has the terms start[k]..start[k + 1]-1: coefficient[t] times column index[t].
+# Projection k has the terms start[k]..start[k + 1]-1: coefficient[t] times column index[t]. A missing
+# value of column j counts as fill[j]; it makes a sum NaN, which is then added up anew.
 from pboost._core._rows cimport Rows, read
 from pboost._core.types cimport int32_t
 
@@ -9,21 +10,37 @@ cdef struct Projections:
     const int32_t* start
     const int32_t* index
     const double* coefficient
+    const double* fill  # NULL: no value may be missing
     Py_ssize_t n
 
 
 cdef inline Projections projections_of(
-    const int32_t[::1] start, const int32_t[::1] index, const double[::1] coefficient
+    const int32_t[::1] start, const int32_t[::1] index, const double[::1] coefficient,
+    const double[::1] fill, Py_ssize_t d
 ) except *:
-    """Projections in arrays that must outlive them."""
+    """Projections of d columns, in arrays that must outlive them."""
     cdef Projections p
-    if start.shape[0] < 1 or index.shape[0] != coefficient.shape[0]:
+    if (start.shape[0] < 1 or index.shape[0] != coefficient.shape[0]
+            or (fill is not None and fill.shape[0] != d)):
         raise ValueError("projections: arrays of different sizes")
     p.n = start.shape[0] - 1
     p.start = &start[0]
     p.index = &index[0] if index.shape[0] else NULL
     p.coefficient = &coefficient[0] if index.shape[0] else NULL
+    p.fill = NULL if fill is None or not d else &fill[0]
     return p
+
+
+cdef inline double project_filled(
+    const Projections* p, const Rows* X, const char* row, Py_ssize_t k
+) noexcept nogil:
+    """Projection k of one row of which a value is missing."""
+    cdef double value = 0.0, x
+    cdef Py_ssize_t t
+    for t in range(p.start[k], p.start[k + 1]):
+        x = read(X, row, p.index[t])
+        value += p.coefficient[t] * (x if x == x else p.fill[p.index[t]])
+    return value
 
 
 cdef inline double project(
@@ -34,13 +51,27 @@ cdef inline double project(
     cdef Py_ssize_t t
     for t in range(p.start[k], p.start[k + 1]):
         value += p.coefficient[t] * read(X, row, p.index[t])
+    if value != value and p.fill != NULL:
+        return project_filled(p, X, row, k)
     return value
+
+
+cdef inline void fill_block(
+    const Projections* p, double* columns, Py_ssize_t d, Py_ssize_t size
+) noexcept nogil:
+    """Fill the missing values of `size` rows whose d columns stand one after the other."""
+    cdef Py_ssize_t j, r
+    cdef double* column
+    for j in range(d):
+        column = columns + j * size
+        for r in range(size):
+            column[r] = column[r] if column[r] == column[r] else p.fill[j]
 
 
 cdef inline void project_block(
     const Projections* p, const double* columns, Py_ssize_t size, double* out
 ) noexcept nogil:
-    """All projections of `size` rows whose columns stand one after the other, likewise."""
+    """All projections of `size` rows whose columns stand one after the other, none missing."""
     cdef const double* column
     cdef double* value
     cdef double coefficient

@@ -2,7 +2,7 @@
 #
 # Separator k has the functions start[k]..start[k + 1]-1. Function g reads column[g]; its steps are at
 # the increasing edge[first[g]..first[g + 1]-1], and its values, one more, begin at value[first[g] + g].
-# A value at an edge lies below it. Every place that needs a separator adds up its functions in their
+# A value at an edge lies below it, and a missing one has missing[g]. Every place that needs a separator adds up its functions in their
 # order, from 0, so that training and evaluation see the same bits.
 from pboost._core._rows cimport Rows, read
 from pboost._core._side cimport goes_right
@@ -14,24 +14,27 @@ cdef struct Separators:
     const int32_t* first
     const double* edge
     const double* value
+    const double* missing  # NULL: no value may be missing
     Py_ssize_t n
 
 
 cdef inline Separators separators_of(
     const int32_t[::1] start, const int32_t[::1] column, const int32_t[::1] first,
-    const double[::1] edge, const double[::1] value
+    const double[::1] edge, const double[::1] value, const double[::1] missing
 ) except *:
     """Separators in arrays that must outlive them."""
     cdef Separators s
     cdef Py_ssize_t functions = column.shape[0]
     if (start.shape[0] < 1 or first.shape[0] != functions + 1
-            or value.shape[0] != edge.shape[0] + functions):
+            or value.shape[0] != edge.shape[0] + functions
+            or (missing is not None and missing.shape[0] != functions)):
         raise ValueError("separators: arrays of different sizes")
     s.n = start.shape[0] - 1
     s.start, s.first = &start[0], &first[0]
     s.column = &column[0] if functions else NULL
     s.edge = &edge[0] if edge.shape[0] else NULL
     s.value = &value[0] if functions else NULL
+    s.missing = NULL if missing is None or not functions else &missing[0]
     return s
 
 
@@ -55,5 +58,8 @@ cdef inline double separate(
                 n -= half + 1
             else:
                 n = half
-        total += s.value[s.first[g] + g + below]
+        if below == 0 and x != x and s.missing != NULL:  # no edge is less
+            total += s.missing[g]
+        else:
+            total += s.value[s.first[g] + g + below]
     return total

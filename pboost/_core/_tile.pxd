@@ -1,4 +1,5 @@
 # Rows in tiles: transposed, converted to float64 and checked to be finite.
+from libc.math cimport isinf
 from libc.string cimport memset
 
 from pboost._core._rows cimport Rows
@@ -26,3 +27,12 @@ cdef inline int load_tile(
             for j in range(X.d):
                 tile[j * TILE + r] = (<const double*>(row + j * X.column_stride))[0]
     return tile_is_bad(tile, X.d)
+
+
+cdef inline bint tile_has_infinity(const double* tile, Py_ssize_t d) noexcept nogil:
+    """Whether a value of a tile is infinite."""
+    cdef Py_ssize_t i
+    for i in range(d * TILE):
+        if isinf(tile[i]):
+            return True
+    return False

@@ -5,7 +5,14 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 def project_rows(
-    X: Array, rows: Array, start: Array, index: Array, coefficient: Array, first: int, out: Array
+    X: Array,
+    rows: Array,
+    start: Array,
+    index: Array,
+    coefficient: Array,
+    fill: Array | None,
+    first: int,
+    out: Array,
 ) -> None: ...
 def project_pairs(
     X: Array,
@@ -14,5 +21,6 @@ def project_pairs(
     start: Array,
     index: Array,
     coefficient: Array,
+    fill: Array | None,
     out: Array,
 ) -> None: ...

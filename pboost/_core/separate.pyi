@@ -12,5 +12,6 @@ def separate_rows(
     first: Array,
     edge: Array,
     value: Array,
+    missing: Array | None,
     out: Array,
 ) -> None: ...

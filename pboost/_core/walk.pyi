@@ -23,8 +23,8 @@ def walk(
     score: Array,
     tile: Array | None = None,
     count: Array | None = None,
-    projections: tuple[Array, Array, Array] | None = None,
-    separators: tuple[Array, Array, Array, Array, Array] | None = None,
+    projections: tuple[Array, Array, Array, Array | None] | None = None,
+    separators: tuple[Array, Array, Array, Array, Array, Array | None] | None = None,
 ) -> int: ...
 def count_features(
     X: Array,

@@ -8,11 +8,13 @@ Arrays: feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote (n_nod
 nodes compare projections of a row, a chain projects a tile at a time, and other graphs make each
 projection when a node needs it. Separators are always made where a node needs them.
 """
-from pboost._core._project cimport Projections, project, project_block, projections_of
+from libc.math cimport isinf
+
+from pboost._core._project cimport Projections, fill_block, project, project_block, projections_of
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._separate cimport Separators, separate, separators_of
 from pboost._core._side cimport goes_right
-from pboost._core._tile cimport TILE, load_tile
+from pboost._core._tile cimport TILE, load_tile, tile_has_infinity
 from pboost._core.types cimport int32_t, uint8_t
 
 cdef extern from "walk_simd.h":
@@ -106,6 +108,21 @@ cdef inline Py_ssize_t walk_row(
     return steps
 
 
+cdef inline bint takes_missing(const Graph* graph) noexcept nogil:
+    """Whether it is known what missing values are."""
+    return ((graph.projections != NULL and graph.projections.fill != NULL)
+            or (graph.separators != NULL and graph.separators.missing != NULL))
+
+
+cdef inline bint has_infinity(const Rows* X, const char* row) noexcept nogil:
+    """Whether a value of a row is infinite."""
+    cdef Py_ssize_t j
+    for j in range(X.d):
+        if isinf(read(X, row, j)):
+            return True
+    return False
+
+
 cdef inline bint is_bad(const Rows* X, const char* row) noexcept nogil:
     """Whether a value of a row is not finite."""
     cdef double value, bad = 0.0
@@ -145,14 +162,17 @@ cdef int walk_rows(
     if stop - start < MANY_ROWS and count == NULL:
         for i in range(start, stop):
             row = X.data + i * X.row_stride
-            if is_bad(X, row):
+            if is_bad(X, row) and (not takes_missing(graph) or has_infinity(X, row)):
                 return 1
             walk_row(graph, X, row, score + i)
         return 0
     while i < stop:
         rows = min(TILE, stop - i)
         if load_tile(X, i, rows, tile):
-            return 1
+            if not takes_missing(graph) or tile_has_infinity(tile, X.d):
+                return 1
+            if graph.projections != NULL:
+                fill_block(graph.projections, tile, X.d, TILE)
         if graph.is_chain and graph.separators == NULL and count == NULL:
             walk_chain(graph, tile, X.d, rows, score + i)
         else:
@@ -175,9 +195,9 @@ def walk(
 
     OUT score (n,), count (n,) if it is wanted; WORK tile (n_features * 64,), not needed below
     `MANY` rows without count. Where nodes compare projections: their arrays (start, index,
-    coefficient), and a chain needs 64 more places in the tile for each of them. Where they compare
-    separators: theirs (start, column, first, edge, value). Returns 1, with the outputs unfinished, if
-    a value is not finite, else 0.
+    coefficient, fill), and a chain needs 64 more places in the tile for each of them. Where they
+    compare separators: theirs (start, column, first, edge, value, missing). Returns 1, with the outputs
+    unfinished, if a value is infinite, or missing where it is not known what that means, else 0.
     """
     cdef Rows rows = rows_of(X)
     cdef Projections p
@@ -189,12 +209,12 @@ def walk(
     cdef int bad
     graph.projections, graph.separators = NULL, NULL
     if separators is not None:
-        step_of, column, first_edge, edge, value = separators
-        s = separators_of(step_of, column, first_edge, edge, value)
+        step_of, column, first_edge, edge, value, sides = separators
+        s = separators_of(step_of, column, first_edge, edge, value, sides)
         graph.separators = &s
     if projections is not None:
-        first_term, index, coefficient = projections
-        p = projections_of(first_term, index, coefficient)
+        first_term, index, coefficient, fill = projections
+        p = projections_of(first_term, index, coefficient, fill, rows.d)
         graph.projections = &p
         width += p.n
     if (rows.d != n_features or score.shape[0] != n or not 0 <= start <= stop <= n

@@ -228,6 +228,13 @@ def _renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
             f"model: expected nodes that compare what `weak` makes of X, got {direction} at node "
             f"{node}" + (OTHER_UNITS if model.n_features > 2 else "")
         )
+    before, now = found.fill, there.fill
+    is_other = before is not now and (before is None or now is None or (before != now).any())
+    if is_other and np.isnan(data.source[data.source_rows]).any():
+        raise ValueError(
+            "X: expected missing values that count as in training, where weak classifiers that are "
+            "affine have the means of the columns for them: these are others here"
+        )
     return replace(model, feature=feature, inputs=data.inputs)
 
 

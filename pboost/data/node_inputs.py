@@ -112,6 +112,15 @@ class Inputs:
         """Return the arrays to be stored in a model file, by their names there."""
         raise NotImplementedError
 
+    def header(self) -> dict[str, str]:
+        """Return the fields of the header of a model file."""
+        return {}
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether rows may have missing values."""
+        return True
+
     def question(self, names: Sequence[str], number: int, threshold: float) -> str:
         """Return how a test of a number is written, exit 0 meaning yes; `names` are `names`()."""
         return f"{names[number]} <= {threshold:.6g}"
@@ -140,10 +149,14 @@ class StoredInputs(Inputs):
         Members of a model file: what they hold here, and their dtype there.
     none : tuple of ndarray
         The arrays after `start` where there are no terms.
+    of_missing : tuple of str
+        The field that says what missing values are, None where they are refused; and its name in
+        the header of a model file.
     """
 
     stored: ClassVar[Mapping[str, tuple[str, np.dtype[Any]]]]
     none: ClassVar[tuple[NDArray[Any], ...]]
+    of_missing: ClassVar[tuple[str, str]]
     start: IntArray
 
     def __post_init__(self) -> None:
@@ -151,7 +164,12 @@ class StoredInputs(Inputs):
             object.__setattr__(self, name, freeze(getattr(self, name), dtype.newbyteorder("=")))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self.arrays()
+        return type(self), (*self.arrays(), getattr(self, self.of_missing[0]))
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether rows may have missing values."""
+        return not self.n_inputs or getattr(self, self.of_missing[0]) is not None
 
     def arrays(self) -> tuple[Any, ...]:
         """Return the arrays, in the order of the fields."""
@@ -174,12 +192,18 @@ class StoredInputs(Inputs):
     def joined(cls, singles: Sequence[Self]) -> Self:
         """Return single sums as one."""
         places = range(1, len(cls.stored))
-        return cls.of_terms(*([single.arrays()[at] for single in singles] for at in places))
+        found = cls.of_terms(*([single.arrays()[at] for single in singles] for at in places))
+        return found.taking([(single, slice(None)) for single in singles])
 
     def select(self, kept: IntArray) -> Self:
         """Return some of the sums only."""
         parts = [slice(*self.start[k : k + 2]) for k in kept]
-        return self.of_terms(*([array[part] for part in parts] for array in self.arrays()[1:]))
+        found = self.of_terms(*([array[part] for part in parts] for array in self.arrays()[1:]))
+        return found.taking([(self, part) for part in parts])
+
+    def taking(self, sources: Sequence[tuple[Self, slice]]) -> Self:
+        """Return these sums with what missing values are in those whose terms they have."""
+        raise NotImplementedError
 
     def check_terms(self, n_features: int) -> None:
         """Raise ValueError for terms that cannot be those of rows with this many columns."""
@@ -199,15 +223,35 @@ class StoredInputs(Inputs):
         """Return the arrays to be stored in a model file, by their names there."""
         return dict(zip(self.stored, self.arrays(), strict=True))
 
+    def digits(self) -> bytes | None:
+        """Return what missing values are, as the header of a model file has it."""
+        raise NotImplementedError
+
+    def header(self) -> dict[str, str]:
+        """Return what missing values are, if it is known."""
+        digits = self.digits()
+        return {} if digits is None else {self.of_missing[1]: digits.hex()}
+
     @classmethod
-    def from_members(cls, arrays: Mapping[str, NDArray[Any]]) -> Self | None:
+    def from_digits(cls, digits: bytes, n_terms: int) -> NDArray[Any]:
+        """Return what missing values are, of so many terms."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_members(
+        cls, arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]
+    ) -> Self | None:
         """Return the numbers stored in a model file, None where there are none."""
         found = [arrays[member] for member in cls.stored if member in arrays]
         if not found:
             return None
         if len(found) < len(cls.stored):
             raise ValueError(f"expected all of the columns {', '.join(cls.stored)}, or none")
-        return cls(*found)
+        digits = header.get(cls.of_missing[1])
+        if digits is None:
+            return cls(*found)
+        make: Any = cls
+        return make(*found, cls.from_digits(bytes.fromhex(digits), len(found[1])))
 
 
 class GrownInputs(Inputs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pboost._core import project
 from pboost.data.node_inputs import StoredInputs
 from pboost.threads import Workers, run_ranges
-from pboost.values import FloatArray, IntArray, first_false
+from pboost.values import FloatArray, IntArray, first_false, freeze
 
 #: Members of a model file: what they hold here, and their dtype there.
 MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
@@ -41,18 +41,45 @@ class Projections(StoredInputs):
         Columns of X.
     coefficient : ndarray of float64, shape (terms,)
         Their coefficients.
+    fill : ndarray of float64, shape (n_features,), or None
+        What a missing value of each column counts as: the weighted mean of its known values in
+        training. None: missing values are refused.
     """
 
     stored: ClassVar = MEMBERS
     none: ClassVar = (np.empty(0), np.empty(0))
+    of_missing: ClassVar = ("fill", "projection_fill")
 
     start: IntArray
     index: IntArray
     coefficient: FloatArray
+    fill: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        StoredInputs.__post_init__(self)
+        if self.fill is not None:
+            object.__setattr__(self, "fill", freeze(self.fill, np.float64))
 
     def arrays(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return start, index and coefficient, as the kernels take them."""
+        """Return start, index and coefficient."""
         return self.start, self.index, self.coefficient
+
+    def tables(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray | None]:
+        """Return start, index, coefficient and fill, as the kernels take them."""
+        return self.start, self.index, self.coefficient, self.fill
+
+    def taking(self, sources: Sequence[tuple[Projections, slice]]) -> Projections:
+        """Return these sums with the fill of those whose terms they have."""
+        return replace(self, fill=sources[0][0].fill) if sources else self
+
+    def digits(self) -> bytes | None:
+        """Return the bytes of the fill."""
+        return None if self.fill is None else self.fill.astype("<f8").tobytes()
+
+    @classmethod
+    def from_digits(cls, digits: bytes, n_terms: int) -> FloatArray:
+        """Return the fill."""
+        return np.frombuffer(digits, "<f8").astype(np.float64)
 
     def validate(self, n_features: int) -> None:
         """Raise ValueError if these cannot be made of rows with this many columns."""
@@ -60,6 +87,10 @@ class Projections(StoredInputs):
         if not start.ndim == index.ndim == 1 or coefficient.shape != index.shape or not len(start):
             raise ValueError("projections: expected start (k + 1,), index and coefficient (terms,)")
         self.check_terms(n_features)
+        if self.fill is not None and not (
+            self.fill.shape == (n_features,) and np.isfinite(self.fill).all()
+        ):
+            raise ValueError(f"projections.fill: expected {n_features} finite numbers")
 
     def values(self, X: NDArray[Any]) -> FloatArray:
         """Return the projections of rows X (n, d), float64 or float32, as (n, n_inputs)."""
@@ -67,7 +98,7 @@ class Projections(StoredInputs):
 
         def work(first: int, last: int) -> None:
             rows = np.arange(first, last, dtype=np.int32)
-            project.project_rows(X, rows, *self.arrays(), 0, out[first:last])
+            project.project_rows(X, rows, *self.tables(), 0, out[first:last])
 
         run_ranges(work, len(X), cells=len(self.index) + self.n_inputs, total=out.size)
         return out
@@ -78,7 +109,7 @@ class Projections(StoredInputs):
 
         def work(start: int, stop: int) -> None:
             project.project_rows(
-                X, rows[start:stop], *self.arrays(), first, columns[:, start:stop].T
+                X, rows[start:stop], *self.tables(), first, columns[:, start:stop].T
             )
 
         Workers(1).run(work, len(rows), cells=terms)
@@ -94,13 +125,13 @@ class Projections(StoredInputs):
     def pairs(self, X: NDArray[Any], rows: IntArray, which: IntArray) -> FloatArray:
         """Return one projection of each listed row, elementwise."""
         out = np.empty(len(rows))
-        project.project_pairs(X, rows, which, *self.arrays(), out)
+        project.project_pairs(X, rows, which, *self.tables(), out)
         return out
 
     def at(self, X: NDArray[Any], rows: IntArray, workers: Workers | None = None) -> FloatArray:
         """Return the projections of the listed rows, (rows, n_inputs)."""
         out = np.empty((len(rows), self.n_inputs))
-        project.project_rows(X, rows, *self.arrays(), 0, out)
+        project.project_rows(X, rows, *self.tables(), 0, out)
         return out
 
     def projected(self, sigma: FloatArray) -> FloatArray:
@@ -186,17 +217,25 @@ def random_directions(
 
 
 def standard_deviations(X: NDArray[Any], rows: IntArray, weights: FloatArray | None) -> FloatArray:
-    """Return the weighted standard deviation of each column of the listed rows, rounded."""
-    scale = np.empty(X.shape[1])
+    """Return the weighted standard deviation of each column of the listed rows, rounded.
+
+    It is that of the values that are known, 0 where none is.
+    """
+    scale = np.zeros(X.shape[1])
     for j in range(len(scale)):
-        column = X[rows, j].astype(np.float64)
+        column, of_rows = X[rows, j].astype(np.float64), weights
+        is_known = ~np.isnan(column)
+        if not is_known.all():
+            column, of_rows = column[is_known], None if weights is None else weights[is_known]
+        if not len(column):
+            continue
         # In units of the largest number, whose square need not be finite.
         column -= column.min() / 2 + column.max() / 2
         unit = np.abs(column).max()
         if unit:
             column /= unit
-            column -= np.average(column, weights=weights)
-        mantissa, exponent = math.frexp(unit * math.sqrt(np.average(column**2, weights=weights)))
+            column -= np.average(column, weights=of_rows)
+        mantissa, exponent = math.frexp(unit * math.sqrt(np.average(column**2, weights=of_rows)))
         half = math.ldexp(round(math.ldexp(mantissa, SCALE_BITS)), exponent - SCALE_BITS - 1)
         rounded = 2 * min(half, np.finfo(np.float64).max / 2)  # rounding up must not overflow
         # The inverse of a smaller number is not finite.

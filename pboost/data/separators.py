@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pboost._core import separate
 from pboost.data.node_inputs import StoredInputs
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray
+from pboost.values import FloatArray, IntArray, freeze
 
 #: Members of a model file: what they hold here, and their dtype there.
 MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
@@ -23,7 +23,7 @@ MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
     "separator_vote": ("vote", np.dtype("<f8")),
 }
 #: What the kernels read.
-Tables = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]
+Tables = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray, FloatArray | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,16 +43,43 @@ class Separators(StoredInputs):
         What they are compared with.
     vote : ndarray of float64, shape (stumps, 2)
         Votes of ``x <= threshold`` and of ``x > threshold``.
+    missing : ndarray of uint8, shape (stumps,), or None
+        Which of the votes a missing value has. None: missing values are refused.
     """
 
     stored: ClassVar = MEMBERS
     none: ClassVar = (np.empty(0), np.empty(0), np.empty((0, 2)))
+    of_missing: ClassVar = ("missing", "separator_missing")
 
     start: IntArray
     feature: IntArray
     threshold: FloatArray
     vote: FloatArray
+    missing: NDArray[np.uint8] | None = None
     _tables: Tables | None = field(init=False, default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        StoredInputs.__post_init__(self)
+        if self.missing is not None:
+            object.__setattr__(self, "missing", freeze(self.missing, np.uint8))
+
+    def taking(self, sources: Sequence[tuple[Separators, slice]]) -> Separators:
+        """Return these sums with the sides of missing values of the stumps that they have."""
+        found: list[NDArray[np.uint8]] = []
+        for one, part in sources:
+            if one.missing is None:
+                return self
+            found.append(one.missing[part])
+        return replace(self, missing=np.concatenate(found)) if found else self
+
+    def digits(self) -> bytes | None:
+        """Return the sides of missing values, eight to a byte."""
+        return None if self.missing is None else np.packbits(self.missing).tobytes()
+
+    @classmethod
+    def from_digits(cls, digits: bytes, n_terms: int) -> NDArray[np.uint8]:
+        """Return the sides of missing values."""
+        return np.unpackbits(np.frombuffer(digits, np.uint8))[:n_terms]
 
     @property
     def stumps(self) -> IntArray:
@@ -68,6 +95,10 @@ class Separators(StoredInputs):
         if vote.shape != (m, 2):
             raise ValueError(f"separators.vote: expected shape ({m}, 2), got {vote.shape}")
         self.check_terms(n_features)
+        if self.missing is not None and not (
+            self.missing.shape == (m,) and self.missing.max(initial=0) <= 1
+        ):
+            raise ValueError(f"separators.missing: expected {m} sides, 0 or 1")
         if m and np.abs(vote).max() > np.finfo(np.float64).max / m:
             raise ValueError("separators.vote: expected numbers of which sums are finite")
 
@@ -79,7 +110,7 @@ class Separators(StoredInputs):
         return self._tables
 
     def _collapsed(self) -> Tables:
-        column, edges, values, start = [], [], [], [0]
+        column, edges, values, missing, start = [], [], [], [], [0]
         for a, b in pairwise(self.start.tolist()):
             for j in np.unique(self.feature[a:b]):
                 stumps = a + np.flatnonzero(self.feature[a:b] == j)
@@ -87,11 +118,14 @@ class Separators(StoredInputs):
                 column.append(j)
                 edges.append(edge)
                 values.append(value)
+                if self.missing is not None:
+                    missing.append(sum(self.vote[stumps, self.missing[stumps]].tolist()))
             start.append(len(column))
         first = np.cumsum([0, *map(len, edges)])
         return (
             np.array(start, dtype=np.int32), np.array(column, dtype=np.int32),
             first.astype(np.int32), np.concatenate([[], *edges]), np.concatenate([[], *values]),
+            None if self.missing is None else np.array(missing, dtype=np.float64),
         )  # fmt: skip
 
     def values(self, X: NDArray[Any]) -> FloatArray:
@@ -117,7 +151,7 @@ class Separators(StoredInputs):
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:
         """Return how far apart the largest and the least sum of the stumps on a column lie."""
-        _, column, first, _, values = self.tables()
+        _, column, first, _, values, _ = self.tables()
         at = first[:-1] + np.arange(len(column))  # a function has one value more than edges
         width: FloatArray = np.maximum.reduceat(values, at) - np.minimum.reduceat(values, at)
         return width

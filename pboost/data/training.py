@@ -34,6 +34,7 @@ from pboost.data.columns import (
     to_fixed_point,
 )
 from pboost.data.convert import Features, Rows, as_rows, check_size
+from pboost.data.fill import column_means
 from pboost.data.node_inputs import GrownInputs, Inputs
 from pboost.data.projections import Projections
 from pboost.data.splits import hold_out
@@ -186,7 +187,8 @@ class Problem:
         inputs = None
         if project is not None:
             weight = self._weighed(rows)["weight"] if is_weighed else None
-            inputs = project(source, source_rows, weight)
+            fill = column_means(source, source_rows, weight)
+            inputs = replace(project(source, source_rows, weight), fill=fill)
         columns: SortedColumns | BinnedColumns
         if isinstance(X, BinnedColumns):
             columns = X.select(rows, n_threads, all_rows=len(rows) == n)

@@ -39,10 +39,7 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
         return walk_functions(model, X)
     values = _plain(model, X)
     n, d = values.shape
-    projections = separators = None
-    if model.inputs is not None:
-        projections = model.inputs.arrays() if isinstance(model.inputs, Projections) else None
-        separators = model.inputs.tables() if isinstance(model.inputs, Separators) else None
+    projections, separators = _tables(model, Projections), _tables(model, Separators)
     width = d if projections is None else d + model.n_inputs
     score = np.empty(n)
     if not counting and (n < walk.MANY or n * (width + len(model.feature)) < FEW_CELLS):
@@ -52,7 +49,7 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
             model.bias, d, 0, n, score, tile, None, projections, separators,
         )  # fmt: skip
         if bad:
-            check_finite(match_columns(model, X))
+            check_finite(match_columns(model, X), model.takes_missing)
         return score, score
     if n >= MANY_IN_TREES and model.inputs is None and not (counting or model.is_chain):
         tree = laid_out(model, n)
@@ -70,6 +67,14 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
 
     over_tiles(model, X, n, work, width, width + min(len(model.feature), MOST_STEPS), n * d)
     return score, score if count is None else count
+
+
+def _tables(model: Graph, kind: type[Projections | Separators]) -> Any:
+    """Return what nodes compare, as the kernel takes it, None where it is of another kind."""
+    if not isinstance(model.inputs, kind):
+        return None
+    *arrays, of_missing = model.inputs.tables()
+    return (*arrays, of_missing if model.takes_missing else None)
 
 
 def laid_out(model: Graph, n: int) -> Trees | None:
@@ -136,7 +141,7 @@ def over_tiles(
         return work(start, stop, np.empty(width * walk.TILE_ROWS))
 
     if any(run_ranges(on_range, n, walk.TILE_ROWS, cost, cells)):
-        check_finite(match_columns(model, X))
+        check_finite(match_columns(model, X), model.takes_missing)
 
 
 def _plain(model: Graph, X: Any) -> NDArray[Any]:

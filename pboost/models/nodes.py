@@ -56,12 +56,12 @@ class Derived(Kind):
 
     def store(self, name: str, value: Any) -> Parts:
         """Return the arrays, if there are any."""
-        return {}, {} if value is None else value.members()
+        return ({}, {}) if value is None else (value.header(), value.members())
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Inputs | None:
         """Return what nodes compare, None where it is columns."""
         every: list[Inputs | None] = [
-            kind.from_members(arrays) for kind in (Projections, Separators)
+            kind.from_members(arrays, header) for kind in (Projections, Separators)
         ]
         every.append(Subsets.from_members(arrays, header.get("n_features")))
         found = [inputs for inputs in every if inputs is not None]
@@ -181,7 +181,7 @@ class Graph(TwoClassModel):
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]
         """Whether rows may have missing values."""
-        return self.missing is not None
+        return self.missing is not None and (self.inputs is None or self.inputs.takes_missing)
 
     @property
     def is_clean(self) -> bool:

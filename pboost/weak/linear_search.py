@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from operator import itemgetter
 from typing import ClassVar, TypeAlias
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pboost.data.columns import sorted_columns
 from pboost.data.convert import Features
+from pboost.data.fill import column_means, filled
 from pboost.data.projections import Projections
 from pboost.data.training import Problem, TrainingData
 from pboost.threads import Workers
@@ -38,7 +39,8 @@ class LinearSearch(GrownSearch):
         self, data: TrainingData, weak: Linear, workers: Workers, generator: object = None
     ) -> None:
         super().__init__(data, weak, workers)
-        self._pairs = listed_pairs(data.problem.n_features, weak.pairs, weak.seed)
+        self._pairs = listed_pairs(data.source.shape[1], weak.pairs, weak.seed)
+        self._fill = column_means(data.source, data.source_rows, data.weight)
 
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Projections, float] | None:
         """Return a direction trained on rows with these weights, and its threshold."""
@@ -47,7 +49,7 @@ class LinearSearch(GrownSearch):
 
     def _chosen(self, part: TrainingData) -> Candidate | None:
         """Return the best direction of one or two columns, or of all if that is much better."""
-        X = part.source[part.source_rows].astype(np.float64)
+        X = filled(part.source[part.source_rows].astype(np.float64), self._fill)
         weight = part.weight / part.weight.sum()
         scale, centred = in_units(X, weight)
         varying = np.flatnonzero(scale)
@@ -80,7 +82,7 @@ class LinearSearch(GrownSearch):
         self, part: TrainingData, columns: NDArray[np.intp], coefficient: FloatArray
     ) -> Candidate | None:
         """Return a direction with its best cut, None if it has none."""
-        projection = Projections.of_terms([columns], [coefficient])
+        projection = replace(Projections.of_terms([columns], [coefficient]), fill=self._fill)
         values = Features(part.source, None)
         sorted_ = sorted_columns(values, part.source_rows, 256, self.workers.n_threads, projection)
         data = part.with_columns(sorted_, exact=True)

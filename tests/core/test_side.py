@@ -43,7 +43,7 @@ def chain_values(values, cuts, n_rows, level=2):
             X = np.repeat(row[None], n_rows, axis=0)
             bad = walk.walk(
                 X, feature, np.array([cut]), next_, vote, True, 0.0, 4, 0, n_rows, score, tile,
-                None, (one_sum, columns, np.array([1.0, 2.0, 2.0])),
+                None, (one_sum, columns, np.array([1.0, 2.0, 2.0]), None),
             )  # fmt: skip
             assert not bad
             assert len(set(score)) == 1
@@ -108,7 +108,7 @@ def test_trees_compare_as_graphs_do(cut):
     np.testing.assert_array_equal(pb.decision_function(one, rows[:, :1]), right)
     # A separator of one stump.
     steps = np.array([0, 1], np.int32), np.zeros(1, np.int32), np.array([0, 1], np.int32)
-    tables = *steps, np.array([cut]), np.array([0.0, 1.0])
+    tables = *steps, np.array([cut]), np.array([0.0, 1.0]), None
     score = np.empty(len(FINITE))
     walk.walk(
         rows, np.zeros(1, np.int32), np.array([0.5]), np.full((1, 2), -1, np.int32),

@@ -291,7 +291,7 @@ def test_projections_beside_separators_are_refused(path):
     for name, array in other.items():
         members = forge_column(members, name, array)
     zip_up(path, members)
-    with pytest.raises(ModelFileError, match="expected projections or separators, got both"):
+    with pytest.raises(ModelFileError, match="expected one of projections, separators and sets, got several"):
         pb.load(path)
 
 

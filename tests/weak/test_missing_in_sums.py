@@ -1,0 +1,212 @@
+"""Missing values where columns are added up: the twin fills them with the means of training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pboost._core import walk
+from pboost.data.fill import column_means, filled
+from pboost.data.projections import Projections, standard_deviations
+from pboost.data.separators import Separators
+
+
+def table(seed, n=200, d=4, share=0.2, dtype=np.float64):
+    r = np.random.default_rng([141, seed])
+    X = r.normal(size=(n, d)) * 10.0 ** r.integers(-2, 3, d) + r.normal(size=d)
+    y = (X / X.std(axis=0) @ r.normal(size=d) + 0.5 * r.normal(size=n)) > 0
+    X[r.random(X.shape) < share] = np.nan
+    return X.astype(dtype), y, r.uniform(0.1, 3, n)
+
+
+def some_sums(r, d, n_inputs, fill=None):
+    """Return projections with coefficients of every size."""
+    index = [np.sort(r.choice(d, r.integers(1, d + 1), replace=False)) for _ in range(n_inputs)]
+    coefficient = [r.normal(size=len(j)) * 10.0 ** r.integers(-3, 4, len(j)) for j in index]
+    return replace(Projections.of_terms(index, coefficient), fill=fill)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_means_are_those_of_the_known(weighted):
+    X, _, weight = table(0)
+    X[:, 1] = np.nan
+    X[:, 2] = np.where(np.isnan(X[:, 2]), np.nan, 1e308)  # sums of these are not finite
+    X[3:, 3] = np.nan
+    rows = np.arange(0, 200, 2, dtype=np.int32)
+    weight = weight[rows] if weighted else None
+    found = column_means(X, rows, weight)
+    for j, column in enumerate(X[rows].T):
+        known = np.flatnonzero(~np.isnan(column))
+        share = [Fraction(1 if weight is None else float(weight[i])) for i in known]
+        parts = (w * Fraction(float(column[i])) for w, i in zip(share, known, strict=True))
+        total = sum(parts, Fraction(0))
+        exact = float(total / sum(share)) if len(known) else 0.0
+        size = np.abs(column[known]).max(initial=0.0)
+        assert abs(found[j] - exact) <= 1e-12 * size
+    assert found[1] == 0.0
+    assert found[2] == 1e308
+
+
+def test_means_do_not_depend_on_copies():
+    X, _, _ = table(4)
+    count = np.random.default_rng(0).integers(1, 5, 200)
+    once = column_means(X, np.arange(200, dtype=np.int32), count.astype(float))
+    rows = np.repeat(np.arange(200, dtype=np.int32), count)
+    np.testing.assert_array_equal(column_means(X, rows, None), once)
+
+
+def test_spreads_are_those_of_the_known():
+    X, _, weight = table(1)
+    X[:, 1] = np.nan
+    X[5:, 2] = np.nan
+    X[:5, 2] = 3.0
+    found = standard_deviations(X, np.arange(200, dtype=np.int32), weight)
+    for j in (0, 3):
+        known = ~np.isnan(X[:, j])
+        alone = standard_deviations(X[known][:, [j]], np.arange(known.sum()), weight[known])
+        assert found[j] == alone[0]
+    assert found[1] == found[2] == 0.0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_are_those_of_filled_rows(seed, dtype):
+    X, _, _ = table(seed, dtype=dtype)
+    r = np.random.default_rng(seed)
+    fill = r.normal(size=4)
+    with_fill, without = some_sums(r, 4, 12, fill), None
+    without = replace(with_fill, fill=None)
+    expected = without.values(filled(X.astype(np.float64), fill))
+    np.testing.assert_array_equal(with_fill.values(X), expected)
+    rows = r.integers(0, 200, 50).astype(np.int32)
+    np.testing.assert_array_equal(with_fill.at(X, rows), expected[rows])
+    which = r.integers(0, 12, 50).astype(np.int32)
+    np.testing.assert_array_equal(with_fill.pairs(X, rows, which), expected[rows, which])
+    columns = np.empty((5, 50))
+    with_fill.gather(X, rows, 3, columns)
+    np.testing.assert_array_equal(columns, expected[rows, 3:8].T)
+    assert np.isnan(without.values(X)).any()
+
+
+def walked(inputs, X, feature, threshold, next_, vote):
+    """Return the scores of all rows, which the kernel walks in one call, and in many."""
+    n, d = X.shape
+    tables = inputs.tables()
+    pair = (tables, None) if isinstance(inputs, Projections) else (None, tables)
+    found = []
+    for step in (n, walk.TILE_ROWS + 3, walk.MANY - 1, 1):
+        score = np.full(n, np.nan)
+        tile = np.empty((d + inputs.n_inputs) * walk.TILE_ROWS)
+        for start in range(0, n, step):
+            bad = walk.walk(
+                X, feature, threshold, next_, vote, walk.is_chain(next_), 0.25, d, start,
+                min(start + step, n), score, tile, None, *pair,
+            )  # fmt: skip
+            if bad:
+                return None
+        found.append(score)
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
+    return found[0]
+
+
+def some_graph(r, n_nodes, n_inputs, values, chain):
+    """Return the arrays of a graph: a chain, or a tree."""
+    feature = r.integers(0, n_inputs, n_nodes).astype(np.int32)
+    threshold = np.nan_to_num([r.choice(values[:, j]) for j in feature])
+    next_ = np.full((n_nodes, 2), -1, dtype=np.int32)
+    if chain:
+        next_[:-1] = np.arange(1, n_nodes)[:, None]
+    else:
+        open_ = [(0, 0), (0, 1)]
+        for node in range(1, n_nodes):
+            before, exit_ = open_.pop(r.integers(len(open_)))
+            next_[before, exit_] = node
+            open_ += [(node, 0), (node, 1)]
+    return feature, threshold, next_, r.normal(size=(n_nodes, 2))
+
+
+def score_of(values, feature, threshold, next_, vote):
+    """Return the scores of rows, one by one, given what the nodes compare."""
+    found = []
+    for row in values:
+        score, node = 0.25, 0
+        while node >= 0:
+            above = int(row[feature[node]] > threshold[node])
+            score += vote[node, above]
+            node = next_[node, above]
+        found.append(score)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("chain", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_walks_fill_rows_before_they_project_them(seed, chain, order):
+    X, _, _ = table(seed, dtype=np.float32 if seed == 2 else np.float64)
+    X[100:170] = np.nan_to_num(X[100:170])  # a tile without holes
+    X = np.asarray(X, order=order)
+    r = np.random.default_rng(seed)
+    fill = r.normal(size=4)
+    inputs = some_sums(r, 4, 7, fill)
+    values = inputs.values(filled(X.astype(np.float64), fill))
+    graph = some_graph(r, 11, 7, values, chain)
+    expected = score_of(values, *graph)
+    np.testing.assert_array_equal(walked(inputs, X, *graph), expected)
+    assert walked(replace(inputs, fill=None), X, *graph) is None
+    X[17, 2] = np.inf
+    assert walked(inputs, X, *graph) is None
+
+
+def some_separators(r, d, n_inputs, X):
+    """Return separators whose votes are sums without rounding, with sides."""
+    size = r.integers(1, 9, n_inputs)
+    feature = [r.integers(0, d, m) for m in size]
+    threshold = [np.array([np.nan_to_num(r.choice(X[:, j])) for j in js]) for js in feature]
+    vote = [np.ldexp(r.integers(-(2**20), 2**20, (m, 2)), -18) for m in size]
+    missing = r.integers(0, 2, size.sum())
+    return replace(Separators.of_terms(feature, threshold, vote), missing=missing)
+
+
+def separated(inputs, X):
+    """Return the sums of stumps, one after the other."""
+    found = np.zeros((len(X), inputs.n_inputs))
+    for k in range(inputs.n_inputs):
+        for s in range(inputs.start[k], inputs.start[k + 1]):
+            x = X[:, inputs.feature[s]].astype(np.float64)
+            above = np.where(np.isnan(x), inputs.missing[s], x > inputs.threshold[s]).astype(int)
+            found[:, k] += inputs.vote[s, above]
+    return found
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("seed", range(4))
+def test_separators_know_the_side_of_each_stump(seed, dtype):
+    X, _, _ = table(seed, dtype=dtype)
+    r = np.random.default_rng(seed)
+    inputs = some_separators(r, 4, 9, X)
+    values = separated(inputs, X)
+    np.testing.assert_array_equal(inputs.values(X), values)
+    kept = np.array([7, 2, 3])
+    np.testing.assert_array_equal(inputs.select(kept).values(X), values[:, kept])
+    singles = [inputs.select(np.array([k])) for k in kept]
+    np.testing.assert_array_equal(Separators.joined(singles).values(X), values[:, kept])
+    for chain in (True, False):
+        graph = some_graph(r, 13, 9, values, chain)
+        np.testing.assert_array_equal(walked(inputs, X, *graph), score_of(values, *graph))
+    assert walked(replace(inputs, missing=None), X, *graph) is None
+
+
+def test_what_missing_values_are_is_checked():
+    r = np.random.default_rng(0)
+    X = r.normal(size=(50, 4))
+    sums, steps = some_sums(r, 4, 3, np.zeros(4)), some_separators(r, 4, 3, X)
+    for fill in (np.zeros(3), np.array([0, np.nan, 0, 0]), np.zeros((4, 1))):
+        with pytest.raises(ValueError, match=r"projections\.fill: expected 4 finite numbers"):
+            replace(sums, fill=fill).validate(4)
+    for missing in (steps.missing[1:], steps.missing + 1):
+        with pytest.raises(ValueError, match=r"separators\.missing: expected \d+ sides"):
+            replace(steps, missing=missing).validate(4)
