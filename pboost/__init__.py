@@ -6,8 +6,9 @@ from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.adaboost_real import fit_adaboost_real
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
-from pboost.data.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
+from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
+from pboost.data.made_columns import bin_columns, sort_columns
 from pboost.ensembles.bagging import fit_bagging
 from pboost.ensembles.continuation import continue_fit
 from pboost.ensembles.multiclass import fit_one_vs_rest, fit_samme

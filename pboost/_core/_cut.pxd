@@ -17,23 +17,25 @@ cdef struct Limits:
     int64_t positive
     int64_t min_weight    # least mass and least number of rows on each side
     Py_ssize_t min_count
+    Py_ssize_t extra      # rows below every cut that positions do not count: those that are missing
 
 
 cdef inline Limits read_limits(limits) except *:
     cdef Limits at
     (at.criterion, at.n, at.n_negative, at.negative, at.positive, at.min_weight,
      at.min_count) = limits
+    at.extra = 0
     return at
 
 
 cdef inline bint is_legal(
     const Limits* at, int64_t ln, int64_t lp, Py_ssize_t count
 ) noexcept nogil:
-    """Whether a cut with left masses ln, lp and `count` rows below may be made."""
+    """Whether a cut with left masses ln, lp and `count` rows below, `extra` ones aside, may be made."""
     cdef int64_t left = ln + lp
     cdef int64_t right = at.negative + at.positive - left
     return (left > 0 and right > 0 and left >= at.min_weight and right >= at.min_weight
-            and count >= at.min_count and at.n - count >= at.min_count)
+            and count + at.extra >= at.min_count and at.n - at.extra - count >= at.min_count)
 
 
 cdef inline double cut_score(const Limits* at, int64_t ln, int64_t lp) noexcept nogil:

@@ -259,7 +259,7 @@ cdef inline Limits two_classes(const Tree* t, Py_ssize_t e) noexcept nogil:
     at.criterion, at.n, at.n_negative = t.criterion, size_of(t, e), t.n_negative
     at.negative, at.positive = t.mass[2 * e], t.mass[2 * e + 1]
     at.min_weight = <int64_t>ceil(t.min_weight * (<double>at.negative + <double>at.positive))
-    at.min_count = t.min_count
+    at.min_count, at.extra = t.min_count, 0
     return at
 
 

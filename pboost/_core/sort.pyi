@@ -4,12 +4,26 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-def sort_columns(columns: Array, order: Array, items: Array, spare: Array) -> int: ...
+def sort_columns(
+    columns: Array, order: Array, items: Array, spare: Array, n_missing: Array | None = None
+) -> int: ...
 def gather_columns(X: Array, rows: Array, first: int, columns: Array) -> None: ...
 def bin_columns(
-    order: Array, max_bins: int, weight: Array, bin_start: Array, n_bins: Array, codes: Array
+    order: Array,
+    max_bins: int,
+    weight: Array,
+    bin_start: Array,
+    n_bins: Array,
+    codes: Array,
+    n_missing: Array | None = None,
 ) -> None: ...
 def select_rows(order: Array, renumber: Array, selected: Array) -> None: ...
 def check_sorted(
-    order: Array, columns: Array, bin_start: Array, n_bins: Array, codes: Array, seen: Array
+    order: Array,
+    columns: Array,
+    bin_start: Array,
+    n_bins: Array,
+    codes: Array,
+    seen: Array,
+    special: Array | None = None,
 ) -> int: ...

@@ -6,14 +6,16 @@ halves agree are then sorted by the lower 32 bits. Cost: O(n) per column, three 
 
 Arrays: `columns` (k, n) one sorted key column per row; `order` (k, n) int32 row indices, sign bit
 set where the value equals the one before; `bin_start` (k, b + 1) first position of each bin in the
-sorted order, closed by n, b the most bins that there may be.
+sorted order, closed by n, b the most bins that there may be. Missing values, which are NaN, stand last,
+in the order of their rows and tied to one another; their code is the number of bins.
 """
 from libc.math cimport INFINITY, ceil
 from libc.string cimport memchr, memcpy, memset
 
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core.types cimport (
-    MAX_BINS, ROW_MASK, TIED, int32_t, int64_t, is_tied, row_of, uint8_t, uint32_t, uint64_t,
+    HOLES, LEVELS, MAX_BINS, ROW_MASK, TIED, int32_t, int64_t, is_tied, row_of, uint8_t, uint32_t,
+    uint64_t,
 )
 
 cdef enum:
@@ -110,19 +112,12 @@ cdef void list_run(
             order[i] |= TIED
 
 
-cdef int sort_one(
+cdef void sort_items(
     const double* values, Py_ssize_t n, int32_t* order, uint64_t* items, uint64_t* spare
 ) noexcept nogil:
-    """Sort one column. Returns 1 if it holds a NaN or an infinity, else 0."""
-    cdef Py_ssize_t i, start
-    cdef uint64_t bad = 0
-    for i in range(n):
-        bad |= (values[i] - values[i] != 0.0)
-        items[i] = ((ordered_bits(values[i]) >> 32) << 32) | <uint64_t>i
-    if bad:
-        return 1
+    """List the rows of n items, which hold upper halves and rows, in the order of their values."""
+    cdef Py_ssize_t i, start = 0
     sort_by_upper_half(items, spare, n)
-    start = 0
     for i in range(1, n + 1):
         if i < n and (items[i] >> 32) == (items[start] >> 32):
             continue
@@ -131,7 +126,37 @@ cdef int sort_one(
             sort_run_by_lower_half(values, items + start, spare, i - start)
             list_run(values, items + start, i - start, order + start)
         start = i
-    return 0
+
+
+cdef Py_ssize_t sort_one(
+    const double* values, Py_ssize_t n, int32_t* order, uint64_t* items, uint64_t* spare
+) noexcept nogil:
+    """Sort one column. Returns the number of its missing values, -1 if it holds an infinity."""
+    cdef Py_ssize_t i, known = 0, missing = 0
+    cdef uint64_t bad = 0
+    for i in range(n):
+        bad |= (values[i] - values[i] != 0.0)
+        items[i] = ((ordered_bits(values[i]) >> 32) << 32) | <uint64_t>i
+    if not bad:
+        sort_items(values, n, order, items, spare)
+        return 0
+    for i in range(n):
+        if values[i] - values[i] == 0.0:
+            items[known] = items[i]
+            known += 1
+        elif values[i] == values[i]:
+            return -1
+        else:
+            # Sorting needs no more places than there are known values.
+            order[n - 1 - missing] = <int32_t>i
+            missing += 1
+    for i in range(missing // 2):
+        order[known + i], order[n - 1 - i] = order[n - 1 - i], order[known + i]
+    for i in range(known + 1, n):
+        order[i] |= TIED
+    if known:
+        sort_items(values, known, order, items, spare)
+    return missing
 
 
 def sort_columns(
@@ -139,24 +164,31 @@ def sort_columns(
     int32_t[:, ::1] order,
     uint64_t[::1] items,
     uint64_t[::1] spare,
+    int32_t[::1] n_missing=None,
 ):
     """Sort every row of `columns` (k, n) into `order` (k, n).
 
-    IN columns; OUT order; WORK items, spare (n,). Returns the index of the first column with a
-    value that is not finite, else -1.
+    IN columns; OUT order, n_missing (k,): how many of each column are missing; WORK items, spare
+    (n,). Returns the index of the first column with an infinity, or, where `n_missing` is not
+    wanted, with a missing value; else -1.
     """
-    cdef Py_ssize_t k = columns.shape[0], n = columns.shape[1], j
-    cdef int bad = 0
-    if order.shape[0] != k or order.shape[1] != n or items.shape[0] < n or spare.shape[0] < n:
+    cdef Py_ssize_t k = columns.shape[0], n = columns.shape[1], j, missing = 0
+    cdef bint takes_missing = n_missing is not None
+    if (order.shape[0] != k or order.shape[1] != n or items.shape[0] < n or spare.shape[0] < n
+            or (takes_missing and n_missing.shape[0] != k)):
         raise ValueError("sort_columns: arrays of different sizes")
     if n == 0 or k == 0:
         return -1
     with nogil:
         for j in range(k):
-            bad = sort_one(&columns[j, 0], n, &order[j, 0], &items[0], &spare[0])
-            if bad:
+            missing = sort_one(&columns[j, 0], n, &order[j, 0], &items[0], &spare[0])
+            if missing < 0 or (missing and not takes_missing):
                 break
-    return j if bad else -1
+            if takes_missing:
+                n_missing[j] = <int32_t>missing
+        else:
+            j = -1
+    return j
 
 
 def gather_columns(X, const int32_t[::1] rows, Py_ssize_t first, double[:, ::1] columns):
@@ -243,19 +275,25 @@ cdef int bin_one(
 def bin_columns(
     const int32_t[:, ::1] order, Py_ssize_t max_bins, const int64_t[::1] weight,
     int32_t[:, ::1] bin_start, int32_t[::1] n_bins, uint8_t[:, ::1] codes,
+    const int32_t[::1] n_missing=None,
 ):
     """Cut sorted columns into rank bins and write each row's bin code.
 
     IN order (k, n), weight (n,) or empty for equal weights; OUT bin_start (k, b + 1), b at least the
-    lesser of max_bins and n, and 1; n_bins (k,), codes (k, n).
+    lesser of max_bins and n, and 1; n_bins (k,), codes (k, n). IN n_missing (k,): how many rows of
+    each column are missing, if some are; these have the code after the last bin, so that there are
+    at most 255 of those, and `bin_start` another place, closed by n after the known rows.
     """
-    cdef Py_ssize_t k = order.shape[0], n = order.shape[1], j, i
+    cdef Py_ssize_t k = order.shape[0], n = order.shape[1], j, i, known = n, most = max_bins
+    cdef bint has_missing = n_missing is not None
     cdef int b
     cdef const int64_t* weights = NULL
-    cdef int64_t total = n
-    if (bin_start.shape[0] != k or bin_start.shape[1] <= min(max_bins, max(n, <Py_ssize_t>1))
+    cdef int64_t total = n, of_known
+    if (bin_start.shape[0] != k
+            or bin_start.shape[1] <= min(
+                min(max_bins, max(n, <Py_ssize_t>1)) + has_missing, <Py_ssize_t>MAX_BINS)
             or n_bins.shape[0] != k or codes.shape[0] != k or codes.shape[1] != n
-            or not 2 <= max_bins <= MAX_BINS):
+            or (has_missing and n_missing.shape[0] != k) or not 2 <= max_bins <= MAX_BINS):
         raise ValueError("bin_columns: arrays of different sizes, or max_bins out of range")
     if weight.shape[0]:
         if weight.shape[0] != n:
@@ -267,8 +305,22 @@ def bin_columns(
             for i in range(n):
                 total += weights[i]
         for j in range(k):
-            n_bins[j] = bin_one(&order[j, 0] if n else NULL, n, max_bins, weights, total,
-                                &bin_start[j, 0])
+            if has_missing:
+                known, most = n - n_missing[j], max_bins
+            if known == n:
+                n_bins[j] = bin_one(&order[j, 0] if n else NULL, n, most, weights, total,
+                                    &bin_start[j, 0])
+            else:
+                of_known = known
+                if weights != NULL:
+                    of_known = total
+                    for i in range(known, n):
+                        of_known -= weights[row_of(order[j, i])]
+                n_bins[j] = bin_one(&order[j, 0], known, min(most, MAX_BINS - 1), weights,
+                                    of_known, &bin_start[j, 0])
+                bin_start[j, n_bins[j] + 1] = <int32_t>n
+                for i in range(known, n):
+                    codes[j, row_of(order[j, i])] = <uint8_t>n_bins[j]
             for b in range(n_bins[j]):
                 for i in range(bin_start[j, b], bin_start[j, b + 1]):
                     codes[j, row_of(order[j, i])] = <uint8_t>b
@@ -303,17 +355,23 @@ def select_rows(
 
 cdef int check_one(
     const int32_t* order, const double* values, const int32_t* starts, Py_ssize_t n,
-    Py_ssize_t bins, Py_ssize_t most, const uint8_t* codes, uint8_t* seen
+    Py_ssize_t bins, Py_ssize_t most, const uint8_t* codes, uint8_t* seen, int special
 ) noexcept nogil:
     """What is wrong of one sorted column, see `check_sorted`."""
-    cdef Py_ssize_t i, b
+    cdef Py_ssize_t i, b, known = n
     cdef int32_t row
     cdef int out_of_order = 0, in_other_bin = 0
     cdef double value, before = -INFINITY
-    if not 1 <= bins <= most or starts[0] != 0 or starts[bins] != n:
+    if special & HOLES:
+        if not 1 <= bins < most or starts[bins + 1] != n:
+            return 3
+        known = starts[bins]
+    if not 1 <= bins <= most or starts[0] != 0 or starts[bins] != known:
         return 3
     for b in range(bins):
-        if not 0 <= starts[b] < starts[b + 1] <= n:
+        # Levels may have no rows, and so have the bins of a column that is missing everywhere.
+        if not 0 <= starts[b] <= starts[b + 1] <= n or (
+                starts[b] == starts[b + 1] and known and not special & LEVELS):
             return 3
     memset(seen, 0, <size_t>n)
     for i in range(n):
@@ -324,7 +382,7 @@ cdef int check_one(
     if memchr(seen, 0, <size_t>n) != NULL:
         return 1
     for b in range(bins):
-        if b and is_tied(order[starts[b]]):
+        if b and starts[b] < starts[b + 1] and is_tied(order[starts[b]]):
             return 3  # equal values are shared out between two bins
         for i in range(starts[b], starts[b + 1]):
             row = row_of(order[i])
@@ -332,17 +390,24 @@ cdef int check_one(
             # No branches, of which half the guesses could be wrong.
             out_of_order |= <int>(value < before) | (<int>(order[i] < 0) ^ <int>(value == before))
             in_other_bin |= codes[row] ^ <int>b
+            if special & LEVELS:
+                in_other_bin |= value != <double>b
             before = value
+    for i in range(known, n):
+        row = row_of(order[i])
+        out_of_order |= <int>(values[row] == values[row]) | <int>(is_tied(order[i]) != (i > known))
+        in_other_bin |= codes[row] ^ <int>bins
     return 2 if out_of_order else 4 if in_other_bin else 0
 
 
 def check_sorted(
     const int32_t[:, ::1] order, const double[:, ::1] columns, const int32_t[:, ::1] bin_start,
     const int32_t[::1] n_bins, const uint8_t[:, ::1] codes, uint8_t[::1] seen,
+    const uint8_t[::1] special=None,
 ):
     """What is wrong of sorted columns that were made elsewhere; `columns` (k, n) are the values.
 
-    WORK seen (n,). 0: nothing; 1: `order` is no permutation of the rows; 2: it is not that of the
+    IN special (k,): HOLES and LEVELS of each, if there are any; WORK seen (n,). 0: nothing; 1: `order` is no permutation of the rows; 2: it is not that of the
     values, or the ties are not theirs; 3: `bin_start` does not share out the rows among `n_bins`
     bins; 4: `codes` are not those of the bins.
     """
@@ -350,13 +415,15 @@ def check_sorted(
     cdef int wrong = 0
     if (bin_start.shape[0] != k or not 2 <= bin_start.shape[1] <= MAX_BINS + 1
             or n_bins.shape[0] != k or columns.shape[0] != k or columns.shape[1] != n or codes.shape[0] != k
-            or codes.shape[1] != n or n == 0 or seen.shape[0] != n):
+            or codes.shape[1] != n or n == 0 or seen.shape[0] != n
+            or (special is not None and special.shape[0] != k)):
         raise ValueError("check_sorted: arrays of different sizes")
     with nogil:
         for j in range(k):
             wrong = check_one(
                 &order[j, 0], &columns[j, 0], &bin_start[j, 0], n, n_bins[j],
-                bin_start.shape[1] - 1, &codes[j, 0], &seen[0]
+                bin_start.shape[1] - 1, &codes[j, 0], &seen[0],
+                0 if special is None else special[j]
             )
             if wrong:
                 break

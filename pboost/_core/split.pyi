@@ -18,6 +18,8 @@ def search(
     least_found: Array,
     first: int,
     last: int,
+    special: Array | None = None,
+    smoothing: float = 0.0,
 ) -> None: ...
 def locate(
     order: Array,
@@ -28,4 +30,6 @@ def locate(
     edge: Array,
     bound: Array,
     best: Array,
-) -> tuple[int, int, int, int, int] | None: ...
+    special: Array | None = None,
+    smoothing: float = 0.0,
+) -> tuple[int, int, int, int, int, int, tuple[int, int] | None] | None: ...

@@ -6,27 +6,37 @@ at the bin's two edges, and each criterion is concave in that pair, so that it i
 the corners where only one class has moved. Only bins whose bound reaches the best cut found are
 rescanned in sorted order. The binned search is the coarse half.
 
+Rows without a value have a bin of their own, the last. They lie above with it; that they lie below is
+tried by a second look at the edges, with their masses added to what is left of each. Columns of levels are
+cut by sets of these.
+
 Splits within 1e-12 of the total mass count as equally good; the lowest feature, then the lowest
-threshold, is taken. All masses are 64-bit fixed-point sums, hence exact.
+threshold, is taken, with missing rows above rather than below. All masses are 64-bit fixed-point sums, hence exact.
 
 Arrays: `order` (d, n), `bin_start` (d, b + 1), `n_bins` (d,), at most b, `codes` (d, n) as made by
 sort.pyx; `weight` (n,) int64; rows 0..n_negative-1 are class -1. Work arrays, one row per feature: `edge`
 (d, 2, b + 1) int64, the class masses left of each bin edge; `bound` (d, b), the least score
-possible inside each bin; `best` (d,), the least score found.
+possible inside each bin; `best` (d,), the least score found. Where there are `special` columns (d,), see
+types.pxd, `bound` has two rows and `best` two places for each feature: (2 d, b), (2 d,), those with missing
+rows below in the second half.
 """
 from libc.math cimport INFINITY
 
 from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal, read_limits
 from pboost._core._histogram cimport GROUP, class_histograms
+from pboost._core._levels cimport LevelCut, Levels, scan_levels
 from pboost._core._segment cimport first_cut, search_rows
 from pboost._core.criteria cimport Masses, score_limit, score_many
-from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t
+from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint8_t
 
 cdef void edge_masses(
-    const int64_t* mass, int64_t total, int n_bins, int64_t* edge, double* left, double* right
+    const int64_t* mass, int64_t sum_, int64_t total, int n_bins, int64_t* edge, double* left,
+    double* right,
 ) noexcept nogil:
-    """Masses left of each bin edge, as integers, and left and right of it as doubles."""
-    cdef int64_t sum_ = 0
+    """Masses left of each bin edge, as integers, and left and right of it as doubles.
+
+    sum_: what is left of all.
+    """
     cdef int b
     for b in range(n_bins + 1):
         edge[b] = sum_
@@ -37,18 +47,22 @@ cdef void edge_masses(
 
 
 cdef double coarse(
-    const Limits* at, const int64_t* negative, const int64_t* positive, const int32_t* starts,
-    int n_bins, int64_t* edge_negative, int64_t* edge_positive, double* bound,
+    const Limits* at, const int64_t* negative, const int64_t* positive, int64_t left_negative,
+    int64_t left_positive, const int32_t* starts, int n_bins, int64_t* edge_negative,
+    int64_t* edge_positive, double* bound,
 ) noexcept nogil:
-    """Masses at the bin edges of one feature and the bound inside each bin; the best edge."""
+    """Masses at the bin edges of one feature and the bound inside each bin; the best edge.
+
+    left_negative, left_positive: what lies below all bins.
+    """
     cdef double[4][MAX_BINS + 1] mass
     cdef double[MAX_BINS + 1] here
     cdef double best = INFINITY
     cdef Masses m
     cdef int b
     m.lp, m.ln, m.rp, m.rn = mass[0], mass[1], mass[2], mass[3]
-    edge_masses(negative, at.negative, n_bins, edge_negative, m.ln, m.rn)
-    edge_masses(positive, at.positive, n_bins, edge_positive, m.lp, m.rp)
+    edge_masses(negative, left_negative, at.negative, n_bins, edge_negative, m.ln, m.rn)
+    edge_masses(positive, left_positive, at.positive, n_bins, edge_positive, m.lp, m.rp)
     # A bin's two corners: one class has moved to the next edge, the other has not.
     score_many(at.criterion, &m, 1, 0, n_bins, bound)
     score_many(at.criterion, &m, 0, 1, n_bins, here)
@@ -69,21 +83,112 @@ cdef double refine_bin(
                        edge_positive[b], best, found)
 
 
+# What columns have that numbers have not: the arrays of `search`, of all columns.
+cdef struct Special:
+    const uint8_t* kind
+    const int32_t* n_bins
+    Py_ssize_t d
+    double smoothing
+
+
+cdef Special read_special(const uint8_t[::1] special, const int32_t[::1] n_bins, double smoothing):
+    cdef Special s
+    s.kind = &special[0] if special is not None and special.shape[0] else NULL
+    s.n_bins, s.d, s.smoothing = &n_bins[0] if n_bins.shape[0] else NULL, n_bins.shape[0], smoothing
+    return s
+
+
+cdef inline bint has(const Special* s, Py_ssize_t f, int what) noexcept nogil:
+    return s.kind != NULL and (s.kind[f] & what) != 0
+
+
+cdef inline Levels levels_of(
+    const Special* s, Py_ssize_t f, const int64_t* negative, const int64_t* positive,
+    const int32_t* starts,
+) noexcept nogil:
+    cdef Levels levels
+    levels.negative, levels.positive, levels.start = negative, positive, starts
+    levels.n, levels.has_missing = s.n_bins[f], has(s, f, HOLES)
+    levels.smoothing = s.smoothing
+    return levels
+
+
+cdef inline Limits with_missing_below(
+    const Limits* at, const int64_t* edge, Py_ssize_t width, const int32_t* starts, int n_bins,
+    int64_t* ln, int64_t* lp,
+) noexcept nogil:
+    """Limits of cuts above the missing rows. IN edge (2, width); OUT ln, lp: masses of these."""
+    cdef Limits below = at[0]
+    below.extra = at.n - starts[n_bins]
+    ln[0] = at.negative - edge[n_bins]
+    lp[0] = at.positive - edge[width + n_bins]
+    return below
+
+
+cdef void search_special(
+    const Limits* at, const Special* s, Py_ssize_t f, const int64_t* negative,
+    const int64_t* positive, const int32_t* starts, int64_t* edge, Py_ssize_t width, double* bound,
+    Py_ssize_t bins, double* best,
+) noexcept nogil:
+    """The coarse search of a column that is special; `bound` (2 d, bins) and `best` (2 d,) of all."""
+    cdef int64_t[2][MAX_BINS + 1] shifted
+    cdef int64_t ln, lp
+    cdef LevelCut ignored
+    cdef Levels levels
+    cdef Limits below
+    cdef int n_bins = s.n_bins[f], n_codes = n_bins + has(s, f, HOLES)
+    cdef Py_ssize_t again = s.d + f
+    best[f] = coarse(at, negative, positive, 0, 0, starts, n_codes, edge, edge + width,
+                     bound + f * bins)
+    best[again] = INFINITY
+    if has(s, f, LEVELS):
+        levels = levels_of(s, f, negative, positive, starts)
+        best[f] = INFINITY
+        scan_levels(at, &levels, -1.0, &best[f], &ignored)
+    elif has(s, f, HOLES):
+        below = with_missing_below(at, edge, width, starts, n_bins, &ln, &lp)
+        best[again] = coarse(&below, negative, positive, ln, lp, starts, n_bins, shifted[0],
+                             shifted[1], bound + again * bins)
+
+
+cdef double refine_below(
+    const Limits* at, const int32_t* order, const int64_t* weight, const int32_t* starts,
+    int n_bins, const int64_t* edge, Py_ssize_t width, const double* bound, double best,
+    double found,
+) noexcept nogil:
+    """The fine search with missing rows below; `bound` of this column. Returns the least score."""
+    cdef int64_t ln, lp
+    cdef Limits below = with_missing_below(at, edge, width, starts, n_bins, &ln, &lp)
+    cdef double total = <double>at.negative + <double>at.positive
+    cdef int b
+    for b in range(n_bins):
+        if starts[b + 1] - starts[b] < 2:
+            continue
+        if min(best, found) < INFINITY and (
+                bound[b] > score_limit(at.criterion, min(best, found), total)):
+            continue
+        best = search_rows(&below, order, weight, starts[b], starts[b + 1], edge[b] + ln,
+                           edge[width + b] + lp, best, found)
+    return best
+
+
 def search(
     const uint8_t[:, ::1] codes, const int32_t[:, ::1] order, const int32_t[:, ::1] bin_start,
     const int32_t[::1] n_bins, const int64_t[::1] weight, limits, int64_t[:, :, ::1] edge,
     double[:, ::1] bound, double[::1] best, double[::1] least_found, Py_ssize_t first,
-    Py_ssize_t last,
+    Py_ssize_t last, const uint8_t[::1] special=None, double smoothing=0.0,
 ):
     """Search features first..last-1; fills their rows of `edge`, `bound` and `best`.
 
     IN codes, order (0 columns for the binned search), bin_start, n_bins, weight, limits: see
-    `Limits`; OUT edge, bound, best; INOUT least_found (1,), the least score known of any feature,
-    or infinity. Cuts that are worse may be missed.
+    `Limits`; special (d,) or None; smoothing: see `Levels`; OUT edge, bound, best; INOUT least_found
+    (1,), the least score known of any feature, or infinity. Cuts that are worse may be missed.
     """
     cdef Limits at = read_limits(limits)
     cdef Py_ssize_t f, k, lead = first
+    cdef Special s = read_special(special, n_bins, smoothing)
     cdef bint exact = order.shape[1] > 0
+    cdef Py_ssize_t width = edge.shape[2]
     cdef double total = <double>at.negative + <double>at.positive, limit, least = INFINITY
     cdef double found = least_found[0]
     cdef int b, lead_bin = -1
@@ -97,11 +202,17 @@ def search(
             if k == 0:
                 class_histograms(&codes[f, 0], at.n, <int>min(GROUP, last - f), &weight[0],
                                  at.n_negative, at.n, negative, positive)
-            best[f] = coarse(&at, negative + k * MAX_BINS, positive + k * MAX_BINS,
-                             &bin_start[f, 0], n_bins[f], &edge[f, 0, 0], &edge[f, 1, 0],
-                             &bound[f, 0])
+            if has(&s, f, HOLES | LEVELS):
+                search_special(&at, &s, f, negative + k * MAX_BINS, positive + k * MAX_BINS,
+                               &bin_start[f, 0], &edge[f, 0, 0], width, &bound[0, 0],
+                               bound.shape[1], &best[0])
+                found = min(found, best[s.d + f])
+            else:
+                best[f] = coarse(&at, negative + k * MAX_BINS, positive + k * MAX_BINS, 0, 0,
+                                 &bin_start[f, 0], n_bins[f], &edge[f, 0, 0], &edge[f, 1, 0],
+                                 &bound[f, 0])
             found = min(found, best[f])
-            if exact:
+            if exact and not has(&s, f, LEVELS):
                 for b in range(n_bins[f]):
                     if bound[f, b] < least and bin_start[f, b + 1] - bin_start[f, b] > 1:
                         least = bound[f, b]
@@ -117,6 +228,8 @@ def search(
         if exact:
             limit = score_limit(at.criterion, found, total) if found < INFINITY else INFINITY
             for f in range(first, last):
+                if has(&s, f, LEVELS):
+                    continue
                 for b in range(n_bins[f]):
                     if bound[f, b] > limit or bin_start[f, b + 1] - bin_start[f, b] < 2:
                         continue
@@ -125,50 +238,114 @@ def search(
                     if best[f] < found:
                         found = best[f]
                         limit = score_limit(at.criterion, found, total)
+                if has(&s, f, HOLES):
+                    best[s.d + f] = refine_below(
+                        &at, &order[f, 0], &weight[0], &bin_start[f, 0], n_bins[f],
+                        &edge[f, 0, 0], width, &bound[s.d + f, 0], best[s.d + f], found)
+                    found = min(found, best[s.d + f])
+                    limit = score_limit(at.criterion, found, total) if found < INFINITY else INFINITY
     # What another thread has just noted may be lost: no harm.
     least_found[0] = min(least_found[0], found)
+
+
+cdef int first_within(
+    const Limits* at, const int32_t* order, const int64_t* weight, const int32_t* starts,
+    int n_bins, int n_codes, const int64_t* edge, Py_ssize_t width, int64_t left_negative,
+    int64_t left_positive, const double* bound, double limit, Py_ssize_t* position, int64_t* ln,
+    int64_t* lp,
+) noexcept nogil:
+    """The first bin of a column, in or at the end of which a cut is within the limit; -1 if none.
+
+    order: NULL for the binned search; n_codes: the bins, and that of missing rows if it lies above.
+    left_negative, left_positive: what lies below all bins, not in `edge` (2, width). OUT position,
+    ln, lp: see `locate`.
+    """
+    cdef int b
+    for b in range(n_bins):
+        ln[0] = edge[b] + left_negative
+        lp[0] = edge[width + b] + left_positive
+        if order != NULL and bound[b] <= limit and starts[b + 1] - starts[b] > 1:
+            position[0] = first_cut(at, order, weight, starts[b], starts[b + 1], ln, lp, limit)
+            if position[0] >= 0:
+                return b
+        ln[0] = edge[b + 1] + left_negative
+        lp[0] = edge[width + b + 1] + left_positive
+        if (b + 1 < n_codes and cut_score(at, ln[0], lp[0]) <= limit
+                and is_legal(at, ln[0], lp[0], starts[b + 1])):
+            position[0] = starts[b + 1]
+            return b
+    return -1
 
 
 def locate(
     const int32_t[:, ::1] order, const int32_t[:, ::1] bin_start, const int32_t[::1] n_bins,
     const int64_t[::1] weight, limits, const int64_t[:, :, ::1] edge, const double[:, ::1] bound,
-    const double[::1] best,
+    const double[::1] best, const uint8_t[::1] special=None, double smoothing=0.0,
 ):
     """The first cut, by feature and threshold, as good as the best found by `search`.
 
-    Returns (feature, bin, position, ln, lp): the cut lies in or at the end of `bin`, between the
-    sorted rows position-1 and position, and leaves the class masses ln and lp below; None where no
-    cut is legal.
+    Returns (feature, bin, position, ln, lp, side, levels): the cut lies in or at the end of `bin`,
+    between the sorted rows position-1 and position, and leaves the class masses ln and lp below; `side`
+    is that of missing rows, -1 where they have no mass; of a column of levels `levels` are two sets, as
+    integers whose bits are the levels: those above, and those without mass; else None. None where no cut
+    is legal.
     """
-    cdef Limits at = read_limits(limits)
-    cdef Py_ssize_t f, position = -1, d = best.shape[0]
+    cdef Limits at = read_limits(limits), below
+    cdef Special s = read_special(special, n_bins, smoothing)
+    cdef Py_ssize_t f, position = -1, d = n_bins.shape[0], width = edge.shape[2]
     cdef double found = INFINITY, limit
-    cdef int b = 0
-    cdef int64_t ln = 0, lp = 0
-    cdef bint exact = order.shape[1] > 0
-    for f in range(d):
+    cdef int b = -1, side = -1
+    cdef int64_t ln = 0, lp = 0, left_negative, left_positive
+    cdef const int32_t* sorted_rows
+    for f in range(best.shape[0]):
         found = min(found, best[f])
     if found == INFINITY:
         return None
     limit = score_limit(at.criterion, found, <double>at.negative + <double>at.positive)
     f = 0
-    while best[f] > limit:
+    while best[f] > limit and (s.kind == NULL or best[d + f] > limit):
         f += 1
+    if has(&s, f, LEVELS):
+        return locate_levels(&at, &s, f, &bin_start[f, 0], &edge[f, 0, 0], width, limit)
     with nogil:
-        for b in range(n_bins[f]):
-            ln = edge[f, 0, b]
-            lp = edge[f, 1, b]
-            if exact and bound[f, b] <= limit and bin_start[f, b + 1] - bin_start[f, b] > 1:
-                position = first_cut(&at, &order[f, 0], &weight[0], bin_start[f, b],
-                                     bin_start[f, b + 1], &ln, &lp, limit)
-                if position >= 0:
-                    break
-            ln = edge[f, 0, b + 1]
-            lp = edge[f, 1, b + 1]
-            if (b + 1 < n_bins[f] and cut_score(&at, ln, lp) <= limit
-                    and is_legal(&at, ln, lp, bin_start[f, b + 1])):
-                position = bin_start[f, b + 1]
-                break
-    if position < 0:
+        sorted_rows = &order[f, 0] if order.shape[1] > 0 else NULL
+        if best[f] <= limit:
+            side = 1 if has(&s, f, HOLES) else -1
+            b = first_within(&at, sorted_rows, &weight[0], &bin_start[f, 0], n_bins[f],
+                             n_bins[f] + has(&s, f, HOLES), &edge[f, 0, 0], width, 0, 0,
+                             &bound[f, 0], limit, &position, &ln, &lp)
+        elif s.kind != NULL:
+            side = 0
+            below = with_missing_below(&at, &edge[f, 0, 0], width, &bin_start[f, 0], n_bins[f],
+                                       &left_negative, &left_positive)
+            b = first_within(&below, sorted_rows, &weight[0], &bin_start[f, 0], n_bins[f], n_bins[f],
+                             &edge[f, 0, 0], width, left_negative, left_positive, &bound[d + f, 0],
+                             limit, &position, &ln, &lp)
+    if b < 0:
         raise RuntimeError(f"locate: the best cut of feature {f} was not found again")
-    return f, b, position, ln, lp
+    if side >= 0 and (edge[f, 0, n_bins[f]] + edge[f, 1, n_bins[f]] == at.negative + at.positive):
+        side = -1
+    return f, b, position, ln, lp, side, None
+
+
+cdef object locate_levels(
+    const Limits* at, const Special* s, Py_ssize_t f, const int32_t* starts, const int64_t* edge,
+    Py_ssize_t width, double limit,
+):
+    """The first set of levels within the limit, as `locate` returns it."""
+    cdef int64_t[2][MAX_BINS] mass
+    cdef double ignored = INFINITY
+    cdef LevelCut cut
+    cdef Levels levels
+    cdef int b, n_codes = s.n_bins[f] + has(s, f, HOLES)
+    for b in range(n_codes):
+        mass[0][b] = edge[b + 1] - edge[b]
+        mass[1][b] = edge[width + b + 1] - edge[width + b]
+    levels = levels_of(s, f, mass[0], mass[1], starts)
+    if not scan_levels(at, &levels, limit, &ignored, &cut):
+        raise RuntimeError(f"locate: the best cut of feature {f} was not found again")
+    above = sum([1 << levels.order[b] for b in range(cut.first, cut.last)])
+    absent = sum([1 << b for b in range(levels.n) if mass[0][b] + mass[1][b] <= 0])
+    b = levels.n
+    side = cut.side if levels.has_missing and mass[0][b] + mass[1][b] > 0 else -1
+    return f, 0, 0, cut.ln, cut.lp, side, (above, absent)

@@ -9,6 +9,13 @@ cdef enum:
 cdef enum:
     MAX_BINS = 256
 
+# What a column has that others do not: missing values, whose code is the number of bins, and which
+# stand last in the sorted order; levels of a category, in place of bins.
+cdef enum:
+    HOLES = 1
+cdef enum:
+    LEVELS = 2
+
 
 cdef inline int32_t row_of(int32_t entry) noexcept nogil:
     return entry & ROW_MASK

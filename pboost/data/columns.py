@@ -11,16 +11,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight, sort
 from pboost._core.codes import select_codes
-from pboost.data.blocks import copied
-from pboost.data.check_xy import as_features, as_weights, check_finite, check_has_rows
-from pboost.data.convert import Features
 from pboost.data.prebuilt_columns import (
     check_bins,
     check_dimensions,
@@ -31,8 +28,22 @@ from pboost.data.prebuilt_columns import (
     kept,
 )
 from pboost.data.projections import Projections
-from pboost.threads import Workers, check_stop
-from pboost.values import Array, FloatArray, IntArray, check_flag, check_integer, sealed
+from pboost.data.special_columns import (
+    HOLES,
+    LEVELS,
+    bin_levels,
+    bin_starts,
+    flags,
+    level_of,
+    levels_among,
+    most_bins,
+    trimmed,
+)
+from pboost.data.special_columns import (
+    MAX_BINS as MAX_BINS,
+)
+from pboost.threads import Workers
+from pboost.values import Array, FloatArray, IntArray, sealed
 
 SEARCHES = ("auto", "exact", "binned")
 #: Rows from which ``search="auto"`` is binned: there the sorted order alone fills gigabytes.
@@ -40,28 +51,30 @@ AUTO_BINNED_ROWS = 10_000_000
 #: Rows times directions from which that of affine weak classifiers is, for the same reason.
 AUTO_BINNED_CELLS = 100_000_000
 
-MAX_BINS = 256
+
 #: Columns that kernels read together: ranges given to threads are multiples of it.
 GROUP = 4
-#: Bytes of scratch per thread while sorting; more columns at a time read X with fewer misses.
-SCRATCH_BYTES = 16_000_000
 ROW_MASK = np.int32(0x7FFFFFFF)
 NO_WEIGHT = np.empty(0, dtype=np.int64)
+#: What is greater is missing.
+MOST_FLOAT = np.finfo(np.float64).max
 #: The arrays of columns that can never be changed, and their dtypes.
 ARRAYS: dict[str, type[np.generic]] = {
     **dict.fromkeys(("rows", "packed_order", "bin_start", "n_bins"), np.int32),
-    "codes": np.uint8,
+    **dict.fromkeys(("codes", "special"), np.uint8),
     **dict.fromkeys(("lower", "upper"), np.float64),
 }
-#: Writes columns of the listed rows, the first of which is given, to the rows of a matrix.
-Gather: TypeAlias = Callable[[IntArray, int, FloatArray], None]
 C = TypeVar("C", bound="SortedColumns | BinnedColumns")
 
 
 def midpoint(below: Any, above: Any) -> Any:
-    """Return thresholds t with below <= t < above, midway where that is representable."""
+    """Return thresholds t with below <= t < above, midway where that is representable.
+
+    Above all values lie those that are missing: the threshold to these is the greatest float64.
+    """
     middle = below / 2 + above / 2
-    return np.where((below <= middle) & (middle < above), middle, below)
+    found = np.where((below <= middle) & (middle < above), middle, below)
+    return np.where(np.isnan(above), MOST_FLOAT, found)
 
 
 def made(kind: type[C], *values: Any) -> C:
@@ -79,16 +92,6 @@ def _restore(columns: SortedColumns | BinnedColumns, state: Sequence[Any]) -> No
     for part in fields(columns):
         object.__setattr__(columns, part.name, next(values) if part.init else part.default)
     columns.__post_init__()
-
-
-def most_bins(n_bins: IntArray) -> int:
-    """Return the largest number of bins of a column: arrays by bin need no more places."""
-    return int(n_bins.max(initial=1))
-
-
-def trimmed(by_bin: Array, size: int) -> Array:
-    """Return the first places of an array by column and bin, without the memory of the others."""
-    return by_bin if by_bin.shape[1] == size else by_bin[:, :size].copy()
 
 
 def _places(found: int) -> int:
@@ -121,7 +124,7 @@ class _Columns:
     def _keep(self) -> None:
         """Make sure that arrays made elsewhere cannot change."""
         for name in self._given():
-            if name in ARRAYS:
+            if name in ARRAYS and getattr(self, name) is not None:
                 object.__setattr__(self, name, kept(name, getattr(self, name), ARRAYS[name]))
 
     @property
@@ -163,6 +166,10 @@ class SortedColumns(_Columns):
         Rank bin of each row.
     names : tuple of str or None
         Column names.
+    special : ndarray of uint8, shape (d,), or None
+        1 of columns with missing values, which stand last in the order, tied to one another, and
+        have the code ``n_bins[j]``; plus 2 of categories, whose codes are the numbers of their
+        levels. None where there are none.
     """
 
     source: Array
@@ -172,6 +179,7 @@ class SortedColumns(_Columns):
     n_bins: IntArray
     codes: NDArray[np.uint8]
     names: tuple[str, ...] | None
+    special: NDArray[np.uint8] | None = None
 
     def __post_init__(self) -> None:
         self._check_arrays()
@@ -192,7 +200,7 @@ class SortedColumns(_Columns):
             self,
             {"rows": (n,), "packed_order": (d, n), "bin_start": (d, bins + 1), "n_bins": (d,)},
         )
-        names = check_source(self.source, self.rows, self.names)
+        names = check_source(self.source, self.rows, self.names, self.special)
         object.__setattr__(self, "names", names)
 
     def _check_orders(self, gather: Callable[[int, Array], None]) -> None:
@@ -217,10 +225,16 @@ class SortedColumns(_Columns):
         return found
 
     def n_below(self, feature: int, order: IntArray, threshold: float) -> int:
-        """Return how many of rows in the order of a column, packed, do not exceed a threshold."""
-        return bisect_right(
-            order, threshold, key=lambda entry: float(self.values(feature, entry & ROW_MASK))
-        )
+        """Return how many of rows in the order of a column, packed, do not exceed a threshold.
+
+        Missing rows do.
+        """
+
+        def value(entry: Any) -> float:
+            found = float(self.values(feature, entry & ROW_MASK))
+            return found if found == found else math.inf
+
+        return bisect_right(order, threshold, key=value)
 
     def bin_below(self, feature: int, threshold: float) -> int:
         """Return the last rank bin at or below a threshold, -1 if there is none."""
@@ -246,8 +260,21 @@ class SortedColumns(_Columns):
     def select(self, rows: IntArray, max_bins: int, n_threads: int | None = None) -> SortedColumns:
         """Return the columns of the listed rows, in the order listed, without sorting again."""
         with Workers(n_threads, self.packed_order.size) as workers:
-            order = self.select_order(rows, workers)
-            return with_bins(self.source, self.rows[rows], order, max_bins, self.names, workers)
+            return self.select_among(rows, max_bins, workers)
+
+    def select_among(self, rows: IntArray, max_bins: int, workers: Workers) -> SortedColumns:
+        """Return the columns as `select` does, on these threads."""
+        order = self.select_order(rows, workers)
+        n_missing = n_levels = None
+        if self.special is not None:
+            n_levels = np.where(self.special & LEVELS, self.n_bins, 0)
+            n_missing = np.zeros(self.n_features, dtype=np.int32)
+            for j in np.flatnonzero(self.special & HOLES).tolist():
+                n_missing[j] = np.count_nonzero(self.codes[j, rows] == self.n_bins[j])
+        return with_bins(
+            self.source, self.rows[rows], order, max_bins, self.names, workers,
+            n_missing=n_missing, n_levels=n_levels,
+        )  # fmt: skip
 
     def select_order(self, rows: IntArray, workers: Workers) -> IntArray:
         """Return the packed orders (d, n) of the listed rows, numbered in the order listed."""
@@ -268,7 +295,7 @@ class SortedColumns(_Columns):
 class ProjectedColumns(SortedColumns):
     """Projections of the source, sorted; each is made anew where its values are needed."""
 
-    projections: Projections
+    projections: Projections = field(default=None)  # type: ignore[assignment]  # always given
 
     def __post_init__(self) -> None:
         self._check_arrays()
@@ -301,6 +328,8 @@ class BinnedColumns(_Columns):
         Least and largest value in each bin; b is the largest of `n_bins`.
     names : tuple of str or None
         Column names.
+    special : ndarray of uint8, shape (d,), or None
+        As in `SortedColumns`; `lower` and `upper` are NaN in the bin of missing rows.
     bin_start : ndarray of int32, shape (d, b + 1), or None
         Number of rows below each bin, closed by n; None where they have not been counted.
     """
@@ -310,6 +339,7 @@ class BinnedColumns(_Columns):
     lower: FloatArray
     upper: FloatArray
     names: tuple[str, ...] | None
+    special: NDArray[np.uint8] | None = None
     bin_start: IntArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -317,7 +347,7 @@ class BinnedColumns(_Columns):
         check_dimensions(self, {"codes": 2, "lower": 2})
         d, bins = self.n_features, _places(self.lower.shape[1])
         check_shapes(self, {"n_bins": (d,), "lower": (d, bins), "upper": (d, bins)})
-        check_bins(self.codes, self.n_bins, self.lower, self.upper, bins)
+        check_bins(self, bins)
         object.__setattr__(self, "names", checked_names(self.names, d))
 
     __setstate__ = _restore
@@ -349,7 +379,8 @@ class BinnedColumns(_Columns):
         codes = np.empty((self.n_features, len(rows)), dtype=np.uint8)
         bin_start, counted = self.bin_start, all_rows and self.bin_start is not None
         if bin_start is None or not counted:
-            bin_start = np.zeros((self.n_features, most_bins(self.n_bins) + 1), dtype=np.int32)
+            places = most_bins(self.n_bins, self.special) + 1
+            bin_start = np.zeros((self.n_features, places), dtype=np.int32)
 
         def work(first: int, last: int) -> None:
             here = slice(first, last)
@@ -359,8 +390,9 @@ class BinnedColumns(_Columns):
         with Workers(n_threads, codes.size) as workers:
             workers.run(work, self.n_features, GROUP, len(rows))
         return made(
-            BinnedColumns, codes, self.n_bins, self.lower, self.upper, self.names, bin_start
-        )
+            BinnedColumns, codes, self.n_bins, self.lower, self.upper, self.names, self.special,
+            bin_start,
+        )  # fmt: skip
 
 
 def with_bins(
@@ -371,22 +403,37 @@ def with_bins(
     names: tuple[str, ...] | None,
     workers: Workers,
     projections: Projections | None = None,
+    *,
+    n_missing: IntArray | None = None,
+    n_levels: IntArray | None = None,
 ) -> SortedColumns:
-    """Return sorted columns, given their orders; makes the rank bins."""
+    """Return sorted columns, given their orders; makes the rank bins.
+
+    `n_missing` and `n_levels` (d,) are how many rows are missing, and how many levels there are.
+    """
     d, n = order.shape
-    bin_start = np.zeros((d, min(max_bins, max(n, 1)) + 1), dtype=np.int32)
+    special = flags(n_missing, n_levels)
+    if special is None:
+        n_missing = None
+    bin_start = bin_starts(d, min(max_bins, max(n, 1)), n_levels, special)
     n_bins = np.empty(d, dtype=np.int32)
     codes = np.empty((d, n), dtype=np.uint8)
 
     def work(first: int, last: int) -> None:
         here = slice(first, last)
+        missing = None if n_missing is None else n_missing[here]
         sort.bin_columns(
-            order[here], max_bins, NO_WEIGHT, bin_start[here], n_bins[here], codes[here]
+            order[here], max_bins, NO_WEIGHT, bin_start[here], n_bins[here], codes[here], missing
         )
+        for j in levels_among(special, first, last):
+            assert n_missing is not None
+            assert n_levels is not None
+            value = partial(level_of, source, rows, j)
+            bin_levels(order[j : j + 1], n_missing, n_levels, value, j, bin_start, n_bins, codes)
 
     workers.run(work, d, cells=2 * n)
-    bin_start = trimmed(bin_start, most_bins(n_bins) + 1)
-    parts = source, rows, order, bin_start, n_bins, codes, names
+    bin_start = trimmed(bin_start, most_bins(n_bins, special) + 1)
+    parts = source, rows, order, bin_start, n_bins, codes, names, special
     if projections is None:
         return made(SortedColumns, *parts)
     return made(ProjectedColumns, *parts, projections)
@@ -407,95 +454,6 @@ def column_spread(X: Any, weights: FloatArray) -> FloatArray:
     return spread
 
 
-def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> SortedColumns:
-    """Sort the columns of X once, for use by several fits.
-
-    Parameters
-    ----------
-    X : array_like of shape (n, d), or data frame
-        Finite numbers.
-    copy : bool
-        False keeps a reference to `X`, which must then not be changed while the columns are used:
-        orders would stay as they are, and thresholds come from the new values.
-    n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth.
-
-    Returns
-    -------
-    SortedColumns
-        To be passed to a builder in place of `X`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If `X` is not a matrix of finite numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pboost as pb
-    >>> columns = pb.sort_columns(np.array([[3.0], [1.0], [2.0]]))
-    >>> columns.order(0).tolist()
-    [1, 2, 0]
-    """
-    features = as_features(X)
-    check_has_rows(len(features.values))
-    check_finite(features)
-    if check_flag("copy", copy):
-        is_shared = np.shares_memory(features.values, X)
-        values = copied(features.values) if is_shared else features.values
-        features = Features(sealed(values), features.names)
-    rows = np.arange(len(features.values), dtype=np.int32)
-    return sorted_columns(features, rows, MAX_BINS, n_threads)
-
-
-def bin_columns(
-    X: Any,
-    *,
-    max_bins: int = MAX_BINS,
-    sample_weight: Any = None,
-    n_threads: int | None = None,
-) -> BinnedColumns:
-    """Bin the columns of X once, for binned searches on large data.
-
-    Parameters
-    ----------
-    X : array_like of shape (n, d), or data frame
-        Finite numbers.
-    max_bins : int
-        Bins per column, 2 to 256, of about equal weight; equal values share a bin.
-    sample_weight : array_like of shape (n,), optional
-        Weights of the rows; a row of weight 0 has a bin but no part in placing the edges.
-    n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth.
-
-    Returns
-    -------
-    BinnedColumns
-        To be passed to a builder in place of `X`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If `X` is not a matrix of finite numbers, or an option is out of range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pboost as pb
-    >>> pb.bin_columns(np.arange(6.0).reshape(6, 1), max_bins=2).codes.tolist()
-    [[0, 0, 0, 1, 1, 1]]
-    """
-    features = as_features(X)
-    check_has_rows(len(features.values))
-    check_finite(features)
-    max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
-    weights = as_weights(sample_weight, len(features.values))
-    fixed = NO_WEIGHT if weights is None else to_fixed_point(weights)[1]
-    rows = np.arange(len(features.values), dtype=np.int32)
-    return binned_columns(features, rows, max_bins, fixed, n_threads)
-
-
 def to_fixed_point(weights: FloatArray, times: int = 1) -> tuple[float, NDArray[np.int64]]:
     """Return a power of two and the weights times it, rounded; their sum stays below 2**61.
 
@@ -507,109 +465,3 @@ def to_fixed_point(weights: FloatArray, times: int = 1) -> tuple[float, NDArray[
     fixed = np.empty(len(weights), dtype=np.int64)
     reweight.to_fixed(weights, scale, fixed)
     return scale, fixed
-
-
-def sorted_columns(
-    features: Features,
-    rows: IntArray,
-    max_bins: int,
-    n_threads: int | None,
-    projections: Projections | None = None,
-) -> SortedColumns:
-    """Sort the listed rows of checked features, or of projections of them."""
-    gather, d = _gathering(features.values, projections)
-    with Workers(n_threads, d * len(rows)) as workers:
-        order = _sorted(gather, d, rows, workers)
-        return with_bins(
-            features.values, rows, order, max_bins, features.names, workers, projections
-        )
-
-
-def sorted_orders(values: Array, rows: IntArray, workers: Workers) -> IntArray:
-    """Return the packed orders (d, n) of the listed rows of a matrix of finite numbers."""
-    return _sorted(*_gathering(values, None), rows, workers)
-
-
-def binned_columns(
-    features: Features,
-    rows: IntArray,
-    max_bins: int,
-    fixed: NDArray[np.int64],
-    n_threads: int | None,
-    projections: Projections | None = None,
-) -> BinnedColumns:
-    """Bin the listed rows of checked features, or of projections of them.
-
-    `fixed` are the weights of the rows, or empty.
-    """
-    gather, d = _gathering(features.values, projections)
-    n = len(rows)
-    codes = np.empty((d, n), dtype=np.uint8)
-    n_bins = np.empty(d, dtype=np.int32)
-    most = min(max_bins, max(n, 1))
-    lower, upper = np.zeros((d, most)), np.zeros((d, most))
-    bin_start = np.zeros((d, most + 1), dtype=np.int32)
-
-    def keep(first: int, order: IntArray, columns: FloatArray) -> None:
-        here = slice(first, first + len(order))
-        sort.bin_columns(order, max_bins, fixed, bin_start[here], n_bins[here], codes[here])
-        for j in range(first, here.stop):
-            edges = bin_start[j, : n_bins[j] + 1]
-            column, sorted_rows = columns[j - first], order[j - first] & ROW_MASK
-            lower[j, : n_bins[j]] = column[sorted_rows[edges[:-1]]]
-            upper[j, : n_bins[j]] = column[sorted_rows[edges[1:] - 1]]
-
-    with Workers(n_threads, codes.size) as workers:
-        _sort_blocks(gather, d, rows, None, keep, workers)
-    most = most_bins(n_bins)
-    lower, upper, bin_start = (
-        trimmed(by_bin, size)
-        for by_bin, size in ((lower, most), (upper, most), (bin_start, most + 1))
-    )
-    return made(BinnedColumns, codes, n_bins, lower, upper, features.names, bin_start)
-
-
-def _sorted(gather: Gather, d: int, rows: IntArray, workers: Workers) -> IntArray:
-    order = np.empty((d, len(rows)), dtype=np.int32)
-    _sort_blocks(gather, d, rows, order, None, workers)
-    return order
-
-
-def _gathering(values: Array, projections: Projections | None) -> tuple[Gather, int]:
-    """Return what writes columns of `values`, or of projections of them, and their number."""
-    if projections is not None:
-        return partial(projections.gather, values), projections.n_inputs
-    return partial(sort.gather_columns, values), values.shape[1]
-
-
-def _sort_blocks(
-    gather: Gather,
-    d: int,
-    rows: IntArray,
-    orders: IntArray | None,
-    keep: Callable[[int, IntArray, FloatArray], None] | None,
-    workers: Workers,
-) -> None:
-    """Sort blocks of d columns, into `orders` or to be taken by ``keep(first, order, columns)``."""
-    n = len(rows)
-    width = min(16, max(1, SCRATCH_BYTES // (8 * max(n, 1) * workers.n_threads)))
-
-    def work(first: int, last: int) -> None:
-        # One piece of memory, so that what a fit frees stays less than twice the largest, see
-        # `_weighed` of the training data: columns, two of keys, and orders nobody keeps.
-        most = min(width, last - first)
-        halves = 0 if orders is not None else -(-most // 2)
-        scratch = np.empty((most + 2 + halves, n))
-        items, spare = scratch[most : most + 2].view(np.uint64)
-        own = scratch[most + 2 :].view(np.int32).reshape(2 * halves, n)
-        for start in range(first, last, width):
-            check_stop()
-            block = scratch[: min(width, last - start)]
-            order = (own if orders is None else orders[start:])[: len(block)]
-            gather(rows, start, block)
-            check_stop()
-            sort.sort_columns(block, order, items, spare)
-            if keep is not None:
-                keep(start, order, block)
-
-    workers.run(work, d)

@@ -29,6 +29,7 @@ class Features:
 
     values: Array
     names: tuple[str, ...] | None
+    table: Any = None
 
     @property
     def n_rows(self) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 from pboost._core import sort
 from pboost.data.check_xy import check_finite
 from pboost.data.convert import Features, check_size
+from pboost.data.special_columns import HOLES, LEVELS
 from pboost.threads import check_stop
 from pboost.values import Array, sealed
 
@@ -82,8 +83,13 @@ def check_shapes(columns: Any, shapes: dict[str, tuple[int, ...]]) -> None:
     check_size(columns.codes.shape[::-1])
 
 
-def check_source(source: Any, rows: Array, names: Any) -> tuple[str, ...] | None:
-    """Check values, finite numbers, and which of their rows are meant; return their names."""
+def check_source(
+    source: Any, rows: Array, names: Any, special: Array | None
+) -> tuple[str, ...] | None:
+    """Check values, finite numbers, and which of their rows are meant; return their names.
+
+    Of `special` columns some may be missing.
+    """
     if not (
         isinstance(source, np.ndarray)
         and source.ndim == 2
@@ -93,8 +99,19 @@ def check_source(source: Any, rows: Array, names: Any) -> tuple[str, ...] | None
     if rows.min() < 0 or rows.max() >= len(source):
         raise ValueError(f"rows: expected rows of the source, in [0, {len(source)})")
     names = checked_names(names, source.shape[1])
-    check_finite(Features(source, names))
+    if special is None:
+        check_finite(Features(source, names))
+    else:
+        check_special(special, source.shape[1])
+        if np.isinf(source).any():
+            raise ValueError("source: expected no infinities")
     return names
+
+
+def check_special(special: Array, n_features: int) -> None:
+    """Check what columns have that others do not."""
+    if special.shape != (n_features,) or (special > (HOLES | LEVELS)).any():
+        raise ValueError(f"special: expected {n_features} numbers from 0 to {HOLES | LEVELS}")
 
 
 def check_orders(columns: Any, gather: Callable[[int, Array], None], first: int, last: int) -> None:
@@ -102,7 +119,7 @@ def check_orders(columns: Any, gather: Callable[[int, Array], None], first: int,
 
     `gather` writes the values of columns, the first of which is given, to the rows of a matrix.
     """
-    n = columns.codes.shape[1]
+    n, special = columns.codes.shape[1], columns.special
     seen, values = np.empty(n, dtype=np.uint8), np.empty((min(_TOGETHER, last - first), n))
     for start in range(first, last, _TOGETHER):
         check_stop()
@@ -111,19 +128,26 @@ def check_orders(columns: Any, gather: Callable[[int, Array], None], first: int,
         gather(start, block)
         wrong = sort.check_sorted(
             columns.packed_order[here], block, columns.bin_start[here], columns.n_bins[here],
-            columns.codes[here], seen,
+            columns.codes[here], seen, None if special is None else special[here],
         )  # fmt: skip
         if wrong:
             raise ValueError(_WRONG[wrong])
 
 
-def check_bins(codes: Array, n_bins: Array, lower: Array, upper: Array, most: int) -> None:
+def check_bins(columns: Any, most: int) -> None:
     """Check the codes of binned columns, and the least and largest values of their bins."""
-    if not ((n_bins >= 1) & (n_bins <= most)).all():
+    codes, n_bins, lower, upper = columns.codes, columns.n_bins, columns.lower, columns.upper
+    n_codes = n_bins
+    if columns.special is not None:
+        check_special(columns.special, len(codes))
+        n_codes = n_bins + (columns.special & HOLES)
+    if not ((n_bins >= 1) & (n_codes <= most)).all():
         raise ValueError(f"n_bins: expected 1 to {most} bins")
-    if (codes.max(axis=1) >= n_bins).any():
+    if (codes.max(axis=1) >= n_codes).any():
         raise ValueError("codes: expected numbers below n_bins")
     used = np.arange(lower.shape[1]) < n_bins[:, None]
+    if n_codes is not n_bins:  # a column may be missing everywhere
+        used[(n_bins == 1) & np.isnan(lower[:, 0])] = False
     is_number = np.isfinite(lower) & np.isfinite(upper) & (lower <= upper)
     if not is_number[used].all() or not (upper[:, :-1] < lower[:, 1:])[used[:, 1:]].all():
         raise ValueError("lower, upper: expected the ends of the bins, finite and increasing")

@@ -23,21 +23,22 @@ from pboost.data.check_xy import (
 from pboost.data.columns import (
     AUTO_BINNED_ROWS,
     MAX_BINS,
+    MOST_FLOAT,
     NO_WEIGHT,
     BinnedColumns,
     SortedColumns,
-    binned_columns,
     made,
     midpoint,
-    sorted_columns,
-    sorted_orders,
     to_fixed_point,
 )
 from pboost.data.convert import Features, Rows, as_rows, check_size
 from pboost.data.fill import column_means
+from pboost.data.made_columns import binned_columns, columns_sorted, sorted_columns, sorted_orders
 from pboost.data.node_inputs import GrownInputs, Inputs
 from pboost.data.projections import Projections
+from pboost.data.special_columns import LEVELS
 from pboost.data.splits import hold_out
+from pboost.data.subsets import Subsets
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 
@@ -47,7 +48,7 @@ _NO_ROWS = np.empty(0, dtype=np.int32)
 _NO_NUMBERS = np.empty(0)
 _NO_BINS = np.empty((0, MAX_BINS))
 _NO_COLUMNS = made(
-    BinnedColumns, np.empty((0, 0), dtype=np.uint8), _NO_ROWS, _NO_BINS, _NO_BINS, None, None
+    BinnedColumns, np.empty((0, 0), dtype=np.uint8), _NO_ROWS, _NO_BINS, _NO_BINS, None, None, None
 )
 #: Makes projections of the listed rows of a matrix, given their weights.
 Project: TypeAlias = Callable[[NDArray[Any], IntArray, FloatArray | None], Projections]
@@ -82,6 +83,7 @@ class Problem:
     names: tuple[str, ...] | None
     y: FloatArray = field(default_factory=lambda: _NO_NUMBERS)
     exponent: int = 0
+    table: Any = None
 
     @property
     def n_rows(self) -> int:
@@ -156,15 +158,26 @@ class Problem:
         if self.labels is not None:
             # Class by class, as the search of two classes wants them.
             rows = rows.take(_by_class(self.label.take(rows)))
-        if isinstance(columns, SortedColumns):
+        own: SortedColumns | BinnedColumns = _NO_COLUMNS
+        if self.table is not None:
+            own = self._sorted(rows, workers)
+            order = own.packed_order.copy()
+        elif isinstance(columns, SortedColumns):
             order = columns.select_order(rows, workers)
         else:
             order = sorted_orders(*self.source(rows), workers)
         return TrainingData(
             problem=self, rows=rows, **_weighed(weights, rows, len(rows)), exact=True, order=order,
             label=self.label.take(rows) if len(self.label) else self.label,
-            y=self.y[rows] if len(self.y) else self.y,
+            y=self.y[rows] if len(self.y) else self.y, columns=own,
         )  # fmt: skip
+
+    def _sorted(self, rows: IntArray, workers: Workers) -> SortedColumns:
+        """Return the sorted columns of the listed rows; their codes tell what is missing."""
+        if isinstance(self.columns, SortedColumns):
+            return self.columns.select_among(rows, MAX_BINS, workers)
+        source, listed = self.source(rows)
+        return columns_sorted(Features(source, self.names, self.table), listed, MAX_BINS, workers)
 
     def arranged(
         self,
@@ -195,7 +208,7 @@ class Problem:
         elif isinstance(X, SortedColumns) and (exact or not is_weighed) and inputs is None:
             columns = X.select(rows, max_bins, n_threads)
         else:
-            values = Features(source, self.names)
+            values = Features(source, self.names, self.table)
             if exact:
                 columns = sorted_columns(values, source_rows, max_bins, n_threads, inputs)
             else:
@@ -319,6 +332,28 @@ class TrainingData:
     def class_masses(self) -> tuple[int, int]:
         """Return the fixed-point mass of class -1 and of class +1."""
         return self.by_class(self.fixed)
+
+    def starting_weight(self) -> FloatArray:
+        """Return the weights of the rows, in some unit, as they were before the fit."""
+        given = self.problem.weights
+        return np.ones(self.n_rows) if given is None else given[self.rows]
+
+    def cuts_of_levels(
+        self, feature: IntArray, threshold: FloatArray, members: Sequence[int]
+    ) -> dict[str, Any]:
+        """Return the fields of a model that say what its nodes ask, some of them for levels.
+
+        `members` are the levels of exit 1 as bits of integers, 0 where a node does not ask for any:
+        of a column of levels it asks whether one is missing.
+        """
+        words = [one.to_bytes(MAX_BINS // 8, "little") for one in members]
+        member = np.frombuffer(b"".join(words), dtype="<u8").reshape(-1, MAX_BINS // 64)
+        number, inputs = Subsets.of_tests(self.problem.n_features, feature, member)
+        special = self.columns.special
+        assert special is not None
+        is_empty = (special[feature] & LEVELS > 0) & ~member.any(axis=1)
+        threshold = np.where(is_empty, MOST_FLOAT, threshold)
+        return {"feature": number, "inputs": inputs, "threshold": threshold}
 
     def model_columns(self, feature: IntArray) -> dict[str, Any]:
         """Return the fields of a model that say what its nodes read, given columns of these."""

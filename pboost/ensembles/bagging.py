@@ -18,8 +18,9 @@ from pboost.data.check_xy import (
     as_weights,
     check_finite,
 )
-from pboost.data.columns import BinnedColumns, SortedColumns, bin_columns, sort_columns
+from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.convert import Features, Rows, is_frame
+from pboost.data.made_columns import bin_columns, sort_columns
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
 from pboost.ensembles.absent_classes import fit_present, named_options

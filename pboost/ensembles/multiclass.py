@@ -20,8 +20,9 @@ from pboost.data.check_xy import (
     check_has_rows,
     label_array,
 )
-from pboost.data.columns import BinnedColumns, SortedColumns, sort_columns
+from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.convert import as_rows
+from pboost.data.made_columns import sort_columns
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers

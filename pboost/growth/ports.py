@@ -15,9 +15,9 @@ import numpy as np
 
 from pboost._core.votes import NO_VOTE, SplitStep, VoteRule, step_of
 from pboost.data.training import TrainingData
-from pboost.growth.step import Edges, Growth, fixed_scale
+from pboost.growth.step import Edges, Growth, asked_at, fixed_scale
 from pboost.models.graph import DecisionGraph
-from pboost.models.nodes import OUT
+from pboost.models.nodes import ABOVE, BELOW, OUT
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
@@ -136,8 +136,7 @@ class PortGrowth(Growth):
         for node, votes in enumerate(model.vote.tolist()):
             port = joined([ports.pop((edge,)) for edge in entrances[node]] or [ports.pop(())])
             weights = self.weights_at(port)
-            feature, threshold = int(model.feature[node]), float(model.threshold[node])
-            cut = self.search.cut_at(feature, threshold, weights)
+            cut = self.search.cut_at(weights=weights, **asked_at(model, node))
             answers = self.observer.given(cut, weights, tables[node])
             split = Split(cut, answers, step_of(answers.masses.tolist(), tuple(votes)))
             for opened in self.open(port, split, self.outside(port, ports.values())):
@@ -189,7 +188,10 @@ class Matryoshka(PortGrowth):
             ports.append(self.port(((self.n_nodes, exit_),), weight, reach, vote))
             certificate += ports[-1].bound
         answers.forget()
-        self.add_node(port.edges, split.cut, votes, answers.table, port.arrives, certificate)
+        heavier = int(ports[ABOVE].arrives > ports[BELOW].arrives)
+        self.add_node(
+            port.edges, split.cut, votes, answers.table, port.arrives, certificate, heavier
+        )
         return ports
 
     def sent(

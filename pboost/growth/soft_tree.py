@@ -20,6 +20,7 @@ from pboost.growth.best_first import BestFirst
 from pboost.growth.ports import Port, PortGrowth, Split
 from pboost.growth.step import TreeLimits, fixed_scale
 from pboost.models.graph import DecisionGraph
+from pboost.models.nodes import ABOVE, BELOW
 from pboost.observation.answers import Observer, Tables, only_exit, side_masses
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
@@ -114,17 +115,20 @@ class SoftTree(PortGrowth, BestFirst):
         exit_.split = split
         after = split.boosted()
         del self.bounds[exit_.serial]
+        reach = [
+            float((after[side] * class_factors(exit_.votes + vote)).sum())
+            for side, vote in enumerate(split.step.votes)
+        ]
         node = self.add_node(
             exit_.edges, split.cut, split.step.votes, split.answers.table, exit_.arrives,
-            max(outside + float(after.sum()), 0.0),
+            max(outside + float(after.sum()), 0.0), int(reach[ABOVE] > reach[BELOW]),
         )  # fmt: skip
         opened = []
         for side, vote in enumerate(split.step.votes):
             votes, (negative, positive) = exit_.votes + vote, after[side].tolist()
-            arrives = float((after[side] * class_factors(votes)).sum())
             opened.append(
                 SoftExit(
-                    ((node, side),), (negative, positive), arrives, votes,
+                    ((node, side),), (negative, positive), reach[side], votes,
                     serial=self.serial, depth=exit_.depth + 1, above=exit_,
                 )
             )  # fmt: skip

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import NO_VOTE, SplitStep, VoteRule, half_log_odds, step_of
+from pboost.data.subsets import Subsets
 from pboost.data.training import TrainingData
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW, CERTAIN, OUT
@@ -178,6 +179,19 @@ def fixed_scale(total: float) -> float:
     return math.ldexp(1.0, FIXED_BITS - math.frexp(total)[1])
 
 
+def asked_at(model: DecisionGraph, node: int) -> dict[str, Any]:
+    """Return what a node of a model asks, as `WeakSearch.cut_at` takes it."""
+    feature, threshold = int(model.feature[node]), float(model.threshold[node])
+    side = 0 if model.missing is None else int(model.missing[node] > 0.5)
+    found = {"feature": feature, "threshold": threshold, "side": side}
+    subsets = model.inputs
+    if not isinstance(subsets, Subsets) or feature < subsets.n_columns:
+        return found
+    k = feature - subsets.n_columns
+    members = int.from_bytes(subsets.member[k].astype("<u8").tobytes(), "little")
+    return {**found, "feature": int(subsets.column[k]), "members": members}
+
+
 class Growth:
     """Base of the growths of graphs: the nodes in the order in which they were opened.
 
@@ -204,6 +218,7 @@ class Growth:
         self._next: list[list[int]] = []
         self._tables: list[FloatArray | None] = []
         self._reach: list[float] = []
+        self._heavier: list[int] = []
         self._stages: list[int] = []
         self._edges: Edges = ()  # to the node opened last
         self.votes: list[list[float]] = []
@@ -222,11 +237,12 @@ class Growth:
         table: FloatArray | None,
         reach: float,
         certificate: float,
+        heavier: int | None = None,
     ) -> int:
         """Add a node to which the exits `edges`, pairs (node, exit), lead; returns its index.
 
         `reach` is the share of the training weight that arrives, `certificate` that of the graph
-        with the node.
+        with the node; `heavier` is the exit of larger reach, None where all rows arrive.
         """
         node = len(self._cuts)
         self._edges = edges
@@ -236,6 +252,8 @@ class Growth:
         self._next.append([OUT, OUT])
         self._tables.append(table)
         self._reach.append(reach)
+        if heavier is not None:
+            self._heavier.append(heavier)
         self.votes.append(list(votes))
         self.certificate.append(certificate)
         self._stages.append(len(self._cuts))
@@ -281,8 +299,7 @@ class Growth:
                 stop_reason,
                 None if len(self._stages) == n else np.array(self._stages),
             ),
-            threshold=self.search.thresholds(self._cuts),
-            **self.search.model_columns(np.array([c.feature for c in self._cuts], dtype=np.int32)),
+            **self.search.model_nodes(self._cuts, self._heavier),
             **self.observer.model_columns(self._tables),
         )
 
@@ -329,8 +346,7 @@ class Chain(Growth):
     def replay(self, model: DecisionGraph, tables: Tables) -> None:
         """Add the nodes of a chain as they are."""
         for node, votes in enumerate(model.vote.tolist()):
-            feature, threshold = int(model.feature[node]), float(model.threshold[node])
-            cut = self.search.cut_at(feature, threshold, self.weights)
+            cut = self.search.cut_at(weights=self.weights, **asked_at(model, node))
             masses, table, send = self.ask(cut, tables[node])
             step = step_of(masses, tuple(votes))
             self.open(cut, step, table)

@@ -21,8 +21,8 @@ from pboost.data.columns import GROUP, MAX_BINS, midpoint
 from pboost.data.training import TrainingData
 from pboost.observation.answers import Observation, Observer, Reach, RowAnswers, maker
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray, freeze
-from pboost.weak.base import Weak, Weights
+from pboost.values import FloatArray, freeze
+from pboost.weak.base import Weak, WeakSearch, Weights
 from pboost.weak.stump_search import ColumnLearner, StumpCut, StumpSearch
 
 MAX_LEVELS, QUAD = noisy_split.SIZES
@@ -148,10 +148,19 @@ class NoisyStumpSearch(StumpSearch):
         lower, upper = self.data.columns.bin_ranges(feature)
         return midpoint(lower, upper), midpoint(upper[:-1], lower[1:])
 
-    def place(self, feature: int, threshold: float) -> tuple[int, int, IntArray]:
+    def place(
+        self, feature: int, threshold: float, side: int = 0, members: int | None = None
+    ) -> StumpCut:
         """Return where a stored stump cuts its column: between values, not between bins."""
-        below = np.flatnonzero(self.data.values(feature) <= threshold).astype(np.int32)
-        return NOWHERE, NOWHERE, below
+        return StumpCut(feature, (), NOWHERE, NOWHERE, threshold, side=side)
+
+    def sides(self, cut: StumpCut) -> NDArray[np.bool_]:
+        """Return whether each row lies above a cut."""
+        return np.asarray(self.data.values(cut.feature) > self.thresholds([cut])[0])
+
+    def heavier_sides(self, cuts: Sequence[StumpCut]) -> list[int]:
+        """Return the sides of larger starting weight; equal ones are 0."""
+        return WeakSearch.heavier_sides(self, cuts)
 
     def best(self, weights: Weights) -> StumpCut | None:
         """Return the stump of least expected criterion, None where no cut is legal."""

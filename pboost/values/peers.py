@@ -55,6 +55,8 @@ PEERS = {
         "a number of rows",
     ),
     "min_split": Peers("min_samples_split"),
+    "missing": Peers("", "use_missing"),
+    "level_smoothing": Peers("", "cat_smooth"),
     "growth": Peers("", "", "grow_policy"),
     "criterion": Peers("criterion"),
     "impurity": Peers("criterion"),
@@ -140,7 +142,9 @@ PEERS = {
 }  # fmt: skip
 
 #: Options that are those of the weak learner where a builder has one.
-OF_STUMPS = ("min_weight", "min_leaf", "criterion", "search", "max_bins")
+OF_STUMPS = (
+    "min_weight", "min_leaf", "criterion", "search", "max_bins", "missing", "level_smoothing",
+)  # fmt: skip
 _GO_ON, _ENCODED = (
     "here pb.continue_fit(model, X, y)",
     "columns are encoded before, by pb.one_hot(X)",

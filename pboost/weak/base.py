@@ -7,7 +7,7 @@ masses on either. Whatever it looked at, the sides can be read off one code per 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -73,10 +73,17 @@ class Cut:
         What it reads: a column, or the position among those of its kind.
     masses : tuple
         Fixed-point masses (side, class).
+    side : int
+        Side of rows without a value; -1 where these have no mass.
+    levels : tuple of int or None
+        Of a column of levels two sets, as integers whose bits are the levels: those that lie above,
+        and those without mass, which lie where missing rows do.
     """
 
     feature: int
     masses: Masses
+    side: int = field(default=-1, kw_only=True)
+    levels: tuple[int, int] | None = field(default=None, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
@@ -116,6 +123,9 @@ class WeakSearch:
         Source of randomness, for learners that draw.
     """
 
+    #: Whether weak classifiers are functions of a row.
+    is_function = False
+
     def __init__(
         self,
         data: TrainingData,
@@ -138,8 +148,19 @@ class WeakSearch:
         """
         return self.best(weights)
 
-    def cut_at(self, feature: int, threshold: float, weights: Weights) -> Cut:
-        """Return a stored weak classifier as a cut of these rows, with their masses."""
+    def cut_at(
+        self,
+        feature: int,
+        threshold: float,
+        weights: Weights,
+        side: int = 0,
+        members: int | None = None,
+    ) -> Cut:
+        """Return a stored weak classifier as a cut of these rows, with their masses.
+
+        `side` is that of rows without a value; `members` are the levels that lie above, as bits of
+        an integer, where it asks for one of a set.
+        """
         raise NotImplementedError
 
     def reweight(self, cut: Any, factors: FloatArray, source: FloatArray, target: Weights) -> None:
@@ -160,6 +181,31 @@ class WeakSearch:
     def thresholds(self, cuts: Sequence[Any]) -> FloatArray:
         """Return the thresholds of cuts."""
         raise NotImplementedError
+
+    def heavier_sides(self, cuts: Sequence[Any]) -> list[int]:
+        """Return the sides of larger starting weight; equal ones are 0."""
+        weight = self.data.starting_weight()
+        half = weight.sum() / 2
+        return [int(weight[self.sides(cut)].sum() > half) for cut in cuts]
+
+    def model_nodes(self, cuts: Sequence[Any], heavier: Sequence[int]) -> dict[str, Any]:
+        """Return the fields of a model that say what its nodes ask, and where NaN goes there.
+
+        `heavier` are the exits of larger reach, none where all rows reach all nodes.
+        """
+        feature = np.array([cut.feature for cut in cuts], dtype=np.int32)
+        threshold = self.thresholds(cuts)
+        if self.is_function or self.data.inputs is not None:
+            return {"threshold": threshold, **self.model_columns(feature)}
+        larger = heavier or self.heavier_sides(cuts)
+        sides = [c.side if c.side >= 0 else k for c, k in zip(cuts, larger, strict=True)]
+        missing = np.array(sides, dtype=np.float64)
+        if not any(cut.levels for cut in cuts):
+            return {"threshold": threshold, "missing": missing, **self.model_columns(feature)}
+        levels = [cut.levels or (0, 0) for cut in cuts]
+        members = [k | (absent if s else 0) for (k, absent), s in zip(levels, sides, strict=True)]
+        found = self.data.cuts_of_levels(feature, threshold, members)
+        return {"missing": missing, **found}
 
     def fill_fixed(self, weights: Weights) -> None:
         """Write the fixed-point images of weights, and their masses."""

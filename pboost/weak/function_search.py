@@ -61,6 +61,7 @@ class OracleSearch(SideSearch):
     """
 
     asks = True
+    is_function = True
 
     def __init__(
         self, data: TrainingData, weak: RowLearner, workers: Workers, generator: np.random.Generator

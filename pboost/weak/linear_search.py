@@ -11,9 +11,9 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.columns import sorted_columns
 from pboost.data.convert import Features
 from pboost.data.fill import column_means, filled
+from pboost.data.made_columns import sorted_columns
 from pboost.data.projections import Projections
 from pboost.data.training import Problem, TrainingData
 from pboost.threads import Workers

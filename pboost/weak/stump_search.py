@@ -15,7 +15,7 @@ from pboost._core import reweight, split
 from pboost.data.columns import (
     AUTO_BINNED_CELLS,
     GROUP,
-    ROW_MASK,
+    MAX_BINS,
     SEARCHES,
     BinnedColumns,
     SortedColumns,
@@ -28,10 +28,14 @@ from pboost.data.projections import (
     standard_deviations,
 )
 from pboost.data.sharing import Search
+from pboost.data.special_columns import HOLES, LEVELS, has
 from pboost.data.training import Problem, TrainingData, check_values, is_binned
 from pboost.threads import CELLS_PER_CALL, Workers
 from pboost.values import FloatArray, IntArray, check_choice, check_integer, check_number
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights, maker
+
+#: Where rows without a value go.
+MISSING = ("learn", "both", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +60,17 @@ class StumpSearch(WeakSearch):
         self._columns, self._n_rows = data.columns, len(data.rows)
         # So few rows are not divided, and the search of each round has looked for Ctrl-C.
         self._at_once = workers.n_threads == 1 and self._n_rows <= CELLS_PER_CALL
-        self._criterion = CODES[weak.criterion]
+        self._criterion, self._smoothing = CODES[weak.criterion], weak.level_smoothing
         self._min_weight, self._min_leaf = weak.min_weight, weak.min_leaf
         self._order = data.order
         assert data.columns.bin_start is not None
         self._bin_start = data.columns.bin_start
         d, bins = len(self._bin_start), self._bin_start.shape[1] - 1
+        self._special = data.columns.special
+        looks = d if self._special is None else 2 * d  # missing rows lie above, or below
         self._edge = np.empty((d, 2, bins + 1), dtype=np.int64)
-        self._bound = np.empty((d, bins))
-        self._best, self._least = np.empty(d), np.empty(1)
+        self._bound = np.empty((looks, bins))
+        self._best, self._least = np.empty(looks), np.full(1, math.inf)
 
     def best(self, weights: Weights) -> StumpCut | None:
         """Return the best stump for rows of these weights, None where no cut is legal."""
@@ -72,39 +78,55 @@ class StumpSearch(WeakSearch):
         limits = self._limits(negative, positive)
         columns = self._order, self._bin_start, self._columns.n_bins
         self._least[0] = math.inf
+        special = self._special, self._smoothing
         work = partial(
             split.search, self._columns.codes, *columns, weights.fixed, limits, self._edge,
             self._bound, self._best, self._least,
         )  # fmt: skip
-        self.workers.run(work, len(self._best), GROUP, self._n_rows)
-        found = split.locate(*columns, weights.fixed, limits, self._edge, self._bound, self._best)
+        if self._special is not None:
+            work = partial(work, special=self._special, smoothing=self._smoothing)
+            self._best.fill(math.inf)
+        self.workers.run(work, len(self._edge), GROUP, self._n_rows)
+        found = split.locate(
+            *columns, weights.fixed, limits, self._edge, self._bound, self._best, *special
+        )
         if found is None:
             return None
-        feature, cut_bin, position, n0, p0 = found
+        feature, cut_bin, position, n0, p0, side, levels = found
         masses = (float(n0), float(p0)), (float(negative - n0), float(positive - p0))
-        return StumpCut(feature, masses, cut_bin, position)
+        return StumpCut(feature, masses, cut_bin, position, side=side, levels=levels)
 
-    def cut_at(self, feature: int, threshold: float, weights: Weights) -> StumpCut:
+    def cut_at(
+        self,
+        feature: int,
+        threshold: float,
+        weights: Weights,
+        side: int = 0,
+        members: int | None = None,
+    ) -> StumpCut:
         """Return a stored stump as a cut of these rows; a side may be empty."""
-        cut_bin, position, below = self.place(feature, threshold)
-        negative = int(weights.fixed[below[below < self.data.n_negative]].sum())
-        n0, p0 = negative, int(weights.fixed[below].sum()) - negative
+        cut = self.place(feature, threshold, side, members)
+        n0, p0 = self.data.by_class(weights.fixed * ~self.sides(cut))
         n, p = weights.masses
-        masses = (float(n0), float(p0)), (float(n - n0), float(p - p0))
-        return StumpCut(feature, masses, cut_bin, position, threshold)
+        return replace(cut, masses=((float(n0), float(p0)), (float(n - n0), float(p - p0))))
 
-    def place(self, feature: int, threshold: float) -> tuple[int, int, IntArray]:
-        """Return where a threshold cuts its column, as a bin and a position, and the rows below."""
+    def place(
+        self, feature: int, threshold: float, side: int = 0, members: int | None = None
+    ) -> StumpCut:
+        """Return where a stored stump cuts its column, as a bin and a position; without masses."""
         columns, starts = self.data.columns, self._bin_start[feature]
+        levels = None if members is None else (members, 0)
+        if not has(columns.special, HOLES, feature):
+            side = -1
+        if has(columns.special, LEVELS, feature):
+            return StumpCut(feature, (), 0, 0, threshold, side=side, levels=levels or (0, 0))
         if self.data.exact and isinstance(columns, SortedColumns):
-            order = columns.packed_order[feature]
+            order, n_bins = columns.packed_order[feature], columns.n_bins[feature]
             position = columns.n_below(feature, order, threshold)
-            n_bins = columns.n_bins[feature]
             cut_bin = int(np.searchsorted(starts[: n_bins + 1], position)) - 1
-            return cut_bin, position, order[:position] & ROW_MASK
+            return StumpCut(feature, (), cut_bin, position, threshold, side=side)
         cut_bin = columns.bin_below(feature, threshold)
-        below = np.flatnonzero(columns.codes[feature] <= cut_bin).astype(np.int32)
-        return cut_bin, int(starts[cut_bin + 1]), below
+        return StumpCut(feature, (), cut_bin, int(starts[cut_bin + 1]), threshold, side=side)
 
     def _limits(self, negative: int, positive: int) -> tuple[int, int, int, int, int, int, int]:
         """Return what the kernels read as `Limits`."""
@@ -114,7 +136,9 @@ class StumpSearch(WeakSearch):
         )  # fmt: skip
 
     def thresholds(self, cuts: Sequence[StumpCut]) -> FloatArray:
-        """Return the thresholds of cuts."""
+        """Return the thresholds of cuts; a row is in a set or not, which is 1 or 0."""
+        if self._special is not None:
+            cuts = [c if c.levels is None else replace(c, threshold=0.5) for c in cuts]
         found = [c for c in cuts if c.threshold is None]
         places = np.array([(c.feature, c.cut_bin, c.position) for c in found], dtype=np.intp)
         feature, cut_bin, position = places.reshape(-1, 3).T
@@ -131,11 +155,13 @@ class StumpSearch(WeakSearch):
         to `target`, whose weights may be the source.
         """
         n, starts, middle = self._n_rows, self._bin_start[cut.feature], self.data.n_negative
-        inside = cut.position < int(starts[cut.cut_bin + 1])
+        inside = cut.levels is None and cut.position < int(starts[cut.cut_bin + 1])
         work = partial(
             reweight.reweight, self._columns.codes[cut.feature], cut.cut_bin, inside, middle,
             factors, target.scale, source, target.real, target.fixed,
         )  # fmt: skip
+        if cut.side >= 0 or cut.levels is not None:
+            work = partial(work, side=self._side_of_codes(cut))
         parts = [work(0, n)] if self._at_once else self.workers.run(work, n)
         if inside:
             mass = reweight.reweight_bin(
@@ -144,6 +170,22 @@ class StumpSearch(WeakSearch):
             )  # fmt: skip
             parts.append(mass)
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
+
+    def heavier_sides(self, cuts: Sequence[StumpCut]) -> list[int]:
+        """Return the sides of larger starting weight; equal ones are 0."""
+        if self.data.problem.weights is not None or self._special is not None:
+            return super().heavier_sides(cuts)
+        return [int(2 * cut.position < self._n_rows) for cut in cuts]
+
+    def _side_of_codes(self, cut: StumpCut) -> NDArray[np.uint8]:
+        """Return on which side the rows of each code lie, (256,)."""
+        if cut.levels is not None:
+            above = np.frombuffer(cut.levels[0].to_bytes(MAX_BINS // 8, "little"), dtype=np.uint8)
+            sides = np.unpackbits(above, bitorder="little")
+        else:
+            sides = (np.arange(MAX_BINS) > cut.cut_bin).astype(np.uint8)
+        sides[self._columns.n_bins[cut.feature] :] = max(cut.side, 0)
+        return sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +201,9 @@ class ColumnLearner(Weak):
     max_bins: int = 256
     min_weight: float = 0.0
     min_leaf: int = 1
+    #: Where rows without a value go, and how the order of levels is smoothed.
+    missing: ClassVar[str] = "learn"
+    level_smoothing: ClassVar[float] = 0.0
 
     def resolve_search(self, n_rows: int) -> str:
         """Return "exact" or "binned" for data of `n_rows` rows."""
@@ -200,6 +245,9 @@ class Stump(ColumnLearner):
     """A weak classifier that compares one feature with one threshold; made by `stump`."""
 
     kind: ClassVar[str] = "stump"
+
+    missing: str = "learn"  # type: ignore[misc]  # an option here
+    level_smoothing: float = 0.0  # type: ignore[misc]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +300,8 @@ def stump(
     max_bins: int = 256,
     min_weight: float = 0.0,
     min_leaf: int = 1,
+    missing: str = "learn",
+    level_smoothing: float = 0.0,
 ) -> Stump:
     """Decision stumps: ``x[j] <= threshold`` takes one exit, ``x[j] > threshold`` the other.
 
@@ -271,6 +321,16 @@ def stump(
         Least share, 0 to 0.5, of the node's weight on either side of the cut.
     min_leaf : int
         Least number of training rows on either side.
+    missing : {"learn", "both", "error"}
+        Where rows go whose value is missing. "learn": to the exit that lowers the criterion most;
+        where no training row at the node was missing, to the exit of larger reach. Whether the
+        value is missing can be asked, too. "both": to both, with the shares of the rows whose value
+        is known. "error": training data must not have missing values.
+    level_smoothing : float
+        Of categories, which are cut by a set of levels: number of rows, at least 0, of the node's
+        own share of the classes that are added to each level before levels are put in the order
+        of which the set is one end. With 0 the set is the best of all; with more, rare levels lie
+        in the middle, and each level is tried against the rest, too.
 
     Returns
     -------
@@ -285,15 +345,17 @@ def stump(
     Notes
     -----
     Among splits whose criterion agrees to 1e-12 of the node's mass, the lowest feature and then
-    the lowest threshold is taken. The threshold lies midway between the two neighbouring values.
+    the lowest threshold is taken, and missing values lie above rather than below. The threshold
+    lies midway between the two neighbouring values.
 
     Examples
     --------
     >>> import pboost as pb
-    >>> pb.weak.stump("gini", min_leaf=5)
-    Stump(criterion='gini', search='auto', max_bins=256, min_weight=0.0, min_leaf=5)
+    >>> pb.weak.stump("gini", min_leaf=5).min_leaf
+    5
     """
-    return Stump(*checked_columns(criterion, search, max_bins, min_weight, min_leaf))
+    columns = checked_columns(criterion, search, max_bins, min_weight, min_leaf)
+    return Stump(*columns, **checked_missing(missing, level_smoothing))
 
 
 @maker
@@ -380,6 +442,14 @@ def affine(
         check_integer("terms", terms, least=2),
         check_integer("seed", seed, least=0),
     )
+
+
+def checked_missing(missing: str, level_smoothing: float) -> dict[str, Any]:
+    """Return the options of learners that cut columns with missing values and of levels."""
+    return {
+        "missing": check_choice("missing", missing, MISSING),
+        "level_smoothing": check_number("level_smoothing", level_smoothing, least=0.0),
+    }
 
 
 def checked_columns(

@@ -40,7 +40,7 @@ def test_not_finite_at_prediction():
     model = pb.fit_adaboost(X, Y, rounds=5)
     for call in (pb.predict, pb.predict_proba, pb.decision_function, pb.evaluation_cost):
         with pytest.raises(ValueError, match=r"(?=.*\b13\b)(?=.*\b37\b)"):
-            call(model, spoilt(np.nan, (37, 13)))
+            call(model, spoilt(-np.inf, (37, 13)))
     with pytest.raises(ValueError, match=r"(?=.*\b13\b)(?=.*\b37\b)"):
         pb.certificate(model, spoilt(np.inf, (37, 13)), Y)
     with pytest.raises(ValueError, match=r"(?=.*\b13\b)(?=.*\b37\b)"):

@@ -80,6 +80,7 @@ def test_a_cell_that_is_not_finite_is_named(fit, value):
     bad.iloc[37, 2] = value
     with pytest.raises(ValueError, match=r"(?=.*weight)(?=.*37)"):
         fit(bad, Y)
+    bad.iloc[37, 2] = -np.inf
     with pytest.raises(ValueError, match=r"(?=.*weight)(?=.*37)"):
         pb.predict(fit(FRAME, Y), bad)
 

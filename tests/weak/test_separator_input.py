@@ -160,7 +160,7 @@ def test_settings_are_those_given():
         "kind": "separator", "stumps": 5, "smoothing": 0.1, "learning_rate": 0.5,
         "votes": "symmetric",
         "stump": {"kind": "stump", "criterion": "gini", "search": "binned", "max_bins": 8,
-                  "min_weight": 0.0, "min_leaf": 1},
+                  "min_weight": 0.0, "min_leaf": 1, "missing": "learn", "level_smoothing": 0.0},
     }  # fmt: skip
 
 
@@ -291,7 +291,9 @@ def test_projections_beside_separators_are_refused(path):
     for name, array in other.items():
         members = forge_column(members, name, array)
     zip_up(path, members)
-    with pytest.raises(ModelFileError, match="expected one of projections, separators and sets, got several"):
+    with pytest.raises(
+        ModelFileError, match="expected one of projections, separators and sets, got several"
+    ):
         pb.load(path)
 
 

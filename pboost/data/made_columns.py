@@ -1,0 +1,268 @@
+"""Columns made of X: sorted, or put into bins, a block of them at a time on each thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import sort
+from pboost.data.blocks import copied
+from pboost.data.check_xy import as_features, as_weights, check_finite, check_has_rows
+from pboost.data.columns import (
+    MAX_BINS,
+    NO_WEIGHT,
+    ROW_MASK,
+    BinnedColumns,
+    SortedColumns,
+    made,
+    to_fixed_point,
+    with_bins,
+)
+from pboost.data.convert import Features
+from pboost.data.projections import Projections
+from pboost.data.special_columns import bin_levels, counted, flags, levels_among, most_bins, trimmed
+from pboost.threads import Workers, check_stop
+from pboost.values import Array, FloatArray, IntArray, check_flag, check_integer, sealed
+
+#: Bytes of scratch per thread while sorting; more columns at a time read X with fewer misses.
+SCRATCH_BYTES = 16_000_000
+#: Writes columns of the listed rows, the first of which is given, to the rows of a matrix.
+Gather: TypeAlias = Callable[[IntArray, int, FloatArray], None]
+
+
+def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> SortedColumns:
+    """Sort the columns of X once, for use by several fits.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), or data frame
+        Finite numbers.
+    copy : bool
+        False keeps a reference to `X`, which must then not be changed while the columns are used:
+        orders would stay as they are, and thresholds come from the new values.
+    n_threads : int or None
+        Threads, -1 for all; None: as many as the work is worth.
+
+    Returns
+    -------
+    SortedColumns
+        To be passed to a builder in place of `X`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `X` is not a matrix of finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> columns = pb.sort_columns(np.array([[3.0], [1.0], [2.0]]))
+    >>> columns.order(0).tolist()
+    [1, 2, 0]
+    """
+    features = as_features(X)
+    check_has_rows(len(features.values))
+    check_finite(features)
+    if check_flag("copy", copy):
+        is_shared = np.shares_memory(features.values, X)
+        values = copied(features.values) if is_shared else features.values
+        features = Features(sealed(values), features.names)
+    rows = np.arange(len(features.values), dtype=np.int32)
+    return sorted_columns(features, rows, MAX_BINS, n_threads)
+
+
+def bin_columns(
+    X: Any,
+    *,
+    max_bins: int = MAX_BINS,
+    sample_weight: Any = None,
+    n_threads: int | None = None,
+) -> BinnedColumns:
+    """Bin the columns of X once, for binned searches on large data.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), or data frame
+        Finite numbers.
+    max_bins : int
+        Bins per column, 2 to 256, of about equal weight; equal values share a bin.
+    sample_weight : array_like of shape (n,), optional
+        Weights of the rows; a row of weight 0 has a bin but no part in placing the edges.
+    n_threads : int or None
+        Threads, -1 for all; None: as many as the work is worth.
+
+    Returns
+    -------
+    BinnedColumns
+        To be passed to a builder in place of `X`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `X` is not a matrix of finite numbers, or an option is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> pb.bin_columns(np.arange(6.0).reshape(6, 1), max_bins=2).codes.tolist()
+    [[0, 0, 0, 1, 1, 1]]
+    """
+    features = as_features(X)
+    check_has_rows(len(features.values))
+    check_finite(features)
+    max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+    weights = as_weights(sample_weight, len(features.values))
+    fixed = NO_WEIGHT if weights is None else to_fixed_point(weights)[1]
+    rows = np.arange(len(features.values), dtype=np.int32)
+    return binned_columns(features, rows, max_bins, fixed, n_threads)
+
+
+def sorted_columns(
+    features: Features,
+    rows: IntArray,
+    max_bins: int,
+    n_threads: int | None,
+    projections: Projections | None = None,
+) -> SortedColumns:
+    """Sort the listed rows of checked features, or of projections of them."""
+    d = features.n_features if projections is None else projections.n_inputs
+    with Workers(n_threads, d * len(rows)) as workers:
+        return columns_sorted(features, rows, max_bins, workers, projections)
+
+
+def columns_sorted(
+    features: Features,
+    rows: IntArray,
+    max_bins: int,
+    workers: Workers,
+    projections: Projections | None = None,
+) -> SortedColumns:
+    """Sort as `sorted_columns` does, on these threads."""
+    gather, d = _gathering(features.values, projections)
+    n_levels, n_missing = counted(features, d, projections is None)
+    order = _sorted(gather, d, rows, workers, n_missing)
+    return with_bins(
+        features.values, rows, order, max_bins, features.names, workers, projections,
+        n_missing=n_missing, n_levels=n_levels,
+    )  # fmt: skip
+
+
+def sorted_orders(values: Array, rows: IntArray, workers: Workers) -> IntArray:
+    """Return the packed orders (d, n) of the listed rows of a matrix of finite numbers."""
+    return _sorted(*_gathering(values, None), rows, workers)
+
+
+def binned_columns(
+    features: Features,
+    rows: IntArray,
+    max_bins: int,
+    fixed: NDArray[np.int64],
+    n_threads: int | None,
+    projections: Projections | None = None,
+) -> BinnedColumns:
+    """Bin the listed rows of checked features, or of projections of them.
+
+    `fixed` are the weights of the rows, or empty.
+    """
+    gather, d = _gathering(features.values, projections)
+    n = len(rows)
+    n_levels, n_missing = counted(features, d, projections is None)
+    codes = np.empty((d, n), dtype=np.uint8)
+    n_bins = np.empty(d, dtype=np.int32)
+    most = min(max_bins, max(n, 1))
+    # One place more for the missing, of which the ends are NaN.
+    places = min((most if n_levels is None else max(most, most_bins(n_levels))) + 1, MAX_BINS)
+    lower, upper = np.full((2, d, places), np.nan)
+    bin_start = np.zeros((d, places + 1), dtype=np.int32)
+
+    def keep(first: int, order: IntArray, columns: FloatArray) -> None:
+        here = slice(first, first + len(order))
+        missing = None if n_missing is None else n_missing[here]
+        sort.bin_columns(
+            order, max_bins, fixed, bin_start[here], n_bins[here], codes[here], missing
+        )
+        special = flags(missing, None if n_levels is None else n_levels[here])
+        for j in levels_among(special, 0, len(order)):
+            assert n_missing is not None
+            assert n_levels is not None
+            at = first + j
+            bin_levels(
+                order[j : j + 1], n_missing, n_levels, columns[j].take, at, bin_start, n_bins, codes
+            )
+            lower[at, : n_bins[at]] = upper[at, : n_bins[at]] = np.arange(n_bins[at])
+        for j in range(first, here.stop):
+            edges = bin_start[j, : n_bins[j] + 1]
+            if edges[-1] == 0 or not np.isnan(lower[j, 0]):  # missing everywhere, or levels
+                continue
+            column, sorted_rows = columns[j - first], order[j - first] & ROW_MASK
+            lower[j, : n_bins[j]] = column[sorted_rows[edges[:-1]]]
+            upper[j, : n_bins[j]] = column[sorted_rows[edges[1:] - 1]]
+
+    with Workers(n_threads, codes.size) as workers:
+        _sort_blocks(gather, d, rows, None, keep, workers, n_missing)
+    special = flags(n_missing, n_levels)
+    most = most_bins(n_bins, special)
+    lower, upper, bin_start = (
+        trimmed(by_bin, size)
+        for by_bin, size in ((lower, most), (upper, most), (bin_start, most + 1))
+    )
+    return made(BinnedColumns, codes, n_bins, lower, upper, features.names, special, bin_start)
+
+
+def _sorted(
+    gather: Gather, d: int, rows: IntArray, workers: Workers, n_missing: IntArray | None = None
+) -> IntArray:
+    order = np.empty((d, len(rows)), dtype=np.int32)
+    _sort_blocks(gather, d, rows, order, None, workers, n_missing)
+    return order
+
+
+def _gathering(values: Array, projections: Projections | None) -> tuple[Gather, int]:
+    """Return what writes columns of `values`, or of projections of them, and their number."""
+    if projections is not None:
+        return partial(projections.gather, values), projections.n_inputs
+    return partial(sort.gather_columns, values), values.shape[1]
+
+
+def _sort_blocks(
+    gather: Gather,
+    d: int,
+    rows: IntArray,
+    orders: IntArray | None,
+    keep: Callable[[int, IntArray, FloatArray], None] | None,
+    workers: Workers,
+    n_missing: IntArray | None,
+) -> None:
+    """Sort blocks of d columns, into `orders` or to be taken by ``keep(first, order, columns)``.
+
+    `n_missing` (d,) are told how many rows of each column are missing, where some may be.
+    """
+    n = len(rows)
+    width = min(16, max(1, SCRATCH_BYTES // (8 * max(n, 1) * workers.n_threads)))
+
+    def work(first: int, last: int) -> None:
+        # One piece of memory, so that what a fit frees stays less than twice the largest, see
+        # `_weighed` of the training data: columns, two of keys, and orders nobody keeps.
+        most = min(width, last - first)
+        halves = 0 if orders is not None else -(-most // 2)
+        scratch = np.empty((most + 2 + halves, n))
+        items, spare = scratch[most : most + 2].view(np.uint64)
+        own = scratch[most + 2 :].view(np.int32).reshape(2 * halves, n)
+        for start in range(first, last, width):
+            check_stop()
+            block = scratch[: min(width, last - start)]
+            order = (own if orders is None else orders[start:])[: len(block)]
+            gather(rows, start, block)
+            check_stop()
+            missing = None if n_missing is None else n_missing[start : start + len(block)]
+            sort.sort_columns(block, order, items, spare, missing)
+            if keep is not None:
+                keep(start, order, block)
+
+    workers.run(work, d)

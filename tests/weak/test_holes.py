@@ -1,0 +1,182 @@
+"""Stumps of columns with missing values and of levels, against brute force."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from reference.holes import MOST, best_stump, best_subset, of_sides
+
+from pboost.data.convert import Features
+from pboost.data.training import Problem
+from pboost.threads import Workers
+from pboost.weak import stump
+from pboost.weak.base import Weights
+
+CRITERIA = "kearns-mansour", "gini", "entropy", "error"
+
+
+def searched(X, y, w, learner, levels=None):
+    """Return the data, the search, weights of the rows there, and the row of X of each."""
+    n_levels = (
+        np.zeros(X.shape[1], dtype=np.int32) if levels is None else np.array(levels, np.int32)
+    )
+    table = SimpleNamespace(n_levels=n_levels)
+    problem = Problem(
+        columns=Features(X, None, table), labels=np.array([-1, 1]),
+        label=(y > 0).astype(np.uint8), weights=w, names=None, table=table,
+    )  # fmt: skip
+    data = learner.arrange(problem, 1)
+    search = learner.searches(data, learner, Workers(1))
+    weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
+    return data, search, weights
+
+
+def random_holes(rng, n=None):
+    n = int(rng.integers(4, 60)) if n is None else n
+    d = int(rng.integers(1, 4))
+    X = np.round(rng.normal(size=(n, d)), int(rng.integers(0, 3))) + 0.0
+    X[rng.random((n, d)) < rng.choice([0.0, 0.1, 0.4, 0.9])] = np.nan
+    if rng.random() < 0.1:
+        X[:, rng.integers(d)] = np.nan
+    y = np.where(rng.random(n) < 0.5, 1, -1)
+    if rng.random() < 0.5:  # what is missing says something
+        y = np.where(np.isnan(X[:, 0]) ^ (rng.random(n) < 0.2), 1, -1)
+    y[:2] = -1, 1
+    w = [np.ones(n), rng.integers(1, 4, n).astype(float), rng.exponential(size=n)][rng.integers(3)]
+    return X, y, w
+
+
+def edges_of(columns):
+    found = []
+    for j in range(columns.n_features):
+        n_bins = int(columns.n_bins[j])
+        found.append([float(columns.threshold(j, b, None)) for b in range(n_bins - 1)])
+    return found
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("binned", [False, True])
+def test_threshold_and_side_are_the_best(criterion, binned):
+    for case in range(100):
+        rng = np.random.default_rng([11, case, binned])
+        X, y, w = random_holes(rng)
+        options = {"min_leaf": int(rng.choice([1, 1, 2, 5])), "min_weight": rng.choice([0.0, 0.07])}
+        learner = stump(
+            criterion, "binned" if binned else "exact", max_bins=int(rng.choice([2, 5, 256])),
+            **options,
+        )  # fmt: skip
+        data, search, weights = searched(X, y, w, learner)
+        expected = best_stump(
+            X, y, w, criterion, edges=edges_of(data.columns) if binned else None, **options
+        )
+        cut = search.best(weights)
+        if expected is None:
+            assert cut is None
+            continue
+        threshold = float(search.thresholds([cut])[0])
+        assert (cut.feature, threshold, cut.side) == expected, case
+        check_sides(X, y, w, data, search, weights, cut, threshold)
+
+
+def check_sides(X, y, w, data, search, weights, cut, threshold):
+    """Sides, masses and reweighted masses are those of the rows."""
+    x = X[data.rows, cut.feature]
+    above = np.where(np.isnan(x), cut.side == 1, x > threshold)
+    assert (search.sides(cut) == above).all()
+    masses = [data.by_class(weights.fixed * side) for side in (~above, above)]
+    assert np.array_equal(np.array(cut.masses), np.array(masses, dtype=float))
+    target = Weights(np.empty(len(x)), np.empty(len(x), dtype=np.int64), weights.scale / 8, (0, 0))
+    factors = np.array([[0.5, 1.5], [2.0, 0.25]])
+    search.reweight(cut, factors, weights.real, target)
+    is_positive = y[data.rows] > 0
+    expected = weights.real * factors[above.astype(int), is_positive.astype(int)]
+    assert np.array_equal(target.real, expected)
+    assert target.masses == data.by_class(target.fixed)
+
+
+@pytest.mark.parametrize("search", ["exact", "binned"])
+def test_many_values(search):
+    """More values than bins, so that the best cut lies inside a bin."""
+    for case in range(6):
+        rng = np.random.default_rng([12, case])
+        n = 3000
+        X = rng.normal(size=(n, 3))
+        y = np.where(X[:, 1] > 0.3 + rng.normal(size=n), 1, -1)
+        X[rng.random((n, 3)) < 0.2] = np.nan
+        X[(y > 0) & (rng.random(n) < 0.3), 1] = np.nan
+        w = rng.exponential(size=n)
+        criterion = CRITERIA[case % 4]
+        learner = stump(criterion, search)
+        data, found, weights = searched(X, y, w, learner)
+        edges = edges_of(data.columns) if search == "binned" else None
+        cut = found.best(weights)
+        threshold = float(found.thresholds([cut])[0])
+        assert (cut.feature, threshold, cut.side) == best_stump(X, y, w, criterion, edges=edges)
+        check_sides(X, y, w, data, found, weights, cut, threshold)
+
+
+def test_is_it_missing():
+    X = np.array([[1.0], [np.nan], [3.0], [np.nan]])
+    y = np.array([-1, 1, -1, 1])
+    _, search, weights = searched(X, y, np.ones(4), stump())
+    cut = search.best(weights)
+    assert cut.side == 1
+    assert search.thresholds([cut])[0] == MOST
+
+
+def random_levels(rng):
+    n, k = int(rng.integers(4, 60)), int(rng.integers(1, 9))
+    level = rng.integers(0, k, n).astype(float)
+    level[rng.random(n) < rng.choice([0.0, 0.0, 0.3])] = np.nan
+    share = rng.random(k + 1)
+    y = np.where(rng.random(n) < share[np.where(np.isnan(level), k, level).astype(int)], 1, -1)
+    y[:2] = -1, 1
+    w = [np.ones(n), rng.integers(1, 4, n).astype(float), rng.exponential(size=n)][rng.integers(3)]
+    return level, k + 1, y, w
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("kind", ["exact", "binned"])
+def test_sets_of_levels_are_the_best(criterion, kind):
+    for case in range(125):
+        rng = np.random.default_rng([13, case])
+        level, n_levels, y, w = random_levels(rng)
+        learner = stump(criterion, kind)
+        data, search, weights = searched(level[:, None], y, w, learner, [n_levels])
+        expected = best_subset(level, y, w, criterion)
+        cut = search.best(weights)
+        if not np.isfinite(expected):
+            assert cut is None
+            continue
+        above = members_above(level[data.rows], cut)
+        assert (search.sides(cut) == above).all()
+        masses = [data.by_class(weights.fixed * side) for side in (~above, above)]
+        assert np.array_equal(np.array(cut.masses), np.array(masses, dtype=float))
+        found = of_sides(above, y[data.rows], w[data.rows], criterion)
+        assert found <= expected + 1e-9 * w.sum(), case
+
+
+def members_above(level, cut):
+    holes = np.isnan(level)
+    bits = np.array([cut.levels[0] >> b & 1 for b in range(256)], dtype=bool)
+    return np.where(holes, cut.side == 1, bits[np.where(holes, 0, level).astype(int)])
+
+
+def test_smoothed_order_is_never_worse_than_one_level_against_the_rest():
+    for case in range(200):
+        rng = np.random.default_rng([14, case])
+        level, n_levels, y, w = random_levels(rng)
+        learner = stump("gini", level_smoothing=float(rng.choice([0.5, 5.0, 50.0])))
+        data, search, weights = searched(level[:, None], y, w, learner, [n_levels])
+        cut = search.best(weights)
+        holes = np.isnan(level)
+        single = min(
+            of_sides((level == k) | (holes & side), y, w, "gini")
+            for k in np.unique(level[~holes])
+            for side in (False, True)
+        )
+        if cut is None:
+            assert not np.isfinite(single)
+            continue
+        above = members_above(level[data.rows], cut)
+        assert of_sides(above, y[data.rows], w[data.rows], "gini") <= single + 1e-9 * w.sum()
