@@ -18,6 +18,7 @@ def propagate(
     work: Array,
     score: Array,
     loss: Array,
+    missing: Array | None = None,
 ) -> None: ...
 def sample(
     X: Array,
@@ -33,5 +34,6 @@ def sample(
     start: int,
     stop: int,
     total: Array,
+    missing: Array | None = None,
 ) -> None: ...
 def uniforms(key: int, node: int, row: int, out: Array) -> None: ...

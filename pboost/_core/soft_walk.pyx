@@ -5,8 +5,11 @@ Arrays: X (n, d) float64; feature (n_nodes,), threshold (n_nodes,), next (n_node
 are those of tables, answer (n_nodes, 2, 2), the probability of exit 1 by side of the threshold and
 class; or gaussian, sigma (n, d) or (1, d), the standard deviations of X. The other array has no rows.
 Where neither has, X holds the probabilities of exit 1 themselves.
+
+NaN in X is missing: it lies above with the probability that its node has in `missing` (n_nodes,), 0
+and 1 among them, and no sigma of it is read. Sigma is 0 of a number that is known exactly.
 """
-from libc.math cimport exp
+from libc.math cimport INFINITY, exp
 from libc.string cimport memset
 
 from pboost._core cimport _rng
@@ -18,16 +21,21 @@ cdef struct Answers:
     const double* table
     const double* sigma
     Py_ssize_t stride    # from the sigma of one row to the next
+    const double* missing
 
 
 cdef Answers read_answers(
-    const double[:, :, ::1] answer, const double[:, ::1] sigma, Py_ssize_t n_nodes, Py_ssize_t n,
-    Py_ssize_t d,
+    const double[:, :, ::1] answer, const double[:, ::1] sigma, const double[::1] missing,
+    Py_ssize_t n_nodes, Py_ssize_t n, Py_ssize_t d,
 ):
     """Answers of any kind, as kernels ask for them."""
     cdef Answers answers
     cdef bint gaussian = sigma.shape[0] > 0
-    answers.table = answers.sigma = NULL
+    answers.table = answers.sigma = answers.missing = NULL
+    if missing is not None and n_nodes:
+        if missing.shape[0] != n_nodes:
+            raise ValueError("missing: expected one number per node")
+        answers.missing = &missing[0]
     answers.stride = d if sigma.shape[0] > 1 else 0
     if gaussian:
         if sigma.shape[1] != d or (sigma.shape[0] > 1 and sigma.shape[0] != n):
@@ -45,12 +53,20 @@ cdef inline void ask(
     double threshold, int label, double* q,
 ) noexcept nogil:
     """Probability q of either exit for a row of which a node compares `value`."""
-    cdef double distance
-    if answers.table:
+    cdef double distance, sigma, above
+    cdef const double* table
+    if answers.missing and value != value:
+        above = answers.missing[node]
+        if answers.table:
+            table = answers.table + 4 * node + label
+            above = (1.0 - above) * table[0] + above * table[2]
+        q[0], q[1] = 1.0 - above, above
+    elif answers.table:
         q[1] = answers.table[4 * node + 2 * <Py_ssize_t>goes_right(value, threshold) + label]
         q[0] = 1.0 - q[1]
     elif answers.sigma:
-        distance = (value - threshold) / answers.sigma[row * answers.stride + feature]
+        sigma = answers.sigma[row * answers.stride + feature]
+        distance = (value - threshold) / sigma if sigma > 0.0 else INFINITY
         if goes_right(value, threshold):
             q[0] = tail(distance)
             q[1] = 1.0 - q[0]
@@ -65,7 +81,7 @@ def propagate(
     const double[:, ::1] X, const int32_t[::1] feature, const double[::1] threshold,
     const int32_t[:, ::1] next_, const double[:, ::1] vote, const double[:, :, ::1] answer,
     const double[:, ::1] sigma, const uint8_t[::1] label, double bias, double[:, ::1] reach,
-    double[::1] work, double[::1] score, double[::1] loss,
+    double[::1] work, double[::1] score, double[::1] loss, const double[::1] missing=None,
 ):
     """Probability that each row arrives at each node, summed over paths, and what follows of it.
 
@@ -74,7 +90,7 @@ def propagate(
     `loss` has no places, neither score nor loss is computed.
     """
     cdef Py_ssize_t i, node, n = X.shape[0], n_nodes = feature.shape[0]
-    cdef Answers answers = read_answers(answer, sigma, n_nodes, n, X.shape[1])
+    cdef Answers answers = read_answers(answer, sigma, missing, n_nodes, n, X.shape[1])
     cdef bint wants_loss = loss.shape[0] > 0
     cdef double[2] q
     cdef int exit_, to
@@ -125,7 +141,7 @@ def sample(
     const double[:, ::1] X, const int32_t[::1] feature, const double[::1] threshold,
     const int32_t[:, ::1] next_, const double[:, ::1] vote, const double[:, :, ::1] answer,
     const double[:, ::1] sigma, uint64_t key, Py_ssize_t first, Py_ssize_t last, Py_ssize_t start,
-    Py_ssize_t stop, double[::1] total,
+    Py_ssize_t stop, double[::1] total, const double[::1] missing=None,
 ):
     """Add up the votes of the random walks first..last-1 of each of the rows start..stop-1.
 
@@ -133,7 +149,7 @@ def sample(
     is used. INOUT total (n,), to which the walks are added one vote at a time.
     """
     cdef Py_ssize_t i, k, node, n_nodes = feature.shape[0]
-    cdef Answers answers = read_answers(answer, sigma, n_nodes, X.shape[0], X.shape[1])
+    cdef Answers answers = read_answers(answer, sigma, missing, n_nodes, X.shape[0], X.shape[1])
     cdef double[2] q
     cdef int taken
     cdef double votes

@@ -121,7 +121,7 @@ def _propagate(
             values[here], model.feature, model.threshold, model.next, model.vote, answer,
             noise[here] if len(noise) > 1 else noise, label[here], model.bias,
             np.empty((1, model.n_nodes)) if reach is None else reach[here],
-            np.empty(model.n_nodes), score[here], loss[here],
+            np.empty(model.n_nodes), score[here], loss[here], model.sides,
         )  # fmt: skip
 
     run_ranges(work, len(values), cells=COST * model.n_nodes)
@@ -145,7 +145,7 @@ def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> Fl
             check_stop()
             soft_walk.sample(
                 values, model.feature, model.threshold, model.next, vote, answer, noise, key, first,
-                min(first + at_once, draws), start, stop, total,
+                min(first + at_once, draws), start, stop, total, model.sides,
             )  # fmt: skip
 
     run_ranges(work, len(values), cells=cost * min(draws, at_once))
@@ -168,13 +168,22 @@ def _asked(
         values = input_values(model, X)
         return values, NO_TABLES, np.empty((0, 0)), np.zeros(len(values), dtype=np.uint8)
     values, noise = input_values(model, X), match_sigma(model, X, sigma)
-    # Sums of columns need not be numbers; then a row's probabilities are not known.
-    if noise.size and not (np.isfinite(values).all() and np.isfinite(noise).all()):
+    if noise.size:
+        _check_noise(model, values, noise)
+    label = _classes(model, y, len(values)) if second is None else second.astype(np.uint8)
+    return values, _tables(model), noise, label
+
+
+def _check_noise(model: Graph, values: FloatArray, noise: FloatArray) -> None:
+    """Raise ValueError if probabilities of answers are not known of numbers that are compared."""
+    read = np.unique(model.feature)
+    values, noise = values[:, read], noise[:, read]
+    # Sums of columns need not be numbers.
+    known = np.isfinite(values) & np.isfinite(noise)
+    if not (known if model.sides is None else known | np.isnan(values)).all():
         raise ValueError(
             "X, sigma: expected numbers of which the sums that nodes compare are finite"
         )
-    label = _classes(model, y, len(values)) if second is None else second.astype(np.uint8)
-    return values, _tables(model), noise, label
 
 
 def _tables(model: Graph) -> FloatArray:
