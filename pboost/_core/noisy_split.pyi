@@ -30,8 +30,16 @@ def search(
     last: int,
     mass: Array,
     score: Array,
+    special: Array | None = None,
 ) -> None: ...
-def locate(n_bins: Array, limits: Limits, score: Array) -> tuple[int, int] | None: ...
+def locate(
+    n_bins: Array,
+    limits: Limits,
+    score: Array,
+    special: Array | None = None,
+    other: int = -1,
+    other_score: float = ...,
+) -> tuple[int, int] | None: ...
 def probabilities(
     value: Array,
     threshold: float,

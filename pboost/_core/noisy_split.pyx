@@ -10,6 +10,10 @@ cancellation: `crossing` holds the share that crosses, for bins above the cut wi
 
     below = left - sum mass * crossing,   above = right + sum mass * crossing.
 
+Rows without a value have the code after the last bin and lie above each cut with certainty, also above that
+after the last bin. That they lie below is a second look, with their masses added to the left. Columns
+of levels are left out.
+
 Shares of less than 2**-54 are 0 and not stored; the others are float32, which moves a mass by less
 than 1e-7 of what crosses. Rows of one feature may have several levels of error, at most
 MAX_LEVELS, each with a histogram and crossings of its own.
@@ -18,7 +22,9 @@ Arrays, for features f: `codes` (d, n) and `n_bins` (d,) as made by sort.pyx; `c
 of each row plus 256 times its level, or (d, 0) where there is one level; `slice_start` (d + 1,): levels of feature f are the
 slices from slice_start[f] on. For each slice and group of four bins: `span` (slices, 64, 2) the
 first and the last cut + 1 that are stored, `offset` (slices, 64) where they start in `crossing`,
-which holds four such ranges after another.
+which holds four such ranges after another. Where there are `special` columns (d,), see types.pxd, scores
+and masses of the second look stand in rows d, d + 1, ...; the last place of the masses of the first
+look is the mass of the missing rows of either class.
 """
 from libc.math cimport INFINITY
 from libc.string cimport memset
@@ -28,7 +34,7 @@ from pboost._core._histogram cimport GROUP, class_histograms
 from pboost._core._side cimport goes_right
 from pboost._core.criteria cimport Masses, score_limit, score_many
 from pboost._core.gauss cimport tail
-from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t, uint16_t
+from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint8_t, uint16_t
 
 cdef extern from "crossing_simd.h":
     ctypedef void (*crossing_kernel "pboost_crossing_kernel")(
@@ -120,38 +126,82 @@ cdef inline void add_crossing(
                   from_negative + first, from_positive + first)
 
 
-cdef inline void sides(
-    const int64_t* mass, int n_levels, int n_bins, int64_t total, const double* crossed,
-    double* below, double* above,
+cdef inline int64_t sides(
+    const int64_t* mass, int n_levels, int n_cuts, int64_t left, int64_t total,
+    const double* crossed, double* below, double* above,
 ) noexcept nogil:
-    """Expected mass of one class on either side of each cut."""
-    cdef int64_t left = 0
+    """Expected mass of one class on either side of each cut; `left` lies below all bins.
+
+    Returns the mass below the last cut, but for what crosses.
+    """
     cdef Py_ssize_t b, k
-    for b in range(n_bins - 1):
+    for b in range(n_cuts):
         for k in range(n_levels):
             left += mass[k * MAX_BINS + b]
         below[b] = max(<double>left - crossed[b], 0.0)
         above[b] = max(<double>(total - left) + crossed[b], 0.0)
+    return left
 
 
 cdef void judge(
-    const Limits* at, int n_bins, const int32_t* starts, double* mass, double* score
+    const Limits* at, int n_cuts, const int32_t* starts, int n_below, double* mass, double* score
 ) noexcept nogil:
     """Scores of the cuts of one feature, infinite where they are not legal.
 
-    mass (4, 256): below and above of class -1, below and above of class +1.
+    mass (4, 256): below and above of class -1, below and above of class +1; n_below: rows below all
+    bins.
     """
     cdef Masses m
     cdef double below, above
-    cdef int e
+    cdef int e, rows
     m.ln, m.rn, m.lp, m.rp = mass, mass + MAX_BINS, mass + 2 * MAX_BINS, mass + 3 * MAX_BINS
-    score_many(at.criterion, &m, 0, 0, n_bins - 1, score)
-    for e in range(n_bins - 1):
+    score_many(at.criterion, &m, 0, 0, n_cuts, score)
+    for e in range(n_cuts):
         below = m.ln[e] + m.lp[e]
         above = m.rn[e] + m.rp[e]
+        rows = n_below + starts[e + 1]
         if not (below > 0 and above > 0 and below >= at.min_weight and above >= at.min_weight
-                and starts[e + 1] >= at.min_count and at.n - starts[e + 1] >= at.min_count):
+                and rows >= at.min_count and at.n - rows >= at.min_count):
             score[e] = INFINITY
+
+
+cdef inline int cuts_above(const uint8_t* special, Py_ssize_t f, int n_bins) noexcept nogil:
+    """Number of cuts of a feature with missing rows above; none of one of levels."""
+    if special == NULL or not special[f]:
+        return max(n_bins - 1, 0)
+    return 0 if special[f] & LEVELS else n_bins
+
+
+cdef void judge_feature(
+    const Limits* at, const uint8_t* special, Py_ssize_t f, Py_ssize_t again, int n_bins,
+    int n_levels, const int32_t* starts, const int64_t* negative, const int64_t* positive,
+    const double* crossed, double* masses, double* scores,
+) noexcept nogil:
+    """Judge the cuts of one feature, those with missing rows below as those of feature `again`.
+
+    masses (., 4, 256), scores (., 256): of all features; crossed (2, 256).
+    """
+    cdef int n_cuts = cuts_above(special, f, n_bins)
+    cdef double* mass = masses + 4 * MAX_BINS * f
+    cdef int64_t n, p
+    n = sides(negative, n_levels, n_cuts, 0, at.negative, crossed, mass, mass + MAX_BINS)
+    p = sides(positive, n_levels, n_cuts, 0, at.positive, crossed + MAX_BINS, mass + 2 * MAX_BINS,
+              mass + 3 * MAX_BINS)
+    judge(at, n_cuts, starts, 0, mass, scores + MAX_BINS * f)
+    if special == NULL or not special[f] & HOLES or special[f] & LEVELS:
+        return
+    n, p = at.negative - n, at.positive - p
+    mass[MAX_BINS - 1], mass[3 * MAX_BINS - 1] = <double>n, <double>p
+    if n + p == 0:  # it does not matter where they lie
+        n_cuts = 1
+    mass = masses + 4 * MAX_BINS * again
+    sides(negative, n_levels, n_cuts - 1, n, at.negative, crossed, mass, mass + MAX_BINS)
+    sides(positive, n_levels, n_cuts - 1, p, at.positive, crossed + MAX_BINS, mass + 2 * MAX_BINS,
+          mass + 3 * MAX_BINS)
+    judge(at, max(n_cuts - 1, 0), starts, <int>(at.n - starts[n_bins]), mass,
+          scores + MAX_BINS * again)
+    for n in range(max(n_cuts - 1, 0), MAX_BINS):
+        scores[MAX_BINS * again + n] = INFINITY
 
 
 def search(
@@ -159,10 +209,12 @@ def search(
     const int32_t[::1] n_bins, const int64_t[::1] weight, limits, const int32_t[::1] slice_start,
     const int32_t[:, :, ::1] span, const int64_t[:, ::1] offset, const float[::1] crossing,
     Py_ssize_t first, Py_ssize_t last, double[:, :, ::1] mass, double[:, ::1] score,
+    const uint8_t[::1] special=None,
 ):
     """Judge all cuts of the features first..last-1.
 
-    IN see the module and `Limits`; OUT mass (d, 4, 256), score (d, 256), as in `judge`.
+    IN see the module and `Limits`; OUT mass (d, 4, 256), score (d, 256), as in `judge`; of special
+    columns twice as many.
     """
     cdef Limits at = read_limits(limits)
     cdef Py_ssize_t f, j, k, s, table
@@ -173,9 +225,12 @@ def search(
     cdef double[2][MAX_BINS] crossed
     cdef int64_t* n
     cdef int64_t* p
+    cdef const uint8_t* kind = NULL if special is None else &special[0]
+    cdef Py_ssize_t looks = codes.shape[0] * (1 if special is None else 2)
     if (not (0 <= first <= last <= codes.shape[0]) or codes.shape[1] != weight.shape[0]
             or not (plain or cell.shape[1] == codes.shape[1])
-            or slice_start.shape[0] != codes.shape[0] + 1):
+            or slice_start.shape[0] != codes.shape[0] + 1 or mass.shape[0] != looks
+            or score.shape[0] != looks):
         raise ValueError("search: arrays of different sizes")
     table = MAX_BINS if plain else TABLE
     with nogil:
@@ -198,30 +253,40 @@ def search(
                 s = slice_start[f] + k
                 add_crossing(n + k * MAX_BINS, p + k * MAX_BINS, n_bins[f], &span[s, 0, 0],
                              &offset[s, 0], &crossing[0], crossed[0], crossed[1])
-            sides(n, n_levels, n_bins[f], at.negative, crossed[0], &mass[f, 0, 0], &mass[f, 1, 0])
-            sides(p, n_levels, n_bins[f], at.positive, crossed[1], &mass[f, 2, 0], &mass[f, 3, 0])
-            judge(&at, n_bins[f], &bin_start[f, 0], &mass[f, 0, 0], &score[f, 0])
+            judge_feature(&at, kind, f, codes.shape[0] + f, n_bins[f], n_levels, &bin_start[f, 0], n,
+                          p, &crossed[0][0], &mass[0, 0, 0], &score[0, 0])
 
 
-def locate(const int32_t[::1] n_bins, limits, const double[:, ::1] score):
-    """The first cut, by feature and threshold, as good as the best that `search` judged.
+def locate(
+    const int32_t[::1] n_bins, limits, const double[:, ::1] score, const uint8_t[::1] special=None,
+    Py_ssize_t other=-1, double other_score=INFINITY,
+):
+    """The first cut, by feature, missing rows above before below, and threshold, as good as the best
+    that `search` judged, or as one cut of another feature of levels.
 
-    Returns (feature, bin): the cut lies at the upper end of `bin`; None where no cut is legal.
+    Returns (row, bin), the row of the scores: the cut lies at the upper end of `bin`; that of the other
+    feature has the bin -1. None where no cut is legal.
     """
     cdef Limits at = read_limits(limits)
-    cdef Py_ssize_t f
-    cdef double found = INFINITY, limit
-    cdef int e
-    for f in range(score.shape[0]):
-        for e in range(n_bins[f] - 1):
-            found = min(found, score[f, e])
+    cdef const uint8_t* kind = NULL if special is None else &special[0]
+    cdef Py_ssize_t f, row, d = n_bins.shape[0]
+    cdef double found = other_score, limit
+    cdef int e, look, looks = 1 if special is None else 2
+    for f in range(d):
+        for look in range(looks):
+            for e in range(cuts_above(kind, f, n_bins[f]) - look):
+                found = min(found, score[f + look * d, e])
     if found == INFINITY:
         return None
     limit = score_limit(at.criterion, found, <double>at.negative + <double>at.positive)
-    for f in range(score.shape[0]):
-        for e in range(n_bins[f] - 1):
-            if score[f, e] <= limit:
-                return f, e
+    for f in range(d):
+        if f == other and other_score <= limit:
+            return f, -1
+        for look in range(looks):
+            row = f + look * d
+            for e in range(cuts_above(kind, f, n_bins[f]) - look):
+                if score[row, e] <= limit:
+                    return row, e
     raise RuntimeError("locate: the best cut was not found again")
 
 
@@ -229,9 +294,9 @@ def probabilities(
     const double[::1] value, double threshold, const double[::1] sigma, Py_ssize_t start,
     Py_ssize_t stop, double[::1] above,
 ):
-    """How likely the rows start..stop-1 answer that they lie above a threshold.
+    """How likely the rows start..stop-1 answer that they lie above a threshold; 0 of missing ones.
 
-    IN value (n,), sigma (n,) or (1,). OUT above (n,); where the answer is likely it is the
+    IN value (n,), sigma (n,) or (1,), 0: certain. OUT above (n,); where the answer is likely it is the
     probability of the other answer with a minus sign, as `reweight_rows` takes it.
     """
     cdef Py_ssize_t i, step = sigma.shape[0] > 1, n = value.shape[0]

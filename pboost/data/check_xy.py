@@ -390,23 +390,26 @@ def as_numbers(name: str, value: Any, kinds: str = "biuf") -> NDArray[np.float64
 def as_sigma(sigma: Any) -> Array:
     """Return standard deviations as float64: a number (), one per column (d,) or per cell (n, d).
 
+    0 is that of what is exact; of several they may be NaN, where there is no value.
+
     Raises
     ------
     TypeError
         If `sigma` is not numbers in an array.
     ValueError
-        If it hides values by a mask, has more than two dimensions or holds what is not positive and
-        finite.
+        If it hides values by a mask, has more than two dimensions or holds what is negative or
+        infinite.
     """
     if hasattr(sigma, "columns"):
         raise TypeError("sigma: expected a number or an array, got a data frame")
     values = as_numbers("sigma", sigma, "iuf")
     if values.ndim > 2:
         raise ValueError(f"sigma: expected at most two dimensions, got shape {values.shape}")
-    if (at := first_false((values > 0) & np.isfinite(values))) >= 0:
+    is_right = (values >= 0) & np.isfinite(values)
+    if (at := first_false(is_right | np.isnan(values) if values.ndim else is_right)) >= 0:
         place = [int(index) for index in np.unravel_index(at, values.shape)]
         raise ValueError(
-            f"sigma: expected positive finite numbers, got {values.flat[at]}"
+            f"sigma: expected finite numbers of at least 0, got {values.flat[at]}"
             + (f" at {place}" if place else "")
         )
     return values

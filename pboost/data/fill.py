@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,46 @@ def filled(values: NDArray[Any], fill: FloatArray | None) -> NDArray[Any]:
     if fill is None or not holes.any():
         return values
     return np.where(holes, fill, values)
+
+
+def known_sigma(
+    sigma: FloatArray,
+    values: NDArray[Any],
+    levels: Sequence[int],
+    names: tuple[str, ...] | None,
+) -> FloatArray:
+    """Return standard deviations of rows X (n, d), 0 where there is no value, and of categories.
+
+    `sigma` is one number, or that of each column or cell; `levels` are the columns of categories.
+    ValueError where it is NaN though there is a value, or not 0 or NaN of a category.
+    """
+    if not sigma.ndim:
+        sigma = np.full(values.shape[1], sigma)
+        sigma[list(levels)] = 0.0
+        return sigma
+    of_levels = np.nan_to_num(sigma[..., list(levels)])
+    if of_levels.any():
+        j = levels[int(np.nonzero(of_levels)[-1][0])]
+        raise ValueError(
+            f"sigma: expected 0 or NaN for a column of categories, got {sigma[..., j].max()} in "
+            f"{_label(names, j)}"
+        )
+    if not len(levels) and not np.isnan(sigma).any():
+        return sigma
+    sigma = sigma.copy()
+    sigma[..., list(levels)] = 0.0
+    is_unknown = np.isnan(sigma) & ~np.isnan(values)
+    if is_unknown.any():
+        row, j = (int(place[0]) for place in np.nonzero(is_unknown))
+        raise ValueError(
+            f"sigma: expected a number where X has one, got nan in {_label(names, j)}, row {row}"
+        )
+    sigma[np.isnan(sigma)] = 0.0
+    return sigma
+
+
+def _label(names: tuple[str, ...] | None, column: int) -> str:
+    return f"column {column}" if names is None else f"column {names[column]!r}"
 
 
 def column_means(X: NDArray[Any], rows: IntArray, weights: FloatArray | None) -> FloatArray:

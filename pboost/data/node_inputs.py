@@ -116,11 +116,6 @@ class Inputs:
         """Return the fields of the header of a model file."""
         return {}
 
-    @property
-    def takes_missing(self) -> bool:
-        """Whether rows may have missing values."""
-        return True
-
     def question(self, names: Sequence[str], number: int, threshold: float) -> str:
         """Return how a test of a number is written, exit 0 meaning yes; `names` are `names`()."""
         return f"{names[number]} <= {threshold:.6g}"

@@ -120,6 +120,7 @@ def fit_columns(
     answers = np.empty((d, len(values)))
     for j in range(d):
         answers[j] = (values[:, j] - center[j]) / (scale[j] or 1.0)
+        answers[j, np.isnan(answers[j])] = 0.0
     margin = np.zeros(d + 1)
 
     def find(_: int) -> tuple[FloatArray, float, int]:
@@ -141,14 +142,24 @@ def fit_columns(
         step=np.array(chain.alpha),
         center=center,
         scale=np.where(scale, scale, 1.0),
+        takes_missing=True,
         **chain.fields(stop_reason, settings),
     )
 
 
 def _center_and_scale(chain: RealChain, kind: str) -> tuple[FloatArray, FloatArray]:
-    """Return what is subtracted from each column, and the largest absolute difference."""
-    values, names = chain.values, chain.problem.names
-    least, most = values.min(axis=0), values.max(axis=0)
+    """Return what is subtracted from each column, and the largest absolute difference.
+
+    They are those of the values that are known, 0 where none is.
+    """
+    values, names, weight = chain.values, chain.problem.names, chain.state.weight[:, None]
+    least, most, known = values.min(axis=0), values.max(axis=0), None
+    if np.isnan(least).any():
+        known = ~np.isnan(values)
+        least, most = (
+            np.where(known.any(axis=0), pick.reduce(values, axis=0), 0.0)
+            for pick in (np.fmin, np.fmax)
+        )
     with np.errstate(over="ignore"):
         width = most - least
     if not np.isfinite(width).all():
@@ -161,7 +172,12 @@ def _center_and_scale(chain: RealChain, kind: str) -> tuple[FloatArray, FloatArr
         center = least + width / 2
     else:
         share = (values - least) / np.where(width, width, 1.0)
-        center = least + width * (share * chain.state.weight[:, None]).sum(axis=0)
+        if known is None:
+            mean = (share * weight).sum(axis=0)
+        else:
+            mass = (known * weight).sum(axis=0)
+            mean = np.where(known, share * weight, 0.0).sum(axis=0) / np.where(mass, mass, 1.0)
+        center = least + width * mean
     return center, np.maximum(np.abs(least - center), np.abs(most - center))
 
 

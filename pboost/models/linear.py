@@ -161,6 +161,9 @@ class LinearModel(AdditiveModel):
         The options the model was fitted with.
     record : TrainingRecord
         Certificate and cost (columns read) after each round, and why boosting stopped.
+    takes_missing : bool
+        Whether rows may have missing values, for which a column answers 0, as for its center. Not
+        so in files of format 1.0.
     """
 
     feature: IntArray = stored.column(np.int32, "n_nodes", within=(CONSTANT, "n_features"))
@@ -174,6 +177,7 @@ class LinearModel(AdditiveModel):
     bias: float = stored.number()
     settings: Mapping[str, Any] = stored.settings()
     record: TrainingRecord = stored.kept_as(Rounds(TrainingRecord))
+    takes_missing: bool = stored.flag()
 
     file_kind = "linear"
 
@@ -252,6 +256,7 @@ class LinearModel(AdditiveModel):
         """Return the centred and scaled column j."""
         with np.errstate(over="ignore"):
             answer = (values[:, j].astype(np.float64) - self.center[j]) / self.scale[j]
+        answer[np.isnan(answer)] = 0.0
         return within_range(answer, f" in column {j}")
 
     def lines(self, names: Sequence[str]) -> list[str]:
@@ -296,6 +301,8 @@ class HypothesisSum(AdditiveModel):
     bias: float = stored.number()
     settings: Mapping[str, Any] = stored.settings()
     record: TrainingRecord = stored.kept_as(Rounds(TrainingRecord))
+
+    takes_missing = True
 
     def terms(self, values: NDArray[Any]) -> Iterator[FloatArray]:
         """Yield what each round adds to the decision values of rows (n, d)."""

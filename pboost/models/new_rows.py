@@ -28,7 +28,9 @@ from pboost.data.convert import (
     is_series,
     pick_columns,
 )
+from pboost.data.fill import known_sigma
 from pboost.data.functions import Oracles
+from pboost.data.projections import Projections
 from pboost.data.shared_reads import kept
 from pboost.models.base import Model, TwoClassModel, check_model
 from pboost.models.nodes import Graph
@@ -157,9 +159,14 @@ def match_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
         found = model.sigma[None]
     else:
         given, d = ordered_sigma(model, X, sigma), model.n_features
-        found = given if given.ndim == 2 else np.broadcast_to(given, (1, d))
+        values = match_columns(model, X).values
+        found = np.atleast_2d(known_sigma(given, values, (), model.feature_names))
         if not len(found):
             found = np.ones((1, d))  # of no rows: kernels take an empty array for no noise
+    if isinstance(model.inputs, Projections):
+        holes = np.isnan(match_columns(model, X).values)
+        if holes.any():  # what stands for a missing value is known for certain
+            found = np.where(holes, 0.0, found)
     if model.inputs is not None:
         found = model.inputs.projected(found)
     return np.ascontiguousarray(found)

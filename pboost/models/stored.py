@@ -464,6 +464,12 @@ def settings(*names: str) -> Any:
     )
 
 
+def flag() -> Any:
+    """Return a field that is true or false; false where a file does not have it."""
+    kind = Field(lambda value: value is None or isinstance(value, bool), from_file=bool)
+    return kept_as(kind, default=False)
+
+
 def text() -> Any:
     """Return a field that is a string."""
     return kept_as(TEXT)

@@ -6,6 +6,7 @@ middle of its bin; votes and weights are made with the rows' own values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,20 +16,23 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost._core import noisy_split
+from pboost._core import noisy_split, split
 from pboost.data.check_xy import as_sigma, check_sigma_shape
 from pboost.data.columns import GROUP, MAX_BINS, midpoint
+from pboost.data.fill import known_sigma
+from pboost.data.projections import Projections
+from pboost.data.special_columns import HOLES, LEVELS, has, levels_among
 from pboost.data.training import TrainingData
 from pboost.observation.answers import Observation, Observer, Reach, RowAnswers, maker
 from pboost.threads import Workers
 from pboost.values import FloatArray, freeze
-from pboost.weak.base import Weak, WeakSearch, Weights
+from pboost.weak.base import Weak, Weights
 from pboost.weak.stump_search import ColumnLearner, StumpCut, StumpSearch
 
 MAX_LEVELS, QUAD = noisy_split.SIZES
 QUADS = MAX_BINS // QUAD
 #: Levels into which the errors of a column are put, where each row has its own.
-LEVELS = 2
+LEVELS_OF_ERROR = 2
 #: Standard deviations beyond which nothing crosses a cut; a little more than the kernel's.
 REACH = 8.31
 #: Bin and position of a stump that was stored.
@@ -37,6 +41,11 @@ NOWHERE = -1
 
 class Noise:
     """Standard deviations of the numbers that a search compares.
+
+    Attributes
+    ----------
+    by_row : bool
+        Whether each row has its own.
 
     Parameters
     ----------
@@ -51,10 +60,16 @@ class Noise:
             raise ValueError(
                 "X: gaussian answers need the values of X, got BinnedColumns, which hold none"
             )
-        sigma = np.asarray(observation.sigma)
-        check_sigma_shape(sigma, data.problem.n_rows, data.problem.n_features)
-        self.data, self.per_cell = data, sigma.ndim == 2
-        self._sigma = sigma if self.per_cell else np.full(data.problem.n_features, sigma)
+        sigma, problem = np.asarray(observation.sigma), data.problem
+        check_sigma_shape(sigma, problem.n_rows, problem.n_features)
+        per_cell = sigma.ndim == 2
+        values = data.source[data.source_rows]
+        found = known_sigma(sigma[data.rows] if per_cell else sigma, values, (), problem.names)
+        self.data, self._kept = data, None if per_cell else found
+        if isinstance(data.inputs, Projections) and np.isnan(values).any():
+            # What stands for a missing value is known for certain.
+            found = np.where(np.isnan(values), 0.0, found)
+        self._sigma, self.by_row = found, found.ndim == 2
 
     def column(self, feature: int) -> FloatArray:
         """Return the standard deviations of what `feature` counts, (1,) or one for each row."""
@@ -64,11 +79,11 @@ class Noise:
         else:
             one = data.inputs.select(np.array([feature], dtype=np.int32))
             found = one.projected(self._sigma)[..., 0]
-        return np.ascontiguousarray(found[data.rows] if self.per_cell else found[None])
+        return np.ascontiguousarray(found if self.by_row else found[None])
 
     def of_model(self) -> FloatArray:
         """Return what a model keeps: of each column of X, NaN where each cell had its own."""
-        return np.full(self.data.problem.n_features, np.nan) if self.per_cell else self._sigma
+        return np.full(self.data.problem.n_features, np.nan) if self._kept is None else self._kept
 
 
 class NoisyStumpSearch(StumpSearch):
@@ -92,12 +107,13 @@ class NoisyStumpSearch(StumpSearch):
         super().__init__(data, weak, workers)
         d = data.columns.n_features
         self.noise = noise
-        self._cell = np.zeros((d, data.n_rows if noise.per_cell else 0), dtype=np.uint16)
+        self._cell = np.zeros((d, data.n_rows if noise.by_row else 0), dtype=np.uint16)
         sigmas = self._levels()
         self._slice_start = np.cumsum([0, *map(len, sigmas)], dtype=np.int32)
         self._crossings(sigmas)
-        self._mass = np.empty((d, 4, MAX_BINS))
-        self._score = np.empty((d, MAX_BINS))
+        looks = d if self._special is None else 2 * d  # missing rows lie above, or below
+        self._mass = np.empty((looks, 4, MAX_BINS))
+        self._score = np.empty((looks, MAX_BINS))
 
     def _levels(self) -> list[FloatArray]:
         """Return the standard deviations of each column's levels; notes each row's cell."""
@@ -106,16 +122,23 @@ class NoisyStumpSearch(StumpSearch):
             found = []
             for feature in range(first, last):
                 sigma = self.noise.column(feature)
-                if self.noise.per_cell:
-                    sigma, level = levels(sigma)
+                if self.noise.by_row:
+                    sigma, level = levels(sigma, self._is_known(feature))
                     np.multiply(level, MAX_BINS, out=self._cell[feature])
                     self._cell[feature] += self.data.columns.codes[feature]
                 found.append(sigma)
             return found
 
-        cells = 10 * self.data.n_rows if self.noise.per_cell else 1  # sorted
+        cells = 10 * self.data.n_rows if self.noise.by_row else 1  # sorted
         parts = self.workers.run(work, self.data.columns.n_features, cells=cells)
         return [*chain.from_iterable(parts)]
+
+    def _is_known(self, feature: int) -> NDArray[np.bool_] | None:
+        """Return which rows have a value of a column; None: all."""
+        columns = self.data.columns
+        if not has(columns.special, HOLES, feature):
+            return None
+        return np.asarray(columns.codes[feature] != columns.n_bins[feature])
 
     def _crossings(self, sigmas: Sequence[FloatArray]) -> None:
         """Compute what crosses each cut, for each column and level."""
@@ -141,7 +164,7 @@ class NoisyStumpSearch(StumpSearch):
                         self._crossing,
                     )  # fmt: skip
 
-        self.workers.run(work, len(sigmas), cells=LEVELS * MAX_BINS**2)
+        self.workers.run(work, len(sigmas), cells=LEVELS_OF_ERROR * MAX_BINS**2)
 
     def places(self, feature: int) -> tuple[FloatArray, FloatArray]:
         """Return where rows of each bin of a column stand, and the thresholds between them."""
@@ -152,37 +175,91 @@ class NoisyStumpSearch(StumpSearch):
         self, feature: int, threshold: float, side: int = 0, members: int | None = None
     ) -> StumpCut:
         """Return where a stored stump cuts its column: between values, not between bins."""
+        if has(self._special, LEVELS, feature):
+            return super().place(feature, threshold, side, members)
         return StumpCut(feature, (), NOWHERE, NOWHERE, threshold, side=side)
 
     def sides(self, cut: StumpCut) -> NDArray[np.bool_]:
         """Return whether each row lies above a cut."""
-        return np.asarray(self.data.values(cut.feature) > self.thresholds([cut])[0])
+        if cut.levels is not None:
+            return super().sides(cut)
+        value = self.data.values(cut.feature)
+        above = np.asarray(value > self.thresholds([cut])[0])
+        if cut.side > 0:
+            above |= np.isnan(value)
+        return above
+
+    def above(self, cut: StumpCut) -> FloatArray:
+        """Return the probability of exit 1 of each row, as `RowAnswers` takes it."""
+        if cut.levels is not None:
+            return self.sides(cut).astype(np.float64)
+        value, sigma = self.data.values(cut.feature), self.noise.column(cut.feature)
+        threshold = float(self.thresholds([cut])[0])
+        above = np.empty(len(value))
+
+        def work(start: int, stop: int) -> None:
+            noisy_split.probabilities(value, threshold, sigma, start, stop, above)
+
+        self.workers.run(work, len(value), cells=10)
+        if cut.side > 0:
+            above[np.isnan(value)] = 1.0
+        return above
 
     def heavier_sides(self, cuts: Sequence[StumpCut]) -> list[int]:
-        """Return the sides of larger starting weight; equal ones are 0."""
-        return WeakSearch.heavier_sides(self, cuts)
+        """Return the exits that more of the starting weight takes; equal ones are 0."""
+        weight, found = self.data.starting_weight(), []
+        for cut in cuts:
+            above = self.above(cut)
+            above = np.where(above < 0, 1 + above, above)
+            found.append(int(2 * (weight * above).sum() > weight.sum()))
+        return found
 
     def best(self, weights: Weights) -> StumpCut | None:
         """Return the stump of least expected criterion, None where no cut is legal."""
         limits = self._limits(*weights.masses)
-        columns = self.data.columns
+        columns, special = self.data.columns, self._special
 
         def work(first: int, last: int) -> None:
             noisy_split.search(
                 columns.codes, self._cell, self._bin_start, columns.n_bins, weights.fixed, limits,
                 self._slice_start, self._span, self._offset, self._crossing, first, last,
-                self._mass, self._score,
+                self._mass, self._score, special,
             )  # fmt: skip
 
-        cells = self.data.n_rows + LEVELS * MAX_BINS**2
-        self.workers.run(work, columns.n_features, GROUP, cells)
-        found = noisy_split.locate(columns.n_bins, limits, self._score)
+        d, cells = columns.n_features, self.data.n_rows + LEVELS_OF_ERROR * MAX_BINS**2
+        self.workers.run(work, d, GROUP, cells)
+        of_levels = self._best_of_levels(weights, limits)
+        found = noisy_split.locate(
+            columns.n_bins, limits, self._score, special,
+            *((of_levels.feature, self._best[of_levels.feature]) if of_levels else ()),
+        )  # fmt: skip
         if found is None:
             return None
-        feature, cut_bin = found
-        n0, n1, p0, p1 = self._mass[feature, :, cut_bin].tolist()
+        row, cut_bin = found
+        if cut_bin < 0:
+            return of_levels
+        n0, n1, p0, p1 = self._mass[row, :, cut_bin].tolist()
+        feature, side = row % d, -1
+        if has(special, HOLES, feature) and self._mass[feature, :3:2, -1].any():
+            side = int(row < d)
         position = int(self._bin_start[feature, cut_bin + 1])
-        return StumpCut(feature, ((n0, p0), (n1, p1)), cut_bin, position)
+        return StumpCut(feature, ((n0, p0), (n1, p1)), cut_bin, position, side=side)
+
+    def _best_of_levels(self, weights: Weights, limits: Any) -> StumpCut | None:
+        """Return the best cut of a column of levels, whose answers are certain; None: none."""
+        columns, special = self.data.columns, self._special
+        listed = levels_among(special, 0, columns.n_features)
+        if not listed:
+            return None
+        self._best.fill(math.inf)
+        self._least[0] = math.inf
+        arrays = self._order, self._bin_start, columns.n_bins, weights.fixed, limits
+        work = self._edge, self._bound, self._best
+        for j in listed:
+            split.search(
+                columns.codes, *arrays, *work, self._least, j, j + 1, special, self._smoothing
+            )
+        return self.found(split.locate(*arrays, *work, special, self._smoothing), weights)
 
 
 class GaussianObserver(Observer):
@@ -196,41 +273,38 @@ class GaussianObserver(Observer):
 
     def given(self, cut: StumpCut, weights: Weights, table: FloatArray | None) -> RowAnswers:
         """Return the answers of a stored stump: they follow from the values and their errors."""
-        return RowAnswers(self.search, partial(self.above, cut), weights)
-
-    def above(self, cut: StumpCut) -> FloatArray:
-        """Return the probability of exit 1 of each row, as `RowAnswers` takes it."""
-        search = self.search
-        value = search.data.values(cut.feature)
-        sigma = search.noise.column(cut.feature)
-        threshold = float(search.thresholds([cut])[0])
-        above = np.empty(len(value))
-
-        def work(start: int, stop: int) -> None:
-            noisy_split.probabilities(value, threshold, sigma, start, stop, above)
-
-        search.workers.run(work, len(value), cells=10)
-        return above
+        return RowAnswers(self.search, partial(self.search.above, cut), weights)
 
     def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
         """Return the standard deviations of the columns."""
         return {"sigma": self.search.noise.of_model()}
 
 
-def levels(sigma: FloatArray) -> tuple[FloatArray, NDArray[np.uint16]]:
-    """Return at most `LEVELS` standard deviations that stand for all, and the level of each row.
+def levels(
+    sigma: FloatArray, is_known: NDArray[np.bool_] | None = None
+) -> tuple[FloatArray, NDArray[np.uint16]]:
+    """Return a few standard deviations that stand for all, and the level of each row.
 
-    Where there are more different ones, each level holds the same number of them, whatever the
-    number of their rows, so that copies of rows and weights make no difference. The geometric
-    middle of a level stands for it.
+    There are at most `LEVELS_OF_ERROR`, and 0. Rows that are not known have level 0. Where there
+    are more different ones, each level holds the same number of them, whatever the number of their
+    rows, so that copies of rows and weights make no difference. The geometric middle of a level
+    stands for it.
     """
+    if is_known is not None:
+        level = np.zeros(len(sigma), dtype=np.uint16)
+        found, level[is_known] = levels(sigma[is_known])
+        return found, level
     distinct = np.unique(sigma)
-    if len(distinct) <= LEVELS:
+    if len(distinct) <= LEVELS_OF_ERROR or not len(distinct):
         return distinct, np.searchsorted(distinct, sigma).astype(np.uint16)
-    first = len(distinct) * np.arange(LEVELS) // LEVELS
+    exact, distinct = distinct[distinct == 0], distinct[distinct > 0]
+    n = min(LEVELS_OF_ERROR, len(distinct))
+    first = len(distinct) * np.arange(n) // n
     last = np.append(first[1:], len(distinct)) - 1
     middle = np.sqrt(distinct[first]) * np.sqrt(distinct[last])
-    return middle, np.searchsorted(distinct[first[1:]], sigma, side="right").astype(np.uint16)
+    lowest = distinct[first] if len(exact) else distinct[first[1:]]
+    level = np.searchsorted(lowest, sigma, side="right").astype(np.uint16)
+    return np.concatenate([exact, middle]), level
 
 
 def spans(value: FloatArray, threshold: FloatArray, sigma: float) -> NDArray[np.int32]:
@@ -269,9 +343,9 @@ class Gaussian(Observation):
 
     def settings(self) -> dict[str, Any]:
         """Return the model as plain values, for the record of how a classifier was made."""
-        per_cell = np.ndim(self.sigma) == 2
-        sigma = "per cell" if per_cell else np.asarray(self.sigma).tolist()
-        return {"kind": self.kind, "sigma": sigma}
+        per_cell, sigma = np.ndim(self.sigma) == 2, np.asarray(self.sigma)
+        known = np.where(np.isnan(sigma), None, sigma)  # type: ignore[call-overload]
+        return {"kind": self.kind, "sigma": "per cell" if per_cell else known.tolist()}
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
         """Return the weak learner as it is trained with these answers."""
@@ -296,8 +370,9 @@ def gaussian(sigma: float | ArrayLike) -> Gaussian:
     Parameters
     ----------
     sigma : float, or array_like of shape (d,) or (n, d)
-        Standard deviation of the measurement error, positive: of all columns, of each column, or
-        of each cell of the training X.
+        Standard deviation of the measurement error, at least 0: of all columns, of each column, or
+        of each cell of the training X. What has 0 is exact. NaN stands where X has no value, and
+        for columns of categories, whose answers are certain.
 
     Returns
     -------
@@ -307,8 +382,9 @@ def gaussian(sigma: float | ArrayLike) -> Gaussian:
     Raises
     ------
     ValueError, TypeError
-        If `sigma` is not positive finite numbers. Builders raise ValueError where its shape does
-        not fit X, where X is BinnedColumns, which hold no values, or the search is exact.
+        If `sigma` is not finite numbers >= 0. Builders raise ValueError where its shape does not
+        fit X, where it is NaN though X has a value, where X is BinnedColumns, which hold no values,
+        or the search is exact.
 
     Notes
     -----

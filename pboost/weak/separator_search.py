@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -51,6 +51,7 @@ class SeparatorSearch(GrownSearch):
             return None
         weak, search = self.weak, StumpSearch(data, self.weak.stump, self.workers)
         rule = VoteRule(weak.votes, weak.smoothing, weak.learning_rate)
+        start: StartingMasses | None = None
         cuts: list[StumpCut] = []
         votes: list[tuple[float, float]] = []
         certificate = 1.0
@@ -58,6 +59,7 @@ class SeparatorSearch(GrownSearch):
             cut = search.best(weights)
             if cut is None:
                 break
+            start = start or StartingMasses(search, weights)
             step = rule.step(cut.masses)
             if max(map(abs, step.votes)) < NO_VOTE:
                 break
@@ -67,11 +69,29 @@ class SeparatorSearch(GrownSearch):
             if step.perfect or not certificate or not left:
                 break
             search.reweight(cut, step.factors, weights.real, weights)
-        if not cuts:
+        if start is None or not cuts:
             return None
         vote = np.ldexp(np.rint(np.ldexp(votes, -VOTE_BITS)), VOTE_BITS)
         feature = [cut.feature for cut in cuts]
-        return Separators.of_terms([feature], [search.thresholds(cuts)], [vote])
+        sides = [start.heavier(cut) if cut.side < 0 else cut.side for cut in cuts]
+        found = Separators.of_terms([feature], [search.thresholds(cuts)], [vote])
+        return replace(found, missing=np.array(sides))
+
+
+class StartingMasses:
+    """The masses of the rows at which a chain starts, once it has looked for its first stump."""
+
+    def __init__(self, search: StumpSearch, weights: Weights) -> None:
+        self.search, self.fixed = search, weights.fixed.copy()
+        self.edge, self.total = search.edge_masses(), sum(weights.masses)
+
+    def heavier(self, cut: StumpCut) -> int:
+        """Return the side of a stump of larger mass; of equal ones 0."""
+        low, high = self.edge[cut.feature, cut.cut_bin : cut.cut_bin + 2].tolist()
+        rows, below = self.search.rows_in_bin(cut), high
+        if len(rows) and 2 * high >= self.total:
+            below = low if 2 * low >= self.total else low + int(self.fixed[rows].sum())
+        return int(2 * below < self.total)
 
 
 @dataclass(frozen=True, slots=True)

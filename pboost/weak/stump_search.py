@@ -16,6 +16,7 @@ from pboost.data.columns import (
     AUTO_BINNED_CELLS,
     GROUP,
     MAX_BINS,
+    ROW_MASK,
     SEARCHES,
     BinnedColumns,
     SortedColumns,
@@ -90,8 +91,13 @@ class StumpSearch(WeakSearch):
         found = split.locate(
             *columns, weights.fixed, limits, self._edge, self._bound, self._best, *special
         )
+        return self.found(found, weights)
+
+    def found(self, found: Any, weights: Weights) -> StumpCut | None:
+        """Return what the kernel has located as a cut."""
         if found is None:
             return None
+        negative, positive = weights.masses
         feature, cut_bin, position, n0, p0, side, levels = found
         masses = (float(n0), float(p0)), (float(negative - n0), float(positive - p0))
         return StumpCut(feature, masses, cut_bin, position, side=side, levels=levels)
@@ -170,6 +176,16 @@ class StumpSearch(WeakSearch):
             )  # fmt: skip
             parts.append(mass)
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
+
+    def edge_masses(self) -> NDArray[np.int64]:
+        """Return the fixed-point masses left of each edge of bins (d, b), when last searched."""
+        return self._edge.sum(axis=1)
+
+    def rows_in_bin(self, cut: StumpCut) -> IntArray:
+        """Return the rows below a cut in the bin that it divides; none where it divides none."""
+        starts = self._bin_start[cut.feature, cut.cut_bin : cut.cut_bin + 2]
+        stop = cut.position if cut.position < starts[1] else starts[0]
+        return self._order[cut.feature, starts[0] : stop] & ROW_MASK
 
     def heavier_sides(self, cuts: Sequence[StumpCut]) -> list[int]:
         """Return the sides of larger starting weight; equal ones are 0."""

@@ -34,8 +34,8 @@ def gaussian_tree(sigma, **options):
 @pytest.mark.parametrize(
     "sigma",
     [
-        0, 0.0, -1, np.nan, np.inf, -np.inf, [0.1, 0.0, 1], [[0.1, np.nan]], "0.3", None, ["a"],
-        True, 0.1j, {"sigma": 1}, np.ones((2, 2, 2)), [[1.0], [1.0, 2.0]],
+        -1, np.nan, np.inf, -np.inf, [0.1, -1.0, 1], [[0.1, np.inf]], "0.3", None, ["a"], True,
+        0.1j, {"sigma": 1}, np.ones((2, 2, 2)), [[1.0], [1.0, 2.0]],
     ],
     ids=str,
 )  # fmt: skip
@@ -45,7 +45,7 @@ def test_sigma_that_is_no_standard_deviation(sigma):
 
 
 def test_the_message_names_the_place():
-    with pytest.raises(ValueError, match=r"positive.*got -1\.0 at \[1, 0\]"):
+    with pytest.raises(ValueError, match=r"at least 0.*got -1\.0 at \[1, 0\]"):
         pb.observation.gaussian([[1, 1], [-1, 1]])
 
 
@@ -144,7 +144,7 @@ def test_files_and_pickles(tmp_path, sigma):
 
 
 @pytest.mark.parametrize(
-    "sigma", [[0.1, 0.2], [0.1, np.nan, 0.2], [0.1, 0.0, 0.2], [0.1, np.inf, 0.2], [[0.1] * 3]]
+    "sigma", [[0.1, 0.2], [0.1, np.nan, 0.2], [0.1, -0.1, 0.2], [0.1, np.inf, 0.2], [[0.1] * 3]]
 )
 def test_graphs_with_a_wrong_sigma(sigma):
     model = gaussian_tree(0.5)
@@ -195,7 +195,7 @@ def test_sigma_for_another_model(ask, observation):
 
 @asked
 @pytest.mark.parametrize(
-    "sigma", [0, -1.0, np.nan, "1", [0.1] * 2, np.ones((39, 3)), np.ones((1, 3)), [[0.1] * 3]]
+    "sigma", [-0.5, -1.0, np.nan, "1", [0.1] * 2, np.ones((39, 3)), np.ones((1, 3)), [[0.1] * 3]]
 )
 def test_bad_sigma(ask, sigma):
     with pytest.raises(REFUSED, match="sigma: expected"):

@@ -82,11 +82,11 @@ def test_rows_that_are_not_finite_are_refused_at_prediction():
     model = pb.fit_boosted_tree(X, Y, nodes=1, weak=WEAK)
     for column in range(3):
         bad = X.copy()
-        bad[7, column] = np.nan
+        bad[7, column] = np.inf
         calls = (pb.decision_function, pb.evaluation_cost, pb.reach, pb.staged_decision_function)
         for call in calls:
             for rows in (bad, bad[5:8]):
-                with pytest.raises(ValueError, match="X: expected finite numbers, got nan"):
+                with pytest.raises(ValueError, match="X: expected finite numbers, got inf"):
                     call(model, rows)
 
 

@@ -131,11 +131,11 @@ def test_gaussian_answers_are_refused_also_when_sampled(weak):
 def test_rows_that_are_not_finite_are_refused_at_prediction():
     model = pb.fit_oblique_tree(X, Y)
     bad = X.copy()
-    bad[7, 1] = np.nan
+    bad[7, 1] = np.inf
     calls = (pb.decision_function, pb.evaluation_cost, pb.reach, pb.staged_decision_function)
     for call in calls:
         for rows in (bad, bad[5:8]):
-            with pytest.raises(ValueError, match="X: expected finite numbers, got nan"):
+            with pytest.raises(ValueError, match="X: expected finite numbers, got inf"):
                 call(model, rows)
 
 
