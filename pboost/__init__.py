@@ -8,6 +8,7 @@ from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
+from pboost.data.labels import balanced_weights
 from pboost.data.made_columns import bin_columns, sort_columns
 from pboost.ensembles.bagging import fit_bagging
 from pboost.ensembles.continuation import continue_fit
@@ -86,6 +87,7 @@ __all__ = [
     "WeightedVote",
     "__version__",
     "apply",
+    "balanced_weights",
     "bin_columns",
     "bounds",
     "certificate",

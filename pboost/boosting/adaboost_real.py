@@ -6,6 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from pboost.data.labels import labels_of_rows
 from pboost.growth.real_chain import (
     CONFIDENCES,
     RealChain,
@@ -40,13 +41,15 @@ _EXACT = Exact()
 @builder
 def fit_adaboost_real(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     rounds: int = 400,
     weak: Weak = _DEFAULT_WEAK,
     confidence: str | None = None,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
     n_threads: int | None = None,
@@ -59,7 +62,7 @@ def fit_adaboost_real(
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
         Features, finite numbers. For stumps also BinnedColumns.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, any two values.
     rounds : int
         Greatest number of weak hypotheses.
@@ -78,6 +81,11 @@ def fit_adaboost_real(
         would have an infinite vote, which is clipped.
     learning_rate : float
         Factor in (0, 1] of every vote.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
@@ -149,7 +157,12 @@ def fit_adaboost_real(
     }
     if isinstance(weak, Hypothesis):
         resolve_threads(n_threads, 0)
-    problem = weak.read(X, y, sample_weight)
+    if isinstance(weak, Hypothesis) and y_proba is not None:
+        raise ValueError(
+            "y_proba: expected y with weak.hypothesis(train), whose train(X, y, weight, rng) is "
+            "given one label of each row"
+        )
+    problem = weak.read(X, labels_of_rows(y, y_proba, labels), sample_weight)
     with with_bar(callback, progress, rounds, "rounds") as told:
         if isinstance(weak, Feature | Hypothesis):
             real = RealChain(problem, rule, rounds, told)

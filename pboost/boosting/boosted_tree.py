@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import GraphFit
+from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.growth.exact_tree import BoostedArrays
@@ -37,7 +38,7 @@ _EXACT = Exact()
 @builder
 def fit_boosted_tree(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     nodes: int | None = 31,
     weak: Weak = _DEFAULT_WEAK,
@@ -47,6 +48,8 @@ def fit_boosted_tree(
     max_depth: int | None = None,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
     validation: Validation = None,
@@ -61,7 +64,7 @@ def fit_boosted_tree(
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features, finite numbers; for weak learners that are functions, rows of anything.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, any two values.
     nodes : int or None
         Greatest number of weak classifiers; None grows until no exit can be split, which with
@@ -86,6 +89,11 @@ def fit_boosted_tree(
         odds are taken. 0 gives leaves their textbook votes ``0.5 ln(P+/P-)``, clipped.
     learning_rate : float
         Factor in (0, 1] of every vote.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
@@ -148,6 +156,7 @@ def fit_boosted_tree(
             "nodes: expected a number, got None: a tree of uncertain answers has always an exit "
             "that can be split; or give max_depth"
         )
+    y = labels_of_rows(y, y_proba, labels)
     fit = GraphFit(
         X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
         callback, progress,

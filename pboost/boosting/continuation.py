@@ -16,6 +16,7 @@ from pboost._core.votes import VoteRule
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.convert import is_frame
 from pboost.data.functions import Oracles
+from pboost.data.labels import SoftLabels
 from pboost.data.node_inputs import Inputs
 from pboost.data.projections import Projections, single_columns
 from pboost.data.separators import Separators
@@ -278,7 +279,11 @@ def _prepare(
 ) -> TrainingData:
     """Return data with the columns and labels of a model."""
     X = columns_to_fit(model, X)
-    is_second_label(model, y, X.n_rows if isinstance(X, SortedColumns | BinnedColumns) else len(X))
+    if isinstance(y, SoftLabels):
+        y.check_labels(model.labels)
+    else:
+        n = X.n_rows if isinstance(X, SortedColumns | BinnedColumns) else len(X)
+        is_second_label(model, y, n)
     problem = weak.read(X, y, sample_weight)
     problem = replace(problem, labels=model.labels, names=model.feature_names)
     return weak.arrange(problem, n_threads)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import GraphFit
+from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.growth.greedy import GreedyGrowth
@@ -38,7 +39,7 @@ _EXACT = Exact()
 @builder
 def fit_matryoshka(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     shape: Sequence[int] | None = None,
     growth: str = "nested",
@@ -49,6 +50,8 @@ def fit_matryoshka(
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
     learning_rate: float | None = None,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
     validation: Validation = None,
@@ -67,7 +70,7 @@ def fit_matryoshka(
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features, finite numbers; for weak learners that are functions, rows of anything.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, any two values.
     shape : sequence of int, optional
         For ``growth="nested"``: number of nodes of the trees of each level, innermost first, at
@@ -95,6 +98,11 @@ def fit_matryoshka(
         odds are taken.
     learning_rate : float, optional
         Factor in (0, 1] of every vote. None: 0.3 for ``join="all"``, a chain of trees, else 1.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
@@ -170,6 +178,7 @@ def fit_matryoshka(
     check_choice("collect", collect, COLLECTS)
     rate = DEFAULTS[join][1] if learning_rate is None else learning_rate
     rule = vote_rule("domain", smoothing, rate)
+    y = labels_of_rows(y, y_proba, labels)
     fit = GraphFit(
         X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
         callback, progress, votes_stay=collect == "additive",

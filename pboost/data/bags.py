@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pboost.data.labels import Entries
 from pboost.values import (
     FloatArray,
     IntArray,
@@ -29,13 +30,15 @@ class Bags:
     rows : ndarray of int32, shape (n_positive,)
         The rows of positive weight, from which is drawn.
     weights : ndarray of float64, shape (n,)
-        Their weights.
+        Weights of all rows; of the entries, where there are such.
     size : int
         Number of rows drawn.
     replace : bool
         Whether a row can be drawn again.
     seed : tuple of int
         Of all streams.
+    entries : Entries or None
+        Of soft labels: all entries of a row are drawn together.
     """
 
     rows: IntArray
@@ -43,6 +46,7 @@ class Bags:
     size: int
     replace: bool
     seed: tuple[int, ...]
+    entries: Entries | None = None
 
     def stream(self, member: int) -> np.random.Generator:
         """Return the stream of numbers of a member."""
@@ -54,14 +58,21 @@ class Bags:
         n = len(self.rows)
         if not self.replace and self.size == n:
             return self.weights, generator
-        weights = np.zeros(len(self.weights))
         if self.replace:
             count = np.bincount(generator.integers(0, n, self.size), minlength=n)
-            weights[self.rows] = self.weights[self.rows] * count
-        else:
-            taken = self.rows.take(generator.choice(n, self.size, replace=False, shuffle=False))
-            weights[taken] = self.weights.take(taken)
-        return weights, generator
+            return self.taken(self.rows, count), generator
+        taken = generator.choice(n, self.size, replace=False, shuffle=False)
+        return self.taken(self.rows.take(taken)), generator
+
+    def taken(self, rows: IntArray, count: Any = 1) -> FloatArray:
+        """Return the weights where the listed rows are taken, so many times each, and no others."""
+        if self.entries is not None:
+            times = np.zeros(len(self.entries.first))
+            times[rows] = count
+            return self.weights * times[self.entries.rows]
+        weights = np.zeros(len(self.weights))
+        weights[rows] = self.weights.take(rows) * count
+        return weights
 
 
 def check_bag(bag: Any) -> int | float | None:
@@ -94,11 +105,14 @@ def make_bags(
     replace: Any,
     generator: np.random.Generator,
     rounded: Callable[[float], int] = round,
+    entries: Entries | None = None,
 ) -> Bags:
     """Return how rows are drawn, by a checked `bag`."""
     replace = check_flag("replace", replace)
     weights = np.ones(n) if weights is None else weights
     rows = np.flatnonzero(weights > 0).astype(np.int32)
+    if entries is not None:
+        rows = np.unique(entries.rows[rows])
     size = rows_of_bag(bag, len(rows), rounded)
     if weights.max(initial=0.0) > np.finfo(np.float64).max / max(size, len(rows)):
         raise ValueError("sample_weight: expected weights with a finite sum in every bag")
@@ -107,4 +121,4 @@ def make_bags(
             f"bag: expected at most {len(rows)}, the number of rows of positive weight, where "
             f"rows are drawn once, got {size}"
         )
-    return Bags(rows, weights, size, replace, draw_seed(generator))
+    return Bags(rows, weights, size, replace, draw_seed(generator), entries)

@@ -13,9 +13,7 @@ from pboost._core.codes import list_rows
 from pboost._core.reweight import scale_weights
 from pboost.data.check_xy import (
     AbsentClassError,
-    as_classes,
     as_features,
-    as_labels,
     as_targets,
     as_weights,
     check_finite,
@@ -33,6 +31,7 @@ from pboost.data.columns import (
 )
 from pboost.data.convert import Features, Rows, as_rows, check_size
 from pboost.data.fill import column_means
+from pboost.data.labels import Classes, Entries, classes_of_rows, numbers_given
 from pboost.data.made_columns import binned_columns, columns_sorted, sorted_columns, sorted_orders
 from pboost.data.node_inputs import GrownInputs, Inputs
 from pboost.data.projections import Projections
@@ -61,7 +60,8 @@ class Problem:
     Attributes
     ----------
     columns : Features, SortedColumns, BinnedColumns or Rows
-        X; a matrix is sorted for each fit, `Rows` are for weak learners that are given rows.
+        X; a matrix is sorted for each fit, `Rows` are for weak learners that are given rows. Sorted
+        and binned columns are those of the entries, where there are such.
     labels : ndarray, shape (J,), or None
         Label values, None of a regression.
     label : ndarray of integers, shape (n,)
@@ -74,6 +74,9 @@ class Problem:
         Targets times ``2**-exponent``, below 1; empty of a classification.
     exponent : int
         See `y`.
+    entries : Entries or None
+        Of soft labels, of which a row has several: `label` and `weights` are then those of the
+        entries, and where rows are spoken of, entries are meant.
     """
 
     columns: Features | SortedColumns | BinnedColumns | Rows
@@ -84,11 +87,22 @@ class Problem:
     y: FloatArray = field(default_factory=lambda: _NO_NUMBERS)
     exponent: int = 0
     table: Any = None
+    entries: Entries | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows of X."""
         return len(self.label) or len(self.y)
+
+    @property
+    def first(self) -> NDArray[np.intp]:
+        """The first entry of each row of X as it was given."""
+        return np.arange(self.n_rows) if self.entries is None else self.entries.first
+
+    def given(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return which rows of X, as it was given, some rows are."""
+        found: NDArray[Any] = rows if self.entries is None else self.entries.rows[rows]
+        return found
 
     @property
     def n_features(self) -> int:
@@ -100,6 +114,8 @@ class Problem:
         rows = np.arange(self.n_rows) if self.weights is None else np.flatnonzero(self.weights > 0)
         if self.labels is None:
             return hold_out([rows], share, generator)
+        if self.entries is not None:
+            return self.entries.held_out(rows, share, generator)
         label = self.label[rows]
         return hold_out([rows[label == k] for k in range(len(self.labels))], share, generator)
 
@@ -113,14 +129,16 @@ class Problem:
         """Return the problem with columns that several trees share."""
         if not isinstance(self.columns, Features):
             return self
-        rows = np.arange(self.n_rows, dtype=np.int32)
+        _, rows = self.source(np.arange(self.n_rows, dtype=np.int32))
         return replace(self, columns=sorted_columns(self.columns, rows, MAX_BINS, n_threads))
 
     def source(self, rows: IntArray) -> tuple[Any, IntArray]:
         """Return the values of X, None where they are not known, and where the listed rows are."""
         if isinstance(self.columns, SortedColumns):
             return self.columns.source, self.columns.rows[rows]
-        return (self.columns.values if isinstance(self.columns, Features) else None), rows
+        if isinstance(self.columns, Features):
+            return self.columns.values, self.given(rows)
+        return None, rows
 
     def values(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return rows of X, or what is on the same side of every threshold of a tree."""
@@ -312,6 +330,11 @@ class TrainingData:
         return len(self.rows)
 
     @property
+    def given_rows(self) -> IntArray:
+        """Row of X, as it was given, that each row stands for."""
+        return self.problem.given(self.rows)
+
+    @property
     def cells(self) -> int:
         """Number of rows times columns that a search reads."""
         return max(self.columns.codes.size, self.n_rows)
@@ -393,13 +416,11 @@ def two_classes(X: Any, y: Any, sample_weight: Any, *, as_given: bool = False) -
     """
     columns = as_rows(X) if as_given else _as_columns(X)
     n = columns.n_rows
-    labels, is_positive = as_labels(y, n)
-    weights = as_weights(sample_weight, n)
+    found = classes_of_rows(y, sample_weight, n, two=True)
     if isinstance(columns, Features):
         check_finite(columns)
-    label = is_positive.view(np.uint8)
     return Problem(
-        columns=columns, labels=labels, label=label, weights=weights, names=columns.names
+        columns=_of_entries(columns, found.entries), **found._asdict(), names=columns.names
     )
 
 
@@ -416,28 +437,31 @@ def tree_problem(
     """Check the arguments of a builder of trees; X is binned for a binned search."""
     columns = _as_columns(X)
     n, names = columns.n_rows, columns.names
-    labels, label, targets, exponent = None, _NO_ROWS, _NO_NUMBERS, 0
+    targets, exponent = _NO_NUMBERS, 0
     if task == "classification":
-        labels, label = as_classes(y, n)
+        found = classes_of_rows(y, sample_weight, n, two=False)
     else:
-        targets = as_targets(y, n)
+        targets = as_targets(numbers_given(y), n)
         exponent = int(np.frexp(np.abs(targets).max())[1])
         targets = np.ldexp(targets, -exponent)
-    weights = as_weights(sample_weight, n)
+        found = Classes(None, _NO_ROWS, as_weights(sample_weight, n))
+    weights = found.weights
     with np.errstate(over="ignore"):
         if weights is not None and not np.isfinite(weights.sum()):
             raise ValueError("sample_weight: expected weights with a finite sum")
     if isinstance(columns, Features):
         check_finite(columns)
         if is_binned(search, n):
-            columns = _binned(columns, weights, max_bins, n_threads)
+            # Of the rows as they were given, soft labels or not.
+            of_rows = weights if found.entries is None else as_weights(sample_weight, n)
+            columns = _binned(columns, of_rows, max_bins, n_threads)
     elif isinstance(columns, BinnedColumns):
         if search == "exact":
             raise ValueError('search: "exact" needs SortedColumns or X, got BinnedColumns')
     elif search == "binned":
         raise ValueError('search: "binned" needs BinnedColumns or X, got SortedColumns')
     return Problem(
-        columns=columns, labels=labels, label=label, weights=weights, names=names, y=targets,
+        columns=_of_entries(columns, found.entries), **found._asdict(), names=names, y=targets,
         exponent=exponent,
     )  # fmt: skip
 
@@ -468,6 +492,16 @@ def _searched_order(columns: SortedColumns | BinnedColumns, exact: bool) -> IntA
     if exact and isinstance(columns, SortedColumns):
         return columns.packed_order
     return np.empty((columns.n_features, 0), dtype=np.int32)
+
+
+def _of_entries(columns: Any, entries: Entries | None) -> Any:
+    """Return columns that were sorted or binned before as those of the entries; others as given."""
+    if entries is None or not isinstance(columns, SortedColumns | BinnedColumns):
+        return columns
+    if isinstance(columns, BinnedColumns):
+        return columns.select(entries.rows)
+    features = Features(columns.source, columns.names)
+    return sorted_columns(features, columns.rows[entries.rows], MAX_BINS, None)
 
 
 def _binned(

@@ -13,6 +13,7 @@ from pboost._core.votes import half_log_odds
 from pboost.data.check_xy import AbsentClassError, as_features
 from pboost.data.convert import Rows
 from pboost.data.functions import Oracles
+from pboost.data.labels import Classes, SoftLabels, fitted
 from pboost.models.graph import DecisionGraph
 from pboost.models.stored import TrainingRecord
 from pboost.values import FloatArray
@@ -29,7 +30,7 @@ def fit_present(
     weights: FloatArray,
     options: Mapping[str, Any],
     rows: Rows,
-    classes: tuple[NDArray[Any], NDArray[np.integer]] | None,
+    classes: Classes,
 ) -> Any:
     """Return ``fit(X, y, sample_weight=weights, **options)``, of the classes that it can be of.
 
@@ -44,25 +45,35 @@ def fit_present(
         Its arguments.
     rows : Rows
         The rows of X.
-    classes : tuple or None
-        The labels, sorted, and for each row which it has; None of a regression.
+    classes : Classes
+        Those of the rows.
     """
     try:
-        return fit(X, y, sample_weight=weights, **options)
+        return fitted(fit, X, y, {"sample_weight": weights, **options})
     except AbsentClassError as error:
-        if classes is None:
+        if classes.labels is None:
             raise
-        labels, codes = classes
-        count = np.bincount(codes[weights > 0], minlength=len(labels))
-        is_there = count >= error.least
+        labels, codes = classes.labels, classes.label
+        mass = weights
+        if classes.entries is not None:
+            at = classes.entries.rows
+            mass = weights[at] * y.share[at, codes]
+        is_there = np.bincount(codes[mass > 0], minlength=len(labels)) >= error.least
         if is_there.all():  # it speaks of other rows
             raise
     if not is_there.any():
-        is_there[np.argmax(np.bincount(codes, weights, minlength=len(labels)))] = True
+        is_there[np.argmax(np.bincount(codes, mass, minlength=len(labels)))] = True
     first = int(np.argmax(is_there))
     if is_there.sum() == 1:
         return constant_model(rows, labels, first)
     # Rows that are left out have no weight, so that it is all one which label they have.
+    if isinstance(y, SoftLabels):
+        part = y.share[:, is_there]
+        total = part.sum(axis=1)
+        weights = weights * total
+        part[total == 0, 0] = 1.0
+        y = SoftLabels(labels[is_there], part / part.sum(axis=1, keepdims=True))
+        return fitted(fit, X, y, {"sample_weight": weights, **options})
     kept = is_there[codes]
     return fit(
         X, labels[np.where(kept, codes, first)], sample_weight=np.where(kept, weights, 0.0),

@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.boosting.fit import given_validation
-from pboost.data.bags import check_bag, make_bags
+from pboost.data.bags import Bags, check_bag, make_bags
 from pboost.data.check_xy import (
     TASKS,
-    as_classes,
     as_features,
-    as_targets,
     as_weights,
     check_finite,
 )
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.convert import Features, Rows, is_frame
+from pboost.data.labels import Classes, labels_of_rows, needs_of, truth_of_rows
 from pboost.data.made_columns import bin_columns, sort_columns
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
@@ -45,13 +44,15 @@ from pboost.values.options import arguments_of, builder, check_fit
 def fit_bagging(
     fit: Callable[..., Any],
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     members: int = 100,
     task: str = "classification",
     bag: float | int | None = None,
     replace: bool = True,
     vote: str = "average",
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
     n_threads: int | None = None,
@@ -75,7 +76,7 @@ def fit_bagging(
         What `fit` takes; it must not change it. Where it is a builder of this package that
         compares columns, they are sorted or binned once for all members, and in any case the
         numbers of a data frame are read once.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, of two or more different values; of a regression, finite numbers.
     members : int
         Number of models.
@@ -92,6 +93,11 @@ def fit_bagging(
         for the label they predict. The label predicted is that of the largest mean. With "average"
         models without probabilities, of the hinge loss or objects with ``predict``, say the label,
         too. Of a regression the numbers are averaged.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
         weight are equally likely to be drawn.
@@ -149,15 +155,15 @@ def fit_bagging(
     check_choice("task", task, TASKS)
     if check_choice("vote", vote, VOTES) == "majority" and task == "regression":
         raise ValueError('vote: expected "average" of a regression, whose numbers have no majority')
-    check_fit(fit_bagging, "fit", fit, options, needs=("sample_weight",))
+    y = labels_of_rows(y, y_proba, labels)
+    check_fit(fit_bagging, "fit", fit, options, needs_of(y))
     bag, generator = check_bag(bag), as_generator(rng)
     with held(X, *given_validation(options)):
         data, rows = _shared(fit, X, options, n_threads)
         n = rows.n_rows
-        labels, truth = as_classes(y, n) if task == "classification" else (None, as_targets(y, n))
-        classes: Any = None if labels is None else (labels, truth)
+        truth = truth_of_rows(y, sample_weight, n, task)
         bags = make_bags(as_weights(sample_weight, n), n, bag, replace, generator)
-        tally = Tally(truth, bags.weights, 0 if labels is None else len(labels))
+        tally = _tally(truth, bags)
         taken = arguments_of(fit)
 
         def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
@@ -165,15 +171,14 @@ def fit_bagging(
             own = {"task": task, "n_threads": 1, "rng": stream}
             given = {name: value for name, value in own.items() if name in taken} | options
             try:
-                model = fit_present(fit, data, y, drawn, given, rows, classes)
+                model = fit_present(fit, data, y, drawn, given, rows, truth)
             except Exception as error:
                 error.add_note(f"fit_bagging: raised by member {member}")
                 raise
             out = np.flatnonzero(drawn == 0)
-            said = np.empty(0)
-            if len(out):
-                said = said_by(model, _taken(model, rows, out), labels, vote)
-            return model, out, said
+            if not len(out):
+                return model, out, np.empty(0)
+            return model, out, said_by(model, _taken(model, rows, out), truth.labels, vote)
 
         cells = n * rows.n_features * members
         with with_bar(callback, progress, members, "members") as told:
@@ -184,7 +189,16 @@ def fit_bagging(
         **named_options(options, models),
     }  # fmt: skip
     return Bagging(
-        tuple(models), labels, rows.n_features, rows.names, settings, tally.close(), vote
+        tuple(models), truth.labels, rows.n_features, rows.names, settings, tally.close(), vote
+    )
+
+
+def _tally(truth: Classes, bags: Bags) -> Tally:
+    """Return sums of what members say of rows of these classes, or of these numbers."""
+    weights = bags.weights if truth.entries is None else truth.weights
+    assert weights is not None
+    return Tally(
+        truth.label, weights, 0 if truth.labels is None else len(truth.labels), truth.entries
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from numpy.typing import ArrayLike
 
 from pboost.boosting.continuation import continue_graph
+from pboost.data.labels import labels_of_rows
 from pboost.growth.step import Callback
 from pboost.models.base import check_model
 from pboost.models.forest import Forest
@@ -35,7 +36,7 @@ KINDS: Mapping[type, tuple[Callable[..., Any], tuple[str, ...]]] = {
 def continue_fit(
     model: M,
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     rounds: int | None = None,
     nodes: int | None = None,
@@ -46,6 +47,8 @@ def continue_fit(
     growth: str | None = None,
     smoothing: float | None = None,
     learning_rate: float | None = None,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     validation: tuple[Any, ...] | None = None,
     rng: Seed = None,
@@ -62,7 +65,7 @@ def continue_fit(
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features: those of the fit, or other rows with the same columns; of a forest those of the
         fit.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, all values of ``model.labels``; of a regression, numbers.
     rounds : int, optional
         Add a chain of at most so many weak classifiers, to which all open exits of a graph lead.
@@ -78,6 +81,11 @@ def continue_fit(
     growth : {"largest-bound", "largest-error", "look-ahead", "breadth-first"}, optional
         With `nodes`: which open exit is split next. None: that of the model, if it is a tree, else
         the one of largest bound; where exits join there is no other.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default ``model.labels``.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; a model does not keep those of its fit.
     validation : tuple, optional
@@ -173,6 +181,9 @@ def continue_fit(
                 f"{name}, model: expected a {kind.__name__} for continue_fit, got a "
                 f"{type(model).__name__}, which goes on with {', '.join(names)} and not with {name}"
             )
+    if y_proba is not None and labels is None:
+        labels = model.labels
+    y = labels_of_rows(y, y_proba, labels)
     return go_on(
         model, X, y, **{name: own[name] for name in names}, sample_weight=sample_weight, rng=rng,
         n_threads=n_threads, bar=partial(with_bar, callback, progress),

@@ -13,15 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.votes import NO_VOTE, half_log_odds
 from pboost.boosting.fit import given_validation
-from pboost.data.check_xy import (
-    AbsentClassError,
-    as_classes,
-    as_weights,
-    check_has_rows,
-    label_array,
-)
+from pboost.data.check_xy import AbsentClassError, check_has_rows, label_array
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.convert import as_rows
+from pboost.data.labels import (
+    Classes,
+    SoftLabels,
+    classes_of_rows,
+    fitted,
+    labels_of_rows,
+    soft_validation,
+)
 from pboost.data.made_columns import sort_columns
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
@@ -50,7 +52,15 @@ NO_BETTER = "the error of a member was not below chance; it is left out"
 
 
 @builder
-def fit_one_vs_rest(fit: Fit, X: Any, y: ArrayLike, **options: Any) -> OneVsRest:
+def fit_one_vs_rest(
+    fit: Fit,
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    **options: Any,
+) -> OneVsRest:
     """Fit one two-class model per class, each telling its class from all others.
 
     Parameters
@@ -62,8 +72,13 @@ def fit_one_vs_rest(fit: Fit, X: Any, y: ArrayLike, **options: Any) -> OneVsRest
         Features, or rows of anything, as the builder takes them. They are sorted once for all
         models where weak classifiers are stumps and the search is exact; where it is binned, pass
         `bin_columns` of them.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, of two or more values.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row; `fit` is given that of its class
+        and that of the others.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     **options : object
         Passed to `fit`. The labels of ``validation=(X, y)`` are those of y.
 
@@ -105,32 +120,38 @@ def fit_one_vs_rest(fit: Fit, X: Any, y: ArrayLike, **options: Any) -> OneVsRest
     >>> pb.predict_proba(model, X).shape
     (6, 3)
     """
-    check_fit(fit_one_vs_rest, "fit", fit, options)
-    n = _count_rows(X)
-    labels, codes = as_classes(y, n)
-    _class_weights(labels, codes, as_weights(options.get("sample_weight"), n))
+    y = labels_of_rows(y, y_proba, labels)
+    is_soft = isinstance(y, SoftLabels)
+    check_fit(fit_one_vs_rest, "fit", fit, options, needs=("y_proba",) if is_soft else ())
+    found = _classes(y, options.get("sample_weight"), _count_rows(X))
+    _class_weights(found)
     models = []
     with held(X, *given_validation(options)):
-        columns = _shared_columns(partial(fit, **options), X, n)
-        for code, label in enumerate(labels):
-            model = fit(columns, codes == code, **_with_validation(options, label))
+        columns = _shared_columns(partial(fit, **options), X)
+        for code in range(len(found.labels)):
+            one = found.label == code
+            if isinstance(y, SoftLabels):
+                one = labels_of_rows(None, y.share[:, code], REST_OR_CLASS)
+            model = fitted(fit, columns, one, _with_validation(options, found.labels, code))
             if not np.array_equal(getattr(model, "labels", ()), REST_OR_CLASS):
                 raise TypeError(f"fit: expected a builder of two-class models, got back {model!r}")
             _check_probabilities(model)
             models.append(model)
     settings = {"builder": "fit_one_vs_rest", "fit": _name_of(fit), **models[0].settings}
     settings["builder"] = "fit_one_vs_rest"
-    return OneVsRest(tuple(models), labels, settings)
+    return OneVsRest(tuple(models), found.labels, settings)
 
 
 @builder
 def fit_samme(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     base: Any = None,
     rounds: int = 200,
     learning_rate: float = 1.0,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     callback: Callable[[int, float], Any] | None = None,
     progress: Progress = False,
@@ -141,7 +162,7 @@ def fit_samme(
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
         Features, or rows of anything, as `base` takes them.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, of two or more values.
     base : callable or object, optional
         Default: ``functools.partial(pb.fit_cart, max_depth=3)``, which takes any number of labels.
@@ -154,6 +175,11 @@ def fit_samme(
         Greatest number of members.
     learning_rate : float
         Factor in (0, 1] of every vote, and so of the change of the weights.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows.
     callback : callable, optional
@@ -210,13 +236,14 @@ def fit_samme(
     rounds = check_integer("rounds", rounds, least=1)
     rate = check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True)
     check_callback(callback, progress)
+    y = labels_of_rows(y, y_proba, labels)
     n = _count_rows(X)
-    labels, codes = as_classes(y, n)
-    weights = as_weights(sample_weight, n)
-    share = _class_weights(labels, codes, weights)
+    found = _classes(y, sample_weight, n)
+    share = _class_weights(found)
+    names, weights, codes, entries = found.labels, found.weights, found.label, found.entries
     base = DEFAULT_BASE if base is None else base
-    fit = _as_fit(base)
-    w = np.ones(n) if weights is None else weights / weights.max()
+    fit = _as_fit(base, is_soft=entries is not None)
+    w = np.ones(len(codes)) if weights is None else weights / weights.max()
     floor = np.where(w > 0, LEAST_WEIGHT, 0.0)
     models: list[Any] = []
     alpha: list[float] = []
@@ -225,12 +252,14 @@ def fit_samme(
     with held(X), with_bar(callback, progress, rounds, "rounds") as told:
         is_sorted = isinstance(X, SortedColumns | BinnedColumns)
         rows = rows_to_predict(X).source if is_sorted else X
-        columns = _shared_columns(fit, X, n)
+        columns = _shared_columns(fit, X)
         for round_ in range(rounds):
-            member = fit(columns, labels[codes], sample_weight=w * (n / w.sum()))
-            wrong = answers(member, rows, n, labels) != codes
+            of_rows, answered = _of_rows(y, found, w)
+            member = fitted(fit, columns, answered, {"sample_weight": of_rows * (n / w.sum())})
+            answer = answers(member, rows, n, names)
+            wrong = (answer if entries is None else answer[entries.rows]) != codes
             error.append(float(w[wrong].sum() / w.sum()))
-            vote, is_last = _samme_vote(error[-1], len(labels), rate, sum(alpha))
+            vote, is_last = _samme_vote(error[-1], len(names), rate, sum(alpha))
             if vote <= NO_VOTE:
                 stop_reason = NO_BETTER
                 break
@@ -241,13 +270,32 @@ def fit_samme(
                 break
             w = np.where(wrong, w, w * math.exp(-vote))
             w = np.maximum(w / w.max(), floor)
-    bias = np.zeros(len(labels)) if models else np.log(share)
+    bias = np.zeros(len(names)) if models else np.log(share)
     settings = {
         "builder": "fit_samme", "base": _name_of(base), "rounds": rounds, "learning_rate": rate,
     }  # fmt: skip
     return WeightedVote(
-        tuple(models), np.array(alpha), labels, bias, settings, np.array(error), stop_reason
+        tuple(models), np.array(alpha), names, bias, settings, np.array(error), stop_reason
     )
+
+
+def _classes(y: Any, sample_weight: Any, n: int) -> Classes:
+    """Return the classes of n rows, each of which some row has."""
+    if isinstance(y, SoftLabels):
+        y.check_rows(n)
+        y.check_present()
+    return classes_of_rows(y, sample_weight, n, two=False)
+
+
+def _of_rows(y: Any, found: Classes, w: FloatArray) -> tuple[FloatArray, Any]:
+    """Return weights of entries as those of rows, and the labels, soft ones where rows have two."""
+    if found.entries is None:
+        return w, found.labels[found.label]
+    rows, share = found.entries.rows, y.share.copy()
+    of_rows = np.bincount(rows, w).astype(np.float64)
+    known = of_rows[rows] > 0
+    share[rows[known], found.label[known]] = w[known] / of_rows[rows[known]]
+    return of_rows, SoftLabels(found.labels, share)
 
 
 def _check_probabilities(model: Any) -> None:
@@ -267,11 +315,13 @@ def _samme_vote(error: float, n_classes: int, rate: float, before: float) -> tup
     return rate * vote, False
 
 
-def _as_fit(base: Any) -> Fit:
+def _as_fit(base: Any, is_soft: bool) -> Fit:
     """Return the function that fits a member of a weighted vote."""
     is_estimator = all(callable(getattr(base, name, None)) for name in ("fit", "predict"))
     if is_estimator and isinstance(base, type):
         raise TypeError(f"base: expected an object, got {shown(base)}{uncalled(base)}")
+    if is_estimator and is_soft:
+        raise TypeError(f"base: expected a builder that takes y_proba, got {shown(base)}")
     if is_estimator:
 
         def fit(X: Any, y: NDArray[Any], sample_weight: FloatArray) -> Any:
@@ -285,15 +335,15 @@ def _as_fit(base: Any) -> Fit:
             "base: expected a function (X, y, sample_weight) or an object with fit() and "
             f"predict(), got {shown(base)}"
         )
-    return check_fit(fit_samme, "base", base, {}, needs=("sample_weight",))
+    needs = ("sample_weight", "y_proba") if is_soft else ("sample_weight",)
+    return check_fit(fit_samme, "base", base, {}, needs=needs)
 
 
-def _class_weights(
-    labels: NDArray[Any], codes: NDArray[np.int32], weights: FloatArray | None
-) -> FloatArray:
+def _class_weights(found: Classes) -> FloatArray:
     """Return the share of each class in the weights; ValueError if one has none."""
+    labels, weights = found.labels, found.weights
     scaled = None if weights is None else weights / weights.max()
-    mass = np.bincount(codes, weights=scaled, minlength=len(labels)).astype(np.float64)
+    mass = np.bincount(found.label, weights=scaled, minlength=len(labels)).astype(np.float64)
     if not mass.all():
         raise AbsentClassError(
             "sample_weight: expected every class to have positive weight, got none for "
@@ -308,7 +358,7 @@ def _count_rows(X: Any) -> int:
     return n
 
 
-def _shared_columns(fit: Fit, X: Any, n: int) -> Any:
+def _shared_columns(fit: Fit, X: Any) -> Any:
     """Return X, sorted once for many fits where they would sort it themselves, and alike."""
     if isinstance(X, SortedColumns | BinnedColumns):
         return X
@@ -317,17 +367,22 @@ def _shared_columns(fit: Fit, X: Any, n: int) -> Any:
         given = {**fit.keywords, **given}  # the outer ones count
         fit = fit.args[0] if fit.func is fit_one_vs_rest and fit.args else fit.func
     search = column_search(fit, given)
-    is_shared = search is not None and search.resolved(n) == "exact"
+    is_shared = search is not None and search.resolved(_count_rows(X)) == "exact"
     return sort_columns(X, copy=False) if is_shared else X
 
 
-def _with_validation(options: Mapping[str, Any], label: Any) -> dict[str, Any]:
+def _with_validation(options: Mapping[str, Any], labels: NDArray[Any], code: int) -> dict[str, Any]:
     """Return the options for one class: validation labels become the class or the rest."""
     validation = options.get("validation")
     if not isinstance(validation, tuple | list) or len(validation) < 2:
         return dict(options)
     X, y, *rest = validation
-    return {**options, "validation": (X, label_array(y) == label, *rest)}
+    soft = soft_validation(y, labels)
+    if soft is None:
+        one = label_array(y) == labels[code]
+    else:
+        one = np.column_stack([1.0 - soft.share[:, code], soft.share[:, code]])
+    return {**options, "validation": (X, one, *rest)}
 
 
 def _name_of(fit: Any) -> str:

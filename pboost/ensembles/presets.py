@@ -30,7 +30,7 @@ _EXACT = Exact()
 @builder
 def fit_oblique_tree(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     separators: int | None = None,
     max_depth: int | None = 4,
@@ -38,6 +38,8 @@ def fit_oblique_tree(
     growth: str = "breadth-first",
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
     validation: Validation = None,
@@ -54,7 +56,7 @@ def fit_oblique_tree(
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
         Features, finite numbers; of categories, see `one_hot`.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, any two values.
     separators : int or None
         Greatest number of nodes; None: as many as the depth allows.
@@ -69,6 +71,11 @@ def fit_oblique_tree(
     smoothing : float
         Share of the mass at the node that is added to each class mass before an exit's vote is
         taken. Stumps in separators have a smoothing of their own, 1e-3.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
@@ -133,6 +140,8 @@ def fit_oblique_tree(
         growth=growth,
         max_depth=max_depth,
         smoothing=smoothing,
+        y_proba=y_proba,
+        labels=labels,
         sample_weight=sample_weight,
         rng=rng,
         validation=validation,
@@ -147,7 +156,7 @@ def fit_oblique_tree(
 @builder
 def fit_topdown_tree(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     nodes: int | None = 31,
     impurity: str | Impurity = "kearns-mansour",
@@ -158,6 +167,8 @@ def fit_topdown_tree(
     min_leaf: int = 1,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
@@ -169,7 +180,7 @@ def fit_topdown_tree(
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features, finite numbers.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, any two values.
     nodes : int or None
         Greatest number of splits; None grows until no leaf can be split.
@@ -194,6 +205,11 @@ def fit_topdown_tree(
         whatever splits lead there (Theorem 2 of the source); clipped where it holds one class.
     learning_rate : float
         Factor in (0, 1] of every vote.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
     n_threads : int or None
@@ -250,6 +266,8 @@ def fit_topdown_tree(
         max_depth=max_depth,
         smoothing=smoothing,
         learning_rate=learning_rate,
+        y_proba=y_proba,
+        labels=labels,
         sample_weight=sample_weight,
         n_threads=n_threads,
         callback=callback,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pboost.data.check_xy import as_targets, as_weights, check_finite, check_has_rows
 from pboost.data.convert import Rows
+from pboost.data.labels import soft_validation
 from pboost.data.training import Problem
 from pboost.models.new_rows import is_second, match_names
 from pboost.values import FloatArray, Seed, as_generator, check_integer, check_number, shown
@@ -95,8 +96,20 @@ def _given(
         n, labels = features.n_rows, problem.labels
         check_has_rows(n)
         check_finite(features)
+        soft = None if labels is None else soft_validation(y, labels)
+        if soft is not None:
+            soft.check_rows(n)
+            shares = soft.expanded(as_weights(sample_weight, n))
+            rows = np.arange(n) if shares.entries is None else shares.entries.rows
+            weight = shares.weights
+            return features.values[rows], shares.label == 1, _ones(weight, len(rows))
         weight = as_weights(sample_weight, n)
         found = as_targets(y, n) if labels is None else is_second(labels, y, n)
     except (TypeError, ValueError) as error:
         raise type(error)(f"validation: {error}") from None
-    return features.values, found, np.ones(n) if weight is None else weight
+    return features.values, found, _ones(weight, n)
+
+
+def _ones(weight: FloatArray | None, n: int) -> FloatArray:
+    """Return weights; None are n ones."""
+    return np.ones(n) if weight is None else weight

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.check_xy import TASKS, as_classes, as_targets, as_weights, check_has_rows
 from pboost.data.columns import MAX_BINS, SortedColumns
 from pboost.data.convert import Rows
+from pboost.data.labels import SoftLabels, fitted, labels_of_rows, numbers_given
 from pboost.data.shared_reads import held
 from pboost.data.sharing import rows_to_predict
 from pboost.data.splits import any_folds, assign_folds
@@ -38,9 +40,10 @@ from pboost.values import (
     check_integer,
     child,
     draw_seed,
+    freeze,
     with_bar,
 )
-from pboost.values.options import builder, check_fit, takes_rng
+from pboost.values.options import builder, check_fit, takes_rng, unwrapped
 
 #: Fields that are measured beside the error, and what they are called.
 MEASURES = {
@@ -152,11 +155,13 @@ class CrossValidation(Stored):
 def cross_validate(
     fit: Callable[..., Model],
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     task: str = "classification",
     folds: int = 10,
     rng: Seed = None,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     callback: Callable[[int, float], object] | None = None,
     progress: Progress = False,
@@ -172,13 +177,13 @@ def cross_validate(
     fit : callable
         ``fit(X, y)`` returning a model, for example
         ``functools.partial(pb.fit_adaboost, rounds=100)``. Called with ``sample_weight=`` of the
-        training rows in addition if sample weights are given. Options with one entry per row,
-        such as ``pb.observation.gaussian`` with an error for each cell, do not fit the rows of a
-        fold and are refused by the builders.
+        training rows in addition if sample weights are given, with ``y_proba=`` and ``labels=`` in
+        place of y if these are. Of ``observation=pb.observation.gaussian(sigma)``, given by
+        ``functools.partial``, with an error for each cell it gets those of the training rows.
     X : array_like of shape (n, d), data frame or SortedColumns
         `fit` gets rows of it in the same type: arrays as arrays, data frames as data frames.
         Sorted columns are not sorted again for each fold.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels; of two values, or of more where `fit` takes more. Of a regression, finite numbers.
     task : {"classification", "regression"}
         What `y` is, and so what the error is; `fit` is not told, and must return models of the
@@ -188,6 +193,11 @@ def cross_validate(
     rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional
         Shuffles the rows. If `fit` takes an `rng`, and has not been given one, as by
         ``functools.partial``, it is given a generator for each fold that follows from this one.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weight of each row, in training and in the test error.
     callback : callable, optional
@@ -227,8 +237,9 @@ def cross_validate(
     >>> bool(result.error.mean() <= 0.05)
     True
     """
-    needs = () if sample_weight is None else ("sample_weight",)
-    check_fit(cross_validate, "fit", fit, {}, needs)
+    given = labels_of_rows(y, y_proba, labels)
+    needs = {"sample_weight": sample_weight, "y_proba": y_proba}
+    check_fit(cross_validate, "fit", fit, {}, [name for name in needs if needs[name] is not None])
     check_callback(callback, progress)
     folds = check_integer("folds", folds, least=2)
     rows = rows_to_predict(X)
@@ -236,13 +247,13 @@ def cross_validate(
     check_has_rows(n)
     check_choice("task", task, TASKS)
     weight, generator = as_weights(sample_weight, n), as_generator(rng)
-    if task == "regression":
-        truth: NDArray[Any] = as_targets(y, n)
-        values: NDArray[Any] | None = None
+    truth, values = _truth(given, n, task)
+    if values is None:
         test_fold = any_folds(np.zeros(n, dtype=np.int32), weight, folds, generator)
+    elif isinstance(truth, SoftLabels):
+        likeliest = truth.share.argmax(axis=1).astype(np.int32)
+        test_fold = any_folds(likeliest, weight, folds, generator)
     else:
-        values, code = as_classes(y, n)
-        truth = values[code]
         test_fold = assign_folds(truth, weight, folds, generator)
     results: list[dict[str, float]] = []
     folds_ = fold_fits(fit, X, rows, truth, weight, test_fold, folds, generator)
@@ -261,14 +272,25 @@ def cross_validate(
     )
 
 
+def _truth(given: Any, n: int, task: str) -> tuple[Any, NDArray[Any] | None]:
+    """Return numbers, labels or `SoftLabels` of n rows, and all labels, None of numbers."""
+    if task == "regression":
+        return as_targets(numbers_given(given), n), None
+    if isinstance(given, SoftLabels):
+        given.check_rows(n)
+        return given, given.labels
+    values, code = as_classes(given, n)
+    return values[code], values
+
+
 def _tested(
-    model: Any, rows: Any, truth: NDArray[Any], labels: NDArray[Any] | None,
-    weight: FloatArray | None,
+    model: Any, rows: Any, truth: Any, labels: NDArray[Any] | None, weight: FloatArray | None
 ) -> dict[str, float]:  # fmt: skip
     """Return what is measured of a model on rows; of all labels, None of a regression."""
     start = time.perf_counter()
     found = predict(model, rows)
     seconds = time.perf_counter() - start
+    of_rows = weight
     if labels is None:
         loss = (found - truth) ** 2
         more = {
@@ -276,10 +298,11 @@ def _tested(
             "r2": metrics.r2(found, truth, weight),
         }
     else:
-        loss, more = found != truth, _of_shares(model, rows, truth, labels, weight)
+        at, code, weight = _classes(truth, labels, weight)
+        loss, more = found[at] != labels[code], _of_shares(model, rows, at, code, labels, weight)
     return {
         "error": metrics.weighted_mean(loss, weight),
-        "cost": metrics.weighted_mean(evaluation_cost(model, rows), weight),
+        "cost": metrics.weighted_mean(evaluation_cost(model, rows), of_rows),
         "certificate": model.record.certificate[-1] if isinstance(model, TwoClassModel) else np.nan,
         "n_nodes": model.n_nodes,
         "predict_seconds": seconds,
@@ -287,15 +310,25 @@ def _tested(
     }
 
 
+def _classes(
+    truth: Any, labels: NDArray[Any], weight: FloatArray | None
+) -> tuple[Any, NDArray[np.integer], FloatArray | None]:
+    """Return rows, for each a class that it is of, and the weight with which it is of that."""
+    if not isinstance(truth, SoftLabels):
+        return slice(None), np.searchsorted(labels, truth), weight
+    found = truth.expanded(weight)
+    return slice(None) if found.entries is None else found.entries.rows, found.label, found.weights
+
+
 def _of_shares(
-    model: Any, rows: Any, truth: NDArray[Any], labels: NDArray[Any], weight: FloatArray | None
-) -> dict[str, float]:
+    model: Any, rows: Any, at: Any, code: NDArray[np.integer], labels: NDArray[Any],
+    weight: FloatArray | None,
+) -> dict[str, float]:  # fmt: skip
     """Return what is measured of the probabilities of labels, of which the model may lack some."""
-    code = np.searchsorted(labels, truth)
     try:
-        found = predict_proba(model, rows)
+        found = predict_proba(model, rows)[at]
     except NotImplementedError:  # the loss tells none
-        score = decision_function(model, rows)
+        score = decision_function(model, rows)[at]
         area = metrics.auc(np.column_stack([-score, score]), code, weight)
         return {"auc": area, "log_loss": np.nan, "brier": np.nan}
     share = np.zeros((len(found), len(labels)))
@@ -312,7 +345,7 @@ def fold_fits(
     fit: Callable[..., Any],
     X: Any,
     rows: Rows,
-    truth: NDArray[Any],
+    truth: Any,
     weight: FloatArray | None,
     test_fold: IntArray,
     folds: int,
@@ -328,8 +361,17 @@ def fold_fits(
         is_sorted = isinstance(X, SortedColumns)
         of_fit = X.select(train.astype(np.int32), MAX_BINS) if is_sorted else rows.take(train)
         test_rows, start = rows.take(test), time.perf_counter()
-        model = fit(of_fit, truth[train], **options)
+        model = fitted(_cut(fit, train, len(test_fold)), of_fit, truth[train], options)
         yield model, test, test_rows, time.perf_counter() - start
+
+
+def _cut(fit: Callable[..., Any], rows: NDArray[np.intp], n: int) -> Callable[..., Any]:
+    """Return a builder whose option `observation` knows the errors of these of n rows only."""
+    observation: Any = unwrapped(fit)[1].get("observation")
+    sigma = np.asarray(getattr(observation, "sigma", 0.0))
+    if sigma.ndim < 2 or len(sigma) != n:
+        return fit
+    return partial(fit, observation=replace(observation, sigma=freeze(sigma[rows])))
 
 
 def _check_task(model: Any, task: str) -> None:

@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.node_inputs import Inputs
 from pboost.losses import logistic
 from pboost.models.stored import Arrays, Header, Parts, Stored, TrainingRecord
-from pboost.values import FloatArray, IntArray, Seed, check_choice, check_integer, shown
+from pboost.values import (
+    FloatArray,
+    IntArray,
+    Seed,
+    check_choice,
+    check_integer,
+    check_number,
+    shown,
+)
 
 UNITS = ("nodes", "features", "stumps")
 ROUTES = ("hard", "expected", "sample")
@@ -342,7 +350,7 @@ def decision_function(
     return model.score_by_route(route, X, rng, draws, sigma)
 
 
-def predict(model: Model, X: Any) -> NDArray[Any]:
+def predict(model: Model, X: Any, *, threshold: float | None = None) -> NDArray[Any]:
     """Return the predicted label of each row.
 
     Parameters
@@ -351,12 +359,20 @@ def predict(model: Model, X: Any) -> NDArray[Any]:
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
+    threshold : float, optional
+        Of two labels: predict the second where its probability, see `predict_proba`, is larger than
+        this number in [0, 1].
 
     Returns
     -------
     ndarray, shape (n,)
         ``model.labels[1]`` where the decision value is positive, else ``model.labels[0]``; of
         more classes the first label of largest probability; of a regression the number.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If X is not as described, or `threshold` is given to a model of other than two labels.
 
     Examples
     --------
@@ -366,9 +382,18 @@ def predict(model: Model, X: Any) -> NDArray[Any]:
     >>> model = pb.fit_boosted_tree(X, ["no", "no", "yes", "yes"], nodes=1)
     >>> pb.predict(model, [[0.5], [2.5]]).tolist()
     ['no', 'yes']
+    >>> pb.predict(model, [[0.5], [2.5]], threshold=0.9999).tolist()
+    ['no', 'no']
     """
     check_model(model)
-    return model.predict(X)
+    if threshold is None:
+        return model.predict(X)
+    least = check_number("threshold", threshold, least=0.0, most=1.0)
+    labels = model.labels
+    if labels is None or len(labels) != 2:
+        found = "a regression" if labels is None else f"{len(labels)} labels"
+        raise ValueError(f"threshold: expected None unless there are two labels, got {found}")
+    return one_of_two(labels, model.predict_proba(X)[:, 1] - least)
 
 
 def predict_proba(model: Model, X: Any) -> FloatArray:

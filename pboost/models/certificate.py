@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.check_xy import as_weights, check_has_rows
+from pboost.data.labels import SoftLabels, labels_of_rows
 from pboost.data.shared_reads import held
 from pboost.models.base import Model, decision_function
 from pboost.models.new_rows import (
@@ -20,6 +21,7 @@ from pboost.models.new_rows import (
 )
 from pboost.models.node_walk import refuse_oracles
 from pboost.models.soft_walk import expectation
+from pboost.values import FloatArray
 
 
 def certificate(
@@ -27,6 +29,7 @@ def certificate(
     X: Any = None,
     y: ArrayLike | None = None,
     *,
+    y_proba: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     sigma: float | ArrayLike | None = None,
 ) -> float:
@@ -37,10 +40,13 @@ def certificate(
     model : DecisionGraph
         A fitted model.
     X : array_like of shape (n, d), or data frame, optional
-        With `y`: recompute the certificate on these data. On the training data, with their
-        weights, it equals the stored one.
+        With `y` or `y_proba`: recompute the certificate on these data. On the training data, with
+        their weights, it equals the stored one.
     y : array_like of shape (n,), optional
         Labels, of the values in ``model.labels``.
+    y_proba : array_like of shape (n, 2) or (n,), or data frame, optional
+        In place of `y`: the probabilities of ``model.labels`` in each row; one dimension: that of
+        the second.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
     sigma : float, or array_like of shape (d,) or (n, d), optional
@@ -49,8 +55,10 @@ def certificate(
     Returns
     -------
     float
-        The weighted mean of exp(-H y), with y as -1 or +1, under the answers assumed in training.
-        With exact answers it is at least the weighted share of rows on which the model errs; else
+        The weighted mean of exp(-H y), with y as -1 or +1, under the answers assumed in training;
+        with `y_proba` that of its expectation. With exact answers it is at least the weighted share
+        of rows on which the model errs, each with the probability of the labels that it does not
+        predict; else
         it bounds the expected error of the model that answers at random as assumed, not that of
         the hard route.
 
@@ -72,13 +80,14 @@ def certificate(
     True
     """
     model = as_two_class(model)
-    if X is None and y is None:
+    if X is None and y is None and y_proba is None:
         for name, value in (("sample_weight", sample_weight), ("sigma", sigma)):
             if value is not None:
                 raise ValueError(f"{name}: given without X and y")
         return float(model.record.certificate[-1])
-    if X is None or y is None:
+    if X is None or (y is None and y_proba is None):
         raise ValueError("certificate: X and y must be given together")
+    given = labels_of_rows(y, y_proba, None if y_proba is None else model.labels)
     if model.is_estimated:
         raise ValueError(
             "model: its certificate is an estimate from answers drawn in training, which cannot "
@@ -90,16 +99,26 @@ def certificate(
         n = count_rows(model, X)
         check_has_rows(n)
         weights = as_weights(sample_weight, n)
-        second = is_second_label(model, y, n)
-        if model.is_exact:
-            match_sigma(model, X, sigma)  # raises if one is given
-            score = decision_function(model, X)
-            with np.errstate(over="ignore"):  # an infinite one is right
-                loss = np.exp(np.where(second, -score, score))
+        if isinstance(given, SoftLabels):
+            given.check_rows(n)
+            ones = np.ones(n, dtype=bool)
+            loss = given.share[:, 0] * _losses(model, X, ~ones, sigma)
+            loss += given.share[:, 1] * _losses(model, X, ones, sigma)
         else:
-            loss = expectation(as_graph(model), X, second, sigma)[1]
+            loss = _losses(model, X, is_second_label(model, given, n), sigma)
     # Scaled, since the sum of the weights need not be a finite number.
     importance = None if weights is None else weights / weights.max()
     if importance is not None and not np.isfinite(loss).all():
         loss, importance = loss[importance > 0], importance[importance > 0]
     return float(np.average(loss, weights=importance))
+
+
+def _losses(model: Any, X: Any, second: NDArray[np.bool_], sigma: Any) -> FloatArray:
+    """Return the expectation of exp(-H y) for rows of these labels."""
+    if not model.is_exact:
+        expected: FloatArray = expectation(as_graph(model), X, second, sigma)[1]
+        return expected
+    match_sigma(model, X, sigma)  # raises if one is given
+    score = decision_function(model, X)
+    with np.errstate(over="ignore"):  # an infinite one is right
+        return np.exp(np.where(second, -score, score))

@@ -61,10 +61,11 @@ class Noise:
                 "X: gaussian answers need the values of X, got BinnedColumns, which hold none"
             )
         sigma, problem = np.asarray(observation.sigma), data.problem
-        check_sigma_shape(sigma, problem.n_rows, problem.n_features)
+        check_sigma_shape(sigma, len(problem.first), problem.n_features)
         per_cell = sigma.ndim == 2
         values = data.source[data.source_rows]
-        found = known_sigma(sigma[data.rows] if per_cell else sigma, values, (), problem.names)
+        sigma = sigma[data.given_rows] if per_cell else sigma
+        found = known_sigma(sigma, values, (), problem.names)
         self.data, self._kept = data, None if per_cell else found
         if isinstance(data.inputs, Projections) and np.isnan(values).any():
             # What stands for a missing value is known for certain.

@@ -177,6 +177,7 @@ def until_increase(sample: Sample, max_draws: int) -> None:
 def drawing(search: WeakSearch, above: FloatArray, key: int, question: int) -> Invoke:
     """Return what draws answers with the probabilities `above` of exit 1."""
     data, workers = search.data, search.workers
+    rows = data.given_rows
 
     def invoke(
         counts: Counts, first: int, last: int, fixed: NDArray[np.int64]
@@ -184,7 +185,7 @@ def drawing(search: WeakSearch, above: FloatArray, key: int, question: int) -> I
         def work(start: int, stop: int) -> NDArray[np.int64]:
             mass = np.empty((last - first, 2), dtype=np.int64)
             sampling.draw(
-                above, data.rows, data.n_negative, key, question, first, last, start, stop, fixed,
+                above, rows, data.n_negative, key, question, first, last, start, stop, fixed,
                 counts, mass,
             )  # fmt: skip
             return mass

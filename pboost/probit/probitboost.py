@@ -8,14 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost._core.probit_boost import boost_leaves
-from pboost.data.check_xy import (
-    AbsentClassError,
-    as_classes,
-    as_features,
-    as_weights,
-    check_finite,
-    refuse_many,
-)
+from pboost.data.check_xy import AbsentClassError, as_features, check_finite
+from pboost.data.labels import classes_of_rows, labels_of_rows
 from pboost.models.linear import ProbitModel
 from pboost.probit.tree import check_coefficients
 from pboost.threads import Workers
@@ -26,11 +20,13 @@ from pboost.values.options import builder
 @builder
 def fit_probitboost(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     steps: int = 100,
     tol: float | None = None,
     safeguard: bool = True,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> ProbitModel:
     """Fit a linear model of the probability Phi(f) of the second label, column by column.
@@ -39,7 +35,7 @@ def fit_probitboost(
     ----------
     X : array_like of shape (n, d), or data frame
         Features. A missing value counts as the weighted mean of the others of its column.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, any two values. The lower is Y = -1, the other Y = +1.
     steps : int
         Greatest number of steps.
@@ -49,6 +45,11 @@ def fit_probitboost(
     safeguard : bool
         Halve a step until the risk, the weighted mean of -ln Phi(Y f), does not rise. Where 40
         halvings do not help, as at the minimum, fitting ends. Without it full steps are taken.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows, 1 by default.
 
@@ -97,10 +98,11 @@ def fit_probitboost(
     features = as_features(X)
     check_finite(features, missing=True)
     n = len(features.values)
-    labels, label = as_classes(y, n)
-    refuse_many(labels)
-    weights = as_weights(sample_weight, n)
-    weights = np.ones(n) if weights is None else weights
+    found = classes_of_rows(labels_of_rows(y, y_proba, labels), sample_weight, n, two=True)
+    values, label, names = features.values, found.label.astype(np.int32), found.labels
+    if found.entries is not None:
+        values = values[found.entries.rows]
+    weights = np.ones(len(label)) if found.weights is None else found.weights
     rows = np.flatnonzero(weights > 0).astype(np.int32)
     settings = {
         "builder": "fit_probitboost", "steps": steps, "tol": tol, "safeguard": safeguard,
@@ -111,20 +113,20 @@ def fit_probitboost(
     coefficient, taken = np.zeros((1, 1, 1 + d)), np.zeros((1, 1), dtype=np.int32)
     means = np.zeros((1, d))
     boost_leaves(
-        features.values, rows, np.array([0, len(rows)], dtype=np.int32), label, weights, 2, steps,
+        values, rows, np.array([0, len(rows)], dtype=np.int32), label, weights, 2, steps,
         tol or 0.0, safeguard, coefficient, taken, (feature, value, risk),
         stop=Workers(1).stop, means=means,
     )  # fmt: skip
     done = int(taken[0, 0])
     if done < 0:
-        only = labels[label[rows[0]]].item()
+        only = names[label[rows[0]]].item()
         raise AbsentClassError(
             f"sample_weight: expected weight on both labels, got only on {only!r}"
         )
     check_coefficients(coefficient)
     return ProbitModel(
         float(coefficient[0, 0, 0]), coefficient[0, 0, 1:], feature[:done], value[:done, :2],
-        value[:done, 2], risk[: done + 1], labels, settings,
+        value[:done, 2], risk[: done + 1], names, settings,
         _stop_reason(done, steps, value), d, features.names, means[0],
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from pboost._core import probit_round as kernel
 from pboost._core.votes import NO_VOTE, half_log_odds
 from pboost.data.bags import Bags, check_bag, make_bags, rows_of_bag
 from pboost.data.columns import column_spread
+from pboost.data.labels import labels_of_rows
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import tree_columns
@@ -132,7 +133,8 @@ def boost(
             if is_last:
                 break
             kernel.raise_weights(w, rows, wrong, n_wrong, math.exp(vote))
-    out = np.flatnonzero(bag == 0)
+    first = task.problem.first
+    out = first[bag[first] == 0]
     return Member(trees, alpha, errors, np.concatenate(risk), out, class_rows)
 
 
@@ -196,8 +198,7 @@ class StratifiedBags(Bags):
         generator = self.stream(member)
         weights = np.zeros(len(self.weights))
         for rows, size in zip(self.classes, self.sizes, strict=True):
-            taken = generator.choice(rows, size, replace=False, shuffle=False)
-            weights[taken] = self.weights[taken]
+            weights += self.taken(generator.choice(rows, size, replace=False, shuffle=False))
         return weights, generator
 
 
@@ -235,7 +236,7 @@ def sbpmt_published() -> dict[str, Any]:
 @builder
 def fit_sbpmt(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     members: int = 21,
     rounds: int = 5,
@@ -251,6 +252,8 @@ def fit_sbpmt(
     vote: str = "average",
     one_vs_all: str = "tree",
     stratify: bool = False,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
     n_threads: int | None = None,
@@ -266,7 +269,7 @@ def fit_sbpmt(
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
         Features, finite numbers.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, of two or more different values.
     members : int
         Number of subsamples.
@@ -295,6 +298,11 @@ def fit_sbpmt(
     stratify : bool
         Whether every subsample has the same share of the rows of every class, and one at least. A
         plain one may have none of a rare class; ``model.lost`` lists these.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows in their subsamples and in the out-of-bag error. All rows of
         positive weight are equally likely to be drawn.
@@ -356,6 +364,7 @@ def fit_sbpmt(
     check_choice("one_vs_all", one_vs_all, ONE_VS_ALL)
     stratify = check_flag("stratify", stratify)
     generator = as_generator(rng)
+    y = labels_of_rows(y, y_proba, labels)
     task = probit_problem(
         X, y, sample_weight, n_threads, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
         steps=steps, tol=tol, safeguard=safeguard, criterion="gini", complexity=complexity,
@@ -417,10 +426,12 @@ def _subsamples(
     task: ProbitProblem, bag: float | int | None, stratify: bool, generator: np.random.Generator
 ) -> Bags:
     """Return the subsamples of the members."""
-    bags = make_bags(task.weights, len(task.X), bag, False, generator, _down)
+    entries = task.problem.entries
+    bags = make_bags(task.weights, len(task.X), bag, False, generator, _down, entries)
     if not stratify:
         return bags
-    codes = task.problem.label[bags.rows]
+    label = task.problem.label if entries is None else entries.likeliest
+    codes = label[bags.rows]
     classes = [bags.rows[codes == k] for k in np.unique(codes)]
     share = bag if isinstance(bag, float) else bags.size / len(bags.rows)
     sizes = np.array([rows_of_bag(share, len(rows), _down) for rows in classes])
@@ -429,7 +440,7 @@ def _subsamples(
     more = max(0, bags.size - int(sizes.sum()))
     sizes[np.argsort(-lost, kind="stable")[:more]] += 1
     return StratifiedBags(
-        bags.rows, bags.weights, int(sizes.sum()), False, bags.seed, tuple(classes),
+        bags.rows, bags.weights, int(sizes.sum()), False, bags.seed, entries, tuple(classes),
         tuple(sizes.tolist()),
     )  # fmt: skip
 
@@ -467,7 +478,8 @@ def _join(
 
 def _tally(task: ProbitProblem) -> Tally:
     assert task.problem.labels is not None
-    return Tally(task.problem.label, task.weights, len(task.problem.labels))
+    label, entries = task.problem.label, task.problem.entries
+    return Tally(label, task.weights, len(task.problem.labels), entries)
 
 
 def _said_out(
@@ -477,4 +489,4 @@ def _said_out(
     out = member.out
     blocks = (out[start : start + BLOCK_ROWS] for start in range(0, len(out), BLOCK_ROWS))
     said = [model.said_at(number, task.X[rows]) for rows in blocks]
-    return out, np.concatenate(said) if said else np.empty(0)
+    return task.problem.given(out), np.concatenate(said) if said else np.empty(0)

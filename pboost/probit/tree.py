@@ -16,6 +16,7 @@ from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
 from pboost.data.check_xy import as_features
 from pboost.data.columns import MAX_BINS, SortedColumns, column_spread
+from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import check_values
 from pboost.data.training import Problem
 from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_columns
@@ -190,7 +191,7 @@ class ProbitProblem(NamedTuple):
 @builder
 def fit_probit_tree(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     max_depth: int | None = 6,
     min_leaf: int = 20,
@@ -202,6 +203,8 @@ def fit_probit_tree(
     complexity: float = 0.0,
     search: str = "auto",
     max_bins: int = MAX_BINS,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> ProbitTree:
@@ -211,7 +214,7 @@ def fit_probit_tree(
     ----------
     X : array_like of shape (n, d), data frame, or SortedColumns
         Features, finite numbers.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, of two or more different values. Of more than two, each leaf has a linear function
         for each class against the others.
     max_depth : int or None
@@ -237,6 +240,11 @@ def fit_probit_tree(
         As in `fit_cart`.
     max_bins : int
         As in `fit_cart`.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows.
     n_threads : int or None
@@ -272,6 +280,7 @@ def fit_probit_tree(
     >>> tree.n_leaves, pb.predict(tree, X).tolist()
     (2, [0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0])
     """
+    y = labels_of_rows(y, y_proba, labels)
     task = probit_problem(
         X, y, sample_weight, n_threads, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
         steps=steps, tol=tol, safeguard=safeguard, criterion=criterion, complexity=complexity,
@@ -336,6 +345,8 @@ def probit_problem(
         values = X.source if len(X.rows) == len(X.source) else X.source[X.rows]
     else:
         values = X.values
+    if problem.entries is not None:
+        values = values[problem.entries.rows]  # the kernels read X, labels and weights side by side
     kept = ("criterion", "min_leaf", "min_split", "search", "max_bins")
     settings = {
         "max_depth": max_depth, **{name: settings[name] for name in kept}, "steps": leaves.steps,

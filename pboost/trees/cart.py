@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.check_xy import TASKS
 from pboost.data.columns import MAX_BINS, SEARCHES
 from pboost.data.criteria import OF_TWO, class_criteria
+from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import reads_columns, search_option
 from pboost.data.training import Problem, tree_problem
 from pboost.growth.step import Callback
@@ -44,7 +45,7 @@ CART_CRITERIA = {
 @builder
 def fit_cart(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     task: str = "classification",
     criterion: str | None = None,
@@ -56,6 +57,8 @@ def fit_cart(
     growth: str | None = None,
     search: str = "auto",
     max_bins: int = MAX_BINS,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
     n_threads: int | None = None,
@@ -68,7 +71,7 @@ def fit_cart(
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features, finite numbers.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, of two or more different values; of a regression, finite numbers.
     task : {"classification", "regression"}
         What `y` is.
@@ -95,6 +98,11 @@ def fit_cart(
         `max_bins` bins of about equal weight. "auto" is exact below 1e7 rows.
     max_bins : int
         Number of bins, 2 to 256. It does not change what the exact search finds.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the splits of k copies of the row, as long as
         `min_leaf` and `min_split` do not count them.
@@ -146,6 +154,7 @@ def fit_cart(
     """
     check_callback(callback, progress)
     generator = as_generator(rng)
+    y = labels_of_rows(y, y_proba, labels)
     problem, limits, settings, key = fit_cart_problem(
         X, y, sample_weight, n_threads, generator, task=task, criterion=criterion,
         max_depth=max_depth, min_leaf=min_leaf, min_split=min_split, max_leaves=max_leaves,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core import tree_walk
 from pboost.data.bags import check_bag, make_bags
 from pboost.data.columns import MAX_BINS
+from pboost.data.labels import labels_of_rows
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
 from pboost.models.forest import Forest, join_trees
@@ -45,7 +46,7 @@ FOREST_OPTIONS = (
 @builder
 def fit_forest(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     members: int = 100,
     task: str = "classification",
@@ -59,6 +60,8 @@ def fit_forest(
     max_leaves: int | None = None,
     search: str = "auto",
     max_bins: int = MAX_BINS,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
     n_threads: int | None = None,
@@ -75,7 +78,7 @@ def fit_forest(
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features, finite numbers.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, of two or more different values; of a regression, finite numbers.
     members : int
         Number of trees.
@@ -93,6 +96,11 @@ def fit_forest(
     criterion, max_depth, min_leaf, min_split, max_leaves, search, max_bins :
         Options of the trees, see `fit_cart`. `min_leaf` and `min_split` count rows once, however
         often they are in the bag.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
         weight are equally likely to be drawn.
@@ -147,6 +155,7 @@ def fit_forest(
         "search": search, "max_bins": max_bins, "replace": replace, "bag": bag,
     }  # fmt: skip
     members = check_integer("members", members, least=1)
+    y = labels_of_rows(y, y_proba, labels)
     data = FitData(X, y, sample_weight, n_threads, as_generator(rng))
     return grow_forest(data, members, options, partial(with_bar, callback, progress))
 
@@ -159,24 +168,29 @@ def grow_forest(
     bag, is_repeated = check_bag(of_trees.pop("bag")), of_trees.pop("replace")
     state = generator_state(data.generator)
     problem, limits, settings, _ = fit_cart_problem(*data, **of_trees)
-    bags = make_bags(problem.weights, problem.n_rows, bag, is_repeated, data.generator)
+    entries = problem.entries
+    bags = make_bags(
+        problem.weights, problem.n_rows, bag, is_repeated, data.generator, entries=entries
+    )
     if given:
         check_labels(problem, given[0].labels)
     problem = problem.sorted_once(data.n_threads)
     if problem.labels is None:
         tally = Tally(np.ldexp(problem.y, problem.exponent), bags.weights, 0)
     else:
-        tally = Tally(problem.label, bags.weights, len(problem.labels))
+        tally = Tally(problem.label, bags.weights, len(problem.labels), entries)
+
+    first = problem.first
 
     def train(member: int) -> tuple[Tree, NDArray[np.intp], FloatArray]:
         drawn, stream = bags.draw(member)
-        out = np.flatnonzero(drawn == 0)
+        out = first[drawn[first] == 0]
         if member < len(given):
             tree = given[member]
             _check_rows(tree, problem, drawn)
         else:
             tree = fit_tree(problem, drawn, limits, settings, int(stream.integers(2**63)), 1)
-        return tree, out, tree.value[nodes_of_rows(tree, problem, out)]
+        return tree, problem.given(out), tree.value[nodes_of_rows(tree, problem, out)]
 
     cells = problem.n_rows * problem.n_features * members
     with bar(members, "members", len(given)) as callback:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.check_xy import scaled_weights
+from pboost.data.labels import Entries
 from pboost.growth.step import Callback, MemberStep
 from pboost.models.stored import OutOfBag
 from pboost.threads import Workers
@@ -22,13 +23,22 @@ BATCH = 4
 class Tally:
     """Sums of what members say of rows out of their bags.
 
-    They are tested against `truth`, classes, or numbers where `n_classes` is 0, with weights.
+    They are tested against `truth`, classes, or numbers where `n_classes` is 0, with weights; those
+    of the entries, where there are such.
     """
 
-    def __init__(self, truth: NDArray[Any], weights: FloatArray, n_classes: int) -> None:
-        self.members = np.zeros(len(truth), dtype=np.int32)
-        self.total = np.zeros((len(truth), max(n_classes, 1)))
+    def __init__(
+        self,
+        truth: NDArray[Any],
+        weights: FloatArray,
+        n_classes: int,
+        entries: Entries | None = None,
+    ) -> None:
+        n = len(truth) if entries is None else len(entries.first)
+        self.members = np.zeros(n, dtype=np.int32)
+        self.total = np.zeros((n, max(n_classes, 1)))
         self.truth, self.weights, self.n_classes = truth, weights, n_classes
+        self.rows = None if entries is None else entries.rows
 
     def add(self, rows: NDArray[np.intp], said: FloatArray) -> None:
         """Add what one member says of the listed rows, (rows, J) or (rows,)."""
@@ -40,11 +50,14 @@ class Tally:
         mean, weights = np.full(self.total.shape, np.nan), self.weights
         seen = np.flatnonzero(self.members)
         mean[seen] = self.total[seen] / self.members[seen, None]
+        if self.rows is not None:
+            seen = np.flatnonzero(self.members[self.rows])
         tested = seen[weights[seen] > 0]
+        found = mean[tested if self.rows is None else self.rows[tested]]
         if self.n_classes:
-            loss = (np.argmax(mean[tested], axis=1) != self.truth[tested]).astype(np.float64)
+            loss = (np.argmax(found, axis=1) != self.truth[tested]).astype(np.float64)
         else:
-            loss = (mean[tested, 0] - self.truth[tested]) ** 2
+            loss = (found[:, 0] - self.truth[tested]) ** 2
         error = np.nan
         if len(tested):
             error = float(np.average(loss, weights=scaled_weights(weights[tested])[0]))

@@ -14,6 +14,7 @@ from pboost._core.prune import weakest_links
 from pboost.data.check_xy import as_features, as_targets, as_weights, class_codes, scaled_weights
 from pboost.data.columns import SortedColumns
 from pboost.data.criteria import IMPURITIES, class_criteria
+from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import Search, check_values, reads_columns, search_option
 from pboost.data.splits import any_folds
 from pboost.data.training import Problem
@@ -296,11 +297,13 @@ def _search_of_values(options: Mapping[str, Any]) -> Search:
 @builder
 def fit_pruned_cart(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     folds: int = 10,
     rule: str = "min",
     rng: Seed = None,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     n_threads: int | None = None,
     **options: Any,
@@ -315,7 +318,7 @@ def fit_pruned_cart(
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
         Features, finite numbers.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, of two or more different values; of a regression, finite numbers.
     folds : int
         Number of folds, 2 to the number of rows. Classes are dealt out evenly.
@@ -324,6 +327,11 @@ def fit_pruned_cart(
         error is within one standard error of that.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Shuffles the rows; also for `features_per_split`.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows, in training and in the errors.
     n_threads : int or None
@@ -363,16 +371,15 @@ def fit_pruned_cart(
     check_values(X)
     if not isinstance(X, SortedColumns):
         X = as_features(X)
+    y = labels_of_rows(y, y_proba, labels)
     found = fit_cart_problem(X, y, sample_weight, n_threads, generator, **options)
     problem, limits, settings, key = found
     problem, weights = problem.sorted_once(n_threads), problem.weights
     # In a unit of their own, so that neither sums nor products of prices leave the numbers.
     weights, exponent = scaled_weights(np.ones(problem.n_rows) if weights is None else weights)
-    label = problem.label if len(problem.label) else np.zeros(problem.n_rows, dtype=np.int32)
     folds = check_integer("folds", folds, least=2)
-    fold = any_folds(label, weights, folds, generator)
-    is_sorted = isinstance(X, SortedColumns)
-    source, rows = (X.source, X.rows) if is_sorted else (X.values, np.arange(problem.n_rows))
+    source, rows = _source(X, problem)
+    fold = _folds(problem, weights, folds, generator)
     tree = fit_tree(problem, weights, limits, settings, key, n_threads)
     path = prune_path(tree)
     # Each subtree's stretch of prices, by its geometric middle; the last one's has no end.
@@ -389,22 +396,38 @@ def fit_pruned_cart(
             total += _losses(grown, problem, values, test, weights[test], power, price)
     error = loss / weights.sum()
     spread = np.maximum(squares / weights.sum() - error**2, 0.0)
-    standard_error = np.sqrt(spread / np.count_nonzero(weights))
+    standard_error = np.sqrt(spread / np.count_nonzero(weights[problem.first]))
     best = len(error) - 1 - int(np.argmin(error[::-1]))
     if rule == "1se":
         best = int(np.flatnonzero(error <= error[best] + standard_error[best])[-1])
     pruned = prune(tree, float(path.lam[best]))
     table = _table(path, error, standard_error, best, exponent, 2 * problem.exponent)
     said = {
-        "builder": "fit_pruned_cart",
-        "folds": folds,
-        "rule": rule,
+        "builder": "fit_pruned_cart", "folds": folds, "rule": rule,
         "pruned_at": float(table.lam[best]),
-    }
+    }  # fmt: skip
     return replace(
         pruned, weight=np.ldexp(pruned.weight, exponent), pruning=table,
         settings={**pruned.settings, **said},
     )  # fmt: skip
+
+
+def _source(X: Any, problem: Problem) -> tuple[NDArray[Any], IntArray]:
+    """Return the values of X, and where those of each row of the problem are."""
+    is_sorted = isinstance(X, SortedColumns)
+    source, rows = (X.source, X.rows) if is_sorted else (X.values, np.arange(len(X.values)))
+    return source, rows[problem.given(np.arange(problem.n_rows))]
+
+
+def _folds(
+    problem: Problem, weights: FloatArray, folds: int, generator: np.random.Generator
+) -> IntArray:
+    """Return the fold that tests each row; that of soft labels tests all entries of a row."""
+    n, first, entries = problem.n_rows, problem.first, problem.entries
+    label = problem.label if len(problem.label) else np.zeros(n, dtype=np.int32)
+    kinds = label if entries is None else entries.likeliest
+    fold = any_folds(kinds, weights[first], folds, generator)
+    return fold[problem.given(np.arange(n))]
 
 
 def _table(

@@ -14,6 +14,7 @@ from pboost.data.bags import check_bag, make_bags
 from pboost.data.blocks import distinct
 from pboost.data.check_xy import TASKS, is_continuous, label_array, refuse_many
 from pboost.data.columns import MAX_BINS
+from pboost.data.labels import SoftLabels, labels_of_rows
 from pboost.data.training import Problem
 from pboost.growth.step import STOPPED, Callback, StagewiseStep
 from pboost.growth.tree import CartLimits
@@ -116,7 +117,7 @@ SUM_OPTIONS = (
 @builder
 def fit_stagewise(
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     loss: str | Loss | None = None,
     task: str | None = None,
@@ -129,6 +130,8 @@ def fit_stagewise(
     bag: float | int | None = None,
     search: str = "auto",
     max_bins: int = MAX_BINS,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     validation: tuple[Any, ...] | float | None = None,
     patience: int | None = None,
@@ -143,7 +146,7 @@ def fit_stagewise(
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
         Features, finite numbers.
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, any two values; of a regression, finite numbers.
     loss : {"exponential", "logistic", "squared", "hinge", "probit"} or Loss, optional
         What is minimised, see `pboost.losses`. The lower label is -1 to it, the other +1. Default:
@@ -170,6 +173,11 @@ def fit_stagewise(
         positive weight, rounded to the nearest number, at least one; or how many; None: all.
     search, max_bins :
         Options of the trees, see `fit_cart`; columns are sorted or binned once for all.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for each of
+        them with its weight times its probability; one dimension: that of the second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows.
     validation : tuple or float, optional
@@ -232,6 +240,7 @@ def fit_stagewise(
     ['same', 'other']
     """
     check_callback(callback, progress)
+    y = labels_of_rows(y, y_proba, labels)
     loss = check_loss(_loss_of(y, task) if loss is None else loss)
     task = _task_of(loss, task)
     options = {
@@ -261,6 +270,8 @@ def grow_sum(
     problem, limits, _, _ = fit_cart_problem(*data, task=options["task"], **of_trees)
     if given is not None:
         check_labels(problem, given.labels)
+    if isinstance(data.y, SoftLabels):
+        data.y.check_two()
     labels, target = _targets(problem)
     watch = LossWatch(*held_out, problem, loss, data.generator)
     settings = {
@@ -298,7 +309,9 @@ class _Fit:
         self.rows = rows = np.flatnonzero(weight > 0)
         self.settings, self.rate = settings, settings["learning_rate"]
         self.most = np.inf if settings["max_step"] is None else settings["max_step"]
-        self.bags = make_bags(weight, len(y), settings["bag"], False, data.generator)
+        self.bags = make_bags(
+            weight, len(y), settings["bag"], False, data.generator, entries=problem.entries
+        )
         self.trees: list[Tree] = []
         if given is None:
             is_constant = settings["start"] == "constant"
@@ -317,7 +330,7 @@ class _Fit:
             if fitted is None:
                 return "the loss of a row is too large to go on"
             tree, node = fitted
-            if step > 1 and self.bags.size == len(self.rows) and not tree.value.any():
+            if step > 1 and self.bags.size == len(self.bags.rows) and not tree.value.any():
                 return "no leaf lowers the loss"
             self.trees.append(tree)
             self.f += tree.value[node]
@@ -407,6 +420,8 @@ def _loss_of(y: Any, task: str | None) -> str:
     """
     if task is not None:
         return "squared" if check_choice("task", task, TASKS) == "regression" else "logistic"
+    if isinstance(y, SoftLabels):
+        return "logistic"
     labels = label_array(y)
     if labels.ndim != 1 or labels.dtype.kind not in "biuf":
         return "logistic"  # of labels; another shape is refused later

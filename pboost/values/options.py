@@ -46,6 +46,10 @@ class ManyClassesError(ValueError):
     may_be_numbers = False
 
 
+class NoLabelsError(TypeError):
+    """A builder was given neither labels nor probabilities of labels."""
+
+
 def builder(fit: Fit) -> Fit:
     """Let a function that has options answer for those that it does not have.
 
@@ -58,7 +62,8 @@ def builder(fit: Fit) -> Fit:
         try:
             return fit(*args, **options)
         except TypeError as error:
-            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+            at = error.__traceback__
+            if at is not None and at.tb_next is not None and not isinstance(error, NoLabelsError):
                 raise  # from within
         except ManyClassesError as error:
             _say_what_to_call(fit, error)

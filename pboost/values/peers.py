@@ -90,6 +90,8 @@ PEERS = {
     "collect": NONE,
     "join": NONE,
     # rows
+    "y_proba": NONE,
+    "labels": NONE,
     "sample_weight": Peers(
         "sample_weight, class_weight", "weight, class_weight, is_unbalance, scale_pos_weight",
         "weight, scale_pos_weight", "a number for each row",

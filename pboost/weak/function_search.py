@@ -85,7 +85,7 @@ class OracleSearch(SideSearch):
         rows = self.in_order(weights.fixed > 0)
         y = np.where(rows < self.data.n_negative, -1, 1)
         share = weights.real[rows] / weights.real[rows].sum()
-        X = self.source.take(self.data.rows[rows])
+        X = self.source.take(self.data.given_rows[rows])
         function = self.weak.trained(X, y, share, training, self.where(number))
         self._functions.append(function)
         if not self.asks:
@@ -98,12 +98,12 @@ class OracleSearch(SideSearch):
     def in_order(self, chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Return the chosen rows in the order in which the user gave them."""
         rows = np.flatnonzero(chosen)
-        return rows[np.argsort(self.data.rows[rows])]
+        return rows[np.argsort(self.data.given_rows[rows], kind="stable")]
 
     def asked(self, weights: Weights, number: int) -> tuple[NDArray[np.intp], Any, str]:
         """Return the rows that arrive, in the user's order, X of them, and what errors name."""
         rows = self.in_order(weights.real > NO_WEIGHT)
-        return rows, self.source.take(self.data.rows[rows]), self.where(number)
+        return rows, self.source.take(self.data.given_rows[rows]), self.where(number)
 
     def where(self, number: int) -> str:
         """Return how a weak classifier is named in errors."""

@@ -196,7 +196,7 @@ def test_options_for_the_builder_that_is_passed():
 def test_builders_come_first():
     for call in (pb.fit_bagging, pb.fit_one_vs_rest, pb.cross_validate):
         assert told(call, X, TWO) == "fit: expected a builder such as fit_cart first"
-    assert "missing 2 required positional" in told(pb.fit_bagging, pb.fit_cart)
+    assert "missing 1 required positional" in told(pb.fit_bagging, pb.fit_cart)
 
 
 # Functions stay what they are
@@ -216,8 +216,9 @@ def test_functions_stay_what_they_are(name):
 
 
 def test_other_errors_are_those_of_python():
-    assert "missing 1 required positional argument: 'y'" in told(pb.fit_cart, X)
-    assert "takes 2 positional arguments but 3 were given" in told(pb.fit_cart, X, TWO, 3)
+    assert "missing 1 required positional argument: 'X'" in told(pb.fit_cart)
+    assert told(pb.fit_cart, X).startswith("y: expected labels, or their probabilities as y_proba")
+    assert "takes from 1 to 2 positional arguments but 3 were given" in told(pb.fit_cart, X, TWO, 3)
 
 
 def test_an_unknown_option_is_the_only_error():

@@ -16,7 +16,9 @@ import fits
 import hashes
 
 #: Options that do not choose the model.
-LEFT_OUT = {"X", "y", "fit", "model", "n_threads", "callback", "progress", "options"}
+LEFT_OUT = {
+    "X", "y", "y_proba", "labels", "fit", "model", "n_threads", "callback", "progress", "options",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

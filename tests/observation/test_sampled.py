@@ -146,7 +146,7 @@ class Rows:
 
     def __init__(self, n, n_negative):
         self.data, self.workers = self, Workers(1)
-        self.rows, self.n_negative = np.arange(n, dtype=np.int32), n_negative
+        self.given_rows, self.n_negative = np.arange(n, dtype=np.int32), n_negative
 
 
 def one_sample(q, y, estimator="map", seed=0):

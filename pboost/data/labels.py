@@ -1,0 +1,339 @@
+"""Soft labels: rows that stand for several classes, each with a probability; weights of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost.data.blocks import as_codes
+from pboost.data.check_xy import (
+    AbsentClassError,
+    as_classes,
+    as_labels,
+    as_numbers,
+    as_targets,
+    as_weights,
+    label_array,
+)
+from pboost.data.convert import frame_columns, is_frame, to_numbers
+from pboost.data.splits import hold_out
+from pboost.values import INT32_MAX, Array, FloatArray, IntArray, first_false, shown
+from pboost.values.options import ManyClassesError, NoLabelsError
+
+#: By how much the probabilities of a row may miss 1.
+SLACK = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entries:
+    """What the items of labels stand for: row by row, and in a row class by class.
+
+    Attributes
+    ----------
+    rows : ndarray of int32, shape (m,)
+        Row of X of each entry.
+    first : ndarray, shape (n,)
+        The first entry of each row.
+    likeliest : ndarray of int32, shape (n,)
+        The class of largest probability of each row, the first among equals.
+    """
+
+    rows: IntArray
+    first: NDArray[np.intp]
+    likeliest: IntArray
+
+    def held_out(
+        self, entries: NDArray[np.intp], share: float, generator: np.random.Generator
+    ) -> NDArray[np.intp]:
+        """Return the entries of a random part of the rows that some entries are of.
+
+        Each class has a part of the rows of which it is the likeliest, if there are two or more.
+        """
+        rows = np.unique(self.rows[entries]).astype(np.intp)
+        kinds = self.likeliest[rows]
+        strata = [rows[kinds == k] for k in np.unique(kinds)]
+        drawn = hold_out([part for part in strata if len(part) > 1] or strata, share, generator)
+        return np.flatnonzero(np.isin(self.rows, drawn))
+
+
+class Classes(NamedTuple):
+    """The classes of rows: labels, the class of each entry, its weight or None, and the entries.
+
+    Without `entries` they are the rows.
+    """
+
+    labels: Any  # None of numbers
+    label: NDArray[Any]
+    weights: FloatArray | None
+    entries: Entries | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SoftLabels:
+    """Probabilities of the classes of rows, in place of labels; made by `labels_of_rows`.
+
+    Attributes
+    ----------
+    labels : ndarray, shape (J,)
+        The sorted labels.
+    share : ndarray of float64, shape (n, J)
+        Their probabilities; those of a row sum to 1.
+    """
+
+    labels: Array
+    share: FloatArray
+
+    def __getitem__(self, rows: NDArray[np.integer]) -> SoftLabels:
+        return SoftLabels(self.labels, self.share[rows])
+
+    def check_rows(self, n: int) -> None:
+        """Raise ValueError unless these are the labels of n rows, of which there are some."""
+        if len(self.share) != n:
+            raise ValueError(f"y_proba: expected {n} rows, one per row of X, got {len(self.share)}")
+        if n == 0:
+            raise ValueError("y_proba: expected at least one row, got no rows")
+
+    def check_labels(self, labels: Array) -> None:
+        """Raise ValueError unless the labels are those of a model."""
+        if not np.array_equal(self.labels, labels):
+            raise ValueError(
+                f"labels: expected those of the model, {labels.tolist()}, got "
+                f"{shown(self.labels.tolist())}"
+            )
+
+    def check_two(self) -> None:
+        """Raise for more than two labels, and where one of them has no probability."""
+        if len(self.labels) > 2:
+            raise ManyClassesError(
+                f"y_proba: expected two columns, one per label, got {len(self.labels)}"
+            )
+        self.check_present()
+
+    def check_present(self) -> None:
+        """Raise AbsentClassError where a label has no probability in any row."""
+        if (absent := first_false(self.share.any(axis=0))) >= 0:
+            raise AbsentClassError(
+                "y_proba: expected every label to have positive probability in some row, got none "
+                f"for {self.labels[absent].item()!r}"
+            )
+
+    def expanded(self, weights: FloatArray | None) -> Classes:
+        """Return the classes of rows of these weights; cells of probability 0 have no entry."""
+        rows, label = (found.astype(np.int32) for found in np.nonzero(self.share))
+        if len(rows) == len(self.share):  # each row is of one class
+            return Classes(self.labels, label, weights)
+        if len(rows) > INT32_MAX:
+            raise ValueError(
+                f"y_proba: expected at most {INT32_MAX} probabilities that are not 0, got "
+                f"{len(rows)}"
+            )
+        weight = self.share[rows, label]
+        if weights is not None:
+            weight *= weights[rows]
+        first = np.searchsorted(rows, np.arange(len(self.share)))
+        likeliest = self.share.argmax(axis=1).astype(np.int32)
+        return Classes(self.labels, label, weight, Entries(rows, first, likeliest))
+
+
+def classes_of_rows(y: Any, sample_weight: Any, n: int, *, two: bool) -> Classes:
+    """Return the checked classes and weights of n rows, of two classes or of any number.
+
+    Labels are told from `SoftLabels`; of two classes the class of an entry is an uint8.
+    """
+    if isinstance(y, SoftLabels):
+        y.check_rows(n)
+        if two:
+            y.check_two()
+        found = y.expanded(as_weights(sample_weight, n))
+        return found._replace(label=found.label.astype(np.uint8)) if two else found
+    if two:
+        labels, is_second = as_labels(y, n)
+        return Classes(labels, is_second.view(np.uint8), as_weights(sample_weight, n))
+    return Classes(*as_classes(y, n), as_weights(sample_weight, n))
+
+
+def truth_of_rows(y: Any, sample_weight: Any, n: int, task: str) -> Classes:
+    """Return the checked classes and weights of n rows; of a regression numbers as `label`."""
+    if task == "regression":
+        targets = as_targets(numbers_given(y), n)
+        return Classes(None, targets, as_weights(sample_weight, n))
+    return classes_of_rows(y, sample_weight, n, two=False)
+
+
+def numbers_given(y: Any) -> Any:
+    """Return the numbers to be predicted as they are; ValueError for `SoftLabels`."""
+    if isinstance(y, SoftLabels):
+        raise ValueError("y_proba: expected y of a regression, got probabilities of labels")
+    return y
+
+
+def labels_of_rows(y: Any, y_proba: Any, labels: Any = None) -> Any:
+    """Return what a builder is given of labels: `y`, or `SoftLabels` in its place.
+
+    Parameters
+    ----------
+    y : array_like or None
+        Labels.
+    y_proba : array_like of shape (n, J) or (n,), data frame, or None
+        Their probabilities; one dimension: that of the second of two.
+    labels : array_like of shape (J,), optional
+        The labels that the columns stand for, by default 0, ..., J - 1, or the names of the columns
+        of a data frame.
+
+    Raises
+    ------
+    ValueError
+        If both are given, or probabilities are negative, missing, or do not sum to 1.
+    TypeError
+        If neither is given, or `y_proba` does not hold numbers.
+    """
+    if y_proba is None:
+        if labels is not None:
+            raise ValueError("labels: given without y_proba, whose columns they would name")
+        if y is None:
+            raise NoLabelsError(
+                "y: expected labels, or their probabilities as y_proba, got neither of them"
+            )
+        return y
+    if y is not None:
+        raise ValueError("y, y_proba: expected one of them, got both")
+    return _soft_labels(y_proba, labels)
+
+
+def _soft_labels(y_proba: Any, labels: Any) -> SoftLabels:
+    names, share = _read_frame(y_proba) if is_frame(y_proba) else (None, None)
+    if share is None:
+        share = as_numbers("y_proba", y_proba)
+    if share.ndim == 1:
+        _check_probabilities(share[:, None], names, 1.0)
+        share = np.column_stack([1.0 - share, share])
+    elif share.ndim != 2 or share.shape[1] < 2:
+        raise ValueError(
+            "y_proba: expected two columns or more, one per label, or one dimension, the "
+            f"probabilities of the second of two labels, got shape {share.shape}"
+        )
+    else:
+        _check_probabilities(share, names, 1.0 + SLACK)
+    values, order = _column_labels(names if labels is None else labels, share.shape[1])
+    share = share if order is None else share[:, order]
+    total = share.sum(axis=1)
+    if (row := first_false(np.abs(total - 1.0) <= SLACK)) >= 0:
+        raise ValueError(
+            f"y_proba: expected probabilities that sum to 1 in each row, got {total[row]} in row "
+            f"{row}"
+        )
+    unsettled = np.flatnonzero(total != 1.0)
+    share[unsettled] /= total[unsettled, None]
+    return SoftLabels(values, share)
+
+
+def _read_frame(y_proba: Any) -> tuple[Any, FloatArray]:
+    """Return the names of the columns of a data frame, as they are, and their numbers."""
+    try:
+        names, columns = frame_columns(y_proba)
+        numbers = [
+            to_numbers(column, f"column {name!r}")
+            for name, column in zip(names, columns, strict=True)
+        ]
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("X:", "y_proba:", 1)) from None
+    share = np.column_stack(numbers).astype(np.float64)
+    return y_proba.columns.tolist() if hasattr(y_proba, "iloc") else names, share
+
+
+def _check_probabilities(share: FloatArray, names: Any, most: float) -> None:
+    """Raise ValueError for the first number that is no probability."""
+    if (at := first_false((share >= 0) & (share <= most))) >= 0:
+        row, column = divmod(at, share.shape[1])
+        found = share[row, column]
+        raise ValueError(
+            "y_proba: expected probabilities, got "
+            f"{'a missing value' if np.isnan(found) else found} in row {row}, column "
+            f"{column if names is None else repr(names[column])}"
+        )
+
+
+def _column_labels(given: Any, n: int) -> tuple[Array, NDArray[np.intp] | None]:
+    """Return the sorted labels of n columns, and which column each is, None where all stay."""
+    if given is None:
+        return np.arange(n), None
+    try:
+        labels = label_array(list(given) if isinstance(given, tuple) else given)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("y:", "labels:", 1)) from None
+    if labels.shape != (n,):
+        raise ValueError(f"labels: expected {n}, one per column of y_proba, got {shown(given)}")
+    values, code = as_codes(labels)
+    if len(values) < n:
+        twice = labels[first_false(np.bincount(code)[code] == 1)].item()
+        raise ValueError(f"labels: expected different ones, got {twice!r} twice")
+    order = np.argsort(code)
+    return values, None if (order == np.arange(n)).all() else order
+
+
+def soft_validation(y: Any, labels: Array) -> SoftLabels | None:
+    """Return the `SoftLabels` that validation labels are, if they have a column for each label."""
+    shape = np.shape(y)
+    if len(shape) != 2 or shape[1] != len(labels):
+        return None
+    found: SoftLabels = _soft_labels(y, labels)
+    return found
+
+
+def needs_of(y: Any) -> tuple[str, ...]:
+    """Return what a builder of members must take beside X and y, by `labels_of_rows`."""
+    return ("sample_weight", "y_proba") if isinstance(y, SoftLabels) else ("sample_weight",)
+
+
+def fitted(fit: Callable[..., Any], X: Any, y: Any, options: Mapping[str, Any]) -> Any:
+    """Return what a builder makes of X and of labels, or of `SoftLabels`."""
+    if isinstance(y, SoftLabels):
+        return fit(X, y_proba=y.share, labels=y.labels, **options)
+    return fit(X, y, **options)
+
+
+def balanced_weights(y: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:
+    """Return weights of rows by which all classes weigh the same.
+
+    Parameters
+    ----------
+    y : array_like of shape (n,)
+        Labels.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows, whose shares within a class stay as they are.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        To be passed as ``sample_weight=`` to a builder. Their sum is that of the weights given, n
+        without, and each class has an equal part of it: a row of weight w in a class that weighs m
+        gets ``w * total / (J * m)``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If y holds no labels, or a class has no weight.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> pb.balanced_weights(["no", "no", "no", "yes"]).round(3).tolist()
+    [0.667, 0.667, 0.667, 2.0]
+    """
+    labels = label_array(y)
+    if labels.ndim != 1 or not len(labels):
+        raise ValueError(f"y: expected labels in one dimension, got shape {labels.shape}")
+    values, code = as_codes(labels)
+    weights = as_weights(sample_weight, len(labels))
+    weights = np.ones(len(labels)) if weights is None else weights
+    mass = np.bincount(code, weights / weights.max())
+    if (absent := first_false(mass > 0)) >= 0:
+        raise AbsentClassError(
+            "sample_weight: expected every class to have positive weight, got none for "
+            f"{values[absent].item()!r}"
+        )
+    return weights * (mass.sum() / (len(values) * mass))[code]

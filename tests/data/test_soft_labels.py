@@ -1,0 +1,357 @@
+"""Soft labels: a row stands for each label, with weight times probability."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost.data.labels import labels_of_rows
+from pboost.data.training import two_classes
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
+import hashes
+
+RNG = np.random.default_rng(0)
+N = 60
+X = np.round(RNG.normal(size=(N, 3)), 1)
+Y = ((X[:, 0] * X[:, 1] > 0) ^ (np.arange(N) < 9)).astype(int)
+Y3 = Y + (X[:, 2] > 0.5)
+LABELS = np.array(["no", "or", "yes"])
+WEIGHT = np.where(np.arange(N) % 7 == 0, 0.0, RNG.uniform(0.5, 2, N))
+SIGMA = RNG.uniform(0.1, 0.2, X.shape)
+
+
+def draw(j):
+    share = RNG.dirichlet(np.ones(j), size=N)
+    share[::3] = np.eye(j)[np.arange(N)[::3] % j]
+    return share
+
+
+SHARE = {j: draw(j) for j in (2, 3)}
+
+
+class Means:
+    def fit(self, X, y, sample_weight):
+        low, high = (np.average(X[y == k], axis=0, weights=sample_weight[y == k]) for k in (-1, 1))
+        self.middle, self.direction = (low + high) / 2, high - low
+
+    def predict_proba(self, X):
+        p = 1 / (1 + np.exp(-(X - self.middle) @ self.direction))
+        return np.stack([1 - p, p], axis=1)
+
+
+#: Builders that draw nothing, of two classes, and of any number.
+TWO = {
+    "adaboost": partial(pb.fit_adaboost, rounds=8),
+    "symmetric": partial(pb.fit_adaboost, rounds=8, votes="symmetric"),
+    "binned": partial(pb.fit_adaboost, rounds=8, weak=pb.weak.stump(search="binned", max_bins=99)),
+    "affine": partial(pb.fit_adaboost, rounds=8, weak=pb.weak.affine(directions=8)),
+    "adatree2": partial(pb.fit_boosted_tree, nodes=7, observation=pb.observation.adatree2()),
+    "boosted tree": partial(pb.fit_boosted_tree, nodes=12),
+    "linear": partial(pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear()),
+    "oblique": partial(pb.fit_oblique_tree, max_depth=2, stumps=3),
+    "matryoshka": partial(pb.fit_matryoshka, shape=(3, 3)),
+    "greedy": partial(pb.fit_matryoshka, growth="greedy", nodes=9),
+    "top down": partial(pb.fit_topdown_tree, nodes=9, impurity=lambda z: 4 * z * (1 - z)),
+    "adaboost real": partial(pb.fit_adaboost_real, rounds=8),
+    "columns": partial(pb.fit_adaboost_real, rounds=8, weak=pb.weak.feature()),
+    "gaussian": partial(pb.fit_adaboost, rounds=5, observation=pb.observation.gaussian(0.2)),
+    "stagewise": partial(pb.fit_stagewise, steps=5, loss="exponential"),
+    "probitboost": partial(pb.fit_probitboost, steps=9),
+}
+ANY = {
+    "cart": pb.fit_cart,
+    "binned cart": partial(pb.fit_cart, search="binned", max_bins=256),
+    "probit tree": partial(pb.fit_probit_tree, max_depth=2, min_leaf=9, steps=5),
+    "samme": partial(pb.fit_samme, rounds=4),
+    "one vs rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=4),
+}
+DRAWN = {
+    "pruned": partial(pb.fit_pruned_cart, rng=0),
+    "forest": partial(pb.fit_forest, members=4, rng=0),
+    "subsamples": partial(pb.fit_forest, members=4, bag=0.4, replace=False, rng=0),
+    "sbpmt": partial(pb.fit_sbpmt, members=2, rounds=2, rng=0),
+    "stratified": partial(pb.fit_sbpmt, members=2, rounds=2, bag=0.3, stratify=True, rng=0),
+    "bagging": partial(pb.fit_bagging, pb.fit_cart, members=4, rng=0),
+}
+DRAWN_OF_TWO = {
+    "held out": partial(pb.fit_adaboost, rounds=9, validation=0.3, patience=3, rng=0),
+    "stagewise bags": partial(pb.fit_stagewise, steps=4, bag=0.5, validation=0.2, rng=0),
+    "bagging of two": partial(pb.fit_bagging, pb.fit_adaboost, members=3, rng=0, rounds=3),
+    "sampled": partial(
+        pb.fit_adaboost, rounds=3, weak=pb.weak.from_estimator(Means()), rng=0,
+        observation=pb.observation.sampled(),
+    ),
+}  # fmt: skip
+CASES = [(name, 2) for name in TWO | ANY | DRAWN | DRAWN_OF_TWO] + [
+    (name, 3) for name in ANY | DRAWN
+]
+FITS = TWO | ANY | DRAWN | DRAWN_OF_TWO
+each_fit = pytest.mark.parametrize(("name", "j"), CASES)
+
+
+def same(one, other):
+    if one.settings.get("weak", {}).get("kind") == "from_estimator":  # in no file
+        return np.array_equal(one.vote, other.vote)
+    return hashes.digest(one) == hashes.digest(other)
+
+
+@each_fit
+def test_rows_of_one_label_give_the_model_of_labels(name, j):
+    y, labels = (Y if j == 2 else Y3), LABELS[:j]
+    for weight in ({}, {"sample_weight": WEIGHT}):
+        given = FITS[name](X, labels[y], **weight)
+        soft = FITS[name](X, y_proba=np.eye(j)[y], labels=labels, **weight)
+        assert same(given, soft)
+        order = np.arange(j)[::-1]  # columns in another order
+        soft = FITS[name](X, y_proba=np.eye(j)[y][:, order], labels=labels[order], **weight)
+        assert same(given, soft)
+
+
+def doubled(j):
+    """Rows for each label that is not impossible, with labels and weights."""
+    rows, label = np.nonzero(SHARE[j])
+    return X[rows], LABELS[:j][label], WEIGHT[rows] * SHARE[j][rows, label]
+
+
+@pytest.mark.parametrize(("name", "j"), [case for case in CASES if case[0] in TWO | ANY])
+def test_a_row_stands_for_each_of_its_labels(name, j):
+    soft = FITS[name](X, y_proba=SHARE[j], labels=LABELS[:j], sample_weight=WEIGHT)
+    X2, y2, weight = doubled(j)
+    other = FITS[name](X2, y2, sample_weight=weight)
+    assert soft.labels.tolist() == LABELS[:j].tolist()
+    np.testing.assert_allclose(
+        pb.predict_proba(soft, X), pb.predict_proba(other, X), rtol=0, atol=1e-10
+    )
+    if isinstance(soft, pb.DecisionGraph | pb.LinearModel):
+        again = pb.certificate(soft, X, y_proba=SHARE[2], sample_weight=WEIGHT)
+        np.testing.assert_allclose(again, pb.certificate(soft), rtol=1e-9)
+
+
+@pytest.mark.parametrize("make", [pb.sort_columns, pb.bin_columns])
+@pytest.mark.parametrize("name", ["adaboost", "cart"])
+def test_columns_made_before(make, name):
+    fit = partial(FITS[name].func, rounds=8) if name == "adaboost" else FITS[name]
+    if make is pb.bin_columns and name == "adaboost":
+        fit = FITS["binned"]
+    soft = fit(make(X), y_proba=SHARE[2])
+    rows, label = np.nonzero(SHARE[2])
+    other = fit(X[rows], label, sample_weight=SHARE[2][rows, label])
+    np.testing.assert_allclose(pb.predict_proba(soft, X), pb.predict_proba(other, X), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", DRAWN | DRAWN_OF_TWO)
+def test_all_labels_of_a_row_are_drawn_or_none(name):
+    model = FITS[name](X, y_proba=SHARE[2], sample_weight=WEIGHT)
+    if (oob := getattr(model, "oob", None)) is not None:
+        assert len(oob.members) == N
+        tested = np.flatnonzero(oob.members * WEIGHT > 0)
+        wrong = 1 - oob.prediction[tested].argmax(axis=1)
+        share = SHARE[2][tested, wrong]
+        assert oob.error == pytest.approx(np.average(share, weights=WEIGHT[tested]))
+    plain = FITS[name](X, Y, sample_weight=WEIGHT)
+    if oob is not None and "sbpmt" not in name and "strat" not in name:
+        np.testing.assert_array_equal(oob.members, plain.oob.members)  # the same bags
+
+
+def test_rows_held_out_are_those_of_all_their_labels():
+    state = np.random.default_rng(5)
+    problem = two_classes(X, labels_of_rows(None, SHARE[2]), WEIGHT)
+    held = problem.hold_out(0.3, state)
+    rows = problem.given(held)
+    left = problem.given(np.setdiff1d(np.flatnonzero(problem.weights > 0), held))
+    assert not set(rows) & set(left)
+    assert (WEIGHT[rows] > 0).all()
+    assert len(np.unique(rows)) == pytest.approx(0.3 * np.count_nonzero(WEIGHT), abs=1)
+
+
+def test_validation_rows_may_have_soft_labels():
+    fit = partial(pb.fit_adaboost, rounds=30, patience=5)
+    hard = fit(X, Y, validation=(X[::2], Y[::2]))
+    soft = fit(X, Y, validation=(X[::2], np.eye(2)[Y[::2]]))
+    assert hard.record.validation.tolist() == soft.record.validation.tolist()
+    model = fit(X, Y, validation=(X, SHARE[2], WEIGHT))
+    wrong = pb.predict(model, X) == 0
+    share = np.where(wrong, SHARE[2][:, 1], SHARE[2][:, 0])
+    expected = np.average(share, weights=WEIGHT)
+    assert model.record.validation[model.n_nodes] == pytest.approx(expected)
+
+
+def test_the_certificate_bounds_the_expected_error():
+    model = pb.fit_adaboost(X, y_proba=SHARE[2], sample_weight=WEIGHT, rounds=40)
+    wrong = 1 - pb.predict(model, X)
+    error = np.average(SHARE[2][np.arange(N), wrong], weights=WEIGHT)
+    assert error <= pb.certificate(model)
+    one = pb.certificate(model, X, y_proba=SHARE[2][:, 1], sample_weight=WEIGHT)
+    assert one == pytest.approx(pb.certificate(model), rel=1e-9)
+
+
+def test_gaussian_errors_of_cells():
+    fit = partial(pb.fit_adaboost, rounds=4, observation=pb.observation.gaussian(SIGMA))
+    soft = fit(X, y_proba=SHARE[2])
+    rows, label = np.nonzero(SHARE[2])
+    other = pb.fit_adaboost(
+        X[rows], label, rounds=4, sample_weight=SHARE[2][rows, label],
+        observation=pb.observation.gaussian(SIGMA[rows]),
+    )  # fmt: skip
+    np.testing.assert_allclose(soft.vote, other.vote, atol=1e-10)
+    again = pb.certificate(soft, X, y_proba=SHARE[2], sigma=SIGMA)
+    assert again == pytest.approx(pb.certificate(soft), rel=1e-9)
+
+
+def test_cross_validation_of_soft_labels():
+    fit = partial(pb.fit_cart, max_depth=2)
+    found = pb.cross_validate(fit, X, y_proba=SHARE[3], folds=4, rng=0, sample_weight=WEIGHT)
+    for fold in range(4):
+        train, test = found.test_fold != fold, found.test_fold == fold
+        model = fit(X[train], y_proba=SHARE[3][train], sample_weight=WEIGHT[train])
+        answer, share = pb.predict(model, X[test]), pb.predict_proba(model, X[test])
+        truth, weight = SHARE[3][test], WEIGHT[test]
+        error = np.average(1 - truth[np.arange(len(truth)), answer], weights=weight)
+        assert found.error[fold] == pytest.approx(error)
+        loss = -(truth * np.log(share.clip(2.0**-52, 1 - 2.0**-52))).sum(axis=1)
+        assert found.log_loss[fold] == pytest.approx(np.average(loss, weights=weight))
+        brier = (truth * (1 - 2 * share + (share**2).sum(axis=1, keepdims=True))).sum(axis=1)
+        assert found.brier[fold] == pytest.approx(np.average(brier, weights=weight))
+
+
+def test_cross_validation_cuts_errors_of_cells():
+    fit = partial(pb.fit_adaboost, rounds=4)
+    noisy = partial(fit, observation=pb.observation.gaussian(SIGMA))
+    found = pb.cross_validate(noisy, X, Y, folds=3, rng=0)
+    train = found.test_fold != 0
+    model = fit(X[train], Y[train], observation=pb.observation.gaussian(SIGMA[train]))
+    assert found.certificate[0] == pb.certificate(model)
+
+
+def test_fitting_goes_on():
+    for fit, more in (
+        (partial(pb.fit_adaboost, rounds=4), {"rounds": 3}),
+        (partial(pb.fit_forest, members=3, rng=0), {"members": 2}),
+        (partial(pb.fit_stagewise, steps=3), {"steps": 2}),
+    ):
+        option = next(iter(more))
+        soft = {"y_proba": SHARE[2], "labels": ["a", "b"]}
+        model = pb.continue_fit(fit(X, **soft), X, y_proba=SHARE[2], **more)
+        size = {"rounds": 7, "members": 5, "steps": 5}[option]
+        whole = fit(X, **{**soft, option: size})
+        np.testing.assert_array_equal(pb.predict_proba(model, X), pb.predict_proba(whole, X))
+    with pytest.raises(ValueError, match="labels: expected those of the model"):
+        pb.continue_fit(pb.fit_adaboost(X, Y, rounds=1), X, y_proba=SHARE[2], labels=["a", "b"],
+                        rounds=1)  # fmt: skip
+
+
+def test_a_label_without_mass():
+    share = np.column_stack([SHARE[2][:, 0], np.zeros(N), SHARE[2][:, 1]])
+    for name in ("cart", "probit tree", "forest", "sbpmt", "pruned", "bagging"):
+        model = FITS[name](X, y_proba=share, labels=LABELS)
+        assert model.labels.tolist() == LABELS.tolist()
+        found = pb.predict_proba(model, X)
+        assert (found[:, 1] == 0).all() if "prob" not in name and name != "sbpmt" else True
+        assert (pb.predict(model, X) != "or").all()
+    for fit in (*TWO.values(), ANY["one vs rest"], ANY["samme"]):
+        with pytest.raises(ValueError, match="y_proba: expected every label to have positive"):
+            fit(X, y_proba=np.column_stack([np.ones(N), np.zeros(N)]))
+
+
+def test_labels_of_columns():
+    assert pb.fit_cart(X, y_proba=SHARE[3]).labels.tolist() == [0, 1, 2]
+    second = np.rint(64 * SHARE[2][:, 1]) / 64
+    model = pb.fit_cart(X, y_proba=second, labels=[True, False])
+    other = pb.fit_cart(X, y_proba=np.column_stack([second, 1 - second]), labels=[False, True])
+    assert same(model, other)
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(SHARE[3], columns=["z", "a", "m"])
+    assert pb.fit_cart(X, y_proba=frame).labels.tolist() == ["a", "m", "z"]
+    assert same(
+        pb.fit_cart(X, y_proba=frame),
+        pb.fit_cart(X, y_proba=frame[["a", "m", "z"]].to_numpy(), labels=["a", "m", "z"]),
+    )
+    assert pb.fit_cart(X, y_proba=pd.DataFrame(SHARE[2])).labels.tolist() == [0, 1]
+
+
+def test_rows_are_divided_by_their_sum():
+    near = SHARE[2] * (1 + 5e-7)
+    near[0] = 1.0 + 4e-7, 0.0
+    model, other = pb.fit_cart(X, y_proba=near), pb.fit_cart(X, y_proba=SHARE[2])
+    np.testing.assert_allclose(pb.predict_proba(model, X), pb.predict_proba(other, X), atol=1e-12)
+    before = near.copy()
+    pb.fit_adaboost(X, y_proba=near, rounds=2)
+    np.testing.assert_array_equal(near, before)
+
+
+def changed(row, column, value):
+    share = SHARE[2].copy()
+    share[row, column] = value
+    return share
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "y: expected labels, or their probabilities as y_proba, got neither"),
+        ({"y": Y, "y_proba": SHARE[2]}, "y, y_proba: expected one of them, got both"),
+        ({"y": Y, "labels": [0, 1]}, "labels: given without y_proba"),
+        ({"y_proba": changed(4, 1, -0.1)}, r"got -0.1 in row 4, column 1"),
+        ({"y_proba": changed(4, 1, np.nan)}, r"got a missing value in row 4, column 1"),
+        ({"y_proba": changed(4, 1, np.inf)}, r"got inf in row 4, column 1"),
+        ({"y_proba": changed(3, 1, 0.5)}, r"sum to 1 in each row, got 0.5 in row 3"),
+        ({"y_proba": SHARE[2][:-1]}, "y_proba: expected 60 rows, one per row of X, got 59"),
+        ({"y_proba": SHARE[2][:, :1]}, r"expected two columns or more.*got shape \(60, 1\)"),
+        ({"y_proba": SHARE[2][..., None]}, r"got shape \(60, 2, 1\)"),
+        ({"y_proba": [["a", "b"]] * N}, "y_proba: expected numbers, got dtype <U1"),
+        ({"y_proba": SHARE[2][:, 1] * 1.5 + 0.5}, r"y_proba: expected probabilities, got 1\."),
+        ({"y_proba": SHARE[2], "labels": [0]}, r"labels: expected 2, one per column of y_proba"),
+        ({"y_proba": SHARE[2], "labels": ["a", "a"]}, "labels: expected different ones, got 'a'"),
+        ({"y_proba": SHARE[2], "labels": ["a", None]}, "labels: missing label in row 1"),
+        ({"y_proba": SHARE[2], "labels": [1, "a"]}, "labels: expected labels that are all num"),
+    ],
+)
+def test_wrong_soft_labels(options, message):
+    for fit in (pb.fit_adaboost, pb.fit_cart, pb.fit_probitboost, pb.fit_samme, pb.fit_forest):
+        with pytest.raises((ValueError, TypeError), match=message):
+            fit(X, **options)
+
+
+def test_what_takes_no_soft_labels():
+    hypothesis = pb.weak.hypothesis(lambda X, y, weight, rng: lambda X: X[:, 0])
+    with pytest.raises(ValueError, match=r"y_proba: expected y with weak.hypothesis"):
+        pb.fit_adaboost_real(X, y_proba=SHARE[2], weak=hypothesis)
+    for fit in (pb.fit_cart, pb.fit_forest, partial(pb.fit_bagging, pb.fit_cart)):
+        with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
+            fit(X, y_proba=SHARE[2], task="regression")
+    with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
+        pb.fit_stagewise(X, y_proba=SHARE[2], loss="squared")
+    with pytest.raises(TypeError, match="takes y_proba"):
+        pb.fit_samme(X, y_proba=SHARE[2], base=lambda X, y, sample_weight: None)
+    with pytest.raises(pb.ManyClassesError, match=r"two columns.*fit_one_vs_rest"):
+        pb.fit_adaboost(X, y_proba=SHARE[3])
+
+
+def test_balanced_weights():
+    weight = pb.balanced_weights(LABELS[Y3], WEIGHT)
+    mass = np.bincount(Y3, weight)
+    np.testing.assert_allclose(mass, WEIGHT.sum() / 3)
+    for k in range(3):
+        share = weight[k == Y3] / mass[k]
+        np.testing.assert_allclose(share, WEIGHT[k == Y3] / WEIGHT[k == Y3].sum())
+    assert pb.balanced_weights(Y).sum() == pytest.approx(N)
+    with pytest.raises(ValueError, match="expected every class to have positive weight"):
+        pb.balanced_weights(Y, (Y == 1).astype(float))
+
+
+def test_threshold():
+    model = pb.fit_forest(X, LABELS[Y], members=9, rng=0)
+    share = pb.predict_proba(model, X)[:, 1]
+    for threshold in (0.0, 0.2, float(np.median(share)), 1.0):
+        expected = LABELS[(share > threshold).astype(int)]
+        assert pb.predict(model, X, threshold=threshold).tolist() == expected.tolist()
+    with pytest.raises(ValueError, match="threshold: expected None unless there are two labels"):
+        pb.predict(pb.fit_cart(X, Y3), X, threshold=0.5)
+    with pytest.raises(ValueError, match="threshold"):
+        pb.predict(model, X, threshold=1.5)
