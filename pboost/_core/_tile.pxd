@@ -3,19 +3,26 @@ from libc.math cimport isinf
 from libc.string cimport memset
 
 from pboost._core._rows cimport Rows
+from pboost._core.types cimport int32_t, uint8_t
 
 cdef extern from "walk_simd.h":
     enum: TILE "PBOOST_TILE"
     bint tile_is_bad "pboost_tile_is_bad"(const double* tile, Py_ssize_t d) noexcept nogil
+    ctypedef int (*SpreadKernel "pboost_spread_kernel")(
+        double* tile, Py_ssize_t d, const int32_t* above, Py_ssize_t n_above
+    ) noexcept nogil
+    SpreadKernel choose_spread "pboost_choose_spread"(int level) noexcept nogil
+    void look_up_levels "pboost_look_up_levels"(
+        double* tile, Py_ssize_t first, const int32_t* column, Py_ssize_t n, const uint8_t* table
+    ) noexcept nogil
 
 
-cdef inline int load_tile(
+cdef inline void fill_tile(
     const Rows* X, Py_ssize_t start, Py_ssize_t rows, double* tile
 ) noexcept nogil:
-    """Transpose rows into a tile as float64. Returns 1 if a value is not finite."""
+    """Transpose rows into a tile as float64."""
     cdef Py_ssize_t r, j
     cdef const char* row
-    cdef double bad = 0.0
     if rows < TILE:
         memset(tile, 0, <size_t>(X.d * TILE) * sizeof(double))
     for r in range(rows):
@@ -26,6 +33,13 @@ cdef inline int load_tile(
         else:
             for j in range(X.d):
                 tile[j * TILE + r] = (<const double*>(row + j * X.column_stride))[0]
+
+
+cdef inline int load_tile(
+    const Rows* X, Py_ssize_t start, Py_ssize_t rows, double* tile
+) noexcept nogil:
+    """Transpose rows into a tile as float64. Returns 1 if a value is not finite."""
+    fill_tile(X, start, rows, tile)
     return tile_is_bad(tile, X.d)
 
 

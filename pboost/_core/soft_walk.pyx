@@ -4,10 +4,12 @@ Arrays: X (n, d) float64; feature (n_nodes,), threshold (n_nodes,), next (n_node
 (n_nodes, 2) as in `DecisionGraph`; label (n,) 0 or 1, the class whose answers a row gets. Answers
 are those of tables, answer (n_nodes, 2, 2), the probability of exit 1 by side of the threshold and
 class; or gaussian, sigma (n, d) or (1, d), the standard deviations of X. The other array has no rows.
-Where neither has, X holds the probabilities of exit 1 themselves. A value that is missing (NaN) lies above
-the threshold with probability missing[node] (n_nodes,), whatever its standard deviation.
+Where neither has, X holds the probabilities of exit 1 themselves.
+
+NaN in X is missing: it lies above with the probability that its node has in `missing` (n_nodes,), 0
+and 1 among them, and no sigma of it is read. Sigma is 0 of a number that is known exactly.
 """
-from libc.math cimport exp
+from libc.math cimport INFINITY, exp
 from libc.string cimport memset
 
 from pboost._core cimport _rng
@@ -18,8 +20,8 @@ from pboost._core.types cimport int32_t, uint8_t, uint64_t
 cdef struct Answers:
     const double* table
     const double* sigma
-    const double* missing  # NULL: no value is
     Py_ssize_t stride    # from the sigma of one row to the next
+    const double* missing
 
 
 cdef Answers read_answers(
@@ -30,10 +32,10 @@ cdef Answers read_answers(
     cdef Answers answers
     cdef bint gaussian = sigma.shape[0] > 0
     answers.table = answers.sigma = answers.missing = NULL
-    if missing is not None:
+    if missing is not None and n_nodes:
         if missing.shape[0] != n_nodes:
-            raise ValueError("missing: expected one probability per node")
-        answers.missing = &missing[0] if n_nodes else NULL
+            raise ValueError("missing: expected one number per node")
+        answers.missing = &missing[0]
     answers.stride = d if sigma.shape[0] > 1 else 0
     if gaussian:
         if sigma.shape[1] != d or (sigma.shape[0] > 1 and sigma.shape[0] != n):
@@ -46,32 +48,25 @@ cdef Answers read_answers(
     return answers
 
 
-cdef inline void ask_missing(
-    const Answers* answers, Py_ssize_t node, int label, double* q,
-) noexcept nogil:
-    """Probability q of either exit for a row that has no value of what a node compares."""
-    cdef double above = answers.missing[node]
-    cdef const double* table
-    if answers.table:
-        table = answers.table + 4 * node + label
-        above = table[0] + above * (table[2] - table[0]) if 0.0 < above < 1.0 else (
-            table[2] if above else table[0])
-    q[0], q[1] = 1.0 - above, above
-
-
 cdef inline void ask(
     const Answers* answers, Py_ssize_t row, Py_ssize_t node, Py_ssize_t feature, double value,
     double threshold, int label, double* q,
 ) noexcept nogil:
     """Probability q of either exit for a row of which a node compares `value`."""
-    cdef double distance
-    if value != value and answers.missing != NULL:
-        ask_missing(answers, node, label, q)
+    cdef double distance, sigma, above
+    cdef const double* table
+    if answers.missing and value != value:
+        above = answers.missing[node]
+        if answers.table:
+            table = answers.table + 4 * node + label
+            above = (1.0 - above) * table[0] + above * table[2]
+        q[0], q[1] = 1.0 - above, above
     elif answers.table:
         q[1] = answers.table[4 * node + 2 * <Py_ssize_t>goes_right(value, threshold) + label]
         q[0] = 1.0 - q[1]
     elif answers.sigma:
-        distance = (value - threshold) / answers.sigma[row * answers.stride + feature]
+        sigma = answers.sigma[row * answers.stride + feature]
+        distance = (value - threshold) / sigma if sigma > 0.0 else INFINITY
         if goes_right(value, threshold):
             q[0] = tail(distance)
             q[1] = 1.0 - q[0]
@@ -154,8 +149,7 @@ def sample(
     is used. INOUT total (n,), to which the walks are added one vote at a time.
     """
     cdef Py_ssize_t i, k, node, n_nodes = feature.shape[0]
-    cdef Answers answers = read_answers(
-        answer, sigma, missing, n_nodes, X.shape[0], X.shape[1])
+    cdef Answers answers = read_answers(answer, sigma, missing, n_nodes, X.shape[0], X.shape[1])
     cdef double[2] q
     cdef int taken
     cdef double votes

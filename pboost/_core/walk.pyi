@@ -26,6 +26,22 @@ def walk(
     projections: tuple[Array, Array, Array, Array | None] | None = None,
     separators: tuple[Array, Array, Array, Array, Array, Array | None] | None = None,
 ) -> int: ...
+def walk_sides(
+    X: Array,
+    feature: Array,
+    threshold: Array,
+    next_: Array,
+    vote: Array,
+    bias: float,
+    missing: Array,
+    start: int,
+    stop: int,
+    score: Array,
+    count: Array | None = None,
+    sets: tuple[Array, Array] | None = None,
+    made: tuple[Array, Array, Array, Array] | None = None,
+    tile: Array | None = None,
+) -> int: ...
 def count_features(
     X: Array,
     feature: Array,
@@ -35,4 +51,5 @@ def count_features(
     index: Array,
     last_row: Array,
     count: Array,
+    missing: Array | None = None,
 ) -> None: ...

@@ -7,15 +7,22 @@ Arrays: feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote (n_nod
 `DecisionGraph`. A row starts at node 0 with the bias and adds the vote of each exit it takes. Where
 nodes compare projections of a row, a chain projects a tile at a time, and other graphs make each
 projection when a node needs it. Separators are always made where a node needs them.
+
+`walk` stops where a value is not finite. `walk_sides` goes on from there if none is infinite: NaN is
+missing, and lies on the side that a node has for it. It knows nodes that ask whether a level is in a
+set, too. Of a chain it makes columns of those of a tile: with +infinity where values are missing and
+lie above (they are -infinity in the others), and one of zeros and ones for each set and side.
 """
 from libc.math cimport isinf
 
 from pboost._core._project cimport Projections, fill_block, project, project_block, projections_of
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._separate cimport Separators, separate, separators_of
-from pboost._core._side cimport goes_right
-from pboost._core._tile cimport TILE, load_tile, tile_has_infinity
-from pboost._core.types cimport int32_t, uint8_t
+from pboost._core._side cimport NO_LEVEL, goes_right, in_set, level_of
+from pboost._core._tile cimport (
+    TILE, SpreadKernel, choose_spread, fill_tile, load_tile, look_up_levels, tile_has_infinity
+)
+from pboost._core.types cimport int32_t, uint8_t, uint64_t
 
 cdef extern from "walk_simd.h":
     ctypedef void (*ChainKernel "pboost_chain_kernel")(
@@ -28,15 +35,16 @@ cdef enum:
     OUT = -1  # `next` of an exit that leads out of the graph
 
 cdef ChainKernel chain_kernel = choose_chain(2)
+cdef SpreadKernel spread_kernel = choose_spread(2)
 
 TILE_ROWS = TILE
 MANY = MANY_ROWS
 
 
 def use_simd_level(int level):
-    """Choose the variant of the chain kernel: 0 baseline, 1 AVX2, 2 AVX-512 if supported."""
-    global chain_kernel
-    chain_kernel = choose_chain(level)
+    """Choose the variant of the kernels of chains: 0 baseline, 1 AVX2, 2 AVX-512 if supported."""
+    global chain_kernel, spread_kernel
+    chain_kernel, spread_kernel = choose_chain(level), choose_spread(level)
 
 
 def is_chain(const int32_t[:, ::1] next_):
@@ -149,7 +157,7 @@ cdef void walk_chain(
         score[r] = scores[r]
 
 
-cdef int walk_rows(
+cdef Py_ssize_t walk_rows(
     const Graph* graph, const Rows* X, Py_ssize_t start, Py_ssize_t stop, double* tile,
     double* score, double* count,
 ) noexcept nogil:
@@ -163,14 +171,14 @@ cdef int walk_rows(
         for i in range(start, stop):
             row = X.data + i * X.row_stride
             if is_bad(X, row) and (not takes_missing(graph) or has_infinity(X, row)):
-                return 1
+                return i + 1
             walk_row(graph, X, row, score + i)
         return 0
     while i < stop:
         rows = min(TILE, stop - i)
         if load_tile(X, i, rows, tile):
             if not takes_missing(graph) or tile_has_infinity(tile, X.d):
-                return 1
+                return i + 1
             if graph.projections != NULL:
                 fill_block(graph.projections, tile, X.d, TILE)
         if graph.is_chain and graph.separators == NULL and count == NULL:
@@ -196,8 +204,9 @@ def walk(
     OUT score (n,), count (n,) if it is wanted; WORK tile (n_features * 64,), not needed below
     `MANY` rows without count. Where nodes compare projections: their arrays (start, index,
     coefficient, fill), and a chain needs 64 more places in the tile for each of them. Where they
-    compare separators: theirs (start, column, first, edge, value, missing). Returns 1, with the outputs
-    unfinished, if a value is infinite, or missing where it is not known what that means, else 0.
+    compare separators: theirs (start, column, first, edge, value, missing). Returns 0, or where a value
+    is infinite, or missing where it is not known what that means, one more than the number of rows
+    whose outputs are finished.
     """
     cdef Rows rows = rows_of(X)
     cdef Projections p
@@ -206,7 +215,7 @@ def walk(
     cdef Py_ssize_t n = rows.n, width = rows.d
     cdef double* work
     cdef double* counts
-    cdef int bad
+    cdef Py_ssize_t bad
     graph.projections, graph.separators = NULL, NULL
     if separators is not None:
         step_of, column, first_edge, edge, value, sides = separators
@@ -238,17 +247,145 @@ def walk(
     return bad
 
 
+# Where rows go of which a value is missing, or whose level is in a set.
+cdef struct Sides:
+    const double* missing  # (n_nodes,), the probability of exit 1
+    Py_ssize_t n_columns   # numbers from here on are sets
+    const int32_t* column
+    const uint64_t* member
+    # Of a chain the columns that are made.
+    const int32_t* above
+    const int32_t* coded
+    const uint8_t* table
+    Py_ssize_t n_above, n_coded
+
+
+cdef inline Py_ssize_t walk_row_sides(
+    const Graph* graph, const Sides* sides, const Rows* X, const char* row, double* out
+) noexcept nogil:
+    """`walk_row` where values may be missing and nodes may ask for sets."""
+    cdef double value, score = graph.bias
+    cdef Py_ssize_t node = 0 if graph.n_nodes else -1, number, taken, steps = 0
+    cdef int level
+    cdef bint is_missing
+    while node >= 0:
+        number = graph.feature[node] - sides.n_columns
+        if number < 0:
+            value = read(X, row, graph.feature[node])
+            is_missing, taken = value != value, goes_right(value, graph.threshold[node])
+        else:
+            level = level_of(read(X, row, sides.column[number]))
+            is_missing = level == NO_LEVEL
+            taken = in_set(sides.member + 4 * number, level)
+        if is_missing:
+            taken = sides.missing[node] > 0.5
+        score += graph.vote[2 * node + taken]
+        node = graph.next[2 * node + taken]
+        steps += 1
+    out[0] = score
+    return steps
+
+
+cdef Py_ssize_t walk_rows_sides(
+    const Graph* graph, const Graph* made, const Sides* sides, const Rows* X, Py_ssize_t start,
+    Py_ssize_t stop, double* tile, double* score, double* count,
+) noexcept nogil:
+    """`walk_rows` likewise; `made` is the graph whose nodes read the columns that a chain makes."""
+    cdef Py_ssize_t i = start, rows, steps
+    cdef const char* row
+    while i < stop:
+        if tile == NULL:
+            row = X.data + i * X.row_stride
+            if has_infinity(X, row):
+                return i + 1
+            steps = walk_row_sides(graph, sides, X, row, score + i)
+            if count != NULL:
+                count[i] = <double>steps
+            i += 1
+            continue
+        rows = min(TILE, stop - i)
+        fill_tile(X, i, rows, tile)
+        look_up_levels(tile, X.d + sides.n_above, sides.coded, sides.n_coded, sides.table)
+        if spread_kernel(tile, X.d, sides.above, sides.n_above):
+            return i + 1
+        walk_chain(made, tile, X.d, rows, score + i)
+        i += rows
+    return 0
+
+
+def walk_sides(
+    X, const int32_t[::1] feature, const double[::1] threshold, const int32_t[:, ::1] next_,
+    const double[:, ::1] vote, double bias, const double[::1] missing, Py_ssize_t start,
+    Py_ssize_t stop, double[::1] score, double[::1] count=None, sets=None, made=None,
+    double[::1] tile=None,
+):
+    """Evaluate rows start..stop-1 of X (n, n_features), whose values may be missing.
+
+    IN missing (n_nodes,); `sets` (column, member) that nodes ask for. OUT score (n,), count (n,) if
+    it is wanted. Chains are evaluated by tiles, where nothing is counted, with `made`: columns that
+    have missing values above (m,), columns of levels (k,), their tables (k, 256) of 0 and 1, in which entry
+    255 is that of missing ones, and the column (n_nodes,) that each node reads where the m and the k
+    columns stand behind those of X; and WORK tile, so many columns times 64. Returns 0, or where a value
+    is infinite one more than the number of rows whose outputs are finished.
+    """
+    cdef Rows rows = rows_of(X)
+    cdef Graph graph, by_tile
+    cdef Sides sides
+    cdef Py_ssize_t n = rows.n, n_nodes = feature.shape[0]
+    cdef const int32_t[::1] column, above, coded, reads
+    cdef const uint64_t[:, ::1] member
+    cdef const uint8_t[:, ::1] table
+    cdef double* work = NULL
+    cdef double* counts = NULL if count is None else &count[0]
+    cdef Py_ssize_t bad
+    if (score.shape[0] != n or not 0 <= start <= stop <= n or missing.shape[0] != n_nodes
+            or (count is not None and count.shape[0] != n)):
+        raise ValueError("walk_sides: arrays of different sizes")
+    if stop <= start:
+        return 0
+    graph.projections, graph.separators, graph.n_nodes = NULL, NULL, n_nodes
+    graph.bias = bias
+    if n_nodes:
+        graph.feature, graph.threshold = &feature[0], &threshold[0]
+        graph.next, graph.vote, sides.missing = &next_[0, 0], &vote[0, 0], &missing[0]
+    sides.n_columns, sides.n_above, sides.n_coded = rows.d, 0, 0
+    if sets is not None:
+        column, member = sets
+        sides.column = &column[0] if column.shape[0] else NULL
+        sides.member = &member[0, 0] if column.shape[0] else NULL
+    by_tile = graph
+    if made is not None:
+        above, coded, table, reads = made
+        sides.n_above, sides.n_coded = above.shape[0], coded.shape[0]
+        if (tile.shape[0] < (rows.d + sides.n_above + sides.n_coded) * TILE
+                or table.shape[0] != sides.n_coded or table.shape[1] != 256
+                or reads.shape[0] != n_nodes or count is not None):
+            raise ValueError("walk_sides: arrays of different sizes")
+        sides.above = &above[0] if sides.n_above else NULL
+        sides.coded = &coded[0] if sides.n_coded else NULL
+        sides.table = &table[0, 0] if sides.n_coded else NULL
+        work = &tile[0]
+        if n_nodes:
+            by_tile.feature = &reads[0]
+    with nogil:
+        bad = walk_rows_sides(&graph, &by_tile, &sides, &rows, start, stop, work, &score[0], counts)
+    return bad
+
+
 def count_features(
     X, const int32_t[::1] feature, const double[::1] threshold, const int32_t[:, ::1] next_,
     const int32_t[::1] start, const int32_t[::1] index, int32_t[::1] last_row, double[::1] count,
+    const double[::1] missing=None,
 ):
     """Number of distinct features that each row reads; X (n, k), float64, is what nodes compare.
 
-    Number f of a row is made of the features index[start[f]..start[f + 1]-1]. WORK last_row (d,),
-    filled with -1: the last row that read a feature; OUT count (n,).
+    Number f of a row is made of the features index[start[f]..start[f + 1]-1]. IN missing (n_nodes,), if
+    NaN is: the probability of exit 1. WORK last_row (d,), filled with -1: the last row that read a feature;
+    OUT count (n,).
     """
     cdef const double[:, :] rows = X
-    cdef Py_ssize_t i, node, t, n_nodes = feature.shape[0]
+    cdef Py_ssize_t i, node, t, taken, n_nodes = feature.shape[0]
+    cdef bint has_sides = missing is not None
     cdef int32_t f
     with nogil:
         for i in range(rows.shape[0]):
@@ -259,4 +396,7 @@ def count_features(
                 for t in range(start[f], start[f + 1]):
                     count[i] += last_row[index[t]] != i
                     last_row[index[t]] = <int32_t>i
-                node = next_[node, goes_right(rows[i, f], threshold[node])]
+                taken = goes_right(rows[i, f], threshold[node])
+                if has_sides and rows[i, f] != rows[i, f]:
+                    taken = missing[node] > 0.5
+                node = next_[node, taken]

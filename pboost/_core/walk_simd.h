@@ -7,6 +7,7 @@
 #ifndef PBOOST_WALK_SIMD_H
 #define PBOOST_WALK_SIMD_H
 #include "side.h"
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,7 +41,60 @@ static int pboost_tile_is_bad(const double *restrict tile, ptrdiff_t d)
     return bad != 0.0;
 }
 
+#if defined(__GNUC__) || defined(__clang__)
+#define PBOOST_INLINE static inline __attribute__((always_inline))
+#else
+#define PBOOST_INLINE static inline
+#endif
+
+#define PBOOST_SPREAD_ARGS                                                                       \
+    double *restrict tile, ptrdiff_t d, const int32_t *restrict above, ptrdiff_t n_above
+
+/* Missing values (NaN) of a tile become -infinity; columns d, d + 1, ... are those listed, increasing,
+ * with +infinity in their place. Returns 0 where no value is infinite. */
+PBOOST_INLINE int pboost_spread_body(PBOOST_SPREAD_ARGS)
+{
+    double sum[PBOOST_TILE] = {0.0};
+    double bad = 0.0;
+    double *restrict copy = tile + d * PBOOST_TILE;
+    for (ptrdiff_t j = 0; j < d; j++) {
+        double *restrict x = tile + j * PBOOST_TILE;
+        if (n_above && *above == j) {
+            for (int r = 0; r < PBOOST_TILE; r++) copy[r] = x[r] == x[r] ? x[r] : INFINITY;
+            copy += PBOOST_TILE, above++, n_above--;
+        }
+        for (int r = 0; r < PBOOST_TILE; r++) {
+            sum[r] += x[r] == x[r] ? x[r] - x[r] : 0.0;
+            x[r] = x[r] == x[r] ? x[r] : -INFINITY;
+        }
+    }
+    for (int r = 0; r < PBOOST_TILE; r++) bad += sum[r];
+    return bad != 0.0;
+}
+
+static int pboost_spread_baseline(PBOOST_SPREAD_ARGS)
+{
+    return pboost_spread_body(tile, d, above, n_above);
+}
+
+/* Columns first, first + 1, ... of a tile are the entries of tables of 256 numbers for the levels of the
+ * columns listed. */
+static inline void pboost_look_up_levels(
+    double *restrict tile, ptrdiff_t first, const int32_t *restrict column, ptrdiff_t n,
+    const uint8_t *restrict table)
+{
+    uint8_t level[PBOOST_TILE];
+    for (ptrdiff_t k = 0; k < n; k++) {
+        const double *x = tile + (ptrdiff_t)column[k] * PBOOST_TILE;
+        double *restrict out = tile + (first + k) * PBOOST_TILE;
+        if (!k || column[k] != column[k - 1])
+            for (int r = 0; r < PBOOST_TILE; r++) level[r] = (uint8_t)pboost_level(x[r]);
+        for (int r = 0; r < PBOOST_TILE; r++) out[r] = table[256 * k + level[r]];
+    }
+}
+
 typedef void (*pboost_chain_kernel)(PBOOST_CHAIN_ARGS);
+typedef int (*pboost_spread_kernel)(PBOOST_SPREAD_ARGS);
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
 #include <immintrin.h>
@@ -84,6 +138,16 @@ __attribute__((target("avx512f"))) static void pboost_chain_avx512(PBOOST_CHAIN_
     for (int q = 0; q < 8; q++) _mm512_storeu_pd(score + 8 * q, sum[q]);
 }
 
+__attribute__((target("avx2"))) static int pboost_spread_avx2(PBOOST_SPREAD_ARGS)
+{
+    return pboost_spread_body(tile, d, above, n_above);
+}
+
+__attribute__((target("avx512f,avx512dq"))) static int pboost_spread_avx512(PBOOST_SPREAD_ARGS)
+{
+    return pboost_spread_body(tile, d, above, n_above);
+}
+
 /* level: 0 baseline, 1 AVX2, 2 AVX-512; the best supported one not above it. */
 static inline pboost_chain_kernel pboost_choose_chain(int level)
 {
@@ -92,11 +156,25 @@ static inline pboost_chain_kernel pboost_choose_chain(int level)
     if (level >= 1 && __builtin_cpu_supports("avx2")) return pboost_chain_avx2;
     return pboost_chain_baseline;
 }
+
+static inline pboost_spread_kernel pboost_choose_spread(int level)
+{
+    __builtin_cpu_init();
+    if (level >= 2 && __builtin_cpu_supports("avx512dq")) return pboost_spread_avx512;
+    if (level >= 1 && __builtin_cpu_supports("avx2")) return pboost_spread_avx2;
+    return pboost_spread_baseline;
+}
 #else
 static inline pboost_chain_kernel pboost_choose_chain(int level)
 {
     (void)level;
     return pboost_chain_baseline;
+}
+
+static inline pboost_spread_kernel pboost_choose_spread(int level)
+{
+    (void)level;
+    return pboost_spread_baseline;
 }
 #endif
 #endif

@@ -19,8 +19,8 @@ MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
     "subset_column": ("column", np.dtype("<i4")),
     "subset": ("member", np.dtype("<u8")),
 }
-#: Levels that have a bit of their own, and words that these bits fill.
-LEVELS, WORDS = 256, 4
+#: Levels that there can be, and words whose bits say which of them are in a set.
+LEVELS, WORDS = 255, 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +29,7 @@ class Subsets(Inputs):
 
     Number ``k < n_columns`` of a row is its column k. Number ``n_columns + k`` is 1.0 where the
     level of column ``column[k]`` is in set k, else 0.0, and NaN where it is missing: what is no
-    integer from 0 to 255 is no level.
+    integer from 0 to 254 is no level.
 
     Attributes
     ----------
@@ -92,6 +92,8 @@ class Subsets(Inputs):
             raise ValueError(f"subsets: expected column (k,) and member (k, {WORDS})")
         if len(column) and not (column.min() >= 0 and column.max() < n_features):
             raise ValueError(f"subsets.column: expected values in [0, {n_features})")
+        if self.bits()[:, LEVELS:].any():
+            raise ValueError(f"subsets.member: expected levels below {LEVELS}")
 
     def values(self, X: NDArray[Any]) -> FloatArray:
         """Return the numbers of rows X (n, d), float64 or float32, as (n, n_inputs)."""
@@ -109,7 +111,7 @@ class Subsets(Inputs):
         return out
 
     def bits(self) -> NDArray[np.bool_]:
-        """Return whether each level is in each set, (k, 256)."""
+        """Return whether each level is in each set, (k, 256); the last is none."""
         found = np.unpackbits(self.member.astype("<u8").view(np.uint8), axis=1, bitorder="little")
         return found.view(np.bool_)
 

@@ -359,7 +359,10 @@ class TrainingData:
     def starting_weight(self) -> FloatArray:
         """Return the weights of the rows, in some unit, as they were before the fit."""
         given = self.problem.weights
-        return np.ones(self.n_rows) if given is None else given[self.rows]
+        if given is None:
+            return np.ones(self.n_rows)
+        # In a unit in which their sum is a number.
+        return np.ldexp(given[self.rows], -self.weight_exponent)
 
     def cuts_of_levels(
         self, feature: IntArray, threshold: FloatArray, members: Sequence[int]

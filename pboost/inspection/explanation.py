@@ -317,7 +317,7 @@ def _one_row(model: Model, x: Any) -> FloatArray:
         x = ([[x]], [x], x)[min(np.ndim(x), 2)]
     # Of a model without members no columns are known.
     features = match_columns(model, x) if model.n_features else as_features(x)
-    check_finite(features)
+    check_finite(features, model.takes_missing)
     _check_one(len(features.values))
     return copied(features.values, np.float64)
 

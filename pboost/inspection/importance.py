@@ -121,7 +121,7 @@ def feature_importances(model: Model, kind: str | None = None, *, X: Any = None)
         reader = _reader(model)
         features = match_names(reader.feature_names, reader.n_features, X)
         check_has_rows(len(features.values))
-        check_finite(features)
+        check_finite(features, model.takes_missing)
         spread = column_spread(features.values, np.ones(len(features.values)))
     return model.importances(spread)
 
@@ -183,7 +183,7 @@ def permutation_importance(
     check_model(model)
     reader = _reader(model)
     features = match_names(reader.feature_names, reader.n_features, X)
-    check_finite(features)
+    check_finite(features, model.takes_missing)
     values = copied(features.values)
     n = len(values)
     if n == 0:

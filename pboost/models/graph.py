@@ -22,7 +22,7 @@ from pboost.data.subsets import Subsets
 from pboost.models.attribution import as_shares, falls
 from pboost.models.hard_walk import MOST_STEPS, walk_rows
 from pboost.models.new_rows import input_values
-from pboost.models.node_walk import asks_functions, goes_right, hard_exits, passages
+from pboost.models.node_walk import asks_functions, exits, hard_exits, passages
 from pboost.models.nodes import ABOVE, BELOW, OUT, Graph
 from pboost.models.soft_walk import expected_score, sampled_score
 from pboost.models.text import input_names, signed, summary
@@ -85,8 +85,9 @@ class DecisionGraph(Graph):
         missing values are refused, as by models of files of format 1.0.
     """
 
-    #: Of a graph without joins, the tree as which rows walk through it; made when they first do.
-    __slots__ = ("_tree",)
+    #: Of a graph without joins the tree as which rows walk through it, of a chain what is made of
+    #: columns with missing values; made when rows first need them.
+    __slots__ = ("_made", "_tree")
     file_kind = "decision-graph"
     file_order = (
         *(*COLUMNS, "answer", "missing", "sigma", "stages"),
@@ -159,7 +160,7 @@ class DecisionGraph(Graph):
             last_row = np.full(self.n_features, -1, dtype=np.int32)
             walk.count_features(
                 values[first:last], self.feature, self.threshold, self.next, start, index,
-                last_row, count[first:last],
+                last_row, count[first:last], self.sides,
             )  # fmt: skip
 
         cells = values.shape[1] + min(self.n_nodes, MOST_STEPS)
@@ -205,7 +206,7 @@ class DecisionGraph(Graph):
         node = 0 if self.n_nodes else OUT
         while node != OUT:
             found = value(int(self.feature[node]))
-            exit_ = ABOVE if goes_right(found, float(self.threshold[node])) else BELOW
+            exit_ = ABOVE if exits(self, node, np.asarray(found)) else BELOW
             yield node, found, exit_
             node = int(self.next[node, exit_])
 

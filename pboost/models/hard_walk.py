@@ -12,9 +12,10 @@ from pboost._core import tree_walk, walk
 from pboost.data.check_xy import check_finite
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
-from pboost.models.new_rows import input_values, match_columns
+from pboost.data.subsets import Subsets
+from pboost.models.new_rows import match_columns
 from pboost.models.node_walk import asks_functions, walk_functions
-from pboost.models.nodes import OUT, Graph
+from pboost.models.nodes import HALF, OUT, Graph
 from pboost.threads import run_ranges
 from pboost.values import INT32_MAX, FloatArray, IntArray
 
@@ -31,6 +32,8 @@ MANY_IN_TREES = 256
 FEW_CELLS = 4096
 #: Nodes as kernels read them, roots, depths, and values (n_nodes, k).
 Trees: TypeAlias = tuple[NDArray[np.uint8], IntArray, IntArray, FloatArray]
+#: What a chain makes of columns with missing values, see `pboost._core.walk.walk_sides`.
+Made: TypeAlias = tuple[IntArray, IntArray, NDArray[np.uint8], IntArray]
 
 
 def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatArray]:
@@ -39,31 +42,35 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
         return walk_functions(model, X)
     values = _plain(model, X)
     n, d = values.shape
-    projections, separators = _tables(model, Projections), _tables(model, Separators)
+    projections = separators = None
+    has_sets = False
+    if model.inputs is not None:
+        has_sets = isinstance(model.inputs, Subsets)
+        projections, separators = _tables(model, Projections), _tables(model, Separators)
     width = d if projections is None else d + model.n_inputs
     score = np.empty(n)
     if not counting and (n < walk.MANY or n * (width + len(model.feature)) < FEW_CELLS):
         tile = None if n < walk.MANY else np.empty(width * walk.TILE_ROWS)
-        bad = walk.walk(
+        bad = has_sets or walk.walk(
             values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
             model.bias, d, 0, n, score, tile, None, projections, separators,
         )  # fmt: skip
-        if bad:
+        if bad and walk_on(model, values, bad - 1, n, score, None):
             check_finite(match_columns(model, X), model.takes_missing)
         return score, score
     if n >= MANY_IN_TREES and model.inputs is None and not (counting or model.is_chain):
         tree = laid_out(model, n)
         if tree is not None:
-            score.fill(-0.0)  # which changes no number that is added
-            walk_sums(model, X, values, tree, score.reshape(n, 1), tree[2].item())
+            _walk_tree(model, X, values, tree, score)
             return score, score
     count = np.empty(n) if counting else None
 
     def work(start: int, stop: int, tile: FloatArray) -> int:
-        return walk.walk(
+        bad = start + 1 if has_sets else walk.walk(
             values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
             model.bias, d, start, stop, score, tile, count, projections, separators,
         )  # fmt: skip
+        return bad and walk_on(model, values, bad - 1, stop, score, count)
 
     over_tiles(model, X, n, work, width, width + min(len(model.feature), MOST_STEPS), n * d)
     return score, score if count is None else count
@@ -75,6 +82,69 @@ def _tables(model: Graph, kind: type[Projections | Separators]) -> Any:
         return None
     *arrays, of_missing = model.inputs.tables()
     return (*arrays, of_missing if model.takes_missing else None)
+
+
+def walk_on(
+    model: Graph,
+    values: NDArray[Any],
+    start: int,
+    stop: int,
+    score: FloatArray,
+    count: FloatArray | None,
+) -> int:
+    """Evaluate rows start..stop-1, which may have missing values; returns 0 if it is done.
+
+    It is not where a value is infinite, or missing and the model refuses that.
+    """
+    if model.sides is None:
+        return 1
+    sets = model.inputs.arrays() if isinstance(model.inputs, Subsets) else None
+    made = tile = None
+    if model.is_chain and count is None and stop - start >= walk.MANY:
+        made = made_columns(model)
+        width = values.shape[1] + len(made[0]) + len(made[1])
+        tile = np.empty(width * walk.TILE_ROWS)
+    return walk.walk_sides(
+        values, model.feature, model.threshold, model.next, model.vote, model.bias, model.sides,
+        start, stop, score, count, sets, made, tile,
+    )  # fmt: skip
+
+
+def made_columns(model: Graph) -> Made:
+    """Return what a chain makes of the columns of a tile, see `pboost._core.walk`; made once."""
+    found: Made | None = getattr(model, "_made", None)
+    if found is not None:
+        return found
+    assert model.sides is not None
+    is_above, reads, d = model.sides > HALF, model.feature.copy(), model.n_features
+    at = np.flatnonzero(is_above & (reads < d))
+    above, place = np.unique(reads[at], return_inverse=True)
+    reads[at] = d + place
+    coded, table = np.empty(0, dtype=np.int32), np.empty((0, 256), dtype=np.uint8)
+    if isinstance(model.inputs, Subsets):
+        at = np.flatnonzero(model.feature >= d)
+        number = model.feature[at] - d
+        # By columns, whose levels are then found once.
+        tests = np.column_stack([model.inputs.column[number], number, is_above[at]])
+        tests, place = np.unique(tests, axis=0, return_inverse=True)
+        reads[at] = d + len(above) + place.ravel()
+        coded, table = tests[:, 0].astype(np.int32), model.inputs.bits()[tests[:, 1]].view(np.uint8)
+        table[:, -1] = tests[:, 2]
+    # Threads that ask at once each make the same.
+    object.__setattr__(model, "_made", (above, coded, table, reads))
+    return above, coded, table, reads
+
+
+def _walk_tree(model: Graph, X: Any, values: NDArray[Any], tree: Trees, score: FloatArray) -> None:
+    """Write decision values to `score`, given the graph laid out as a tree."""
+    (n, d), total = values.shape, score.reshape(-1, 1)
+    score.fill(-0.0)  # which changes no number that is added
+
+    def work(start: int, stop: int, tile: FloatArray) -> int:
+        bad = tree_walk.walk_sums(values, *tree, start, stop, tile, total)
+        return bad and walk_on(model, values, start, stop, score, None)
+
+    over_tiles(model, X, n, work, d, d + tree[2].item(), n * max(d, len(tree[2])))
 
 
 def laid_out(model: Graph, n: int) -> Trees | None:
@@ -145,12 +215,10 @@ def over_tiles(
 
 
 def _plain(model: Graph, X: Any) -> NDArray[Any]:
-    """Return X as the walk reads it: the model's columns, or numbers that it cannot make of them.
+    """Return X as the walk reads it: the model's columns.
 
     A matrix that has these columns is returned at once.
     """
-    if model.inputs is not None and not isinstance(model.inputs, Projections | Separators):
-        return input_values(model, X)
     if (
         type(X) is np.ndarray
         and X.dtype in PLAIN

@@ -12,7 +12,7 @@ from pboost.data.convert import Rows
 from pboost.data.functions import Oracles
 from pboost.models.base import Model
 from pboost.models.new_rows import input_values, match_rows
-from pboost.models.nodes import OUT, Graph
+from pboost.models.nodes import HALF, OUT, Graph
 from pboost.models.stored import MOST_SUM
 from pboost.values import FloatArray
 
@@ -54,7 +54,13 @@ def hard_exits(model: Graph, X: Any) -> tuple[int, Take]:
     else:
         values = input_values(model, X)
         n, value = len(values), lambda node, here: values[here, model.feature[node]]
-    return n, lambda node, here: goes_right(value(node, here), model.threshold[node])
+    return n, lambda node, here: exits(model, node, value(node, here))
+
+
+def exits(model: Graph, node: int, value: FloatArray) -> NDArray[np.bool_]:
+    """Return whether rows take exit 1 of a node, given what it compares."""
+    above: NDArray[np.bool_] = goes_right(value, model.threshold[node])
+    return above if model.sides is None else above | (np.isnan(value) & (model.sides[node] > HALF))
 
 
 def asks_functions(model: Model) -> bool:

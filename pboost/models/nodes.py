@@ -36,6 +36,8 @@ CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])
 
 #: The two exits of a stump: ``x <= threshold`` and ``x > threshold``.
 BELOW, ABOVE = 0, 1
+#: The threshold of a node that asks whether a level is in a set.
+HALF = 0.5
 #: ``next`` of an exit that leads out of the graph.
 OUT = -1
 
@@ -186,6 +188,11 @@ class Graph(TwoClassModel):
         return self.missing is not None
 
     @property
+    def sides(self) -> FloatArray | None:
+        """`missing` where what nodes compare can be missing: columns, and sets of levels."""
+        return self.missing if self.inputs is None or isinstance(self.inputs, Subsets) else None
+
+    @property
     def is_clean(self) -> bool:
         """Whether the training data had neither missing values nor categories, as far as known."""
         return self.table is None and not isinstance(self.inputs, Subsets)
@@ -208,7 +215,8 @@ class Graph(TwoClassModel):
     @property
     def is_exact(self) -> bool:  # type: ignore[override]
         """Whether every answer is certain, as assumed in training."""
-        return self.answer is None and self.sigma is None
+        certain = self.sides is None or bool(np.isin(self.sides, (0, 1)).all())
+        return certain and self.answer is None and self.sigma is None
 
     @property
     def is_estimated(self) -> bool:  # type: ignore[override]
@@ -245,8 +253,11 @@ class Graph(TwoClassModel):
         if self.answer is not None and not ((self.answer >= 0) & (self.answer <= 1)).all():
             raise ValueError("answer: expected probabilities")
         _check_sigma(self)
-        if self.missing is None and isinstance(self.inputs, Subsets):
-            raise ValueError("missing: expected the sides of missing values where nodes have sets")
+        if isinstance(self.inputs, Subsets):
+            if self.missing is None:
+                raise ValueError("missing: expected an array, as nodes ask for sets of levels")
+            if (self.threshold[self.feature >= self.n_features] != HALF).any():
+                raise ValueError(f"threshold: expected {HALF} where nodes ask for sets of levels")
         self.record.check(self.n_nodes)
 
 
@@ -258,7 +269,7 @@ def _check_sigma(graph: Graph) -> None:
         raise ValueError("sigma: a model has either tables of answers or gaussian ones")
     known = np.isfinite(sigma) & (sigma >= 0)
     if not (known.all() or np.isnan(sigma).all()):
-        raise ValueError("sigma: expected finite numbers >= 0, or NaN in every place")
+        raise ValueError("sigma: expected finite numbers, none negative, or NaN in every place")
 
 
 def _check_topology(next_: IntArray, n: int) -> None:

@@ -8,9 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import soft_walk
-from pboost.data.functions import Oracles
-from pboost.data.projections import Projections
-from pboost.data.separators import Separators
 from pboost.models.hard_walk import MOST_STEPS
 from pboost.models.new_rows import as_graph, input_values, is_second_label, match_sigma
 from pboost.models.node_walk import (
@@ -124,7 +121,7 @@ def _propagate(
             values[here], model.feature, model.threshold, model.next, model.vote, answer,
             noise[here] if len(noise) > 1 else noise, label[here], model.bias,
             np.empty((1, model.n_nodes)) if reach is None else reach[here],
-            np.empty(model.n_nodes), score[here], loss[here], _missing(model),
+            np.empty(model.n_nodes), score[here], loss[here], model.sides,
         )  # fmt: skip
 
     run_ranges(work, len(values), cells=COST * model.n_nodes)
@@ -148,7 +145,7 @@ def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> Fl
             check_stop()
             soft_walk.sample(
                 values, model.feature, model.threshold, model.next, vote, answer, noise, key, first,
-                min(first + at_once, draws), start, stop, total, _missing(model),
+                min(first + at_once, draws), start, stop, total, model.sides,
             )  # fmt: skip
 
     run_ranges(work, len(values), cells=cost * min(draws, at_once))
@@ -171,19 +168,22 @@ def _asked(
         values = input_values(model, X)
         return values, NO_TABLES, np.empty((0, 0)), np.zeros(len(values), dtype=np.uint8)
     values, noise = input_values(model, X), match_sigma(model, X, sigma)
-    # Sums of columns need not be numbers; then a row's probabilities are not known.
-    known = values if _missing(model) is None else np.nan_to_num(values, posinf=np.inf)
-    if noise.size and not (np.isfinite(known).all() and np.isfinite(noise).all()):
-        raise ValueError(
-            "X, sigma: expected numbers of which the sums that nodes compare are finite"
-        )
+    if noise.size:
+        _check_noise(model, values, noise)
     label = _classes(model, y, len(values)) if second is None else second.astype(np.uint8)
     return values, _tables(model), noise, label
 
 
-def _missing(model: Graph) -> FloatArray | None:
-    """Return where nodes send missing values; None where what they compare is never missing."""
-    return None if isinstance(model.inputs, Projections | Separators | Oracles) else model.missing
+def _check_noise(model: Graph, values: FloatArray, noise: FloatArray) -> None:
+    """Raise ValueError if probabilities of answers are not known of numbers that are compared."""
+    read = np.unique(model.feature)
+    values, noise = values[:, read], noise[:, read]
+    # Sums of columns need not be numbers.
+    known = np.isfinite(values) & np.isfinite(noise)
+    if not (known if model.sides is None else known | np.isnan(values)).all():
+        raise ValueError(
+            "X, sigma: expected numbers of which the sums that nodes compare are finite"
+        )
 
 
 def _tables(model: Graph) -> FloatArray:

@@ -86,7 +86,7 @@ def test_one_row_in_any_form(kind):
         with pytest.raises(ValueError, match=r"^x: expected one row|^X: expected 5 columns|X: "):
             pb.explain(model, wrong)
     with pytest.raises(ValueError, match=r"^X: .*finite|NaN"):
-        pb.explain(model, [0.0, np.nan, 0.0, 0.0, 0.0])
+        pb.explain(model, [0.0, np.inf, 0.0, 0.0, 0.0])
 
 
 @pytest.mark.parametrize("kind", GRAPHS)

@@ -21,7 +21,7 @@ from model_files import (
 import pboost as pb
 from pboost.data.subsets import Subsets
 
-SETS = Subsets(4, [2, 0], [[5, 0, 0, 0], [0, 0, 0, 1 << 63]])
+SETS = Subsets(4, [2, 0], [[5, 0, 0, 0], [0, 0, 0, 1 << 62]])
 
 
 def with_sets(**changes):
@@ -121,11 +121,13 @@ def test_both_are_refused(path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"missing": None}, "missing: expected the sides"),
+        ({"missing": None}, "missing: expected an array"),
         ({"feature": [6, 1, 5]}, r"feature: expected values in \[0, 6\)"),
         ({"inputs": Subsets(5, [2], [[1, 0, 0, 0]])}, "n_columns: expected 4, got 5"),
         ({"inputs": Subsets(4, [4, 0], np.zeros((2, 4)))}, r"column: expected values in \[0, 4\)"),
         ({"inputs": Subsets(4, [-1, 0], np.zeros((2, 4)))}, "column: expected values"),
+        ({"inputs": Subsets(4, [1, 0], [[0, 0, 0, 1 << 63]] * 2)}, "member: expected levels below"),
+        ({"threshold": [0.5, 0.5, 0.25]}, "threshold: expected 0.5 where nodes ask for sets"),
         ({"inputs": Subsets(4, [1, 0], np.zeros((2, 3)))}, r"subsets: expected column \(k,\)"),
         ({"inputs": Subsets(4, [1, 0], np.zeros((1, 4)))}, r"subsets: expected column \(k,\)"),
     ],
@@ -155,7 +157,7 @@ def test_prefix_keeps_sides_and_the_sets_that_are_read():
     assert two.missing.tolist() == [1, 0]
     assert two.feature.tolist() == [4, 1]
     assert [array.tolist() for array in two.inputs.arrays()] == [[2], [[5, 0, 0, 0]]]
-    last = dataclasses.replace(model, feature=[1, 5, 4])
+    last = dataclasses.replace(model, feature=[1, 5, 4], threshold=[0.1, 0.5, 0.5])
     assert pb.prefix(last, 2).feature.tolist() == [1, 4]
     assert pb.prefix(last, 2).inputs.column.tolist() == [0]
     assert pb.prefix(last, 1).inputs is None
