@@ -2,9 +2,9 @@
 from libc.math cimport ceil, exp, frexp, ldexp, rint
 
 from pboost._core._cut cimport Limits
-from pboost._core._heap cimport Heap
+from pboost._core._heap cimport Heap, decrease
 from pboost._core._vote cimport half_log_odds
-from pboost._core.criteria cimport Judge, Moment, TIE
+from pboost._core.criteria cimport Judge, Moment, TIE, impurity, square_score
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t, uint64_t
 
 # The order in which open nodes are split: the key in the heap.
@@ -28,10 +28,13 @@ cdef enum:
 cdef struct Node:
     int32_t start, stop, depth
     int32_t shift  # weights are in units of the root's times 2**-shift
-    int32_t feature, low, high  # where it is split: the rows or bins on either side of the cut
+    # Where it is split: the rows or bins on either side of the cut; `low` is -1 of a set of levels,
+    # `high` of a set and of the cut between rows with a value and those without.
+    int32_t feature, low, high
     int32_t child  # the first, -1 of a leaf
     int32_t listed  # the column by whose order its rows are listed
     int32_t pure
+    int32_t missing  # the side of rows without a value; -1 where there are none
     double limit  # score up to which cuts are equal
     double key
     double mean, loss, scale  # of the targets; sum of squares about it; factor of their images
@@ -47,12 +50,13 @@ cdef struct Counter:
 # The first cut of a node within the limit of its least score, and the masses below it.
 cdef struct Found:
     double score
-    int32_t node, feature, place
+    int32_t node, feature, place, missing
     int64_t[2] below
 
-# A split that is not to be searched for: as of `cut_of`, and its votes.
+# A split that is not to be searched for: as of `cut_of`, the side of missing rows, and its votes.
 cdef struct Given:
     Py_ssize_t place
+    int missing
     double[2] votes
 
 cdef struct Tree:
@@ -60,6 +64,8 @@ cdef struct Tree:
     const uint8_t* codes
     int32_t* rows
     const int32_t* n_bins
+    const uint8_t* special  # of each column; NULL where none is
+    uint64_t* subset  # by node, 4 words: the levels above, where it is split by a category
     const double* weight
     const double* y
     const int32_t* label
@@ -80,7 +86,7 @@ cdef struct Tree:
     Py_ssize_t n, d, n_columns, n_negative, max_leaves, min_count, min_split, n_picked, n_classes
     int criterion, max_depth, growth
     bint exact, squares, boosted
-    double scale, min_weight, complexity, target, smoothing, learning_rate
+    double level_smoothing, scale, min_weight, complexity, target, smoothing, learning_rate
     double whole  # what the weights of nodes are measured in
     double least_risk  # nodes without more than this are not split; `grow` sets it
     uint64_t key
@@ -281,3 +287,28 @@ cdef inline Judge judge_of(const Tree* t, Py_ssize_t e, int64_t* work) noexcept 
     at.left, at.right = work, work + t.n_classes
     at.term = <double*>(work + 2 * t.n_classes)
     return at
+
+
+cdef inline double lowered_certificate(const Tree* t, Py_ssize_t e, const int64_t* mass) noexcept nogil:
+    """By how much a split lowers the certificate, as a key; `mass`: of the two sides."""
+    cdef double before = boosted_mass(t, e), after = 0.0, votes
+    cdef int side
+    for side in range(2):
+        votes = t.vote[e].gathered + child_vote(t, e, mass)
+        after += <double>mass[0] * exp(votes) + <double>mass[1] * exp(-votes)
+        mass += 2
+    return decrease(before, before - after * unit_of(t, e))
+
+
+cdef inline double lowered_impurity(const Tree* t, Py_ssize_t e, const int64_t* mass) noexcept nogil:
+    """By how much a split lowers the impurity, as a key; `mass`: of the two sides."""
+    cdef Judge at = judge_of(t, e, t.work)
+    cdef double scale = t.node[e].scale, unit = unit_of(t, e), before, after
+    if t.squares:
+        after = square_score(&at, <const Moment*>mass)
+        return decrease(t.node[e].loss, -after / scale / (scale * unit) * <double>at.total.w)
+    before = impurity(t.criterion, t.n_classes, at.mass)
+    after = (impurity(t.criterion, t.n_classes, mass)
+             + impurity(t.criterion, t.n_classes, mass + t.n_classes))
+    # By a power of two: the share is the same.
+    return decrease(before * unit, (before - after) * unit)

@@ -22,15 +22,15 @@ cdef enum:
 
 
 cdef inline Py_ssize_t scan_classes(
-    const Judge* at, const int32_t* order, double limit, double* best, Sums* sums
+    const Judge* at, const int32_t* order, Py_ssize_t start, Py_ssize_t stop, double limit,
+    double* best, Sums* sums,
 ) noexcept nogil:
-    """As `scan_rows`, of a whole segment; the branch stands outside the loop."""
-    begin(at, sums)
+    """As `scan_rows`; the branch stands outside the loop."""
     if at.criterion == GINI:
-        return scan_rows(at, GINI, order, 0, at.n - 1, limit, best, sums)
+        return scan_rows(at, GINI, order, start, stop, limit, best, sums)
     if at.criterion == ENTROPY:
-        return scan_rows(at, ENTROPY, order, 0, at.n - 1, limit, best, sums)
-    return scan_rows(at, at.criterion, order, 0, at.n - 1, limit, best, sums)
+        return scan_rows(at, ENTROPY, order, start, stop, limit, best, sums)
+    return scan_rows(at, at.criterion, order, start, stop, limit, best, sums)
 
 
 cdef inline Py_ssize_t scan_order(
@@ -50,27 +50,26 @@ cdef inline Py_ssize_t scan_order(
         return -1
     at = judge_of(t, e, work)
     if t.squares:
-        position = scan_squares(&at, order, limit, found, best, &sums)
+        sums.below.w = sums.below.v = 0
+        position = scan_squares(&at, order, 0, at.n - 1, limit, found, best, &sums)
         if below != NULL:
             below[0], below[1] = sums.below.w, sums.below.v
     else:
-        position = scan_classes(&at, order, limit, best, &sums)
+        begin(&at, &sums)
+        position = scan_classes(&at, order, 0, at.n - 1, limit, best, &sums)
         if below != NULL:
             for j in range(t.n_classes):
                 below[j] = at.left[j]
     return position
 
 
-cdef inline Py_ssize_t scan_few(
-    const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
-    int64_t* below,
+cdef inline void sort_few(
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* item, int32_t* order
 ) noexcept nogil:
-    """A node of at most FEW_ROWS on a binned column: its rows are sorted by bin."""
-    cdef int64_t[FEW_ROWS] item
-    cdef int32_t[FEW_ROWS] order
+    """Sort the rows of a node by bin: bins and rows, and the rows, packed."""
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
-    cdef Py_ssize_t n = size_of(t, e), i, j, position
+    cdef Py_ssize_t n = size_of(t, e), i, j
     cdef int64_t here
     for i in range(n):
         here = (<int64_t>codes[rows[i]] << 32) | rows[i]
@@ -83,11 +82,66 @@ cdef inline Py_ssize_t scan_few(
         order[i] = <int32_t>(item[i] & ROW_MASK)
         if i > 0 and item[i] >> 32 == item[i - 1] >> 32:
             order[i] |= TIED
+
+
+cdef inline Py_ssize_t scan_few(
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
+    int64_t* below,
+) noexcept nogil:
+    """A node of at most FEW_ROWS on a binned column: its rows are sorted by bin."""
+    cdef int64_t[FEW_ROWS] item
+    cdef int32_t[FEW_ROWS] order
+    cdef Py_ssize_t position
+    sort_few(t, e, f, item, order)
     position = scan_order(t, e, order, limit, INFINITY, best, work, below)
     return position if position < 0 else <Py_ssize_t>(item[position - 1] >> 32)
 
 
 # Bins are cells of `work`, which is all 0 between searches: masses, then the number of rows.
+
+cdef inline void count_bins(
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells
+) noexcept nogil:
+    cdef const int32_t* rows = t.rows + t.node[e].start
+    cdef const uint8_t* codes = t.codes + f * t.n_columns
+    cdef Py_ssize_t k = t.n_classes, i
+    cdef int64_t* cell
+    for i in range(size_of(t, e)):
+        cell = cells + codes[rows[i]] * (k + 1)
+        cell[t.label[rows[i]]] += t.fixed[rows[i]]
+        cell[k] += 1
+
+
+cdef inline Py_ssize_t scan_cells(
+    const Judge* at, int64_t* cells, Py_ssize_t n_bins, Py_ssize_t n_below, bint is_last,
+    double limit, double* best, Sums* sums, int64_t* below,
+) noexcept nogil:
+    """Try the cuts at the upper edges of bins. INOUT sums: as of `scan_rows`, of `n_below` rows; the
+    last scan makes the bins 0 again."""
+    cdef int64_t* cell
+    cdef Py_ssize_t k = at.n_classes, b, j, found = -1
+    cdef double here
+    for b in range(n_bins):
+        cell = cells + b * (k + 1)
+        if cell[k] == 0:
+            continue  # the same cut as at the edge before
+        n_below += cell[k]
+        for j in range(k):
+            if cell[j]:
+                move(at, at.criterion, sums, j, cell[j])
+                if is_last:
+                    cell[j] = 0
+        if is_last:
+            cell[k] = 0
+        if found < 0 and may_cut(at, sums, n_below):
+            here = score_of(at, at.criterion, sums)
+            best[0] = min(best[0], here)
+            if here <= limit:
+                found = b
+                for j in range(k):
+                    below[j] = at.left[j]
+    return found
+
 
 cdef inline Py_ssize_t scan_class_bins(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
@@ -95,37 +149,10 @@ cdef inline Py_ssize_t scan_class_bins(
 ) noexcept nogil:
     cdef Judge at = judge_of(t, e, work)
     cdef int64_t* cells = work + 4 * t.n_classes
-    cdef int64_t* cell
-    cdef const int32_t* rows = t.rows + t.node[e].start
-    cdef const uint8_t* codes = t.codes + f * t.n_columns
-    cdef Py_ssize_t k = t.n_classes, b, j
     cdef Sums sums
-    cdef Py_ssize_t i, n_below = 0, found = -1
-    cdef double here
-    for i in range(at.n):
-        b = codes[rows[i]]
-        cell = cells + b * (k + 1)
-        cell[t.label[rows[i]]] += t.fixed[rows[i]]
-        cell[k] += 1
+    count_bins(t, e, f, cells)
     begin(&at, &sums)
-    for b in range(t.n_bins[f]):
-        cell = cells + b * (k + 1)
-        if cell[k] == 0:
-            continue  # the same cut as at the edge before
-        n_below += cell[k]
-        for j in range(k):
-            if cell[j]:
-                move(&at, at.criterion, &sums, j, cell[j])
-                cell[j] = 0
-        cell[k] = 0
-        if found < 0 and may_cut(&at, &sums, n_below):
-            here = score_of(&at, at.criterion, &sums)
-            best[0] = min(best[0], here)
-            if here <= limit:
-                found = b
-                for j in range(k):
-                    below[j] = at.left[j]
-    return found
+    return scan_cells(&at, cells, t.n_bins[f], 0, True, limit, best, &sums, below)
 
 
 cdef inline void pack_rows(const Tree* t, Py_ssize_t e) noexcept nogil:
@@ -155,7 +182,7 @@ cdef struct Edges:
 
 
 cdef inline void list_edges(
-    const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells, Edges* edges
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, Py_ssize_t n_bins, int64_t* cells, Edges* edges
 ) noexcept nogil:
     """Without a branch on whether a bin is empty. Makes the bins 0 again."""
     cdef const int32_t* rows = t.rows + t.node[e].start
@@ -176,7 +203,7 @@ cdef inline void list_edges(
     if t.min_count > 1:  # else a side with mass has rows enough
         for i in range(n):
             count[codes[rows[i]]] += 1
-    for b in range(t.n_bins[f]):
+    for b in range(n_bins):
         one += cells[2 * b]
         two += cells[2 * b + 1]
         below += <int32_t>count[b]
@@ -273,7 +300,7 @@ cdef inline Py_ssize_t scan_edges(
     if size_of(t, e) <= FEW_ROWS:
         list_few(t, e, f, &edges)
     else:
-        list_edges(t, e, f, work + 4 * t.n_classes, &edges)
+        list_edges(t, e, f, t.n_bins[f], work + 4 * t.n_classes, &edges)
     find_legal(&edges, t, e)
     if t.squares:
         best[0] = score_squares(&at, &edges, best[0])
@@ -284,7 +311,7 @@ cdef inline Py_ssize_t scan_edges(
             return -1
         kept.score = best[0]
         limit = limit_of(&at, best[0])
-        kept.node, kept.feature, below = <int32_t>e, <int32_t>f, kept.below
+        kept.node, kept.feature, kept.missing, below = <int32_t>e, <int32_t>f, -1, kept.below
     i = edges.first
     while i < edges.last and edges.score[i] > limit:
         i += 1

@@ -74,22 +74,22 @@ cdef inline void bound_blocks(const Judge* at, SquareBlocks* blocks) noexcept no
 
 
 cdef inline Py_ssize_t scan_squares(
-    const Judge* at, const int32_t* order, double limit, double found, double* best, Sums* sums
+    const Judge* at, const int32_t* order, Py_ssize_t first, Py_ssize_t stop, double limit,
+    double found, double* best, Sums* sums,
 ) noexcept nogil:
-    """As `scan_rows`, of a whole segment. Cuts that score above `found` by more than a tie may be
-    missed. To search for the least score, give -INFINITY as `limit`."""
+    """As `scan_rows`. Cuts that score above `found` by more than a tie may be missed. To search for
+    the least score, give -INFINITY as `limit`."""
     cdef SquareBlocks blocks
     cdef Py_ssize_t b, lead, turn, start, position
     cdef double bar
     cdef bint locate = limit > -INFINITY
-    sums.below.w = sums.below.v = 0
-    if at.n <= SQUARE_FEW:
-        return scan_rows(at, SQUARED, order, 0, at.n - 1, limit, best, sums)
+    if stop - first < SQUARE_FEW:
+        return scan_rows(at, SQUARED, order, first, stop, limit, best, sums)
     blocks.left[0] = sums.below
-    blocks.stop = 0
-    while blocks.stop < at.n - 1:
+    blocks.stop = first
+    while blocks.stop < stop:
         blocks.start = blocks.stop
-        blocks.stop = min(blocks.start + SQUARE_BLOCKS * SQUARE_STRIDE, at.n - 1)
+        blocks.stop = min(blocks.start + SQUARE_BLOCKS * SQUARE_STRIDE, stop)
         sum_blocks(at, order, &blocks)
         bound_blocks(at, &blocks)
         lead = 0

@@ -9,7 +9,13 @@ GROWTH: dict[str, int]
 def work_size(n_classes: int) -> int: ...
 def begin_root(arrays: object) -> None: ...
 def split_given(
-    arrays: object, e: int, feature: int, place: int, below: float, above: float
+    arrays: object,
+    e: int,
+    feature: int,
+    place: int,
+    missing: int,
+    below: float,
+    above: float,
 ) -> None: ...
 def grow(arrays: object, cells: int, large: int) -> str: ...
 def search_pending(

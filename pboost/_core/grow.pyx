@@ -26,16 +26,18 @@ from pboost._core._grower cimport (
     ALL_LEAVES, BEST_FIRST, BREADTH_FIRST, CHOOSE, Counter, DEPTH_FIRST, DONE, Found, Given,
     LARGEST_BOUND, LARGEST_ERROR, LARGE_PARTITION, LARGE_SEARCH, LOOK_AHEAD, Node, OPEN, PAUSED, PICK,
     SEARCH, SPLIT, TARGET, Tree, Vote, boosted_mass, can_split, child_vote,
-    count_certificate, heap_of, judge_of, measure_classes, measure_squares, refine, risk_of, rows_at,
-    size_of, unit_of, width,
+    count_certificate, heap_of, judge_of, lowered_certificate, lowered_impurity, measure_classes,
+    measure_squares, refine, risk_of, rows_at, size_of, unit_of, width,
 )
-from pboost._core._heap cimport Heap, decrease, pop, push, rounded
+from pboost._core._heap cimport Heap, pop, push, rounded
+from pboost._core._holes cimport fetch_last_codes, scan_column_with_holes
+from pboost._core._node_levels cimport scan_levels
+from pboost._core._node_sides cimport kind_of, mark_special, mass_below, part_special
 from pboost._core._rng cimport draw_from, stream
 from pboost._core._scan cimport is_constant, pack_rows, scan_column
 from pboost._core._segment cimport partition_rows, partition_segment
-from pboost._core._side cimport code_goes_right
-from pboost._core.criteria cimport Judge, Moment, impurity, limit_of, square_score
-from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
+from pboost._core.criteria cimport Judge, Moment, limit_of
+from pboost._core.types cimport LEVELS, MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
 
 cdef Node _node
 cdef Vote _vote
@@ -61,6 +63,10 @@ cdef Tree read_tree(arrays) except *:
     t.codes = <const uint8_t*>address(arrays.codes)
     t.rows = <int32_t*>address(arrays.rows)
     t.n_bins = <const int32_t*>address(arrays.n_bins)
+    t.special = NULL
+    if arrays.special is not None:
+        t.special = <const uint8_t*>address(arrays.special)
+    t.subset = <uint64_t*>address(arrays.subset)
     t.weight = <const double*>address(arrays.weight)
     t.y = <const double*>address(arrays.y)
     t.label = <const int32_t*>address(arrays.label)
@@ -86,12 +92,29 @@ cdef Tree read_tree(arrays) except *:
     t.n_picked, t.criterion, t.complexity = limits.features, arrays.criterion, limits.complexity
     t.target, t.key, t.scale, t.whole = limits.target, arrays.key, arrays.scale, arrays.whole
     t.smoothing, t.learning_rate = (rule.smoothing, rule.learning_rate) if t.boosted else (0.0, 0.0)
-    t.least_risk = 0.0
+    t.level_smoothing, t.least_risk = limits.level_smoothing, 0.0
     return t
 
 
 # ---------------------------------------------------------------------------------------------
 # The steps.
+
+cdef Py_ssize_t scan(
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double found, double* best,
+    int64_t* work, int64_t* below, Found* kept,
+) noexcept nogil:
+    """As `scan_column`, of any column. What is not found by the column kept is kept no longer."""
+    cdef int kind = kind_of(t, f)
+    cdef Py_ssize_t place
+    if kind == 0:
+        return scan_column(t, e, f, limit, found, best, work, below, kept)
+    if not kind & LEVELS:
+        return scan_column_with_holes(t, e, f, limit, found, best, work, below, kept)
+    place = scan_levels(t, e, f, limit, best, work, below)
+    if kept != NULL and best[0] < kept.score:
+        kept.node, kept.score = -1, best[0]
+    return place
+
 
 cdef Py_ssize_t draw_columns(const Tree* t, Py_ssize_t e) noexcept nogil:
     """Draw the columns that a node is searched in; returns their number. Constant ones do not
@@ -124,9 +147,11 @@ cdef double search_columns(
     cdef Py_ssize_t i
     if kept != NULL:
         kept.node, kept.score = -1, INFINITY
+    if t.special != NULL and t.exact:
+        fetch_last_codes(t, e, first, last)
     for i in range(first, last):
         t.best[i] = INFINITY
-        scan_column(t, e, t.picked[i], -INFINITY, found, &t.best[i], work, NULL, kept)
+        scan(t, e, t.picked[i], -INFINITY, found, &t.best[i], work, NULL, kept)
         found = min(found, t.best[i])
     return found
 
@@ -156,53 +181,14 @@ cdef Py_ssize_t cut_of(
     cdef Py_ssize_t f = t.node[e].feature, place
     cdef double ignored = INFINITY
     if kept.node == e and kept.feature == f:
-        below[0], below[1] = kept.below[0], kept.below[1]
+        below[0], below[1], t.node[e].missing = kept.below[0], kept.below[1], kept.missing
         return kept.place
     pack_rows(t, e)
-    place = scan_column(t, e, f, t.node[e].limit, INFINITY, &ignored, t.work, below, NULL)
+    t.node[e].missing = -1
+    place = scan(t, e, f, t.node[e].limit, INFINITY, &ignored, t.work, below, NULL)
     if place < 0:  # never, while two passes agree on scores; else any cut is better than none
-        place = scan_column(t, e, f, INFINITY, INFINITY, &ignored, t.work, below, NULL)
+        place = scan(t, e, f, INFINITY, INFINITY, &ignored, t.work, below, NULL)
     return place
-
-
-cdef void mass_below(
-    const Tree* t, Py_ssize_t e, Py_ssize_t f, Py_ssize_t place, int64_t* below
-) noexcept nogil:
-    """Class masses of a node below a position of a sorted column, or up to a bin."""
-    cdef const int32_t* rows = (t.order + f * t.n if t.exact else t.rows) + t.node[e].start
-    cdef const uint8_t* codes = t.codes + f * t.n_columns
-    cdef Py_ssize_t i
-    cdef int32_t row
-    below[0] = below[1] = 0
-    for i in range(place if t.exact else size_of(t, e)):
-        row = row_of(rows[i])
-        if t.exact or not code_goes_right(codes[row], <int>place):
-            below[t.label[row]] += t.fixed[row]
-
-
-cdef double lowered_certificate(const Tree* t, Py_ssize_t e, const int64_t* mass) noexcept nogil:
-    """By how much a split lowers the certificate, as a key; `mass`: of the two sides."""
-    cdef double before = boosted_mass(t, e), after = 0.0, votes
-    cdef int side
-    for side in range(2):
-        votes = t.vote[e].gathered + child_vote(t, e, mass)
-        after += <double>mass[0] * exp(votes) + <double>mass[1] * exp(-votes)
-        mass += 2
-    return decrease(before, before - after * unit_of(t, e))
-
-
-cdef double lowered_impurity(const Tree* t, Py_ssize_t e, const int64_t* mass) noexcept nogil:
-    """By how much a split lowers the impurity, as a key; `mass`: of the two sides."""
-    cdef Judge at = judge_of(t, e, t.work)
-    cdef double scale = t.node[e].scale, unit = unit_of(t, e), before, after
-    if t.squares:
-        after = square_score(&at, <const Moment*>mass)
-        return decrease(t.node[e].loss, -after / scale / (scale * unit) * <double>at.total.w)
-    before = impurity(t.criterion, t.n_classes, at.mass)
-    after = (impurity(t.criterion, t.n_classes, mass)
-             + impurity(t.criterion, t.n_classes, mass + t.n_classes))
-    # By a power of two: the share is the same.
-    return decrease(before * unit, (before - after) * unit)
 
 
 cdef inline bint looks_ahead(const Tree* t) noexcept nogil:
@@ -247,6 +233,7 @@ cdef void add_child(
     node.depth, node.shift = t.node[parent].depth + 1, t.node[parent].shift
     node.feature = node.child = -1
     node.low = node.high = 0
+    node.missing = -1
     if t.squares:
         measure_squares(t, e)
     else:
@@ -279,14 +266,18 @@ cdef bint split_node(
     cdef const int32_t* order = t.order + f * t.n + start
     cdef int64_t* below = t.mass + k * first
     cdef int32_t listed = 0 if t.boosted else node.feature
+    cdef int kind = kind_of(t, f)
     if given == NULL:
         place = cut_of(t, e, kept, below)
     else:
-        place = given.place
-        mass_below(t, e, f, place, below)
-    for i in range(k):
-        below[k + i] = t.mass[k * e + i] - below[i]
-    if t.exact:
+        place, node.missing = given.place, given.missing
+        if not t.exact or not kind:
+            mass_below(t, e, f, place, below)
+    if kind and t.exact:
+        n_below = mark_special(t, e, place, NULL if given == NULL else below)
+    elif kind:
+        n_below = part_special(t, e, place)
+    elif t.exact:
         n_below = place
         for i in range(n):
             t.side[row_of(order[i])] = i >= place
@@ -296,6 +287,8 @@ cdef bint split_node(
         n_below = partition_rows(
             t.rows + start, n, t.codes + f * t.n_columns, <int>place, t.spare)
         node.low, node.high = <int32_t>place, <int32_t>place + 1
+    for i in range(k):
+        below[k + i] = t.mass[k * e + i] - below[i]
     node.child = <int32_t>first
     t.counter.leaves += 1
     add_child(t, e, start, start + n_below, listed)
@@ -366,6 +359,7 @@ def begin_root(arrays):
         t.counter.nodes = t.counter.leaves = 1
         memset(t.node, 0, sizeof(Node))
         t.node.stop, t.node.feature, t.node.child = <int32_t>t.n, -1, -1
+        t.node.missing = -1
         rows = rows_at(&t, 0)
         for i in range(k):
             t.mass[i] = 0
@@ -381,11 +375,16 @@ def begin_root(arrays):
             memset(t.vote, 0, sizeof(Vote))
 
 
-def split_given(arrays, Py_ssize_t e, int32_t feature, Py_ssize_t place, double below, double above):
-    """Split node `e`, which is not on the heap, at a given place into children with given votes."""
+def split_given(
+    arrays, Py_ssize_t e, int32_t feature, Py_ssize_t place, int missing, double below, double above
+):
+    """Split node `e`, which is not on the heap, at a given place into children with given votes.
+
+    `missing` is the side of rows without a value; of a category, the set is in its place.
+    """
     cdef Tree t = read_tree(arrays)
     cdef Given given
-    given.place = place
+    given.place, given.missing = place, missing
     given.votes[0], given.votes[1] = below, above
     t.node[e].feature = feature
     with nogil:
@@ -494,8 +493,10 @@ def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[
             out[i] = nodes[e]
             e = nodes[e].child
             if e >= 0:
-                if numbers_rows:
-                    out[i].low, out[i].high = rows[out[i].low], rows[out[i].high]
+                if numbers_rows and out[i].low >= 0:
+                    out[i].low = rows[out[i].low]
+                if numbers_rows and out[i].high >= 0:
+                    out[i].high = rows[out[i].high]
                 children[i, 0] = <int32_t>i + 1
                 first -= 1
                 place[first], children[first, 0] = e + 1, <int32_t>i

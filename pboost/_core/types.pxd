@@ -8,7 +8,6 @@ cdef enum:
     TIED = -0x80000000
 cdef enum:
     MAX_BINS = 256
-
 # What a column has that others do not: missing values, whose code is the number of bins, and which
 # stand last in the sorted order; levels of a category, in place of bins.
 cdef enum:

@@ -96,7 +96,7 @@ def bin_levels(
     """
     here, n = slice(feature, feature + 1), order.shape[1]
     known, n_here = n - int(n_missing[feature]), int(n_levels[feature])
-    starts = np.zeros((1, bin_start.shape[1]), dtype=np.int32)
+    starts = np.zeros((1, min(MOST_KNOWN, max(n, 1)) + 2), dtype=np.int32)
     nothing = np.empty(0, dtype=np.int64)
     sort.bin_columns(order, MOST_KNOWN, nothing, starts, n_bins[here], codes[here], n_missing[here])
     n_found = int(n_bins[feature]) if known else 0

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from pboost._core import grow
 from pboost._core.votes import VoteRule
 from pboost.data.columns import SortedColumns, midpoint
+from pboost.data.special_columns import LEVELS, has
+from pboost.data.subsets import Subsets
 from pboost.data.training import TrainingData
 from pboost.growth.step import StepRecord, TreeLimits, constant_vote, cost_after
-from pboost.growth.tree import CartLimits, TreeArrays
+from pboost.growth.tree import CartLimits, TreeArrays, thresholds_of
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import OUT
 from pboost.models.stored import TrainingRecord
-from pboost.values import MOST_NODES, FloatArray
+from pboost.values import MOST_NODES, FloatArray, IntArray
 from pboost.weak.stump_search import ColumnLearner
 
 
@@ -49,29 +51,48 @@ class BoostedArrays(TreeArrays):
         own = CartLimits(
             weak.criterion, limits.depth, leaves, weak.min_leaf, 0, len(data.order), limits.growth,
             min_weight=weak.min_weight, target=limits.target,
+            level_smoothing=weak.level_smoothing,
         )  # fmt: skip
         label = (rows >= data.n_negative).astype(np.int32)
         super().__init__(data, rows, label, leaves, own, rule)
-        self.given = np.empty(0)  # thresholds of the splits that were not searched for
+        # Thresholds of the splits that were not searched for, and the sides of missing rows there.
+        self.given: FloatArray = np.empty(0)
+        self.given_missing: FloatArray | None = None
 
     def replay(self, model: DecisionGraph) -> None:
         """Open the nodes of a tree as they are."""
-        columns = self.data.columns
         entrance = {int(next_): 1 + at for at, next_ in enumerate(model.next.ravel())}
+        sets = model.inputs if isinstance(model.inputs, Subsets) else None
         for split in range(model.n_nodes):
             feature, threshold = int(model.feature[split]), float(model.threshold[split])
-            node = entrance[split] if split else 0
-            start, stop = self.node["start"][node], self.node["stop"][node]
-            if isinstance(columns, SortedColumns) and self.exact:
-                place = columns.n_below(feature, self.order[feature, start:stop], threshold)
+            node, place = entrance[split] if split else 0, 0
+            if sets is not None and feature >= model.n_features:
+                self.subset[node] = sets.member[feature - model.n_features]
+                feature = int(sets.column[feature - model.n_features])
             else:
-                place = columns.bin_below(feature, threshold)
-            grow.split_given(self, node, feature, place, *model.vote[split])
-        self.given = model.threshold
+                place = self._place(node, feature, threshold)
+            missing = -1 if model.missing is None else int(model.missing[split])
+            grow.split_given(self, node, feature, place, missing, *model.vote[split])
+        self.given, self.given_missing = model.threshold, model.missing
+
+    def _place(self, node: int, feature: int, threshold: float) -> int:
+        """Return the place of a cut of a node: rows, or the bin, at or below the threshold."""
+        columns = self.data.columns
+        if has(self.special, LEVELS, feature):
+            self.subset[node] = 0  # "is it missing?" is a cut above all levels
+            return 0
+        if not (isinstance(columns, SortedColumns) and self.exact):
+            return columns.bin_below(feature, threshold)
+        start, stop = self.node["start"][node], self.node["stop"][node]
+        return columns.n_below(feature, self.order[feature, start:stop], threshold)
 
     def thresholds(self, nodes: NDArray[np.int64]) -> FloatArray:
         """Return the thresholds of nodes that were searched for."""
         feature, low, high = (self.node[name][nodes] for name in ("feature", "low", "high"))
+        return thresholds_of(feature, low, high, self._between, self.special)
+
+    def _between(self, feature: IntArray, low: IntArray, high: IntArray) -> FloatArray:
+        """Return the thresholds of columns between rows, or between bins."""
         columns = self.data.columns
         if not isinstance(columns, SortedColumns):
             return np.asarray(columns.threshold(feature, low, None))
@@ -111,7 +132,16 @@ class BoostedArrays(TreeArrays):
             gathered = votes["gathered"]
             terms = negative * np.exp(gathered) + positive * np.exp(-gathered)
             certificate[-1] = math.fsum(terms[is_open].tolist()) / self.whole
-        reach = (negative + positive)[split] * (1.0 / self.whole)
+        mass = negative + positive
+        reach, below = mass[split] * (1.0 / self.whole), nodes["child"][split]
+        missing = (mass[below + 1] > mass[below]).astype(np.float64)
+        inputs = self.data.model_columns(nodes["feature"][split])
+        if self.special is not None:
+            side = nodes["missing"][split]
+            missing[side >= 0] = side[side >= 0]
+            inputs = self._tests(split)
+        if self.given_missing is not None:
+            missing[: len(self.given_missing)] = self.given_missing
         return DecisionGraph.grown(
             threshold=np.concatenate([self.given, self.thresholds(split[len(self.given) :])]),
             next=next_[1:].reshape(n, 2),
@@ -122,5 +152,15 @@ class BoostedArrays(TreeArrays):
             bias=bias,
             settings=settings,
             record=TrainingRecord(certificate, cost_after(reach), stop_reason),
-            **self.data.model_columns(nodes["feature"][split]),
+            missing=missing,
+            **inputs,
         )
+
+    def _tests(self, split: NDArray[np.int64]) -> dict[str, Any]:
+        """Return the fields of a model that say what its nodes read: columns, or sets of levels."""
+        column, is_set = self.node["feature"][split], self.node["low"][split] < 0
+        if not len(self.subset):
+            return self.data.model_columns(column)
+        member = np.where(is_set[:, None], self.subset[split], np.uint64(0))
+        feature, sets = Subsets.of_tests(self.data.problem.n_features, column, member)
+        return {"feature": feature, "inputs": sets}

@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from pboost._core import grow
 from pboost._core.votes import TIE, VoteRule, half_log_odds
 from pboost.data.columns import ROW_MASK
+from pboost.data.special_columns import LEVELS
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import ALL_OPENED, NO_EXIT, BestFirst
 from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.step import Callback, StepRecord, TreeLimits, cost_after
 from pboost.models.graph import DecisionGraph
+from pboost.models.sides import WORDS
 from pboost.models.stored import TrainingRecord
 from pboost.values import FloatArray, first_false
 from pboost.weak.stump_search import Stump
@@ -101,8 +103,9 @@ class ImpurityStump(Stump):
 def by_impurity(weak: Stump, impurity: Any) -> ImpurityStump:
     """Return stumps that are chosen by an impurity, checked."""
     return ImpurityStump(
-        min_weight=weak.min_weight, min_leaf=weak.min_leaf, impurity=check_permissible(impurity)
-    )
+        min_weight=weak.min_weight, min_leaf=weak.min_leaf, missing=weak.missing,
+        level_smoothing=weak.level_smoothing, impurity=check_permissible(impurity),
+    )  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)
@@ -142,6 +145,37 @@ class Split:
     beside: NDArray[np.int32]
     votes: list[float]
     after: float
+    missing: int
+    subset: NDArray[np.uint64] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cuts:
+    """The cuts of an exit by one column, in the order in which they are preferred.
+
+    Attributes
+    ----------
+    score : ndarray of float64, shape (m,)
+        What is minimised, infinity of cuts that are not legal.
+    negative, positive : ndarray of int64, shape (m,)
+        Class masses below.
+    place : ndarray of integers, shape (m,)
+        As the grower counts.
+    beside : ndarray of int32, shape (m, 2)
+        The rows beside the cut, the second -1 where that are the missing ones.
+    side : ndarray of int8, shape (m,)
+        That of missing rows, -1 where there are none.
+    above : ndarray of bool, shape (m, n_bins), or None
+        Of a category, the levels above; None of others.
+    """
+
+    score: FloatArray
+    negative: NDArray[np.int64]
+    positive: NDArray[np.int64]
+    place: NDArray[Any]
+    beside: NDArray[np.int32]
+    side: NDArray[np.int8]
+    above: NDArray[np.bool_] | None = None
 
 
 class ImpurityTree(BestFirst):
@@ -195,7 +229,11 @@ class ImpurityTree(BestFirst):
         assert found is not None
         arrays.counter["at"] = exit_.serial
         arrays.node["low"][exit_.serial], arrays.node["high"][exit_.serial] = found.beside
-        grow.split_given(arrays, exit_.serial, found.feature, found.place, *found.votes)
+        if found.subset is not None:
+            arrays.subset[exit_.serial] = found.subset
+        grow.split_given(
+            arrays, exit_.serial, found.feature, found.place, found.missing, *found.votes
+        )
         child = int(arrays.node["child"][exit_.serial])
         below, above = self.open(child), self.open(child + 1)
         changes = [*self.total, -exit_.bound, below.bound, above.bound]
@@ -212,19 +250,18 @@ class ImpurityTree(BestFirst):
         for first in range(0, d, step):
             features = slice(first, first + step)
             best[features] = self.scores(exit_, features)[0].min(axis=1, initial=np.inf)
+        special = self.arrays.special
+        for j in [] if special is None else np.flatnonzero(special).tolist():
+            best[j] = self.cuts(exit_, j).score.min(initial=np.inf)
         least = best.min()
         if least == np.inf:
             return None
         limit = least + TIE * float(sum(exit_.mass))
         feature = int(np.argmax(best <= limit))
-        scores, negative, positive, rows = (
-            found[0] for found in self.scores(exit_, slice(feature, feature + 1))
-        )
-        at = int(np.argmax(scores <= limit))
-        low = int(negative[at]), int(positive[at])
+        cuts = self.cuts(exit_, feature)
+        at = int(np.argmax(cuts.score <= limit))
+        low = int(cuts.negative[at]), int(cuts.positive[at])
         masses = low, (exit_.mass[0] - low[0], exit_.mass[1] - low[1])
-        beside = rows[at : at + 2]
-        place = at + 1 if self.data.exact else int(self.arrays.codes[feature, beside[0]])
         up = math.exp(exit_.votes)
         delta = self.rule.smoothing * (exit_.mass[0] * up + exit_.mass[1] / up)
         votes = [self.rule.learning_rate * half_log_odds(p / up, n * up, delta) for n, p in masses]
@@ -232,7 +269,12 @@ class ImpurityTree(BestFirst):
             exit_.boosted(mass, exit_.votes + vote)
             for mass, vote in zip(masses, votes, strict=True)
         )
-        return Split(feature, place, beside, votes, after)
+        place, side, subset = int(cuts.place[at]), int(cuts.side[at]), None
+        if cuts.above is not None:
+            members = np.zeros(64 * WORDS, dtype=bool)
+            members[: cuts.above.shape[1]] = cuts.above[at]
+            subset = np.packbits(members, bitorder="little").view("<u8")
+        return Split(feature, place, cuts.beside[at], votes, after, side, subset)
 
     def scores(self, exit_: Exit, features: slice) -> tuple[NDArray[Any], ...]:
         """Return what is minimised for the cut after each row, class masses below, and the rows.
@@ -240,13 +282,29 @@ class ImpurityTree(BestFirst):
         Each is an array with a line for each feature; cuts that are not legal score infinity.
         """
         rows, legal = self.in_order(exit_, features)
+        negative, positive = (sums[:, :-1] for sums in self.sums(rows))
+        count = np.arange(1, rows.shape[1])
+        return self.judged(exit_, legal, negative, positive, count), negative, positive, rows
+
+    def sums(self, rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the class masses of rows, each with those before it."""
         weight = self.arrays.fixed[rows]
-        positive = np.cumsum(np.where(rows >= self.data.n_negative, weight, 0), axis=1)[:, :-1]
-        negative = np.cumsum(weight, axis=1)[:, :-1] - positive
-        total, m = sum(exit_.mass), rows.shape[1]
+        positive = np.cumsum(np.where(rows >= self.data.n_negative, weight, 0), axis=-1)
+        return np.cumsum(weight, axis=-1) - positive, positive
+
+    def judged(
+        self,
+        exit_: Exit,
+        legal: NDArray[np.bool_],
+        negative: NDArray[np.int64],
+        positive: NDArray[np.int64],
+        count: NDArray[np.intp],
+    ) -> FloatArray:
+        """Return what is minimised for cuts with these masses and numbers of rows below."""
+        total, m = sum(exit_.mass), self.arrays.n_rows_at(exit_.serial)
         left, least = positive + negative, math.ceil(self.weak.min_weight * float(total))
-        right, count = total - left, np.arange(1, m)
-        legal &= (left > 0) & (right > 0) & (left >= least) & (right >= least)
+        right = total - left
+        legal = legal & (left > 0) & (right > 0) & (left >= least) & (right >= least)
         legal &= (count >= self.weak.min_leaf) & (m - count >= self.weak.min_leaf)
         scores = np.full(left.shape, np.inf)
         below = positive[legal]
@@ -254,7 +312,79 @@ class ImpurityTree(BestFirst):
             mass * values_of(self.weak.impurity, part / mass)
             for mass, part in ((left[legal], below), (right[legal], exit_.mass[1] - below))
         )
-        return scores, negative, positive, rows
+        return scores
+
+    def cuts(self, exit_: Exit, feature: int) -> Cuts:
+        """Return the cuts of an exit by a column."""
+        arrays, exact = self.arrays, self.data.exact
+        kind = 0 if arrays.special is None else int(arrays.special[feature])
+        if kind & LEVELS:
+            return self.sets(exit_, feature)
+        one = slice(feature, feature + 1)
+        rows, legal = (found[0] for found in self.in_order(exit_, one))
+        negative, positive = self.sums(rows)
+        count, m = np.arange(1, len(rows)), len(rows) - 1
+        place = count if exact else arrays.codes[feature, rows[:-1]].astype(np.intp)
+        beside, side = np.column_stack([rows[:-1], rows[1:]]), np.full(m, -1, dtype=np.int8)
+        n_known = len(rows)
+        if kind:
+            n_known = int((arrays.codes[feature, rows] < arrays.n_bins[feature]).sum())
+        if n_known == len(rows) or not n_known:
+            score = self.judged(exit_, legal, negative[:-1], positive[:-1], count)
+            return Cuts(score, negative, positive, place, beside, side)
+        # First the missing rows are above all cuts, of which the last is between them and the
+        # others, then below.
+        beside[n_known - 1, 1] = -1
+        if not exact:
+            place[n_known - 1] = arrays.n_bins[feature] - 1
+        both = np.concatenate([np.arange(n_known), np.arange(n_known - 1)])
+        side = np.repeat(np.array([1, 0], dtype=np.int8), [n_known, n_known - 1])
+        negative, positive, count = (
+            sums[both] + (sums[-1] - sums[n_known - 1]) * (side == 0)
+            for sums in (negative, positive, np.arange(1, len(rows) + 1))
+        )
+        score = self.judged(exit_, legal[both], negative, positive, count)
+        return Cuts(score, negative, positive, place[both], beside[both], side)
+
+    def sets(self, exit_: Exit, feature: int) -> Cuts:
+        """Return the cuts of an exit by sets of levels: the beginnings of their order are below."""
+        arrays, m = self.arrays, self.arrays.n_rows_at(exit_.serial)
+        rows, n_bins = self.rows_of(exit_, feature), int(arrays.n_bins[feature])
+        codes, smoothing = arrays.codes[feature, rows], arrays.limits.level_smoothing
+        mass = np.zeros((2, n_bins + 1), dtype=np.int64)
+        np.add.at(mass, ((rows >= self.data.n_negative).astype(np.intp), codes), arrays.fixed[rows])
+        count, total = np.bincount(codes, minlength=n_bins + 1), float(sum(exit_.mass))
+        present = np.flatnonzero(mass.sum(axis=0)[:n_bins])
+        pull = smoothing * total / m
+        weight, positive = (
+            part[present].astype(np.float64) for part in (mass.sum(axis=0), mass[1])
+        )
+        share = (positive + pull * (float(exit_.mass[1]) / total)) / (weight + pull)
+        order = present[np.argsort(share, kind="stable")]
+        is_above = np.zeros((len(order), n_bins), dtype=bool)
+        for k in range(len(order)):
+            is_above[k, order[k + 1 :]] = True
+        if smoothing > 0:
+            is_above = np.concatenate([is_above, np.zeros_like(is_above)])
+            is_above[np.arange(len(order)) + len(order), order] = True
+        sides = (1, 0) if count[n_bins] else (-1,)
+        side = np.repeat(np.array(sides, dtype=np.int8), len(is_above))
+        above = np.concatenate([is_above] * len(sides))
+        goes_above = np.column_stack([above, side == 1])
+        low = [(~goes_above * part).sum(axis=1) for part in (*mass, count)]
+        score = self.judged(exit_, np.ones(len(side), dtype=bool), *low)
+        heavier = np.where(side < 0, total - (low[0] + low[1]) > low[0] + low[1], side == 1)
+        above[np.ix_(heavier, np.delete(np.arange(n_bins), present))] = True
+        nothing = np.full((len(side), 2), -1, dtype=np.int32)
+        return Cuts(score, low[0], low[1], nothing[:, 0], nothing, side, above)
+
+    def rows_of(self, exit_: Exit, feature: int) -> NDArray[np.int32]:
+        """Return the rows of an exit."""
+        node = self.arrays.node[exit_.serial]
+        here = slice(int(node["start"]), int(node["stop"]))
+        if not self.data.exact:
+            return self.arrays.rows[here]
+        return self.arrays.order[feature, here] & ROW_MASK
 
     def in_order(self, exit_: Exit, features: slice) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
         """Return an exit's rows in the order of each feature, and whether neighbours differ."""

@@ -14,10 +14,12 @@ from pboost import threads
 from pboost._core import grow
 from pboost._core.reweight import scale_weights
 from pboost._core.votes import VoteRule
+from pboost.data.columns import MOST_FLOAT
 from pboost.data.criteria import CODES, IMPURITIES
+from pboost.data.special_columns import LEVELS
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import STOPPED, CartStep
-from pboost.models.sides import heavier_child
+from pboost.models.sides import HALF, WORDS, heavier_child, own_sets
 from pboost.models.trees import LEAF, Tree
 from pboost.values import FloatArray, IntArray
 
@@ -49,6 +51,9 @@ class CartLimits:
         Least share of a node's weight on either side of a split.
     target : float
         Certificate at which a boosted tree is done.
+    level_smoothing : float
+        Rows of average weight that the shares of a level, by which levels are put in order, are
+        mixed with; their shares are the node's.
     """
 
     criterion: str
@@ -61,6 +66,7 @@ class CartLimits:
     complexity: float = 0.0
     min_weight: float = 0.0
     target: float = -1.0
+    level_smoothing: float = 0.0
 
 
 class TreeArrays:
@@ -90,6 +96,8 @@ class TreeArrays:
         self.criterion = CODES[limits.criterion]
         self.order = data.order  # partitioned in place: data belong to one fit
         self.codes, self.n_bins = data.columns.codes, data.columns.n_bins
+        self.special = data.columns.special
+        has_levels = self.special is not None and bool((self.special & LEVELS).any())
         self.rows = rows[:0] if exact else rows.copy()
         self.label, self.y = label, data.y
         self.n_negative = int(label.searchsorted(1)) if exact and n_classes == 2 else 0
@@ -111,6 +119,7 @@ class TreeArrays:
         self.node = np.empty(capacity, dtype=NODE)
         self.mass = np.empty((capacity, n_classes or 2), dtype=np.int64)
         self.vote = np.empty(0 if rule is None else capacity, dtype=VOTE)
+        self.subset = np.empty((capacity if has_levels else 0, WORDS), dtype=np.uint64)
         self.open = np.empty(capacity, dtype=np.int32)
         self.counter = np.zeros((), dtype=COUNTER)
         self.certificate = np.empty(2)
@@ -164,9 +173,10 @@ class CartArrays(TreeArrays):
         """Return the record of the node split last."""
         at = self.at
         nodes = self.node[at : at + 1]
-        threshold = float(self.data.thresholds(nodes["feature"], nodes["low"], nodes["high"])[0])
+        feature, low, high = (nodes[name] for name in ("feature", "low", "high"))
+        threshold = thresholds_of(feature, low, high, self.data.thresholds, self.special)[0]
         return CartStep(
-            int(nodes["feature"][0]), threshold, int(nodes["depth"][0]), self.n_rows_at(at)
+            int(feature[0]), float(threshold), int(nodes["depth"][0]), self.n_rows_at(at)
         )
 
     def model(self, settings: Mapping[str, Any], stop_reason: str, criterion: str) -> Tree:
@@ -186,7 +196,10 @@ class CartArrays(TreeArrays):
         numbered = rows if self.exact else rows[:0]
         kept = grow.preorder(self.node[:n], nodes, numbered, place, children)
         mass = self.mass.take(place[:kept], axis=0)
-        return Grown(nodes[:kept], children[:kept], mass, self.scale, self.exponent)
+        subset = self.subset.take(place[:kept], axis=0) if len(self.subset) else self.subset
+        return Grown(
+            nodes[:kept], children[:kept], mass, self.scale, self.exponent, self.special, subset
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,6 +216,10 @@ class Grown:
         Fixed-point masses of the classes; of a regression, of all rows first.
     scale, exponent : float, int
         Of the weights, see `TrainingData`.
+    special : ndarray of uint8, shape (d,), or None
+        What is special about the columns.
+    subset : ndarray of uint64, shape (n_nodes, 4)
+        The levels above, where a category was split; empty without such columns.
     """
 
     nodes: NDArray[Any]
@@ -210,6 +227,24 @@ class Grown:
     mass: NDArray[np.int64]
     scale: float
     exponent: int
+    special: NDArray[np.uint8] | None
+    subset: NDArray[np.uint64]
+
+
+def thresholds_of(
+    feature: IntArray,
+    low: IntArray,
+    high: IntArray,
+    between: Callable[[IntArray, IntArray, IntArray], FloatArray],
+    special: NDArray[np.uint8] | None,
+) -> FloatArray:
+    """Return the thresholds of nodes that are split; `between` gives those between rows or bins."""
+    if special is None:
+        return between(feature, low, high)
+    threshold = np.where(low < 0, HALF, MOST_FLOAT)
+    cut = np.flatnonzero(high >= 0)
+    threshold[cut] = between(feature[cut], low[cut], high[cut])
+    return threshold
 
 
 def tree_columns(
@@ -224,8 +259,9 @@ def tree_columns(
     inner = np.flatnonzero(children[:, 0] != LEAF)
     feature = np.full(len(nodes), LEAF, dtype=np.int32)
     feature[inner] = nodes["feature"][inner]
-    threshold = np.zeros(len(nodes))
-    threshold[inner] = problem.thresholds(feature[inner], nodes["low"][inner], nodes["high"][inner])
+    threshold, special = np.zeros(len(nodes)), grown[0].special
+    low, high = nodes["low"][inner], nodes["high"][inner]
+    threshold[inner] = thresholds_of(feature[inner], low, high, problem.thresholds, special)
     scale = np.repeat([tree.scale for tree in grown], sizes)
     exponent = np.repeat([tree.exponent for tree in grown], sizes)
     mass = np.concatenate([tree.mass for tree in grown])
@@ -240,10 +276,21 @@ def tree_columns(
         value = mass / total[:, None]
         impurity, weight = IMPURITIES[criterion](value), total * unit
     weight = np.ldexp(weight, exponent)
+    missing = heavier_child(weight, children, root)
+    sets: dict[str, Any] = {}
+    if special is not None:
+        missing[inner] = np.where(nodes["missing"] < 0, missing, nodes["missing"])[inner]
+        of_set = inner[low < 0]
+        if len(of_set):
+            column, d = feature[of_set], problem.n_features
+            feature[of_set] = d + np.arange(len(of_set))
+            member = np.concatenate([tree.subset for tree in grown])[of_set]
+            sets = own_sets(feature, d, column, member)
+            feature = sets.pop("feature")
     return root, {
         "feature": feature, "threshold": threshold, "children": children, "value": value,
         "impurity": impurity, "weight": weight, "n_rows": nodes["stop"] - nodes["start"],
-        "missing": heavier_child(weight, children, root),
+        "missing": missing, **sets,
     }  # fmt: skip
 
 

@@ -1,0 +1,104 @@
+# Where the rows of a node lie that is split: by position, by bin, by what is missing, by sets of levels.
+from pboost._core._grower cimport Node, Tree, size_of
+from pboost._core._holes cimport count_known
+from pboost._core._node_levels cimport WORDS
+from pboost._core._segment cimport partition_by_code, partition_segment
+from pboost._core._side cimport code_goes_right
+from pboost._core.types cimport LEVELS, MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
+
+
+cdef inline int kind_of(const Tree* t, Py_ssize_t f) noexcept nogil:
+    """What is special about a column."""
+    return 0 if t.special == NULL else t.special[f]
+
+
+cdef inline void sides_of_codes(
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, Py_ssize_t place, uint8_t* above
+) noexcept nogil:
+    """On which side the rows of each code lie where a node is split."""
+    cdef Py_ssize_t code, n_bins = t.n_bins[f]
+    for code in range(n_bins):
+        if kind_of(t, f) & LEVELS:
+            above[code] = t.subset[WORDS * e + (code >> 6)] >> (code & 63) & 1
+        else:
+            above[code] = <uint8_t>code_goes_right(<int>code, <int>place)
+    if n_bins < MAX_BINS:
+        above[n_bins] = t.node[e].missing == 1
+
+
+cdef inline bint has_set(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """Whether a node is split by a set, which is not empty: else it asks for missing rows."""
+    cdef const uint64_t* subset = t.subset + WORDS * e
+    return (kind_of(t, t.node[e].feature) & LEVELS
+            and (subset[0] | subset[1] | subset[2] | subset[3]) != 0)
+
+
+cdef inline Py_ssize_t mark_special(
+    const Tree* t, Py_ssize_t e, Py_ssize_t place, int64_t* below
+) noexcept nogil:
+    """Mark the sides of a node's rows by a special sorted column, and partition it; returns the
+    number of rows below. OUT below: their masses, unless NULL."""
+    cdef Py_ssize_t f = t.node[e].feature, n = size_of(t, e), n_below = 0, n_known, i
+    cdef int32_t* order = t.order + f * t.n + t.node[e].start
+    cdef const uint8_t* codes = t.codes + f * t.n_columns
+    cdef Node* node = &t.node[e]
+    cdef uint8_t[MAX_BINS] above
+    cdef int32_t row
+    if kind_of(t, f) & LEVELS:
+        sides_of_codes(t, e, f, place, above)
+        node.low, node.high = -has_set(t, e), -1
+        for i in range(n):
+            row = row_of(order[i])
+            t.side[row] = above[codes[row]]
+            n_below += 1 - above[codes[row]]
+    else:
+        n_known = count_known(t, e, f, order)
+        if below == NULL:
+            node.low = row_of(order[place - 1])
+            node.high = row_of(order[place]) if place < n_known else -1
+        for i in range(n_known):
+            t.side[row_of(order[i])] = i >= place
+        for i in range(n_known, n):
+            t.side[row_of(order[i])] = node.missing == 1
+        n_below = place if node.missing == 1 else place + n - n_known
+    if below != NULL:
+        below[0] = below[1] = 0
+        for i in range(n):
+            row = row_of(order[i])
+            if not t.side[row]:
+                below[t.label[row]] += t.fixed[row]
+    partition_segment(order, n, t.side, t.spare)
+    return n_below
+
+
+cdef inline Py_ssize_t part_special(const Tree* t, Py_ssize_t e, Py_ssize_t place) noexcept nogil:
+    """Partition a node's rows by a special binned column; returns the number of those below."""
+    cdef Py_ssize_t f = t.node[e].feature
+    cdef Node* node = &t.node[e]
+    cdef uint8_t[MAX_BINS] above
+    sides_of_codes(t, e, f, place, above)
+    node.low, node.high = -has_set(t, e), -1
+    if not kind_of(t, f) & LEVELS and place + 1 < t.n_bins[f]:
+        node.low, node.high = <int32_t>place, <int32_t>place + 1
+    return partition_by_code(
+        t.rows + node.start, size_of(t, e), t.codes + f * t.n_columns, above, t.spare)
+
+
+cdef inline void mass_below(
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, Py_ssize_t place, int64_t* below
+) noexcept nogil:
+    """Class masses of a node below a position of a clean sorted column, or of a binned cut."""
+    cdef const int32_t* rows = (t.order + f * t.n if t.exact else t.rows) + t.node[e].start
+    cdef const uint8_t* codes = t.codes + f * t.n_columns
+    cdef uint8_t[MAX_BINS] above
+    cdef bint is_special = kind_of(t, f) != 0
+    cdef Py_ssize_t i
+    cdef int32_t row
+    below[0] = below[1] = 0
+    if is_special:
+        sides_of_codes(t, e, f, place, above)
+    for i in range(place if t.exact else size_of(t, e)):
+        row = row_of(rows[i])
+        if t.exact or not (above[codes[row]] if is_special
+                           else code_goes_right(codes[row], <int>place)):
+            below[t.label[row]] += t.fixed[row]
