@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from pboost.cli.errors import CommandError, UsageError, require
 from pboost.cli.streams import STREAM, called, opened
-from pboost.data.convert import first_inexact
+from pboost.data.numbers import first_inexact
 from pboost.models._safe_files import replace_file
 
 #: pandas is optional and untyped.

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.blocks import as_codes, distinct
-from pboost.data.convert import (
-    PLAIN,
-    Features,
-    check_size,
-    column_names,
-    first_inexact,
-    first_rounded,
-    has_rounded,
-    is_missing,
-    read_matrix,
-)
+from pboost.data.convert import Features, Trained, check_size, column_names, read_matrix
+from pboost.data.levels import lightest_joined, match_levels
+from pboost.data.numbers import ENCODE, PLAIN, first_inexact, first_rounded, has_rounded, is_missing
 from pboost.data.shared_reads import kept
+from pboost.data.table import MOST_LEVELS, Table, Takes, column_label, named_columns
 from pboost.values import INT32_MAX, Array, as_array, first_false
 from pboost.values.options import ManyClassesError
 
 #: Rows examined at a time, so that checks need little memory.
 BLOCK = 65_536
-#: Names in a message.
-MOST_NAMED = 10
 #: What y can be: labels, or numbers.
 TASKS = ("classification", "regression")
 #: More different numbers than this may have been meant to be predicted.
@@ -40,35 +31,78 @@ MOST_TARGET = 1e150
 MOST_EXPONENT = 1000
 
 
-def as_features(X: Any) -> Features:
-    """Return `X` as a float matrix with its column names.
+def as_features(X: Any, categorical: Any = None) -> Features:
+    """Return `X` as a float matrix with its column names, and the levels of its categories.
 
     Parameters
     ----------
     X : array_like of shape (n, d), or data frame
         NumPy array, anything with ``__array__``, nested sequences, a pandas data frame, or any
         other frame that narwhals knows. `Features` are returned as they are.
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a frame that hold text
+        or whose type says so.
 
     Returns
     -------
     Features
-        float32 stays float32; everything else becomes float64. No copy where none is needed.
+        float32 stays float32; everything else becomes float64. No copy where none is needed. What
+        is missing (None, NaN, masked) is NaN; categories are the numbers of their levels.
 
     Raises
     ------
     ValueError
         If `X` is not two-dimensional, has no columns, or exceeds int32 in rows or columns; if it
-        holds an integer that is no float64, or a mask that hides values.
+        holds an integer that is no float64; or if text has mostly values that occur once.
     TypeError
-        If a column is not numeric; it is named.
+        If a column holds neither numbers nor categories; it is named.
     """
-    if type(X) is np.ndarray and X.dtype in PLAIN and X.ndim == 2:
+    if type(X) is np.ndarray and X.dtype in PLAIN and X.ndim == 2 and categorical is None:
         if not 0 < X.shape[1] <= INT32_MAX >= len(X):
             check_size(X.shape)
         return Features(X, None)
     if isinstance(X, Features):
         return X
-    return kept(X, "features", lambda: Features(*read_matrix(X)))
+    named = None if categorical is None else named_columns("categorical", categorical)
+    return kept(X, ("features", named), lambda: read_matrix(X, named))
+
+
+def features_as_trained(X: Any, trained: Trained) -> Features:
+    """Return rows as features with the columns of training in its order, and its level numbers.
+
+    Values of categories that were not seen in training are missing.
+
+    Raises
+    ------
+    ValueError
+        If columns are missing or unknown, or a column has changed between numbers and categories.
+    TypeError
+        As `as_features`.
+    """
+    known = trained.table
+    has_values = known is not None and bool(known.categories)
+    if isinstance(X, Features) or (type(X) is np.ndarray and not has_values):
+        return _as_trained(X, as_features(X), trained)
+    key = trained.names, trained.n_features, None if known is None else known.key
+    return kept(X, key, lambda: read_matrix(X, trained=trained))
+
+
+def _as_trained(X: Any, features: Features, trained: Trained) -> Features:
+    """Return features that have been read as those of training."""
+    own, known = features.table, trained.table
+    places = trained.places(features.names, features.n_features)
+    if own is None and (known is None or not known.categories):
+        if places is None:
+            return features
+        values = kept(X, trained.names, lambda: features.values[:, places])
+        return Features(values, trained.names)
+    order = range(features.n_features) if places is None else places
+    own = Table.of_numbers(features.n_features) if own is None else own
+    values = features.values[:, order]
+    for j, place in enumerate(order):
+        label = column_label(trained.names, j)
+        match_levels(trained.known, j, values[:, j], own.values_of(place), label)
+    return Features(values, trained.names, trained.table)
 
 
 def check_has_rows(n: int) -> None:
@@ -84,48 +118,81 @@ def check_finite(features: Features, missing: bool = False) -> None:
     """
     values = features.values
     for start in range(0, len(values), BLOCK):
-        here = values[start : start + BLOCK]
-        if not np.isfinite(here).all() and not (missing and not np.isinf(here).any()):
-            break
-    else:
-        return
+        part = values[start : start + BLOCK]
+        if not np.isfinite(part).all() and not (missing and not np.isinf(part).any()):
+            _refuse(features, np.isinf if missing else lambda column: ~np.isfinite(column))
+
+
+def find_holes(features: Features) -> NDArray[np.bool_] | None:
+    """Return which columns have missing values, None where none has; infinities raise ValueError.
+
+    One pass over the values where nothing is missing.
+    """
+    values = features.values
+    found: NDArray[np.bool_] | None = None
+    for start in range(0, len(values), BLOCK):
+        part = values[start : start + BLOCK]
+        is_known = np.isfinite(part)
+        if not is_known.all():
+            is_hole = np.isnan(part)
+            if not (is_hole | is_known).all():
+                _refuse(features, np.isinf)
+            found = np.zeros(values.shape[1], np.bool_) if found is None else found
+            found |= is_hole.any(axis=0)
+    return found
+
+
+def _refuse(features: Features, is_wrong: Callable[[Array], Array]) -> NoReturn:
+    """Raise ValueError for the first column, and in it the first row, that is wrong."""
+    values = features.values
     for j in range(values.shape[1]):
-        wrong = np.flatnonzero(np.isinf(values[:, j]) if missing else ~np.isfinite(values[:, j]))
+        wrong = np.flatnonzero(is_wrong(values[:, j]))
         if len(wrong):
-            label = f"column {j}" if features.names is None else f"column {features.names[j]!r}"
-            row = int(wrong[0])
+            label, row = column_label(features.names, j), int(wrong[0])
             raise ValueError(
                 f"X: expected finite numbers, got {values[row, j]} in {label}, row {row}"
                 + (f" (and {len(wrong) - 1} more in that column)" if len(wrong) > 1 else "")
                 + ("; fill missing values in before" if np.isnan(values[row, j]) else "")
             )
+    raise AssertionError("nothing is wrong")
 
 
-def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -> list[int] | None:
-    """Return the places of the columns of training among those found, None where they stay."""
-    if names is None or found is None or names == found:
-        return None
-    there, known = set(found), set(names)
-    missing = [name for name in names if name not in there]
-    unknown = [name for name in found if name not in known]
-    if missing or unknown:
-        raise ValueError(
-            "X: other columns than in training"
-            + (f"; missing: {listed(missing, 'columns')}" if missing else "")
-            + (f"; unknown: {listed(unknown, 'columns')}" if unknown else "")
-        )
-    if len(set(names)) < len(names):
-        raise ValueError(
-            "X: two columns have the same name, so that they must stand as in training"
-        )
-    place = {name: j for j, name in enumerate(found)}
-    return [place[name] for name in names]
+def training_features(
+    features: Features, weights: NDArray[np.float64] | None, takes: Takes
+) -> Features:
+    """Return features as they are trained on; with their table where it says anything.
+
+    Of columns of more than 255 levels the lightest share one.
+
+    Raises
+    ------
+    ValueError
+        For infinities; for missing values where these are not taken.
+    TypeError
+        For categories where these are not taken.
+    """
+    table, holes = features.table, None
+    _refuse_levels(features, takes)
+    if takes.holes:
+        holes = find_holes(features)
+    else:
+        check_finite(features)
+    if holes is None and table is None:
+        return features
+    values = features.values
+    if table is None:
+        table = Table.of_numbers(features.n_features)
+    elif table.n_levels.max() > MOST_LEVELS:
+        values, table = lightest_joined(values, table, weights)
+    return Features(values, features.names, table.with_holes(holes))
 
 
-def listed(names: Sequence[str], what: str) -> str:
-    """Return names as a line lists them: of many the first ones, and how many there are."""
-    shown = ", ".join(names[:MOST_NAMED])
-    return shown if len(names) <= MOST_NAMED else f"{shown}, ... ({len(names)} {what})"
+def _refuse_levels(features: Features, takes: Takes) -> None:
+    table = features.table
+    if table is not None and not takes.levels:
+        column = next((j for j in table.categories if table.levels[j] is not None), None)
+        if column is not None:
+            raise TypeError(f"X: {column_label(features.names, column)} is not numeric{ENCODE}")
 
 
 class AbsentClassError(ValueError):

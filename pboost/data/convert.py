@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.blocks import copied
-from pboost.values import INT32_MAX, Array, first_false, refuse_masked
-
-#: All integers to this size are float64 numbers; of those beyond only some are.
-EXACT = 2**53
-#: What to do with a column of text.
-ENCODE = "; pb.one_hot(X) makes columns of zeros and ones of it"
-#: Numbers of which the squares add up to less are all smaller than that.
-SMALL = float(EXACT) ** 2
-#: So many numbers or fewer are multiplied faster than compared.
-FEW = 4096
-PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+from pboost.data.frames import Source, float_frame, of_array, of_frame, whole_column
+from pboost.data.levels import ColumnReader
+from pboost.data.numbers import PLAIN, has_rounded, matrix_to_float
+from pboost.data.table import Table, column_order, positions
+from pboost.values import INT32_MAX, Array, refuse_masked
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """A feature matrix: `values` (n, d), float32 or float64, and column names or None."""
+    """A feature matrix: `values` (n, d), float32 or float64, and column names or None.
+
+    NaN is a missing value; columns of categories hold the level numbers of the `table`, which is
+    None where there are none.
+    """
 
     values: Array
     names: tuple[str, ...] | None
-    table: Any = None
+    table: Table | None = None
 
     @property
     def n_rows(self) -> int:
@@ -73,13 +70,101 @@ def column_names(X: Any) -> tuple[str, ...]:
     return tuple(map(str, getattr(X, "column_names", X.columns)))  # pyarrow's, or the others'
 
 
-def read_matrix(X: Any) -> tuple[Array, tuple[str, ...] | None]:
-    """Return X as floats (n, d), and the names of its columns; see `as_features`."""
+class Trained(NamedTuple):
+    """The columns that a model was trained on: names or None, their number, and their table."""
+
+    names: tuple[str, ...] | None
+    n_features: int
+    table: Table | None = None
+
+    @property
+    def known(self) -> Table:
+        """What the columns were."""
+        return Table.of_numbers(self.n_features) if self.table is None else self.table
+
+    def places(self, names: tuple[str, ...] | None, d: int) -> list[int] | None:
+        """Return the places of the columns among d that have these names, None where they stay."""
+        order = column_order(self.names, names)
+        if d != self.n_features:
+            raise ValueError(f"X: expected {self.n_features} columns, got {d}")
+        return order
+
+
+def read_matrix(X: Any, categorical: Any = None, trained: Trained | None = None) -> Features:
+    """Return X as floats, its names and levels; see `as_features`.
+
+    With `trained`, columns stand in the order of training, and level numbers are those of training.
+    """
     if type(X) is not list and type(X) is not np.ndarray:
         if is_frame(X):
-            return _read_frame(X)
+            return _read_frame(X, categorical, trained)
         _refuse_others(X)
-    is_matrix = type(X) is np.ndarray
+    values = _as_matrix(X)
+    check_size(values.shape)
+    d = values.shape[1]
+    if trained is None:
+        known, named = None, positions("categorical", categorical, None, d)
+    else:
+        trained.places(None, d)
+        known, named = trained.known, trained.known.categories
+    if not (named or isinstance(values, np.ma.MaskedArray) or values.dtype.kind == "O"):
+        return Features(values if values.dtype in PLAIN else matrix_to_float(values), None)
+    matrix = np.empty(values.shape, dtype=values.dtype if values.dtype in PLAIN else np.float64)
+    sources = [of_array(values[:, j]) for j in range(d)]
+    return _filled(matrix, sources, None, named, ColumnReader(known, takes_text=False))
+
+
+def _read_frame(X: Any, categorical: Any, trained: Trained | None) -> Features:
+    names = _checked_names(X)
+    d, order = len(names), None
+    if trained is None:
+        known, named = None, positions("categorical", categorical, names, d)
+    else:
+        order = trained.places(names, d)
+        names = names if order is None else tuple(names[j] for j in order)
+        known, named = trained.known, trained.known.categories
+    if not named and (matrix := float_frame(X)) is not None:
+        return Features(matrix if order is None else matrix[:, order], names)
+    sources = of_frame(X, d)
+    if order is not None:
+        sources = [sources[j] for j in order]
+    matrix = np.empty((len(X), d), dtype=np.float64)
+    return _filled(matrix, sources, names, named, ColumnReader(known, takes_text=True))
+
+
+def _filled(
+    matrix: Array,
+    sources: list[Source],
+    names: tuple[str, ...] | None,
+    named: Sequence[int],
+    reader: ColumnReader,
+) -> Features:
+    """Return the columns as floats, each read into its own of the matrix."""
+    found = [
+        reader.read(
+            source, matrix[:, j], f"column {j if names is None else repr(names[j])}", j in named, j
+        )
+        for j, source in enumerate(sources)
+    ]
+    levels, order = zip(*found, strict=True)
+    table = reader.known
+    if table is None and any(values is not None for values in (*levels, *order)):
+        table = Table(levels, np.zeros(len(found), dtype=np.bool_), order=order)
+    return Features(matrix, names, table)
+
+
+def _checked_names(X: Any) -> tuple[str, ...]:
+    names = column_names(X)
+    if len(set(names)) != len(names):
+        twice = next(n for i, n in enumerate(names) if n in names[:i])
+        raise ValueError(f"X: two columns are named {twice!r}")
+    check_size((len(X), len(names)))
+    return names
+
+
+def _as_matrix(X: Any) -> Array:
+    """Return X as an array of two dimensions, of objects where another would change values."""
+    is_matrix = type(X) is np.ndarray or type(X) is np.ma.MaskedArray
     is_sequence = not is_matrix and isinstance(X, list | tuple)
     if is_sequence and X and is_series(X[0]):
         raise TypeError(
@@ -89,7 +174,8 @@ def read_matrix(X: Any) -> tuple[Array, tuple[str, ...] | None]:
     if not is_matrix:
         refuse_masked("X", X)
     try:
-        values = np.asarray(X)
+        is_hidden = type(X) is np.ma.MaskedArray and np.ma.is_masked(X)
+        values = X if is_hidden else np.asarray(X)
     except ValueError as error:
         raise ValueError(f"X: expected a matrix of numbers: {error}") from None
     if values.ndim != 2:
@@ -97,12 +183,9 @@ def read_matrix(X: Any) -> tuple[Array, tuple[str, ...] | None]:
             f"X: expected two dimensions (rows, columns), got {values.ndim} "
             f"(shape {values.shape}); one row is X.reshape(1, -1)"
         )
-    if is_sequence and has_rounded(values):
+    if is_sequence and (values.dtype.kind == "U" or has_rounded(values)):
         values = np.asarray(X, dtype=object)
-    if values.dtype not in PLAIN:
-        values = _to_float(values)
-    check_size(values.shape)
-    return values, None
+    return values
 
 
 def _refuse_others(X: Any) -> None:
@@ -137,151 +220,10 @@ def check_size(shape: tuple[int, ...]) -> None:
         raise ValueError(f"X: expected at most {INT32_MAX} rows and columns, got shape {shape}")
 
 
-def _to_float(values: Array) -> Array:
-    if values.dtype == np.float16:
-        return copied(values, np.float32, "K")
-    if values.dtype.kind == "O":
-        columns = [to_numbers(values[:, j], f"column {j}") for j in range(values.shape[1])]
-        return np.column_stack(columns) if columns else np.empty(values.shape)
-    if values.dtype.kind not in "biuf":
-        found = f"text{ENCODE}" if values.dtype.kind in "UT" else f"dtype {values.dtype}"
-        raise TypeError(f"X: expected numbers, got {found}")
-    numbers = copied(values, np.float64, "K")
-    if values.itemsize == 8 and not _are_small(numbers) and (at := first_inexact(values)) >= 0:
-        row, column = divmod(at, values.shape[1])
-        raise _inexact(f"column {column}", row, values[row, column])
-    return numbers
-
-
-def _are_small(numbers: Array) -> bool:
-    """Return True only if no number is beyond the integers that are all float64; fast for a row."""
-    if numbers.size > FEW:  # of many numbers BLAS makes work for all its threads
-        return bool(numbers.max() <= EXACT and numbers.min() >= -EXACT)
-    return bool(np.vdot(numbers, numbers) < SMALL)  # unlike dot() without warnings
-
-
-def has_rounded(values: Array) -> bool:
-    """Return whether integers of a nested sequence may have been rounded to make these floats."""
-    if values.dtype.kind != "f" or _are_small(values):
-        return False
-    return bool((np.abs(values) >= EXACT).any())
-
-
-def first_inexact(values: Array) -> int:
-    """Return the place of the first integer that is no float64, in C order; -1 if there is none."""
-    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or not values.size:
-        return -1
-    if values.max() <= EXACT and values.min() >= -EXACT:
-        return -1
-    flat = values.ravel()
-    size = flat.astype(np.uint64)
-    size = np.where(flat < 0, ~size + 1, size)
-    lowest = np.maximum(size & (~size + 1), 1)  # the lowest bit that is set
-    is_exact = size // lowest <= EXACT
-    return first_false(is_exact)
-
-
-def _inexact(label: str, row: int, value: Any) -> ValueError:
-    return ValueError(
-        f"X: {label}, row {row} holds {value}, an integer beyond 2**53 that is no float64; others "
-        "would count as equal to it. Subtract a number from the column, or pass floats"
-    )
-
-
-def to_numbers(column: Array, label: str) -> Array:
-    """Return a column as float64 or float32, the same numbers; an error if they are no such."""
-    numbers = numeric_column(column, label)
-    if (at := first_inexact(numbers)) >= 0:
-        raise _inexact(label, at, numbers[at])
-    return numbers if numbers.dtype.kind == "f" else numbers.astype(np.float64)
-
-
-def _object_column(column: Array, label: str) -> Array:
-    if any(isinstance(v, str | bytes | complex) for v in column):
-        is_text = any(isinstance(v, str) for v in column)
-        raise TypeError(f"X: {label} is not numeric{ENCODE if is_text else ''}")
-    if any(type(v).__name__ == "NAType" for v in column):
-        column = np.array([np.nan if is_missing(v) else v for v in column], dtype=object)
-    try:
-        numbers = column.astype(np.float64)
-    except OverflowError:
-        row = next(i for i, v in enumerate(column) if _is_beyond(v))
-        raise ValueError(
-            f"X: {label}, row {row} holds a number beyond the range of float64"
-        ) from None
-    except (TypeError, ValueError):
-        raise TypeError(f"X: {label} is not numeric") from None
-    if (row := first_rounded(column, numbers)) >= 0:
-        raise _inexact(label, row, column[row])
-    return numbers
-
-
-def first_rounded(values: Array, numbers: NDArray[np.float64]) -> int:
-    """Return the place of the first of some objects that is no float64; -1 if there is none."""
-    for row in np.flatnonzero(np.abs(numbers) >= EXACT).tolist():
-        if isinstance(values[row], int | np.integer) and int(values[row]) != int(numbers[row]):
-            return row
-    return -1
-
-
-def _is_beyond(value: Any) -> bool:
-    try:
-        float(value)
-    except OverflowError:
-        return True
-    return False
-
-
-def is_missing(value: Any) -> bool:
-    """Whether this stands for no value: None, NaN, or what pandas has for it."""
-    if isinstance(value, float | np.floating):
-        return bool(np.isnan(value))
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
-
-
 def frame_columns(X: Any) -> tuple[tuple[str, ...], list[Array]]:
     """Return the names of the columns of a data frame, and their values of whatever type."""
-    names = column_names(X)
-    if len(set(names)) != len(names):
-        twice = next(n for i, n in enumerate(names) if n in names[:i])
-        raise ValueError(f"X: two columns are named {twice!r}")
-    check_size((len(X), len(names)))
-    if hasattr(X, "iloc"):
-        columns = [X.iloc[:, j].to_numpy() for j in range(len(names))]
-    elif hasattr(X, "num_columns"):  # a table or a batch of pyarrow, which narwhals does not know
-        columns = [X.column(j).to_numpy(zero_copy_only=False) for j in range(len(names))]
-    else:
-        columns = _foreign_columns(X)
-    return names, [np.asarray(column) for column in columns]
-
-
-def _read_frame(X: Any) -> tuple[Array, tuple[str, ...]]:
-    names, columns = frame_columns(X)
-    matrix = np.empty((len(X), len(names)), dtype=np.float64)
-    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
-        matrix[:, j] = to_numbers(column, f"column {name!r}")
-    return matrix, names
-
-
-def _foreign_columns(X: Any) -> list[Array]:
-    try:
-        import narwhals
-    except ImportError:
-        raise TypeError(
-            f'X: reading a {type(X).__name__} needs narwhals: pip install "pboost[frames]"'
-        ) from None
-    frame = narwhals.from_native(X, eager_only=True)
-    return [frame[name].to_numpy() for name in frame.columns]
-
-
-def numeric_column(column: Array, label: str) -> Array:
-    """Return a column as numbers; TypeError if it holds anything else."""
-    if column.dtype.kind in "biuf":
-        return column
-    if column.dtype.kind == "O":
-        return _object_column(column, label)
-    found = ENCODE if column.dtype.kind in "UT" else f" (dtype {column.dtype})"
-    raise TypeError(f"X: {label} is not numeric{found}")
+    names = _checked_names(X)
+    return names, [whole_column(source) for source in of_frame(X, len(names))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

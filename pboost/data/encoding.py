@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import column_order, missing_places, places_among, plain_values
+from pboost.data.check_xy import missing_places, places_among, plain_values
 from pboost.data.convert import (
     check_size,
     frame_columns,
     is_frame,
-    numeric_column,
     refuse_sparse,
-    to_numbers,
 )
+from pboost.data.numbers import numeric_column, to_numbers
+from pboost.data.table import column_label, column_order, positions, written
 from pboost.values import (
     Array,
     FloatArray,
     check_choice,
-    check_integer,
     first_false,
     freeze,
     refuse_masked,
-    shown,
 )
 
 __all__ = ["OneHot", "fit_one_hot", "one_hot"]
@@ -65,7 +63,7 @@ class OneHot:
             name = f"x[{j}]" if self.feature_names is None else self.feature_names[j]
             if j in self.columns:
                 values = self.values[self.columns.index(j)].tolist()
-                found += [f"{name}={_written(value)}" for value in values]
+                found += [f"{name}={written(value)}" for value in values]
             else:
                 found.append(name)
         return tuple(found)
@@ -107,7 +105,7 @@ class OneHot:
         result = np.zeros((n_rows, len(self.names)))
         at = 0
         for j, column in enumerate(columns):
-            label = _label(names, j)
+            label = column_label(names, j)
             if j in self.columns:
                 values = self.values[self.columns.index(j)]
                 row, code = _codes(column, values, label, unknown)
@@ -160,8 +158,8 @@ def fit_one_hot(X: Any, columns: Sequence[str | int] | None = None) -> OneHot:
     if columns is None:
         chosen = [j for j, column in enumerate(found) if not _is_numeric(column)]
     else:
-        chosen = _positions(columns, names, len(found))
-    values = [np.unique(_categories(found[j], _label(names, j))) for j in chosen]
+        chosen = positions("columns", columns, names, len(found))
+    values = [np.unique(_categories(found[j], column_label(names, j))) for j in chosen]
     encoding = OneHot(tuple(chosen), tuple(freeze(v) for v in values), len(found), names)
     made = Counter(encoding.names)
     twice = next((name for name in made if made[name] > 1), None)
@@ -235,31 +233,6 @@ def _read(X: Any) -> tuple[tuple[str, ...] | None, list[Array], int]:
     return None, list(values.T), len(values)
 
 
-def _label(names: tuple[str, ...] | None, j: int) -> str:
-    return f"column {j}" if names is None else f"column {names[j]!r}"
-
-
-def _positions(
-    columns: Sequence[str | int], names: tuple[str, ...] | None, n_columns: int
-) -> list[int]:
-    """Return the positions of columns given by name or position, in increasing order."""
-    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
-        raise TypeError(f"columns: expected a sequence of names or positions, got {shown(columns)}")
-    found = []
-    for column in columns:
-        if not isinstance(column, str):
-            found.append(check_integer("columns", column, least=0, most=n_columns - 1))
-        elif names is None or column not in names:
-            known = "X has no names" if names is None else f"the columns are {', '.join(names)}"
-            raise ValueError(f"columns: expected names of columns, got {column!r}; {known}")
-        else:
-            found.append(names.index(column))
-    if len(set(found)) != len(found):
-        twice = next(j for i, j in enumerate(found) if j in found[:i])
-        raise ValueError(f"columns: expected different columns, got {_label(names, twice)} twice")
-    return sorted(found)
-
-
 def _is_numeric(column: Array) -> bool:
     try:
         numeric_column(column, "")
@@ -297,10 +270,3 @@ def _codes(
             f"{held[row].item()!r} in row {row}"
         )
     return np.flatnonzero(known), code[known]
-
-
-def _written(value: Any) -> str:
-    """Return a value as it stands in a name: whole numbers without a point."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)

@@ -19,7 +19,8 @@ from pboost.data.check_xy import (
     as_weights,
     label_array,
 )
-from pboost.data.convert import frame_columns, is_frame, to_numbers
+from pboost.data.convert import frame_columns, is_frame
+from pboost.data.numbers import to_numbers
 from pboost.data.splits import hold_out
 from pboost.values import INT32_MAX, Array, FloatArray, IntArray, first_false, shown
 from pboost.values.options import ManyClassesError, NoLabelsError
@@ -70,6 +71,10 @@ class Classes(NamedTuple):
     label: NDArray[Any]
     weights: FloatArray | None
     entries: Entries | None = None
+
+    def weights_of_rows(self, sample_weight: Any, n: int) -> FloatArray | None:
+        """Return the weights of the n rows as they were given, soft labels or not."""
+        return self.weights if self.entries is None else as_weights(sample_weight, n)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

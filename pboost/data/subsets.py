@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import listed
 from pboost.data.node_inputs import ColumnNames, Inputs
+from pboost.data.table import listed
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, freeze
 

@@ -16,7 +16,7 @@ from pboost.data.check_xy import (
     as_features,
     as_targets,
     as_weights,
-    check_finite,
+    training_features,
 )
 from pboost.data.columns import (
     AUTO_BINNED_ROWS,
@@ -38,6 +38,7 @@ from pboost.data.projections import Projections
 from pboost.data.special_columns import LEVELS
 from pboost.data.splits import hold_out
 from pboost.data.subsets import Subsets
+from pboost.data.table import NUMBERS, Table, Takes
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 
@@ -74,6 +75,8 @@ class Problem:
         Targets times ``2**-exponent``, below 1; empty of a classification.
     exponent : int
         See `y`.
+    table : Table or None
+        What the columns are; None where they are numbers and none is missing.
     entries : Entries or None
         Of soft labels, of which a row has several: `label` and `weights` are then those of the
         entries, and where rows are spoken of, entries are meant.
@@ -86,7 +89,7 @@ class Problem:
     names: tuple[str, ...] | None
     y: FloatArray = field(default_factory=lambda: _NO_NUMBERS)
     exponent: int = 0
-    table: Any = None
+    table: Table | None = None
     entries: Entries | None = None
 
     @property
@@ -412,19 +415,24 @@ class TrainingData:
         return replace(self, columns=columns, exact=exact, order=_searched_order(columns, exact))
 
 
-def two_classes(X: Any, y: Any, sample_weight: Any, *, as_given: bool = False) -> Problem:
+def two_classes(
+    X: Any, y: Any, sample_weight: Any, *, as_given: bool = False, takes: Takes = NUMBERS
+) -> Problem:
     """Check the arguments of a builder of models of two classes.
 
-    `as_given` says that X, rows of anything, stays as it is.
+    `as_given` says that X, rows of anything, stays as it is; `takes` what X may hold.
     """
     columns = as_rows(X) if as_given else _as_columns(X)
     n = columns.n_rows
     found = classes_of_rows(y, sample_weight, n, two=True)
+    table = None
     if isinstance(columns, Features):
-        check_finite(columns)
+        columns = training_features(columns, found.weights_of_rows(sample_weight, n), takes)
+        table = columns.table
     return Problem(
-        columns=_of_entries(columns, found.entries), **found._asdict(), names=columns.names
-    )
+        columns=_of_entries(columns, found.entries), **found._asdict(), names=columns.names,
+        table=table,
+    )  # fmt: skip
 
 
 def tree_problem(
@@ -436,9 +444,13 @@ def tree_problem(
     search: str,
     max_bins: int,
     n_threads: int | None,
+    takes: Takes = NUMBERS,
 ) -> Problem:
-    """Check the arguments of a builder of trees; X is binned for a binned search."""
-    columns = _as_columns(X)
+    """Check the arguments of a builder of trees; X is binned for a binned search.
+
+    `takes` says what X may hold.
+    """
+    columns, table = _as_columns(X), None
     n, names = columns.n_rows, columns.names
     targets, exponent = _NO_NUMBERS, 0
     if task == "classification":
@@ -453,10 +465,10 @@ def tree_problem(
         if weights is not None and not np.isfinite(weights.sum()):
             raise ValueError("sample_weight: expected weights with a finite sum")
     if isinstance(columns, Features):
-        check_finite(columns)
+        of_rows = found.weights_of_rows(sample_weight, n)
+        columns = training_features(columns, of_rows, takes)
+        table = columns.table
         if is_binned(search, n):
-            # Of the rows as they were given, soft labels or not.
-            of_rows = weights if found.entries is None else as_weights(sample_weight, n)
             columns = _binned(columns, of_rows, max_bins, n_threads)
     elif isinstance(columns, BinnedColumns):
         if search == "exact":
@@ -465,7 +477,7 @@ def tree_problem(
         raise ValueError('search: "binned" needs BinnedColumns or X, got SortedColumns')
     return Problem(
         columns=_of_entries(columns, found.entries), **found._asdict(), names=names, y=targets,
-        exponent=exponent,
+        exponent=exponent, table=table,
     )  # fmt: skip
 
 

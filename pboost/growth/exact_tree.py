@@ -149,6 +149,7 @@ class BoostedArrays(TreeArrays):
             labels=problem.labels,
             n_features=problem.n_features,
             feature_names=problem.names,
+            table=problem.table,
             bias=bias,
             settings=settings,
             record=TrainingRecord(certificate, cost_after(reach), stop_reason),

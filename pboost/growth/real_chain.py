@@ -103,6 +103,7 @@ class RealChain:
             "labels": problem.labels,
             "n_features": problem.n_features,
             "feature_names": problem.names,
+            "table": problem.table,
             "bias": bias,
             "settings": settings,
             "record": TrainingRecord(np.array(self.certificate), np.array(self.cost), stop_reason),

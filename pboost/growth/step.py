@@ -291,6 +291,7 @@ class Growth:
             labels=problem.labels,
             n_features=problem.n_features,
             feature_names=problem.names,
+            table=problem.table,
             bias=bias,
             settings=settings,
             record=TrainingRecord(

@@ -92,7 +92,7 @@ def _given(
         )
     X, y, sample_weight = (*validation, None)[:3]
     try:
-        features = match_names(problem.names, problem.n_features, X)
+        features = match_names(problem.names, problem.n_features, X, problem.table)
         n, labels = features.n_rows, problem.labels
         check_has_rows(n)
         check_finite(features)

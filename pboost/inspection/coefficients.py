@@ -12,7 +12,7 @@ from pboost.data.columns import column_spread
 from pboost.data.node_inputs import ColumnNames
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import check_model
-from pboost.models.new_rows import match_names
+from pboost.models.new_rows import match_columns
 from pboost.values import FloatArray, IntArray, check_integer
 
 
@@ -115,7 +115,7 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
     coefficient, share, leaf_class = model.equations()
     slopes = coefficient[:, :, 1:]
     if X is not None:
-        features = match_names(model.feature_names, model.n_features, X)
+        features = match_columns(model, X)
         check_has_rows(len(features.values))
         check_finite(features)
         spread = column_spread(features.values, np.ones(len(features.values)))

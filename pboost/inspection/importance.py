@@ -20,7 +20,7 @@ from pboost.data.columns import column_spread
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Bagging, Ensemble, is_foreign
 from pboost.models.forest import Forest
-from pboost.models.new_rows import match_names
+from pboost.models.new_rows import match_columns
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer
@@ -119,7 +119,7 @@ def feature_importances(model: Model, kind: str | None = None, *, X: Any = None)
     spread = None
     if X is not None:
         reader = _reader(model)
-        features = match_names(reader.feature_names, reader.n_features, X)
+        features = match_columns(reader, X)
         check_has_rows(len(features.values))
         check_finite(features, model.takes_missing)
         spread = column_spread(features.values, np.ones(len(features.values)))
@@ -182,7 +182,7 @@ def permutation_importance(
     generator = as_generator(rng)
     check_model(model)
     reader = _reader(model)
-    features = match_names(reader.feature_names, reader.n_features, X)
+    features = match_columns(reader, X)
     check_finite(features, model.takes_missing)
     values = copied(features.values)
     n = len(values)

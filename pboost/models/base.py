@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.node_inputs import Inputs
+from pboost.data.table import Table
 from pboost.losses import logistic
 from pboost.models.stored import Arrays, Header, Parts, Stored, TrainingRecord
 from pboost.values import (
@@ -57,8 +58,8 @@ class Model(Stored):
     missing: NDArray[Any] | None = None
     #: Whether rows may have missing values; else they are refused.
     takes_missing: bool = False
-    #: What was special about the columns of the training data.
-    table: Any = None
+    #: What the columns were in training; None where they were numbers and none was missing.
+    table: Table | None = None
     #: A certificate, if there is one, is that of the predictions.
     certificate_note = ""
     labels: NDArray[Any] | None

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pboost.data.convert import as_rows
 from pboost.data.shared_reads import held
+from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import among, mean_of_shares, shared_out
 from pboost.models.base import (
@@ -30,6 +31,7 @@ from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.new_rows import table_for
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.stored import Arrays, Dtypes, Header, Kind, Models, OutOfBag, Parts, check_sum
+from pboost.models.table_field import table_field
 from pboost.models.text import counted, headline, named_labels, of_bags
 from pboost.values import FloatArray, IntArray, as_generator, check_position
 
@@ -115,6 +117,11 @@ class Ensemble(Composite):
     def feature_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
         """Names of the columns that the members were trained on, where they have any."""
         return next((member.feature_names for member in self._known()), None)
+
+    @property
+    def table(self) -> Table | None:  # type: ignore[override]
+        """What the columns were that the members were trained on."""
+        return next((member.table for member in self._known()), None)
 
     @property
     def n_features(self) -> int:  # type: ignore[override]
@@ -492,6 +499,9 @@ class Bagging(Composite, Averaged):
     vote : {"majority", "average"}
         What `predict_proba` averages over the members: the labels they predict, or their
         probabilities. Of a regression nothing.
+    table : Table or None
+        What the columns were in training, `pboost.data.table`: levels of categories, and which had
+        missing values. None where all were numbers and none was missing.
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())
@@ -501,6 +511,7 @@ class Bagging(Composite, Averaged):
     settings: Mapping[str, Any] = stored.settings("builder")
     oob: OutOfBag = stored.part(OutOfBag)
     vote: str = stored.kept_as(Vote(), default=VOTES[0])
+    table: Table | None = table_field()
 
     file_kind, file_stop = "bagging", "all models are there"
     file_order = ("oob_members", "oob_prediction")

@@ -49,6 +49,9 @@ class Forest(Trees):
         The training record: predictions for rows by the trees that have not seen them.
     missing, subset_column, subset : ndarray or None
         Those of the trees, see `Tree`; the sets are those of all.
+    table : Table or None
+        What the columns were in training, `pboost.data.table`: levels of categories, and which had
+        missing values. None where all were numbers and none was missing.
     """
 
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
@@ -113,7 +116,7 @@ class Forest(Trees):
         return Tree(
             **columns, labels=self.labels, n_features=self.n_features,
             feature_names=self.feature_names, settings=self.settings,
-            stop_reason="a tree of a forest",
+            stop_reason="a tree of a forest", table=self.table,
         )  # fmt: skip
 
     def __iter__(self) -> Iterator[Tree]:
@@ -175,7 +178,7 @@ def join_trees(trees: Sequence[Tree], settings: Mapping[str, Any], oob: OutOfBag
     first = trees[0]
     return Forest(
         root, **_joined_columns(trees), labels=first.labels, n_features=first.n_features,
-        feature_names=first.feature_names, settings=settings, oob=oob,
+        feature_names=first.feature_names, settings=settings, oob=oob, table=first.table,
     )  # fmt: skip
 
 

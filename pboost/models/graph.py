@@ -83,6 +83,9 @@ class DecisionGraph(Graph):
         Probability with which a row whose value is missing (NaN) takes exit 1: 0.0 or 1.0, the side
         on which it lies; others of models whose rows go both ways there. None where rows with
         missing values are refused, as by models of files of format 1.0.
+    table : Table or None
+        What the columns were in training, `pboost.data.table`: levels of categories, and which had
+        missing values. None where all were numbers and none was missing.
     """
 
     #: Of a graph without joins the tree as which rows walk through it, of a chain what is made of

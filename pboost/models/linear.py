@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from pboost._core import probit as kernel
 from pboost.data.check_xy import check_answers
 from pboost.data.fill import filled
+from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares, falls, times_spread
 from pboost.models.base import Model, TwoClassModel, settled
 from pboost.models.new_rows import input_values, match_sigma
 from pboost.models.stored import MOST_SUM, Part, Parts, TrainingRecord, check_sum
+from pboost.models.table_field import table_field
 from pboost.models.text import counted, equation, headline, input_names, summary
 from pboost.values import FloatArray, IntArray
 
@@ -164,6 +166,9 @@ class LinearModel(AdditiveModel):
     takes_missing : bool
         Whether rows may have missing values, for which a column answers 0, as for its center. Not
         so in files of format 1.0.
+    table : Table or None
+        What the columns were in training, `pboost.data.table`: levels of categories, and which had
+        missing values. None where all were numbers and none was missing.
     """
 
     feature: IntArray = stored.column(np.int32, "n_nodes", within=(CONSTANT, "n_features"))
@@ -178,6 +183,7 @@ class LinearModel(AdditiveModel):
     settings: Mapping[str, Any] = stored.settings()
     record: TrainingRecord = stored.kept_as(Rounds(TrainingRecord))
     takes_missing: bool = stored.flag()
+    table: Table | None = table_field()
 
     file_kind = "linear"
 
@@ -290,6 +296,9 @@ class HypothesisSum(AdditiveModel):
         The options the model was fitted with.
     record : TrainingRecord
         Certificate and cost (hypotheses) after each round, and why boosting stopped.
+    table : Table or None
+        What the columns were in training, `pboost.data.table`: levels of categories, and which had
+        missing values. None where all were numbers and none was missing.
     """
 
     hypotheses: tuple[Callable[[Any], Any], ...]
@@ -301,6 +310,7 @@ class HypothesisSum(AdditiveModel):
     bias: float = stored.number()
     settings: Mapping[str, Any] = stored.settings()
     record: TrainingRecord = stored.kept_as(Rounds(TrainingRecord))
+    table: Table | None = table_field()
 
     takes_missing = True
 
@@ -359,6 +369,9 @@ class ProbitModel(Model):
     mean : ndarray of float64, shape (n_features,), or None
         What a missing value counts as: the weighted mean of the others of its column on the
         training rows. None in files of versions before 0.2: missing values are refused.
+    table : Table or None
+        What the columns were in training, `pboost.data.table`: levels of categories, and which had
+        missing values. None where all were numbers and none was missing.
     """
 
     intercept: float = stored.number("intercept: expected a number, got {!r}")
@@ -373,6 +386,7 @@ class ProbitModel(Model):
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     mean: FloatArray | None = stored.in_header("n_features")
+    table: Table | None = table_field()
 
     no_graph: ClassVar[str] = "whose value is not half the log odds"
     instead: ClassVar[Mapping[str, str]] = {

@@ -9,18 +9,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.blocks import copied
 from pboost.data.check_xy import (
-    as_features,
     as_sigma,
     check_finite,
     check_sigma_shape,
     class_codes,
-    column_order,
+    features_as_trained,
     label_array,
 )
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.convert import (
     Features,
     Rows,
+    Trained,
     as_rows,
     as_table,
     column_names,
@@ -31,7 +31,7 @@ from pboost.data.convert import (
 from pboost.data.fill import known_sigma
 from pboost.data.functions import Oracles
 from pboost.data.projections import Projections
-from pboost.data.shared_reads import kept
+from pboost.data.table import Table, column_order
 from pboost.models.base import Model, TwoClassModel, check_model
 from pboost.models.nodes import Graph
 from pboost.values import FloatArray
@@ -73,8 +73,11 @@ def reads_columns(model: Any, or_rows: bool = False) -> bool:
 
 
 def match_columns(model: Model, X: Any) -> Features:
-    """Return X as features with the model's columns in the model's order."""
-    return match_names(model.feature_names, model.n_features, X)
+    """Return X as features with the model's columns in its order, and its level numbers.
+
+    What is missing is NaN, as are values of categories that were not seen in training.
+    """
+    return match_names(model.feature_names, model.n_features, X, model.table)
 
 
 def columns_to_fit(model: Model, X: Any) -> Any:
@@ -88,23 +91,18 @@ def columns_to_fit(model: Model, X: Any) -> Any:
     return X
 
 
-def match_names(names: tuple[str, ...] | None, n_features: int, X: Any) -> Features:
+def match_names(
+    names: tuple[str, ...] | None, n_features: int, X: Any, table: Table | None = None
+) -> Features:
     """Return X as features with the columns of training, in the order of training."""
     if not isinstance(X, np.ndarray) and is_series(X):
         try:
-            return match_names(names, n_features, as_table(X))
+            return match_names(names, n_features, as_table(X), table)
         except ValueError as error:
             raise ValueError(
                 f"{error}; a Series is one row, its index the names (a column is X.to_frame())"
             ) from None
-    features = as_features(X)
-    order = column_order(names, features.names)
-    if order is not None:
-        values = kept(X, names, lambda: features.values[:, order])
-        features = Features(values, names)
-    if features.values.shape[1] != n_features:
-        raise ValueError(f"X: expected {n_features} columns, got {features.values.shape[1]}")
-    return features
+    return features_as_trained(X, Trained(names, n_features, table))
 
 
 def match_rows(model: Model, X: Any) -> Rows:
@@ -129,7 +127,10 @@ def count_rows(model: Model, X: Any) -> int:
 
 
 def input_values(model: Model, X: Any) -> FloatArray:
-    """Return the finite numbers (n, n_inputs) that the nodes of a model compare, made of rows X."""
+    """Return the numbers (n, n_inputs) that the nodes of a model compare, made of rows X.
+
+    They are finite, but for NaN where a value is missing and the model takes that.
+    """
     if isinstance(model.inputs, Oracles):
         return model.inputs.values(match_rows(model, X))
     features = match_columns(model, X)

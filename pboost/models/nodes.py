@@ -14,6 +14,7 @@ from pboost.data.node_inputs import Inputs, StoredInputs
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
+from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.base import TwoClassModel
 from pboost.models.stored import (
@@ -29,6 +30,7 @@ from pboost.models.stored import (
     TrainingRecord,
     check_number,
 )
+from pboost.models.table_field import table_field
 from pboost.values import FloatArray, IntArray, freeze
 
 #: Probability of exit 1 by side of the threshold and class, where answers are certain.
@@ -169,6 +171,7 @@ class Graph(TwoClassModel):
     missing: FloatArray | None = stored.kept_as(
         Sides(np.float64, ("n_nodes",), optional=True), default=None
     )
+    table: Table | None = table_field()
     #: Whether both exits of every node lead to the node after it; found when the model is made.
     is_chain: bool = stored.found_in("next", walk.is_chain)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pboost._core import tree_walk
 from pboost._core.probit_tree import walk_values
 from pboost.data.node_inputs import ColumnNames
+from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares, portions, times_spread
 from pboost.models.base import Model
@@ -81,6 +82,7 @@ class ProbitTree(Model):
     settings: Mapping[str, Any] = stored.of_part("partition", "settings")
     n_features: int = stored.of_part("partition", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("partition", "feature_names")
+    table: Table | None = stored.of_part("partition", "table")
     n_nodes: int = stored.of_part("partition", "n_nodes")
     n_leaves: int = stored.of_part("partition", "n_leaves")
     stop_reason: str = stored.of_part("partition", "stop_reason")

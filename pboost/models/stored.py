@@ -9,12 +9,14 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.table import Table
 from pboost.values import INT32_MAX, FloatArray, IntArray, freeze
 
 #: The largest sum of absolute values: the largest number, less what rounding can add to it.
@@ -210,8 +212,9 @@ class Field(Kind):
 class Part(Kind):
     """A record that is stored with the one that holds it; `said` is its name if it is optional.
 
-    Of its arrays that only some records have, files have those of `more`, may have those of `some`,
-    and have no others; without `more`, they may have all. What `fields` says is not in the header.
+    Of its arrays that only some records have, files have those of `more`, may have those of `some`
+    and of tables, and have no others; without `more`, they may have all. What `fields` says is not
+    in the header.
     """
 
     of: type[Stored]
@@ -225,10 +228,11 @@ class Part(Kind):
         known, more = layout_of(self.of).known.items(), self.more
         if more is None:
             return {key: (dtype, some or bool(self.said)) for key, (dtype, some) in known}
+        perhaps = (*self.some, *Table.stored)
         return {
-            key: (dtype, key in self.some)
+            key: (dtype, key in perhaps)
             for key, (dtype, some) in known
-            if key in (*more, *self.some) or not some
+            if key in (*more, *perhaps) or not some
         }
 
     def store(self, name: str, value: Any) -> Parts:
@@ -325,7 +329,11 @@ class Stored:
         """Raise ValueError if the fields do not go together, naming one."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, name) for name in layout_of(type(self)).given)
+        cls: Any = type(self)
+        values = {name: getattr(self, name) for name in layout_of(cls).given}
+        named = {f.name: values.pop(f.name) for f in fields(cls) if f.init and f.kw_only}
+        make = partial(cls, **named) if any(v is not None for v in named.values()) else None
+        return make or cls, tuple(values.values())
 
     def parts(self) -> Parts:
         """Return the fields of a file's header and its arrays that hold the record."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost._core.probit_tree import walk_values
+from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares, shared_out
 from pboost.models.base import Model, lead_of_second, settled
@@ -132,6 +133,7 @@ class SubaggedProbitTrees(Model):
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
     n_features: int = stored.of_part("trees", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("trees", "feature_names")
+    table: Table | None = stored.of_part("trees", "table")
     n_nodes: int = stored.of_part("trees", "n_nodes")
     #: The place of each leaf in `coefficient`, by node.
     leaf: IntArray = stored.made(lambda model: model._leaf_places(), late=False)

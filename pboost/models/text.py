@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import listed
 from pboost.data.node_inputs import ColumnNames
+from pboost.data.table import listed
 from pboost.models.base import Model, TwoClassModel
 from pboost.models.stored import OutOfBag
 from pboost.values import FloatArray

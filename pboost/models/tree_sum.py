@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.table import Table
 from pboost.losses import LOSSES, Loss
 from pboost.models import stored
 from pboost.models.attribution import as_shares, falls, mean_of_shares
@@ -90,6 +91,7 @@ class StagewiseModel(Model):
     validation_loss: FloatArray | None = stored.column(np.float64, finite=False, optional=True)
     n_features: int = stored.of_part("trees", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("trees", "feature_names")
+    table: Table | None = stored.of_part("trees", "table")
 
     no_graph = "whose trees have no votes"
     instead: ClassVar = {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost.data.node_inputs import ColumnNames
+from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares
 from pboost.models.base import Averaged
@@ -20,6 +21,7 @@ from pboost.models.new_rows import match_columns
 from pboost.models.node_walk import goes_right
 from pboost.models.sides import HALF, WORDS, heavier_child, own_sets
 from pboost.models.stored import Arrays, Header, Parts, Stored, is_integer
+from pboost.models.table_field import table_field
 from pboost.models.text import counted, headline
 from pboost.values import FloatArray, IntArray, freeze, shown
 
@@ -59,6 +61,7 @@ class Trees(Averaged):
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
     settings: Mapping[str, Any] = stored.settings()
+    table: Table | None = table_field()
     #: Number of each leaf among those of its tree, from left to right; -1 in other nodes.
     leaf: IntArray = stored.made(lambda trees: trees._leaves())
     #: The nodes as the kernel reads them.
@@ -379,6 +382,9 @@ class Tree(Trees):
         child, and `threshold` is 1/2. None where there are no sets.
     subset : ndarray of uint64, shape (k, 4), or None
         The sets: bit ``b % 64`` of word ``b // 64`` says that level b is in it.
+    table : Table or None
+        What the columns were in training, `pboost.data.table`: levels of categories, and which had
+        missing values. None where all were numbers and none was missing.
     """
 
     root: IntArray = stored.made(lambda tree: np.array([0, tree.n_nodes], np.int32), late=False)

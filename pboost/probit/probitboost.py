@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost._core.probit_boost import boost_leaves
-from pboost.data.check_xy import AbsentClassError, as_features, check_finite
+from pboost.data.check_xy import AbsentClassError, as_features, training_features
 from pboost.data.labels import classes_of_rows, labels_of_rows
+from pboost.data.table import Takes
 from pboost.models.linear import ProbitModel
 from pboost.probit.tree import check_coefficients
 from pboost.threads import Workers
@@ -96,9 +97,11 @@ def fit_probitboost(
     tol = None if tol is None else check_number("tol", tol, least=0.0)
     safeguard = check_flag("safeguard", safeguard)
     features = as_features(X)
-    check_finite(features, missing=True)
     n = len(features.values)
     found = classes_of_rows(labels_of_rows(y, y_proba, labels), sample_weight, n, two=True)
+    features = training_features(
+        features, found.weights_of_rows(sample_weight, n), Takes(holes=True)
+    )
     values, label, names = features.values, found.label.astype(np.int32), found.labels
     if found.entries is not None:
         values = values[found.entries.rows]
@@ -127,7 +130,7 @@ def fit_probitboost(
     return ProbitModel(
         float(coefficient[0, 0, 0]), coefficient[0, 0, 1:], feature[:done], value[:done, :2],
         value[:done, 2], risk[: done + 1], names, settings,
-        _stop_reason(done, steps, value), d, features.names, means[0],
+        _stop_reason(done, steps, value), d, features.names, means[0], table=features.table,
     )  # fmt: skip
 
 

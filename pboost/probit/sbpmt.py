@@ -459,7 +459,7 @@ def _join(
     root, columns = tree_columns(problem, [tree.partition for tree in trees], task.limits.criterion)
     partitions = Forest(
         root, **columns, labels=problem.labels, n_features=problem.n_features,
-        feature_names=problem.names, settings=task.settings,
+        feature_names=problem.names, settings=task.settings, table=problem.table,
     )  # fmt: skip
     coefficient = np.concatenate([tree.coefficient for tree in trees])
     check_coefficients(coefficient)

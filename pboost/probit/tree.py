@@ -300,6 +300,7 @@ def fit_probit_tree(
     partition = Tree(
         **columns, labels=problem.labels, n_features=problem.n_features,
         feature_names=problem.names, settings=task.settings, stop_reason=grower.stop_reason,
+        table=problem.table,
     )  # fmt: skip
     return ProbitTree(
         partition, grown.coefficient, grown.taken, risk, column_spread(task.X, task.weights)

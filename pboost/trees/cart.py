@@ -13,6 +13,7 @@ from pboost.data.columns import MAX_BINS, SEARCHES
 from pboost.data.criteria import OF_TWO, class_criteria
 from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import reads_columns, search_option
+from pboost.data.table import NUMBERS, Takes
 from pboost.data.training import Problem, tree_problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
@@ -201,6 +202,7 @@ def fit_cart_problem(
     growth: str | None = None,
     search: str = "auto",
     max_bins: Any = MAX_BINS,
+    takes: Takes = NUMBERS,
 ) -> tuple[Problem, CartLimits, dict[str, Any], int]:
     """Check the arguments of `fit_cart`; returns those of `fit_tree` but for the weights."""
     check_choice("task", task, TASKS)
@@ -209,8 +211,9 @@ def fit_cart_problem(
     check_choice("search", search, SEARCHES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
     problem = tree_problem(
-        X, y, sample_weight, task=task, search=search, max_bins=max_bins, n_threads=n_threads
-    )
+        X, y, sample_weight, task=task, search=search, max_bins=max_bins, n_threads=n_threads,
+        takes=takes,
+    )  # fmt: skip
     if growth is not None:
         check_choice("growth", growth, CART_GROWTHS)
     if max_leaves is not None and growth == "depth-first":
@@ -230,18 +233,11 @@ def fit_cart_problem(
         growth or ("depth-first" if max_leaves is None else "best-first"),
     )
     settings = {
-        "builder": "fit_cart",
-        "task": task,
-        "criterion": criterion,
-        "max_depth": max_depth,
-        "min_leaf": min_leaf,
-        "min_split": min_split,
-        "max_leaves": max_leaves,
-        "features_per_split": features_per_split,
-        "growth": limits.growth,
-        "search": search,
+        "builder": "fit_cart", "task": task, "criterion": criterion, "max_depth": max_depth,
+        "min_leaf": min_leaf, "min_split": min_split, "max_leaves": max_leaves,
+        "features_per_split": features_per_split, "growth": limits.growth, "search": search,
         "max_bins": max_bins,
-    }
+    }  # fmt: skip
     key = int(generator.integers(2**63)) if limits.features < problem.n_features else 0
     return problem, limits, settings, key
 

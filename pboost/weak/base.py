@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pboost._core import reweight
 from pboost.data.node_inputs import GrownInputs
+from pboost.data.table import NUMBERS, Takes
 from pboost.data.training import Problem, TrainingData, two_classes
 from pboost.threads import Workers
 from pboost.values import Choice, FloatArray
@@ -36,15 +37,20 @@ class Weak(Choice):
         Its search, made of the data, the learner, threads and a generator.
     has_answers : bool
         Whether weak classifiers are functions, whose answers can be drawn again and again.
-    read : callable
-        Returns the arguments (X, y, sample_weight) of a builder of models of two classes, checked.
+    takes : Takes
+        Whether its search takes missing values, and columns of categories; others are refused when
+        X is read.
     """
 
     __slots__ = ()
 
     searches: ClassVar[Callable[..., WeakSearch]]
     has_answers: ClassVar[bool] = False
-    read: ClassVar[Callable[..., Problem]] = staticmethod(two_classes)
+    takes: ClassVar[Takes] = NUMBERS
+
+    def read(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+        """Return the arguments of a builder of models of two classes, checked."""
+        return two_classes(X, y, sample_weight, takes=self.takes)
 
     def measured(self) -> Weak:
         """Return the learner for features measured with errors; ValueError if there is none."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from pboost.data.columns import BinnedColumns
-from pboost.data.training import Problem, two_classes
+from pboost.data.training import Problem
 from pboost.values import check_choice, check_flag, check_number, shown
 from pboost.weak.base import Weak, maker
 
@@ -29,7 +29,7 @@ class RealLearner(Weak):
         """Return the arguments of a builder of models of two classes, checked."""
         if isinstance(X, BinnedColumns):
             raise TypeError("X: BinnedColumns hold no values; pass X or SortedColumns")
-        return two_classes(X, y, sample_weight)
+        return super().read(X, y, sample_weight)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ UNRECORDED = {
     *("evaluation_cost", "file_kind", "file_members", "file_optional", "from_members", "inputs"),
     *("instead", "is_estimated", "is_exact", "labels_of", "members", "n_inputs", "no_graph"),
     *("predict", "predict_proba", "probabilities", "sigma", "staged_decision_function"),
-    *("found_ranked", "ranked"),
+    *("found_ranked", "ranked", "takes"),
 }
 
 

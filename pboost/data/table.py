@@ -1,0 +1,389 @@
+"""What the columns of a table are: numbers or categories, their levels, and which have holes.
+
+A table becomes a matrix of floats in which NaN is a missing value and a column of categories holds
+the numbers of its levels; this record says what they mean, in training and ever after.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.values import Array, FloatArray, IntArray, check_integer, freeze, shown
+
+#: The most levels with a number of their own; beyond, the lightest share the last number.
+MOST_LEVELS = 255
+#: What levels are that share a number.
+OTHER = "other"
+#: Kinds of levels in files, by the kinds of their dtypes.
+_KINDS = {"U": 1, "f": 2, "b": 3}
+_ORDERED, _HOLES = 4, 8
+_CALLED = {"U": "text", "f": "numbers", "b": "booleans"}
+#: Names in a message.
+MOST_NAMED = 10
+#: For each column its values or None.
+Levels: TypeAlias = tuple[Array | None, ...]
+
+
+class Takes(NamedTuple):
+    """What a weak learner, or a builder, can be trained on besides numbers.
+
+    Attributes
+    ----------
+    holes : bool
+        Missing values.
+    levels : bool
+        Columns of categories.
+    """
+
+    holes: bool = False
+    levels: bool = False
+
+
+#: What those take that take nothing else.
+NUMBERS = Takes()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """What the columns of training data were that had holes or categories.
+
+    Attributes
+    ----------
+    levels : tuple of ndarray or None, length d
+        For each column None if it holds numbers; else the sorted values of its categories, which
+        are strings, float64 numbers or booleans: the value at place k has level number k.
+    has_missing : ndarray of bool, shape (d,)
+        Which columns had missing values.
+    other : tuple of ndarray or None, length d, or None
+        Of columns with more than 255 levels the sorted values that share the level number
+        ``len(levels[j])``, which is called "other"; None where there are no such columns.
+    order : tuple of ndarray or None, length d, or None
+        Of ordered categories, which count as numbers (their `levels` are None), the values in
+        their order: the value at place k is the number k. None where there are no such columns.
+    """
+
+    levels: Levels
+    has_missing: NDArray[np.bool_]
+    other: Levels | None = None
+    order: Levels | None = None
+    #: Equal of equal tables.
+    key: bytes = field(init=False, repr=False)
+
+    #: Members of a model file, None: of strings of any length.
+    stored: ClassVar[Mapping[str, np.dtype[Any] | None]] = {
+        "level_kind": np.dtype("|u1"),
+        "level_column": np.dtype("<i4"),
+        "level_start": np.dtype("<i4"),
+        "level_number": np.dtype("<f8"),
+        "level_text": None,
+    }
+
+    def __post_init__(self) -> None:
+        for name in ("levels", "other", "order"):
+            found = getattr(self, name)
+            if found is not None:
+                kept = tuple(None if v is None else _frozen(name, v) for v in found)
+                is_used = name == "levels" or any(v is not None for v in kept)
+                object.__setattr__(self, name, kept if is_used else None)
+        object.__setattr__(self, "has_missing", freeze(self.has_missing, np.bool_))
+        found = [array.dtype.str.encode() + array.tobytes() for array in self.members().values()]
+        object.__setattr__(self, "key", b"".join(found))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.levels, self.has_missing, self.other, self.order)
+
+    def __eq__(self, other: object) -> bool:
+        return self.key == other.key if isinstance(other, Table) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @classmethod
+    def of_numbers(cls, n_features: int) -> Table:
+        """Return the table of columns of numbers without holes."""
+        return cls((None,) * n_features, np.zeros(n_features, dtype=np.bool_))
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.levels)
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether there are columns of categories."""
+        return any(values is not None for values in self.levels)
+
+    @property
+    def categories(self) -> list[int]:
+        """Columns that are matched by their values: of categories, ordered or not."""
+        return [j for j in range(self.n_features) if self.values_of(j) is not None]
+
+    def with_holes(self, has_missing: NDArray[np.bool_] | None) -> Table:
+        """Return the table of columns that have these holes, or none."""
+        if has_missing is None:
+            has_missing = np.zeros(self.n_features, dtype=np.bool_)
+        return replace(self, has_missing=has_missing)
+
+    @property
+    def n_levels(self) -> IntArray:
+        """Number of level numbers of each column, shared ones included; 0 of numbers."""
+        shared = self.other or (None,) * self.n_features
+        sizes = [
+            0 if own is None else len(own) + (rest is not None)
+            for own, rest in zip(self.levels, shared, strict=True)
+        ]
+        return np.array(sizes, dtype=np.int32)
+
+    def level_names(self, column: int) -> tuple[str, ...]:
+        """Return how the levels of a column of categories are written, by their numbers."""
+        values = self.levels[column]
+        names = () if values is None else tuple(map(written, values.tolist()))
+        return names if self._of("other", column) is None else (*names, OTHER)
+
+    def values_of(self, column: int) -> Array | None:
+        """Return the values of a column of categories, ordered or not; None of numbers."""
+        values = self.levels[column]
+        return self._of("order", column) if values is None else values
+
+    def numbers(self, column: int, values: Array) -> FloatArray:
+        """Return the level numbers of values, NaN of those that were not seen in training."""
+        levels, order = self.levels[column], self._of("order", column)
+        found = np.full(len(values), np.nan)
+        if order is not None:
+            place = np.argsort(order, kind="stable")
+            at, is_known = _places(order[place], values)
+            found[is_known] = place[at[is_known]]
+            return found
+        assert levels is not None
+        at, is_known = _places(levels, values)
+        found[is_known] = at[is_known]
+        shared = self._of("other", column)
+        if shared is not None:
+            found[_places(shared, values)[1]] = len(levels)
+        return found
+
+    def select(self, columns: Sequence[int]) -> Table:
+        """Return what is known of some columns, in this order."""
+        parts = (
+            None if found is None else tuple(found[j] for j in columns)
+            for found in (self.levels, self.other, self.order)
+        )
+        levels, other, order = parts
+        assert levels is not None
+        return Table(levels, self.has_missing[list(columns)], other, order)
+
+    def _of(self, name: str, column: int) -> Array | None:
+        found = getattr(self, name)
+        return None if found is None else found[column]
+
+    # Files
+
+    def members(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays to be stored in a model file, by their names there."""
+        kind = np.where(self.has_missing, _HOLES, 0).astype(np.uint8)
+        columns, sizes = [], [0]
+        parts: dict[bool, list[Array]] = {True: [np.empty(0, "<U1")], False: [np.empty(0)]}
+        for j in range(self.n_features):
+            values = self.values_of(j)
+            if values is None:
+                continue
+            kind[j] |= _KINDS[values.dtype.kind] | (_ORDERED if self.levels[j] is None else 0)
+            for part in (values, self._of("other", j)):
+                if part is not None:
+                    columns.append(j)
+                    sizes.append(len(part))
+                    is_text = part.dtype.kind == "U"
+                    parts[is_text].append(part if is_text else part.astype(np.float64))
+        return {
+            "level_kind": kind,
+            "level_column": np.array(columns, dtype=np.int32),
+            "level_start": np.cumsum(sizes, dtype=np.int32),
+            "level_number": np.concatenate(parts[False]),
+            "level_text": np.concatenate(parts[True]),
+        }
+
+    @classmethod
+    def from_members(cls, arrays: Mapping[str, NDArray[Any]]) -> Table | None:
+        """Return the table stored in a model file, None where there is none."""
+        found = [arrays[name] for name in cls.stored if name in arrays]
+        if not found:
+            return None
+        if len(found) < len(cls.stored):
+            raise ValueError(f"expected all of the columns {', '.join(cls.stored)}, or none")
+        kind, column, start, number, text = found
+        _check_members(kind, column, start, number, text)
+        d = len(kind)
+        kept: dict[str, list[Array | None]] = {
+            name: [None] * d for name in ("levels", "other", "order")
+        }
+        at = {True: 0, False: 0}
+        for j, size in zip(column.tolist(), np.diff(start).tolist(), strict=True):
+            what = int(kind[j]) & 3
+            is_text = what == _KINDS["U"]
+            values = (text if is_text else number)[at[is_text] : at[is_text] + size]
+            at[is_text] += size
+            if what == _KINDS["b"]:
+                if not np.isin(values, (0.0, 1.0)).all():
+                    raise ValueError("level_number: expected 0 and 1 for booleans")
+                values = values.astype(np.bool_)
+            name = "order" if kind[j] & _ORDERED else "levels"
+            name = name if kept[name][j] is None else "other"
+            kept[name][j] = values
+        return cls(
+            tuple(kept["levels"]), kind & _HOLES > 0, tuple(kept["other"]), tuple(kept["order"])
+        )
+
+    def validate(self, n_features: int) -> None:
+        """Raise ValueError if this cannot be the table of a model with so many columns."""
+        if self.n_features != n_features or self.has_missing.shape != (n_features,):
+            raise ValueError(f"table: expected {n_features} columns, got {self.n_features}")
+        for j in range(n_features):
+            for name in ("levels", "other", "order"):
+                values = self._of(name, j)
+                if values is not None:
+                    _check_values(f"table.{name}[{j}]", values, is_sorted=name != "order")
+            levels, other = self.levels[j], self._of("other", j)
+            if other is not None and (
+                levels is None
+                or levels.dtype.kind != other.dtype.kind
+                or np.isin(other, levels).any()
+                or not len(other)
+            ):
+                raise ValueError(f"table.other[{j}]: expected values that are not in levels")
+            if self.n_levels[j] > MOST_LEVELS:
+                raise ValueError(f"table.levels[{j}]: expected at most {MOST_LEVELS} levels")
+            if levels is not None and self._of("order", j) is not None:
+                raise ValueError(f"table.order[{j}]: expected None of a column that has levels")
+
+
+def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -> list[int] | None:
+    """Return the places of the columns of training among those found, None where they stay."""
+    if names is None or found is None or names == found:
+        return None
+    there, known = set(found), set(names)
+    missing = [name for name in names if name not in there]
+    unknown = [name for name in found if name not in known]
+    if missing or unknown:
+        raise ValueError(
+            "X: other columns than in training"
+            + (f"; missing: {listed(missing, 'columns')}" if missing else "")
+            + (f"; unknown: {listed(unknown, 'columns')}" if unknown else "")
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(
+            "X: two columns have the same name, so that they must stand as in training"
+        )
+    place = {name: j for j, name in enumerate(found)}
+    return [place[name] for name in names]
+
+
+def listed(names: Sequence[str], what: str) -> str:
+    """Return names as a line lists them: of many the first ones, and how many there are."""
+    some = ", ".join(names[:MOST_NAMED])
+    return some if len(names) <= MOST_NAMED else f"{some}, ... ({len(names)} {what})"
+
+
+def column_label(names: tuple[str, ...] | None, column: int) -> str:
+    """Return what a message calls a column."""
+    return f"column {column}" if names is None else f"column {names[column]!r}"
+
+
+def named_columns(argument: str, columns: Any) -> tuple[str | int, ...]:
+    """Return names and positions of columns; TypeError for anything else."""
+    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
+        raise TypeError(
+            f"{argument}: expected a sequence of names or positions, got {shown(columns)}"
+        )
+    return tuple(
+        str(column) if isinstance(column, str) else check_integer(argument, column, least=0)
+        for column in columns
+    )
+
+
+def positions(
+    argument: str, columns: Any, names: tuple[str, ...] | None, n_columns: int
+) -> list[int]:
+    """Return the positions of columns given by name or position, in increasing order."""
+    found = []
+    for column in () if columns is None else named_columns(argument, columns):
+        if not isinstance(column, str):
+            found.append(check_integer(argument, column, least=0, most=n_columns - 1))
+        elif names is None or column not in names:
+            known = "X has no names" if names is None else f"the columns are {', '.join(names)}"
+            raise ValueError(f"{argument}: expected names of columns, got {column!r}; {known}")
+        else:
+            found.append(names.index(column))
+    if len(set(found)) != len(found):
+        twice = next(j for i, j in enumerate(found) if j in found[:i])
+        raise ValueError(
+            f"{argument}: expected different columns, got {column_label(names, twice)} twice"
+        )
+    return sorted(found)
+
+
+def written(value: Any) -> str:
+    """Return a value as it stands in a name: whole numbers without a point."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def kind_of(values: Array) -> str:
+    """Return what levels are, as a message says it."""
+    return _CALLED[values.dtype.kind]
+
+
+def _places(known: Array, values: Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the places of values among sorted ones, and whether they are there."""
+    if not len(known):
+        return np.zeros(len(values), dtype=np.intp), np.zeros(len(values), dtype=np.bool_)
+    place = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return place, np.asarray(known[place] == values)
+
+
+def _frozen(name: str, values: Array) -> Array:
+    if values.dtype.kind not in _KINDS or (values.dtype.kind == "f" and values.itemsize != 8):
+        raise ValueError(f"table.{name}: expected strings, float64 numbers or booleans")
+    return freeze(values)
+
+
+def _check_values(name: str, values: Array, is_sorted: bool) -> None:
+    """Raise ValueError for values that cannot be levels."""
+    if values.ndim != 1:
+        raise ValueError(f"{name}: expected one dimension, got shape {values.shape}")
+    if values.dtype.kind == "U" and values.view(np.uint32).max(initial=0) > sys.maxunicode:
+        raise ValueError(f"{name}: expected strings, got numbers that are no characters")
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError(f"{name}: expected finite numbers")
+    found = values if is_sorted else np.sort(values)
+    if not (found[:-1] < found[1:]).all():
+        raise ValueError(f"{name}: expected different values" + ", sorted" * is_sorted)
+
+
+def _check_members(kind: Array, column: Array, start: Array, number: Array, text: Array) -> None:
+    """Raise ValueError for arrays of a file that do not go together."""
+    if text.dtype.kind != "U":
+        raise ValueError("level_text: expected strings")
+    if not kind.ndim == column.ndim == start.ndim == number.ndim == text.ndim == 1:
+        raise ValueError("level_kind, level_column, level_start: expected one dimension")
+    if len(start) != len(column) + 1 or start[0] != 0 or (np.diff(start) < 0).any():
+        raise ValueError("level_start: expected numbers that increase from 0, and one more")
+    if len(column) and not (column.min() >= 0 and column.max() < len(kind)):
+        raise ValueError(f"level_column: expected values in [0, {len(kind)})")
+    if (len(column) and (np.diff(column) < 0).any()) or np.bincount(column, minlength=1).max() > 2:
+        raise ValueError("level_column: expected each column once, or twice with others, in order")
+    of_column = np.bincount(column, minlength=len(kind))
+    what = kind & 3
+    if (kind > 15).any() or ((what == 0) != (of_column == 0)).any():
+        raise ValueError("level_kind: expected the kinds of the columns listed, and no others")
+    if ((kind & _ORDERED > 0) & (of_column != 1)).any():
+        raise ValueError("level_kind: expected levels of ordered columns")
+    is_text = np.repeat(what[column] == _KINDS["U"], np.diff(start))
+    if len(text) != np.count_nonzero(is_text) or len(number) != np.count_nonzero(~is_text):
+        raise ValueError("level_text, level_number: expected a value for each level")

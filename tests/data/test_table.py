@@ -1,0 +1,200 @@
+"""Tables: categories and holes are read once, and matched by value ever after."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost.data.check_xy import as_features, find_holes, training_features
+from pboost.data.table import MOST_LEVELS, Table, Takes
+from pboost.models.new_rows import match_columns, match_names
+
+pd = pytest.importorskip("pandas")
+
+EVERYTHING = Takes(holes=True, levels=True)
+FRAME = pd.DataFrame({
+    "age": [31, 40, None, 27],
+    "colour": ["red", "blue", "red", None],
+    "size": pd.Categorical(["s", "xl", "s", None], ["xs", "s", "m", "xl"], ordered=True),
+    "code": pd.Categorical([7, 3, 3, 7], [7, 5, 3]),
+    "known": [True, False, True, True],
+})  # fmt: skip
+VALUES = np.array([
+    [31, 1, 1, 1, 1], [40, 0, 3, 0, 0], [np.nan, 1, 1, 0, 1], [27, np.nan, np.nan, 1, 1],
+])  # fmt: skip
+
+
+def test_numbers_and_levels_of_a_frame():
+    features = as_features(FRAME)
+    np.testing.assert_array_equal(features.values, VALUES)
+    table = training_features(features, None, EVERYTHING).table
+    assert [None if v is None else v.tolist() for v in table.levels] == [
+        None, ["blue", "red"], None, [3.0, 7.0], None,
+    ]  # fmt: skip
+    assert table.order[2].tolist() == ["xs", "s", "m", "xl"]
+    assert table.has_missing.tolist() == [True, True, True, False, False]
+    assert table.other is None
+    assert table.categories == [1, 2, 3]
+    assert table.level_names(3) == ("3", "7")
+
+
+def test_clean_numbers_have_no_table():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    features = as_features(X)
+    assert training_features(features, None, EVERYTHING) is features
+    assert find_holes(features) is None
+    X[3, 1] = np.nan
+    assert find_holes(as_features(X)).tolist() == [False, True]
+    X[4, 0] = -np.inf
+    with pytest.raises(ValueError, match=r"-inf in column 0, row 4"):
+        find_holes(as_features(X))
+
+
+def test_new_rows_are_matched_by_name_and_value():
+    table = training_features(as_features(FRAME), None, EVERYTHING).table
+    names, d = tuple(FRAME.columns), FRAME.shape[1]
+    other = pd.DataFrame({
+        "code": [3.0, 5.0, np.nan],
+        "size": ["m", "xl", "huge"],
+        "known": pd.array([True, None, False], dtype="boolean"),
+        "colour": pd.Categorical(["red", "green", "blue"], ["red", "green", "blue"]),
+        "age": np.array([1, 2, 3], dtype=np.int8),
+    })  # fmt: skip
+    found = match_names(names, d, other, table)
+    expected = [[1, 1, 2, 0, 1], [2, np.nan, 3, np.nan, np.nan], [3, 0, np.nan, np.nan, 0]]
+    np.testing.assert_array_equal(found.values, expected)
+    assert found.names == names
+    read = match_names(names, d, as_features(other, ["size"]), table)  # with levels of its own
+    np.testing.assert_array_equal(read.values, expected)
+    row = match_names(names, d, other.iloc[0], table)
+    np.testing.assert_array_equal(row.values, expected[:1])
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("age", ["old", "young"] * 2, "'age' holds categories, text, in training it held numbers"),
+        ("colour", [1, 2, 3, 4], "'colour' holds numbers, in training its categories were text"),
+        ("code", ["3", "7", "3", "7"], "'code' holds text, in training its categories were num"),
+        ("known", pd.Categorical([True, False] * 2), "'known' holds categories, booleans, in tr"),
+    ],
+)
+def test_a_column_that_has_changed_its_kind_is_named(column, values, said):
+    table = training_features(as_features(FRAME), None, EVERYTHING).table
+    with pytest.raises(ValueError, match=said):
+        match_names(tuple(FRAME.columns), 5, FRAME.assign(**{column: values}), table)
+
+
+def test_the_lightest_levels_share_a_number():
+    words = np.repeat([f"w{k:03}" for k in range(300)], 2)
+    frame = pd.DataFrame({"word": words})
+    weights = np.where(np.arange(600) < 100, 1.0, 2.0)  # the first 50 words are the lightest
+    found = training_features(as_features(frame), weights, EVERYTHING)
+    table = found.table
+    assert table.n_levels[0] == MOST_LEVELS
+    assert len(table.other[0]) == 46
+    assert table.level_names(0)[-1] == "other"
+    assert table.other[0].tolist() == [f"w{k:03}" for k in range(4, 50)]
+    assert found.values[words == "w020"].tolist() == [[254.0]] * 2
+    new = match_names(("word",), 1, pd.DataFrame({"word": ["w049", "w000", "w299", "x"]}), table)
+    np.testing.assert_array_equal(new.values[:, 0], [254, 0, 253, np.nan])
+
+
+def test_names_of_rows_are_refused():
+    frame = pd.DataFrame({"id": [*map(str, range(9)), "8", "8"], "x": range(11)})
+    with pytest.raises(ValueError, match=r"'id' holds text of which 8 of 11 rows"):
+        as_features(frame)
+    assert as_features(frame, categorical=["id"]).table.n_levels[0] == 9
+    assert as_features(frame.astype({"id": "category"})).table.n_levels[0] == 9
+    table = Table((np.array(["8"]), None), [False, False])
+    np.testing.assert_array_equal(  # new rows are never names
+        match_names(("id", "x"), 2, frame, table).values[:, 0], [np.nan] * 8 + [0.0] * 3
+    )
+
+
+def test_categories_of_arrays_are_named():
+    X = np.array([["red", 1.5], ["blue", 2.0], [None, 2.5]], dtype=object)
+    with pytest.raises(TypeError, match="column 0 is not numeric"):
+        as_features(X)
+    features = as_features(X, categorical=[0])
+    np.testing.assert_array_equal(features.values, [[1, 1.5], [0, 2], [np.nan, 2.5]])
+    numbers = as_features(np.array([[7.5, 1], [2.5, 0]]), categorical=[0])
+    assert numbers.table.levels[0].tolist() == [2.5, 7.5]
+    assert numbers.values.tolist() == [[1, 1], [0, 0]]
+    assert as_features([["red", 1], ["blue", True]], categorical=[0]).values.tolist() == [
+        [1, 1], [0, 1],
+    ]  # fmt: skip
+    for wrong in ("red", 0, [2], [-1], ["colour"], [0, 0], [1.5]):
+        with pytest.raises((TypeError, ValueError), match="categorical"):
+            as_features(X, categorical=wrong)
+
+
+def test_what_a_mask_hides_is_missing():
+    X = np.ma.masked_array([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
+    np.testing.assert_array_equal(as_features(X).values, [[1, np.nan], [3, 4]])
+    named = as_features(X, categorical=[1])
+    np.testing.assert_array_equal(named.values, [[1, np.nan], [3, 0]])
+
+
+def small_tables():
+    none = [False, True, False]
+    yield Table((None,) * 3, none)
+    yield Table((np.array(["a", "bcd"]), None, np.array([False, True])), none)
+    yield Table(
+        (None, np.array([1.5, 2.0]), np.array(["x"])), none,
+        other=(None, np.array([1.0]), None), order=(np.array(["lo", "hi"]), None, None),
+    )  # fmt: skip
+    yield Table((None, np.empty(0), None), none)
+
+
+@pytest.mark.parametrize("table", list(small_tables()))
+def test_members_of_a_file_and_back(table, tmp_path):
+    assert Table.from_members(table.members()) == table
+    assert pickle.loads(pickle.dumps(table)) == table
+    assert {
+        name: (None if dtype is None else array.dtype)
+        for (name, array), dtype in zip(table.members().items(), Table.stored.values(), strict=True)
+    } == dict(Table.stored)
+    model = replace(pb.fit_cart(np.eye(3), [0, 1, 0]), table=table)
+    pb.save(model, tmp_path / "model")
+    again = pb.load(tmp_path / "model")
+    assert again.table == table == pickle.loads(pickle.dumps(again)).table
+    with pytest.raises(ValueError, match="table: expected 3 columns"):
+        replace(model, table=Table.of_numbers(2))
+
+
+def test_damaged_members_are_refused():
+    table = list(small_tables())[2]
+    members = table.members()
+    kind = members["level_kind"]
+    damaged = {
+        "level_kind": [
+            kind + 16,
+            kind[:-1],
+            kind * 0,
+        ],
+        "level_column": [members["level_column"][::-1], members["level_column"] + 1],
+        "level_start": [members["level_start"][::-1], members["level_start"] + 1],
+        "level_number": [members["level_number"][1:], members["level_number"][::-1] * np.nan],
+        "level_text": [members["level_text"][1:], np.zeros(1)],
+    }
+    for name, arrays in damaged.items():
+        for array in arrays:
+            with pytest.raises(ValueError, match=r"level|table|kind"):
+                Table.from_members({**members, name: array}).validate(3)
+    with pytest.raises(ValueError, match="or none"):
+        Table.from_members({"level_kind": members["level_kind"]})
+
+
+def test_a_model_reads_rows_by_its_table():
+    features = as_features(FRAME[["colour", "size"]].iloc[:3])
+    model = pb.fit_cart(features.values, [0, 1, 0])
+    model = replace(
+        model, feature_names=("colour", "size"),
+        table=training_features(features, None, EVERYTHING).table,
+    )  # fmt: skip
+    new = pd.DataFrame({"size": ["xl", "s"], "colour": pd.Categorical(["blue", "red"])})
+    np.testing.assert_array_equal(match_columns(model, new).values, [[0, 3], [1, 1]])
+    assert pb.predict(model, new).tolist() == [1, 0]
