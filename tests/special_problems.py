@@ -1,13 +1,12 @@
 """Problems with holes and categories, for the tests of what searches them."""
 
-from types import SimpleNamespace
-
 import numpy as np
 from carts import targets
 from reference.problems import random_matrix, random_weight
 
 from pboost.data.columns import BinnedColumns
 from pboost.data.convert import Features
+from pboost.data.table import Table
 from pboost.data.training import Problem, _binned
 
 
@@ -39,8 +38,8 @@ def draw(rng, n_classes, *, n=None, numbers=None, categories=None, share=None):
 
 def problem(X, y, weight, levels, n_classes, max_bins=None):
     """Return the problem of builders of trees; binned if there is a number of bins."""
-    n_levels = np.array([levels.get(j, 0) for j in range(X.shape[1])], dtype=np.int32)
-    table = SimpleNamespace(n_levels=n_levels)
+    values = tuple(np.arange(float(levels[j])) if j in levels else None for j in range(X.shape[1]))
+    table = Table(values, np.isnan(X).any(axis=0))
     columns = Features(X, None, table)
     if max_bins is not None:
         columns = _binned(columns, weight, max_bins, 1)

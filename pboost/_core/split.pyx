@@ -338,14 +338,15 @@ cdef object locate_levels(
     cdef LevelCut cut
     cdef Levels levels
     cdef int b, n_codes = s.n_bins[f] + has(s, f, HOLES)
+    cdef object one = 1  # of as many bits as there are levels
     for b in range(n_codes):
         mass[0][b] = edge[b + 1] - edge[b]
         mass[1][b] = edge[width + b + 1] - edge[width + b]
     levels = levels_of(s, f, mass[0], mass[1], starts)
     if not scan_levels(at, &levels, limit, &ignored, &cut):
         raise RuntimeError(f"locate: the best cut of feature {f} was not found again")
-    above = sum([1 << levels.order[b] for b in range(cut.first, cut.last)])
-    absent = sum([1 << b for b in range(levels.n) if mass[0][b] + mass[1][b] <= 0])
+    above = sum([one << levels.order[b] for b in range(cut.first, cut.last)])
+    absent = sum([one << b for b in range(levels.n) if mass[0][b] + mass[1][b] <= 0])
     b = levels.n
     side = cut.side if levels.has_missing and mass[0][b] + mass[1][b] > 0 else -1
     return f, 0, 0, cut.ln, cut.lp, side, (above, absent)

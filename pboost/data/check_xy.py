@@ -172,7 +172,7 @@ def training_features(
         For categories where these are not taken.
     """
     table, holes = features.table, None
-    _refuse_levels(features, takes)
+    check_taken(table, features.names, takes)
     if takes.holes:
         holes = find_holes(features)
     else:
@@ -187,12 +187,17 @@ def training_features(
     return Features(values, features.names, table.with_holes(holes))
 
 
-def _refuse_levels(features: Features, takes: Takes) -> None:
-    table = features.table
-    if table is not None and not takes.levels:
+def check_taken(table: Table | None, names: tuple[str, ...] | None, takes: Takes) -> None:
+    """Raise TypeError for categories, ValueError for missing values, where these are not taken."""
+    if table is None:
+        return
+    if not takes.levels:
         column = next((j for j in table.categories if table.levels[j] is not None), None)
         if column is not None:
-            raise TypeError(f"X: {column_label(features.names, column)} is not numeric{ENCODE}")
+            raise TypeError(f"X: {column_label(names, column)} is not numeric{ENCODE}")
+    if not takes.holes and table.has_missing.any():
+        label = column_label(names, int(table.has_missing.argmax()))
+        raise ValueError(f"X: expected finite numbers, got missing values in {label}")
 
 
 class AbsentClassError(ValueError):

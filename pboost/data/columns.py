@@ -42,6 +42,7 @@ from pboost.data.special_columns import (
 from pboost.data.special_columns import (
     MAX_BINS as MAX_BINS,
 )
+from pboost.data.table import Table
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, IntArray, sealed
 
@@ -170,6 +171,8 @@ class SortedColumns(_Columns):
         1 of columns with missing values, which stand last in the order, tied to one another, and
         have the code ``n_bins[j]``; plus 2 of categories, whose codes are the numbers of their
         levels. None where there are none.
+    table : Table or None
+        What the columns are; None where they are numbers and none is missing.
     """
 
     source: Array
@@ -180,6 +183,7 @@ class SortedColumns(_Columns):
     codes: NDArray[np.uint8]
     names: tuple[str, ...] | None
     special: NDArray[np.uint8] | None = None
+    table: Table | None = None
 
     def __post_init__(self) -> None:
         self._check_arrays()
@@ -273,7 +277,7 @@ class SortedColumns(_Columns):
                 n_missing[j] = np.count_nonzero(self.codes[j, rows] == self.n_bins[j])
         return with_bins(
             self.source, self.rows[rows], order, max_bins, self.names, workers,
-            n_missing=n_missing, n_levels=n_levels,
+            n_missing=n_missing, n_levels=n_levels, table=self.table,
         )  # fmt: skip
 
     def select_order(self, rows: IntArray, workers: Workers) -> IntArray:
@@ -330,6 +334,8 @@ class BinnedColumns(_Columns):
         Column names.
     special : ndarray of uint8, shape (d,), or None
         As in `SortedColumns`; `lower` and `upper` are NaN in the bin of missing rows.
+    table : Table or None
+        As in `SortedColumns`.
     bin_start : ndarray of int32, shape (d, b + 1), or None
         Number of rows below each bin, closed by n; None where they have not been counted.
     """
@@ -340,6 +346,7 @@ class BinnedColumns(_Columns):
     upper: FloatArray
     names: tuple[str, ...] | None
     special: NDArray[np.uint8] | None = None
+    table: Table | None = None
     bin_start: IntArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -391,7 +398,7 @@ class BinnedColumns(_Columns):
             workers.run(work, self.n_features, GROUP, len(rows))
         return made(
             BinnedColumns, codes, self.n_bins, self.lower, self.upper, self.names, self.special,
-            bin_start,
+            self.table, bin_start,
         )  # fmt: skip
 
 
@@ -406,6 +413,7 @@ def with_bins(
     *,
     n_missing: IntArray | None = None,
     n_levels: IntArray | None = None,
+    table: Table | None = None,
 ) -> SortedColumns:
     """Return sorted columns, given their orders; makes the rank bins.
 
@@ -433,7 +441,7 @@ def with_bins(
 
     workers.run(work, d, cells=2 * n)
     bin_start = trimmed(bin_start, most_bins(n_bins, special) + 1)
-    parts = source, rows, order, bin_start, n_bins, codes, names, special
+    parts = source, rows, order, bin_start, n_bins, codes, names, special, table
     if projections is None:
         return made(SortedColumns, *parts)
     return made(ProjectedColumns, *parts, projections)

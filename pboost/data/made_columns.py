@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pboost._core import sort
 from pboost.data.blocks import copied
-from pboost.data.check_xy import as_features, as_weights, check_finite, check_has_rows
+from pboost.data.check_xy import as_features, as_weights, check_has_rows, training_features
 from pboost.data.columns import (
     MAX_BINS,
     NO_WEIGHT,
@@ -25,6 +25,7 @@ from pboost.data.columns import (
 from pboost.data.convert import Features
 from pboost.data.projections import Projections
 from pboost.data.special_columns import bin_levels, counted, flags, levels_among, most_bins, trimmed
+from pboost.data.table import EVERYTHING
 from pboost.threads import Workers, check_stop
 from pboost.values import Array, FloatArray, IntArray, check_flag, check_integer, sealed
 
@@ -40,7 +41,7 @@ def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> 
     Parameters
     ----------
     X : array_like of shape (n, d), or data frame
-        Finite numbers.
+        Numbers, some of which may be missing, and categories.
     copy : bool
         False keeps a reference to `X`, which must then not be changed while the columns are used:
         orders would stay as they are, and thresholds come from the new values.
@@ -55,7 +56,7 @@ def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> 
     Raises
     ------
     ValueError, TypeError
-        If `X` is not a matrix of finite numbers.
+        If `X` is no table, or holds an infinity.
 
     Examples
     --------
@@ -67,11 +68,11 @@ def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> 
     """
     features = as_features(X)
     check_has_rows(len(features.values))
-    check_finite(features)
+    features = training_features(features, None, EVERYTHING)
     if check_flag("copy", copy):
         is_shared = np.shares_memory(features.values, X)
         values = copied(features.values) if is_shared else features.values
-        features = Features(sealed(values), features.names)
+        features = Features(sealed(values), features.names, features.table)
     rows = np.arange(len(features.values), dtype=np.int32)
     return sorted_columns(features, rows, MAX_BINS, n_threads)
 
@@ -88,7 +89,7 @@ def bin_columns(
     Parameters
     ----------
     X : array_like of shape (n, d), or data frame
-        Finite numbers.
+        Numbers, some of which may be missing, and categories.
     max_bins : int
         Bins per column, 2 to 256, of about equal weight; equal values share a bin.
     sample_weight : array_like of shape (n,), optional
@@ -104,7 +105,7 @@ def bin_columns(
     Raises
     ------
     ValueError, TypeError
-        If `X` is not a matrix of finite numbers, or an option is out of range.
+        If `X` is no table, or holds an infinity, or an option is out of range.
 
     Examples
     --------
@@ -115,9 +116,9 @@ def bin_columns(
     """
     features = as_features(X)
     check_has_rows(len(features.values))
-    check_finite(features)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
     weights = as_weights(sample_weight, len(features.values))
+    features = training_features(features, weights, EVERYTHING)
     fixed = NO_WEIGHT if weights is None else to_fixed_point(weights)[1]
     rows = np.arange(len(features.values), dtype=np.int32)
     return binned_columns(features, rows, max_bins, fixed, n_threads)
@@ -150,6 +151,7 @@ def columns_sorted(
     return with_bins(
         features.values, rows, order, max_bins, features.names, workers, projections,
         n_missing=n_missing, n_levels=n_levels,
+        table=features.table if projections is None else None,
     )  # fmt: skip
 
 
@@ -212,7 +214,10 @@ def binned_columns(
         trimmed(by_bin, size)
         for by_bin, size in ((lower, most), (upper, most), (bin_start, most + 1))
     )
-    return made(BinnedColumns, codes, n_bins, lower, upper, features.names, special, bin_start)
+    table = features.table if projections is None else None
+    return made(
+        BinnedColumns, codes, n_bins, lower, upper, features.names, special, table, bin_start
+    )
 
 
 def _sorted(

@@ -74,9 +74,10 @@ def counted(
 
     None where no column is special, or they are no columns but sums of these.
     """
-    if features.table is None or not are_columns:
+    table = features.table
+    if table is None or not are_columns:
         return None, None
-    return features.table.n_levels, np.zeros(d, dtype=np.int32)
+    return table.n_levels, np.zeros(d, dtype=np.int32)
 
 
 def bin_levels(

@@ -47,6 +47,8 @@ class Takes(NamedTuple):
 
 #: What those take that take nothing else.
 NUMBERS = Takes()
+#: What those take that take all.
+EVERYTHING = Takes(holes=True, levels=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,6 +16,7 @@ from pboost.data.check_xy import (
     as_features,
     as_targets,
     as_weights,
+    check_taken,
     training_features,
 )
 from pboost.data.columns import (
@@ -48,8 +49,9 @@ _NO_ROWS = np.empty(0, dtype=np.int32)
 _NO_NUMBERS = np.empty(0)
 _NO_BINS = np.empty((0, MAX_BINS))
 _NO_COLUMNS = made(
-    BinnedColumns, np.empty((0, 0), dtype=np.uint8), _NO_ROWS, _NO_BINS, _NO_BINS, None, None, None
-)
+    BinnedColumns, np.empty((0, 0), dtype=np.uint8), _NO_ROWS, _NO_BINS, _NO_BINS, None, None, None,
+    None,
+)  # fmt: skip
 #: Makes projections of the listed rows of a matrix, given their weights.
 Project: TypeAlias = Callable[[NDArray[Any], IntArray, FloatArray | None], Projections]
 
@@ -180,7 +182,7 @@ class Problem:
             # Class by class, as the search of two classes wants them.
             rows = rows.take(_by_class(self.label.take(rows)))
         own: SortedColumns | BinnedColumns = _NO_COLUMNS
-        if self.table is not None:
+        if self.table is not None:  # the codes say what is missing
             own = self._sorted(rows, workers)
             order = own.packed_order.copy()
         elif isinstance(columns, SortedColumns):
@@ -428,7 +430,9 @@ def two_classes(
     table = None
     if isinstance(columns, Features):
         columns = training_features(columns, found.weights_of_rows(sample_weight, n), takes)
+    if not isinstance(columns, Rows):
         table = columns.table
+        check_taken(table, columns.names, takes)
     return Problem(
         columns=_of_entries(columns, found.entries), **found._asdict(), names=columns.names,
         table=table,
@@ -450,7 +454,7 @@ def tree_problem(
 
     `takes` says what X may hold.
     """
-    columns, table = _as_columns(X), None
+    columns = _as_columns(X)
     n, names = columns.n_rows, columns.names
     targets, exponent = _NO_NUMBERS, 0
     if task == "classification":
@@ -467,7 +471,6 @@ def tree_problem(
     if isinstance(columns, Features):
         of_rows = found.weights_of_rows(sample_weight, n)
         columns = training_features(columns, of_rows, takes)
-        table = columns.table
         if is_binned(search, n):
             columns = _binned(columns, of_rows, max_bins, n_threads)
     elif isinstance(columns, BinnedColumns):
@@ -475,9 +478,10 @@ def tree_problem(
             raise ValueError('search: "exact" needs SortedColumns or X, got BinnedColumns')
     elif search == "binned":
         raise ValueError('search: "binned" needs BinnedColumns or X, got SortedColumns')
+    check_taken(columns.table, names, takes)
     return Problem(
         columns=_of_entries(columns, found.entries), **found._asdict(), names=names, y=targets,
-        exponent=exponent, table=table,
+        exponent=exponent, table=columns.table,
     )  # fmt: skip
 
 

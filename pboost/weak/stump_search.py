@@ -30,6 +30,7 @@ from pboost.data.projections import (
 )
 from pboost.data.sharing import Search
 from pboost.data.special_columns import HOLES, LEVELS, has
+from pboost.data.table import Takes
 from pboost.data.training import Problem, TrainingData, check_values, is_binned
 from pboost.threads import CELLS_PER_CALL, Workers
 from pboost.values import FloatArray, IntArray, check_choice, check_integer, check_number
@@ -261,6 +262,11 @@ class Stump(ColumnLearner):
     """A weak classifier that compares one feature with one threshold; made by `stump`."""
 
     kind: ClassVar[str] = "stump"
+
+    @property
+    def takes(self) -> Takes:  # type: ignore[override]
+        """Whether X may have missing values, and categories."""
+        return Takes(holes=self.missing != "error", levels=True)
 
     missing: str = "learn"  # type: ignore[misc]  # an option here
     level_smoothing: float = 0.0  # type: ignore[misc]

@@ -28,7 +28,7 @@ def spoilt(value, *cells):
 
 
 @builders
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_not_finite(fit, value, dtype):
     Z = spoilt(value, (37, 13), (52, 17)).astype(dtype)
@@ -50,7 +50,7 @@ def test_not_finite_at_prediction():
 @pytest.mark.parametrize("sort", [pb.sort_columns, pb.bin_columns])
 def test_columns_of_bad_rows(sort):
     with pytest.raises(ValueError, match=r"(?=.*\b13\b)(?=.*\b37\b)"):
-        sort(spoilt(np.nan, (37, 13)))
+        sort(spoilt(np.inf, (37, 13)))
     with pytest.raises(REFUSED):
         sort(X[0])
     with pytest.raises(ValueError):

@@ -210,7 +210,7 @@ def test_callback_sees_each_fold_and_can_stop():
 
 def test_errors_of_fit_pass_through():
     X, y = problem()
-    X[17, 1] = np.nan
+    X[17, 1] = np.inf
     with pytest.raises(ValueError, match="X: "):
         pb.cross_validate(STUMPS, X, y, folds=3, rng=0)
 

@@ -1,12 +1,11 @@
 """Stumps of columns with missing values and of levels, against brute force."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from reference.holes import MOST, best_stump, best_subset, of_sides
 
 from pboost.data.convert import Features
+from pboost.data.table import Table
 from pboost.data.training import Problem
 from pboost.threads import Workers
 from pboost.weak import stump
@@ -17,10 +16,9 @@ CRITERIA = "kearns-mansour", "gini", "entropy", "error"
 
 def searched(X, y, w, learner, levels=None):
     """Return the data, the search, weights of the rows there, and the row of X of each."""
-    n_levels = (
-        np.zeros(X.shape[1], dtype=np.int32) if levels is None else np.array(levels, np.int32)
-    )
-    table = SimpleNamespace(n_levels=n_levels)
+    n_levels = [0] * X.shape[1] if levels is None else levels
+    values = tuple(np.arange(float(k)) if k else None for k in n_levels)
+    table = Table(values, np.isnan(X).any(axis=0))
     problem = Problem(
         columns=Features(X, None, table), labels=np.array([-1, 1]),
         label=(y > 0).astype(np.uint8), weights=w, names=None, table=table,
@@ -154,6 +152,29 @@ def test_sets_of_levels_are_the_best(criterion, kind):
         assert np.array_equal(np.array(cut.masses), np.array(masses, dtype=float))
         found = of_sides(above, y[data.rows], w[data.rows], criterion)
         assert found <= expected + 1e-9 * w.sum(), case
+
+
+def test_many_levels():
+    """As many as there can be, some without rows."""
+    rng = np.random.default_rng(15)
+    level = rng.integers(0, 254, 4000).astype(float)
+    level[rng.random(4000) < 0.1] = np.nan
+    level[level == 77] = 200
+    y = np.where(
+        rng.random(4000) < rng.random(255)[np.nan_to_num(level, nan=254).astype(int)], 1, -1
+    )
+    data, search, weights = searched(level[:, None], y, None, stump(), [255])
+    cut = search.best(weights)
+    above = members_above(level[data.rows], cut)
+    assert (search.sides(cut) == above).all()
+    masses = [data.by_class(weights.fixed * side) for side in (~above, above)]
+    assert np.array_equal(np.array(cut.masses), np.array(masses, dtype=float))
+    share = np.array(
+        [(y[level == k] > 0).mean() if (level == k).any() else np.nan for k in range(255)]
+    )
+    inside = np.array([cut.levels[0] >> k & 1 for k in range(255)], dtype=bool)
+    assert np.nanmin(share[inside]) >= np.nanmax(share[~inside])
+    assert [k for k in range(255) if cut.levels[1] >> k & 1] == [77, 254]
 
 
 def members_above(level, cut):
