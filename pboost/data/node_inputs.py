@@ -8,12 +8,9 @@ from typing import Any, ClassVar, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.table import OTHER, Table
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, freeze
-
-#: What the last level of a column stands for that has more than have numbers.
-OTHER = "other"
-
 
 class ColumnNames(Sequence[str]):
     """How the columns of a model are written: by their names, or ``x[j]`` where they have none.
@@ -22,7 +19,7 @@ class ColumnNames(Sequence[str]):
     says which levels the columns have.
     """
 
-    def __init__(self, names: tuple[str, ...] | None, n_features: int, table: Any = None) -> None:
+    def __init__(self, names: tuple[str, ...] | None, n_features: int, table: Table | None = None) -> None:
         self._names = names
         self._n_features = n_features
         self._table = table
@@ -40,6 +37,14 @@ class ColumnNames(Sequence[str]):
         if isinstance(index, slice):
             return [f"x[{j}]" for j in range(self._n_features)[index]]
         return f"x[{range(self._n_features)[index]}]"
+
+    def said(self, column: int, value: float) -> str:
+        """Return what a row has in a column, such as ``age = 3`` or ``age is missing``."""
+        if np.isnan(value):
+            return f"{self[column]} is missing"
+        is_number = self._table is None or self._table.levels[column] is None
+        found = f"{value:.6g}" if is_number else self.level(column, int(value))
+        return f"{self[column]} = {found}"
 
     def level(self, column: int, number: int) -> str:
         """Return how a level of a column is written: its value, or its number if none is known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ from pboost.models.new_rows import (
 from pboost.models.node_walk import asks_functions, functions_of
 from pboost.models.nodes import BELOW
 from pboost.models.probit_trees import ProbitTree
+from pboost.models.text import answer as answer_in_words
 from pboost.models.text import input_names, signed
 from pboost.models.trees import LEAF, Tree, tree_only
 from pboost.values import FloatArray, IntArray, freeze
@@ -41,7 +43,7 @@ class PathTest:
     name : str
         What it compares, such as the name of a column, ``x[j]`` where columns have no names.
     value : float
-        The row's value there.
+        The row's value there, NaN where it is missing; 1 for a level in a set, else 0.
     threshold : float
         What the value is compared with.
     answer : int
@@ -51,7 +53,8 @@ class PathTest:
     total : float, or tuple of float
         Decision value after it.
     said : str
-        What was found, in words, where it is no comparison.
+        What was found, in words, where it is no comparison: that the value is missing and on which
+        side it goes, that a level is in a set, what an oracle answered.
     """
 
     node: int
@@ -113,7 +116,10 @@ class Explanation:
             return NotImplemented
         same = self.tests == other.tests and self.label == other.label
         arrays = ("bias", "score", "contributions", "values")
-        return same and all(np.array_equal(getattr(self, a), getattr(other, a)) for a in arrays)
+        return same and all(
+            np.array_equal(_numbers(self, name), _numbers(other, name), equal_nan=True)
+            for name in arrays
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -131,7 +137,10 @@ class Explanation:
         lines = [str(test) for test in self.tests]
         score, order = np.atleast_1d(self.score), [] if lines else self.order()
         if order and self.contributions is not None and self.values is not None:
-            titles = [f"{self.names[j]} = {self.values[j]:.6g}" for j in order]
+            names = self.names
+            if not isinstance(names, ColumnNames):
+                names = ColumnNames(tuple(names), len(names))
+            titles = [names.said(j, float(self.values[j])) for j in order]
             numbers = np.vstack([self.bias, *self.contributions[order], score]).tolist()
             cells = [[f"{number:{said}}" for number in row] for row in numbers]
             lines = _table(["bias", *titles, self.explained], cells, self.classes)
@@ -174,8 +183,8 @@ def explain(model: Model, x: Any) -> Explanation:
     Raises
     ------
     ValueError
-        If `x` is not one row of finite numbers with the model's columns, or lies so far from the
-        training rows that a contribution is not finite.
+        If `x` is not one row with the model's columns, or holds what the model refuses, or lies so
+        far from the training rows that a contribution is not finite.
     NotImplementedError
         If members of the model, or its hypotheses, are functions, of which is not known which
         columns they read.
@@ -263,10 +272,10 @@ def _path(
         name, threshold = names[model.feature[node]], float(model.threshold[node])
         vote = model.vote[node, answer]
         total = total + vote
-        inputs, number = model.inputs, int(model.feature[node])
-        said = "" if inputs is None else inputs.answer(names, number, value_of)
+        said = answer_in_words(model, names, node, value_of)
         both = _plain(vote), _plain(total)
-        tests.append(PathTest(node, name, float(value), threshold, answer, *both, said))
+        value = math.nan if np.isnan(value) else float(value)  # equal to itself in a tuple
+        tests.append(PathTest(node, name, value, threshold, answer, *both, said))
     # Of several votes it is not said which label they speak for.
     label = None if model.n_votes > 1 else model.labels[int(total > 0)]
     return _explanation(model, tuple(tests), model.bias, total, label, parts, row)
@@ -288,10 +297,15 @@ def _explanation(
         None if label is None else label.item(),
         None if parts is None else freeze(parts),
         None if row is None else freeze(row),
-        ColumnNames(model.feature_names, model.n_features),
+        ColumnNames(model.feature_names, model.n_features, model.table),
         model.explained,
         tuple(model.labels.tolist()) if np.ndim(score) and model.labels is not None else (),
     )
+
+
+def _numbers(explanation: Explanation, name: str) -> FloatArray:
+    """Return a field of numbers, NaN where there are none."""
+    return np.asarray(getattr(explanation, name), dtype=np.float64)
 
 
 def _plain(votes: Any) -> Any:

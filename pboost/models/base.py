@@ -296,8 +296,8 @@ def decision_function(
     model : DecisionGraph, or another model
         A fitted model.
     X : array_like of shape (n, d), or data frame
-        Finite numbers. A frame whose columns are named as in training, in any order, is put in
-        the training order.
+        Numbers, of which NaN are missing values; see `DecisionGraph` for where they go. A frame
+        whose columns are named as in training, in any order, is put in the training order.
     route : {"hard", "expected", "sample"}
         "hard": each row takes the exits on whose side it lies. "expected": the expectation under
         the answers assumed in training. "sample": the mean over random walks with those answers;
@@ -322,7 +322,8 @@ def decision_function(
     Raises
     ------
     ValueError
-        If X has other columns than the training data, or a value that is not finite; or if the
+        If X has other columns than the training data, or a value that is infinite, or missing ones
+        and the model, read from a file of version 0.1.0, does not know where they go; or if the
         route is not hard and the model's answers depend on the class of a row; or if `sigma` is
         given where nothing depends on it, or missing where the model knows none; or if the route
         is "expected" and the model asks oracles, of which only answers are known.

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import walk
-from pboost.data.node_inputs import Inputs
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
@@ -25,7 +24,7 @@ from pboost.models.new_rows import input_values
 from pboost.models.node_walk import asks_functions, exits, hard_exits, passages
 from pboost.models.nodes import ABOVE, BELOW, OUT, Graph
 from pboost.models.soft_walk import expected_score, sampled_score
-from pboost.models.text import input_names, signed, summary
+from pboost.models.text import input_names, of_missing, question, signed, summary
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, check_integer
 
@@ -34,8 +33,6 @@ OF_ASSUMED_ANSWERS = "certifies answers drawn as assumed, not the predictions"
 ESTIMATED = "is an estimate, of answers drawn at random, not the predictions"
 #: The arrays of every graph with an entry for each node.
 COLUMNS = ("feature", "threshold", "next", "vote")
-#: How tests of columns are written.
-_NO_INPUTS = Inputs()
 
 
 class DecisionGraph(Graph):
@@ -248,14 +245,14 @@ class DecisionGraph(Graph):
     def describe(self) -> str:
         """Return the model as text: a summary, then one line per node."""
         names, lines = input_names(self), summary(self)
-        question = (self.inputs or _NO_INPUTS).question
         for node in range(self.n_nodes):
             below, above = (
                 f"vote {signed(self.vote[node, exit_])}, {_where(int(self.next[node, exit_]))}"
                 for exit_ in (BELOW, ABOVE)
             )
-            test = question(names, int(self.feature[node]), float(self.threshold[node]))
-            lines.append(f"node {node}: {test}: {below}; else {above}")
+            yes, no, both = of_missing(self, node)
+            test = question(self, names, node) + yes
+            lines.append(f"node {node}: {test}: {below}; else{no} {above}{both}")
         return "\n".join(lines)
 
 

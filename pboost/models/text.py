@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.node_inputs import ColumnNames
+from pboost.data.node_inputs import ColumnNames, Inputs
+from pboost.data.subsets import Subsets
 from pboost.data.table import listed
 from pboost.models.base import Model, TwoClassModel
+from pboost.models.nodes import HALF, Graph
 from pboost.models.stored import OutOfBag
 from pboost.values import FloatArray
+
+#: How tests of columns are written.
+PLAIN = Inputs()
+#: The threshold of the question whether a value is missing.
+MOST = float(np.finfo(np.float64).max)
 
 
 def headline(model: Model, *said: str) -> str:
@@ -57,6 +64,59 @@ def input_names(model: TwoClassModel) -> Sequence[str]:
     """Return how the numbers are written that nodes compare; columns are ``x[j]`` without names."""
     columns = ColumnNames(model.feature_names, model.n_features, model.table)
     return columns if model.inputs is None else model.inputs.names(columns)
+
+
+def question(model: Graph, names: Sequence[str], node: int) -> str:
+    """Return the test of a node in words, exit 0 meaning yes; `names` are `input_names`."""
+    number, threshold = int(model.feature[node]), float(model.threshold[node])
+    if asks_if_missing(model, node):
+        return f"{names[number]} is not missing"
+    return (model.inputs or PLAIN).question(names, number, threshold)
+
+
+def answer(model: Graph, names: Sequence[str], node: int, value: Callable[[int], float]) -> str:
+    """Return what was found at a node, in words, where it is no comparison; else nothing.
+
+    `value` gives the numbers of the row.
+    """
+    number, inputs = int(model.feature[node]), model.inputs or PLAIN
+    found = value(number)
+    if model.sides is None or not (np.isnan(found) or asks_if_missing(model, node)):
+        return inputs.answer(names, number, value)
+    if not np.isnan(found):
+        return f"{names[number]} = {found:.6g} is not missing"
+    is_above = bool(model.sides[node] > HALF)
+    if isinstance(inputs, Subsets) and number >= inputs.n_columns:
+        column, levels = inputs.words(names, number)
+        return f"{column} is missing, goes with {'' if is_above else 'others than '}{levels}"
+    said = f"{names[number]} is missing"
+    if asks_if_missing(model, node):
+        return said
+    return f"{said}, goes with {'>' if is_above else '<='} {model.threshold[node]:.6g}"
+
+
+def asks_if_missing(model: Graph, node: int) -> bool:
+    """Return whether the values of a column lie below a node's cut, and missing ones above."""
+    is_above = model.sides is not None and model.sides[node] > HALF
+    return bool(is_above and model.threshold[node] == MOST)
+
+
+def of_missing(model: Graph, node: int) -> tuple[str, str, str]:
+    """Return what is said of missing values: with either exit, and behind both.
+
+    Nothing where the column had a value in all training rows.
+    """
+    if model.table is None or model.sides is None or asks_if_missing(model, node):
+        return "", "", ""
+    number, inputs = int(model.feature[node]), model.inputs
+    if isinstance(inputs, Subsets) and number >= inputs.n_columns:
+        number = int(inputs.column[number - inputs.n_columns])
+    share = float(model.sides[node])
+    if not model.table.has_missing[number]:
+        return "", "", ""
+    if share in (0, 1):
+        return (" or missing", "", "") if share == 0 else ("", " or missing", "")
+    return "", "", f"; missing: else with probability {share:.4g}"
 
 
 def signed(vote: Any) -> str:
