@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import VoteRule
-from pboost.data.columns import BinnedColumns, to_fixed_point
+from pboost.data.columns import MAX_BINS, BinnedColumns, to_fixed_point
 from pboost.data.node_inputs import GrownInputs
+from pboost.data.subsets import in_set
 from pboost.data.training import TrainingData
 from pboost.growth.step import Callback, StepRecord
 from pboost.growth.validation import ValidationRows, validation_rows
@@ -82,7 +83,8 @@ class GraphFit:
         self._n_threads = n_threads
         if rows is not None:
             self._X = rows.problem.values(rows.drawn) if rows.X is None else rows.X
-            self._watch = Watch(values_read(self.data, self._X), rows, self._callback)
+            value, inputs = values_read(self.data, self._X), self.data.inputs
+            self._watch = Watch(value, rows, self._callback, has_sides=inputs is None)
             self._votes_stay = votes_stay
             if votes_stay:
                 self._callback = self._watch
@@ -118,7 +120,7 @@ class GraphFit:
         if self._rows is None:
             return model
         watch = self._watch
-        if not self._votes_stay:
+        if not self._votes_stay or watch.is_lost:
             watch.judge(model, self._X)
         errors, reason = np.array(watch.errors), model.record.stop_reason
         if not model.n_nodes:
@@ -144,6 +146,8 @@ class Watch:
         Labels, weights, and when growth ends.
     callback : callable or None
         Called, too.
+    has_sides : bool
+        Whether what nodes compare can be missing.
 
     Attributes
     ----------
@@ -151,10 +155,14 @@ class Watch:
         Weighted share of rows that are predicted wrongly, with 0, 1, 2, … nodes.
     gave_up : bool
         Whether growth was ended here.
+    is_lost : bool
+        Whether a row has come to a node of which it is not yet known where missing values go.
     """
 
-    def __init__(self, value: Value, rows: ValidationRows, callback: Callback | None) -> None:
-        self._value, self._second = value, rows.y
+    def __init__(
+        self, value: Value, rows: ValidationRows, callback: Callback | None, *, has_sides: bool
+    ) -> None:
+        self._value, self._second, self._has_sides = value, rows.y, has_sides
         # In fixed point, so that equal errors are equal numbers.
         self._weight = to_fixed_point(rows.weight)[1]
         self._total = int(self._weight.sum())
@@ -164,14 +172,20 @@ class Watch:
         self._wrong = int(self._weight[self._second].sum())
         self._least: tuple[int, int] | None = None  # the wrong rows' mass, and after how many nodes
         self.errors = [self._wrong / self._total]
-        self.gave_up = False
+        self.gave_up = self.is_lost = False
 
     def __call__(self, step: int, record: StepRecord) -> bool:
         """Take note of a node; returns whether to stop."""
+        stopped = self._callback is not None and bool(self._callback(step, record))
+        if self.is_lost:
+            return stopped
         rows = [self._at.pop(exit_) for exit_ in record.parents]
         here = np.concatenate(rows) if rows else np.arange(len(self._score))
         # In float64, in which thresholds are compared wherever a model is evaluated.
-        above = goes_right(self._value(record.feature, here).astype(np.float64), record.threshold)
+        above = self._above(record, self._value(record.feature, here).astype(np.float64))
+        if above is None:
+            self.is_lost = True
+            return stopped
         self._wrong -= self._mass_wrong(here)
         self._score[here] += np.where(above, record.votes[ABOVE], record.votes[BELOW])
         self._wrong += self._mass_wrong(here)
@@ -180,9 +194,21 @@ class Watch:
         self.errors.append(self._wrong / self._total)
         if self._least is None or self._wrong < self._least[0]:
             self._least = self._wrong, step
-        stopped = self._callback is not None and bool(self._callback(step, record))
         self.gave_up = not stopped and step - self._least[1] >= self.patience
         return stopped or self.gave_up
+
+    def _above(self, record: StepRecord, value: NDArray[Any]) -> NDArray[np.bool_] | None:
+        """Return which rows take exit 1 of a node that reads this; None if that is not known."""
+        if record.levels:
+            words = np.frombuffer(record.levels.to_bytes(MAX_BINS // 8, "little"), dtype=np.uint8)
+            value = in_set(value, np.unpackbits(words, bitorder="little"))
+        above: NDArray[np.bool_] = goes_right(value, record.threshold)
+        is_missing = np.isnan(value)
+        if not self._has_sides or not is_missing.any():
+            return above
+        if record.missing is None:
+            return None
+        return above | (is_missing & (record.missing == ABOVE))
 
     @property
     def best(self) -> int:
@@ -195,6 +221,8 @@ class Watch:
 
         Between stages the error is that of the stage before.
         """
+        del self.errors[1:]
+        self._least = None
         stages = model.record.stages
         sizes = range(1, model.n_nodes + 1) if stages is None else stages.tolist()
         for size, score in zip(sizes, staged_decision_function(model, X), strict=True):

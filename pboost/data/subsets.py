@@ -104,10 +104,7 @@ class Subsets(Inputs):
         out = np.empty((len(rows), self.n_inputs))
         out[:, : self.n_columns] = X[rows]
         for k, bits in enumerate(self.bits()):
-            level = out[:, self.column[k]]
-            is_level = np.isin(level, np.arange(LEVELS))
-            place = np.where(is_level, level, 0).astype(np.intp)
-            out[:, self.n_columns + k] = np.where(is_level, bits[place], np.nan)
+            out[:, self.n_columns + k] = in_set(out[:, self.column[k]], bits)
         return out
 
     def bits(self) -> NDArray[np.bool_]:
@@ -183,6 +180,13 @@ class Subsets(Inputs):
         if len(found) < len(MEMBERS):
             raise ValueError(f"expected all of the columns {', '.join(MEMBERS)}, or none")
         return cls(n_columns, *found)
+
+
+def in_set(level: FloatArray, bits: NDArray[Any]) -> FloatArray:
+    """Return 1.0 of levels in a set, by `bits` (256,), else 0.0; NaN of what is no level."""
+    is_level = np.isin(level, np.arange(LEVELS))
+    place = np.where(is_level, level, 0).astype(np.intp)
+    return np.where(is_level, bits[place], np.nan)
 
 
 class _Names(Sequence[str]):

@@ -107,11 +107,29 @@ class BoostedArrays(TreeArrays):
         child = self.node["child"][at]
         below, above = self.vote["own"][child : child + 2].tolist()
         parents = (((at - 1) // 2, (at - 1) % 2),) if at else ()
+        side, levels = int(self._missing(np.array([at]))[0]), 0
+        if len(self.subset) and self.node["low"][at] < 0:
+            levels = int.from_bytes(self.subset[at].astype("<u8").tobytes(), "little")
         return StepRecord(
             self.n_splits - 1, int(self.node["feature"][at]),
             float(self.thresholds(np.array([at]))[0]), (below, above),
-            float(self.vote["bound"][at]), float(self.vote["certificate"][at]), parents,
+            float(self.vote["bound"][at]), float(self.vote["certificate"][at]), parents, side,
+            levels,
         )  # fmt: skip
+
+    def _mass_at(self, node: NDArray[np.int64]) -> FloatArray:
+        """Return the reach masses of nodes."""
+        negative, positive = np.ldexp(self.mass[node].T, -self.node["shift"][node])
+        return np.asarray(negative + positive)
+
+    def _missing(self, split: NDArray[np.int64]) -> FloatArray:
+        """Return the exits of missing rows of nodes: of larger reach where there were none."""
+        child = self.node["child"][split]
+        heavier = self._mass_at(child + 1) > self._mass_at(child)
+        if self.special is None:
+            return heavier.astype(np.float64)
+        side = self.node["missing"][split]
+        return np.where(side >= 0, side, heavier).astype(np.float64)
 
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
@@ -132,13 +150,10 @@ class BoostedArrays(TreeArrays):
             gathered = votes["gathered"]
             terms = negative * np.exp(gathered) + positive * np.exp(-gathered)
             certificate[-1] = math.fsum(terms[is_open].tolist()) / self.whole
-        mass = negative + positive
-        reach, below = mass[split] * (1.0 / self.whole), nodes["child"][split]
-        missing = (mass[below + 1] > mass[below]).astype(np.float64)
+        reach = (negative + positive)[split] * (1.0 / self.whole)
+        missing = self._missing(split)
         inputs = self.data.model_columns(nodes["feature"][split])
         if self.special is not None:
-            side = nodes["missing"][split]
-            missing[side >= 0] = side[side >= 0]
             inputs = self._tests(split)
         if self.given_missing is not None:
             missing[: len(self.given_missing)] = self.given_missing

@@ -62,6 +62,12 @@ class StepRecord:
         Certificate after the step.
     parents : tuple of (int, int)
         The exits (node, exit) that lead to it; none for the root.
+    missing : int or None
+        Exit of rows whose value is missing; None where no training row's was and it is not known
+        before growth has ended.
+    levels : int
+        Of a column of levels the set of those that take exit 1, as an integer whose bits are the
+        levels; 0 where a threshold is compared.
     """
 
     node: int
@@ -71,6 +77,8 @@ class StepRecord:
     bound: float
     certificate: float
     parents: Edges = ()
+    missing: int | None = None
+    levels: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,9 +280,11 @@ class Growth:
         """Return the record of the node opened last, at an exit of this bound."""
         cut, (below, above) = self._cuts[-1], self.votes[-1]
         threshold = float(self.search.thresholds([cut])[0])
+        side = cut.side if cut.side >= 0 else (self._heavier or [None])[-1]
+        levels, absent = cut.levels or (0, 0)
         return StepRecord(
             len(self._cuts) - 1, cut.feature, threshold, (below, above), bound,
-            self.certificate[-1], self._edges,
+            self.certificate[-1], self._edges, side, levels | (absent if side else 0),
         )  # fmt: skip
 
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
