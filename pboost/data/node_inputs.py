@@ -12,6 +12,7 @@ from pboost.data.table import OTHER, Table
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, freeze
 
+
 class ColumnNames(Sequence[str]):
     """How the columns of a model are written: by their names, or ``x[j]`` where they have none.
 
@@ -19,7 +20,9 @@ class ColumnNames(Sequence[str]):
     says which levels the columns have.
     """
 
-    def __init__(self, names: tuple[str, ...] | None, n_features: int, table: Table | None = None) -> None:
+    def __init__(
+        self, names: tuple[str, ...] | None, n_features: int, table: Table | None = None
+    ) -> None:
         self._names = names
         self._n_features = n_features
         self._table = table

@@ -280,7 +280,7 @@ class Growth:
         """Return the record of the node opened last, at an exit of this bound."""
         cut, (below, above) = self._cuts[-1], self.votes[-1]
         threshold = float(self.search.thresholds([cut])[0])
-        side = cut.side if cut.side >= 0 else (self._heavier or [None])[-1]
+        side = cut.side if cut.side >= 0 else self._heavier[-1] if self._heavier else None
         levels, absent = cut.levels or (0, 0)
         return StepRecord(
             len(self._cuts) - 1, cut.feature, threshold, (below, above), bound,
