@@ -1,6 +1,10 @@
 # The walk of the rows of a tile through the nodes of trees, which tree_walk.pyx describes.
-from pboost._core._side cimport goes_right
-from pboost._core.types cimport int32_t, uint8_t
+from libc.string cimport memset
+
+from pboost._core._rows cimport Rows
+from pboost._core._side cimport goes_right, in_set, level_of
+from pboost._core._tile cimport TILE, SpreadKernel, choose_spread, load_tile
+from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
 cdef enum:
     TOGETHER = 8  # rows that walk side by side
@@ -14,36 +18,94 @@ cdef struct Step:
     int32_t column
     int32_t beyond
 
+# A step of trees some of whose nodes test whether a level is in a set: rows go to the second child
+# where the value is above the threshold, or the level in the set that begins with this word. Nodes
+# that compare have the first set, in which there is none; those with sets no number above the
+# threshold.
+cdef struct SetStep:
+    double threshold
+    int32_t column
+    int32_t beyond
+    int64_t first
+
+ctypedef fused AnyStep:
+    Step
+    SetStep
+
+# The levels of the rows of a tile, of the columns that sets are of, and the words of the sets.
+cdef struct Levels:
+    const uint64_t* word
+    const int32_t* column
+    Py_ssize_t n_columns
+    uint8_t* level
+
 cdef struct Trees:
-    const Step* step
+    const void* step  # `Step`, or `SetStep` where there are levels
     const int32_t* root
     const int32_t* depth
     Py_ssize_t n
+    Levels levels
 
 
 cdef inline Trees trees_of(
-    const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth
+    const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth, sets, Py_ssize_t d
 ) except *:
-    """Trees in arrays that must outlive them."""
+    """Trees in arrays that must outlive them.
+
+    `sets`: None, or the words (n_sets + 1, 4) of sets, the first without a level; the columns of
+    these; and WORK (64 * columns of a tile,) of zeros. `d`: columns of X.
+    """
     cdef Trees trees
-    trees.step, trees.root, trees.depth = <const Step*>&steps[0], &root[0], &depth[0]
+    cdef const uint64_t[:, ::1] word
+    cdef const int32_t[::1] column
+    cdef uint8_t[::1] level
+    cdef Py_ssize_t j, size = sizeof(Step)
+    memset(&trees, 0, sizeof(trees))
+    trees.step, trees.root, trees.depth = &steps[0], &root[0], &depth[0]
     trees.n = root.shape[0] - 1
-    if depth.shape[0] < trees.n or steps.shape[0] < <Py_ssize_t>sizeof(Step) * root[trees.n]:
+    if sets is not None:
+        word, column, level = sets
+        size = sizeof(SetStep)
+        trees.levels.word, trees.levels.column = &word[0, 0], &column[0]
+        trees.levels.n_columns, trees.levels.level = column.shape[0], &level[0]
+        if word.shape[1] != 4 or level.shape[0] < d * TILE:
+            raise ValueError("trees: sets of different sizes")
+        for j in range(column.shape[0]):
+            if not 0 <= column[j] < d:
+                raise ValueError("trees: sets of a column that is none")
+    if depth.shape[0] < trees.n or steps.shape[0] < size * root[trees.n]:
         raise ValueError("trees: arrays of different sizes")
     return trees
 
 
-cdef inline int32_t walk_on(const Step* tree, const double* tile, int32_t node) noexcept nogil:
-    """The next node, without a branch: half of the guesses would be wrong."""
-    cdef const Step* step = tree + node
-    cdef int32_t above = goes_right(tile[step.column], step.threshold)
+cdef inline void read_levels(const Levels* levels, const double* tile) noexcept nogil:
+    """The levels of the rows of a tile, of which values may be missing."""
+    cdef Py_ssize_t i, r, at
+    cdef const double* x
+    cdef uint8_t* level
+    for i in range(levels.n_columns):
+        at = <Py_ssize_t>TILE * levels.column[i]
+        x, level = tile + at, levels.level + at
+        for r in range(TILE):
+            level[r] = <uint8_t>level_of(x[r])
+
+
+cdef inline int32_t walk_on(
+    const AnyStep* tree, const double* tile, const Levels* levels, Py_ssize_t r, int32_t node
+) noexcept nogil:
+    """The next node of row r, without a branch: half of the guesses would be wrong."""
+    cdef const AnyStep* step = tree + node
+    cdef int32_t above = goes_right((tile + r)[step.column], step.threshold)
+    if AnyStep is SetStep:
+        above |= in_set(levels.word + step.first, (levels.level + r)[step.column])
     return node + 1 + (-above & step.beyond)
 
 
 cdef inline void walk_together(
-    const Step* tree, int32_t depth, const double* tile, int32_t* at
+    const AnyStep* tree, int32_t depth, const double* tile, const Levels* levels, Py_ssize_t first,
+    int32_t* at
 ) noexcept nogil:
-    """Walk rows to their leaves; `tile` begins with the first of them. OUT at."""
+    """Walk the rows from the first on to their leaves. OUT at."""
     cdef int32_t[TOGETHER] here
     cdef int32_t node, moved = depth > FEW_STEPS
     cdef int r, k
@@ -52,25 +114,79 @@ cdef inline void walk_together(
     if depth <= FEW_STEPS:
         for k in range(depth):
             for r in range(TOGETHER):
-                here[r] = walk_on(tree, tile + r, here[r])
+                here[r] = walk_on(tree, tile, levels, first + r, here[r])
     while moved:
         moved = 0
         for k in range(STRIDE - 1):
             for r in range(TOGETHER):
-                here[r] = walk_on(tree, tile + r, here[r])
+                here[r] = walk_on(tree, tile, levels, first + r, here[r])
         for r in range(TOGETHER):
             node = here[r]
-            here[r] = walk_on(tree, tile + r, node)
+            here[r] = walk_on(tree, tile, levels, first + r, node)
             moved |= here[r] ^ node
     for r in range(TOGETHER):
-        at[r] = here[r]
+        at[first + r] = here[r]
 
 
 cdef inline void walk_tile(
     const Trees* trees, Py_ssize_t t, const double* tile, Py_ssize_t n, int32_t* at
 ) noexcept nogil:
-    """Walk the n rows of a tile to their leaves in tree t, as nodes of that. OUT at (TILE,)."""
+    """Walk the n rows of a tile to their leaves in tree t, as nodes of that. OUT at (TILE,).
+
+    Where there are sets, `read_levels` has read the levels of the tile.
+    """
     cdef Py_ssize_t r = 0
+    cdef const Step* step = <const Step*>trees.step
+    cdef const SetStep* set_step = <const SetStep*>trees.step
+    if trees.levels.word == NULL:
+        while r < n:
+            walk_together(step + trees.root[t], trees.depth[t], tile, &trees.levels, r, at)
+            r += TOGETHER
+        return
     while r < n:
-        walk_together(trees.step + trees.root[t], trees.depth[t], tile + r, at + r)
+        walk_together(set_step + trees.root[t], trees.depth[t], tile, &trees.levels, r, at)
         r += TOGETHER
+
+
+# What a tile with missing values is walked with.
+cdef struct Holes:
+    bint known
+    Trees trees
+    SpreadKernel spread
+    const int32_t* twice
+    Py_ssize_t n_twice
+
+
+cdef inline Holes holes_of(
+    holes, const int32_t[::1] root, const int32_t[::1] depth, sets, Py_ssize_t d, Py_ssize_t room
+) except *:
+    """What `holes` are, of trees of rows with d columns, for a tile of so many numbers."""
+    cdef Holes found
+    cdef const uint8_t[::1] steps
+    cdef const int32_t[::1] twice
+    cdef Py_ssize_t i
+    memset(&found, 0, sizeof(found))
+    if holes is not None:
+        steps, twice = holes
+        found.known, found.n_twice, found.spread = True, twice.shape[0], choose_spread(2)
+        found.trees = trees_of(steps, root, depth, sets, d)
+        found.twice = &twice[0] if found.n_twice else NULL
+        for i in range(found.n_twice):
+            if not 0 <= twice[i] < d or (i and twice[i] <= twice[i - 1]):
+                raise ValueError("holes_of: expected columns, increasing")
+        if room < (d + found.n_twice) * TILE:
+            raise ValueError("holes_of: arrays of different sizes")
+    return found
+
+
+cdef inline int load_values(
+    const Rows* rows, Py_ssize_t start, Py_ssize_t n, double* tile, const Trees* trees,
+    const Holes* holes
+) noexcept nogil:
+    """Load a tile as trees compare it; 1: values are missing; -1: it cannot be walked."""
+    cdef int found = load_tile(rows, start, n, tile)
+    if found and (not holes.known or holes.spread(tile, rows.d, holes.twice, holes.n_twice)):
+        return -1
+    if trees.levels.word != NULL:
+        read_levels(&trees.levels, tile)
+    return found

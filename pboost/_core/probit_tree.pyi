@@ -46,4 +46,7 @@ def walk_values(
     stop: int,
     tile: Array,
     out: Array,
+    means: Array | None = None,
+    holes: tuple[Array, Array] | None = None,
+    sets: tuple[Array, Array, Array] | None = None,
 ) -> int: ...

@@ -11,8 +11,8 @@ from libc.math cimport INFINITY, fmax, fmin, isfinite, ldexp, nextafter
 from pboost._core._address cimport address
 from pboost._core._grower cimport Node
 from pboost._core._rows cimport Rows, read, rows_of
-from pboost._core._steps cimport Trees, trees_of, walk_tile
-from pboost._core._tile cimport TILE, load_tile
+from pboost._core._steps cimport Holes, Trees, holes_of, load_values, trees_of, walk_tile
+from pboost._core._tile cimport TILE, fill_tile
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t
 
 cdef enum:
@@ -277,34 +277,52 @@ def walk_values(
     X, const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth,
     const int32_t[::1] leaf, const double[:, :, ::1] equation, const int32_t[:, ::1] taken,
     Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[:, :, ::1] out,
+    const double[:, ::1] means=None, holes=None, sets=None,
 ):
     """Values of the equations at rows start..stop-1 of X in each of a list of trees.
 
     The trees are those of tree_walk.pyx; IN leaf (n_nodes,): the place of each leaf in `equation`
-    (leaves of all trees, K, 1 + d) and `taken`; WORK tile (n_features * 64,); OUT out
-    (stop - start, n_trees, K), from row `start` on. Returns 1 if a value of X is not finite.
+    (leaves of all trees, K, 1 + d), `taken` and `means`, which stand for missing values, with `holes`;
+    WORK tile (64 * columns,), with `holes` d columns more, and d numbers; OUT out
+    (stop - start, n_trees, K), from row `start` on. Returns as `walk_leaves`.
     """
     cdef Rows rows = rows_of(X)
-    cdef Trees trees = trees_of(steps, root, depth)
-    cdef Py_ssize_t i = start, n, r, t, k = equation.shape[1]
+    cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
+    cdef Py_ssize_t d = rows.d, room = tile.shape[0] - (0 if holes is None else d * (TILE + 1))
+    cdef Holes parted = holes_of(holes, root, depth, sets, d, room)
+    cdef Py_ssize_t i = start, n, r, t, j, k = equation.shape[1]
     cdef int32_t[TILE] at
     cdef int32_t here
-    cdef int bad = 0
+    cdef double* known
+    cdef double* row
+    cdef int kind
     if (out.shape[0] < stop - start or out.shape[1] != trees.n or out.shape[2] != k
-            or tile.shape[0] < rows.d * TILE or equation.shape[2] != rows.d + 1
-            or taken.shape[0] != equation.shape[0] or leaf.shape[0] != root[trees.n]):
+            or room < d * TILE or equation.shape[2] != d + 1
+            or taken.shape[0] != equation.shape[0] or leaf.shape[0] != root[trees.n]
+            or (holes is not None and (
+                means is None or means.shape[0] != equation.shape[0] or means.shape[1] != d))):
         raise ValueError("walk_values: arrays of different sizes")
+    known, row = &tile[0] + room, &tile[0] + room + d * TILE
     with nogil:
         while i < stop:
             n = min(TILE, stop - i)
-            bad = load_tile(&rows, i, n, &tile[0])
-            if bad:
+            kind = load_values(&rows, i, n, &tile[0], &trees, &parted)
+            if kind < 0:
                 break
+            if kind:
+                fill_tile(&rows, i, n, known)
             for t in range(trees.n):
-                walk_tile(&trees, t, &tile[0], n, at)
+                walk_tile(&parted.trees if kind else &trees, t, &tile[0], n, at)
                 for r in range(n):
                     here = leaf[root[t] + at[r]]
-                    values_at(&tile[r], TILE, rows.d, &equation[here, 0, 0], &taken[here, 0], k,
+                    if not kind:
+                        values_at(&tile[r], TILE, d, &equation[here, 0, 0], &taken[here, 0], k,
+                                  &out[i - start + r, t, 0])
+                        continue
+                    for j in range(d):
+                        row[j] = known[j * TILE + r]
+                        row[j] = row[j] if row[j] == row[j] else means[here, j]
+                    values_at(row, 1, d, &equation[here, 0, 0], &taken[here, 0], k,
                               &out[i - start + r, t, 0])
-            i += TILE
-    return bad
+            i += n
+    return i

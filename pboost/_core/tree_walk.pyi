@@ -27,6 +27,8 @@ def walk_leaves(
     stop: int,
     tile: Array,
     leaf: Array,
+    holes: tuple[Array, Array] | None = None,
+    sets: tuple[Array, Array, Array] | None = None,
 ) -> int: ...
 def walk_sums(
     X: Array,
@@ -39,5 +41,8 @@ def walk_sums(
     tile: Array,
     total: Array,
     ranked: tuple[Array, Array, Array, Array, Array, int] | None = None,
+    ranked_holes: tuple[Array, Array, Array, Array, Array, int] | None = None,
     rank: Array | None = None,
+    holes: tuple[Array, Array] | None = None,
+    sets: tuple[Array, Array, Array] | None = None,
 ) -> int: ...

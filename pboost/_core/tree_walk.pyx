@@ -6,7 +6,14 @@ column it compares (int32), and how far beyond the first child the second is (in
 to itself: its threshold is below every number, and its second child one place before the node that
 follows it. Rows go eight together, which hides the time that each waits for its next node. root
 (n_trees + 1,): the first node of each tree, closed by the number of nodes; depth (n_trees,): the
-greatest number of comparisons in each. A graph without joins is laid out as such a tree. Shallow trees
+greatest number of comparisons in each.
+
+A tile of rows with missing values is walked with steps that compare other columns: those of nodes
+that send such rows to the second child are a second copy of the column, see walk_simd.h. Until it is
+known that there are such rows nobody has made these steps: without `holes` a walk ends where the first
+such tile begins. `holes`: these steps, and which columns stand twice (k,). Where nodes test whether levels are in sets, `sets` are those of `trees_of`.
+
+A graph without joins is laid out as such a tree. Shallow trees
 of many rows are added up on ranks in place of values, see rank_simd.h and `pboost.models.ranked`. The
 sums are the same, bit for bit.
 """
@@ -14,8 +21,8 @@ from libc.math cimport INFINITY
 from libc.string cimport memset
 
 from pboost._core._rows cimport Rows, rows_of
-from pboost._core._steps cimport Step, Trees, trees_of, walk_tile
-from pboost._core._tile cimport TILE, load_tile
+from pboost._core._steps cimport Holes, Step, Trees, holes_of, load_values, trees_of, walk_tile
+from pboost._core._tile cimport TILE
 from pboost._core.types cimport int16_t, int32_t, uint8_t
 
 cdef extern from "rank_simd.h":
@@ -138,79 +145,94 @@ cdef void add_ranked(
         value += t.width << t.depth
 
 
+cdef Ranked ranked_of(ranked, Py_ssize_t n_trees, Py_ssize_t width) except *:
+    """The trees on ranks in the arrays of `RankedTrees`; without a node if there are none."""
+    cdef Ranked found
+    memset(&found, 0, sizeof(found))
+    if ranked is not None and leaf_kernel != NULL:
+        edge, first, levels, node, value, depth = ranked
+        found = read_ranked(edge, first, levels, node, value, depth)
+        if found.n_trees != n_trees or found.width != width:
+            raise ValueError("ranked_of: arrays of different sizes")
+    return found
+
+
 def walk_leaves(
     X, const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth,
-    Py_ssize_t start, Py_ssize_t stop, double[::1] tile, int32_t[:, ::1] leaf,
+    Py_ssize_t start, Py_ssize_t stop, double[::1] tile, int32_t[:, ::1] leaf, holes=None, sets=None,
 ):
     """Node at which rows start..stop-1 of X end in each tree, counted from the tree's first.
 
-    WORK tile (n_features * 64,); OUT leaf (n, n_trees). Returns 1 if a value is not finite.
+    WORK tile (64 * columns,); OUT leaf (n, n_trees). Returns `stop`, or the first row of a tile that
+    cannot be walked, since a value is infinite, or missing without `holes`.
     """
     cdef Rows rows = rows_of(X)
-    cdef Trees trees = trees_of(steps, root, depth)
+    cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
+    cdef Holes parted = holes_of(holes, root, depth, sets, rows.d, tile.shape[0])
     cdef Py_ssize_t i = start, n, r, t
     cdef int32_t[TILE] at
-    cdef int bad = 0
+    cdef int kind
     if leaf.shape[0] < stop or leaf.shape[1] != trees.n or tile.shape[0] < rows.d * TILE:
         raise ValueError("walk_leaves: arrays of different sizes")
     with nogil:
         while i < stop:
             n = min(TILE, stop - i)
-            bad = load_tile(&rows, i, n, &tile[0])
-            if bad:
+            kind = load_values(&rows, i, n, &tile[0], &trees, &parted)
+            if kind < 0:
                 break
             for t in range(trees.n):
-                walk_tile(&trees, t, &tile[0], n, at)
+                walk_tile(&parted.trees if kind else &trees, t, &tile[0], n, at)
                 for r in range(n):
                     leaf[i + r, t] = at[r]
-            i += TILE
-    return bad
+            i += n
+    return i
 
 
 def walk_sums(
     X, const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth,
     const double[:, ::1] value, Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[:, ::1] total,
-    ranked=None, int16_t[::1] rank=None,
+    ranked=None, ranked_holes=None, int16_t[::1] rank=None, holes=None, sets=None,
 ):
     """Add the values of the leaves that rows start..stop-1 of X reach, tree after tree.
 
-    IN value (n_nodes, k); WORK tile (n_features * 64,); INOUT total (n, k). `ranked`: the arrays of
-    the same trees as `RankedTrees`, with WORK rank (n_features * 64,). Returns 1, with the sums
-    unfinished, if a value of X is not finite.
+    IN value (n_nodes, k); WORK tile (64 * columns,); INOUT total (n, k). `ranked`: the arrays of the
+    same trees as `RankedTrees`, `ranked_holes` those that compare the columns that `holes` do, with WORK
+    rank, of the size of tile. Returns as `walk_leaves`; the sums of the rows before are finished, those
+    of the others are as they were.
     """
     cdef Rows rows = rows_of(X)
-    cdef Trees trees = trees_of(steps, root, depth)
+    cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
+    cdef Holes parted = holes_of(holes, root, depth, sets, rows.d, tile.shape[0])
     cdef Py_ssize_t i = start, n, r, t, j, width = value.shape[1]
     cdef const double* leaf
+    cdef const Ranked* found
     cdef int32_t[TILE] at
-    cdef int bad = 0
-    cdef Ranked on_ranks
-    cdef bint has_ranked = ranked is not None and leaf_kernel != NULL
-    memset(&on_ranks, 0, sizeof(on_ranks))
-    if has_ranked:
-        edge, first, levels, node, leaf_value, levels_of_tree = ranked
-        on_ranks = read_ranked(edge, first, levels, node, leaf_value, levels_of_tree)
-        if (on_ranks.d != rows.d or on_ranks.n_trees != trees.n or on_ranks.width != width
-                or rank is None or rank.shape[0] < rows.d * TILE):
-            raise ValueError("walk_sums: ranked trees of different sizes")
+    cdef int kind
+    cdef Ranked whole = ranked_of(ranked, trees.n, width)
+    cdef Ranked broken = ranked_of(ranked_holes, trees.n, width)
+    if ((whole.node != NULL or broken.node != NULL)
+            and (rank is None or rank.shape[0] < tile.shape[0] or whole.d > rows.d
+                 or broken.d > rows.d + parted.n_twice)):
+        raise ValueError("walk_sums: ranked trees of different sizes")
     if (total.shape[0] < stop or total.shape[1] != width or tile.shape[0] < rows.d * TILE
             or value.shape[0] != root[trees.n]):
         raise ValueError("walk_sums: arrays of different sizes")
     with nogil:
         while i < stop:
             n = min(TILE, stop - i)
-            bad = load_tile(&rows, i, n, &tile[0])
-            if bad:
+            kind = load_values(&rows, i, n, &tile[0], &trees, &parted)
+            if kind < 0:
                 break
-            if has_ranked and n >= RANKED:
-                add_ranked(&on_ranks, &tile[0], n, &rank[0], &total[i, 0])
-                i += TILE
+            found = &broken if kind else &whole
+            if found.node != NULL and n >= RANKED:
+                add_ranked(found, &tile[0], n, &rank[0], &total[i, 0])
+                i += n
                 continue
             for t in range(trees.n):
-                walk_tile(&trees, t, &tile[0], n, at)
+                walk_tile(&parted.trees if kind else &trees, t, &tile[0], n, at)
                 for r in range(n):
                     leaf = &value[root[t] + at[r], 0]
                     for j in range(width):
                         total[i + r, j] += leaf[j]
-            i += TILE
-    return bad
+            i += n
+    return i

@@ -7,6 +7,7 @@
 #ifndef PBOOST_WALK_SIMD_H
 #define PBOOST_WALK_SIMD_H
 #include "side.h"
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,8 +51,9 @@ static int pboost_tile_is_bad(const double *restrict tile, ptrdiff_t d)
 #define PBOOST_SPREAD_ARGS                                                                       \
     double *restrict tile, ptrdiff_t d, const int32_t *restrict above, ptrdiff_t n_above
 
-/* Missing values (NaN) of a tile become -infinity; columns d, d + 1, ... are those listed, increasing,
- * with +infinity in their place. Returns 0 where no value is infinite. */
+/* Missing values (NaN) of a tile become the least number, which is above no threshold but the -infinity of
+ * leaves; columns d, d + 1, ... are those listed, increasing, with infinity in their place. Returns 0 where
+ * no value is infinite. */
 PBOOST_INLINE int pboost_spread_body(PBOOST_SPREAD_ARGS)
 {
     double sum[PBOOST_TILE] = {0.0};
@@ -65,7 +67,7 @@ PBOOST_INLINE int pboost_spread_body(PBOOST_SPREAD_ARGS)
         }
         for (int r = 0; r < PBOOST_TILE; r++) {
             sum[r] += x[r] == x[r] ? x[r] - x[r] : 0.0;
-            x[r] = x[r] == x[r] ? x[r] : -INFINITY;
+            x[r] = x[r] == x[r] ? x[r] : -DBL_MAX;
         }
     }
     for (int r = 0; r < PBOOST_TILE; r++) bad += sum[r];

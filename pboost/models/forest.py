@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, ClassVar, overload
 
@@ -17,7 +17,7 @@ from pboost.models.attribution import mean_of_shares
 from pboost.models.hard_walk import walk_sums
 from pboost.models.new_rows import match_columns, table_for
 from pboost.models.ranked import RankedTrees, rank_trees
-from pboost.models.sides import WORDS, own_sets
+from pboost.models.sides import WORDS, columns_with_holes, own_sets
 from pboost.models.stored import OutOfBag, check_offsets, check_sum
 from pboost.models.text import counted, headline, of_bags
 from pboost.models.trees import SETS, TREE_COLUMNS, Tree, Trees, ranges
@@ -60,8 +60,6 @@ class Forest(Trees):
         np.int32, "n_sets", within=(0, "n_features"), optional=True
     )
     subset: NDArray[np.uint64] | None = stored.column(np.uint64, "n_sets", WORDS, optional=True)
-    #: See `ranked`; empty until it is asked for.
-    found_ranked: list[RankedTrees | None] = field(init=False, repr=False, default_factory=list)
 
     no_graph = "whose trees, model[i], are models by themselves"
     instead: ClassVar = {
@@ -93,9 +91,20 @@ class Forest(Trees):
     @property
     def ranked(self) -> RankedTrees | None:
         """Shallow trees for many rows at a time; None where a walk is faster."""
-        if not self.found_ranked:
-            self.found_ranked.append(rank_trees(self, self.depths))
-        return self.found_ranked[0]
+        if "ranked" not in self.found:
+            self.found["ranked"] = rank_trees(self, self.depths, self.column, self.n_features)
+        found: RankedTrees | None = self.found["ranked"]
+        return found
+
+    @property
+    def ranked_holes(self) -> RankedTrees | None:
+        """The same for rows with missing values, some columns of which stand twice."""
+        if "ranked_holes" not in self.found:
+            column, twice = columns_with_holes(self)
+            width = self.n_features + len(twice)
+            self.found["ranked_holes"] = rank_trees(self, self.depths, column, width)
+        found: RankedTrees | None = self.found["ranked_holes"]
+        return found
 
     def __repr__(self) -> str:
         return f"<fit_forest: {len(self)} trees, {self.n_features} features>"
@@ -163,10 +172,16 @@ class Forest(Trees):
         """Return the sums (n, J) over the trees of the values of the leaf of each row."""
         values = match_columns(self, X).values
         trees = self.steps, self.root, self.depths, self.value.reshape(len(self.feature), -1)
-        ranked = self.ranked if len(values) >= tree_walk.MANY else None
+        many = len(values) >= tree_walk.MANY
         total = np.zeros((len(values), trees[3].shape[1]))
-        steps = int(self.depths.sum())
-        walk_sums(self, X, values, trees, total, steps, ranked)
+
+        def parted() -> tuple[Any, Any]:
+            return self.holes, self.ranked_holes if many else None
+
+        walk_sums(
+            self, X, values, trees, total, int(self.depths.sum()), self.ranked if many else None,
+            parted if self.takes_missing else None, self.sets, self.tile_width,
+        )  # fmt: skip
         return total
 
 

@@ -16,11 +16,10 @@ from pboost.data.subsets import Subsets
 from pboost.models.new_rows import match_columns
 from pboost.models.node_walk import asks_functions, walk_functions
 from pboost.models.nodes import HALF, OUT, Graph
+from pboost.models.sides import STEP
 from pboost.threads import run_ranges
 from pboost.values import INT32_MAX, FloatArray, IntArray
 
-#: What kernels read of a node of a tree, see `pboost._core.tree_walk`.
-STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("beyond", np.int32)])
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 #: Nodes that a row is thought to pass at most; where it is more, signals are looked for less often.
 MOST_STEPS = 4096
@@ -141,8 +140,8 @@ def _walk_tree(model: Graph, X: Any, values: NDArray[Any], tree: Trees, score: F
     score.fill(-0.0)  # which changes no number that is added
 
     def work(start: int, stop: int, tile: FloatArray) -> int:
-        bad = tree_walk.walk_sums(values, *tree, start, stop, tile, total)
-        return bad and walk_on(model, values, start, stop, score, None)
+        at = tree_walk.walk_sums(values, *tree, start, stop, tile, total)
+        return at < stop and walk_on(model, values, at, stop, score, None)
 
     over_tiles(model, X, n, work, d, d + tree[2].item(), n * max(d, len(tree[2])))
 
@@ -179,25 +178,46 @@ def walk_sums(
     total: FloatArray,
     steps: int,
     ranked: Any = None,
+    parted: Callable[[], tuple[Any, Any]] | None = None,
+    sets: tuple[Any, Any] | None = None,
+    width: int = 0,
 ) -> None:
     """Add to `total` (n, k) the values of the leaves that the rows of X reach, tree after tree.
 
-    `steps`: the most comparisons that a row needs in all trees.
+    `steps`: the most comparisons that a row needs in all trees. `parted`: returns what tiles with
+    missing values are walked with, `holes` and `ranked_holes` of the kernel, and `sets` are its
+    sets; tiles are `width` columns wide where that is not as X is.
     """
     n, d = values.shape
 
-    def work(start: int, stop: int, tile: FloatArray) -> int:
+    def work(start: int, stop: int, tile: FloatArray) -> bool:
         rank = None if ranked is None else np.empty(tile.size, dtype=np.int16)
-        return tree_walk.walk_sums(values, *trees, start, stop, tile, total, ranked, rank)
 
-    over_tiles(model, X, n, work, d, d + steps, n * max(d, len(trees[2])))
+        def walk(start: int, holes: Any, ranked_holes: Any) -> int:
+            return tree_walk.walk_sums(
+                values, *trees, start, stop, tile, total, ranked, ranked_holes, rank, holes,
+                with_room(sets, tile),
+            )  # fmt: skip
+
+        at = walk(start, None, None)
+        if at < stop and parted is not None:
+            holes, ranked_holes = parted()
+            at = walk(at, holes, None if ranked is None else ranked_holes)
+        return at < stop
+
+    over_tiles(model, X, n, work, width or d, d + steps, n * max(d, len(trees[2])))
+
+
+def with_room(sets: tuple[Any, Any] | None, tile: FloatArray) -> tuple[Any, Any, Any] | None:
+    """Return the sets of trees with room for the levels of a tile, as kernels take them."""
+    return None if sets is None else (*sets, np.zeros(tile.size, dtype=np.uint8))
 
 
 def over_tiles(
     model: Any,
     X: Any,
     n: int,
-    work: Callable[[int, int, FloatArray], int],
+    work: Callable[[int, int, FloatArray], int | bool],
     width: int,
     cost: int,
     cells: int,

@@ -17,11 +17,11 @@ from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares, portions, times_spread
 from pboost.models.base import Model
-from pboost.models.hard_walk import over_tiles
+from pboost.models.hard_walk import over_tiles, with_room
 from pboost.models.linear import probabilities
 from pboost.models.new_rows import match_columns
 from pboost.models.text import counted, equation, headline
-from pboost.models.trees import LEAF, SIDES, Tree
+from pboost.models.trees import LEAF, SIDES, Tree, Trees
 from pboost.threads import check_stop
 from pboost.values import FloatArray, IntArray
 
@@ -112,7 +112,7 @@ class ProbitTree(Model):
     def values(self, X: Any) -> FloatArray:
         """Return the functions (n, K) at the rows, each in its leaf."""
         tree, shape = self.partition, self.coefficient.shape[1:2]
-        at = Equations(tree.steps, tree.root, tree.depths, tree.leaf, self.coefficient, self.taken)
+        at = Equations(tree, tree.leaf, self.coefficient, self.taken)
         return values_of(self, at, X, shape, lambda values: values[:, 0])
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -256,14 +256,39 @@ def check_taken(taken: IntArray) -> None:
 
 
 class Equations(NamedTuple):
-    """Trees with equations in their leaves, as the kernel reads them; see `walk_values`."""
+    """Trees with equations in their leaves, as `walk_values` takes them.
 
-    steps: NDArray[np.uint8]
-    root: IntArray
-    depth: IntArray
+    `means` (leaves, d) stand for missing values; None: these are refused.
+    """
+
+    trees: Trees
     leaf: IntArray
     coefficient: FloatArray
     taken: IntArray
+    means: FloatArray | None = None
+
+    @property
+    def tile_width(self) -> int:
+        """Number of columns of the tiles in which rows are walked, with room for a row more."""
+        trees = self.trees
+        more = 0 if self.means is None else trees.n_features // tree_walk.TILE_ROWS + 1
+        return trees.tile_width + (trees.n_features + more if more else 0)
+
+    def walk(
+        self, values: NDArray[Any], start: int, stop: int, tile: FloatArray, out: FloatArray
+    ) -> int:
+        """Call the kernel, once more from where values are missing."""
+        trees = self.trees
+
+        def walk(first: int, holes: Any) -> int:
+            return walk_values(
+                values, trees.steps, trees.root, trees.depths, self.leaf, self.coefficient,
+                self.taken, first, stop, tile, out[first - start :], self.means, holes,
+                with_room(trees.sets, tile),
+            )  # fmt: skip
+
+        at = walk(start, None)
+        return walk(at, trees.holes) if at < stop and self.means is not None else at
 
 
 def values_of(
@@ -280,7 +305,7 @@ def values_of(
     """
     values = match_columns(model, X).values
     n, d = values.shape
-    of_trees = len(trees.root) - 1, trees.coefficient.shape[1]
+    of_trees = len(trees.trees.depths), trees.coefficient.shape[1]
     per_row = math.prod(of_trees)
     block = tree_walk.TILE_ROWS * max(1, BLOCK_VALUES // (per_row * tree_walk.TILE_ROWS))
     found = np.empty((n, *shape))
@@ -290,12 +315,12 @@ def values_of(
         for start in range(first, last, block):
             check_stop()
             stop = min(start + block, last)
-            if walk_values(values, *trees, start, stop, tile, out):
+            if trees.walk(values, start, stop, tile, out) < stop:
                 return True
             found[start:stop] = reduced(out[: stop - start])
         return False
 
-    over_tiles(model, X, n, work, d, 1, n * max(d, per_row))
+    over_tiles(model, X, n, work, trees.tile_width, 1, n * max(d, per_row))
     return found
 
 

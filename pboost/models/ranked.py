@@ -25,9 +25,9 @@ class RankedTrees(NamedTuple):
     ----------
     edge : ndarray of float64
         The thresholds of each column, ascending, filled up with infinity to ``2**levels - 1``.
-    first : ndarray of int32, shape (n_features,)
+    first : ndarray of int32, shape (n_columns,)
         Where those of a column begin.
-    levels : ndarray of int32, shape (n_features,)
+    levels : ndarray of int32, shape (n_columns,)
         See `edge`; 0 where nothing is compared.
     node : ndarray of int32, shape (n_trees, 2**depth - 1, 2)
         64 times the column, and the number of the threshold among those of the column in both
@@ -46,17 +46,22 @@ class RankedTrees(NamedTuple):
     depth: int
 
 
-def rank_trees(forest: Any, depths: IntArray) -> RankedTrees | None:
-    """Return the trees of a `Forest` of these depths, None where a walk is faster."""
+def rank_trees(
+    forest: Any, depths: IntArray, feature: IntArray, n_columns: int
+) -> RankedTrees | None:
+    """Return the trees of a `Forest` of these depths, None where a walk is faster.
+
+    `feature` are the columns of a tile that nodes compare.
+    """
     n_trees, depth = len(depths), int(depths.max())
-    if not 1 <= depth <= MOST_DEPTH or not tree_walk.has_ranks():
+    if not 1 <= depth <= MOST_DEPTH or not tree_walk.has_ranks() or forest.n_sets:
         return None
-    number = np.full(len(forest.feature), NO_EDGE, dtype=np.int32)
-    levels = np.zeros(forest.n_features, dtype=np.int32)
-    first = np.zeros(forest.n_features, dtype=np.int32)
+    number = np.full(len(feature), NO_EDGE, dtype=np.int32)
+    levels = np.zeros(n_columns, dtype=np.int32)
+    first = np.zeros(n_columns, dtype=np.int32)
     edges: list[FloatArray] = []
-    by_column = np.argsort(forest.feature, kind="stable")
-    columns, starts = np.unique(forest.feature[by_column], return_index=True)
+    by_column = np.argsort(feature, kind="stable")
+    columns, starts = np.unique(feature[by_column], return_index=True)
     for column, nodes in zip(columns.tolist(), np.split(by_column, starts[1:]), strict=True):
         if column == LEAF:
             continue
@@ -74,14 +79,14 @@ def rank_trees(forest: Any, depths: IntArray) -> RankedTrees | None:
     here = forest.root[:-1, None].astype(np.int64)
     place = np.zeros(1, dtype=np.int64)
     for level in range(depth):
-        is_leaf = forest.feature[here] == LEAF
-        node[:, place, 0] = np.where(is_leaf, 0, forest.feature[here] * tree_walk.TILE_ROWS)
+        is_leaf = feature[here] == LEAF
+        node[:, place, 0] = np.where(is_leaf, 0, feature[here] * tree_walk.TILE_ROWS)
         node[:, place, 1] = number[here] * TWICE
         # A leaf is carried down to both sides.
         children = forest.children[here] + forest.root[:-1, None, None]
         here = np.where(is_leaf[:, :, None], here[:, :, None], children).reshape(n_trees, -1)
         place = np.column_stack([place + 1, place + (1 << (depth - 1 - level))]).ravel()
-    value = forest.value.reshape(len(forest.feature), -1)[here]
+    value = forest.value.reshape(len(feature), -1)[here]
     return RankedTrees(
         freeze(np.concatenate(edges)), freeze(first), freeze(levels), freeze(node),
         freeze(value), depth,

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
-from pboost._core.probit_tree import walk_values
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares, shared_out
@@ -364,28 +363,23 @@ class SubaggedProbitTrees(Model):
         return lead_of_second(share) if share.shape[1] == 2 else share
 
     def said_at(self, member: int, values: NDArray[Any]) -> FloatArray:
-        """Return what one member says (n, J) of rows, all of whose values are finite."""
+        """Return what one member says (n, J) of rows, none of whose values is infinite."""
         start = self.start[member : member + 2]
         first, last = (start * self.trees_per_round).tolist()
-        root = self.trees.root[first : last + 1]
-        low, high = root[0], root[-1]
-        size = len(self.trees.steps) // self.trees.n_nodes
+        low, high = self.trees.root[[first, last]]
+        trees, leaf = self.trees.only(np.arange(first, last)), self.leaf[low:high]
+        at = Equations(trees, leaf, self.coefficient, self.taken)
         of_trees = np.empty((len(values), last - first, self.coefficient.shape[1]))
-        walk_values(
-            values, self.trees.steps[size * low : size * high], root - low,
-            self.trees.depths[first:last], self.leaf[low:high], self.coefficient, self.taken, 0,
-            len(values), np.empty(self.n_features * tree_walk.TILE_ROWS), of_trees,
-        )  # fmt: skip
+        tile = np.empty(at.tile_width * tree_walk.TILE_ROWS)
+        at.walk(values, 0, len(values), tile, of_trees)
         return self._said_of(of_trees, slice(member, member + 1))[:, 0]
 
     def _said(
         self, X: Any, reduced: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]
     ) -> FloatArray:
         """Return a function of what each member says (n, n_members, J), of this shape and J."""
-        trees, every = self.trees, slice(0, len(self))
-        at = Equations(
-            trees.steps, trees.root, trees.depths, self.leaf, self.coefficient, self.taken
-        )
+        every = slice(0, len(self))
+        at = Equations(self.trees, self.leaf, self.coefficient, self.taken)
         shape = *shape, len(self.labels)
         return values_of(self, at, X, shape, lambda found: reduced(self._said_of(found, every)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,10 +16,22 @@ from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares
 from pboost.models.base import Averaged
-from pboost.models.hard_walk import STEP, over_tiles
+from pboost.models.hard_walk import over_tiles, with_room
 from pboost.models.new_rows import match_columns
 from pboost.models.node_walk import goes_right
-from pboost.models.sides import HALF, WORDS, heavier_child, own_sets
+from pboost.models.sides import (
+    HALF,
+    LEVELS,
+    MISSING,
+    MOST_COLUMNS,
+    WORDS,
+    columns_with_holes,
+    heavier_child,
+    in_sets,
+    own_sets,
+    steps_of,
+    words_of,
+)
 from pboost.models.stored import Arrays, Header, Parts, Stored, is_integer
 from pboost.models.table_field import table_field
 from pboost.models.text import counted, headline
@@ -65,11 +77,15 @@ class Trees(Averaged):
     #: Number of each leaf among those of its tree, from left to right; -1 in other nodes.
     leaf: IntArray = stored.made(lambda trees: trees._leaves())
     #: The nodes as the kernel reads them.
-    steps: NDArray[np.uint8] = stored.made(lambda trees: trees._steps())
+    steps: NDArray[np.uint8] = stored.made(lambda trees: steps_of(trees, trees.column))
     #: The greatest number of comparisons for a row, by tree.
     depths: IntArray = stored.made(
         lambda trees: np.maximum.reduceat(trees.node_depth(), trees.root[:-1])
     )
+    #: The sets as the kernel reads them, see `words_of`.
+    sets: tuple[NDArray[np.uint64], IntArray] | None = stored.made(words_of)
+    #: What is made when it is first asked for.
+    found: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
     @property
     def missing(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
@@ -123,9 +139,8 @@ class Trees(Averaged):
         if (sizes % 2 == 0).any():
             size = int(sizes[sizes % 2 == 0][0])
             raise ValueError(f"feature: expected an odd number of nodes, got {size}")
-        most = np.iinfo(np.int32).max // tree_walk.TILE_ROWS
-        if not 1 <= self.n_features <= most:
-            raise ValueError(f"n_features: expected 1 to {most}, got {self.n_features}")
+        if not 1 <= self.n_features <= MOST_COLUMNS:
+            raise ValueError(f"n_features: expected 1 to {MOST_COLUMNS}, got {self.n_features}")
         if self.labels is not None and not (
             ((self.value >= 0) & (self.value <= 1)).all()
             and (np.abs(self.value.sum(axis=1) - 1) < 1e-9).all()
@@ -159,8 +174,8 @@ class Trees(Averaged):
             raise ValueError("missing: expected an array, as nodes test whether levels are in sets")
         if (self.threshold[self.feature >= self.n_features] != HALF).any():
             raise ValueError(f"threshold: expected {HALF} where levels are tested")
-        if (self.subset[:, -1] >> np.uint64(63)).any():
-            raise ValueError("subset: expected levels below 255")
+        if (self.subset[:, -1] & MISSING).any():
+            raise ValueError(f"subset: expected levels below {LEVELS}")
 
     def parts(self) -> Parts:
         """Return the fields of a file's header and its arrays."""
@@ -207,14 +222,6 @@ class Trees(Averaged):
             number -= np.repeat(number[start] + ~is_leaf[start], np.diff(self.root))
         return np.where(is_leaf, number, LEAF).astype(np.int32)
 
-    def _steps(self) -> NDArray[np.uint8]:
-        is_leaf = self.feature == LEAF
-        steps = np.empty(self.n_nodes, dtype=STEP)
-        steps["threshold"] = np.where(is_leaf, -np.inf, self.threshold)
-        steps["column"] = np.where(is_leaf, 0, self.feature * tree_walk.TILE_ROWS)
-        steps["beyond"] = np.where(is_leaf, -1, self.children[:, 1] - self.children[:, 0])
-        return steps.view(np.uint8)
-
     def node_depth(self) -> IntArray:
         """Return the number of comparisons on the way to each node."""
         depth = np.zeros(self.n_nodes, dtype=np.int32)
@@ -234,19 +241,30 @@ class Trees(Averaged):
         Added up over the trees: the values of the roots, and for each column by how much the value
         changes at the comparisons of the column that the row meets; Saabas (2014).
         """
-        row = match_columns(self, X).values[0]
+        row, columns = match_columns(self, X).values[0], self.column
         at = root = np.asarray(self.root[:-1])
         parts = np.zeros((1 + self.n_features, *value.shape[1:]))
         parts[0] = value[root].sum(axis=0)
         while len(at):
             inner = self.feature[at] != LEAF
             at, root = at[inner], root[inner]
-            column = self.feature[at]
-            above = goes_right(row[column], self.threshold[at]).astype(np.intp)
+            column = columns[at]
+            above = self.goes_to_second(row[column], at).astype(np.intp)
             child = root + self.children[at, above]
             np.add.at(parts, 1 + column, value[child] - value[at])
             at = child
         return parts
+
+    def goes_to_second(self, value: FloatArray, node: IntArray) -> NDArray[np.bool_]:
+        """Return whether rows go to the second child of nodes that read these values of them."""
+        above: NDArray[np.bool_] = goes_right(value, self.threshold[node])
+        if self.missing is None:
+            return above
+        is_known, is_set = ~np.isnan(value), self.feature[node] >= self.n_features
+        if self.subset is not None and is_set.any():
+            sets = self.subset[self.feature[node[is_set]] - self.n_features]
+            above[is_set], is_known[is_set] = in_sets(sets, value[is_set])
+        return np.where(is_known, above, self.missing[node] == 1)
 
     def expected_values(self, value: FloatArray) -> FloatArray:
         """Return the values (n_nodes,) of leaves, and at other nodes their means by weight."""
@@ -272,13 +290,40 @@ class Trees(Averaged):
         n, d = values.shape
         leaf = np.empty((n, len(self.depths)), dtype=np.int32)
 
-        def work(start: int, stop: int, tile: FloatArray) -> int:
-            return tree_walk.walk_leaves(
-                values, self.steps, self.root, self.depths, start, stop, tile, leaf
-            )
+        def work(start: int, stop: int, tile: FloatArray) -> bool:
+            return self.walk_leaves(values, start, stop, tile, leaf) < stop
 
-        over_tiles(self, X, n, work, d, d + int(self.depths.sum()), n * d)
+        over_tiles(self, X, n, work, self.tile_width, d + int(self.depths.sum()), n * d)
         return leaf
+
+    def walk_leaves(
+        self, values: NDArray[Any], start: int, stop: int, tile: FloatArray, leaf: IntArray
+    ) -> int:
+        """Call the kernel that finds leaves, once more from where values are missing."""
+
+        def walk(start: int, holes: Any) -> int:
+            return tree_walk.walk_leaves(
+                values, self.steps, self.root, self.depths, start, stop, tile, leaf, holes,
+                with_room(self.sets, tile),
+            )  # fmt: skip
+
+        at = walk(start, None)
+        return walk(at, self.holes) if at < stop and self.takes_missing else at
+
+    @property
+    def tile_width(self) -> int:
+        """Number of columns of the tiles in which rows are walked, some of which stand twice."""
+        twice = min(self.n_features, self.n_nodes // 2) if self.takes_missing else 0
+        return self.n_features + twice
+
+    @property
+    def holes(self) -> tuple[NDArray[np.uint8], IntArray]:
+        """What rows with missing values are walked with, see `pboost._core.tree_walk`."""
+        if "holes" not in self.found:  # threads that ask at once each make the same
+            column, twice = columns_with_holes(self)
+            self.found["holes"] = freeze(steps_of(self, column)), freeze(twice)
+        made: tuple[NDArray[np.uint8], IntArray] = self.found["holes"]
+        return made
 
 
 def ranges(first: NDArray[Any], last: NDArray[Any]) -> NDArray[np.intp]:

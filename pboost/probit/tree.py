@@ -264,7 +264,8 @@ def fit_probit_tree(
     -----
     Slopes are in the units of the columns, and columns that are constant in a leaf have none there.
     A leaf of one class is constant: of n rows, ``Phi^-1((n + 1/2) / (n + 1))`` for the class and
-    minus that for the others, where [1]_ has probabilities 1 and 0.
+    minus that for the others, where [1]_ has probabilities 1 and 0. Rows count there once, whatever
+    their weights.
 
     References
     ----------

@@ -222,11 +222,8 @@ def _check_rows(tree: Tree, problem: Problem, bag: FloatArray) -> None:
 def nodes_of_rows(tree: Tree, problem: Problem, rows: NDArray[np.intp]) -> NDArray[np.int32]:
     """Return the leaf that each of the listed rows of the problem reaches, as a node."""
     node = np.empty((len(rows), 1), dtype=np.int32)
-    root = np.array([0, tree.n_nodes], dtype=np.int32)
-    depth = np.array([tree.depth], dtype=np.int32)
-    tile = np.empty(problem.n_features * tree_walk.TILE_ROWS)
+    tile = np.empty(tree.tile_width * tree_walk.TILE_ROWS)
     for start in range(0, len(rows), BLOCK_ROWS):
         block = problem.values(rows[start : start + BLOCK_ROWS])
-        here = node[start : start + BLOCK_ROWS]
-        tree_walk.walk_leaves(block, tree.steps, root, depth, 0, len(block), tile, here)
+        tree.walk_leaves(block, 0, len(block), tile, node[start : start + BLOCK_ROWS])
     return node[:, 0]

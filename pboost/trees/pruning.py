@@ -18,7 +18,6 @@ from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import Search, check_values, reads_columns, search_option
 from pboost.data.splits import any_folds
 from pboost.data.training import Problem
-from pboost.models.node_walk import goes_right
 from pboost.models.stored import Stored, column
 from pboost.models.trees import LEAF, PruningTable, Tree, tree_only
 from pboost.trees.cart import fit_cart_problem, fit_tree
@@ -495,7 +494,7 @@ def _loss_by_node(
     Those of a regression are in the unit of ``problem.y``.
     """
     sums = np.zeros(tree.n_nodes)
-    mean = np.ldexp(tree.value, -problem.exponent)
+    mean, column = np.ldexp(tree.value, -problem.exponent), tree.column
     at, rows = np.zeros(len(test), dtype=np.int32), np.arange(len(test))
     while len(rows):
         if tree.labels is None:
@@ -505,6 +504,6 @@ def _loss_by_node(
         sums += np.bincount(at, weights[rows] * loss.astype(np.float64) ** power, tree.n_nodes)
         stays = tree.feature[at] != LEAF
         rows, at = rows[stays], at[stays]
-        above = goes_right(X[rows, tree.feature[at]], tree.threshold[at])
+        above = tree.goes_to_second(X[rows, column[at]], at)
         at = tree.children[at, above.astype(np.intp)]
     return sums

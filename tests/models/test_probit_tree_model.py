@@ -10,6 +10,7 @@ import pytest
 from probit_problems import problem
 
 import pboost as pb
+from pboost.models.forest import join_trees
 from pboost.models.linear import log_probability, probabilities
 from pboost.models.probit_trees import Equations, values_of
 
@@ -71,12 +72,10 @@ def test_evaluation_of_many_trees():
     X, y, weight = problem(13, n=300, classes=3)
     trees = [pb.fit_probit_tree(X, y, max_depth=k, steps=5, sample_weight=weight) for k in range(4)]
     parts = [tree.partition for tree in trees]
-    root = np.cumsum([0, *(part.n_nodes for part in parts)])
     first = np.cumsum([0, *(part.n_leaves for part in parts)])
     leaf = np.concatenate([k + part.leaf for k, part in zip(first, parts, strict=False)])
     together = Equations(
-        np.concatenate([part.steps for part in parts]), root.astype(np.int32),
-        np.array([part.depth for part in parts], dtype=np.int32), leaf.astype(np.int32),
+        join_trees(parts, {}, None), leaf.astype(np.int32),
         np.concatenate([tree.coefficient for tree in trees]),
         np.concatenate([tree.taken for tree in trees]),
     )  # fmt: skip

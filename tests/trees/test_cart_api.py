@@ -267,8 +267,8 @@ def test_number_of_columns(features_per_split, d, expected):
 
 def test_bad_rows(tree):
     for call in (pb.predict, pb.apply, pb.decision_path, pb.evaluation_cost):
-        with pytest.raises(ValueError, match="nan in column 2, row 1"):
-            call(tree, [[0, 0, 0, 0], [0, 0, np.nan, 0]])
+        with pytest.raises(ValueError, match="inf in column 2, row 1"):
+            call(tree, [[0, 0, 0, np.nan], [0, 0, np.inf, 0]])
         with pytest.raises(ValueError, match="4 columns"):
             call(tree, X[:, :3])
     with pytest.raises(TypeError, match="tree: "):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -167,7 +168,7 @@ def test_prediction_is_the_mean_of_the_trees():
 def test_values_that_are_not_finite_are_refused():
     X, y = problem()
     forest = pb.fit_forest(X, y, members=2, rng=0)
-    X[5, 1] = np.nan
+    X[5, 1] = np.inf
     with pytest.raises(ValueError, match="X: "):
         pb.predict(forest, X)
     with pytest.raises(ValueError, match="X: "):
@@ -304,5 +305,9 @@ def test_rows_on_ranks_must_be_finite():
     X, y = problem()
     forest = pb.fit_forest(X, y, members=60, max_depth=5, rng=0)
     X[70, 3] = np.nan
+    pb.predict(forest, X)
     with pytest.raises(ValueError, match="nan in column 3, row 70"):
+        pb.predict(replace(forest, missing=None), X)
+    X[70, 3] = np.inf
+    with pytest.raises(ValueError, match="inf in column 3, row 70"):
         pb.predict(forest, X)

@@ -362,7 +362,7 @@ def test_bad_data():
         pb.fit_stagewise(X, y, loss="squared")
     model = pb.fit_stagewise(X, y, loss="logistic", steps=2)
     with pytest.raises(ValueError, match="X: "):
-        pb.predict(model, np.full((2, 4), np.nan))
+        pb.predict(model, np.full((2, 4), np.inf))
     with pytest.raises(ValueError, match="y: expected labels of the model"):
         pb.fit_stagewise(X, y, loss="logistic", validation=(X, np.arange(300)))
 

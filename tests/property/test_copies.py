@@ -1,0 +1,151 @@
+"""Weight k is k copies, for every builder that draws nothing: the same splits, and votes to 1e-10.
+
+Options that count rows are at their least value here. Two things count rows in any case: the value
+of a leaf of one class in a probit tree, and `weak.linear`, which looks for directions with a noise
+that is larger where fewer rows arrive.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import pboost as pb
+
+#: The same examples in every run, so that a change and not chance makes a test fail.
+bounded = settings(deadline=None, max_examples=12, derandomize=True, database=None)
+answers, weak = pb.observation, pb.weak
+#: Builders of two classes, and of any number. Sizes are small: what is alike is alike early.
+TWO = {
+    "adaboost": partial(pb.fit_adaboost, rounds=6),
+    "symmetric": partial(pb.fit_adaboost, rounds=6, votes="symmetric"),
+    "gini": partial(pb.fit_adaboost, rounds=6, weak=weak.stump("gini", search="exact")),
+    "binned": partial(pb.fit_adaboost, rounds=6, weak=weak.stump(search="binned", max_bins=4)),
+    "affine": partial(pb.fit_adaboost, rounds=4, weak=weak.affine(directions=8)),
+    "flip": partial(pb.fit_adaboost, rounds=4, observation=answers.flip(0.1)),
+    "gaussian": partial(pb.fit_adaboost, rounds=4, observation=answers.gaussian(0.3)),
+    "boosted tree": partial(pb.fit_boosted_tree, nodes=5),
+    "full tree": partial(pb.fit_boosted_tree, nodes=None),
+    "look-ahead": partial(pb.fit_boosted_tree, nodes=4, growth="look-ahead"),
+    "adatree2": partial(pb.fit_boosted_tree, nodes=4, observation=answers.adatree2()),
+    "oblique": partial(pb.fit_oblique_tree, max_depth=2, stumps=3),
+    "top down": partial(pb.fit_topdown_tree, nodes=5, impurity="entropy"),
+    "own impurity": partial(pb.fit_topdown_tree, nodes=4, impurity=lambda z: 4 * z * (1 - z)),
+    "matryoshka": partial(pb.fit_matryoshka, shape=(2, 3)),
+    "by sign": partial(pb.fit_matryoshka, shape=(2, 2), collect="sign"),
+    "chained": partial(pb.fit_matryoshka, shape=(2, 3), join="all"),
+    "greedy": partial(pb.fit_matryoshka, growth="greedy", nodes=6),
+    "share": partial(pb.fit_adaboost_real, rounds=5),
+    "log-odds": partial(pb.fit_adaboost_real, rounds=5, confidence="log-odds"),
+    "columns": partial(pb.fit_adaboost_real, rounds=5, weak=weak.feature()),
+    "exponential": partial(pb.fit_stagewise, steps=4, loss="exponential"),
+    "logistic": partial(pb.fit_stagewise, steps=4, loss="logistic"),
+    "hinge": partial(pb.fit_stagewise, steps=4, loss="hinge"),
+    "probitboost": partial(pb.fit_probitboost, steps=8),
+}
+_LEAVES = {"max_depth": 1, "min_leaf": 1, "min_split": 2, "steps": 4}
+ANY = {
+    "cart": pb.fit_cart,
+    "entropy": partial(pb.fit_cart, criterion="entropy", max_leaves=5),
+    "binned cart": partial(pb.fit_cart, search="binned", max_bins=4, max_depth=3),
+    "forest": partial(pb.fit_forest, members=2, replace=False, features_per_split=None),
+    "probit tree": partial(pb.fit_probit_tree, **_LEAVES),
+    "sbpmt": partial(pb.fit_sbpmt, members=1, rounds=2, bag=None, **_LEAVES),
+    "samme": partial(pb.fit_samme, rounds=3, base=partial(pb.fit_cart, max_depth=2)),
+    "samme of two": partial(
+        pb.fit_samme, rounds=2, base=partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=2)
+    ),
+    "one vs rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3),
+    "bagging": partial(pb.fit_bagging, pb.fit_cart, members=2, replace=False, max_depth=3),
+}
+NUMBERS = {
+    "regression": partial(pb.fit_cart, task="regression"),
+    "forest of numbers": partial(
+        pb.fit_forest, task="regression", members=2, replace=False, features_per_split=None
+    ),
+    "squared": partial(pb.fit_stagewise, steps=4, loss="squared"),
+}
+FITS = TWO | ANY | NUMBERS
+#: Builders that draw in any case.
+DRAWING = {"fit_pruned_cart"}
+coarse = st.sampled_from([-2.5, -1.0, 0.0, 0.5, 3.0])
+fine = st.floats(-100, 100, width=32)
+
+
+def test_every_builder_is_here():
+    made = {
+        fit.func.__name__ if isinstance(fit, partial) else fit.__name__ for fit in FITS.values()
+    }
+    every = {name for name in pb.__all__ if name.startswith("fit_")} - {"fit_one_hot"}
+    assert made == every - DRAWING
+
+
+@st.composite
+def problems(draw, kind):
+    """Rows, how often each stands there, and labels, soft labels or numbers as options."""
+    n = draw(st.integers(8, 24))
+    X = draw(hnp.arrays(np.float64, (n, 2), elements=coarse | fine))
+    times = draw(hnp.arrays(np.int64, n, elements=st.integers(0, 4)))
+    j = 2 if kind in TWO else draw(st.integers(2, 3))
+    times[: 2 * j] = np.maximum(times[: 2 * j], 1)
+    if kind in NUMBERS:
+        y = draw(hnp.arrays(np.float64, n, elements=st.integers(-40, 40).map(lambda v: v / 4)))
+        return X, times, {"y": y}
+    y = draw(hnp.arrays(np.int64, n, elements=st.integers(0, j - 1)))
+    y[: 2 * j] = np.tile(np.arange(j), 2)
+    if not draw(st.booleans()):
+        return X, times, {"y": y}
+    # In eighths, so that a weight times them is exact.
+    share = 0.5 * np.eye(j)[y]
+    share[np.arange(n), draw(hnp.arrays(np.int64, n, elements=st.integers(0, j - 1)))] += 0.375
+    share[np.arange(n), draw(hnp.arrays(np.int64, n, elements=st.integers(0, j - 1)))] += 0.125
+    return X, times, {"y_proba": share}
+
+
+def assert_alike(one, other, votes=1e-10):
+    """Same tests, and what they lead to the same to `votes`."""
+    if isinstance(one, pb.StagewiseModel):  # may go on, or not, with trees of nothing but rounding
+        k = min(len(one), len(other))
+        for model in (one, other):
+            assert all(np.abs(tree.value).max() <= votes for tree in list(model.trees)[k:])
+        one, other = pb.prefix(one, k), pb.prefix(other, k)
+    for name in ("feature", "threshold", "next", "children", "root", "labels", "taken"):
+        if (array := getattr(one, name, None)) is not None:
+            np.testing.assert_array_equal(array, getattr(other, name), name)
+    for name in ("vote", "value", "bias", "alpha", "error", "step", "intercept", "slopes"):
+        if isinstance(array := getattr(one, name, None), np.ndarray | float):
+            np.testing.assert_allclose(array, getattr(other, name), rtol=0, atol=votes)
+    if hasattr(one, "taken"):
+        # Newton steps are sums over the rows, in another order: rounding grows from step to step.
+        some = one.taken > 0
+        np.testing.assert_allclose(one.coefficient[some], other.coefficient[some], 1e-9, votes)
+    if (inputs := getattr(one, "inputs", None)) is not None:
+        pairs = zip(inputs.members().values(), other.inputs.members().values(), strict=True)
+        for a, b in pairs:
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=votes)
+    for part in ("trees", "partition", "partitions"):
+        if (inner := getattr(one, part, None)) is not None:
+            assert_alike(inner, getattr(other, part), votes)
+    for a, b in zip(getattr(one, "models", ()), getattr(other, "models", ()), strict=True):
+        assert_alike(a, b, votes)
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_weight_k_is_k_copies(kind):
+    @bounded
+    @given(st.data())
+    def check(data):
+        X, times, given = data.draw(problems(kind))
+        rows = np.repeat(np.arange(len(X)), times)
+        weighted = FITS[kind](X, **given, sample_weight=times)
+        copied = FITS[kind](X[rows], **{name: of[rows] for name, of in given.items()})
+        assert_alike(weighted, copied)
+        # In units in which nothing is exact, too.
+        assert_alike(FITS[kind](X, **given, sample_weight=times / 3), copied)
+
+    check()
