@@ -448,17 +448,25 @@ def with_bins(
 
 
 def column_spread(X: Any, weights: FloatArray) -> FloatArray:
-    """Return the weighted standard deviation of each column, whatever its scale."""
+    """Return the weighted standard deviation of each column, whatever its scale.
+
+    It is that of the values that are known, 0 where none is.
+    """
     rows = np.flatnonzero(weights > 0)
     share = weights[rows] / weights.max()
     share /= share.sum()
-    spread = np.empty(X.shape[1])
+    spread = np.zeros(X.shape[1])
     for j in range(len(spread)):
-        column = X[rows, j].astype(np.float64)
+        column, of_rows = X[rows, j].astype(np.float64), share
+        is_known = ~np.isnan(column)
+        if not is_known.any():
+            continue
+        if not is_known.all():
+            column, of_rows = column[is_known], share[is_known] / share[is_known].sum()
         exponent = int(np.frexp(np.abs(column).max())[1])
         column = np.ldexp(column, -exponent)
-        column -= share @ column
-        spread[j] = np.ldexp(np.sqrt(share @ (column * column)), exponent)
+        column -= of_rows @ column
+        spread[j] = np.ldexp(np.sqrt(of_rows @ (column * column)), exponent)
     return spread
 
 

@@ -63,6 +63,13 @@ class ProbitTree(Model):
         Weighted mean of -ln Phi(Y f) on the training rows of the leaf.
     spread : ndarray of float64, shape (n_features,)
         Standard deviations of the columns on the training rows, by weight.
+    leaf_mean : ndarray of float64, shape (n_leaves, n_features), or None
+        What a missing value of each column counts as in each leaf: the weighted mean of the others
+        there. None where no value was missing in training.
+    mean : ndarray of float64, shape (n_features,), or None
+        What it counts as in all leaves, where there is no `leaf_mean`: the weighted mean of its
+        column on the training rows. With neither, rows with missing values are refused, as by
+        models of files of format 1.0.
     labels : ndarray, shape (J,)
         The label values, sorted.
     settings : mapping
@@ -78,6 +85,10 @@ class ProbitTree(Model):
     taken: IntArray = stored.column(np.int32, "n_leaves", "n_functions")
     risk: FloatArray = stored.column(np.float64, "n_leaves", "n_functions", positive=True)
     spread: FloatArray = stored.column(np.float64, "n_features", positive=True)
+    leaf_mean: FloatArray | None = stored.column(
+        np.float64, "n_leaves", "n_features", optional=True
+    )
+    mean: FloatArray | None = stored.in_header("n_features")
     labels: NDArray[Any] = stored.made(_classes, late=False)
     settings: Mapping[str, Any] = stored.of_part("partition", "settings")
     n_features: int = stored.of_part("partition", "n_features")
@@ -322,6 +333,11 @@ def values_of(
 
     over_tiles(model, X, n, work, trees.tile_width, 1, n * max(d, per_row))
     return found
+
+
+def taken_from(values: FloatArray | None, places: Any) -> FloatArray | None:
+    """Return some rows of an array, None where there is none."""
+    return None if values is None else values[places]
 
 
 def without(values: FloatArray, lost: NDArray[np.bool_]) -> FloatArray:

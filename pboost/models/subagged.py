@@ -31,6 +31,7 @@ from pboost.models.probit_trees import (
     Equations,
     ProbitTree,
     check_taken,
+    taken_from,
     values_of,
     without,
 )
@@ -93,6 +94,8 @@ class SubaggedProbitTrees(Model):
         Weighted mean loss of each on the training rows of its leaf.
     spread : ndarray of float64, shape (n_features,)
         Standard deviations of the columns on the training rows, by weight.
+    leaf_mean, mean : ndarray of float64 or None
+        What missing values count as in the leaves of all trees, see `ProbitTree`.
     alpha : ndarray of float64, shape (n_rounds,)
         Vote of each round in its member.
     start : ndarray of int32, shape (n_members + 1,)
@@ -130,6 +133,10 @@ class SubaggedProbitTrees(Model):
     labels: NDArray[Any] = stored.kept_as(Classes())
     settings: Mapping[str, Any] = stored.settings()
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
+    leaf_mean: FloatArray | None = stored.column(
+        np.float64, "n_leaves", "n_features", optional=True
+    )
+    mean: FloatArray | None = stored.in_header("n_features")
     n_features: int = stored.of_part("trees", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("trees", "feature_names")
     table: Table | None = stored.of_part("trees", "table")
@@ -209,7 +216,8 @@ class SubaggedProbitTrees(Model):
         return replace(
             self, trees=self.trees.only(trees),
             coefficient=self.coefficient[leaves], taken=self.taken[leaves],
-            risk=self.risk[leaves], alpha=self.alpha[rounds],
+            risk=self.risk[leaves], leaf_mean=taken_from(self.leaf_mean, leaves),
+            alpha=self.alpha[rounds],
             start=np.cumsum([0, *(last - first)]), error=self.error[members],
             class_rows=self.class_rows[members], oob=None,
         )  # fmt: skip
@@ -256,7 +264,13 @@ class SubaggedProbitTrees(Model):
         first += int(partition.n_nodes > 1)
         rows = slice(first, first + partition.n_leaves)
         return ProbitTree(
-            partition, self.coefficient[rows], self.taken[rows], self.risk[rows], self.spread
+            partition,
+            self.coefficient[rows],
+            self.taken[rows],
+            self.risk[rows],
+            self.spread,
+            taken_from(self.leaf_mean, rows),
+            self.mean,
         )
 
     def equations(self) -> tuple[FloatArray, FloatArray, IntArray | None]:

@@ -387,7 +387,7 @@ def _fit(
 ) -> SubaggedProbitTrees:  # fmt: skip
     """Return the model of the members that are trained on the bags."""
     members, rounds, step = (task.settings[name] for name in ("members", "rounds", "step"))
-    join = partial(_join, task, problems[0], column_spread(task.X, task.weights))
+    join = partial(_join, task, problems[0], column_spread(task.X, task.weights), task.means())
     grown: list[Member] = []
     tally = _tally(task)
 
@@ -451,7 +451,11 @@ def _down(number: float) -> int:
 
 
 def _join(
-    task: ProbitProblem, problem: Problem, spread: FloatArray, grown: list[Member]
+    task: ProbitProblem,
+    problem: Problem,
+    spread: FloatArray,
+    mean: FloatArray | None,
+    grown: list[Member],
 ) -> SubaggedProbitTrees:
     """Return the model, without a record of rows out of the subsamples; `problem` is of a tree."""
     assert task.problem.labels is not None
@@ -472,8 +476,14 @@ def _join(
         np.array([alpha for member in grown for alpha in member.alpha]),
         np.cumsum([0, *(len(member.alpha) for member in grown)]), error,
         np.array([member.class_rows for member in grown]), task.settings["vote"],
-        task.problem.labels, task.settings,
+        task.problem.labels, task.settings, leaf_mean=_means(trees), mean=mean,
     )  # fmt: skip
+
+
+def _means(trees: list[GrownProbit]) -> FloatArray | None:
+    """Return what missing values count as in the leaves; None where there are none."""
+    found = [tree.means for tree in trees if tree.means is not None]
+    return np.concatenate(found) if found else None
 
 
 def _tally(task: ProbitProblem) -> Tally:

@@ -16,6 +16,7 @@ from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
 from pboost.data.check_xy import as_features
 from pboost.data.columns import MAX_BINS, SortedColumns, column_spread
+from pboost.data.fill import column_means
 from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import check_values
 from pboost.data.training import Problem
@@ -50,6 +51,8 @@ class GrownProbit:
         Intercepts and slopes; K is 1 for two classes, else their number.
     taken : ndarray of int32, shape (leaves, K)
         Steps, or ONE_CLASS or NO_ROW.
+    means : ndarray of float64, shape (leaves, d), or None
+        What missing values count as; None where there are none.
     rows : ndarray of int32, shape (n,)
         The rows of positive weight, leaf after leaf; until the next tree is grown.
     starts : ndarray of int32, shape (leaves + 1,)
@@ -59,6 +62,7 @@ class GrownProbit:
     partition: Grown
     coefficient: FloatArray
     taken: IntArray
+    means: FloatArray | None
     rows: IntArray
     starts: IntArray
 
@@ -94,7 +98,7 @@ class ProbitGrower:
     ) -> None:
         assert problem.labels is not None
         self.X, self.label, self.leaves, self.workers = X, problem.label, leaves, workers
-        self.n_classes = len(problem.labels)
+        self.n_classes, self.has_holes = len(problem.labels), problem.table is not None
         self.data = problem.weighted(weights, workers)
         self.arrays = CartArrays(self.data, limits, key)
         self.arrays.order = np.empty_like(self.data.order)  # filled in at each restart
@@ -122,20 +126,23 @@ class ProbitGrower:
             self.rows, self.starts,
         )  # fmt: skip
         starts = self.starts[: leaves + 1]
-        coefficient, taken = self._fit_leaves(starts, weights)
-        return GrownProbit(partition, coefficient, taken, self.rows, starts)
+        coefficient, taken, means = self._fit_leaves(starts, weights)
+        return GrownProbit(partition, coefficient, taken, means, self.rows, starts)
 
-    def _fit_leaves(self, starts: IntArray, weights: FloatArray) -> tuple[FloatArray, IntArray]:
+    def _fit_leaves(
+        self, starts: IntArray, weights: FloatArray
+    ) -> tuple[FloatArray, IntArray, FloatArray | None]:
         limits, leaves = self.leaves, len(starts) - 1
         k = 1 if self.n_classes == 2 else self.n_classes
         coefficient = np.empty((leaves, k, 1 + self.X.shape[1]))
         taken = np.empty((leaves, k), dtype=np.int32)
+        means = np.empty((leaves, self.X.shape[1])) if self.has_holes else None
 
         def fit(first: int, last: int) -> None:
             boost_leaves(
                 self.X, self.rows, starts, self.label, weights, self.n_classes, limits.steps,
                 limits.tol, limits.safeguard, coefficient, taken, None, first, last,
-                self.workers.stop,
+                self.workers.stop, means,
             )  # fmt: skip
 
         if self.workers.n_threads == 1:
@@ -144,7 +151,7 @@ class ProbitGrower:
             # A leaf at a time, that the large ones do not all fall to one thread.
             self.workers.run_each(fit, leaves)
         kernel.set_constants(coefficient, taken, starts, constant_score)
-        return coefficient, taken
+        return coefficient, taken, means
 
     def values(self, tree: GrownProbit) -> FloatArray:
         """Return the values (n, K) of the newest tree at its rows, in their order."""
@@ -154,7 +161,7 @@ class ProbitGrower:
         def work(first: int, last: int) -> None:
             kernel.leaf_values(
                 self.X, tree.rows, tree.starts, tree.coefficient, tree.taken, first, last,
-                np.empty(d), out,
+                np.empty(d), out, tree.means,
             )  # fmt: skip
 
         self.workers.run(work, n, cells=d * out.shape[1])
@@ -186,6 +193,13 @@ class ProbitProblem(NamedTuple):
     limits: CartLimits
     leaves: ProbitLimits
     settings: dict[str, Any]
+
+    def means(self) -> FloatArray | None:
+        """Return what missing values count as where training had none; None where it had some."""
+        if self.problem.table is not None:
+            return None
+        rows = np.flatnonzero(self.weights > 0).astype(np.int32)
+        return column_means(self.X, rows, self.weights[rows])
 
 
 @builder
@@ -263,6 +277,8 @@ def fit_probit_tree(
     Notes
     -----
     Slopes are in the units of the columns, and columns that are constant in a leaf have none there.
+    In a leaf a missing value counts as the weighted mean of the others of its column; where no
+    training row missed any, as the mean of its column in all of them.
     A leaf of one class is constant: of n rows, ``Phi^-1((n + 1/2) / (n + 1))`` for the class and
     minus that for the others, where [1]_ has probabilities 1 and 0. Rows count there once, whatever
     their weights.
@@ -304,7 +320,13 @@ def fit_probit_tree(
         table=problem.table,
     )  # fmt: skip
     return ProbitTree(
-        partition, grown.coefficient, grown.taken, risk, column_spread(task.X, task.weights)
+        partition,
+        grown.coefficient,
+        grown.taken,
+        risk,
+        column_spread(task.X, task.weights),
+        grown.means,
+        task.means(),
     )
 
 
