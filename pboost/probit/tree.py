@@ -19,6 +19,7 @@ from pboost.data.columns import MAX_BINS, SortedColumns, column_spread
 from pboost.data.fill import column_means
 from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import check_values
+from pboost.data.table import Takes
 from pboost.data.training import Problem
 from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_columns
 from pboost.models.probit_trees import ProbitTree
@@ -363,7 +364,7 @@ def probit_problem(
     problem, limits, settings, _ = fit_cart_problem(
         X, y, sample_weight, n_threads, np.random.default_rng(0), criterion=criterion,
         max_depth=max_depth or None, min_leaf=min_leaf, min_split=min_split, search=search,
-        max_bins=max_bins,
+        max_bins=max_bins, takes=Takes(holes=True),
     )  # fmt: skip
     if isinstance(X, SortedColumns):
         values = X.source if len(X.rows) == len(X.source) else X.source[X.rows]

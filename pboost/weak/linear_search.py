@@ -15,6 +15,7 @@ from pboost.data.convert import Features
 from pboost.data.fill import column_means, filled
 from pboost.data.made_columns import sorted_columns
 from pboost.data.projections import Projections
+from pboost.data.table import Takes
 from pboost.data.training import Problem, TrainingData
 from pboost.threads import Workers
 from pboost.values import FloatArray, check_integer, check_number
@@ -138,6 +139,7 @@ class Linear(Weak):
 
     kind: ClassVar[str] = "linear"
     searches: ClassVar = LinearSearch
+    takes: ClassVar[Takes] = Takes(holes=True)
 
     dense_gain: float
     pairs: int

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from pboost.data.columns import BinnedColumns
+from pboost.data.table import Takes
 from pboost.data.training import Problem
 from pboost.values import check_choice, check_flag, check_number, shown
 from pboost.weak.base import Weak, maker
@@ -23,6 +24,7 @@ Train: TypeAlias = Callable[..., Callable[[Any], Any]]
 class RealLearner(Weak):
     """Weak learners whose hypotheses answer with a real number, for `fit_adaboost_real`."""
 
+    takes: ClassVar[Takes] = Takes(holes=True)
     __slots__ = ()
 
     def read(self, X: Any, y: Any, sample_weight: Any) -> Problem:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pboost._core.votes import NO_VOTE, VoteRule
 from pboost.data.columns import SortedColumns
 from pboost.data.separators import Separators
+from pboost.data.table import Takes
 from pboost.data.training import Problem, TrainingData
 from pboost.values import FloatArray, check_integer, vote_rule
 from pboost.weak.base import GrownSearch, Weak, Weights, maker
@@ -100,6 +101,7 @@ class Separator(Weak):
 
     kind: ClassVar[str] = "separator"
     searches: ClassVar = SeparatorSearch
+    takes: ClassVar[Takes] = Takes(holes=True)
 
     stumps: int
     smoothing: float

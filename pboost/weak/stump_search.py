@@ -277,6 +277,7 @@ class Affine(ColumnLearner):
     """A weak classifier that is the sign of an affine function; made by `affine`."""
 
     kind: ClassVar[str] = "affine"
+    takes: ClassVar[Takes] = Takes(holes=True)
     keeps_order: ClassVar[bool] = False
 
     directions: int = 180

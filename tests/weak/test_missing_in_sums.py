@@ -7,7 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from reference.holes import best_stump
 
+import pboost as pb
 from pboost._core import walk
 from pboost.data.fill import column_means, filled
 from pboost.data.projections import Projections, standard_deviations
@@ -17,7 +19,8 @@ from pboost.data.separators import Separators
 def table(seed, n=200, d=4, share=0.2, dtype=np.float64):
     r = np.random.default_rng([141, seed])
     X = r.normal(size=(n, d)) * 10.0 ** r.integers(-2, 3, d) + r.normal(size=d)
-    y = (X / X.std(axis=0) @ r.normal(size=d) + 0.5 * r.normal(size=n)) > 0
+    score = X / X.std(axis=0) @ r.normal(size=d) + 0.5 * r.normal(size=n)
+    y = score > np.median(score)
     X[r.random(X.shape) < share] = np.nan
     return X.astype(dtype), y, r.uniform(0.1, 3, n)
 
@@ -210,3 +213,180 @@ def test_what_missing_values_are_is_checked():
     for missing in (steps.missing[1:], steps.missing + 1):
         with pytest.raises(ValueError, match=r"separators\.missing: expected \d+ sides"):
             replace(steps, missing=missing).validate(4)
+
+
+# Builders
+
+
+def mask(X, seed, share=0.2):
+    r = np.random.default_rng(seed)
+    return np.where(r.random(X.shape) < share, np.nan, X)
+
+
+def certified(model, X, y, weight):
+    """The recorded certificate is that of the rows."""
+    found = pb.certificate(model, X, y, sample_weight=weight)
+    np.testing.assert_allclose(found, model.record.certificate[-1], rtol=1e-9)
+
+
+FITS = {
+    "adaboost": lambda *a, **k: pb.fit_adaboost(*a, rounds=6, **k),
+    "tree": lambda *a, **k: pb.fit_boosted_tree(*a, nodes=6, **k),
+    "soft": lambda *a, **k: pb.fit_boosted_tree(
+        *a, nodes=5, observation=pb.observation.flip(0.1), **k
+    ),
+    "matryoshka": lambda *a, **k: pb.fit_matryoshka(*a, shape=(2, 2), **k),
+}
+
+
+@pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+@pytest.mark.parametrize("d", [1, 2, 4])
+@pytest.mark.parametrize("search", ["exact", "binned"])
+def test_affine_is_that_of_filled_rows(fit, d, search, tmp_path):
+    X, y, weight = table(5, d=d)
+    weak = pb.weak.affine(directions=20, search=search)
+    model = fit(X, y, weak=weak, sample_weight=weight)
+    fill = column_means(X, np.arange(200, dtype=np.int32), weight)
+    full = filled(X, fill)
+    # Spreads are those of the known, which decide on random directions.
+    if d <= 2:
+        twin = fit(full, y, weak=weak, sample_weight=weight)
+        np.testing.assert_array_equal(model.threshold, twin.threshold)
+        np.testing.assert_array_equal(model.vote, twin.vote)
+    np.testing.assert_array_equal(model.inputs.fill, fill)
+    certified(model, X, y, weight)
+    for route in ("hard", "expected"):
+        kept = pb.decision_function(model, X, route=route)
+        np.testing.assert_array_equal(pb.decision_function(model, full, route=route), kept)
+    one = np.concatenate([pb.decision_function(model, X[i : i + 1]) for i in range(30)])
+    np.testing.assert_array_equal(one, pb.decision_function(model, X)[:30])
+    pb.save(model, tmp_path / "model")
+    read = pb.load(tmp_path / "model")
+    np.testing.assert_array_equal(pb.decision_function(read, X), pb.decision_function(model, X))
+    pb.evaluation_cost(model, X)
+    pb.explain(model, X[:1])
+
+
+@pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+def test_linear_sums_are_those_of_filled_rows(fit, tmp_path):
+    X, y, weight = table(6)
+    weak = pb.weak.linear()
+    model = fit(X, y, weak=weak, sample_weight=weight)
+    fill = column_means(X, np.arange(200, dtype=np.int32), weight)
+    twin = fit(filled(X, fill), y, weak=weak, sample_weight=weight)
+    np.testing.assert_array_equal(model.threshold, twin.threshold)
+    np.testing.assert_array_equal(model.vote, twin.vote)
+    np.testing.assert_array_equal(model.inputs.coefficient, twin.inputs.coefficient)
+    certified(model, X, y, weight)
+    pb.save(model, tmp_path / "model")
+    read = pb.load(tmp_path / "model")
+    np.testing.assert_array_equal(pb.decision_function(read, X), pb.decision_function(model, X))
+
+
+def inner_stumps(X, y, weight, stumps):
+    """Return feature, threshold and side of the stumps of a separator: AdaBoost, by brute force."""
+    found, w = [], weight / weight.sum()
+    start = w.copy()
+    for _ in range(stumps):
+        cut = best_stump(X, y, w)
+        if cut is None:
+            break
+        j, threshold, side = cut
+        x = X[:, j]
+        above = np.where(np.isnan(x), side == 1, x > threshold)
+        if side < 0:
+            side = int(start[above].sum() > start.sum() / 2)
+        found.append((j, threshold, side))
+        votes = []
+        smooth = 1e-3 * w.sum()
+        for here in (~above, above):
+            p, n = w[here & (y > 0)].sum(), w[here & (y < 0)].sum()
+            votes.append(0.5 * np.log((p + smooth) / (n + smooth)))
+        w = w * np.exp(-y * np.where(above, votes[1], votes[0]))
+    return found
+
+
+@pytest.mark.parametrize("search", ["exact", "binned"])
+@pytest.mark.parametrize("seed", range(4))
+def test_separators_are_boosted_stumps_with_sides(seed, search):
+    X, y, weight = table(seed, n=90)
+    X = X[:, :3].round(1)
+    X[:, 1] = np.nan_to_num(X[:, 1])
+    weak = pb.weak.separator(8, search=search)
+    model = pb.fit_boosted_tree(X, y, nodes=1, weak=weak, sample_weight=weight)
+    expected = inner_stumps(X, np.where(y, 1, -1), weight, 8)
+    found = model.inputs
+    assert found.feature.tolist() == [j for j, _, _ in expected]
+    np.testing.assert_array_equal(found.threshold, [t for _, t, _ in expected])
+    assert found.missing.tolist() == [side for *_, side in expected]
+
+
+@pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+def test_models_of_separators(fit, tmp_path):
+    X, y, weight = table(8)
+    model = fit(X, y, weak=pb.weak.separator(9), sample_weight=weight)
+    certified(model, X, y, weight)
+    np.testing.assert_array_equal(model.inputs.values(X), separated(model.inputs, X))
+    pb.save(model, tmp_path / "model")
+    read = pb.load(tmp_path / "model")
+    np.testing.assert_array_equal(pb.decision_function(read, X), pb.decision_function(model, X))
+    np.testing.assert_array_equal(read.inputs.missing, model.inputs.missing)
+    one = np.concatenate([pb.decision_function(model, X[i : i + 1]) for i in range(30)])
+    np.testing.assert_array_equal(one, pb.decision_function(model, X)[:30])
+
+
+def test_clean_data():
+    """Models of clean data take holes in rows to predict, wherever they compare sums."""
+    X, y, weight = table(9, share=0.0)
+    holed = mask(X, 1)
+    for weak in (pb.weak.affine(directions=9), pb.weak.linear(), pb.weak.separator(5)):
+        model = pb.fit_boosted_tree(X, y, nodes=5, weak=weak, sample_weight=weight)
+        assert np.isfinite(pb.decision_function(model, holed)).all()
+    # Of clean columns the side is that of larger weight.
+    sides = model.inputs.missing
+    for s, side in enumerate(sides.tolist()[:5]):
+        above = X[:, model.inputs.feature[s]] > model.inputs.threshold[s]
+        if model.inputs.start[0] <= s < model.inputs.start[1]:
+            assert side == (weight[above].sum() > weight.sum() / 2)
+
+
+@pytest.mark.parametrize("center", ["mean", "midrange", "zero"])
+def test_columns_as_hypotheses(center, tmp_path):
+    X, y, weight = table(10)
+    X[:, 3] = np.nan
+    weak = pb.weak.feature(center)
+    model = pb.fit_adaboost_real(X, y, rounds=30, weak=weak, sample_weight=weight)
+    answers = (X - model.center) / model.scale
+    for j in range(3):
+        known = ~np.isnan(X[:, j])
+        low, high = X[known, j].min(), X[known, j].max()
+        expected = {
+            "mean": np.average(X[known, j], weights=weight[known]),
+            "midrange": low / 2 + high / 2,
+            "zero": 0.0,
+        }[center]
+        np.testing.assert_allclose(model.center[j], expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(np.abs(answers[known, j]).max(), 1.0)
+    assert 3 not in model.feature.tolist()
+    terms = np.where(np.isnan(answers), 0.0, answers) * model.weights
+    constant = model.bias + model.step[model.feature < 0].sum()
+    np.testing.assert_allclose(pb.decision_function(model, X), terms.sum(axis=1) + constant)
+    certified(model, X, y, weight)
+    pb.save(model, tmp_path / "model")
+    read = pb.load(tmp_path / "model")
+    np.testing.assert_array_equal(pb.decision_function(read, X), pb.decision_function(model, X))
+    with pytest.raises(ValueError, match="column 0, row 0"):
+        pb.predict(replace(model, takes_missing=False), np.full((1, 4), np.nan))
+
+
+def test_hypotheses_are_given_the_holes():
+    X, y, _ = table(11)
+    seen = []
+
+    def train(X, y, weight, rng):
+        seen.append(np.isnan(X).sum())
+        return lambda X: np.where(np.isnan(X[:, 0]), 0.1, np.tanh(np.nan_to_num(X[:, 0])))
+
+    model = pb.fit_adaboost_real(X, y, rounds=2, weak=pb.weak.hypothesis(train))
+    assert seen[0] == np.isnan(X).sum() > 0
+    assert np.isfinite(pb.decision_function(model, X)).all()
