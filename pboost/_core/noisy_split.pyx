@@ -165,11 +165,19 @@ cdef void judge(
             score[e] = INFINITY
 
 
-cdef inline int cuts_above(const uint8_t* special, Py_ssize_t f, int n_bins) noexcept nogil:
-    """Number of cuts of a feature with missing rows above; none of one of levels."""
-    if special == NULL or not special[f]:
-        return max(n_bins - 1, 0)
-    return 0 if special[f] & LEVELS else n_bins
+cdef inline int count_cuts(
+    const uint8_t* special, Py_ssize_t f, int n_bins, int look
+) noexcept nogil:
+    """Number of cuts of a feature, with missing rows above or, in the second look, below.
+
+    There are none of one of levels.
+    """
+    cdef bint has_holes = special != NULL and special[f] & HOLES
+    if special != NULL and special[f] & LEVELS:
+        return 0
+    if look and not has_holes:
+        return 0
+    return max(n_bins - 1, 0) if look or not has_holes else n_bins
 
 
 cdef void judge_feature(
@@ -181,7 +189,7 @@ cdef void judge_feature(
 
     masses (., 4, 256), scores (., 256): of all features; crossed (2, 256).
     """
-    cdef int n_cuts = cuts_above(special, f, n_bins)
+    cdef int n_cuts = count_cuts(special, f, n_bins, 0)
     cdef double* mass = masses + 4 * MAX_BINS * f
     cdef int64_t n, p
     n = sides(negative, n_levels, n_cuts, 0, at.negative, crossed, mass, mass + MAX_BINS)
@@ -274,7 +282,7 @@ def locate(
     cdef int e, look, looks = 1 if special is None else 2
     for f in range(d):
         for look in range(looks):
-            for e in range(cuts_above(kind, f, n_bins[f]) - look):
+            for e in range(count_cuts(kind, f, n_bins[f], look)):
                 found = min(found, score[f + look * d, e])
     if found == INFINITY:
         return None
@@ -284,7 +292,7 @@ def locate(
             return f, -1
         for look in range(looks):
             row = f + look * d
-            for e in range(cuts_above(kind, f, n_bins[f]) - look):
+            for e in range(count_cuts(kind, f, n_bins[f], look)):
                 if score[row, e] <= limit:
                     return row, e
     raise RuntimeError("locate: the best cut was not found again")

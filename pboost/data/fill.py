@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.table import Table, column_label
 from pboost.values import FloatArray, IntArray
 
 #: Bits of a mean that are kept, so that sums that differ in rounding give the same one.
@@ -28,42 +29,41 @@ def filled(values: NDArray[Any], fill: FloatArray | None) -> NDArray[Any]:
 
 def known_sigma(
     sigma: FloatArray,
-    values: NDArray[Any],
-    levels: Sequence[int],
+    values: Callable[[], NDArray[Any]],
     names: tuple[str, ...] | None,
+    n_features: int,
+    table: Table | None,
 ) -> FloatArray:
     """Return standard deviations of rows X (n, d), 0 where there is no value, and of categories.
 
-    `sigma` is one number, or that of each column or cell; `levels` are the columns of categories.
-    ValueError where it is NaN though there is a value, or not 0 or NaN of a category.
+    `sigma` is one number, or that of each column or cell; `values` returns X. ValueError where it
+    is NaN though there is a value, or of a category not 0 or NaN.
     """
+    levels = [] if table is None else [j for j, of in enumerate(table.levels) if of is not None]
     if not sigma.ndim:
-        sigma = np.full(values.shape[1], sigma)
-        sigma[list(levels)] = 0.0
+        sigma = np.full(n_features, sigma)
+        sigma[levels] = 0.0
         return sigma
-    of_levels = np.nan_to_num(sigma[..., list(levels)])
+    of_levels = np.nan_to_num(sigma[..., levels])
     if of_levels.any():
         j = levels[int(np.nonzero(of_levels)[-1][0])]
         raise ValueError(
-            f"sigma: expected 0 or NaN for a column of categories, got {sigma[..., j].max()} in "
-            f"{_label(names, j)}"
+            f"sigma: expected 0 or NaN for a column of categories, got {sigma[..., j].max()} for "
+            f"{column_label(names, j)}"
         )
-    if not len(levels) and not np.isnan(sigma).any():
+    if not levels and not np.isnan(sigma).any():
         return sigma
     sigma = sigma.copy()
-    sigma[..., list(levels)] = 0.0
-    is_unknown = np.isnan(sigma) & ~np.isnan(values)
+    sigma[..., levels] = 0.0
+    is_unknown = np.isnan(sigma) & ~np.isnan(values())
     if is_unknown.any():
         row, j = (int(place[0]) for place in np.nonzero(is_unknown))
         raise ValueError(
-            f"sigma: expected a number where X has one, got nan in {_label(names, j)}, row {row}"
+            "sigma: expected a number where X has one, got nan in "
+            f"{column_label(names, j)}, row {row}"
         )
     sigma[np.isnan(sigma)] = 0.0
     return sigma
-
-
-def _label(names: tuple[str, ...] | None, column: int) -> str:
-    return f"column {column}" if names is None else f"column {names[column]!r}"
 
 
 def column_means(X: NDArray[Any], rows: IntArray, weights: FloatArray | None) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -160,17 +161,21 @@ def match_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
         found = model.sigma[None]
     else:
         given, d = ordered_sigma(model, X, sigma), model.n_features
-        values = match_columns(model, X).values
-        found = np.atleast_2d(known_sigma(given, values, (), model.feature_names))
+        values = partial(_values, model, X)
+        found = np.atleast_2d(known_sigma(given, values, model.feature_names, d, model.table))
         if not len(found):
             found = np.ones((1, d))  # of no rows: kernels take an empty array for no noise
     if isinstance(model.inputs, Projections):
-        holes = np.isnan(match_columns(model, X).values)
+        holes = np.isnan(_values(model, X))
         if holes.any():  # what stands for a missing value is known for certain
             found = np.where(holes, 0.0, found)
     if model.inputs is not None:
         found = model.inputs.projected(found)
     return np.ascontiguousarray(found)
+
+
+def _values(model: Model, X: Any) -> NDArray[Any]:
+    return match_columns(model, X).values
 
 
 def ordered_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:

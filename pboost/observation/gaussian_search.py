@@ -60,17 +60,22 @@ class Noise:
             raise ValueError(
                 "X: gaussian answers need the values of X, got BinnedColumns, which hold none"
             )
-        sigma, problem = np.asarray(observation.sigma), data.problem
+        self.data, problem = data, data.problem
+        sigma = np.asarray(observation.sigma)
         check_sigma_shape(sigma, len(problem.first), problem.n_features)
         per_cell = sigma.ndim == 2
-        values = data.source[data.source_rows]
-        sigma = sigma[data.given_rows] if per_cell else sigma
-        found = known_sigma(sigma, values, (), problem.names)
-        self.data, self._kept = data, None if per_cell else found
-        if isinstance(data.inputs, Projections) and np.isnan(values).any():
+        found = known_sigma(
+            sigma[data.given_rows] if per_cell else sigma, self._values, problem.names,
+            problem.n_features, problem.table,
+        )  # fmt: skip
+        self._kept = None if per_cell else found
+        if isinstance(data.inputs, Projections) and problem.table is not None:
             # What stands for a missing value is known for certain.
-            found = np.where(np.isnan(values), 0.0, found)
+            found = np.where(np.isnan(self._values()), 0.0, found)
         self._sigma, self.by_row = found, found.ndim == 2
+
+    def _values(self) -> FloatArray:
+        return np.asarray(self.data.source[self.data.source_rows])
 
     def column(self, feature: int) -> FloatArray:
         """Return the standard deviations of what `feature` counts, (1,) or one for each row."""

@@ -18,8 +18,9 @@ LEVELS = 2
 
 def exit_probabilities(x, threshold, sigma):
     """Return the probability of exit 0 and of exit 1 for each value."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         z = (np.asarray(x, float) - threshold) / sigma
+    z = np.where(np.isnan(z), -np.inf, z)  # at the threshold without error
     likely, unlikely = np.where(np.abs(z) > CERTAIN, [[1.0], [0.0]], [ndtr(abs(z)), ndtr(-abs(z))])
     return np.where(z > 0, unlikely, likely), np.where(z > 0, likely, unlikely)
 
@@ -71,3 +72,53 @@ class NoisyColumns:
             return None
         limit = min(value for *_, value in cuts) + TOLERANCE * total
         return next((j, t) for j, t, value in cuts if value <= limit)
+
+
+class HoledColumns:
+    """What the search knows of rows some of whose values are missing (NaN)."""
+
+    def __init__(self, X, sigma, weight, max_bins):
+        self.X, self.sigma = np.asarray(X, float), np.broadcast_to(sigma, np.shape(X))
+        self.weight, self.max_bins = weight, max_bins
+
+    def best_stump(self, y, w, criterion="kearns-mansour", min_weight=0.0, min_leaf=1):
+        """Return (feature, threshold, side) of least expected criterion; missing rows lie above,
+        then below, with certainty; -1 where none has weight."""
+        total, cuts = np.asarray(w, np.longdouble).sum(), []
+        for j, x in enumerate(self.X.T):
+            holes = np.isnan(x)
+            known = np.flatnonzero(~holes)
+            places, edges = np.zeros(len(x)), np.empty(0)
+            if len(known):
+                most = min(self.max_bins, 255) if holes.any() else self.max_bins
+                of_rows = None if self.weight is None else self.weight[known]
+                codes, edges = rank_bins(x[known], of_rows, most)
+                for b in np.unique(codes):
+                    here = known[codes == b]
+                    places[here] = midpoint(x[here].min(), x[here].max())
+            sigma = np.zeros(len(x))
+            sigma[known] = rounded_sigma(self.sigma[known, j]) if len(known) else 0.0
+            looks = [(-1, edges)]
+            if w[holes].any():
+                last = [np.finfo(float).max] if len(known) else []
+                looks = [(1, np.append(edges, last)), (0, edges)]
+            for side, thresholds in looks:
+                for t in thresholds:
+                    below, above = exit_probabilities(places, t, sigma)
+                    below[holes], above[holes] = (0.0, 1.0) if side == 1 else (1.0, 0.0)
+                    hard = np.where(holes, side == 1, x > t)
+                    cut = self._judged(y, w, criterion, (below, above), hard)
+                    if cut[0] > 0 and cut[0] >= min_weight * total and cut[1] >= min_leaf:
+                        cuts.append((j, float(t), side, cut[2]))
+        if not cuts:
+            return None
+        limit = min(value for *_, value in cuts) + TOLERANCE * total
+        return next(cut[:3] for cut in cuts if cut[3] <= limit)
+
+    def _judged(self, y, w, criterion, exits, hard):
+        """Return the least mass and the least number of rows of a side, and the criterion."""
+        masses = [
+            [(w * q)[y == label].astype(np.longdouble).sum() for label in (1, -1)] for q in exits
+        ]
+        value = sum(impurity(criterion, *m) for m in masses)
+        return min(map(sum, masses)), min(hard.sum(), (~hard).sum()), value

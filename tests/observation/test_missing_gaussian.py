@@ -1,0 +1,114 @@
+"""Features measured with error, some of them not at all: the search and the answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference.gaussian import HoledColumns, exit_probabilities
+
+import pboost as pb
+from pboost.data.table import Takes
+from pboost.data.training import two_classes
+from pboost.threads import Workers
+from pboost.weak.base import Weights
+
+KINDS = ("column", "cell", "two per column", "some exact")
+
+
+def problem(seed, n=80, d=3):
+    rng = np.random.default_rng([5, seed])
+    X = rng.normal(size=(n, d)).round(1)
+    y = np.where(X @ rng.normal(size=d) + 0.7 * rng.normal(size=n) > 0, 1, -1)
+    y[:2] = -1, 1
+    X[rng.random(X.shape) < rng.choice([0.1, 0.4])] = np.nan
+    X[(y > 0) & (rng.random(n) < 0.3), 0] = np.nan  # what is missing says something
+    if seed % 4 == 1:
+        X[:, 1] = np.nan
+    if seed % 4 == 2:
+        X[:, 2] = np.nan_to_num(X[:, 2])
+    w = rng.exponential(size=n) if seed % 2 else np.ones(n)
+    return X, y, w, rng
+
+
+def draw_sigma(rng, kind, X):
+    sigma = {
+        "column": rng.choice([0.1, 0.3, 1.0], X.shape[1]),
+        "cell": 0.3 * np.exp(rng.normal(0, 0.5, X.shape)),
+        "two per column": rng.choice([0.1, 0.6], X.shape),
+        "some exact": rng.choice([0.0, 0.3], X.shape[1]),
+    }[kind]
+    if sigma.ndim == 2:
+        sigma[np.isnan(X)] = np.nan
+    return sigma
+
+
+def searched(X, y, w, sigma, **options):
+    """Return the data, the observer and the weights at the start."""
+    weak = pb.weak.stump(**options).measured()
+    made = two_classes(X, y, w, takes=Takes(holes=True))
+    data = weak.arrange(made, 1)
+    observer = pb.observation.gaussian(sigma).bind(data, weak, Workers(1), np.random.default_rng())
+    return data, observer, Weights(data.weight, data.fixed, data.scale, data.class_masses())
+
+
+@pytest.mark.parametrize("criterion", ["kearns-mansour", "gini", "entropy", "error"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_search_equals_the_twin(kind, criterion):
+    for seed in range(12):
+        X, y, w, rng = problem(seed)
+        sigma = draw_sigma(rng, kind, X)
+        options = {"min_leaf": int(rng.choice([1, 5])), "min_weight": float(rng.choice([0, 0.1]))}
+        max_bins = int(rng.choice([5, 256]))
+        data, observer, weights = searched(
+            X, y, w, sigma, criterion=criterion, max_bins=max_bins, **options
+        )
+        twin = HoledColumns(X, sigma, None if seed % 2 == 0 else w, max_bins)
+        expected = twin.best_stump(y, w, criterion, **options)
+        cut = observer.find(weights)
+        if expected is None:
+            assert cut is None
+            continue
+        threshold = float(observer.search.thresholds([cut])[0])
+        assert (cut.feature, threshold, cut.side) == expected, seed
+        check_answers(X[data.rows], sigma, data, observer, weights, cut, threshold)
+
+
+def check_answers(X, sigma, data, observer, weights, cut, threshold):
+    """A row without a value answers with certainty; its sigma is not read."""
+    x = X[:, cut.feature]
+    sigma = np.broadcast_to(sigma if np.ndim(sigma) < 2 else sigma[data.rows], X.shape)
+    above, holes = exit_probabilities(x, threshold, sigma[:, cut.feature])[1], np.isnan(x)
+    above[holes] = cut.side == 1
+    answers = observer.ask(cut, weights, lambda: None)
+    found = answers.above()
+    np.testing.assert_allclose(np.where(found < 0, 1 + found, found), above, atol=1e-13)
+    expected = [[(data.weight * q)[:k].sum(), (data.weight * q)[k:].sum()]
+                for q in (1 - above, above) for k in [data.n_negative]]  # fmt: skip
+    np.testing.assert_allclose(answers.masses, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_missing_rows_do_not_share_in_levels_of_error():
+    X, y, w, _ = problem(3)
+    sigma = np.where(np.isnan(X), 100.0, 0.2)
+    _, observer, weights = searched(X, y, w, sigma)
+    _, other, _ = searched(X, y, w, np.full(3, 0.2))
+    found, expected = observer.find(weights), other.find(weights)
+    assert (found.feature, found.cut_bin, found.side) == (
+        expected.feature, expected.cut_bin, expected.side
+    )  # fmt: skip
+    np.testing.assert_array_equal(observer.search.above(found), other.search.above(expected))
+
+
+@pytest.mark.parametrize("sigma", [np.array([0.1, np.nan, 0.1]), np.full((80, 3), np.nan)])
+def test_sigma_of_what_has_a_value(sigma):
+    X, y, w, _ = problem(0)
+    with pytest.raises(ValueError, match=r"sigma: expected a number where X has one, got nan in"):
+        searched(X, y, w, sigma)
+
+
+@pytest.mark.parametrize("sigma", [np.array([0.1, np.nan, 0.2])])
+def test_sigma_of_a_column_without_values(sigma):
+    X, y, w, _ = problem(1)
+    _, observer, weights = searched(X, y, w, sigma)
+    assert observer.find(weights) is not None
+    np.testing.assert_array_equal(observer.model_columns([])["sigma"], [0.1, 0.0, 0.2])
