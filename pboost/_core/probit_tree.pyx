@@ -282,7 +282,7 @@ def walk_values(
     """Values of the equations at rows start..stop-1 of X in each of a list of trees.
 
     The trees are those of tree_walk.pyx; IN leaf (n_nodes,): the place of each leaf in `equation`
-    (leaves of all trees, K, 1 + d), `taken` and `means`, which stand for missing values, with `holes`;
+    (leaves of all trees, K, 1 + d), `taken` and `means` (leaves, d), or (1, d) of all, which stand for missing values, with `holes`;
     WORK tile (64 * columns,), with `holes` d columns more, and d numbers; OUT out
     (stop - start, n_trees, K), from row `start` on. Returns as `walk_leaves`.
     """
@@ -295,13 +295,16 @@ def walk_values(
     cdef int32_t here
     cdef double* known
     cdef double* row
+    cdef bint leaves
     cdef int kind
     if (out.shape[0] < stop - start or out.shape[1] != trees.n or out.shape[2] != k
             or room < d * TILE or equation.shape[2] != d + 1
             or taken.shape[0] != equation.shape[0] or leaf.shape[0] != root[trees.n]
             or (holes is not None and (
-                means is None or means.shape[0] != equation.shape[0] or means.shape[1] != d))):
+                means is None or means.shape[1] != d
+                or means.shape[0] not in (1, equation.shape[0])))):
         raise ValueError("walk_values: arrays of different sizes")
+    leaves = means is not None and means.shape[0] > 1
     known, row = &tile[0] + room, &tile[0] + room + d * TILE
     with nogil:
         while i < stop:
@@ -321,7 +324,7 @@ def walk_values(
                         continue
                     for j in range(d):
                         row[j] = known[j * TILE + r]
-                        row[j] = row[j] if row[j] == row[j] else means[here, j]
+                        row[j] = row[j] if row[j] == row[j] else means[here if leaves else 0, j]
                     values_at(row, 1, d, &equation[here, 0, 0], &taken[here, 0], k,
                               &out[i - start + r, t, 0])
             i += n

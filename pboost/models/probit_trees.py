@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost._core.probit_tree import walk_values
+from pboost.data.fill import filled
 from pboost.data.node_inputs import ColumnNames
 from pboost.data.table import Table
 from pboost.models import stored
@@ -116,6 +117,11 @@ class ProbitTree(Model):
         return f"<fit_probit_tree: {leaves}, {self.n_features} features>"
 
     @property
+    def takes_missing(self) -> bool:  # type: ignore[override]
+        """Whether rows may have missing values."""
+        return self.partition.takes_missing and means_of(self) is not None
+
+    @property
     def n_functions(self) -> int:
         """Number of functions in each leaf."""
         return 1 if len(self.labels) == 2 else len(self.labels)
@@ -123,7 +129,7 @@ class ProbitTree(Model):
     def values(self, X: Any) -> FloatArray:
         """Return the functions (n, K) at the rows, each in its leaf."""
         tree, shape = self.partition, self.coefficient.shape[1:2]
-        at = Equations(tree, tree.leaf, self.coefficient, self.taken)
+        at = Equations(tree, tree.leaf, self.coefficient, self.taken, means_of(self))
         return values_of(self, at, X, shape, lambda values: values[:, 0])
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -151,7 +157,7 @@ class ProbitTree(Model):
         function = self.coefficient[at].T
         with np.errstate(over="ignore"):
             parts[0] += function[0] - constant
-            parts[1:] += function[1:] * match_columns(self, X).values[0][:, None]
+            parts[1:] += function[1:] * self._row(X, at)[:, None]
         return parts[:, 0] if self.n_functions == 1 else parts
 
     def vote_parts(self, X: Any) -> FloatArray:
@@ -162,6 +168,12 @@ class ProbitTree(Model):
         parts[1:] += share.T * more
         parts[0] += np.where(share.any(axis=1), 0.0, more)
         return parts[:, 0] if self.n_functions == 1 else parts
+
+    def _row(self, X: Any, leaf: int) -> FloatArray:
+        """Return the first row as the functions of a leaf see it."""
+        means = means_of(self)
+        row = match_columns(self, X).values[0]
+        return filled(row, None if means is None else means[leaf if len(means) > 1 else 0])
 
     def _path_parts(self, X: Any) -> tuple[FloatArray, int, FloatArray]:
         """Return the parts (1 + d, K) of the leaf's constants, the leaf, and these (K,)."""
@@ -269,7 +281,7 @@ def check_taken(taken: IntArray) -> None:
 class Equations(NamedTuple):
     """Trees with equations in their leaves, as `walk_values` takes them.
 
-    `means` (leaves, d) stand for missing values; None: these are refused.
+    `means`, (leaves, d) or (1, d), stand for missing values; None: these are refused.
     """
 
     trees: Trees
@@ -333,6 +345,13 @@ def values_of(
 
     over_tiles(model, X, n, work, trees.tile_width, 1, n * max(d, per_row))
     return found
+
+
+def means_of(model: Any) -> FloatArray | None:
+    """Return what missing values count as in each leaf (leaves, d), or in all of them (1, d)."""
+    if model.leaf_mean is not None:
+        return np.asarray(model.leaf_mean)
+    return None if model.mean is None else np.asarray(model.mean[None])
 
 
 def taken_from(values: FloatArray | None, places: Any) -> FloatArray | None:

@@ -31,6 +31,7 @@ from pboost.models.probit_trees import (
     Equations,
     ProbitTree,
     check_taken,
+    means_of,
     taken_from,
     values_of,
     without,
@@ -237,6 +238,11 @@ class SubaggedProbitTrees(Model):
         return OneVsRest(tuple(trees), self.labels, self.settings)
 
     @property
+    def takes_missing(self) -> bool:  # type: ignore[override]
+        """Whether rows may have missing values."""
+        return self.trees.takes_missing and means_of(self) is not None
+
+    @property
     def is_tree_per_class(self) -> bool:
         """Whether each of more than two classes has a tree of its own in every round."""
         return len(self.labels) > 2 and self.coefficient.shape[1] == 1
@@ -382,7 +388,7 @@ class SubaggedProbitTrees(Model):
         first, last = (start * self.trees_per_round).tolist()
         low, high = self.trees.root[[first, last]]
         trees, leaf = self.trees.only(np.arange(first, last)), self.leaf[low:high]
-        at = Equations(trees, leaf, self.coefficient, self.taken)
+        at = Equations(trees, leaf, self.coefficient, self.taken, means_of(self))
         of_trees = np.empty((len(values), last - first, self.coefficient.shape[1]))
         tile = np.empty(at.tile_width * tree_walk.TILE_ROWS)
         at.walk(values, 0, len(values), tile, of_trees)
@@ -393,7 +399,7 @@ class SubaggedProbitTrees(Model):
     ) -> FloatArray:
         """Return a function of what each member says (n, n_members, J), of this shape and J."""
         every = slice(0, len(self))
-        at = Equations(self.trees, self.leaf, self.coefficient, self.taken)
+        at = Equations(self.trees, self.leaf, self.coefficient, self.taken, means_of(self))
         shape = *shape, len(self.labels)
         return values_of(self, at, X, shape, lambda found: reduced(self._said_of(found, every)))
 

@@ -268,7 +268,7 @@ def fit_sbpmt(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
-        Features, finite numbers.
+        Features, some of which may be missing, see `fit_probit_tree`.
     y : array_like of shape (n,), optional
         Labels, of two or more different values.
     members : int

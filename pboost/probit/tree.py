@@ -228,7 +228,9 @@ def fit_probit_tree(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, or SortedColumns
-        Features, finite numbers.
+        Features. A test sends rows whose value is missing to the exit that lowers the criterion
+        most; where no training row at the node was missing, to the exit of larger reach. In the
+        leaves a missing value counts as a mean, see below.
     y : array_like of shape (n,), optional
         Labels, of two or more different values. Of more than two, each leaf has a linear function
         for each class against the others.

@@ -145,3 +145,104 @@ def test_models_made_without_means_refuse_holes():
     X[4, 1] = np.nan
     with pytest.raises(ValueError, match="column 1, row 4"):
         pb.predict(replace(model, mean=None), X)
+
+
+# Trees
+
+
+def tree_problem(seed, n=300, d=4, classes=2):
+    r = np.random.default_rng([15, seed])
+    X = r.normal(size=(n, d)).round(2)
+    score = X[:, 0] * np.where(X[:, 1] > 0, 1, -1) + 0.7 * r.normal(size=n)
+    y = np.digitize(score, np.quantile(score, np.arange(1, classes) / classes))
+    X[r.random(X.shape) < 0.2] = np.nan
+    weight = r.exponential(size=n)
+    weight[r.random(n) < 0.1] = 0
+    return X, y, weight
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("search", ["exact", "binned"])
+def test_trees_equal_the_twin(classes, search):
+    for seed in range(3):
+        X, y, weight = tree_problem(seed, classes=classes)
+        tree = pb.fit_probit_tree(
+            X, y, max_depth=2, min_leaf=30, steps=8, sample_weight=weight, search=search
+        )
+        leaf, values = tree.partition.leaf[tree.partition.nodes_of(X)], tree.values(X)
+        assert tree.n_leaves > 1
+        assert tree.mean is None
+        for number in np.unique(leaf):
+            here = np.flatnonzero((leaf == number) & (weight > 0))
+            Z, means = filled(X[here], weight[here])
+            expected, steps = boost_leaf(Z, y[here], weight[here], classes, 8, safeguard=True)
+            np.testing.assert_allclose(tree.leaf_mean[number], means, rtol=1e-12, atol=1e-15)
+            assert tree.taken[number].tolist() == steps.tolist()
+            if (steps < 0).any():
+                continue
+            np.testing.assert_allclose(tree.coefficient[number], expected, rtol=1e-7, atol=1e-8)
+            found = np.where(np.isnan(X[leaf == number]), tree.leaf_mean[number], X[leaf == number])
+            at = found @ tree.coefficient[number, :, 1:].T + tree.coefficient[number, :, 0]
+            np.testing.assert_allclose(values[leaf == number], at, rtol=1e-10, atol=1e-10)
+
+
+def test_trees_answer_rows_one_by_one(tmp_path):
+    X, y, weight = tree_problem(7)
+    tree = pb.fit_probit_tree(X, y, max_depth=3, min_leaf=20, steps=8, sample_weight=weight)
+    score = pb.decision_function(tree, X)
+    one = np.concatenate([pb.decision_function(tree, X[i : i + 1]) for i in range(70)])
+    np.testing.assert_array_equal(one, score[:70])
+    single = pb.decision_function(tree, X.astype(np.float32).astype(np.float64))
+    np.testing.assert_array_equal(pb.decision_function(tree, X.astype(np.float32)), single)
+    for i in range(5):
+        np.testing.assert_allclose(tree.contributions(X[i : i + 1]).sum(), score[i])
+        np.testing.assert_allclose(tree.vote_parts(X[i : i + 1]).sum(), score[i])
+    pb.save(tree, tmp_path / "tree")
+    read = pb.load(tmp_path / "tree")
+    np.testing.assert_array_equal(read.leaf_mean, tree.leaf_mean)
+    np.testing.assert_array_equal(pb.decision_function(read, X), score)
+    X[3, 1] = np.inf
+    with pytest.raises(ValueError, match="column 1, row 3"):
+        pb.predict(tree, X)
+
+
+def test_trees_of_data_without_holes(tmp_path):
+    X, y, weight = tree_problem(8)
+    full = np.nan_to_num(X)
+    tree = pb.fit_probit_tree(full, y, max_depth=3, min_leaf=20, steps=8, sample_weight=weight)
+    assert tree.leaf_mean is None
+    np.testing.assert_allclose(tree.mean, np.average(full, axis=0, weights=weight), atol=1e-11)
+    leaf = tree.partition.leaf[tree.partition.nodes_of(X)]
+    at = np.where(np.isnan(X), tree.mean, X)
+    terms = np.einsum("ij,ij->i", at, tree.coefficient[leaf, 0, 1:])
+    found = pb.decision_function(tree, X)
+    np.testing.assert_allclose(found, terms + tree.coefficient[leaf, 0, 0], atol=1e-10)
+    pb.save(tree, tmp_path / "tree")
+    np.testing.assert_array_equal(pb.decision_function(pb.load(tmp_path / "tree"), X), found)
+    with pytest.raises(ValueError, match="expected finite numbers, got nan"):
+        pb.predict(replace(tree, mean=None), X)
+
+
+@pytest.mark.parametrize("one_vs_all", ["tree", "leaf"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_sbpmt(classes, one_vs_all, tmp_path):
+    X, y, weight = tree_problem(9, classes=classes)
+    options = {"members": 3, "rounds": 3, "steps": 5, "one_vs_all": one_vs_all, "rng": 0}
+    model = pb.fit_sbpmt(X, y, sample_weight=weight, **options)
+    share = pb.predict_proba(model, X)
+    assert np.mean(pb.predict(model, X) == y) > 0.7
+    # Members are models by themselves, and their trees probit trees.
+    np.testing.assert_allclose(pb.predict_proba(model[:1], X), model.said_at(0, X))
+    tree = model.tree(1)
+    here = slice(model.leaf[model.trees.root[1]], None)
+    assert tree.leaf_mean.shape == (tree.n_leaves, 4)
+    assert len(model.leaf_mean[here]) >= tree.n_leaves
+    one = np.concatenate([pb.predict_proba(model, X[i : i + 1]) for i in range(20)])
+    np.testing.assert_array_equal(one, share[:20])
+    pb.save(model, tmp_path / "model")
+    np.testing.assert_array_equal(pb.predict_proba(pb.load(tmp_path / "model"), X), share)
+    seen = model.oob.prediction
+    assert np.isfinite(seen[model.oob.members > 0]).all()
+    full = pb.fit_sbpmt(np.nan_to_num(X), y, sample_weight=weight, **options)
+    assert full.leaf_mean is None
+    assert np.isfinite(pb.predict_proba(full, X)).all()
