@@ -85,7 +85,7 @@ def test_evaluation_of_many_trees():
         np.testing.assert_array_equal(found[:, t], tree.values(X))
     assert trees[0].values(np.empty((0, 3))).shape == (0, 3)
     with pytest.raises(ValueError, match="X: "):
-        pb.predict(trees[0], np.where(X > 2, np.nan, X))
+        pb.predict(trees[0], np.where(X > 2, np.inf, X))
 
 
 def test_frames():

@@ -246,7 +246,7 @@ def test_bad_data():
     with pytest.raises(ValueError, match="y: expected"):
         pb.fit_sbpmt(X, np.ones(60), **FAST)
     with pytest.raises(ValueError, match="X: expected finite"):
-        pb.fit_sbpmt(np.where(X > 2, np.nan, X), y, **FAST)
+        pb.fit_sbpmt(np.where(X > 2, np.inf, X), y, **FAST)
     with pytest.raises(TypeError, match="X: BinnedColumns hold no values"):
         pb.fit_sbpmt(pb.bin_columns(X), y, **FAST)
 

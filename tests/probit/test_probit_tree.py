@@ -278,7 +278,7 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="y: expected"):
         pb.fit_probit_tree(X, np.zeros(60))
     with pytest.raises(ValueError, match="X: "):
-        pb.fit_probit_tree(np.where(X > 1, np.nan, X), y)
+        pb.fit_probit_tree(np.where(X > 1, np.inf, X), y)
     with pytest.raises(TypeError, match="X: BinnedColumns hold no values"):
         pb.fit_probit_tree(pb.bin_columns(X), y)
 

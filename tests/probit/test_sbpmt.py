@@ -200,7 +200,7 @@ def test_one_row_at_a_time():
         assert pb.predict_proba(model, X[:0]).shape == (0, 3)
         assert len(list(pb.staged_decision_function(model, X[:0]))) == 4
         with pytest.raises(ValueError, match="X: expected finite"):
-            pb.predict(model, np.where(np.arange(100)[:, None] == 70, np.nan, X))
+            pb.predict(model, np.where(np.arange(100)[:, None] == 70, np.inf, X))
 
 
 # Subsamples
