@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pboost as pb
+from pboost.cli.columns import described, pick_columns, split_table, texts_of
 from pboost.cli.errors import CommandError, progress, require, told_warnings
 from pboost.cli.options import (
     DECLARED,
@@ -29,15 +30,7 @@ from pboost.cli.streams import (
     load_model,
     save_model,
 )
-from pboost.cli.table import (
-    Format,
-    check_output,
-    pick_columns,
-    read_table,
-    split_table,
-    write_table,
-    write_text,
-)
+from pboost.cli.table import Format, check_output, read_table, write_table, write_text
 from pboost.data.check_xy import MOST_CLASSES, is_continuous
 from pboost.models.base import Model, TwoClassModel
 from pboost.values import FloatArray
@@ -85,7 +78,7 @@ def run_predict(options: Namespace) -> None:
     check_output(options.output, options.model, options.data)
     pandas, form = require("pandas", "cli"), _format(options)
     model = load_model(options.model)
-    X = pick_columns(read_table(options.data, form), model.feature_names, form)
+    X = pick_columns(read_table(options.data, form, texts_of(model)), model, form)
     write_table(pandas.DataFrame(_predictions(model, X)), options.output, form)
 
 
@@ -93,20 +86,23 @@ def run_show(options: Namespace) -> None:
     """``pboost show``: the model as text, or its slopes."""
     model = load_model(options.model)
     text = str(pb.coefficients(model)) if options.coefficients else pb.describe(model)
-    write_text(text.rstrip("\n") + "\n")
+    lines = [text.rstrip("\n"), *described(model.table, model.feature_names)]
+    write_text("\n".join(lines) + "\n")
 
 
 def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]:
     """Features, labels or numbers, and weights; CommandError where the model takes fewer labels."""
     is_regression = _task(options) == "regression"
     form = _format(options)
-    table = read_table(options.train, form, None if is_regression else options.target)
+    texts = [*options.categorical, *([] if is_regression else [options.target])]
+    table = read_table(options.train, form, texts)
     X, y, weight = split_table(
         table,
         options.target,
         options.weight,
         form,
         drop=options.drop,
+        categorical=options.categorical,
         is_regression=is_regression,
     )
     if is_regression:
@@ -133,7 +129,10 @@ def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]
 
 def _format(options: Namespace) -> Format:
     """How the files are written."""
-    return Format(options.sep, options.encoding, options.decimal)
+    missing = options.missing_values
+    return Format(
+        options.sep, options.encoding, options.decimal, None if missing is None else tuple(missing)
+    )
 
 
 def _task(options: Namespace) -> str:

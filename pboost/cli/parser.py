@@ -40,6 +40,8 @@ WORDS = {
     "estimator": "Probability told from k of R answers: (1 + k) / (R + 2) (map) or k / R (ml)",
     "impurity": "Measure of how mixed a leaf is, which splits lower",
     "join": "Whether the outermost trees are joined by sign or by all of their open exits",
+    "level_smoothing": "Rows like all of the node that are added to each category before these are "
+    "put in order",
     "patience": "Growth ends after so many nodes or trees without a new least error on the rows "
     "of --validation, 50 if not given",
     "search": "Cuts that are tried: all (exact), edges of bins (binned), or by the size of the "
@@ -164,6 +166,10 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
         "--decimal", choices=(".", ","), default=".", help="before fractions; default: a point"
     )
     parser.add_argument("--encoding", type=encoding, metavar="NAME", help="default: utf-8")
+    parser.add_argument(
+        "--missing-values", type=names, action="extend", metavar="TEXT[,TEXT]",
+        help="what stands for a missing value besides nothing; default: NA, NaN, null and the like",
+    )  # fmt: skip
 
 
 def _add_folds(parser: argparse.ArgumentParser) -> None:
@@ -183,14 +189,22 @@ def _add_seed(parser: argparse.ArgumentParser) -> None:
 def _add_training(parser: argparse.ArgumentParser) -> None:
     """Add data and model options; those left out are absent from the namespace."""
     parser.add_argument(
-        "train", metavar="TRAIN.csv", help=f"with a header line; may be gzipped; {FROM_STDIN}"
+        "train",
+        metavar="TRAIN.csv",
+        help=f"CSV with a header line, may be gzipped, or Parquet; {FROM_STDIN}",
     )
     _add_format(parser)
     parser.add_argument("--target", required=True, metavar="COLUMN", help="column of the labels")
-    parser.add_argument("--weight", metavar="COLUMN", help="column of the sample weights")
+    parser.add_argument(
+        "--weight", "--weights", metavar="COLUMN", help="column of the sample weights"
+    )
     parser.add_argument(
         "--drop", type=names, action="extend", default=[], metavar="COLUMN[,COLUMN]",
         help="columns that are left out",
+    )  # fmt: skip
+    parser.add_argument(
+        "--categorical", type=names, action="extend", default=[], metavar="COLUMN[,COLUMN]",
+        help="columns of categories, besides those of text",
     )  # fmt: skip
     parser.add_argument(
         "--model", type=one_of(tuple(MODELS)), choices=tuple(MODELS), default="adaboost"

@@ -134,7 +134,7 @@ def test_help_and_version(pboost_main, arguments):
         ("", ["t.csv"]),
         ("x,y\n", ["t.csv", "no rows"]),
         ("x,y\n1,0\nred,1\n", ["'x'", "not numeric", "row 2", "'red'"]),
-        ("x,y\n1,0\n,1\n", ["'x'", "missing", "row 2"]),
+        ("x,y\n1,0\n?,1\n2,1\n", ["'x'", "row 2", "'?'"]),
         ("x,y\n1,0\n2\n", ["'y'", "missing", "row 2"]),
         ("x,y\n1,0\n2,1,3\n", ["t.csv"]),
         ("x,y\n1,0,5\n2,1,6\n", ["t.csv"]),
@@ -254,8 +254,7 @@ def test_message_of_several_lines_takes_one(pboost_main, model_file, monkeypatch
         (
             "x,home town,y\n1,Bonn,0\n2,Ulm,1\n",
             [],
-            "column 'home town' is not numeric: row 1 holds 'Bonn'; leave it out with --drop "
-            "'home town', or replace it by columns of 0 and 1 (pboost.one_hot)",
+            "--categorical says that it is one",
         ),
         (
             "x;y\n1,5;0\n2;1\n",
@@ -265,7 +264,8 @@ def test_message_of_several_lines_takes_one(pboost_main, model_file, monkeypatch
         (
             "x;y\n1,5;0\nUlm;1\n",
             ["--sep", ";", "--decimal", ","],
-            "row 2 holds 'Ulm'; leave it out with --drop x,",
+            "row 2 holds 'Ulm'; if that stands for a missing value, --missing-values Ulm; or "
+            "--categorical x, or --drop x",
         ),
         (
             "x;y\n1,5;0\n2.5;1\n",
@@ -276,7 +276,8 @@ def test_message_of_several_lines_takes_one(pboost_main, model_file, monkeypatch
         ("x,state\n1,0\n2,1\n", ["--target", "stauts"], "there are x, state; did you mean 'state'"),
         ("x,y\n1,0\n2,1\n", ["--drop", "z"], "no column 'z'"),
         ("x,z,y\n1,1,0\n2,2,1\n", ["--drop", "x,z"], "no column besides 'y' and 'x' and 'z'"),
-        ("x,y\n1,0\n,1\n", [], "in row 2; fill them in or leave the rows out"),
+        ("x,y\n1,0\n2,\n", [], "'y' has missing values, the first in row 2; fill them in or leave"),
+        ("x,y\n1,0\n2,1\n", ["--categorical", "z"], "no column 'z'"),
         (
             "x;z;y\n1,5;2,5;0\n2,5;3,5;1\n",
             [],
