@@ -32,6 +32,7 @@ from pboost.data.columns import (
 )
 from pboost.data.convert import Features, Rows, as_rows, check_size
 from pboost.data.fill import column_means
+from pboost.data.indicators import indicators_of
 from pboost.data.labels import Classes, Entries, classes_of_rows, numbers_given
 from pboost.data.made_columns import binned_columns, columns_sorted, sorted_columns, sorted_orders
 from pboost.data.node_inputs import GrownInputs, Inputs
@@ -129,6 +130,15 @@ class Problem:
         weights = np.ones(self.n_rows) if self.weights is None else self.weights.copy()
         weights[rows] = 0.0
         return replace(self, weights=weights)
+
+    def in_sums(self) -> Problem:
+        """Return the problem whose columns are those that are added up: levels have their own."""
+        levels = indicators_of(self.table)
+        if levels is None:
+            return self
+        rows = np.arange(self.n_rows)
+        columns = Features(levels.values(self.values(rows)), None, levels.known())
+        return replace(self, columns=columns, names=None, table=levels.known())
 
     def sorted_once(self, n_threads: int | None) -> Problem:
         """Return the problem with columns that several trees share."""

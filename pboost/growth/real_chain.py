@@ -11,6 +11,7 @@ from pboost._core.votes import NO_VOTE, TIE, VoteRule, half_log_odds
 from pboost.data.blocks import copied
 from pboost.data.check_xy import check_answers
 from pboost.data.convert import Features
+from pboost.data.indicators import in_sums, names_in_sums
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.generic_greedy import GenericGreedy, RoundRecord, leverage
 from pboost.growth.step import PERFECT, STOPPED, Callback, Growth
@@ -114,8 +115,8 @@ def fit_columns(
     chain: RealChain, weak: Feature, workers: Workers, settings: dict[str, Any]
 ) -> LinearModel:
     """Boost columns: in each round the one of largest absolute margin."""
-    state, values = chain.state, chain.values
-    center, scale = _center_and_scale(chain, weak.center)
+    state, values = chain.state, in_sums(chain.values, chain.problem.table)
+    center, scale = _center_and_scale(chain, values, weak.center)
     # Feature by feature, so that each margin is a sum along contiguous numbers.
     d = len(center)
     answers = np.empty((d, len(values)))
@@ -148,12 +149,14 @@ def fit_columns(
     )
 
 
-def _center_and_scale(chain: RealChain, kind: str) -> tuple[FloatArray, FloatArray]:
+def _center_and_scale(
+    chain: RealChain, values: FloatArray, kind: str
+) -> tuple[FloatArray, FloatArray]:
     """Return what is subtracted from each column, and the largest absolute difference.
 
     They are those of the values that are known, 0 where none is.
     """
-    values, names, weight = chain.values, chain.problem.names, chain.state.weight[:, None]
+    problem, weight = chain.problem, chain.state.weight[:, None]
     least, most, known = values.min(axis=0), values.max(axis=0), None
     if np.isnan(least).any():
         known = ~np.isnan(values)
@@ -165,7 +168,8 @@ def _center_and_scale(chain: RealChain, kind: str) -> tuple[FloatArray, FloatArr
         width = most - least
     if not np.isfinite(width).all():
         j = int(np.argmin(np.isfinite(width)))
-        name = j if names is None else repr(names[j])
+        names = names_in_sums(problem.names, problem.n_features, problem.table)
+        name = j if problem.names is None else repr(names[j])
         raise ValueError(f"X: expected values whose range is a finite number in column {name}")
     if kind == "zero":
         center = np.zeros(len(least))

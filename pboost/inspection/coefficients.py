@@ -9,7 +9,7 @@ import numpy as np
 
 from pboost.data.check_xy import check_finite, check_has_rows
 from pboost.data.columns import column_spread
-from pboost.data.node_inputs import ColumnNames
+from pboost.data.indicators import in_sums, names_in_sums
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import check_model
 from pboost.models.new_rows import match_columns
@@ -117,17 +117,18 @@ def coefficients(model: Any, X: Any = None) -> Coefficients:
     if X is not None:
         features = match_columns(model, X)
         check_has_rows(len(features.values))
-        check_finite(features)
-        spread = column_spread(features.values, np.ones(len(features.values)))
+        check_finite(features, model.takes_missing)
+        values = in_sums(features.values, model.table)
+        spread = column_spread(values, np.ones(len(values)))
         with np.errstate(over="ignore"):
             slopes = slopes * spread
         if not np.isfinite(slopes).all():
             raise ValueError("X: expected columns whose spreads times the slopes are finite")
     assert model.labels is not None
     labels = model.labels.tolist()
-    none = np.empty((0, model.n_features))
+    none = np.empty((0, model.n_added))
     found = Coefficients(
-        tuple(ColumnNames(model.feature_names, model.n_features)),
+        tuple(names_in_sums(model.feature_names, model.n_features, model.table)),
         tuple(labels[1:] if len(labels) == 2 else labels),
         coefficient[:, :, 0], slopes, share, leaf_class, none, none,
     )  # fmt: skip

@@ -17,6 +17,7 @@ from pboost.data.check_xy import (
     scaled_weights,
 )
 from pboost.data.columns import column_spread
+from pboost.data.indicators import in_sums
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Bagging, Ensemble, is_foreign
 from pboost.models.forest import Forest
@@ -122,7 +123,8 @@ def feature_importances(model: Model, kind: str | None = None, *, X: Any = None)
         features = match_columns(reader, X)
         check_has_rows(len(features.values))
         check_finite(features, model.takes_missing)
-        spread = column_spread(features.values, np.ones(len(features.values)))
+        values = in_sums(features.values, reader.table) if reader.adds_up else features.values
+        spread = column_spread(values, np.ones(len(values)))
     return model.importances(spread)
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost.data.indicators import indicators_of
 from pboost.data.node_inputs import Inputs
 from pboost.data.table import Table
 from pboost.losses import logistic
@@ -58,6 +59,8 @@ class Model(Stored):
     missing: NDArray[Any] | None = None
     #: Whether rows may have missing values; else they are refused.
     takes_missing: bool = False
+    #: Whether it adds up columns: each level of a category is then a column of its own.
+    adds_up: bool = False
     #: What the columns were in training; None where they were numbers and none was missing.
     table: Table | None = None
     #: A certificate, if there is one, is that of the predictions.
@@ -74,6 +77,17 @@ class Model(Stored):
     def n_inputs(self) -> int:
         """Number of different numbers that are read of a row."""
         return self.n_features
+
+    @property
+    def n_added(self) -> int:
+        """Number of columns where they are added up."""
+        found = indicators_of(self.table)
+        return self.n_features if found is None else len(found.column)
+
+    def by_column(self, amounts: FloatArray) -> FloatArray:
+        """Return amounts (n_added, ...) of what is added up by columns of X, (n_features, ...)."""
+        found = indicators_of(self.table)
+        return amounts if found is None else found.by_column(amounts)
 
     @property
     def n_nodes(self) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import walk
+from pboost.data.indicators import indicators_of
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
@@ -154,6 +155,8 @@ class DecisionGraph(Graph):
     def _columns_read(self, values: FloatArray) -> FloatArray:
         columns = np.arange(self.n_features + 1, dtype=np.int32)
         start, index = (columns, columns) if self.inputs is None else self.inputs.columns_read()
+        levels = indicators_of(self.table) if self.adds_up else None
+        index = index if levels is None else levels.column[index]
         count = np.empty(len(values))
 
         def work(first: int, last: int) -> None:
@@ -238,9 +241,9 @@ class DecisionGraph(Graph):
             share = self.inputs.column_shares(spread)[term]
             amount = (np.repeat(amount, count, axis=0).T * share).T
             column = index[term]
-        total = np.zeros((self.n_features, *amount.shape[1:]))
+        total = np.zeros((self.n_added if self.adds_up else self.n_features, *amount.shape[1:]))
         np.add.at(total, column, amount)
-        return total
+        return self.by_column(total) if self.adds_up else total
 
     def describe(self) -> str:
         """Return the model as text: a summary, then one line per node."""

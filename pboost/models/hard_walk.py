@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk, walk
 from pboost.data.check_xy import check_finite
+from pboost.data.indicators import in_sums
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
@@ -246,4 +247,5 @@ def _plain(model: Graph, X: Any) -> NDArray[Any]:
         and len(X) <= INT32_MAX
     ):
         return X
-    return match_columns(model, X).values
+    values = match_columns(model, X).values
+    return in_sums(values, model.table) if model.adds_up else values

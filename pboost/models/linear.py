@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pboost._core import probit as kernel
 from pboost.data.check_xy import check_answers
 from pboost.data.fill import filled
+from pboost.data.indicators import names_in_sums
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares, falls, times_spread
@@ -149,8 +150,9 @@ class LinearModel(AdditiveModel):
         Vote of each round for an answer of 1.
     mu : ndarray of float64, shape (rounds,)
         Normalised margin of each round's hypothesis on the weights of that round.
-    center, scale : ndarray of float64, shape (n_features,)
-        What is subtracted from each column and what the difference is divided by.
+    center, scale : ndarray of float64, shape (n_added,)
+        What is subtracted from each column and what the difference is divided by. Columns are those
+        of X, but for categories, which have one of zeros and ones for each level.
     labels : ndarray, shape (2,)
         The two label values, sorted.
     n_features : int
@@ -171,11 +173,11 @@ class LinearModel(AdditiveModel):
         missing values. None where all were numbers and none was missing.
     """
 
-    feature: IntArray = stored.column(np.int32, "n_nodes", within=(CONSTANT, "n_features"))
+    feature: IntArray = stored.column(np.int32, "n_nodes", within=(CONSTANT, "n_added"))
     step: FloatArray = stored.column(np.float64, "n_nodes")
     mu: FloatArray = stored.column(np.float64, "n_nodes")
-    center: FloatArray = stored.column(np.float64, "n_features")
-    scale: FloatArray = stored.column(np.float64, "n_features")
+    center: FloatArray = stored.column(np.float64, "n_added")
+    scale: FloatArray = stored.column(np.float64, "n_added")
     labels: NDArray[Any] = stored.labels(2)
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
@@ -186,6 +188,7 @@ class LinearModel(AdditiveModel):
     table: Table | None = table_field()
 
     file_kind = "linear"
+    adds_up = True
 
     def check_whole(self) -> None:
         """Check that the sum is finite, and the scale."""
@@ -197,7 +200,7 @@ class LinearModel(AdditiveModel):
     def weights(self) -> FloatArray:
         """Sum of the steps of each centred and scaled column, (n_features,)."""
         columns = self.feature >= 0
-        total = np.zeros(self.n_features)
+        total = np.zeros(self.n_added)
         np.add.at(total, self.feature[columns], self.step[columns])
         return total
 
@@ -227,15 +230,15 @@ class LinearModel(AdditiveModel):
         constant = self.bias + float(self.step[self.feature == CONSTANT].sum())
         terms = [
             times(weights[j], self._answer(values, j))[0] if weights[j] else 0.0
-            for j in range(self.n_features)
+            for j in range(self.n_added)
         ]
-        return np.array([constant, *terms])
+        return np.array([constant, *self.by_column(np.array(terms))])
 
     def importances(self, spread: FloatArray | None) -> FloatArray:
         """Return the shares of the coefficients times `scale`, or another spread, without signs."""
         known = self.scale if spread is None else spread
         with np.errstate(over="ignore"):
-            return as_shares(times_spread(self.weights, known / self.scale))
+            return as_shares(self.by_column(times_spread(self.weights, known / self.scale)))
 
     def cost(self, unit: str) -> float:
         """Return what evaluating a row costs: a product for each different column, in any unit."""
@@ -267,7 +270,7 @@ class LinearModel(AdditiveModel):
 
     def lines(self, names: Sequence[str]) -> list[str]:
         """Return the model in words, given the names of its columns."""
-        read = np.flatnonzero(np.isin(np.arange(self.n_features), self.feature)).tolist()
+        read = np.flatnonzero(np.isin(np.arange(self.n_added), self.feature)).tolist()
         found = [f"{names[j]}: coefficient {self.coefficient[j]:+.6g}" for j in read]
         return [*found, f"intercept {self.intercept:+.6g}"]
 
@@ -346,8 +349,9 @@ class ProbitModel(Model):
     ----------
     intercept : float
         Decision value where all columns are 0.
-    slopes : ndarray of float64, shape (n_features,)
-        Factor of each column, in its own units.
+    slopes : ndarray of float64, shape (n_added,)
+        Factor of each column, in its own units; a category has one of zeros and ones for each
+        level.
     feature : ndarray of int32, shape (steps,)
         Column of each step, -1 where it is a constant only.
     step : ndarray of float64, shape (steps, 2)
@@ -366,7 +370,7 @@ class ProbitModel(Model):
         Number of columns.
     feature_names : tuple of str or None
         Their names.
-    mean : ndarray of float64, shape (n_features,), or None
+    mean : ndarray of float64, shape (n_added,), or None
         What a missing value counts as: the weighted mean of the others of its column on the
         training rows. None in files of versions before 0.2: missing values are refused.
     table : Table or None
@@ -375,8 +379,8 @@ class ProbitModel(Model):
     """
 
     intercept: float = stored.number("intercept: expected a number, got {!r}")
-    slopes: FloatArray = stored.column(np.float64, "n_features")
-    feature: IntArray = stored.column(np.int32, "n_nodes", within=(CONSTANT, "n_features"))
+    slopes: FloatArray = stored.column(np.float64, "n_added")
+    feature: IntArray = stored.column(np.int32, "n_nodes", within=(CONSTANT, "n_added"))
     step: FloatArray = stored.column(np.float64, "n_nodes", 2)
     length: FloatArray = stored.column(np.float64, "n_nodes")
     risk: FloatArray = stored.column(np.float64, lambda model: (len(model) + 1,), positive=True)
@@ -385,7 +389,7 @@ class ProbitModel(Model):
     stop_reason: str = stored.text()
     n_features: int = stored.n_features()
     feature_names: tuple[str, ...] | None = stored.names()
-    mean: FloatArray | None = stored.in_header("n_features")
+    mean: FloatArray | None = stored.in_header("n_added")
     table: Table | None = table_field()
 
     no_graph: ClassVar[str] = "whose value is not half the log odds"
@@ -394,6 +398,7 @@ class ProbitModel(Model):
         "reach": "every row gets the same linear function, see coefficients",
     }
     file_kind = "probit"
+    adds_up = True
 
     def check_whole(self) -> None:
         """Check the lengths, and that sums are finite."""
@@ -424,7 +429,9 @@ class ProbitModel(Model):
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return intercept + slopes . x of each row."""
-        values = input_values(self, X)
+        return self._score(input_values(self, X))
+
+    def _score(self, values: FloatArray) -> FloatArray:
         total = self._sums(values)
         if np.isnan(total).any():  # missing values, or terms that overflow
             values = filled(values, self.mean)
@@ -442,10 +449,10 @@ class ProbitModel(Model):
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values after each step, the last those of the model."""
         values = filled(input_values(self, X), self.mean)
-        return self._stages(values, self.decision_function(values))
+        return self._stages(values, self._score(values))
 
     def _stages(self, values: FloatArray, last: FloatArray) -> Iterator[FloatArray]:
-        total, intercept, slopes = np.zeros(len(values)), 0.0, np.zeros(self.n_features)
+        total, intercept, slopes = np.zeros(len(values)), 0.0, np.zeros(self.n_added)
         for t, (constant, slope) in enumerate(self.step.tolist()):
             intercept += constant
             with np.errstate(over="ignore", invalid="ignore"):
@@ -467,7 +474,7 @@ class ProbitModel(Model):
         """Return the intercept, and the slopes times the values of a row."""
         row = filled(input_values(self, X)[0], self.mean)
         with np.errstate(over="ignore"):
-            return np.concatenate([[self.intercept], self.slopes * row])
+            return np.concatenate([[self.intercept], self.by_column(self.slopes * row)])
 
     def vote_parts(self, X: Any) -> FloatArray:
         """Return the constant steps, and for each column all of the steps with it."""
@@ -475,15 +482,17 @@ class ProbitModel(Model):
         value = np.where(self.feature >= 0, row[self.feature], 0.0)
         with np.errstate(over="ignore"):
             steps = np.clip(self.step[:, 0] + self.step[:, 1] * value, -FAR, FAR)
-        return np.bincount(self.feature + 1, steps, 1 + self.n_features).astype(np.float64)
+        parts = np.bincount(self.feature + 1, steps, 1 + self.n_added).astype(np.float64)
+        return np.concatenate([parts[:1], self.by_column(parts[1:])])
 
     def importances(self, spread: FloatArray | None) -> FloatArray:
         """Return the shares of the slopes times spread; else of the fall of the risk."""
         if spread is not None:
-            return as_shares(times_spread(self.slopes, spread))
+            return as_shares(self.by_column(times_spread(self.slopes, spread)))
         read = self.feature >= 0
         fall = falls(self.risk)[read]
-        return as_shares(np.bincount(self.feature[read], fall, self.n_features).astype(np.float64))
+        total = np.bincount(self.feature[read], fall, self.n_added).astype(np.float64)
+        return as_shares(self.by_column(total))
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of columns with a slope, the same for all rows."""
@@ -492,13 +501,14 @@ class ProbitModel(Model):
 
     def describe(self) -> str:
         """Return the model as text: a summary and the equation."""
+        names = tuple(names_in_sums(self.feature_names, self.n_features, self.table))
         return "\n".join(
             [
                 headline(self, f"fit_probitboost: {counted(len(self), 'step')}"),
                 f"risk {self.risk[-1]:.6g}",
                 f"stopped: {self.stop_reason}",
                 f"P({self.labels.tolist()[1]!r}) = Phi(f), f = "
-                + equation(self.intercept, self.slopes, self.feature_names),
+                + equation(self.intercept, self.slopes, names),
             ]
         )
 

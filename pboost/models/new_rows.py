@@ -31,6 +31,7 @@ from pboost.data.convert import (
 )
 from pboost.data.fill import known_sigma
 from pboost.data.functions import Oracles
+from pboost.data.indicators import in_sums, indicators_of
 from pboost.data.projections import Projections
 from pboost.data.table import Table, column_order
 from pboost.models.base import Model, TwoClassModel, check_model
@@ -136,6 +137,8 @@ def input_values(model: Model, X: Any) -> FloatArray:
         return model.inputs.values(match_rows(model, X))
     features = match_columns(model, X)
     check_finite(features, model.takes_missing)
+    if model.adds_up:
+        features = Features(in_sums(features.values, model.table), None)
     if model.inputs is None:
         plain = features.values.dtype == np.float64 and features.values.flags.c_contiguous
         return features.values if plain else copied(features.values, np.float64)
@@ -166,7 +169,10 @@ def match_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
         if not len(found):
             found = np.ones((1, d))  # of no rows: kernels take an empty array for no noise
     if isinstance(model.inputs, Projections):
-        holes = np.isnan(_values(model, X))
+        levels = indicators_of(model.table)
+        if levels is not None:
+            found = found[:, levels.column]
+        holes = np.isnan(in_sums(_values(model, X), model.table))
         if holes.any():  # what stands for a missing value is known for certain
             found = np.where(holes, 0.0, found)
     if model.inputs is not None:

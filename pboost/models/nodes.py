@@ -51,7 +51,8 @@ class Derived(Kind):
 
     def check(self, record: Any, name: str) -> None:
         """Check what is made of columns."""
-        record.inputs.validate(record.n_features)
+        inputs = record.inputs
+        inputs.validate(record.n_added if isinstance(inputs, StoredInputs) else record.n_features)
 
     def dtypes(self, name: str) -> Dtypes:
         """Return the arrays of projections, separators and sets."""
@@ -189,6 +190,11 @@ class Graph(TwoClassModel):
         if isinstance(self.inputs, StoredInputs):  # sums, which are never missing
             return self.inputs.takes_missing
         return self.missing is not None
+
+    @property
+    def adds_up(self) -> bool:  # type: ignore[override]
+        """Whether nodes compare sums of columns."""
+        return isinstance(self.inputs, StoredInputs)
 
     @property
     def sides(self) -> FloatArray | None:

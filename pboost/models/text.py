@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.indicators import names_in_sums
 from pboost.data.node_inputs import ColumnNames, Inputs
 from pboost.data.subsets import Subsets
 from pboost.data.table import listed
@@ -62,7 +63,10 @@ def summary(model: TwoClassModel) -> list[str]:
 
 def input_names(model: TwoClassModel) -> Sequence[str]:
     """Return how the numbers are written that nodes compare; columns are ``x[j]`` without names."""
-    columns = ColumnNames(model.feature_names, model.n_features, model.table)
+    if model.adds_up:
+        columns = names_in_sums(model.feature_names, model.n_features, model.table)
+    else:
+        columns = ColumnNames(model.feature_names, model.n_features, model.table)
     return columns if model.inputs is None else model.inputs.names(columns)
 
 

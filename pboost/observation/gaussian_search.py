@@ -20,6 +20,7 @@ from pboost._core import noisy_split, split
 from pboost.data.check_xy import as_sigma, check_sigma_shape
 from pboost.data.columns import GROUP, MAX_BINS, midpoint
 from pboost.data.fill import known_sigma
+from pboost.data.indicators import indicators_of
 from pboost.data.projections import Projections
 from pboost.data.special_columns import HOLES, LEVELS, has, levels_among
 from pboost.data.training import TrainingData
@@ -65,17 +66,16 @@ class Noise:
         check_sigma_shape(sigma, len(problem.first), problem.n_features)
         per_cell = sigma.ndim == 2
         found = known_sigma(
-            sigma[data.given_rows] if per_cell else sigma, self._values, problem.names,
-            problem.n_features, problem.table,
+            sigma[data.given_rows] if per_cell else sigma, partial(problem.values, data.rows),
+            problem.names, problem.n_features, problem.table,
         )  # fmt: skip
         self._kept = None if per_cell else found
         if isinstance(data.inputs, Projections) and problem.table is not None:
             # What stands for a missing value is known for certain.
-            found = np.where(np.isnan(self._values()), 0.0, found)
+            levels = indicators_of(problem.table)
+            found = found if levels is None else found[..., levels.column]
+            found = np.where(np.isnan(data.source[data.source_rows]), 0.0, found)
         self._sigma, self.by_row = found, found.ndim == 2
-
-    def _values(self) -> FloatArray:
-        return np.asarray(self.data.source[self.data.source_rows])
 
     def column(self, feature: int) -> FloatArray:
         """Return the standard deviations of what `feature` counts, (1,) or one for each row."""

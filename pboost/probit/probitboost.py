@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from pboost._core.probit_boost import boost_leaves
 from pboost.data.check_xy import AbsentClassError, as_features, training_features
+from pboost.data.indicators import in_sums
 from pboost.data.labels import classes_of_rows, labels_of_rows
 from pboost.data.table import Takes
 from pboost.models.linear import ProbitModel
@@ -100,9 +101,10 @@ def fit_probitboost(
     n = len(features.values)
     found = classes_of_rows(labels_of_rows(y, y_proba, labels), sample_weight, n, two=True)
     features = training_features(
-        features, found.weights_of_rows(sample_weight, n), Takes(holes=True)
+        features, found.weights_of_rows(sample_weight, n), Takes(holes=True, levels=True)
     )
-    values, label, names = features.values, found.label.astype(np.int32), found.labels
+    values = in_sums(features.values, features.table)
+    label, names = found.label.astype(np.int32), found.labels
     if found.entries is not None:
         values = values[found.entries.rows]
     weights = np.ones(len(label)) if found.weights is None else found.weights
@@ -110,7 +112,7 @@ def fit_probitboost(
     settings = {
         "builder": "fit_probitboost", "steps": steps, "tol": tol, "safeguard": safeguard,
     }  # fmt: skip
-    d = features.values.shape[1]
+    d = values.shape[1]
     feature = np.zeros(steps, dtype=np.int32)
     value, risk = np.zeros((steps, 3)), np.zeros(steps + 1)
     coefficient, taken = np.zeros((1, 1, 1 + d)), np.zeros((1, 1), dtype=np.int32)
@@ -130,7 +132,8 @@ def fit_probitboost(
     return ProbitModel(
         float(coefficient[0, 0, 0]), coefficient[0, 0, 1:], feature[:done], value[:done, :2],
         value[:done, 2], risk[: done + 1], names, settings,
-        _stop_reason(done, steps, value), d, features.names, means[0], table=features.table,
+        _stop_reason(done, steps, value), features.n_features, features.names, means[0],
+        table=features.table,
     )  # fmt: skip
 
 

@@ -139,7 +139,7 @@ class Linear(Weak):
 
     kind: ClassVar[str] = "linear"
     searches: ClassVar = LinearSearch
-    takes: ClassVar[Takes] = Takes(holes=True)
+    takes: ClassVar[Takes] = Takes(holes=True, levels=True)
 
     dense_gain: float
     pairs: int
@@ -148,7 +148,8 @@ class Linear(Weak):
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads."""
-        return self.stump.arrange(problem, n_threads).growing(Projections.joined)
+        data = self.stump.arrange(problem.in_sums(), n_threads)
+        return replace(data.growing(Projections.joined), problem=problem)
 
 
 @maker

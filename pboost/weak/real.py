@@ -24,7 +24,7 @@ Train: TypeAlias = Callable[..., Callable[[Any], Any]]
 class RealLearner(Weak):
     """Weak learners whose hypotheses answer with a real number, for `fit_adaboost_real`."""
 
-    takes: ClassVar[Takes] = Takes(holes=True)
+    takes: ClassVar[Takes] = Takes(holes=True, levels=True)
     __slots__ = ()
 
     def read(self, X: Any, y: Any, sample_weight: Any) -> Problem:
@@ -96,8 +96,9 @@ def hypothesis(train: Train, *, h_max: float | None = None) -> Hypothesis:
     Parameters
     ----------
     train : callable
-        Called as ``train(X, y, weight, rng)`` in each round, with X (n, d) and, as float64 (n,),
-        y of -1 and +1 and weights of sum 1; the arrays cannot be written to. It returns a
+        Called as ``train(X, y, weight, rng)`` in each round, with X (n, d), in which NaN is a
+        missing value and categories are the numbers of their levels, and, as float64 (n,), y of -1
+        and +1 and weights of sum 1; the arrays cannot be written to. It returns a
         function h, and ``h(X)`` returns a real number for each row: its sign is the answer, its
         size the confidence.
     h_max : float, optional

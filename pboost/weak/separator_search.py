@@ -101,7 +101,7 @@ class Separator(Weak):
 
     kind: ClassVar[str] = "separator"
     searches: ClassVar = SeparatorSearch
-    takes: ClassVar[Takes] = Takes(holes=True)
+    takes: ClassVar[Takes] = Takes(holes=True, levels=True)
 
     stumps: int
     smoothing: float
@@ -111,7 +111,8 @@ class Separator(Weak):
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads."""
-        return self.stump.arrange(problem, n_threads).growing(Separators.joined)
+        data = self.stump.arrange(problem.in_sums(), n_threads)
+        return replace(data.growing(Separators.joined), problem=problem)
 
 
 @maker

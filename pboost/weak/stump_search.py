@@ -277,7 +277,7 @@ class Affine(ColumnLearner):
     """A weak classifier that is the sign of an affine function; made by `affine`."""
 
     kind: ClassVar[str] = "affine"
-    takes: ClassVar[Takes] = Takes(holes=True)
+    takes: ClassVar[Takes] = Takes(holes=True, levels=True)
     keeps_order: ClassVar[bool] = False
 
     directions: int = 180
@@ -293,9 +293,10 @@ class Affine(ColumnLearner):
         """Return the data that the learner's search reads: the columns are projections."""
         exact = self.is_exact(problem)
         check_values(problem, "that are affine")
-        return problem.arranged(
+        data = problem.in_sums().arranged(
             n_threads, max_bins=self.max_bins, exact=exact, project=self.projections
         )
+        return replace(data, problem=problem)
 
     def projections(
         self, X: NDArray[Any], rows: IntArray, weights: FloatArray | None

@@ -1,0 +1,154 @@
+"""Categories where columns are added up: as columns of zeros and ones, one for each level."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost.data.indicators import indicators_of
+from pboost.data.table import Table
+
+pd = pytest.importorskip("pandas")
+
+
+def frame(seed, n=240, holes=True):
+    """Return a frame with a category of four levels and one of two, and columns of numbers."""
+    r = np.random.default_rng([16, seed])
+    colour = r.choice(["blue", "green", "red", "white"], n)
+    size = r.choice(["large", "small"], n)
+    age, height = r.normal(40, 10, n).round(1), r.normal(size=n).round(2)
+    score = np.select([colour == "red", colour == "blue"], [1.0, -1.0], 0.2) + (age - 40) / 10
+    score += (size == "large") * height + 0.5 * r.normal(size=n)
+    y = score > np.median(score)
+    if holes:
+        colour = np.where(r.random(n) < 0.15, None, colour)
+        age[r.random(n) < 0.15] = np.nan
+    X = pd.DataFrame({"age": age, "colour": colour, "height": height, "size": size})
+    return X, y, r.uniform(0.2, 2, n)
+
+
+def expanded(X):
+    """Return the columns that sums read, by hand, and their names."""
+    columns, names = [], []
+    for name in X:
+        if X[name].dtype.kind == "f":
+            columns.append(X[name].to_numpy())
+            names.append(name)
+            continue
+        missing = X[name].isna().to_numpy()
+        for level in sorted(set(X[name].dropna())):
+            columns.append(np.where(missing, np.nan, (X[name] == level).to_numpy().astype(float)))
+            names.append(f"{name}={level}")
+    return np.column_stack(columns), names
+
+
+FITS = {
+    "affine": lambda X, y, w: pb.fit_boosted_tree(
+        X, y, nodes=6, weak=pb.weak.affine(directions=30), sample_weight=w
+    ),
+    "linear": lambda X, y, w: pb.fit_adaboost(
+        X, y, rounds=4, weak=pb.weak.linear(), sample_weight=w
+    ),
+    "separators": lambda X, y, w: pb.fit_boosted_tree(
+        X, y, nodes=4, weak=pb.weak.separator(6), sample_weight=w
+    ),
+    "columns": lambda X, y, w: pb.fit_adaboost_real(
+        X, y, rounds=20, weak=pb.weak.feature(), sample_weight=w
+    ),
+    "probit": lambda X, y, w: pb.fit_probitboost(X, y, steps=15, sample_weight=w),
+}
+every = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+
+
+def test_indicators():
+    X, _, _ = frame(0)
+    model = pb.fit_probitboost(X, np.arange(240) % 2)
+    found = indicators_of(model.table)
+    names = expanded(X)[1]
+    assert list(found.names(model.feature_names)) == names
+    assert found.column.tolist() == [0, 1, 1, 1, 1, 2, 3, 3]
+    np.testing.assert_array_equal(found.by_column(np.arange(8.0)), [0, 10, 5, 13])
+    assert indicators_of(None) is None
+    assert indicators_of(Table.of_numbers(3)) is None
+    codes = np.array([[1.5, np.nan, 0.0, 1.0], [np.nan, 2.0, 1.0, 0.0]])
+    expected = [[1.5, *[np.nan] * 4, 0, 0, 1], [np.nan, 0, 0, 1, 0, 1, 1, 0]]
+    np.testing.assert_array_equal(found.values(codes), expected)
+
+
+@every
+@pytest.mark.parametrize("holes", [False, True])
+def test_models_are_those_of_zeros_and_ones(fit, holes):
+    X, y, weight = frame(1, holes=holes)
+    Z, _ = expanded(X)
+    model, twin = fit(X, y, weight), fit(Z, y, weight)
+    assert (model.n_features, twin.n_features) == (4, 8)
+    assert model.feature_names == ("age", "colour", "height", "size")
+    # Sums down the columns of a matrix depend on its layout.
+    atol = 1e-12 if isinstance(model, pb.LinearModel) else 0
+    found, expected = pb.decision_function(model, X), pb.decision_function(twin, Z)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+    if hasattr(model, "record"):
+        found, expected = model.record.certificate, twin.record.certificate
+        np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+        found = pb.certificate(model, X, y, sample_weight=weight)
+        np.testing.assert_allclose(found, model.record.certificate[-1], rtol=1e-9)
+    for column in (pb.feature_importances(model), pb.feature_importances(model, X=X)):
+        assert column.shape == (4,)
+        np.testing.assert_allclose(column.sum(), 1.0)
+    own = pb.feature_importances(twin)
+    expected = [own[0], own[1:5].sum(), own[5], own[6:].sum()]
+    np.testing.assert_allclose(pb.feature_importances(model), expected, atol=1e-12)
+
+
+@every
+def test_rows_to_predict(fit, tmp_path):
+    X, y, weight = frame(2)
+    model = fit(X, y, weight)
+    score = pb.decision_function(model, X)
+    np.testing.assert_array_equal(pb.decision_function(model, X[["size", *X.columns[:3]]]), score)
+    one = np.concatenate([pb.decision_function(model, X[i : i + 1]) for i in range(20)])
+    np.testing.assert_array_equal(one, score[:20])
+    pb.save(model, tmp_path / "model")
+    read = pb.load(tmp_path / "model")
+    np.testing.assert_array_equal(pb.decision_function(read, X), score)
+    unseen = X.assign(colour="black")
+    missing = X.assign(colour=None)
+    np.testing.assert_array_equal(
+        pb.decision_function(model, unseen), pb.decision_function(model, missing)
+    )
+    *_, last = pb.staged_decision_function(model, X)
+    np.testing.assert_allclose(last, score, atol=1e-9)
+    assert (pb.evaluation_cost(model, X, unit="features") <= 8).all()
+    parts = model.contributions(X[:1])
+    assert parts.shape == (5,)
+    np.testing.assert_allclose(parts.sum(), score[0])
+    assert "colour=" in pb.describe(model) or "separator" in pb.describe(model)
+    with pytest.raises(ValueError, match="got inf in column 'age'"):
+        pb.predict(model, X.assign(age=np.inf))
+
+
+def test_coefficients_speak_of_levels():
+    X, y, _ = frame(3)
+    found = pb.coefficients(pb.fit_probitboost(X, y, steps=10), X)
+    assert found.names == tuple(expanded(X)[1])
+    assert found.slopes.shape == (1, 1, 8)
+
+
+def test_measured_sums_of_categories():
+    X, y, _ = frame(4)
+    Z, _ = expanded(X)
+    weak = pb.weak.affine(directions=20)
+    fit = pb.fit_adaboost
+    sigma = np.array([1.0, np.nan, 0.1, 0.0])
+    wide = np.array([1.0, 0, 0, 0, 0, 0.1, 0, 0])
+    model = fit(X, y, rounds=4, weak=weak, observation=pb.observation.gaussian(sigma))
+    twin = fit(Z, y, rounds=4, weak=weak, observation=pb.observation.gaussian(wide))
+    np.testing.assert_array_equal(model.record.certificate, twin.record.certificate)
+    np.testing.assert_array_equal(
+        pb.decision_function(model, X, route="expected"),
+        pb.decision_function(twin, Z, route="expected"),
+    )
+    np.testing.assert_allclose(pb.certificate(model, X, y), model.record.certificate[-1], rtol=1e-9)
+    with pytest.raises(ValueError, match=r"sigma: expected 0 or NaN .* got 0\.5 for column 'size'"):
+        fit(X, y, observation=pb.observation.gaussian([1.0, 0.0, 0.1, 0.5]))
