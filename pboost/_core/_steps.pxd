@@ -47,32 +47,39 @@ cdef struct Trees:
     Levels levels
 
 
-cdef inline Trees trees_of(
-    const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth, sets, Py_ssize_t d
-) except *:
-    """Trees in arrays that must outlive them.
-
-    `sets`: None, or the words (n_sets + 1, 4) of sets, the first without a level; the columns of
-    these; and WORK (64 * columns of a tile,) of zeros. `d`: columns of X.
-    """
-    cdef Trees trees
+cdef inline int read_sets(Levels* levels, sets, Py_ssize_t d) except -1:
+    """The sets of trees: words (n_sets + 1, 4), the first without a level, their columns, and WORK."""
     cdef const uint64_t[:, ::1] word
     cdef const int32_t[::1] column
     cdef uint8_t[::1] level
-    cdef Py_ssize_t j, size = sizeof(Step)
+    cdef Py_ssize_t j
+    word, column, level = sets
+    levels.word, levels.column = &word[0, 0], &column[0]
+    levels.n_columns, levels.level = column.shape[0], &level[0]
+    if word.shape[1] != 4 or level.shape[0] < d * TILE:
+        raise ValueError("read_sets: arrays of different sizes")
+    for j in range(column.shape[0]):
+        if not 0 <= column[j] < d:
+            raise ValueError("read_sets: a column that is none")
+    return 0
+
+
+cdef inline Trees trees_of(
+    const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth, sets, Py_ssize_t d
+) except *:
+    """Trees in arrays that must outlive them, for rows with d columns.
+
+    `sets`: None, or the words (n_sets + 1, 4) of sets, the first without a level; the columns of
+    these; and WORK (64 * columns of a tile,) of zeros.
+    """
+    cdef Trees trees
+    cdef Py_ssize_t size = sizeof(Step)
     memset(&trees, 0, sizeof(trees))
     trees.step, trees.root, trees.depth = &steps[0], &root[0], &depth[0]
     trees.n = root.shape[0] - 1
     if sets is not None:
-        word, column, level = sets
         size = sizeof(SetStep)
-        trees.levels.word, trees.levels.column = &word[0, 0], &column[0]
-        trees.levels.n_columns, trees.levels.level = column.shape[0], &level[0]
-        if word.shape[1] != 4 or level.shape[0] < d * TILE:
-            raise ValueError("trees: sets of different sizes")
-        for j in range(column.shape[0]):
-            if not 0 <= column[j] < d:
-                raise ValueError("trees: sets of a column that is none")
+        read_sets(&trees.levels, sets, d)
     if depth.shape[0] < trees.n or steps.shape[0] < size * root[trees.n]:
         raise ValueError("trees: arrays of different sizes")
     return trees
@@ -93,9 +100,10 @@ cdef inline void read_levels(const Levels* levels, const double* tile) noexcept 
 cdef inline int32_t walk_on(
     const AnyStep* tree, const double* tile, const Levels* levels, Py_ssize_t r, int32_t node
 ) noexcept nogil:
-    """The next node of row r, without a branch: half of the guesses would be wrong."""
+    """The next node of row r, where `tile` begins, without a branch: half of the guesses would be
+    wrong."""
     cdef const AnyStep* step = tree + node
-    cdef int32_t above = goes_right((tile + r)[step.column], step.threshold)
+    cdef int32_t above = goes_right(tile[step.column], step.threshold)
     if AnyStep is SetStep:
         above |= in_set(levels.word + step.first, (levels.level + r)[step.column])
     return node + 1 + (-above & step.beyond)
@@ -105,7 +113,7 @@ cdef inline void walk_together(
     const AnyStep* tree, int32_t depth, const double* tile, const Levels* levels, Py_ssize_t first,
     int32_t* at
 ) noexcept nogil:
-    """Walk the rows from the first on to their leaves. OUT at."""
+    """Walk rows to their leaves; `tile` begins with the first of them. OUT at."""
     cdef int32_t[TOGETHER] here
     cdef int32_t node, moved = depth > FEW_STEPS
     cdef int r, k
@@ -114,37 +122,42 @@ cdef inline void walk_together(
     if depth <= FEW_STEPS:
         for k in range(depth):
             for r in range(TOGETHER):
-                here[r] = walk_on(tree, tile, levels, first + r, here[r])
+                here[r] = walk_on(tree, tile + r, levels, first + r, here[r])
     while moved:
         moved = 0
         for k in range(STRIDE - 1):
             for r in range(TOGETHER):
-                here[r] = walk_on(tree, tile, levels, first + r, here[r])
+                here[r] = walk_on(tree, tile + r, levels, first + r, here[r])
         for r in range(TOGETHER):
             node = here[r]
-            here[r] = walk_on(tree, tile, levels, first + r, node)
+            here[r] = walk_on(tree, tile + r, levels, first + r, node)
             moved |= here[r] ^ node
     for r in range(TOGETHER):
-        at[first + r] = here[r]
+        at[r] = here[r]
+
+
+cdef inline void walk_sets(
+    const Trees* trees, Py_ssize_t t, const double* tile, Py_ssize_t n, int32_t* at
+) noexcept nogil:
+    """As `walk_tile`, where `read_levels` has read the levels of the tile."""
+    cdef Py_ssize_t r = 0
+    cdef const SetStep* step = <const SetStep*>trees.step + trees.root[t]
+    while r < n:
+        walk_together(step, trees.depth[t], tile + r, &trees.levels, r, at + r)
+        r += TOGETHER
 
 
 cdef inline void walk_tile(
     const Trees* trees, Py_ssize_t t, const double* tile, Py_ssize_t n, int32_t* at
 ) noexcept nogil:
-    """Walk the n rows of a tile to their leaves in tree t, as nodes of that. OUT at (TILE,).
-
-    Where there are sets, `read_levels` has read the levels of the tile.
-    """
+    """Walk the n rows of a tile to their leaves in tree t, as nodes of that. OUT at (TILE,)."""
     cdef Py_ssize_t r = 0
-    cdef const Step* step = <const Step*>trees.step
-    cdef const SetStep* set_step = <const SetStep*>trees.step
-    if trees.levels.word == NULL:
-        while r < n:
-            walk_together(step + trees.root[t], trees.depth[t], tile, &trees.levels, r, at)
-            r += TOGETHER
+    cdef const Step* step = <const Step*>trees.step + trees.root[t]
+    if trees.levels.word != NULL:
+        walk_sets(trees, t, tile, n, at)
         return
     while r < n:
-        walk_together(set_step + trees.root[t], trees.depth[t], tile, &trees.levels, r, at)
+        walk_together(step, trees.depth[t], tile + r, NULL, 0, at + r)
         r += TOGETHER
 
 
@@ -157,25 +170,34 @@ cdef struct Holes:
     Py_ssize_t n_twice
 
 
-cdef inline Holes holes_of(
-    holes, const int32_t[::1] root, const int32_t[::1] depth, sets, Py_ssize_t d, Py_ssize_t room
-) except *:
-    """What `holes` are, of trees of rows with d columns, for a tile of so many numbers."""
-    cdef Holes found
+cdef inline int read_holes(
+    Holes* found, holes, const Trees* trees, Py_ssize_t d, Py_ssize_t room
+) except -1:
+    """The trees with other steps, for rows with d columns, in a tile that has room for so many."""
     cdef const uint8_t[::1] steps
     cdef const int32_t[::1] twice
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, size = sizeof(Step) if trees.levels.word == NULL else sizeof(SetStep)
+    steps, twice = holes
+    found.known, found.n_twice, found.spread = True, twice.shape[0], choose_spread(2)
+    found.trees = trees[0]
+    found.trees.step = &steps[0]
+    found.twice = &twice[0] if found.n_twice else NULL
+    for i in range(found.n_twice):
+        if not 0 <= twice[i] < d or (i and twice[i] <= twice[i - 1]):
+            raise ValueError("read_holes: expected columns, increasing")
+    if room < (d + found.n_twice) * TILE or steps.shape[0] < size * trees.root[trees.n]:
+        raise ValueError("read_holes: arrays of different sizes")
+    return 0
+
+
+cdef inline Holes holes_of(
+    holes, const Trees* trees, Py_ssize_t d, Py_ssize_t room
+) except *:
+    """What `holes` are of trees, see `read_holes`; nothing is known if that is None."""
+    cdef Holes found
     memset(&found, 0, sizeof(found))
     if holes is not None:
-        steps, twice = holes
-        found.known, found.n_twice, found.spread = True, twice.shape[0], choose_spread(2)
-        found.trees = trees_of(steps, root, depth, sets, d)
-        found.twice = &twice[0] if found.n_twice else NULL
-        for i in range(found.n_twice):
-            if not 0 <= twice[i] < d or (i and twice[i] <= twice[i - 1]):
-                raise ValueError("holes_of: expected columns, increasing")
-        if room < (d + found.n_twice) * TILE:
-            raise ValueError("holes_of: arrays of different sizes")
+        read_holes(&found, holes, trees, d, room)
     return found
 
 

@@ -289,13 +289,14 @@ def walk_values(
     cdef Rows rows = rows_of(X)
     cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
     cdef Py_ssize_t d = rows.d, room = tile.shape[0] - (0 if holes is None else d * (TILE + 1))
-    cdef Holes parted = holes_of(holes, root, depth, sets, d, room)
+    cdef Holes parted = holes_of(holes, &trees, d, room)
     cdef Py_ssize_t i = start, n, r, t, j, k = equation.shape[1]
     cdef int32_t[TILE] at
     cdef int32_t here
     cdef double* known
     cdef double* row
     cdef bint leaves
+    cdef const Trees* used
     cdef int kind
     if (out.shape[0] < stop - start or out.shape[1] != trees.n or out.shape[2] != k
             or room < d * TILE or equation.shape[2] != d + 1
@@ -312,10 +313,11 @@ def walk_values(
             kind = load_values(&rows, i, n, &tile[0], &trees, &parted)
             if kind < 0:
                 break
+            used = &parted.trees if kind else &trees
             if kind:
                 fill_tile(&rows, i, n, known)
             for t in range(trees.n):
-                walk_tile(&parted.trees if kind else &trees, t, &tile[0], n, at)
+                walk_tile(used, t, &tile[0], n, at)
                 for r in range(n):
                     here = leaf[root[t] + at[r]]
                     if not kind:

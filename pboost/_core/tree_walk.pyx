@@ -115,11 +115,15 @@ cdef struct Ranked:
     int depth
 
 
-cdef Ranked read_ranked(
-    const double[::1] edge, const int32_t[::1] first, const int32_t[::1] levels,
-    const int32_t[:, :, ::1] node, const double[:, :, ::1] value, int depth,
-):
+cdef Ranked read_ranked(ranked) except *:
+    """The arrays of `RankedTrees`, which must outlive them."""
+    cdef const double[::1] edge
+    cdef const int32_t[::1] first, levels
+    cdef const int32_t[:, :, ::1] node
+    cdef const double[:, :, ::1] value
+    cdef int depth
     cdef Ranked t
+    edge, first, levels, node, value, depth = ranked
     t.edge, t.first, t.levels = &edge[0], &first[0], &levels[0]
     t.node, t.value = <const RankedNode*>&node[0, 0, 0], &value[0, 0, 0]
     t.d, t.n_trees, t.width, t.depth = levels.shape[0], node.shape[0], value.shape[2], depth
@@ -145,16 +149,15 @@ cdef void add_ranked(
         value += t.width << t.depth
 
 
-cdef Ranked ranked_of(ranked, Py_ssize_t n_trees, Py_ssize_t width) except *:
-    """The trees on ranks in the arrays of `RankedTrees`; without a node if there are none."""
-    cdef Ranked found
-    memset(&found, 0, sizeof(found))
-    if ranked is not None and leaf_kernel != NULL:
-        edge, first, levels, node, value, depth = ranked
-        found = read_ranked(edge, first, levels, node, value, depth)
-        if found.n_trees != n_trees or found.width != width:
-            raise ValueError("ranked_of: arrays of different sizes")
-    return found
+cdef int check_ranked(
+    const Ranked* found, const Trees* trees, Py_ssize_t width, Py_ssize_t d, const int16_t[::1] rank,
+    Py_ssize_t room
+) except -1:
+    """Raise ValueError unless they are the trees, of d columns, with WORK rank for a tile."""
+    if (found.n_trees != trees.n or found.width != width or found.d > d or rank is None
+            or rank.shape[0] < room):
+        raise ValueError("check_ranked: arrays of different sizes")
+    return 0
 
 
 def walk_leaves(
@@ -168,9 +171,10 @@ def walk_leaves(
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
-    cdef Holes parted = holes_of(holes, root, depth, sets, rows.d, tile.shape[0])
+    cdef Holes parted = holes_of(holes, &trees, rows.d, tile.shape[0])
     cdef Py_ssize_t i = start, n, r, t
     cdef int32_t[TILE] at
+    cdef const Trees* used
     cdef int kind
     if leaf.shape[0] < stop or leaf.shape[1] != trees.n or tile.shape[0] < rows.d * TILE:
         raise ValueError("walk_leaves: arrays of different sizes")
@@ -180,8 +184,9 @@ def walk_leaves(
             kind = load_values(&rows, i, n, &tile[0], &trees, &parted)
             if kind < 0:
                 break
+            used = &parted.trees if kind else &trees
             for t in range(trees.n):
-                walk_tile(&parted.trees if kind else &trees, t, &tile[0], n, at)
+                walk_tile(used, t, &tile[0], n, at)
                 for r in range(n):
                     leaf[i + r, t] = at[r]
             i += n
@@ -202,18 +207,22 @@ def walk_sums(
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
-    cdef Holes parted = holes_of(holes, root, depth, sets, rows.d, tile.shape[0])
+    cdef Holes parted = holes_of(holes, &trees, rows.d, tile.shape[0])
     cdef Py_ssize_t i = start, n, r, t, j, width = value.shape[1]
     cdef const double* leaf
     cdef const Ranked* found
     cdef int32_t[TILE] at
+    cdef const Trees* used
     cdef int kind
-    cdef Ranked whole = ranked_of(ranked, trees.n, width)
-    cdef Ranked broken = ranked_of(ranked_holes, trees.n, width)
-    if ((whole.node != NULL or broken.node != NULL)
-            and (rank is None or rank.shape[0] < tile.shape[0] or whole.d > rows.d
-                 or broken.d > rows.d + parted.n_twice)):
-        raise ValueError("walk_sums: ranked trees of different sizes")
+    cdef Ranked whole, broken
+    memset(&whole, 0, sizeof(whole))
+    memset(&broken, 0, sizeof(broken))
+    if ranked is not None and leaf_kernel != NULL:
+        whole = read_ranked(ranked)
+        check_ranked(&whole, &trees, width, rows.d, rank, tile.shape[0])
+    if ranked_holes is not None and leaf_kernel != NULL:
+        broken = read_ranked(ranked_holes)
+        check_ranked(&broken, &trees, width, rows.d + parted.n_twice, rank, tile.shape[0])
     if (total.shape[0] < stop or total.shape[1] != width or tile.shape[0] < rows.d * TILE
             or value.shape[0] != root[trees.n]):
         raise ValueError("walk_sums: arrays of different sizes")
@@ -223,13 +232,14 @@ def walk_sums(
             kind = load_values(&rows, i, n, &tile[0], &trees, &parted)
             if kind < 0:
                 break
+            used = &parted.trees if kind else &trees
             found = &broken if kind else &whole
             if found.node != NULL and n >= RANKED:
                 add_ranked(found, &tile[0], n, &rank[0], &total[i, 0])
                 i += n
                 continue
             for t in range(trees.n):
-                walk_tile(&parted.trees if kind else &trees, t, &tile[0], n, at)
+                walk_tile(used, t, &tile[0], n, at)
                 for r in range(n):
                     leaf = &value[root[t] + at[r], 0]
                     for j in range(width):

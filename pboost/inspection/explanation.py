@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pboost.data.blocks import copied
 from pboost.data.check_xy import as_features, check_finite
-from pboost.data.convert import as_array, is_frame, is_series
+from pboost.data.convert import Features, as_array, is_frame, is_series
 from pboost.data.node_inputs import ColumnNames
 from pboost.models.base import Model, check_model
 from pboost.models.forest import Forest
@@ -253,10 +253,11 @@ def explain(model: Model, x: Any) -> Explanation:
             "x: lies too far from the training rows: what a column contributes is not a finite "
             "number"
         )
+    values = row.values[0]
     if isinstance(model, DecisionGraph):
-        return _path(model, input_values(model, row)[0].__getitem__, row[0], parts[1:])
+        return _path(model, input_values(model, row)[0].__getitem__, values, parts[1:])
     ask = model.predict_proba if model.explained == "probability" else model.decision_function
-    return _explanation(model, (), parts[0], ask(row)[0], model.predict(row)[0], parts[1:], row[0])
+    return _explanation(model, (), parts[0], ask(row)[0], model.predict(row)[0], parts[1:], values)
 
 
 def _path(
@@ -325,15 +326,15 @@ def _answers_of(model: DecisionGraph, x: Any) -> Callable[[int], float]:
     return lambda number: float(functions.value(number, rows, np.arange(1))[0])
 
 
-def _one_row(model: Model, x: Any) -> FloatArray:
-    """Return one row (1, d) of finite numbers, with the model's columns."""
+def _one_row(model: Model, x: Any) -> Features:
+    """Return one row as features with the model's columns, in float64."""
     if not (is_series(x) or is_frame(x)):
         x = ([[x]], [x], x)[min(np.ndim(x), 2)]
     # Of a model without members no columns are known.
     features = match_columns(model, x) if model.n_features else as_features(x)
     check_finite(features, model.takes_missing)
     _check_one(len(features.values))
-    return copied(features.values, np.float64)
+    return replace(features, values=copied(features.values, np.float64))
 
 
 def _check_one(n_rows: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -187,6 +188,8 @@ def permutation_importance(
     features = match_columns(reader, X)
     check_finite(features, model.takes_missing)
     values = copied(features.values)
+    # Of categories these are level numbers, which are matched by what they stand for.
+    rows = values if features.table is None else replace(features, values=values)
     n = len(values)
     if n == 0:
         raise ValueError("X: expected at least one row, got none")
@@ -200,7 +203,7 @@ def permutation_importance(
         truth = model.labels[class_codes(model.labels, y, n)]
 
     def error() -> float:
-        found = predict(model, values)
+        found = predict(model, rows)
         with np.errstate(over="ignore"):
             loss = (found - truth) ** 2 if numbers else found != truth
             average = float(np.average(loss, weights=weights))

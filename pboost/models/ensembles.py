@@ -93,6 +93,11 @@ class Composite(Model):
         return mean_of_shares(self.n_features, zip(weight.tolist(), each, strict=True))
 
     @property
+    def takes_missing(self) -> bool:  # type: ignore[override]
+        """Whether no member is known to refuse rows with missing values."""
+        return all(is_foreign(member) or member.takes_missing for member in self.models)
+
+    @property
     def n_nodes(self) -> int:
         """Number of nodes of all members together."""
         return sum(check_known(member).n_nodes for member in self.models)

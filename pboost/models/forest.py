@@ -14,7 +14,7 @@ from pboost._core import tree_walk
 from pboost.data.shared_reads import held
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares
-from pboost.models.hard_walk import walk_sums
+from pboost.models.hard_walk import over_tiles, with_room
 from pboost.models.new_rows import match_columns, table_for
 from pboost.models.ranked import RankedTrees, rank_trees
 from pboost.models.sides import WORDS, columns_with_holes, own_sets
@@ -170,18 +170,27 @@ class Forest(Trees):
 
     def total(self, X: Any) -> FloatArray:
         """Return the sums (n, J) over the trees of the values of the leaf of each row."""
-        values = match_columns(self, X).values
-        trees = self.steps, self.root, self.depths, self.value.reshape(len(self.feature), -1)
-        many = len(values) >= tree_walk.MANY
-        total = np.zeros((len(values), trees[3].shape[1]))
+        values, value = match_columns(self, X).values, self.value.reshape(len(self.feature), -1)
+        n, d = values.shape
+        total = np.zeros((n, value.shape[1]))
+        ranked = self.ranked if n >= tree_walk.MANY else None
 
-        def parted() -> tuple[Any, Any]:
-            return self.holes, self.ranked_holes if many else None
+        def work(start: int, stop: int, tile: FloatArray) -> bool:
+            rank = None if ranked is None else np.empty(tile.size, dtype=np.int16)
+            sets = None if self.sets is None else with_room(self.sets, tile)
+            trees = self.steps, self.root, self.depths, value
+            at = tree_walk.walk_sums(
+                values, *trees, start, stop, tile, total, ranked, None, rank, None, sets
+            )
+            if at < stop and self.missing is not None:
+                on_ranks = None if ranked is None else self.ranked_holes
+                at = tree_walk.walk_sums(
+                    values, *trees, at, stop, tile, total, ranked, on_ranks, rank, self.holes, sets
+                )
+            return at < stop
 
-        walk_sums(
-            self, X, values, trees, total, int(self.depths.sum()), self.ranked if many else None,
-            parted if self.takes_missing else None, self.sets, self.tile_width,
-        )  # fmt: skip
+        cells = n * max(d, len(self.depths))
+        over_tiles(self, X, n, work, self.tile_width, d + self.n_steps, cells)
         return total
 
 

@@ -171,47 +171,9 @@ def laid_out(model: Graph, n: int) -> Trees | None:
     return found or None
 
 
-def walk_sums(
-    model: Any,
-    X: Any,
-    values: NDArray[Any],
-    trees: Trees,
-    total: FloatArray,
-    steps: int,
-    ranked: Any = None,
-    parted: Callable[[], tuple[Any, Any]] | None = None,
-    sets: tuple[Any, Any] | None = None,
-    width: int = 0,
-) -> None:
-    """Add to `total` (n, k) the values of the leaves that the rows of X reach, tree after tree.
-
-    `steps`: the most comparisons that a row needs in all trees. `parted`: returns what tiles with
-    missing values are walked with, `holes` and `ranked_holes` of the kernel, and `sets` are its
-    sets; tiles are `width` columns wide where that is not as X is.
-    """
-    n, d = values.shape
-
-    def work(start: int, stop: int, tile: FloatArray) -> bool:
-        rank = None if ranked is None else np.empty(tile.size, dtype=np.int16)
-
-        def walk(start: int, holes: Any, ranked_holes: Any) -> int:
-            return tree_walk.walk_sums(
-                values, *trees, start, stop, tile, total, ranked, ranked_holes, rank, holes,
-                with_room(sets, tile),
-            )  # fmt: skip
-
-        at = walk(start, None, None)
-        if at < stop and parted is not None:
-            holes, ranked_holes = parted()
-            at = walk(at, holes, None if ranked is None else ranked_holes)
-        return at < stop
-
-    over_tiles(model, X, n, work, width or d, d + steps, n * max(d, len(trees[2])))
-
-
-def with_room(sets: tuple[Any, Any] | None, tile: FloatArray) -> tuple[Any, Any, Any] | None:
+def with_room(sets: tuple[Any, Any], tile: FloatArray) -> tuple[Any, Any, Any]:
     """Return the sets of trees with room for the levels of a tile, as kernels take them."""
-    return None if sets is None else (*sets, np.zeros(tile.size, dtype=np.uint8))
+    return (*sets, np.zeros(tile.size, dtype=np.uint8))
 
 
 def over_tiles(

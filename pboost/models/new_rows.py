@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.blocks import copied
 from pboost.data.check_xy import (
+    as_features,
     as_sigma,
     check_finite,
     check_sigma_shape,
@@ -79,6 +80,10 @@ def match_columns(model: Model, X: Any) -> Features:
 
     What is missing is NaN, as are values of categories that were not seen in training.
     """
+    if type(X) is np.ndarray and model.table is None:  # at once: for one row the rest takes longer
+        features = as_features(X)
+        if features.n_features == model.n_features:
+            return features
     return match_names(model.feature_names, model.n_features, X, model.table)
 
 

@@ -302,12 +302,12 @@ class Equations(NamedTuple):
     ) -> int:
         """Call the kernel, once more from where values are missing."""
         trees = self.trees
+        sets = None if trees.sets is None else with_room(trees.sets, tile)
 
         def walk(first: int, holes: Any) -> int:
             return walk_values(
                 values, trees.steps, trees.root, trees.depths, self.leaf, self.coefficient,
-                self.taken, first, stop, tile, out[first - start :], self.means, holes,
-                with_room(trees.sets, tile),
+                self.taken, first, stop, tile, out[first - start :], self.means, holes, sets,
             )  # fmt: skip
 
         at = walk(start, None)

@@ -92,6 +92,7 @@ class StagewiseModel(Model):
     n_features: int = stored.of_part("trees", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("trees", "feature_names")
     table: Table | None = stored.of_part("trees", "table")
+    takes_missing: bool = stored.of_part("trees", "takes_missing")
 
     no_graph = "whose trees have no votes"
     instead: ClassVar = {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost.data.node_inputs import ColumnNames
+from pboost.data.subsets import Subsets
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares
@@ -39,6 +40,8 @@ from pboost.values import FloatArray, IntArray, freeze, shown
 
 #: ``feature`` and ``children`` of a leaf.
 LEAF = -1
+#: The threshold of the question whether a value is missing.
+MOST = float(np.finfo(np.float64).max)
 #: Halves the exponents of products that would overflow.
 FAR = 540
 #: The arrays with one entry per node.
@@ -84,6 +87,10 @@ class Trees(Averaged):
     )
     #: The sets as the kernel reads them, see `words_of`.
     sets: tuple[NDArray[np.uint64], IntArray] | None = stored.made(words_of)
+    #: The most comparisons that a row needs in all trees.
+    n_steps: int = stored.made(lambda trees: int(trees.depths.sum()))
+    #: Number of columns of the tiles in which rows are walked, some of which stand twice.
+    tile_width: int = stored.made(lambda trees: trees._tile_width())
     #: What is made when it is first asked for.
     found: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
@@ -214,6 +221,10 @@ class Trees(Averaged):
         sets = own_sets(columns["feature"], self.n_features, self.subset_column, self.subset)
         return {**columns, **sets}
 
+    def _tile_width(self) -> int:
+        twice = 0 if self.missing is None else min(self.n_features, self.n_nodes // 2)
+        return self.n_features + twice
+
     def _leaves(self) -> IntArray:
         is_leaf = self.feature == LEAF
         number = np.cumsum(is_leaf) - 1
@@ -293,28 +304,19 @@ class Trees(Averaged):
         def work(start: int, stop: int, tile: FloatArray) -> bool:
             return self.walk_leaves(values, start, stop, tile, leaf) < stop
 
-        over_tiles(self, X, n, work, self.tile_width, d + int(self.depths.sum()), n * d)
+        over_tiles(self, X, n, work, self.tile_width, d + self.n_steps, n * d)
         return leaf
 
     def walk_leaves(
         self, values: NDArray[Any], start: int, stop: int, tile: FloatArray, leaf: IntArray
     ) -> int:
         """Call the kernel that finds leaves, once more from where values are missing."""
-
-        def walk(start: int, holes: Any) -> int:
-            return tree_walk.walk_leaves(
-                values, self.steps, self.root, self.depths, start, stop, tile, leaf, holes,
-                with_room(self.sets, tile),
-            )  # fmt: skip
-
-        at = walk(start, None)
-        return walk(at, self.holes) if at < stop and self.takes_missing else at
-
-    @property
-    def tile_width(self) -> int:
-        """Number of columns of the tiles in which rows are walked, some of which stand twice."""
-        twice = min(self.n_features, self.n_nodes // 2) if self.takes_missing else 0
-        return self.n_features + twice
+        sets = None if self.sets is None else with_room(self.sets, tile)
+        trees = self.steps, self.root, self.depths
+        at = tree_walk.walk_leaves(values, *trees, start, stop, tile, leaf, None, sets)
+        if at < stop and self.missing is not None:
+            at = tree_walk.walk_leaves(values, *trees, at, stop, tile, leaf, self.holes, sets)
+        return at
 
     @property
     def holes(self) -> tuple[NDArray[np.uint8], IntArray]:
@@ -538,14 +540,29 @@ class Tree(Trees):
         return "\n".join(lines)
 
     def node_tests(self) -> tuple[IntArray, list[str]]:
-        """Return the depth of each node, and in words the comparison that leads to it."""
-        names = ColumnNames(self.feature_names, self.n_features)
-        text = [""] * self.n_nodes
+        """Return the depth of each node, and in words the test that leads to it."""
+        names = ColumnNames(self.feature_names, self.n_features, self.table)
+        text, columns = [""] * self.n_nodes, self.column
         for node in np.flatnonzero(self.feature != LEAF).tolist():
-            below, above = self.children[node]
-            test = f"{names[self.feature[node]]} {{}} {self.threshold[node]:.6g}: "
-            text[below], text[above] = test.format("<="), test.format("> ")
+            said = self._sides(node, names)
+            if self.table is not None and self.table.has_missing[columns[node]]:
+                side = int(self.missing[node]) if self.missing is not None else 0
+                if not said[side].endswith(" is missing"):
+                    said[side] += " or missing"
+            for child, test in zip(self.children[node].tolist(), said, strict=True):
+                text[child] = f"{test}: "
         return self.node_depth(), text
+
+    def _sides(self, node: int, names: ColumnNames) -> list[str]:
+        """Return what the values are, in words, that lead from a node to its children."""
+        number, threshold = int(self.feature[node]), float(self.threshold[node])
+        if self.subset is not None and self.subset_column is not None and number >= len(names):
+            sets = Subsets(self.n_features, self.subset_column, self.subset)
+            column, levels = sets.words(names, number)
+            return [f"{column} not in {levels}", f"{column} in {levels}"]
+        if self.missing is not None and self.missing[node] and threshold == MOST:
+            return [f"{names[number]} is not missing", f"{names[number]} is missing"]
+        return [f"{names[number]} {sign} {threshold:.6g}" for sign in ("<=", "> ")]
 
     def _said(self, node: int) -> str:
         """What is known of the rows at a node."""
