@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from pboost._core.votes import VoteRule
-from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.convert import is_frame
 from pboost.data.functions import Oracles
 from pboost.data.labels import SoftLabels
 from pboost.data.node_inputs import Inputs
 from pboost.data.projections import Projections, single_columns
 from pboost.data.separators import Separators
+from pboost.data.subsets import Subsets
 from pboost.data.training import TrainingData
 from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.nested import NestedGrowth
@@ -216,7 +216,7 @@ def _check_kinds(model: DecisionGraph, weak: Weak, observation: Observation) -> 
 
 def _renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
     """Return the model with `feature` counting what the columns of the data hold."""
-    if model.inputs is None and data.inputs is None:
+    if data.inputs is None and (model.inputs is None or isinstance(model.inputs, Subsets)):
         return model
     found, there = (_projections(inputs, model) for inputs in (model.inputs, data.inputs))
     place = {terms: number for number, terms in enumerate(there.terms())}
@@ -282,8 +282,11 @@ def _prepare(
     if isinstance(y, SoftLabels):
         y.check_labels(model.labels)
     else:
-        n = X.n_rows if isinstance(X, SortedColumns | BinnedColumns) else len(X)
-        is_second_label(model, y, n)
+        is_second_label(model, y, X.n_rows)
     problem = weak.read(X, y, sample_weight)
-    problem = replace(problem, labels=model.labels, names=model.feature_names)
+    table = problem.table
+    if model.table is not None:
+        holes = model.table.has_missing
+        table = model.table.with_holes(holes if table is None else holes | table.has_missing)
+    problem = replace(problem, labels=model.labels, names=model.feature_names, table=table)
     return weak.arrange(problem, n_threads)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from pboost._core.votes import VoteRule
 from pboost.data.columns import MAX_BINS, BinnedColumns, to_fixed_point
+from pboost.data.convert import Features
 from pboost.data.node_inputs import GrownInputs
 from pboost.data.subsets import in_set
 from pboost.data.training import TrainingData
@@ -78,7 +79,9 @@ class GraphFit:
             )
         self._rows = rows = None
         if validation is not None or patience is not None:
-            self._rows = rows = validation_rows(validation, patience, problem, self._rng)
+            self._rows = rows = validation_rows(
+                validation, patience, problem, self._rng, holes=weak.takes.holes
+            )
         self.data = self._learner.arrange(problem if rows is None else rows.problem, n_threads)
         self._n_threads = n_threads
         if rows is not None:
@@ -121,7 +124,7 @@ class GraphFit:
             return model
         watch = self._watch
         if not self._votes_stay or watch.is_lost:
-            watch.judge(model, self._X)
+            watch.judge(model, Features(self._X, None, model.table))
         errors, reason = np.array(watch.errors), model.record.stop_reason
         if not model.n_nodes:
             errors[0] = watch.error_of(model.bias)
@@ -216,7 +219,7 @@ class Watch:
         assert self._least is not None
         return self._least[1]
 
-    def judge(self, model: DecisionGraph, X: NDArray[Any]) -> None:
+    def judge(self, model: DecisionGraph, X: Features) -> None:
         """Take note of the stages of a whole model, up to the one at which growth would have ended.
 
         Between stages the error is that of the stage before.

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import NO_VOTE, SplitStep, VoteRule, half_log_odds, step_of
+from pboost.data.columns import MOST_FLOAT
 from pboost.data.subsets import Subsets
 from pboost.data.training import TrainingData
 from pboost.models.graph import DecisionGraph
@@ -282,9 +283,12 @@ class Growth:
         threshold = float(self.search.thresholds([cut])[0])
         side = cut.side if cut.side >= 0 else self._heavier[-1] if self._heavier else None
         levels, absent = cut.levels or (0, 0)
+        levels |= absent if side else 0
+        if cut.levels is not None and not levels:  # "is it missing?"
+            threshold = float(MOST_FLOAT)
         return StepRecord(
             len(self._cuts) - 1, cut.feature, threshold, (below, above), bound,
-            self.certificate[-1], self._edges, side, levels | (absent if side else 0),
+            self.certificate[-1], self._edges, side, levels,
         )  # fmt: skip
 
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:

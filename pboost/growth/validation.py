@@ -54,9 +54,12 @@ class ValidationRows:
 
 
 def validation_rows(
-    validation: Any, patience: Any, problem: Problem, rng: Seed
+    validation: Any, patience: Any, problem: Problem, rng: Seed, *, holes: bool = True
 ) -> ValidationRows | None:
-    """Return the rows that `validation` means: data, or a share to hold out; None without."""
+    """Return the rows that `validation` means: data, or a share to hold out; None without.
+
+    `holes`: whether values may be missing.
+    """
     if validation is None:
         if patience is not None:
             raise ValueError(f"patience: expected None without validation, got {shown(patience)}")
@@ -69,7 +72,8 @@ def validation_rows(
         )
     if isinstance(validation, tuple | list):
         settings, none = {"validation": GIVEN, "patience": patience}, np.empty(0, dtype=np.intp)
-        return ValidationRows(problem, none, *_given(validation, problem), patience, settings)
+        given = _given(validation, problem, holes)
+        return ValidationRows(problem, none, *given, patience, settings)
     share = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
     drawn = problem.hold_out(share, as_generator(rng))
     weight = np.ones(len(drawn)) if problem.weights is None else problem.weights[drawn]
@@ -82,7 +86,7 @@ def validation_rows(
 
 
 def _given(
-    validation: tuple[Any, ...] | list[Any], problem: Problem
+    validation: tuple[Any, ...] | list[Any], problem: Problem, holes: bool
 ) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
     """Return X, y and the weights of validation data."""
     if len(validation) not in (2, 3):
@@ -95,7 +99,7 @@ def _given(
         features = match_names(problem.names, problem.n_features, X, problem.table)
         n, labels = features.n_rows, problem.labels
         check_has_rows(n)
-        check_finite(features)
+        check_finite(features, holes)
         soft = None if labels is None else soft_validation(y, labels)
         if soft is not None:
             soft.check_rows(n)

@@ -86,9 +86,9 @@ class DecisionGraph(Graph):
         missing values. None where all were numbers and none was missing.
     """
 
-    #: Of a graph without joins the tree as which rows walk through it, of a chain what is made of
-    #: columns with missing values; made when rows first need them.
-    __slots__ = ("_made", "_tree")
+    #: Of a graph without joins the tree as which rows walk through it, and what those with missing
+    #: values compare there and in a chain; made when rows first need them.
+    __slots__ = ("_made", "_steps", "_tree")
     file_kind = "decision-graph"
     file_order = (
         *(*COLUMNS, "answer", "missing", "sigma", "stages"),

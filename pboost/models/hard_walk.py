@@ -142,9 +142,34 @@ def _walk_tree(model: Graph, X: Any, values: NDArray[Any], tree: Trees, score: F
 
     def work(start: int, stop: int, tile: FloatArray) -> int:
         at = tree_walk.walk_sums(values, *tree, start, stop, tile, total)
-        return at < stop and walk_on(model, values, at, stop, score, None)
+        if at == stop or model.sides is None:
+            return at < stop
+        holes = _with_holes(model)
+        tile = np.empty((d + len(holes[1])) * walk.TILE_ROWS)
+        return tree_walk.walk_sums(values, *tree, at, stop, tile, total, holes=holes) < stop
 
     over_tiles(model, X, n, work, d, d + tree[2].item(), n * max(d, len(tree[2])))
+
+
+def _with_holes(model: Graph) -> tuple[NDArray[np.uint8], IntArray]:
+    """Return what tiles with missing values are walked with, see `pboost._core.tree_walk`."""
+    found: tuple[NDArray[np.uint8], IntArray] | None = getattr(model, "_steps", None)
+    if found is None:
+        above, _, _, reads = made_columns(model)
+        found = _steps(model, reads)[0], above
+        object.__setattr__(model, "_steps", found)
+    return found
+
+
+def _steps(model: Graph, column: IntArray) -> tuple[NDArray[np.uint8], FloatArray, int]:
+    """Return the nodes of a tree that read these columns as kernels do, values, and the depth."""
+    size = 2 * len(column) + 1
+    steps, value = np.empty(STEP.itemsize * size, dtype=np.uint8), np.empty((size, 1))
+    depth = tree_walk.lay_out(
+        column, model.threshold, model.next, model.vote, model.bias,
+        np.empty((3, len(column)), dtype=np.int32), steps, value[:, 0],
+    )  # fmt: skip
+    return steps, value, depth
 
 
 def laid_out(model: Graph, n: int) -> Trees | None:
@@ -157,14 +182,10 @@ def laid_out(model: Graph, n: int) -> Trees | None:
     if found is None and nodes <= NODES_PER_ROW * n:
         found = ()
         joins = np.count_nonzero(model.next != OUT) >= nodes
-        if not joins and max(2 * nodes, model.n_features * walk.TILE_ROWS) < INT32_MAX:
-            size = 2 * nodes + 1
-            steps, value = np.empty(STEP.itemsize * size, dtype=np.uint8), np.empty((size, 1))
-            depth = tree_walk.lay_out(
-                model.feature, model.threshold, model.next, model.vote, model.bias,
-                np.empty((3, nodes), dtype=np.int32), steps, value[:, 0],
-            )  # fmt: skip
-            root = np.array([0, size], dtype=np.int32)
+        # Where values are missing columns may stand twice.
+        if not joins and 2 * max(nodes, model.n_features * walk.TILE_ROWS) < INT32_MAX:
+            steps, value, depth = _steps(model, model.feature)
+            root = np.array([0, len(value)], dtype=np.int32)
             found = steps, root, np.array([depth], dtype=np.int32), value
         # Threads that ask at once each make the same.
         object.__setattr__(model, "_tree", found)
@@ -205,6 +226,7 @@ def _plain(model: Graph, X: Any) -> NDArray[Any]:
     if (
         type(X) is np.ndarray
         and X.dtype in PLAIN
+        and (model.table is None or not model.table.has_levels)
         and X.shape[1:] == (model.n_features,)
         and len(X) <= INT32_MAX
     ):

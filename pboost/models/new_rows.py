@@ -88,9 +88,9 @@ def match_columns(model: Model, X: Any) -> Features:
 
 
 def columns_to_fit(model: Model, X: Any) -> Any:
-    """Return X for further fitting: columns that are prepared, or values in the model's order."""
+    """Return X for further fitting: columns that are prepared, or features as the model's."""
     if not isinstance(X, SortedColumns | BinnedColumns):
-        return match_columns(model, X).values
+        return match_columns(model, X)
     if X.n_features != model.n_features:
         raise ValueError(f"X: expected {model.n_features} columns, got {X.n_features}")
     if None not in (X.names, model.feature_names) and X.names != model.feature_names:
