@@ -7,9 +7,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import GraphFit
+from pboost.data.check_xy import with_categories
 from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
+from pboost.data.table import Categorical
 from pboost.growth.step import Callback, Chain
 from pboost.growth.stopwatch import StopwatchObserver
 from pboost.models.graph import DecisionGraph
@@ -39,6 +41,7 @@ def fit_adaboost(
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    categorical: Categorical = None,
     rng: Seed = None,
     validation: Validation = None,
     patience: int | None = None,
@@ -76,6 +79,9 @@ def fit_adaboost(
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a data frame that hold
+        text or whose type says so.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for rows held out, and for weak learners and answers that are drawn.
     validation : tuple or float, optional
@@ -130,6 +136,7 @@ def fit_adaboost(
     rounds = check_integer("rounds", rounds, least=1)
     rule = vote_rule(votes, smoothing, learning_rate)
     y = labels_of_rows(y, y_proba, labels)
+    X = with_categories(X, categorical)
     fit = GraphFit(
         X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
         callback, progress, is_chain=True,

@@ -6,7 +6,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from pboost.data.check_xy import with_categories
 from pboost.data.labels import labels_of_rows
+from pboost.data.table import Categorical
 from pboost.growth.real_chain import (
     CONFIDENCES,
     RealChain,
@@ -51,6 +53,7 @@ def fit_adaboost_real(
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    categorical: Categorical = None,
     rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
@@ -88,6 +91,9 @@ def fit_adaboost_real(
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a data frame that hold
+        text or whose type says so.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Passed on to the training function of ``hypothesis(train)``; the others draw nothing.
     n_threads : int or None
@@ -162,7 +168,8 @@ def fit_adaboost_real(
             "y_proba: expected y with weak.hypothesis(train), whose train(X, y, weight, rng) is "
             "given one label of each row"
         )
-    problem = weak.read(X, labels_of_rows(y, y_proba, labels), sample_weight)
+    y = labels_of_rows(y, y_proba, labels)
+    problem = weak.read(with_categories(X, categorical), y, sample_weight)
     with with_bar(callback, progress, rounds, "rounds") as told:
         if isinstance(weak, Feature | Hypothesis):
             real = RealChain(problem, rule, rounds, told)

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import GraphFit
+from pboost.data.check_xy import with_categories
 from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
+from pboost.data.table import Categorical
 from pboost.growth.greedy import GreedyGrowth
 from pboost.growth.nested import JOINS, NestedGrowth
 from pboost.growth.ports import COLLECTS, Matryoshka
@@ -53,6 +55,7 @@ def fit_matryoshka(
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    categorical: Categorical = None,
     rng: Seed = None,
     validation: Validation = None,
     patience: int | None = None,
@@ -105,6 +108,9 @@ def fit_matryoshka(
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a data frame that hold
+        text or whose type says so.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for rows held out, and for weak learners and answers that are drawn.
     validation : tuple or float, optional
@@ -179,6 +185,7 @@ def fit_matryoshka(
     rate = DEFAULTS[join][1] if learning_rate is None else learning_rate
     rule = vote_rule("domain", smoothing, rate)
     y = labels_of_rows(y, y_proba, labels)
+    X = with_categories(X, categorical)
     fit = GraphFit(
         X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
         callback, progress, votes_stay=collect == "additive",

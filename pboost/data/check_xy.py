@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, NoReturn
 
@@ -12,10 +13,19 @@ from numpy.typing import NDArray
 
 from pboost.data.blocks import as_codes, distinct
 from pboost.data.convert import Features, Trained, check_size, column_names, read_matrix
-from pboost.data.levels import lightest_joined, match_levels
+from pboost.data.frames import of_array
+from pboost.data.levels import ColumnReader, lightest_joined, match_levels
 from pboost.data.numbers import ENCODE, PLAIN, first_inexact, first_rounded, has_rounded, is_missing
 from pboost.data.shared_reads import kept
-from pboost.data.table import MOST_LEVELS, Table, Takes, column_label, named_columns
+from pboost.data.table import (
+    MOST_LEVELS,
+    Categorical,
+    Table,
+    Takes,
+    column_label,
+    named_columns,
+    positions,
+)
 from pboost.values import INT32_MAX, Array, as_array, first_false
 from pboost.values.options import ManyClassesError
 
@@ -61,10 +71,36 @@ def as_features(X: Any, categorical: Any = None) -> Features:
         if not 0 < X.shape[1] <= INT32_MAX >= len(X):
             check_size(X.shape)
         return Features(X, None)
-    if isinstance(X, Features):
-        return X
     named = None if categorical is None else named_columns("categorical", categorical)
+    if isinstance(X, Features):
+        return X if named is None else _named_categories(X, named)
     return kept(X, ("features", named), lambda: read_matrix(X, named))
+
+
+def with_categories(X: Any, categorical: Categorical) -> Any:
+    """Return X, read so that the columns named hold categories; as it is if none are named."""
+    if categorical is None:
+        return X
+    if hasattr(X, "n_bins"):
+        raise ValueError(
+            f"categorical: expected None with {type(X).__name__}: pass it when these are made"
+        )
+    return as_features(X, categorical)
+
+
+def _named_categories(features: Features, named: Sequence[str | int]) -> Features:
+    """Return features of which more columns hold categories."""
+    own = Table.of_numbers(features.n_features) if features.table is None else features.table
+    every = positions("categorical", named, features.names, features.n_features)
+    new = [j for j in every if own.values_of(j) is None]
+    if not new:
+        return features
+    values, levels = features.values.copy(), list(own.levels)
+    for j in new:
+        label = column_label(features.names, j)
+        reader = ColumnReader(None, takes_text=False)
+        levels[j], _ = reader.read(of_array(features.values[:, j]), values[:, j], label, True, j)
+    return Features(values, features.names, replace(own, levels=tuple(levels)))
 
 
 def features_as_trained(X: Any, trained: Trained) -> Features:
@@ -97,6 +133,8 @@ def _as_trained(X: Any, features: Features, trained: Trained) -> Features:
         values = kept(X, trained.names, lambda: features.values[:, places])
         return Features(values, trained.names)
     order = range(features.n_features) if places is None else places
+    if places is None and own is not None and own == known:
+        return features
     own = Table.of_numbers(features.n_features) if own is None else own
     values = features.values[:, order]
     for j, place in enumerate(order):
@@ -121,6 +159,11 @@ def check_finite(features: Features, missing: bool = False) -> None:
         part = values[start : start + BLOCK]
         if not np.isfinite(part).all() and not (missing and not np.isinf(part).any()):
             _refuse(features, np.isinf if missing else lambda column: ~np.isfinite(column))
+
+
+def is_clean(features: Features) -> bool:
+    """Return whether no column holds categories and nothing is missing; see `find_holes`."""
+    return features.table is None and find_holes(features) is None
 
 
 def find_holes(features: Features) -> NDArray[np.bool_] | None:

@@ -242,6 +242,8 @@ class Rows:
         Column names of a data frame.
     row_shape : tuple of int or None
         Shape of one row of an array; () where X has one dimension.
+    table : Table or None
+        What the columns of X are, if it was read before.
     """
 
     source: Any
@@ -249,10 +251,12 @@ class Rows:
     n_features: int
     names: tuple[str, ...] | None
     row_shape: tuple[int, ...] | None
+    table: Table | None = None
 
     def take(self, positions: NDArray[np.integer]) -> Any:
-        """Return rows in the type of X."""
-        return row_selector(self.source)(positions)
+        """Return rows in the type of X; numbers of levels as features, which know what they are."""
+        found = row_selector(self.source)(positions)
+        return found if self.table is None else Features(found, self.names, self.table)
 
 
 def as_rows(X: Any) -> Rows:
@@ -273,7 +277,7 @@ def as_rows(X: Any) -> Rows:
         names = column_names(X)
         rows = Rows(X, len(X), len(names), names, None)
     elif isinstance(X, Features):
-        rows = Rows(X.values, X.n_rows, X.n_features, X.names, X.values.shape[1:])
+        rows = Rows(X.values, X.n_rows, X.n_features, X.names, X.values.shape[1:], X.table)
     else:
         X = as_array(X)
         if not X.ndim:

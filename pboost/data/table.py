@@ -26,6 +26,8 @@ _ORDERED, _HOLES = 4, 8
 _CALLED = {"U": "text", "f": "numbers", "b": "booleans"}
 #: Names in a message.
 MOST_NAMED = 10
+#: Names or positions of columns of categories.
+Categorical: TypeAlias = Sequence[str | int] | None
 #: For each column its values or None.
 Levels: TypeAlias = tuple[Array | None, ...]
 

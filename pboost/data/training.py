@@ -495,6 +495,16 @@ def tree_problem(
     )  # fmt: skip
 
 
+def read_once(X: Any, sample_weight: Any, takes: Takes) -> Any:
+    """Return X as it is trained on, to be read from again: columns made before, or features."""
+    if isinstance(X, SortedColumns | BinnedColumns):
+        return X
+    features = as_features(X)
+    if features.table is None:
+        return features
+    return training_features(features, as_weights(sample_weight, features.n_rows), takes)
+
+
 def check_values(problem: Problem, kind: str) -> None:
     """Raise ValueError where weak classifiers compare what is made of values, not known here."""
     if isinstance(problem.columns, BinnedColumns):

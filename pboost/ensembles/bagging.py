@@ -14,10 +14,10 @@ from pboost.data.check_xy import (
     TASKS,
     as_features,
     as_weights,
-    check_finite,
+    is_clean,
 )
 from pboost.data.columns import BinnedColumns, SortedColumns
-from pboost.data.convert import Features, Rows, is_frame
+from pboost.data.convert import Features, Rows, as_rows, is_frame
 from pboost.data.labels import Classes, labels_of_rows, needs_of, truth_of_rows
 from pboost.data.made_columns import bin_columns, sort_columns
 from pboost.data.shared_reads import held
@@ -164,12 +164,11 @@ def fit_bagging(
         truth = truth_of_rows(y, sample_weight, n, task)
         bags = make_bags(as_weights(sample_weight, n), n, bag, replace, generator)
         tally = _tally(truth, bags)
-        taken = arguments_of(fit)
 
         def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
             drawn, stream = bags.draw(member)
             own = {"task": task, "n_threads": 1, "rng": stream}
-            given = {name: value for name, value in own.items() if name in taken} | options
+            given = {name: own[name] for name in own if name in arguments_of(fit)} | options
             try:
                 model = fit_present(fit, data, y, drawn, given, rows, truth)
             except Exception as error:
@@ -189,8 +188,9 @@ def fit_bagging(
         **named_options(options, models),
     }  # fmt: skip
     return Bagging(
-        tuple(models), truth.labels, rows.n_features, rows.names, settings, tally.close(), vote
-    )
+        tuple(models), truth.labels, rows.n_features, rows.names, settings, tally.close(), vote,
+        table=getattr(models[0], "table", None),
+    )  # fmt: skip
 
 
 def _tally(truth: Classes, bags: Bags) -> Tally:
@@ -207,7 +207,7 @@ def _taken(model: Any, rows: Rows, positions: NDArray[np.intp]) -> Any:
     if rows.names is None or not is_frame(rows.source) or not reads_columns(model):
         return rows.take(positions)
     features = as_features(rows.source)
-    return Features(features.values[positions], features.names)
+    return Features(features.values[positions], features.names, features.table)
 
 
 def _shared(
@@ -217,8 +217,9 @@ def _shared(
     search = None if isinstance(X, SortedColumns) else column_search(fit, options)
     if search is None or isinstance(X, BinnedColumns):
         return X, rows_to_predict(X)
-    features = as_features(X)
-    check_finite(features)
+    features = as_features(X, options.get("categorical"))
+    if not is_clean(features):
+        return features, as_rows(features)
     n, d = features.values.shape
     rows = Rows(features.values, n, d, features.names, (d,))
     if search.resolved(n) == "exact":

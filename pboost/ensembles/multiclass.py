@@ -13,7 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.votes import NO_VOTE, half_log_odds
 from pboost.boosting.fit import given_validation
-from pboost.data.check_xy import AbsentClassError, check_has_rows, label_array
+from pboost.data.check_xy import (
+    AbsentClassError,
+    as_features,
+    check_has_rows,
+    is_clean,
+    label_array,
+)
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.convert import as_rows
 from pboost.data.labels import (
@@ -368,7 +374,10 @@ def _shared_columns(fit: Fit, X: Any) -> Any:
         fit = fit.args[0] if fit.func is fit_one_vs_rest and fit.args else fit.func
     search = column_search(fit, given)
     is_shared = search is not None and search.resolved(_count_rows(X)) == "exact"
-    return sort_columns(X, copy=False) if is_shared else X
+    if not is_shared:
+        return X
+    features = as_features(X, given.get("categorical"))
+    return sort_columns(X, copy=False) if is_clean(features) else features
 
 
 def _with_validation(options: Mapping[str, Any], labels: NDArray[Any], code: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.data.criteria import CRITERIA
 from pboost.data.splits import Validation
+from pboost.data.table import Categorical
 from pboost.growth.impurity_search import Impurity, by_impurity
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
@@ -41,6 +42,7 @@ def fit_oblique_tree(
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    categorical: Categorical = None,
     rng: Seed = None,
     validation: Validation = None,
     patience: int | None = None,
@@ -78,6 +80,9 @@ def fit_oblique_tree(
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a data frame that hold
+        text or whose type says so.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for rows held out and for ``observation=sampled()``.
     validation : tuple or float, optional
@@ -143,6 +148,7 @@ def fit_oblique_tree(
         y_proba=y_proba,
         labels=labels,
         sample_weight=sample_weight,
+        categorical=categorical,
         rng=rng,
         validation=validation,
         patience=patience,
@@ -170,6 +176,7 @@ def fit_topdown_tree(
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    categorical: Categorical = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
     progress: Progress = False,
@@ -212,6 +219,9 @@ def fit_topdown_tree(
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a data frame that hold
+        text or whose type says so.
     n_threads : int or None
         Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
@@ -269,6 +279,7 @@ def fit_topdown_tree(
         y_proba=y_proba,
         labels=labels,
         sample_weight=sample_weight,
+        categorical=categorical,
         n_threads=n_threads,
         callback=callback,
         progress=progress,

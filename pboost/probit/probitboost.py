@@ -11,7 +11,7 @@ from pboost._core.probit_boost import boost_leaves
 from pboost.data.check_xy import AbsentClassError, as_features, training_features
 from pboost.data.indicators import in_sums
 from pboost.data.labels import classes_of_rows, labels_of_rows
-from pboost.data.table import Takes
+from pboost.data.table import Categorical, Takes
 from pboost.models.linear import ProbitModel
 from pboost.probit.tree import check_coefficients
 from pboost.threads import Workers
@@ -30,6 +30,7 @@ def fit_probitboost(
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    categorical: Categorical = None,
 ) -> ProbitModel:
     """Fit a linear model of the probability Phi(f) of the second label, column by column.
 
@@ -54,6 +55,9 @@ def fit_probitboost(
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows, 1 by default.
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a data frame that hold
+        text or whose type says so.
 
     Returns
     -------
@@ -97,7 +101,7 @@ def fit_probitboost(
     steps = check_integer("steps", steps, least=1)
     tol = None if tol is None else check_number("tol", tol, least=0.0)
     safeguard = check_flag("safeguard", safeguard)
-    features = as_features(X)
+    features = as_features(X, categorical)
     n = len(features.values)
     found = classes_of_rows(labels_of_rows(y, y_proba, labels), sample_weight, n, two=True)
     features = training_features(

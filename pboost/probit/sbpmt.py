@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core import probit_round as kernel
 from pboost._core.votes import NO_VOTE, half_log_odds
 from pboost.data.bags import Bags, check_bag, make_bags, rows_of_bag
+from pboost.data.check_xy import with_categories
 from pboost.data.columns import column_spread
 from pboost.data.labels import labels_of_rows
+from pboost.data.table import Categorical
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import tree_columns
@@ -255,6 +257,7 @@ def fit_sbpmt(
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    categorical: Categorical = None,
     rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
@@ -306,6 +309,9 @@ def fit_sbpmt(
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows in their subsamples and in the out-of-bag error. All rows of
         positive weight are equally likely to be drawn.
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a data frame that hold
+        text or whose type says so.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness. The first k members are the same for any number of `members`.
     n_threads : int or None
@@ -365,6 +371,7 @@ def fit_sbpmt(
     stratify = check_flag("stratify", stratify)
     generator = as_generator(rng)
     y = labels_of_rows(y, y_proba, labels)
+    X = with_categories(X, categorical)
     task = probit_problem(
         X, y, sample_weight, n_threads, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
         steps=steps, tol=tol, safeguard=safeguard, criterion="gini", complexity=complexity,

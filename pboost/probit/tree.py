@@ -14,13 +14,13 @@ from pboost._core import probit_tree as kernel
 from pboost._core.probit import losses
 from pboost._core.probit_boost import boost_leaves
 from pboost._core.probit_round import margins, mean_losses
-from pboost.data.check_xy import as_features
+from pboost.data.check_xy import with_categories
 from pboost.data.columns import MAX_BINS, SortedColumns, column_spread
 from pboost.data.fill import column_means
 from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import check_values
-from pboost.data.table import Takes
-from pboost.data.training import Problem
+from pboost.data.table import Categorical, Takes
+from pboost.data.training import Problem, read_once
 from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_columns
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.trees import Tree
@@ -28,6 +28,9 @@ from pboost.threads import Workers
 from pboost.trees.cart import fit_cart_problem
 from pboost.values import FloatArray, IntArray, check_flag, check_integer, check_number
 from pboost.values.options import builder
+
+#: What probit trees are grown on besides numbers.
+TAKES = Takes(holes=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +224,7 @@ def fit_probit_tree(
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    categorical: Categorical = None,
     n_threads: int | None = None,
 ) -> ProbitTree:
     """Fit a probit model tree: a small tree, and ProbitBoost on all columns in each leaf.
@@ -264,6 +268,9 @@ def fit_probit_tree(
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows.
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a data frame that hold
+        text or whose type says so.
     n_threads : int or None
         Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
 
@@ -301,6 +308,7 @@ def fit_probit_tree(
     (2, [0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0])
     """
     y = labels_of_rows(y, y_proba, labels)
+    X = with_categories(X, categorical)
     task = probit_problem(
         X, y, sample_weight, n_threads, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
         steps=steps, tol=tol, safeguard=safeguard, criterion=criterion, complexity=complexity,
@@ -361,12 +369,11 @@ def probit_problem(
     safeguard = check_flag("safeguard", safeguard)
     if max_depth is not None:
         max_depth = check_integer("max_depth", max_depth, least=0)
-    if not isinstance(X, SortedColumns):
-        X = as_features(X)
+    X = read_once(X, sample_weight, TAKES)
     problem, limits, settings, _ = fit_cart_problem(
         X, y, sample_weight, n_threads, np.random.default_rng(0), criterion=criterion,
         max_depth=max_depth or None, min_leaf=min_leaf, min_split=min_split, search=search,
-        max_bins=max_bins, takes=Takes(holes=True),
+        max_bins=max_bins, takes=TAKES,
     )  # fmt: skip
     if isinstance(X, SortedColumns):
         values = X.source if len(X.rows) == len(X.source) else X.source[X.rows]

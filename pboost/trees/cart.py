@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.check_xy import TASKS
+from pboost.data.check_xy import TASKS, with_categories
 from pboost.data.columns import MAX_BINS, SEARCHES
 from pboost.data.criteria import OF_TWO, class_criteria
 from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import reads_columns, search_option
-from pboost.data.table import NUMBERS, Takes
+from pboost.data.table import NUMBERS, Categorical, Takes
 from pboost.data.training import Problem, tree_problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
@@ -41,6 +41,9 @@ CART_CRITERIA = {
     "regression": ("squared",),
 }
 
+#: What trees are grown on besides numbers.
+TAKES = NUMBERS
+
 
 @reads_columns(search_option)
 @builder
@@ -61,6 +64,7 @@ def fit_cart(
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    categorical: Categorical = None,
     rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
@@ -107,6 +111,9 @@ def fit_cart(
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the splits of k copies of the row, as long as
         `min_leaf` and `min_split` do not count them.
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a data frame that hold
+        text or whose type says so.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for `features_per_split`.
     n_threads : int or None
@@ -156,6 +163,7 @@ def fit_cart(
     check_callback(callback, progress)
     generator = as_generator(rng)
     y = labels_of_rows(y, y_proba, labels)
+    X = with_categories(X, categorical)
     problem, limits, settings, key = fit_cart_problem(
         X, y, sample_weight, n_threads, generator, task=task, criterion=criterion,
         max_depth=max_depth, min_leaf=min_leaf, min_split=min_split, max_leaves=max_leaves,
@@ -202,7 +210,7 @@ def fit_cart_problem(
     growth: str | None = None,
     search: str = "auto",
     max_bins: Any = MAX_BINS,
-    takes: Takes = NUMBERS,
+    takes: Takes = TAKES,
 ) -> tuple[Problem, CartLimits, dict[str, Any], int]:
     """Check the arguments of `fit_cart`; returns those of `fit_tree` but for the weights."""
     check_choice("task", task, TASKS)

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import tree_walk
 from pboost.data.bags import check_bag, make_bags
+from pboost.data.check_xy import with_categories
 from pboost.data.columns import MAX_BINS
 from pboost.data.labels import labels_of_rows
+from pboost.data.table import Categorical
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
 from pboost.models.forest import Forest, join_trees
@@ -63,6 +65,7 @@ def fit_forest(
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    categorical: Categorical = None,
     rng: Seed = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
@@ -104,6 +107,9 @@ def fit_forest(
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
         weight are equally likely to be drawn.
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a data frame that hold
+        text or whose type says so.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness. The first k trees are the same for any number of `members`.
     n_threads : int or None
@@ -156,6 +162,7 @@ def fit_forest(
     }  # fmt: skip
     members = check_integer("members", members, least=1)
     y = labels_of_rows(y, y_proba, labels)
+    X = with_categories(X, categorical)
     data = FitData(X, y, sample_weight, n_threads, as_generator(rng))
     return grow_forest(data, members, options, partial(with_bar, callback, progress))
 

@@ -11,16 +11,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost._core.prune import weakest_links
-from pboost.data.check_xy import as_features, as_targets, as_weights, class_codes, scaled_weights
+from pboost.data.check_xy import (
+    as_targets,
+    as_weights,
+    class_codes,
+    scaled_weights,
+    with_categories,
+)
 from pboost.data.columns import SortedColumns
 from pboost.data.criteria import IMPURITIES, class_criteria
 from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import Search, check_values, reads_columns, search_option
 from pboost.data.splits import any_folds
-from pboost.data.training import Problem
+from pboost.data.table import Categorical
+from pboost.data.training import Problem, read_once
 from pboost.models.stored import Stored, column
 from pboost.models.trees import LEAF, PruningTable, Tree, tree_only
-from pboost.trees.cart import fit_cart_problem, fit_tree
+from pboost.trees.cart import TAKES, fit_cart_problem, fit_tree
 from pboost.values import (
     FloatArray,
     IntArray,
@@ -304,6 +311,7 @@ def fit_pruned_cart(
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    categorical: Categorical = None,
     n_threads: int | None = None,
     **options: Any,
 ) -> Tree:
@@ -333,6 +341,9 @@ def fit_pruned_cart(
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows, in training and in the errors.
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a data frame that hold
+        text or whose type says so.
     n_threads : int or None
         Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     **options
@@ -368,9 +379,8 @@ def fit_pruned_cart(
     refuse_unknown(options, known, "fit_pruned_cart")
     generator = as_generator(rng)
     check_values(X)
-    if not isinstance(X, SortedColumns):
-        X = as_features(X)
     y = labels_of_rows(y, y_proba, labels)
+    X = read_once(with_categories(X, categorical), sample_weight, TAKES)
     found = fit_cart_problem(X, y, sample_weight, n_threads, generator, **options)
     problem, limits, settings, key = found
     problem, weights = problem.sorted_once(n_threads), problem.weights

@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.bags import check_bag, make_bags
 from pboost.data.blocks import distinct
-from pboost.data.check_xy import TASKS, is_continuous, label_array, refuse_many
+from pboost.data.check_xy import TASKS, is_continuous, label_array, refuse_many, with_categories
 from pboost.data.columns import MAX_BINS
+from pboost.data.convert import Features
 from pboost.data.labels import SoftLabels, labels_of_rows
+from pboost.data.table import Categorical
 from pboost.data.training import Problem
 from pboost.growth.step import STOPPED, Callback, StagewiseStep
 from pboost.growth.tree import CartLimits
@@ -95,7 +97,10 @@ class LossWatch:
         rows = self.rows
         if rows is None:
             return False
-        self._f = f[rows.drawn] if rows.X is None else self._f + tree.predict(rows.X)
+        if rows.X is None:
+            self._f = f[rows.drawn]
+        else:
+            self._f = self._f + tree.predict(Features(rows.X, tree.feature_names, tree.table))
         self._measure(rows)
         return len(self.losses) - 1 - self.best >= rows.patience
 
@@ -133,6 +138,7 @@ def fit_stagewise(
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    categorical: Categorical = None,
     validation: tuple[Any, ...] | float | None = None,
     patience: int | None = None,
     rng: Seed = None,
@@ -180,6 +186,9 @@ def fit_stagewise(
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows.
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a data frame that hold
+        text or whose type says so.
     validation : tuple or float, optional
         Rows by whose mean loss the number of trees is chosen: ``(X, y)``, ``(X, y,
         sample_weight)``, or a share in (0, 0.5] of the rows (of each label), drawn with `rng` and
@@ -241,6 +250,7 @@ def fit_stagewise(
     """
     check_callback(callback, progress)
     y = labels_of_rows(y, y_proba, labels)
+    X = with_categories(X, categorical)
     loss = check_loss(_loss_of(y, task) if loss is None else loss)
     task = _task_of(loss, task)
     options = {

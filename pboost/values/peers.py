@@ -90,6 +90,7 @@ PEERS = {
     "collect": NONE,
     "join": NONE,
     # rows
+    "categorical": Peers("categorical_features", "categorical_feature", "feature_types"),
     "y_proba": NONE,
     "labels": NONE,
     "sample_weight": Peers(

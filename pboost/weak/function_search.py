@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.convert import Rows
+from pboost.data.convert import Features, Rows
 from pboost.data.functions import Oracles, ask, probability
 from pboost.data.training import Problem, TrainingData, two_classes
 from pboost.threads import Workers
@@ -169,6 +169,11 @@ class RowLearner(Weak):
 
     def read(self, X: Any, y: Any, sample_weight: Any) -> Problem:
         """Return the arguments of a builder of models of two classes, checked."""
+        if isinstance(X, Features) and X.table is not None:
+            raise ValueError(
+                "categorical: expected None with weak learners that are functions, which are given "
+                "rows of X as they are"
+            )
         return two_classes(X, y, sample_weight, as_given=True)
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:

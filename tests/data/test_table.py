@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -198,3 +199,42 @@ def test_a_model_reads_rows_by_its_table():
     new = pd.DataFrame({"size": ["xl", "s"], "colour": pd.Categorical(["blue", "red"])})
     np.testing.assert_array_equal(match_columns(model, new).values, [[0, 3], [1, 1]])
     assert pb.predict(model, new).tolist() == [1, 0]
+
+
+def test_columns_are_named_as_categories_in_builders():
+    rng = np.random.default_rng(1)
+    X = rng.integers(4, size=(200, 2)).astype(float)
+    y = np.isin(X[:, 0], [0, 2])
+    text = pd.DataFrame({"kind": np.array(list("abcd"))[X[:, 0].astype(int)], "x": X[:, 1]})
+    for fit in (pb.fit_adaboost, pb.fit_boosted_tree, pb.fit_matryoshka):
+        model = fit(X, y, categorical=[0])
+        assert model.table.levels[0].tolist() == [0, 1, 2, 3]
+        assert (pb.predict(model, X) == y).all()
+        assert (pb.predict(model, X.astype(int).astype(object)) == y).all()
+        of_text = fit(text, y)
+        for name in ("threshold", "vote", "missing"):
+            np.testing.assert_array_equal(getattr(model, name), getattr(of_text, name))
+        assert (pb.predict(of_text, text.iloc[::-1, ::-1]) == y[::-1]).all()
+    with pytest.raises(ValueError, match="categorical: expected None with SortedColumns"):
+        pb.fit_adaboost(pb.sort_columns(X), y, categorical=[0])
+    with pytest.raises(TypeError, match="categorical: expected a sequence of names"):
+        pb.fit_adaboost(X, y, categorical="kind")
+    bagging = pb.fit_bagging(pb.fit_adaboost, text, y, members=3, rounds=2, rng=0)
+    assert (pb.predict(bagging, text) == y).all()
+    named = pb.fit_bagging(pb.fit_adaboost, X, y, members=3, rounds=2, rng=0, categorical=[0])
+    assert (pb.predict(named, X) == y).all()
+    assert bagging.oob.error == named.oob.error == 0
+    rest = pb.fit_one_vs_rest(pb.fit_adaboost, text, text["kind"], rounds=2)
+    assert (pb.predict(rest, text) == text["kind"]).all()
+    found = pb.cross_validate(partial(pb.fit_adaboost, rounds=2), text, y, folds=3, rng=0)
+    assert found.error.max() == 0
+
+
+def test_more_levels_than_numbers_in_builders():
+    words = np.array([f"w{k % 400:03}" for k in range(1600)])
+    frame = pd.DataFrame({"word": words, "x": np.arange(1600.0)})
+    y = np.arange(1600) % 400 < 100
+    model = pb.fit_adaboost(frame, y, rounds=3)
+    assert (pb.predict(model, frame) == y).mean() > 0.95
+    pb.explain(model, frame.iloc[[0]])
+    assert pb.permutation_importance(model, frame, y, rng=0, repeats=1)[0, 0] > 0.2
