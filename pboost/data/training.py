@@ -539,7 +539,7 @@ def _of_entries(columns: Any, entries: Entries | None) -> Any:
         return columns
     if isinstance(columns, BinnedColumns):
         return columns.select(entries.rows)
-    features = Features(columns.source, columns.names)
+    features = Features(columns.source, columns.names, columns.table)
     return sorted_columns(features, columns.rows[entries.rows], MAX_BINS, None)
 
 

@@ -14,7 +14,7 @@ from pboost.values import shown
 from pboost.values.options import option_names, parameters_in, refuse_unknown
 
 #: Arguments of builders that are no parameters: they are data, or said by the estimator.
-LEFT_OUT = ("X", "y", "sample_weight", "task", "callback", "progress")
+LEFT_OUT = ("X", "y", "y_proba", "labels", "sample_weight", "task", "callback", "progress")
 #: Those that have another name in scikit-learn.
 RENAMED = {"rng": "random_state", "n_threads": "n_jobs"}
 

@@ -355,3 +355,15 @@ def test_threshold():
         pb.predict(pb.fit_cart(X, Y3), X, threshold=0.5)
     with pytest.raises(ValueError, match="threshold"):
         pb.predict(model, X, threshold=1.5)
+
+
+@pytest.mark.parametrize("make", [pb.sort_columns, pb.bin_columns])
+def test_columns_made_before_of_a_table(make):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abc")).assign(sky=np.array(["rain", "sun", "ice"])[Y3])
+    frame.loc[::5, ["a", "sky"]] = None
+    weak = pb.weak.stump(search="exact" if make is pb.sort_columns else "binned")
+    fit = partial(pb.fit_adaboost, rounds=9, weak=weak)
+    one, other = fit(make(frame), y_proba=SHARE[2]), fit(frame, y_proba=SHARE[2])
+    np.testing.assert_allclose(one.vote, other.vote, rtol=0, atol=1e-10)
+    assert one.table == other.table
