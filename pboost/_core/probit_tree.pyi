@@ -49,4 +49,5 @@ def walk_values(
     means: Array | None = None,
     holes: tuple[Array, Array] | None = None,
     sets: tuple[Array, Array, Array] | None = None,
+    added: tuple[Array, Array] | None = None,
 ) -> int: ...

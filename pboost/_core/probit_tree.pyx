@@ -277,36 +277,48 @@ def walk_values(
     X, const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth,
     const int32_t[::1] leaf, const double[:, :, ::1] equation, const int32_t[:, ::1] taken,
     Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[:, :, ::1] out,
-    const double[:, ::1] means=None, holes=None, sets=None,
+    const double[:, ::1] means=None, holes=None, sets=None, added=None,
 ):
     """Values of the equations at rows start..stop-1 of X in each of a list of trees.
 
     The trees are those of tree_walk.pyx; IN leaf (n_nodes,): the place of each leaf in `equation`
-    (leaves of all trees, K, 1 + d), `taken` and `means` (leaves, d), or (1, d) of all, which stand for missing values, with `holes`;
-    WORK tile (64 * columns,), with `holes` d columns more, and d numbers; OUT out
-    (stop - start, n_trees, K), from row `start` on. Returns as `walk_leaves`.
+    (leaves of all trees, K, 1 + d), `taken` and `means` (leaves, d), or (1, d) of all, which stand for
+    missing values, with `holes`. Where equations are of other columns than those of X, `added` are these,
+    as a matrix (n, d), and WORK (d,). WORK tile (64 * columns,), with `holes` columns of X more, and as many
+    numbers; OUT out (stop - start, n_trees, K), from row `start` on. Returns as `walk_leaves`.
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
     cdef Py_ssize_t d = rows.d, room = tile.shape[0] - (0 if holes is None else d * (TILE + 1))
     cdef Holes parted = holes_of(holes, &trees, d, room)
-    cdef Py_ssize_t i = start, n, r, t, j, k = equation.shape[1]
+    cdef Py_ssize_t i = start, n, r, t, j, width = d, k = equation.shape[1]
+    cdef Rows wide = rows
+    cdef double[::1] own
     cdef int32_t[TILE] at
     cdef int32_t here
+    cdef const char* source
     cdef double* known
     cdef double* row
     cdef bint leaves
     cdef const Trees* used
     cdef int kind
+    if added is not None:
+        matrix, own = added
+        wide = rows_of(matrix)
+        width = wide.d
+        if wide.n != rows.n or own.shape[0] < width or means is None:
+            raise ValueError("walk_values: arrays of different sizes")
     if (out.shape[0] < stop - start or out.shape[1] != trees.n or out.shape[2] != k
-            or room < d * TILE or equation.shape[2] != d + 1
+            or room < d * TILE or equation.shape[2] != width + 1
             or taken.shape[0] != equation.shape[0] or leaf.shape[0] != root[trees.n]
-            or (holes is not None and (
-                means is None or means.shape[1] != d
-                or means.shape[0] not in (1, equation.shape[0])))):
+            or (holes is not None and means is None)
+            or (means is not None and (
+                means.shape[1] != width or means.shape[0] not in (1, equation.shape[0])))):
         raise ValueError("walk_values: arrays of different sizes")
     leaves = means is not None and means.shape[0] > 1
     known, row = &tile[0] + room, &tile[0] + room + d * TILE
+    if added is not None:
+        row = &own[0]
     with nogil:
         while i < stop:
             n = min(TILE, stop - i)
@@ -320,14 +332,15 @@ def walk_values(
                 walk_tile(used, t, &tile[0], n, at)
                 for r in range(n):
                     here = leaf[root[t] + at[r]]
-                    if not kind:
+                    if added is None and not kind:
                         values_at(&tile[r], TILE, d, &equation[here, 0, 0], &taken[here, 0], k,
                                   &out[i - start + r, t, 0])
                         continue
-                    for j in range(d):
-                        row[j] = known[j * TILE + r]
+                    source = wide.data + (i + r) * wide.row_stride
+                    for j in range(width):
+                        row[j] = read(&wide, source, j) if added is not None else known[j * TILE + r]
                         row[j] = row[j] if row[j] == row[j] else means[here if leaves else 0, j]
-                    values_at(row, 1, d, &equation[here, 0, 0], &taken[here, 0], k,
+                    values_at(row, 1, width, &equation[here, 0, 0], &taken[here, 0], k,
                               &out[i - start + r, t, 0])
             i += n
     return i

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pboost._core import tree_walk
 from pboost._core.probit_tree import walk_values
 from pboost.data.fill import filled
-from pboost.data.node_inputs import ColumnNames
+from pboost.data.indicators import in_sums, indicators_of, names_in_sums
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares, portions, times_spread
@@ -54,8 +54,9 @@ class ProbitTree(Model):
     ----------
     partition : Tree
         The splits; its leaves are numbered from left to right.
-    coefficient : ndarray of float64, shape (n_leaves, K, 1 + n_features)
-        Intercept and slopes of each function; K is 1 of two classes, else their number.
+    coefficient : ndarray of float64, shape (n_leaves, K, 1 + n_added)
+        Intercept and slopes of each function; K is 1 of two classes, else their number. Categories
+        have a slope for each level.
     taken : ndarray of int32, shape (n_leaves, K)
         Steps of ProbitBoost that made it; -1 where all rows of the leaf are of the class, -2 where
         none is. There it is a constant, Phi^-1((n + 1/2) / (n + 1)) of n rows or minus that; but
@@ -81,15 +82,13 @@ class ProbitTree(Model):
 
     partition: Tree = stored.part(Tree, more=("labels",), some=SIDES)
     coefficient: FloatArray = stored.column(
-        np.float64, "n_leaves", "n_functions", lambda model: (1 + model.n_features,)
+        np.float64, "n_leaves", "n_functions", lambda model: (1 + model.n_added,)
     )
     taken: IntArray = stored.column(np.int32, "n_leaves", "n_functions")
     risk: FloatArray = stored.column(np.float64, "n_leaves", "n_functions", positive=True)
-    spread: FloatArray = stored.column(np.float64, "n_features", positive=True)
-    leaf_mean: FloatArray | None = stored.column(
-        np.float64, "n_leaves", "n_features", optional=True
-    )
-    mean: FloatArray | None = stored.in_header("n_features")
+    spread: FloatArray = stored.column(np.float64, "n_added", positive=True)
+    leaf_mean: FloatArray | None = stored.column(np.float64, "n_leaves", "n_added", optional=True)
+    mean: FloatArray | None = stored.in_header("n_added")
     labels: NDArray[Any] = stored.made(_classes, late=False)
     settings: Mapping[str, Any] = stored.of_part("partition", "settings")
     n_features: int = stored.of_part("partition", "n_features")
@@ -157,7 +156,7 @@ class ProbitTree(Model):
         function = self.coefficient[at].T
         with np.errstate(over="ignore"):
             parts[0] += function[0] - constant
-            parts[1:] += function[1:] * self._row(X, at)[:, None]
+            parts[1:] += self.by_column(function[1:] * self._row(X, at)[:, None])
         return parts[:, 0] if self.n_functions == 1 else parts
 
     def vote_parts(self, X: Any) -> FloatArray:
@@ -165,14 +164,14 @@ class ProbitTree(Model):
         parts, at, constant = self._path_parts(X)
         share = portions(times_spread(self.coefficient[at, :, 1:], self.spread))
         more = self.values(X)[0] - constant
-        parts[1:] += share.T * more
+        parts[1:] += self.by_column(share.T) * more
         parts[0] += np.where(share.any(axis=1), 0.0, more)
         return parts[:, 0] if self.n_functions == 1 else parts
 
     def _row(self, X: Any, leaf: int) -> FloatArray:
         """Return the first row as the functions of a leaf see it."""
         means = means_of(self)
-        row = match_columns(self, X).values[0]
+        row = in_sums(match_columns(self, X).values[:1], self.table)[0]
         return filled(row, None if means is None else means[leaf if len(means) > 1 else 0])
 
     def _path_parts(self, X: Any) -> tuple[FloatArray, int, FloatArray]:
@@ -205,7 +204,8 @@ class ProbitTree(Model):
         gain = (weight[leaf] * np.maximum(loss[leaf] - self.risk, 0.0))[..., None]
         known = self.spread if spread is None else spread
         of_slopes = (gain * portions(times_spread(self.coefficient[:, :, 1:], known))).sum((0, 1))
-        return as_shares(tree.split_gain((weight * loss).sum(axis=1)) + of_slopes)
+        gain = tree.split_gain((weight * loss).sum(axis=1)) + self.by_column(of_slopes)
+        return as_shares(gain)
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons and of slopes, or of different columns read."""
@@ -215,9 +215,11 @@ class ProbitTree(Model):
         if unit != "features":
             slopes = has_slope.sum(axis=(1, 2))[tree.leaf[at]]
             return np.maximum(tree.node_depth()[at] + slopes, 1.0)
+        levels = indicators_of(self.table)
+        column = np.arange(self.n_features) if levels is None else levels.column
         return np.array(
             [
-                max(1, len(read.keys() | set(np.flatnonzero(has_slope[leaf].any(axis=0)).tolist())))
+                max(1, len(read.keys() | set(column[has_slope[leaf].any(axis=0)].tolist())))
                 for read, leaf in zip(tree.columns_read(), tree.leaf.tolist(), strict=True)
             ],
             dtype=np.float64,
@@ -250,7 +252,7 @@ class ProbitTree(Model):
 
     def leaf_text(self, leaf: int) -> list[str]:
         """Return the equations of a leaf, one line each."""
-        names = ColumnNames(self.feature_names, self.n_features)
+        names = names_in_sums(self.feature_names, self.n_features, self.table)
         lines = []
         for k, (taken, row) in enumerate(
             zip(self.taken[leaf].tolist(), self.coefficient[leaf], strict=True)
@@ -298,16 +300,26 @@ class Equations(NamedTuple):
         return trees.tile_width + (trees.n_features + more if more else 0)
 
     def walk(
-        self, values: NDArray[Any], start: int, stop: int, tile: FloatArray, out: FloatArray
+        self,
+        values: NDArray[Any],
+        added: NDArray[Any],
+        start: int,
+        stop: int,
+        tile: FloatArray,
+        out: FloatArray,
     ) -> int:
-        """Call the kernel, once more from where values are missing."""
+        """Call the kernel, once more from where values are missing.
+
+        `added` are the rows as equations read them.
+        """
         trees = self.trees
         sets = None if trees.sets is None else with_room(trees.sets, tile)
+        own = None if added is values else (added, np.empty(added.shape[1]))
 
         def walk(first: int, holes: Any) -> int:
             return walk_values(
                 values, trees.steps, trees.root, trees.depths, self.leaf, self.coefficient,
-                self.taken, first, stop, tile, out[first - start :], self.means, holes, sets,
+                self.taken, first, stop, tile, out[first - start :], self.means, holes, sets, own,
             )  # fmt: skip
 
         at = walk(start, None)
@@ -327,6 +339,7 @@ def values_of(
     threads.
     """
     values = match_columns(model, X).values
+    added = in_sums(values, model.table)
     n, d = values.shape
     of_trees = len(trees.trees.depths), trees.coefficient.shape[1]
     per_row = math.prod(of_trees)
@@ -338,7 +351,7 @@ def values_of(
         for start in range(first, last, block):
             check_stop()
             stop = min(start + block, last)
-            if trees.walk(values, start, stop, tile, out) < stop:
+            if trees.walk(values, added, start, stop, tile, out) < stop:
                 return True
             found[start:stop] = reduced(out[: stop - start])
         return False

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
+from pboost.data.indicators import in_sums
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares, shared_out
@@ -119,11 +120,11 @@ class SubaggedProbitTrees(Model):
 
     trees: Forest = stored.part(Forest, more=("labels",), some=SIDES)
     coefficient: FloatArray = stored.column(
-        np.float64, "n_leaves", "n_functions", lambda model: (1 + model.n_features,), ndim=3
+        np.float64, "n_leaves", "n_functions", lambda model: (1 + model.n_added,), ndim=3
     )
     taken: IntArray = stored.column(np.int32, "n_leaves", "n_functions")
     risk: FloatArray = stored.column(np.float64, "n_leaves", "n_functions", positive=True)
-    spread: FloatArray = stored.column(np.float64, "n_features", positive=True)
+    spread: FloatArray = stored.column(np.float64, "n_added", positive=True)
     alpha: FloatArray = stored.column(np.float64, "n_rounds", finite=False)
     start: IntArray = stored.column(np.int32, ndim=1)
     error: FloatArray = stored.column(np.float64, ndim=2, finite=False)
@@ -134,10 +135,8 @@ class SubaggedProbitTrees(Model):
     labels: NDArray[Any] = stored.kept_as(Classes())
     settings: Mapping[str, Any] = stored.settings()
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
-    leaf_mean: FloatArray | None = stored.column(
-        np.float64, "n_leaves", "n_features", optional=True
-    )
-    mean: FloatArray | None = stored.in_header("n_features")
+    leaf_mean: FloatArray | None = stored.column(np.float64, "n_leaves", "n_added", optional=True)
+    mean: FloatArray | None = stored.in_header("n_added")
     n_features: int = stored.of_part("trees", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("trees", "feature_names")
     table: Table | None = stored.of_part("trees", "table")
@@ -391,7 +390,7 @@ class SubaggedProbitTrees(Model):
         at = Equations(trees, leaf, self.coefficient, self.taken, means_of(self))
         of_trees = np.empty((len(values), last - first, self.coefficient.shape[1]))
         tile = np.empty(at.tile_width * tree_walk.TILE_ROWS)
-        at.walk(values, 0, len(values), tile, of_trees)
+        at.walk(values, in_sums(values, self.table), 0, len(values), tile, of_trees)
         return self._said_of(of_trees, slice(member, member + 1))[:, 0]
 
     def _said(

@@ -505,5 +505,5 @@ def _said_out(
     """Return the rows that a member of the model has not seen, and what it says of them."""
     out = member.out
     blocks = (out[start : start + BLOCK_ROWS] for start in range(0, len(out), BLOCK_ROWS))
-    said = [model.said_at(number, task.X[rows]) for rows in blocks]
+    said = [model.said_at(number, task.codes[rows]) for rows in blocks]
     return task.problem.given(out), np.concatenate(said) if said else np.empty(0)

@@ -17,6 +17,7 @@ from pboost._core.probit_round import margins, mean_losses
 from pboost.data.check_xy import with_categories
 from pboost.data.columns import MAX_BINS, SortedColumns, column_spread
 from pboost.data.fill import column_means
+from pboost.data.indicators import in_sums
 from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import check_values
 from pboost.data.table import Categorical, Takes
@@ -30,7 +31,7 @@ from pboost.values import FloatArray, IntArray, check_flag, check_integer, check
 from pboost.values.options import builder
 
 #: What probit trees are grown on besides numbers.
-TAKES = Takes(holes=True)
+TAKES = Takes(holes=True, levels=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,7 @@ class ProbitProblem(NamedTuple):
     """The checked arguments of builders of probit trees."""
 
     problem: Problem
+    codes: NDArray[Any]  # X as trees read it, and as leaves do
     X: NDArray[Any]
     weights: FloatArray
     limits: CartLimits
@@ -392,7 +394,8 @@ def probit_problem(
     limits = replace(
         limits, depth=0 if max_depth == 0 else limits.depth, complexity=leaves.complexity
     )
-    return ProbitProblem(problem, values, weights, limits, leaves, settings)
+    added = in_sums(values, problem.table)
+    return ProbitProblem(problem, values, added, weights, limits, leaves, settings)
 
 
 def check_coefficients(coefficient: FloatArray) -> None:

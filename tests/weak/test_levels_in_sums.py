@@ -152,3 +152,54 @@ def test_measured_sums_of_categories():
     np.testing.assert_allclose(pb.certificate(model, X, y), model.record.certificate[-1], rtol=1e-9)
     with pytest.raises(ValueError, match=r"sigma: expected 0 or NaN .* got 0\.5 for column 'size'"):
         fit(X, y, observation=pb.observation.gaussian([1.0, 0.0, 0.1, 0.5]))
+
+
+# Probit trees
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_one_leaf_is_probitboost(holes):
+    X, y, weight = frame(5, holes=holes)
+    tree = pb.fit_probit_tree(X, y, max_depth=0, steps=15, sample_weight=weight)
+    model = pb.fit_probitboost(X, y, steps=15, sample_weight=weight)
+    np.testing.assert_array_equal(tree.coefficient[0, 0, 1:], model.slopes)
+    np.testing.assert_array_equal(tree.leaf_mean[0], model.mean)
+    found, expected = pb.decision_function(tree, X), pb.decision_function(model, X)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_leaves_read_levels_as_columns(classes, tmp_path):
+    X, y, weight = frame(6)
+    y = y.astype(int) + (np.arange(len(y)) % 3 == 0) * (classes == 3)
+    Z, names = expanded(X)
+    tree = pb.fit_probit_tree(X, y, max_depth=2, min_leaf=30, steps=8, sample_weight=weight)
+    assert tree.coefficient.shape == (tree.n_leaves, 1 if classes == 2 else 3, 9)
+    leaf = tree.partition.leaf[tree.partition.nodes_of(X)]
+    values = tree.values(X)
+    for i in range(len(X)):
+        row = np.where(np.isnan(Z[i]), tree.leaf_mean[leaf[i]], Z[i])
+        at = tree.coefficient[leaf[i], :, 1:] @ row + tree.coefficient[leaf[i], :, 0]
+        np.testing.assert_allclose(values[i], at, rtol=1e-11, atol=1e-11)
+    one = np.concatenate([tree.values(X[i : i + 1]) for i in range(30)])
+    np.testing.assert_array_equal(one, values[:30])
+    parts = tree.contributions(X[:1])
+    np.testing.assert_allclose(parts.sum(axis=0), values[0] if classes == 3 else values[0, 0])
+    assert len(parts) == 5
+    assert pb.feature_importances(tree).shape == (4,)
+    assert (pb.evaluation_cost(tree, X, unit="features") <= 4).all()
+    assert pb.coefficients(tree).names == tuple(names)
+    assert any(name in pb.describe(tree) for name in names if "=" in name)
+    pb.save(tree, tmp_path / "tree")
+    np.testing.assert_array_equal(pb.load(tmp_path / "tree").values(X), values)
+
+
+def test_sbpmt_of_categories(tmp_path):
+    X, y, weight = frame(7)
+    model = pb.fit_sbpmt(X, y, members=4, rounds=2, steps=5, rng=0, sample_weight=weight)
+    share = pb.predict_proba(model, X)
+    assert np.mean(pb.predict(model, X) == y) > 0.75
+    assert model.oob.error < 0.4
+    pb.save(model, tmp_path / "model")
+    np.testing.assert_array_equal(pb.predict_proba(pb.load(tmp_path / "model"), X), share)
+    assert pb.feature_importances(model).shape == (4,)
