@@ -27,6 +27,7 @@ from pboost.growth.step import Callback, StepRecord
 from pboost.growth.validation import ValidationRows, validation_rows
 from pboost.models.base import prefix, staged_decision_function
 from pboost.models.graph import DecisionGraph
+from pboost.models.new_rows import with_levels
 from pboost.models.node_walk import goes_right
 from pboost.models.nodes import ABOVE, BELOW
 from pboost.observation.answers import Observer, check_pair
@@ -124,7 +125,7 @@ class GraphFit:
             return model
         watch = self._watch
         if not self._votes_stay or watch.is_lost:
-            watch.judge(model, Features(self._X, None, model.table))
+            watch.judge(model, with_levels(self._X, Features(self._X, None, model.table)))
         errors, reason = np.array(watch.errors), model.record.stop_reason
         if not model.n_nodes:
             errors[0] = watch.error_of(model.bias)
@@ -219,7 +220,7 @@ class Watch:
         assert self._least is not None
         return self._least[1]
 
-    def judge(self, model: DecisionGraph, X: Features) -> None:
+    def judge(self, model: DecisionGraph, X: Any) -> None:
         """Take note of the stages of a whole model, up to the one at which growth would have ended.
 
         Between stages the error is that of the stage before.

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.votes import NO_VOTE, SplitStep, VoteRule, half_log_odds, step_of
-from pboost.data.columns import MOST_FLOAT
 from pboost.data.subsets import Subsets
 from pboost.data.training import TrainingData
 from pboost.models.graph import DecisionGraph
@@ -285,7 +284,7 @@ class Growth:
         levels, absent = cut.levels or (0, 0)
         levels |= absent if side else 0
         if cut.levels is not None and not levels:  # "is it missing?"
-            threshold = float(MOST_FLOAT)
+            threshold = float(np.finfo(np.float64).max)
         return StepRecord(
             len(self._cuts) - 1, cut.feature, threshold, (below, above), bound,
             self.certificate[-1], self._edges, side, levels,

@@ -112,6 +112,13 @@ def match_names(
     return features_as_trained(X, Trained(names, n_features, table))
 
 
+def with_levels(values: NDArray[Any], features: Features) -> Any:
+    """Return values of rows with the levels that their numbers stand for, if there are any."""
+    if features.table is None or not features.table.has_levels:
+        return values
+    return Features(values, features.names, features.table)
+
+
 def match_rows(model: Model, X: Any) -> Rows:
     """Return X as rows of anything, with the model's columns in the model's order."""
     rows = as_rows(table_for(model, X))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.columns import MOST_FLOAT
 from pboost.data.indicators import names_in_sums
 from pboost.data.node_inputs import ColumnNames, Inputs
 from pboost.data.subsets import Subsets
@@ -20,6 +19,8 @@ from pboost.values import FloatArray
 
 #: How tests of columns are written.
 PLAIN = Inputs()
+#: The threshold of the question whether a value is missing.
+MOST = float(np.finfo(np.float64).max)
 
 
 def headline(model: Model, *said: str) -> str:
@@ -101,7 +102,7 @@ def answer(model: Graph, names: Sequence[str], node: int, value: Callable[[int],
 def asks_if_missing(model: Graph, node: int) -> bool:
     """Return whether the values of a column lie below a node's cut, and missing ones above."""
     is_above = model.sides is not None and model.sides[node] > HALF
-    return bool(is_above and model.threshold[node] == MOST_FLOAT)
+    return bool(is_above and model.threshold[node] == MOST)
 
 
 def of_missing(model: Graph, node: int) -> tuple[str, str, str]:

@@ -223,6 +223,7 @@ def fit_probit_tree(
     complexity: float = 0.0,
     search: str = "auto",
     max_bins: int = MAX_BINS,
+    missing: str = "learn",
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -262,6 +263,8 @@ def fit_probit_tree(
     search : {"auto", "exact", "binned"}
         As in `fit_cart`.
     max_bins : int
+        As in `fit_cart`.
+    missing : {"learn", "error"}
         As in `fit_cart`.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
@@ -314,7 +317,7 @@ def fit_probit_tree(
     task = probit_problem(
         X, y, sample_weight, n_threads, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
         steps=steps, tol=tol, safeguard=safeguard, criterion=criterion, complexity=complexity,
-        search=search, max_bins=max_bins,
+        search=search, max_bins=max_bins, missing=missing,
     )  # fmt: skip
     task.settings["builder"] = "fit_probit_tree"
     cells = task.X.size * (1 + task.leaves.steps)
@@ -359,6 +362,7 @@ def probit_problem(
     complexity: Any,
     search: str = "auto",
     max_bins: Any = MAX_BINS,
+    missing: str = "learn",
 ) -> ProbitProblem:
     """Check the arguments of builders of probit trees; the settings have no builder yet."""
     check_values(X, "to fit lines to")
@@ -373,9 +377,9 @@ def probit_problem(
         max_depth = check_integer("max_depth", max_depth, least=0)
     X = read_once(X, sample_weight, TAKES)
     problem, limits, settings, _ = fit_cart_problem(
-        X, y, sample_weight, n_threads, np.random.default_rng(0), criterion=criterion,
+        X, y, sample_weight, n_threads, np.random.default_rng(0), False, criterion=criterion,
         max_depth=max_depth or None, min_leaf=min_leaf, min_split=min_split, search=search,
-        max_bins=max_bins, takes=TAKES,
+        max_bins=max_bins, missing=missing,
     )  # fmt: skip
     if isinstance(X, SortedColumns):
         values = X.source if len(X.rows) == len(X.source) else X.source[X.rows]
@@ -383,7 +387,7 @@ def probit_problem(
         values = X.values
     if problem.entries is not None:
         values = values[problem.entries.rows]  # the kernels read X, labels and weights side by side
-    kept = ("criterion", "min_leaf", "min_split", "search", "max_bins")
+    kept = ("criterion", "min_leaf", "min_split", "search", "max_bins", "missing")
     settings = {
         "max_depth": max_depth, **{name: settings[name] for name in kept}, "steps": leaves.steps,
         "tol": None if tol is None else leaves.tol, "safeguard": safeguard,

@@ -84,7 +84,7 @@ class Estimator(BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any]) -> Self:
         """Fit the model, with the values given in place of those of parameters."""
         refuse_masked("X", X)  # scikit-learn would take what the mask hides
-        checks = {"dtype": DTYPES, "y_numeric": isinstance(self, RegressorMixin)}
+        checks = {**self._checks(), "y_numeric": isinstance(self, RegressorMixin)}
         # Builders check arrays, too; small trees are fitted faster than scikit-learn does it.
         is_plain = _is_array(X, 2) and X.dtype in DTYPES and _is_array(y, 1)
         rows, labels = validate_data(self, X, y, skip_check_array=is_plain, **checks)
@@ -111,7 +111,22 @@ class Estimator(BaseEstimator):
         """Return rows to be predicted."""
         check_is_fitted(self)
         refuse_masked("X", X)
-        return validate_data(self, X, dtype=DTYPES, reset=False)
+        return validate_data(self, X, reset=False, **self._checks())
+
+    def _takes_missing(self) -> bool:
+        """Return whether rows may have missing values."""
+        return getattr(self, "missing", "learn") != "error"
+
+    def _checks(self) -> dict[str, Any]:
+        """Return what X may be, as scikit-learn checks it."""
+        return {
+            "dtype": DTYPES, "ensure_all_finite": "allow-nan" if self._takes_missing() else True
+        }  # fmt: skip
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_missing()
+        return tags
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the prediction for each row.

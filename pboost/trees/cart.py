@@ -13,7 +13,7 @@ from pboost.data.columns import MAX_BINS, SEARCHES
 from pboost.data.criteria import OF_TWO, class_criteria
 from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import reads_columns, search_option
-from pboost.data.table import NUMBERS, Categorical, Takes
+from pboost.data.table import EVERYTHING, Categorical, Takes
 from pboost.data.training import Problem, tree_problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
@@ -29,12 +29,15 @@ from pboost.values import (
     check_callback,
     check_choice,
     check_integer,
+    check_number,
     shown,
     with_bar,
 )
 from pboost.values.options import builder
 
 CART_GROWTHS = ("depth-first", "best-first")
+#: Where rows go whose value is missing, of all builders.
+MISSING = ("learn", "both", "error")
 #: The criteria of each task, the default first.
 CART_CRITERIA = {
     "classification": class_criteria(2),
@@ -42,7 +45,7 @@ CART_CRITERIA = {
 }
 
 #: What trees are grown on besides numbers.
-TAKES = NUMBERS
+TAKES = EVERYTHING
 
 
 @reads_columns(search_option)
@@ -61,6 +64,8 @@ def fit_cart(
     growth: str | None = None,
     search: str = "auto",
     max_bins: int = MAX_BINS,
+    missing: str = "learn",
+    level_smoothing: float = 0.0,
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -75,7 +80,9 @@ def fit_cart(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features, finite numbers.
+        Features. A test sends rows whose value is missing to the exit that lowers the criterion
+        most; where no training row at the node was missing, to the exit of larger reach. A category
+        is split by a set of its levels.
     y : array_like of shape (n,), optional
         Labels, of two or more different values; of a regression, finite numbers.
     task : {"classification", "regression"}
@@ -103,6 +110,11 @@ def fit_cart(
         `max_bins` bins of about equal weight. "auto" is exact below 1e7 rows.
     max_bins : int
         Number of bins, 2 to 256. It does not change what the exact search finds.
+    missing : {"learn", "error"}
+        "error" refuses missing values in training.
+    level_smoothing : float
+        Rows of average weight, with the class shares or the mean of the node, that each level of a
+        category is mixed with where levels are put in order. What a split lowers is not changed.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.
@@ -137,8 +149,16 @@ def fit_cart(
 
     Notes
     -----
+    The levels of a category are put in order, by the share of the second class or by the mean, of
+    more than two classes by the first principal component of the class shares, and the beginnings
+    of this order are tried as what goes to the first child. Of two classes, and of a regression,
+    the best of these sets is the best of all; of more classes, that is a heuristic, and each level
+    is tried against the others besides. Levels that are not at the node go where missing values do.
+    Whether a value is missing can be asked, too: that is the split at the greatest number.
+
     Among splits whose criterion agrees to 1e-12 of the node's impurity (of its weight, in a
-    classification) the lowest feature and then the lowest threshold is taken. A split that does
+    classification) the lowest feature is taken, then missing values in the second child rather
+    than in the first, then the lowest threshold. A split that does
     not lower the impurity is still made, because the ones after it may.
 
     References
@@ -168,6 +188,7 @@ def fit_cart(
         X, y, sample_weight, n_threads, generator, task=task, criterion=criterion,
         max_depth=max_depth, min_leaf=min_leaf, min_split=min_split, max_leaves=max_leaves,
         features_per_split=features_per_split, growth=growth, search=search, max_bins=max_bins,
+        missing=missing, level_smoothing=level_smoothing,
     )  # fmt: skip
     total = None if max_leaves is None else limits.leaves - 1
     with with_bar(callback, progress, total, "splits") as told:
@@ -199,6 +220,7 @@ def fit_cart_problem(
     sample_weight: Any,
     n_threads: int | None,
     generator: np.random.Generator,
+    levels: bool = True,
     *,
     task: str = "classification",
     criterion: str | None = None,
@@ -210,17 +232,27 @@ def fit_cart_problem(
     growth: str | None = None,
     search: str = "auto",
     max_bins: Any = MAX_BINS,
-    takes: Takes = TAKES,
+    missing: str = "learn",
+    level_smoothing: Any = 0.0,
 ) -> tuple[Problem, CartLimits, dict[str, Any], int]:
-    """Check the arguments of `fit_cart`; returns those of `fit_tree` but for the weights."""
+    """Check the arguments of `fit_cart`; returns those of `fit_tree` but for the weights.
+
+    `levels` says whether the builder takes categories.
+    """
     check_choice("task", task, TASKS)
     criterion = CART_CRITERIA[task][0] if criterion is None else criterion
     check_choice("criterion", criterion, CART_CRITERIA[task])
     check_choice("search", search, SEARCHES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+    if check_choice("missing", missing, MISSING) == "both":
+        raise NotImplementedError(
+            'missing: "both" of trees whose nodes have no votes is not implemented; '
+            'fit_boosted_tree(X, y, weak=pb.weak.stump(missing="both")) sends rows both ways'
+        )
+    level_smoothing = check_number("level_smoothing", level_smoothing, least=0.0)
     problem = tree_problem(
         X, y, sample_weight, task=task, search=search, max_bins=max_bins, n_threads=n_threads,
-        takes=takes,
+        takes=Takes(holes=missing == "learn", levels=levels),
     )  # fmt: skip
     if growth is not None:
         check_choice("growth", growth, CART_GROWTHS)
@@ -239,12 +271,13 @@ def fit_cart_problem(
         check_integer("min_split", min_split, least=2),
         resolve_features(features_per_split, problem.n_features),
         growth or ("depth-first" if max_leaves is None else "best-first"),
+        level_smoothing=level_smoothing,
     )
     settings = {
         "builder": "fit_cart", "task": task, "criterion": criterion, "max_depth": max_depth,
         "min_leaf": min_leaf, "min_split": min_split, "max_leaves": max_leaves,
         "features_per_split": features_per_split, "growth": limits.growth, "search": search,
-        "max_bins": max_bins,
+        "max_bins": max_bins, "missing": missing, "level_smoothing": level_smoothing,
     }  # fmt: skip
     key = int(generator.integers(2**63)) if limits.features < problem.n_features else 0
     return problem, limits, settings, key

@@ -22,6 +22,9 @@ from pboost.trees.stagewise import SUM_OPTIONS, draws_rows, grow_sum
 from pboost.values import Bar, as_generator, check_integer, generator_in_state
 from pboost.values.options import renamed
 
+#: Options that models of version 0.1 do not say.
+SINCE_TABLES = {"missing": "learn", "level_smoothing": 0.0}
+
 
 def continue_forest(
     model: Forest, X: Any, y: Any, members: Any, sample_weight: Any, rng: Any,
@@ -60,7 +63,7 @@ def continue_sum(
 
 def _stored_options(model: Any, builder: str, names: Sequence[str]) -> dict[str, Any]:
     """Return the options of the fit of a model."""
-    settings = renamed(model.settings)
+    settings = {**SINCE_TABLES, **renamed(model.settings)}
     if settings.get("builder") != builder or not settings.keys() >= set(names):
         raise ValueError(
             f"model: expected settings of {builder}, by which further trees are fitted, got those "

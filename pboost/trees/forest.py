@@ -41,7 +41,7 @@ SAME_MEAN = 1e-6
 #: What a forest is fitted with beside its size, as in its settings.
 FOREST_OPTIONS = (
     "task", "criterion", "max_depth", "min_leaf", "min_split", "max_leaves", "features_per_split",
-    "search", "max_bins", "replace", "bag",
+    "search", "max_bins", "missing", "level_smoothing", "replace", "bag",
 )  # fmt: skip
 
 
@@ -62,6 +62,8 @@ def fit_forest(
     max_leaves: int | None = None,
     search: str = "auto",
     max_bins: int = MAX_BINS,
+    missing: str = "learn",
+    level_smoothing: float = 0.0,
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -80,7 +82,9 @@ def fit_forest(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features, finite numbers.
+        Features. A test sends rows whose value is missing to the exit that lowers the criterion
+        most; where no training row at the node was missing, to the exit of larger reach. A category
+        is split by a set of its levels.
     y : array_like of shape (n,), optional
         Labels, of two or more different values; of a regression, finite numbers.
     members : int
@@ -96,7 +100,9 @@ def fit_forest(
         Rows drawn for each bag: a share in (0, 1] of the rows of positive weight, rounded to the
         nearest number, at least one; or how many; None: as many as there are. With
         ``replace=False`` fewer, for subsamples.
-    criterion, max_depth, min_leaf, min_split, max_leaves, search, max_bins :
+    criterion, max_depth, min_leaf, min_split, max_leaves :
+        Options of the trees, see `fit_cart`.
+    search, max_bins, missing, level_smoothing :
         Options of the trees, see `fit_cart`. `min_leaf` and `min_split` count rows once, however
         often they are in the bag.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
@@ -158,7 +164,8 @@ def fit_forest(
     options = {
         "task": task, "criterion": criterion, "max_depth": max_depth, "min_leaf": min_leaf,
         "min_split": min_split, "max_leaves": max_leaves, "features_per_split": features_per_split,
-        "search": search, "max_bins": max_bins, "replace": replace, "bag": bag,
+        "search": search, "max_bins": max_bins, "missing": missing,
+        "level_smoothing": level_smoothing, "replace": replace, "bag": bag,
     }  # fmt: skip
     members = check_integer("members", members, least=1)
     y = labels_of_rows(y, y_proba, labels)

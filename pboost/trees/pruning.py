@@ -324,7 +324,7 @@ def fit_pruned_cart(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
-        Features, finite numbers.
+        Features; missing values (NaN) and categories as in `fit_cart`.
     y : array_like of shape (n,), optional
         Labels, of two or more different values; of a regression, finite numbers.
     folds : int

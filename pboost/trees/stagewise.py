@@ -115,8 +115,11 @@ MAX_STEP = 4.0
 #: What a sum of trees is fitted with beside loss, validation and number, as in its settings.
 SUM_OPTIONS = (
     "task", "learning_rate", "max_step", "start", "bag", "max_depth", "min_leaf", "search",
-    "max_bins",
+    "max_bins", "missing", "level_smoothing",
 )  # fmt: skip
+
+#: Those of them that are the trees'.
+TREE_OPTIONS = ("max_depth", "min_leaf", "search", "max_bins", "missing", "level_smoothing")
 
 
 @builder
@@ -135,6 +138,8 @@ def fit_stagewise(
     bag: float | int | None = None,
     search: str = "auto",
     max_bins: int = MAX_BINS,
+    missing: str = "learn",
+    level_smoothing: float = 0.0,
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -151,7 +156,9 @@ def fit_stagewise(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features, finite numbers.
+        Features. A test sends rows whose value is missing to the exit that lowers the criterion
+        most; where no training row at the node was missing, to the exit of larger reach. A category
+        is split by a set of its levels.
     y : array_like of shape (n,), optional
         Labels, any two values; of a regression, finite numbers.
     loss : {"exponential", "logistic", "squared", "hinge", "probit"} or Loss, optional
@@ -177,7 +184,7 @@ def fit_stagewise(
     bag : float, int or None
         Rows to which each tree is fitted, drawn without replacement: a share in (0, 1] of those of
         positive weight, rounded to the nearest number, at least one; or how many; None: all.
-    search, max_bins :
+    search, max_bins, missing, level_smoothing :
         Options of the trees, see `fit_cart`; columns are sorted or binned once for all.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
@@ -257,7 +264,7 @@ def fit_stagewise(
         "task": task, "steps": check_integer("steps", steps, least=1),
         "learning_rate": learning_rate, "max_step": max_step, "start": start,
         "bag": bag, "max_depth": max_depth, "min_leaf": min_leaf, "search": search,
-        "max_bins": max_bins,
+        "max_bins": max_bins, "missing": missing, "level_smoothing": level_smoothing,
     }  # fmt: skip
     data = FitData(X, y, sample_weight, n_threads, as_generator(rng))
     bar = partial(with_bar, callback, progress)
@@ -276,7 +283,7 @@ def grow_sum(
     check_choice("start", options["start"], STARTS)
     most = _most(options["max_step"], options["task"])
     state = generator_state(data.generator)
-    of_trees = {name: options[name] for name in ("max_depth", "min_leaf", "search", "max_bins")}
+    of_trees = {name: options[name] for name in TREE_OPTIONS}
     problem, limits, _, _ = fit_cart_problem(*data, task=options["task"], **of_trees)
     if given is not None:
         check_labels(problem, given.labels)

@@ -57,6 +57,10 @@ PEERS = {
     "min_split": Peers("min_samples_split"),
     "missing": Peers("", "use_missing"),
     "level_smoothing": Peers("", "cat_smooth"),
+    "categorical": Peers(
+        "categorical_features", "categorical_feature, cat_feature", "enable_categorical",
+        "besides the columns of a frame that hold text",
+    ),
     "growth": Peers("", "", "grow_policy"),
     "criterion": Peers("criterion"),
     "impurity": Peers("criterion"),
@@ -90,7 +94,6 @@ PEERS = {
     "collect": NONE,
     "join": NONE,
     # rows
-    "categorical": Peers("categorical_features", "categorical_feature", "feature_types"),
     "y_proba": NONE,
     "labels": NONE,
     "sample_weight": Peers(
@@ -148,17 +151,11 @@ PEERS = {
 OF_STUMPS = (
     "min_weight", "min_leaf", "criterion", "search", "max_bins", "missing", "level_smoothing",
 )  # fmt: skip
-_GO_ON, _ENCODED = (
-    "here pb.continue_fit(model, X, y)",
-    "columns are encoded before, by pb.one_hot(X)",
-)
+_GO_ON = "here pb.continue_fit(model, X, y)"
 #: What is no option here.
 ELSEWHERE = {
     "ccp_alpha": "here pb.prune(tree, lam), or fit_pruned_cart, which finds lam",
     **dict.fromkeys(("warm_start", "init_model", "xgb_model"), _GO_ON),
-    **dict.fromkeys(
-        ("categorical_feature", "categorical_features", "enable_categorical"), _ENCODED
-    ),
     "min_samples_split": (
         "it is `min_split`, which fit_cart, fit_forest, fit_probit_tree and fit_sbpmt have"
     ),
