@@ -244,15 +244,10 @@ def fit_cart_problem(
     check_choice("criterion", criterion, CART_CRITERIA[task])
     check_choice("search", search, SEARCHES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
-    if check_choice("missing", missing, MISSING) == "both":
-        raise NotImplementedError(
-            'missing: "both" of trees whose nodes have no votes is not implemented; '
-            'fit_boosted_tree(X, y, weak=pb.weak.stump(missing="both")) sends rows both ways'
-        )
     level_smoothing = check_number("level_smoothing", level_smoothing, least=0.0)
     problem = tree_problem(
         X, y, sample_weight, task=task, search=search, max_bins=max_bins, n_threads=n_threads,
-        takes=Takes(holes=missing == "learn", levels=levels),
+        takes=_taken(missing, levels),
     )  # fmt: skip
     if growth is not None:
         check_choice("growth", growth, CART_GROWTHS)
@@ -281,6 +276,16 @@ def fit_cart_problem(
     }  # fmt: skip
     key = int(generator.integers(2**63)) if limits.features < problem.n_features else 0
     return problem, limits, settings, key
+
+
+def _taken(missing: Any, levels: bool) -> Takes:
+    """Return what columns may be; `missing` is the option."""
+    if check_choice("missing", missing, MISSING) == "both":
+        raise NotImplementedError(
+            'missing: "both" of trees whose nodes have no votes is not implemented; '
+            'fit_boosted_tree(X, y, weak=pb.weak.stump(missing="both")) sends rows both ways'
+        )
+    return Takes(holes=missing == "learn", levels=levels)
 
 
 def resolve_features(features_per_split: Any, d: int) -> int:

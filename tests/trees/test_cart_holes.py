@@ -1,12 +1,17 @@
 """Trees on columns with holes and categories, against the twin."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from reference.tables import best_cut
 from reference.tables import fit_tree as fit_twin
 from special_problems import asked_of, draw, edges_of, problem
 
+import pboost as pb
 from pboost.growth.tree import CartLimits
 from pboost.trees.cart import fit_tree
+from pboost.trees.forest import nodes_of_rows
 
 KINDS = [(2, "gini"), (2, "entropy"), (2, "error"), (2, "kearns-mansour"), (0, "squared")]
 KINDS += [(3, "gini"), (3, "entropy"), (5, "error"), (7, "gini")]
@@ -14,7 +19,7 @@ KINDS += [(3, "gini"), (3, "entropy"), (5, "error"), (7, "gini")]
 
 def limits(criterion, d, **more):
     options = {"depth": 2**31 - 1, "leaves": 2**20, "min_leaf": 1, "min_split": 2, **more}
-    return CartLimits(criterion, **options, features=d, growth="depth-first")
+    return CartLimits(criterion, **{"features": d, "growth": "depth-first", **options})
 
 
 def check(seed, n_classes, criterion, max_bins, *, smoothing=0.0, n_threads=1, **drawn):
@@ -52,3 +57,81 @@ def test_categories(n_classes, criterion, max_bins, smoothing):
     for case in range(15):
         seed = [92, case, n_classes, len(criterion)]
         check(seed, n_classes, criterion, max_bins, smoothing=smoothing)
+
+
+@pytest.mark.parametrize(("n_classes", "criterion"), KINDS[:5])
+@pytest.mark.parametrize("max_bins", [None, 5])
+def test_the_best_of_all_sets(n_classes, criterion, max_bins):
+    """Beginnings of the order are as good as any set of levels; 120 cases each, 1200 in all."""
+    for case in range(120):
+        rng = np.random.default_rng([93, case, n_classes, len(criterion)])
+        X, y, weight, levels = draw(rng, n_classes, n=int(rng.integers(6, 60)), numbers=0,
+                                    categories=1)  # fmt: skip
+        of = problem(X, y, weight, levels, n_classes, max_bins)
+        tree = fit_tree(of, weight, limits(criterion, 1, depth=1), {}, 0, 1)
+        w = np.ones(len(y)) if weight is None else weight
+        best = best_cut(X[w > 0], y[w > 0], w[w > 0], criterion, n_classes, levels=levels,
+                        every=True)  # fmt: skip
+        if tree.n_nodes == 1:
+            assert best is None or len(np.unique(y[w > 0])) == 1
+            continue
+        after = (tree.weight * tree.impurity)[1:].sum()
+        assert after <= best.after + 1e-9 * (tree.weight * tree.impurity)[0] + 1e-12
+
+
+@pytest.mark.parametrize("n_classes", [2, 0])
+@pytest.mark.parametrize("max_bins", [None, 256])
+def test_rows_reach_the_leaves_in_which_they_were_counted(n_classes, max_bins):
+    for case in range(15):
+        rng = np.random.default_rng([94, case, n_classes])
+        X, y, weight, levels = draw(rng, n_classes, n=150)
+        of = problem(X, y, weight, levels, n_classes, max_bins)
+        if not X.shape[1]:
+            continue
+        criterion = "gini" if n_classes else "squared"
+        tree = fit_tree(of, weight, limits(criterion, X.shape[1]), {}, 0, 1)
+        rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight > 0)
+        count = np.bincount(nodes_of_rows(tree, of, rows), minlength=tree.n_nodes)
+        np.testing.assert_array_equal(count, np.where(tree.feature == -1, tree.n_rows, 0))
+
+
+@pytest.mark.parametrize("growth", ["depth-first", "best-first"])
+@pytest.mark.parametrize("max_bins", [None, 256])
+def test_threads_give_the_same_tree(growth, max_bins, monkeypatch):
+    """Large nodes are searched and partitioned by several threads."""
+    monkeypatch.setattr("pboost.threads.MIN_CELLS", 200)
+    for n_classes, criterion in ((2, "gini"), (3, "entropy"), (0, "squared")):
+        rng = np.random.default_rng([95, n_classes])
+        X, y, _, levels = draw(rng, n_classes, n=600, numbers=4, categories=2, share=0.2)
+        of = problem(X, y, None, levels, n_classes, max_bins)
+        own = limits(criterion, X.shape[1], features=3)
+        trees = [fit_tree(of, None, replace(own, growth=growth), {}, 7, k) for k in (1, 2)]
+        assert asked_of(trees[0]) == asked_of(trees[1])
+
+
+def test_columns_that_are_drawn():
+    """A column with holes is drawn once, and is not constant where some rows have its value."""
+    X = np.array([[1.0, 0, 5], [np.nan, 0, 5], [1, 0, 5], [np.nan, 0, 5]])
+    y = np.array([0, 1, 0, 1])
+    of = problem(X, y, None, {}, 2)
+    for key in range(20):
+        tree = fit_tree(of, None, limits("gini", 3, features=1), {}, key, 1)
+        assert asked_of(tree)[0][:3] == (0, np.finfo(float).max, 1)
+
+
+def test_all_rows_missing():
+    X = np.full((6, 2), np.nan)
+    tree = pb.fit_cart(X, [0, 1, 0, 1, 1, 1])
+    assert tree.n_nodes == 1
+    assert pb.predict(tree, X).tolist() == [1] * 6
+
+
+def test_options():
+    X = np.array([[1.0], [np.nan], [2.0], [3.0]])
+    y = [0, 1, 0, 1]
+    with pytest.raises(ValueError, match="nan in column 0, row 1"):
+        pb.fit_cart(X, y, missing="error")
+    with pytest.raises(NotImplementedError, match="fit_boosted_tree"):
+        pb.fit_forest(X, y, missing="both")
+    with pytest.raises(ValueError, match="level_smoothing"):
+        pb.fit_cart(X, y, level_smoothing=-1.0)
