@@ -282,8 +282,8 @@ def _taken(missing: Any, levels: bool) -> Takes:
     """Return what columns may be; `missing` is the option."""
     if check_choice("missing", missing, MISSING) == "both":
         raise NotImplementedError(
-            'missing: "both" of trees whose nodes have no votes is not implemented; '
-            'fit_boosted_tree(X, y, weak=pb.weak.stump(missing="both")) sends rows both ways'
+            'missing: "both" is not implemented; "learn" sends missing values to the exit that '
+            "lowers the criterion most"
         )
     return Takes(holes=missing == "learn", levels=levels)
 

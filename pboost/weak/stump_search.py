@@ -348,8 +348,8 @@ def stump(
     missing : {"learn", "both", "error"}
         Where rows go whose value is missing. "learn": to the exit that lowers the criterion most;
         where no training row at the node was missing, to the exit of larger reach. Whether the
-        value is missing can be asked, too. "both": to both, with the shares of the rows whose value
-        is known. "error": training data must not have missing values.
+        value is missing can be asked, too. "both", to both exits by the shares of the rows whose
+        value is known, is not implemented. "error": training data must not have missing values.
     level_smoothing : float
         Of categories, which are cut by a set of levels: number of rows, at least 0, of the node's
         own share of the classes that are added to each level before levels are put in the order
@@ -365,6 +365,8 @@ def stump(
     ------
     ValueError, TypeError
         If an option is unknown or out of range.
+    NotImplementedError
+        If `missing` is "both".
 
     Notes
     -----
@@ -470,8 +472,13 @@ def affine(
 
 def checked_missing(missing: str, level_smoothing: float) -> dict[str, Any]:
     """Return the options of learners that cut columns with missing values and of levels."""
+    if check_choice("missing", missing, MISSING) == "both":
+        raise NotImplementedError(
+            'missing: "both" is not implemented, as searches have one exit for a row; "learn" '
+            "sends missing values to the exit that lowers the criterion most"
+        )
     return {
-        "missing": check_choice("missing", missing, MISSING),
+        "missing": missing,
         "level_smoothing": check_number("level_smoothing", level_smoothing, least=0.0),
     }
 

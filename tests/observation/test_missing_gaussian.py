@@ -112,3 +112,66 @@ def test_sigma_of_a_column_without_values(sigma):
     _, observer, weights = searched(X, y, w, sigma)
     assert observer.find(weights) is not None
     np.testing.assert_array_equal(observer.model_columns([])["sigma"], [0.1, 0.0, 0.2])
+
+
+# Models
+
+
+def frame(seed, n=200):
+    """Return a frame with a category and holes, labels, and errors by cell."""
+    pd = pytest.importorskip("pandas")
+    r = np.random.default_rng([17, seed])
+    colour = r.choice(["blue", "green", "red"], n)
+    x, z = r.normal(size=(2, n))
+    y = x + 1.5 * (colour == "red") + 0.5 * r.normal(size=n) > 0.5
+    colour = np.where(r.random(n) < 0.1, None, colour)
+    x[r.random(n) < 0.2] = np.nan
+    X = pd.DataFrame({"x": x, "colour": colour, "z": z})
+    return X, y, np.where(X.isna(), np.nan, np.array([0.3, 0.0, 0.1]))
+
+
+@pytest.mark.parametrize("kind", ["number", "column", "cell"])
+@pytest.mark.parametrize("size", [{"rounds": 7}, {"nodes": 7}])
+def test_models_of_tables(kind, size, tmp_path):
+    X, y, cells = frame(0)
+    sigma = {"number": 0.3, "column": [0.3, np.nan, 0.1], "cell": cells}[kind]
+    fit = pb.fit_adaboost if "rounds" in size else pb.fit_boosted_tree
+    model = fit(X, y, **size, observation=pb.observation.gaussian(sigma))
+    given = cells if kind == "cell" else None
+    found = pb.certificate(model, X, y, sigma=given)
+    np.testing.assert_allclose(found, model.record.certificate[-1], rtol=1e-9)
+    score = pb.decision_function(model, X, route="expected", sigma=given)
+    drawn = pb.decision_function(model, X, route="sample", sigma=given, draws=3000, rng=0)
+    np.testing.assert_allclose(score, drawn, atol=0.1)
+    if kind != "cell":
+        np.testing.assert_array_equal(model.sigma, [0.3, 0, 0.3 if kind == "number" else 0.1])
+    pb.save(model, tmp_path / "model")
+    again = pb.decision_function(
+        pb.load(tmp_path / "model"), X, route="expected", sigma=given
+    )  # fmt: skip
+    np.testing.assert_array_equal(again, score)
+    # Errors of what has no value are not read.
+    other = np.where(np.isnan(cells), 0.7, cells)
+    other[:, 1] = np.nan
+    np.testing.assert_array_equal(
+        pb.decision_function(model, X, route="expected", sigma=other),
+        pb.decision_function(model, X, route="expected", sigma=cells),
+    )
+    wrong = cells.copy()
+    wrong[3, 2] = np.nan
+    with pytest.raises(ValueError, match=r"sigma: expected a number where X has one.*'z', row 3"):
+        pb.decision_function(model, X, route="expected", sigma=wrong)
+    with pytest.raises(ValueError, match=r"sigma: expected 0 or NaN .*'colour'"):
+        pb.decision_function(model, X, route="expected", sigma=[0.1, 0.2, 0.1])
+
+
+def test_exact_measurements_are_the_binned_search():
+    X, y, _ = frame(1)
+    for fit, size in ((pb.fit_adaboost, {"rounds": 6}), (pb.fit_boosted_tree, {"nodes": 6})):
+        weak = pb.weak.stump(search="binned")
+        exact = fit(X, y, **size, weak=weak)
+        found = fit(X, y, **size, observation=pb.observation.gaussian(0.0))
+        np.testing.assert_array_equal(found.feature, exact.feature)
+        np.testing.assert_array_equal(found.threshold, exact.threshold)
+        np.testing.assert_array_equal(found.missing, exact.missing)
+        np.testing.assert_allclose(found.vote, exact.vote, rtol=1e-9)

@@ -113,6 +113,11 @@ def test_many_values(search):
         check_sides(X, y, w, data, found, weights, cut, threshold)
 
 
+def test_both_is_not_implemented():
+    with pytest.raises(NotImplementedError, match='missing: "both" is not implemented'):
+        stump(missing="both")
+
+
 def test_is_it_missing():
     X = np.array([[1.0], [np.nan], [3.0], [np.nan]])
     y = np.array([-1, 1, -1, 1])

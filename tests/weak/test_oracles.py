@@ -296,3 +296,37 @@ def test_estimators_of_scikit_learn():
             model = pb.fit_adaboost(X, y, rounds=8, weak=weak, observation=made, rng=0)
             assert np.mean(pb.predict(model, X) == y) > 0.7
         assert not hasattr(estimator, "classes_")
+
+
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_rows_with_holes_and_categories_are_given_as_they_are(as_frame):
+    r = np.random.default_rng(3)
+    X = np.where(r.random((60, 2)) < 0.2, np.nan, r.normal(size=(60, 2)))
+    if as_frame:
+        pandas = pytest.importorskip("pandas")
+        X = pandas.DataFrame(X, columns=["a", "b"])
+        X["c"] = pandas.Categorical(r.choice(["u", "v"], 60))
+    y = np.nan_to_num(np.asarray(X)[:, 0].astype(float)) > 0
+    seen = []
+
+    def train(X, y, weight, rng):
+        seen.append(X)
+        return lambda X, rng: np.where(np.nan_to_num(np.asarray(X)[:, 0].astype(float)) > 0, 1, -1)
+
+    class Side:
+        def fit(self, X, y, sample_weight):
+            seen.append(X)
+
+        def predict_proba(self, X):
+            above = np.nan_to_num(np.asarray(X)[:, 0].astype(float)) > 0
+            return np.column_stack([0.9 - 0.8 * above, 0.1 + 0.8 * above])
+
+    for weak in (pb.weak.oracle(train), pb.weak.from_estimator(Side())):
+        seen.clear()
+        model = pb.fit_adaboost(X, y, rounds=1, weak=weak)
+        assert type(seen[0]) is type(X)
+        if as_frame:
+            assert seen[0].equals(X)
+        else:
+            np.testing.assert_array_equal(seen[0], X)
+        assert (pb.predict(model, X) == y).all()
