@@ -136,8 +136,7 @@ class Problem:
         levels = indicators_of(self.table)
         if levels is None:
             return self
-        rows = np.arange(self.n_rows)
-        columns = Features(levels.values(self.values(rows)), None, levels.known())
+        columns = Features(levels.values(self.values(self.first)), None, levels.known())
         return replace(self, columns=columns, names=None, table=levels.known())
 
     def sorted_once(self, n_threads: int | None) -> Problem:

@@ -367,3 +367,15 @@ def test_columns_made_before_of_a_table(make):
     one, other = fit(make(frame), y_proba=SHARE[2]), fit(frame, y_proba=SHARE[2])
     np.testing.assert_allclose(one.vote, other.vote, rtol=0, atol=1e-10)
     assert one.table == other.table
+
+
+@pytest.mark.parametrize("name", ["affine", "oblique", "columns", "probitboost", "adaboost"])
+def test_rows_of_a_table_stand_for_each_of_their_labels(name):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abc")).assign(sky=np.array(["rain", "sun", "ice"])[Y3])
+    frame.loc[::5, ["a", "sky"]] = None
+    rows, label = np.nonzero(SHARE[2])
+    soft = TWO[name](frame, y_proba=SHARE[2])
+    other = TWO[name](frame.iloc[rows], label, sample_weight=SHARE[2][rows, label])
+    share = pb.predict_proba(soft, frame)
+    np.testing.assert_allclose(share, pb.predict_proba(other, frame), rtol=0, atol=1e-9)
