@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,8 @@ class Explanation:
         What the score is.
     classes : tuple
         The labels to which the numbers of a score of several belong.
+    goes_with : mapping of int to str
+        Of a Tree: with which values the row goes, by columns in which its own is missing.
     """
 
     tests: tuple[PathTest, ...]
@@ -110,6 +112,7 @@ class Explanation:
     names: Sequence[str] = ()
     explained: str = "decision value"
     classes: tuple[Any, ...] = ()
+    goes_with: Mapping[int, str] = field(default_factory=dict)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Explanation):
@@ -140,7 +143,8 @@ class Explanation:
             names = self.names
             if not isinstance(names, ColumnNames):
                 names = ColumnNames(tuple(names), len(names))
-            titles = [names.said(j, float(self.values[j])) for j in order]
+            sides = {j: f", goes with {said}" for j, said in self.goes_with.items()}
+            titles = [names.said(j, float(self.values[j])) + sides.get(j, "") for j in order]
             numbers = np.vstack([self.bias, *self.contributions[order], score]).tolist()
             cells = [[f"{number:{said}}" for number in row] for row in numbers]
             lines = _table(["bias", *titles, self.explained], cells, self.classes)
@@ -257,7 +261,9 @@ def explain(model: Model, x: Any) -> Explanation:
     if isinstance(model, DecisionGraph):
         return _path(model, input_values(model, row)[0].__getitem__, values, parts[1:])
     ask = model.predict_proba if model.explained == "probability" else model.decision_function
-    return _explanation(model, (), parts[0], ask(row)[0], model.predict(row)[0], parts[1:], values)
+    score, label = ask(row)[0], model.predict(row)[0]
+    found = _explanation(model, (), parts[0], score, label, parts[1:], values)
+    return replace(found, goes_with=model.goes_with(row))
 
 
 def _path(

@@ -174,6 +174,13 @@ class Model(Stored):
             f"model: the parts of columns in the values of a {type(self).__name__} are not known"
         )
 
+    def goes_with(self, X: Any) -> Mapping[int, str]:
+        """Return with which values a row goes, in words, by the columns where its own is missing.
+
+        Of those columns only of which it is one place of the model that says so.
+        """
+        return {}
+
     def vote_parts(self, X: Any) -> FloatArray:
         """Return parts like those of `contributions`, by which its vote for a row is divided.
 

@@ -564,6 +564,22 @@ class Tree(Trees):
             return [f"{names[number]} is not missing", f"{names[number]} is missing"]
         return [f"{names[number]} {sign} {threshold:.6g}" for sign in ("<=", "> ")]
 
+    def goes_with(self, X: Any) -> dict[int, str]:
+        """Return with which values a row goes, by the columns where its own is missing."""
+        names, node = ColumnNames(self.feature_names, self.n_features, self.table), 0
+        row, columns = match_columns(self, X).values[0], self.column
+        found: dict[int, list[str]] = {}
+        while self.feature[node] != LEAF:
+            column = int(columns[node])
+            above = int(self.goes_to_second(row[[column]], np.array([node]))[0])
+            if np.isnan(row[column]):
+                said = self._sides(node, names)[above].removeprefix(f"{names[column]} ")
+                said = said.replace("not in ", "others than ", 1).removeprefix("in ")
+                if said != "is missing":
+                    found.setdefault(column, []).append(said.replace(">  ", "> ", 1))
+            node = int(self.children[node, above])
+        return {column: " and ".join(tests) for column, tests in found.items()}
+
     def _said(self, node: int) -> str:
         """What is known of the rows at a node."""
         rows = f"({self.weight[node]:.6g})"

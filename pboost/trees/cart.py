@@ -220,7 +220,6 @@ def fit_cart_problem(
     sample_weight: Any,
     n_threads: int | None,
     generator: np.random.Generator,
-    levels: bool = True,
     *,
     task: str = "classification",
     criterion: str | None = None,
@@ -235,10 +234,7 @@ def fit_cart_problem(
     missing: str = "learn",
     level_smoothing: Any = 0.0,
 ) -> tuple[Problem, CartLimits, dict[str, Any], int]:
-    """Check the arguments of `fit_cart`; returns those of `fit_tree` but for the weights.
-
-    `levels` says whether the builder takes categories.
-    """
+    """Check the arguments of `fit_cart`; returns those of `fit_tree` but for the weights."""
     check_choice("task", task, TASKS)
     criterion = CART_CRITERIA[task][0] if criterion is None else criterion
     check_choice("criterion", criterion, CART_CRITERIA[task])
@@ -247,7 +243,7 @@ def fit_cart_problem(
     level_smoothing = check_number("level_smoothing", level_smoothing, least=0.0)
     problem = tree_problem(
         X, y, sample_weight, task=task, search=search, max_bins=max_bins, n_threads=n_threads,
-        takes=_taken(missing, levels),
+        takes=_taken(missing),
     )  # fmt: skip
     if growth is not None:
         check_choice("growth", growth, CART_GROWTHS)
@@ -278,14 +274,14 @@ def fit_cart_problem(
     return problem, limits, settings, key
 
 
-def _taken(missing: Any, levels: bool) -> Takes:
+def _taken(missing: Any) -> Takes:
     """Return what columns may be; `missing` is the option."""
     if check_choice("missing", missing, MISSING) == "both":
         raise NotImplementedError(
             'missing: "both" is not implemented; "learn" sends missing values to the exit that '
             "lowers the criterion most"
         )
-    return Takes(holes=missing == "learn", levels=levels)
+    return Takes(holes=missing == "learn", levels=True)
 
 
 def resolve_features(features_per_split: Any, d: int) -> int:

@@ -114,6 +114,11 @@ def test_frames_are_matched_by_names_and_values(tree):
     assert [path[-1] for path in pb.decision_path(tree, frame)] == known
     explained = pb.explain(tree, frame[2:3])
     assert explained.contributions.tolist() == [2, 6, 0]
+    assert str(explained).splitlines()[1:3] == [
+        "age is missing, goes with > 40            +6",
+        "colour is missing, goes with {blue, red}  +2",
+    ]
+    assert "goes with" not in str(pb.explain(tree, frame[:1]))
     rise = pb.permutation_importance(tree, frame, np.array(known, dtype=float), repeats=3, rng=0)
     assert rise.shape == (3, 3)
     assert (rise[0] >= 0).all()
