@@ -356,7 +356,7 @@ def apply(tree: Tree | Forest | ProbitTree, X: Any) -> IntArray:
     tree : Tree, ProbitTree or Forest
         A fitted tree, or forest.
     X : array_like of shape (n, d), or data frame
-        Finite numbers, with the columns of training.
+        Rows with the columns of training; infinities are refused.
 
     Returns
     -------
@@ -386,7 +386,7 @@ def decision_path(tree: Tree, X: Any) -> list[IntArray]:
     tree : Tree
         A fitted tree.
     X : array_like of shape (n, d), or data frame
-        Finite numbers, with the columns of training.
+        Rows with the columns of training; infinities are refused.
 
     Returns
     -------
