@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.frames import Source, float_frame, of_array, of_frame, whole_column
+from pboost.data.frames import (
+    Source,
+    float_frame,
+    frame_of_stream,
+    of_array,
+    of_frame,
+    whole_column,
+)
 from pboost.data.levels import ColumnReader
 from pboost.data.numbers import PLAIN, has_rounded, matrix_to_float
 from pboost.data.table import Table, column_order, positions
@@ -43,8 +50,9 @@ def is_frame(X: Any) -> bool:
     """Whether `X` is a data frame: it has named columns. TypeError if it has not been read yet."""
     if isinstance(X, np.ndarray):
         return False
-    if hasattr(type(X), "collect"):
-        raise TypeError(f"X: expected rows, got a {type(X).__name__}; pass X.collect()")
+    for ask in ("collect", "compute"):
+        if hasattr(type(X), ask):
+            raise TypeError(f"X: expected rows, got a {type(X).__name__}; pass X.{ask}()")
     return hasattr(X, "columns")
 
 
@@ -96,6 +104,8 @@ def read_matrix(X: Any, categorical: Any = None, trained: Trained | None = None)
     With `trained`, columns stand in the order of training, and level numbers are those of training.
     """
     if type(X) is not list and type(X) is not np.ndarray:
+        if not is_frame(X) and hasattr(X, "__arrow_c_stream__") and not is_series(X):
+            X = frame_of_stream(X)
         if is_frame(X):
             return _read_frame(X, categorical, trained)
         _refuse_others(X)

@@ -180,14 +180,12 @@ def _arrow_values(column: Any) -> Array:
     name = str(column.type)
     if name == "null":
         return np.full(len(column), np.nan)
-    if name.startswith("decimal"):
-        column = column.cast("double")
-    is_number = name.startswith(("int", "uint", "half", "float", "double", "bool", "decimal"))
+    is_number = name.startswith(("int", "uint", "half", "float", "double", "bool"))
     if not (is_number and column.null_count):
         values: Array = column.to_numpy(zero_copy_only=False)
         return values
     hidden = column.is_null().to_numpy(zero_copy_only=False)
-    if name.startswith(("half", "float", "double", "decimal")):
+    if name.startswith(("half", "float", "double")):
         return masked(column.to_numpy(zero_copy_only=False), hidden)
     filled = column.fill_null(False if name == "bool" else 0)
     return masked(filled.to_numpy(zero_copy_only=False), hidden)
@@ -196,13 +194,31 @@ def _arrow_values(column: Any) -> Array:
 # Others
 
 
-def _of_others(X: Any) -> list[Source]:
+def frame_of_stream(X: Any) -> Any:
+    """Return what passes its columns by ``__arrow_c_stream__`` as a data frame."""
+    narwhals = _narwhals(X)
+    for library in ("pyarrow", "polars"):
+        try:
+            return narwhals.from_arrow(X, backend=library).to_native()
+        except ImportError:
+            pass
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise TypeError(f"X: expected a table, got a {type(X).__name__}: {error}") from None
+    raise TypeError(f"X: reading a {type(X).__name__} needs pyarrow or polars")
+
+
+def _narwhals(X: Any) -> Any:
     try:
         import narwhals
     except ImportError:
         raise TypeError(
             f'X: reading a {type(X).__name__} needs narwhals: pip install "pboost[frames]"'
         ) from None
+    return narwhals
+
+
+def _of_others(X: Any) -> list[Source]:
+    narwhals = _narwhals(X)
     try:
         frame = narwhals.from_native(X, eager_only=True)
     except TypeError:
@@ -217,14 +233,12 @@ def _of_narwhals(series: Any, narwhals: Any) -> Source:
     name = str(dtype)
     as_text = name.startswith(("Categorical", "Enum"))
     is_decimal = name.startswith("Decimal")
-    is_number = dtype.is_numeric() or name == "Boolean"
+    is_number = (dtype.is_numeric() and not is_decimal) or name == "Boolean"
 
     def part(start: int, stop: int) -> Array:
         values = series[start:stop]
         if as_text:
             values = values.cast(narwhals.String)
-        elif is_decimal:
-            values = values.cast(narwhals.Float64)
         if not (is_number and values.null_count()):
             found: Array = values.to_numpy()
             return found
@@ -232,5 +246,5 @@ def _of_narwhals(series: Any, narwhals: Any) -> Source:
         fill = False if name == "Boolean" else 0
         return masked(values.fill_null(fill).to_numpy(), hidden)
 
-    refused = "" if as_text or is_number else refused_type(name)
+    refused = "" if as_text or is_number or is_decimal else refused_type(name)
     return Source(n, part, as_text, refused=refused)

@@ -12,7 +12,7 @@ from pboost.data.table import MOST_LEVELS, Table, kind_of
 from pboost.values import Array, FloatArray
 
 #: Rows that are read at a time.
-BLOCK = 65_536
+BLOCK = 8192
 #: Text of which more than this share of the rows have a value of their own is no category.
 MOST_SINGLE = 0.5
 #: What to do with text that may be no category.
