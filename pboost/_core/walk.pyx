@@ -10,8 +10,8 @@ projection when a node needs it. Separators are always made where a node needs t
 
 `walk` stops where a value is not finite. `walk_sides` goes on from there if none is infinite: NaN is
 missing, and lies on the side that a node has for it. It knows nodes that ask whether a level is in a
-set, too. Of a chain it makes columns of those of a tile: with +infinity where values are missing and
-lie above (they are -infinity in the others), and one of zeros and ones for each set and side.
+set, too. Of a chain it makes columns of those of a tile: with infinity where values are missing and lie
+above (they are the least number in the others), and one of zeros and ones for each set and side.
 """
 from libc.math cimport isinf
 
@@ -20,7 +20,7 @@ from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._separate cimport Separators, separate, separators_of
 from pboost._core._side cimport NO_LEVEL, goes_right, in_set, level_of
 from pboost._core._tile cimport (
-    TILE, SpreadKernel, choose_spread, fill_tile, load_tile, look_up_levels, tile_has_infinity
+    TILE, SpreadKernel, choose_spread, load_tile, look_up_levels, tile_has_infinity
 )
 from pboost._core.types cimport int32_t, uint8_t, uint64_t
 
@@ -304,7 +304,10 @@ cdef Py_ssize_t walk_rows_sides(
             i += 1
             continue
         rows = min(TILE, stop - i)
-        fill_tile(X, i, rows, tile)
+        if not load_tile(X, i, rows, tile) and not sides.n_coded:
+            walk_chain(graph, tile, X.d, rows, score + i)
+            i += rows
+            continue
         look_up_levels(tile, X.d + sides.n_above, sides.coded, sides.n_coded, sides.table)
         if spread_kernel(tile, X.d, sides.above, sides.n_above):
             return i + 1

@@ -28,6 +28,8 @@ MOST_STEPS = 4096
 NODES_PER_ROW = 4
 #: Fewer rows go through a graph as it is.
 MANY_IN_TREES = 256
+#: Numbers in a cache line, and for how many rows looking for its begin pays.
+LINE, MANY_ALIGNED = 8, 1024
 #: What costs less is done at once, without asking for threads.
 FEW_CELLS = 4096
 #: Nodes as kernels read them, roots, depths, and values (n_nodes, k).
@@ -102,8 +104,7 @@ def walk_on(
     made = tile = None
     if model.is_chain and count is None and stop - start >= walk.MANY:
         made = made_columns(model)
-        width = values.shape[1] + len(made[0]) + len(made[1])
-        tile = np.empty(width * walk.TILE_ROWS)
+        tile = tile_of(values.shape[1] + len(made[0]) + len(made[1]), stop - start)
     return walk.walk_sides(
         values, model.feature, model.threshold, model.next, model.vote, model.bias, model.sides,
         start, stop, score, count, sets, made, tile,
@@ -145,7 +146,7 @@ def _walk_tree(model: Graph, X: Any, values: NDArray[Any], tree: Trees, score: F
         if at == stop or model.sides is None:
             return at < stop
         holes = _with_holes(model)
-        tile = np.empty((d + len(holes[1])) * walk.TILE_ROWS)
+        tile = tile_of(d + len(holes[1]), stop - at)
         return tree_walk.walk_sums(values, *tree, at, stop, tile, total, holes=holes) < stop
 
     over_tiles(model, X, n, work, d, d + tree[2].item(), n * max(d, len(tree[2])))
@@ -212,10 +213,23 @@ def over_tiles(
     """
 
     def on_range(start: int, stop: int) -> int:
-        return work(start, stop, np.empty(width * walk.TILE_ROWS))
+        return work(start, stop, tile_of(width, stop - start))
 
     if any(run_ranges(on_range, n, walk.TILE_ROWS, cost, cells)):
         check_finite(match_columns(model, X), model.takes_missing)
+
+
+def tile_of(width: int, n: int) -> FloatArray:
+    """Return memory for a tile of so many columns.
+
+    For many rows each column begins where a cache line does.
+    """
+    size = width * walk.TILE_ROWS
+    if n < MANY_ALIGNED:
+        return np.empty(size)
+    memory = np.empty(size + LINE)
+    first = -(memory.__array_interface__["data"][0] // memory.itemsize) % LINE
+    return memory[first : first + size]
 
 
 def _plain(model: Graph, X: Any) -> NDArray[Any]:
@@ -226,7 +240,7 @@ def _plain(model: Graph, X: Any) -> NDArray[Any]:
     if (
         type(X) is np.ndarray
         and X.dtype in PLAIN
-        and (model.table is None or not model.table.has_levels)
+        and model.table is None
         and X.shape[1:] == (model.n_features,)
         and len(X) <= INT32_MAX
     ):
