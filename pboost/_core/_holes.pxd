@@ -20,7 +20,7 @@ from pboost._core._segment cimport (
 )
 from pboost._core._squares cimport scan_squares
 from pboost._core.criteria cimport Judge, Masses, Sums, add, begin, limit_of, move, score_many
-from pboost._core.types cimport HOLES, int32_t, int64_t, is_tied, row_of, uint8_t
+from pboost._core.types cimport int32_t, int64_t, is_tied, row_of, uint8_t
 
 cdef enum:
     FEW_CODES = 256  # in more rows the first that is missing is searched for by halves
@@ -32,28 +32,6 @@ cdef enum:
 cdef struct Missing:
     Py_ssize_t n
     int64_t negative, positive
-
-
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-    #define pboost_fetch(address) __builtin_prefetch(address)
-    #else
-    #define pboost_fetch(address) ((void)(address))
-    #endif
-    """
-    void fetch "pboost_fetch"(const void* address) noexcept nogil
-
-
-cdef inline void fetch_last_codes(
-    const Tree* t, Py_ssize_t e, Py_ssize_t first, Py_ssize_t last
-) noexcept nogil:
-    """Ask for what `count_known` reads first of the columns picked: all at once, not one by one."""
-    cdef Py_ssize_t i, f
-    for i in range(first, last):
-        f = t.picked[i]
-        if t.special[f] == HOLES:
-            fetch(t.codes + f * t.n_columns + row_of(t.order[f * t.n + t.node[e].stop - 1]))
 
 
 cdef inline Py_ssize_t count_known(

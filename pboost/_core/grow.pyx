@@ -30,7 +30,7 @@ from pboost._core._grower cimport (
     measure_squares, refine, risk_of, rows_at, size_of, unit_of, width,
 )
 from pboost._core._heap cimport Heap, pop, push, rounded
-from pboost._core._holes cimport fetch_last_codes, scan_column_with_holes
+from pboost._core._holes cimport scan_column_with_holes
 from pboost._core._node_levels cimport scan_levels
 from pboost._core._node_sides cimport kind_of, mark_special, mass_below, part_special
 from pboost._core._rng cimport draw_from, stream
@@ -147,8 +147,6 @@ cdef double search_columns(
     cdef Py_ssize_t i
     if kept != NULL:
         kept.node, kept.score = -1, INFINITY
-    if t.special != NULL and t.exact:
-        fetch_last_codes(t, e, first, last)
     for i in range(first, last):
         t.best[i] = INFINITY
         scan(t, e, t.picked[i], -INFINITY, found, &t.best[i], work, NULL, kept)
