@@ -24,7 +24,14 @@ from pboost.data.indicators import indicators_of
 from pboost.data.projections import Projections
 from pboost.data.special_columns import HOLES, LEVELS, has, levels_among
 from pboost.data.training import TrainingData
-from pboost.observation.answers import Observation, Observer, Reach, RowAnswers, maker
+from pboost.observation.answers import (
+    Observation,
+    Observer,
+    Reach,
+    RowAnswers,
+    exit_masses,
+    maker,
+)
 from pboost.threads import Workers
 from pboost.values import FloatArray, freeze
 from pboost.weak.base import Weak, Weights
@@ -112,7 +119,8 @@ class NoisyStumpSearch(StumpSearch):
     ) -> None:
         super().__init__(data, weak, workers)
         d = data.columns.n_features
-        self.noise = noise
+        self.noise, self._start = noise, data.weight.copy()
+        self._heavier: dict[tuple[int, int, float | None, int], int] = {}
         self._cell = np.zeros((d, data.n_rows if noise.by_row else 0), dtype=np.uint16)
         sigmas = self._levels()
         self._slice_start = np.cumsum([0, *map(len, sigmas)], dtype=np.int32)
@@ -213,11 +221,16 @@ class NoisyStumpSearch(StumpSearch):
 
     def heavier_sides(self, cuts: Sequence[StumpCut]) -> list[int]:
         """Return the exits that more of the starting weight takes; equal ones are 0."""
-        weight, found = self.data.starting_weight(), []
-        for cut in cuts:
-            above = self.above(cut)
-            above = np.where(above < 0, 1 + above, above)
-            found.append(int(2 * (weight * above).sum() > weight.sum()))
+        return [
+            self._heavier[place] if place in self._heavier else self.note(cut, self.above(cut))
+            for place, cut in ((_place(cut), cut) for cut in cuts)
+        ]
+
+    def note(self, cut: StumpCut, above: FloatArray) -> int:
+        """Return the exit that more of the starting weight takes, given the answers to a cut."""
+        masses = exit_masses(above, self._start, self.data.n_negative)
+        found = int(masses[1].sum() > masses[0].sum())
+        self._heavier[_place(cut)] = found
         return found
 
     def best(self, weights: Weights) -> StumpCut | None:
@@ -268,6 +281,11 @@ class NoisyStumpSearch(StumpSearch):
         return self.found(split.locate(*arrays, *work, special, self._smoothing), weights)
 
 
+def _place(cut: StumpCut) -> tuple[int, int, float | None, int]:
+    """Return what tells a cut from others."""
+    return cut.feature, cut.cut_bin, cut.threshold, cut.side
+
+
 class GaussianObserver(Observer):
     """Answers of features that are measured with error."""
 
@@ -279,7 +297,10 @@ class GaussianObserver(Observer):
 
     def given(self, cut: StumpCut, weights: Weights, table: FloatArray | None) -> RowAnswers:
         """Return the answers of a stored stump: they follow from the values and their errors."""
-        return RowAnswers(self.search, partial(self.search.above, cut), weights)
+        answers = RowAnswers(self.search, partial(self.search.above, cut), weights)
+        if cut.side < 0:
+            self.search.note(cut, answers.above())
+        return answers
 
     def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
         """Return the standard deviations of the columns."""
