@@ -270,7 +270,7 @@ cdef int first_within(
                 return b
         ln[0] = edge[b + 1] + left_negative
         lp[0] = edge[width + b + 1] + left_positive
-        if (b + 1 < n_codes and cut_score(at, ln[0], lp[0]) <= limit
+        if (b != n_codes - 1 and cut_score(at, ln[0], lp[0]) <= limit
                 and is_legal(at, ln[0], lp[0], starts[b + 1])):
             position[0] = starts[b + 1]
             return b
