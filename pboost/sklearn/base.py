@@ -11,11 +11,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 import pboost as pb
 from pboost.data.check_xy import as_weights, is_continuous, label_array, label_values
-from pboost.data.convert import Features
+from pboost.data.convert import is_frame
 from pboost.sklearn.parameters import (
     LEAST_OF_CLASSES,
     filled,
@@ -68,7 +73,8 @@ class Estimator(BaseEstimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Features, finite numbers.
+            Features; missing values are NaN, and columns of text or of a type of categories are
+            categories.
         y : array-like of shape (n_samples,)
             Labels, of two or more values; of a regressor finite numbers.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -83,13 +89,15 @@ class Estimator(BaseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any]) -> Self:
         """Fit the model, with the values given in place of those of parameters."""
-        refuse_masked("X", X)  # scikit-learn would take what the mask hides
-        checks = {**self._checks(), "y_numeric": isinstance(self, RegressorMixin)}
+        checks = {**self._checks(X), "y_numeric": isinstance(self, RegressorMixin)}
         # Builders check arrays, too; small trees are fitted faster than scikit-learn does it.
         is_plain = _is_array(X, 2) and X.dtype in DTYPES and _is_array(y, 1)
-        rows, labels = validate_data(self, X, y, skip_check_array=is_plain, **checks)
-        names = getattr(self, "feature_names_in_", None)
-        rows = rows if names is None else Features(rows, tuple(names.tolist()))
+        if self._reads_tables(X):
+            rows = validate_data(self, X, skip_check_array=True)
+            labels = column_or_1d(y, warn=True)
+            check_consistent_length(rows, labels)
+        else:
+            rows, labels = validate_data(self, X, y, skip_check_array=is_plain, **checks)
         options = {**self.said, **self._options(given), "sample_weight": sample_weight}
         try:
             self.model_ = self._build(rows, labels, options)
@@ -110,22 +118,29 @@ class Estimator(BaseEstimator):
     def _rows(self, X: Any) -> Any:
         """Return rows to be predicted."""
         check_is_fitted(self)
+        if self._reads_tables(X):
+            return validate_data(self, X, reset=False, skip_check_array=True)
+        return validate_data(self, X, reset=False, **self._checks(X))
+
+    def _checks(self, X: Any) -> dict[str, Any]:
+        """Return what X may be, as scikit-learn checks it; it would take what a mask hides."""
         refuse_masked("X", X)
-        return validate_data(self, X, reset=False, **self._checks())
+        is_finite = "allow-nan" if self._takes_missing() else True
+        return {"dtype": DTYPES, "ensure_all_finite": is_finite}
 
     def _takes_missing(self) -> bool:
         """Return whether rows may have missing values."""
         return getattr(self, "missing", "learn") != "error"
 
-    def _checks(self) -> dict[str, Any]:
-        """Return what X may be, as scikit-learn checks it."""
-        return {
-            "dtype": DTYPES, "ensure_all_finite": "allow-nan" if self._takes_missing() else True
-        }  # fmt: skip
+    def _reads_tables(self, X: Any) -> bool:
+        """Return whether rows are read by pboost alone: frames, and arrays with categories."""
+        has_categories = getattr(self, "categorical", None) is not None
+        return is_frame(X) or (has_categories and isinstance(X, np.ndarray))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._takes_missing()
+        tags.input_tags.categorical = True
         return tags
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -26,7 +26,8 @@ class GraphClassifier(StagedScores):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Features, finite numbers.
+            Features; missing values are NaN, and columns of text or of a type of categories are
+            categories.
         y : array-like of shape (n_samples,)
             Labels, of two or more values.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -305,3 +305,42 @@ def test_weights_are_copies():
         weighted = small(name).fit(X, CODES, sample_weight=weights)
         copied = small(name).fit(X.repeat(weights, axis=0), CODES.repeat(weights))
         np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X))
+
+
+def rows_of_a_table(n=90):
+    """Return a frame with holes and categories, and labels that depend on both."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame({"a": rng.normal(size=n), "sky": rng.choice(["u", "v", "w"], n)})
+    frame.loc[::5, ["a", "sky"]] = None
+    return frame, np.where((frame.a.fillna(0) > 0) ^ (frame.sky == "u"), "yes", "no")
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_tables_are_fitted_as_they_are(name):
+    frame, y = rows_of_a_table()
+    cls = getattr(pboost.sklearn, name)
+    given = {option for option, value in cls().get_params().items() if value is not None}
+    own = {option: SMALL[option] for option in SMALL.keys() & given}
+    model = cls(**own).fit(frame, y)
+    assert model.model_.table.has_missing.tolist() == [True, True]
+    assert model.feature_names_in_.tolist() == ["a", "sky"]
+    share = model.predict_proba(frame)
+    np.testing.assert_array_equal(share, pb.predict_proba(model.model_, frame))
+    assert cross_validate(cls(**own), frame, y, cv=3)["test_score"].min() > 0.5
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame.rename(columns={"a": "b"}))
+    tags = sklearn.utils.get_tags(model).input_tags
+    assert tags.allow_nan
+    assert tags.categorical
+
+
+def test_categories_of_arrays():
+    frame, y = rows_of_a_table()
+    values = frame.to_numpy(dtype=object)
+    model = CartClassifier(categorical=[1]).fit(values, y)
+    assert model.model_.table.levels[1].tolist() == ["u", "v", "w"]
+    assert model.predict(values).tolist() == pb.predict(model.model_, values).tolist()
+    codes = np.column_stack([frame.a, frame.sky.astype("category").cat.codes])
+    assert CartClassifier(categorical=[1]).fit(codes, y).model_.table.has_levels
+    assert not CartClassifier().fit(codes, y).model_.table.has_levels
