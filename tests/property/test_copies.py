@@ -149,3 +149,40 @@ def test_weight_k_is_k_copies(kind):
         assert_alike(FITS[kind](X, **given, sample_weight=times / 3), copied)
 
     check()
+
+
+def table(seed, kind):
+    """Return rows with holes, categories in the last column, how often they stand there, labels."""
+    rng = np.random.default_rng(seed)
+    n, j = 26, 2 if kind in TWO else 3
+    X = np.column_stack([rng.normal(size=(n, 2)).round(1), rng.integers(0, 4, n)])
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[:4, 2] = np.arange(4)  # a row of weight 0 names its category, copies of none do not
+    times = rng.integers(0, 4, n)
+    times[: 2 * j] += times[: 2 * j] == 0
+    y = np.where(np.arange(n) < 2 * j, np.arange(n) % j, rng.integers(0, j, n))
+    if kind in NUMBERS:
+        return X, times, {"y": rng.integers(-40, 40, n) / 4}
+    if seed % 2:
+        return X, times, {"y": y}
+    share = 0.5 * np.eye(j)[y]
+    share[np.arange(n), rng.integers(0, j, n)] += 0.5
+    return X, times, {"y_proba": share}
+
+
+@pytest.mark.parametrize("kind", FITS)
+@pytest.mark.parametrize("categorical", [None, [2]], ids=["holes", "categories"])
+def test_weight_k_is_k_copies_of_rows_of_a_table(kind, categorical):
+    fit = FITS[kind]
+    more = {} if categorical is None else {"categorical": categorical}
+    if kind.startswith("samme") and more:
+        pytest.skip("it hands rows on, not options")
+    if kind == "sbpmt":  # values of leaves of one class are compared, and these count rows
+        fit = partial(fit, max_depth=0)
+    for seed in range(6):
+        X, times, given = table(seed, kind)
+        rows = np.repeat(np.arange(len(X)), times)
+        weighted = fit(X, **given, **more, sample_weight=times)
+        copied = fit(X[rows], **{name: of[rows] for name, of in given.items()}, **more)
+        assert_alike(weighted, copied)
+        assert_alike(fit(X, **given, **more, sample_weight=times / 3), copied)
