@@ -64,7 +64,9 @@ def fit_adaboost_real(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
-        Features, finite numbers. For stumps also BinnedColumns.
+        Features, some of which may be missing; for stumps also BinnedColumns. A stump sends rows
+        whose value is missing to the side that lowers its criterion most; where no training row
+        was missing, to that of larger weight. A column that is a hypothesis answers 0 for them.
     y : array_like of shape (n,), optional
         Labels, any two values.
     rounds : int

@@ -164,6 +164,9 @@ def separator(
     In a tree of exact answers a separator is trained with the weights of the data, on the rows that
     arrive. Everywhere else it is trained with the boosted weights.
 
+    Each stump has its own side for missing values, as `stump` says. A category is a column of zeros
+    and ones for each of its levels.
+
     The votes of its stumps are rounded to multiples of 2^-32, so that sums are exact. For
     predictions its stumps are collapsed: it is then one table for each column that it reads.
 

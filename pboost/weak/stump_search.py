@@ -442,6 +442,9 @@ def affine(
 
     Notes
     -----
+    A missing value counts as the weighted mean of the others of its column in training; a category
+    is a column of zeros and ones for each of its levels.
+
     An affine weak classifier is a stump on a derived column. Training takes the time and memory
     that stumps take on as many columns as there are directions: 5 bytes per row and direction where
     the search is exact, 1 where it is binned. A model keeps the directions that its nodes use, as
