@@ -59,7 +59,8 @@ def feature(center: str = "mean", *, constant: bool = True) -> Feature:
     """Columns as real-valued weak hypotheses: ``(x[j] - center[j]) / scale[j]``.
 
     The scale is the largest absolute value over the training rows, so that answers are in [-1, 1]
-    there. A missing value answers 0; a category is a column of zeros and ones for each level. Boosting them gives a linear model.
+    there. A missing value answers 0; a category is a column of zeros and ones for each level.
+    Boosting them gives a linear model.
 
     Parameters
     ----------
