@@ -196,7 +196,7 @@ def _text(values: Array, label: str) -> tuple[list[str], NDArray[np.bool_]] | No
     if values.dtype.kind != "U" or hidden.any():
         kinds = set(map(type, found))
         if not all(issubclass(kind, str) for kind in kinds):
-            hidden |= np.fromiter(map(is_missing, found), np.bool_, len(found))
+            hidden |= [type(value) is not str and is_missing(value) for value in found]
             found = [value for value, gone in zip(found, hidden.tolist(), strict=True) if not gone]
             are_text = [issubclass(kind, str) for kind in set(map(type, found))]
             if any(are_text) and not all(are_text):
