@@ -54,7 +54,9 @@ def fit_adaboost(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features, finite numbers; for weak learners that are functions, rows of anything.
+        Features. A test sends rows whose value is missing to the exit that lowers the criterion
+        most; where no training row at the node was missing, to the exit of larger reach. A category
+        is split by a set of its levels. For weak learners that are functions: rows of anything.
     y : array_like of shape (n,), optional
         Labels, any two values.
     rounds : int

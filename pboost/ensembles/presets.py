@@ -57,7 +57,8 @@ def fit_oblique_tree(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
-        Features, finite numbers; of categories, see `one_hot`.
+        Features. The stumps of a separator send rows whose value is missing to the side that lowers
+        the criterion most, else to that of larger weight; a category is a column for each level.
     y : array_like of shape (n,), optional
         Labels, any two values.
     separators : int or None
@@ -186,7 +187,9 @@ def fit_topdown_tree(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features, finite numbers.
+        Features. A test sends rows whose value is missing to the exit that lowers the criterion
+        most; where no training row at the node was missing, to the exit of larger reach. A category
+        is split by a set of its levels.
     y : array_like of shape (n,), optional
         Labels, any two values.
     nodes : int or None
