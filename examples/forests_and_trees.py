@@ -4,7 +4,7 @@ The source is T. Qin and W.-M. Huang, "On subbagging boosted probit model trees"
 columns RandomForest and AdaBoost.M1. Run as ``python forests_and_trees.py --data folder``, or with
 the folder in the environment variable PBOOST_DATA. The folder holds files ``name.csv.gz``: a line
 of column names, the last of which is ``target``; ``__cat`` in a name marks a categorical column,
-and an empty field is a missing value. Incomplete rows are left out; sets without a file are listed.
+and an empty field is a missing value. Sets without a file are listed.
 Prints tables, in the form of reStructuredText; ``--rst file`` writes them to a file, too.
 """
 
@@ -33,13 +33,14 @@ RIVALS = {FOREST: "RandomForest", BOOSTED: "AdaBoost.M1(100)"}
 Outcomes = dict[str, Outcome]
 
 
-def learners(members: int) -> dict[str, Callable[..., Any]]:
+def learners(members: int, categories: tuple[int, ...]) -> dict[str, Callable[..., Any]]:
     """Return what is compared, by its name in the tables."""
-    tree = partial(pb.fit_cart, n_threads=1, **BOOSTED_TREE)
+    common = {"categorical": list(categories) or None, "n_threads": 1}
+    tree = partial(pb.fit_cart, **common, **BOOSTED_TREE)
     return {
-        FOREST: partial(pb.fit_forest, members=members, rng=SEED, n_threads=1),
+        FOREST: partial(pb.fit_forest, members=members, rng=SEED, **common),
         BOOSTED: partial(pb.fit_samme, base=tree, rounds=members),
-        PRUNED: partial(pb.fit_pruned_cart, rng=SEED, n_threads=1),
+        PRUNED: partial(pb.fit_pruned_cart, rng=SEED, **common),
     }
 
 
@@ -47,7 +48,7 @@ def outcomes_on(data: DataSet, quick: bool) -> Outcomes:
     """Return the outcomes of all learners on a set, on the same folds."""
     folds = folds_of(data, QUICK_FOLDS if quick else FOLDS)
     found = {}
-    for name, fit in learners(QUICK_MEMBERS if quick else MEMBERS).items():
+    for name, fit in learners(QUICK_MEMBERS if quick else MEMBERS, data.categories).items():
         run = pb.cross_validate(fit, data.X, data.y, folds=folds, rng=SEED)
         accuracy = 100 * (1 - run.error)
         found[name] = Outcome(

@@ -4,9 +4,9 @@ The source is C. Henry, R. Nock and F. Nielsen, "Real boosting a la carte with a
 boosting oblique decision trees", IJCAI 2007. Run as ``python oblique_trees.py --data folder``, or
 with the folder in the environment variable PBOOST_DATA. The folder holds files ``name.csv.gz``: a
 line of column names, the last of which is ``target``; ``__cat`` in a name marks a categorical
-column, and an empty field is a missing value. Domains without a file, or with missing values, are
-listed and left out. Prints tables, in the form of reStructuredText; ``--rst file`` writes them to a
-file, too.
+column, and an empty field is a missing value. Domains with missing values run as they are, others
+with a column of zeros and ones for each category; those without a file are listed. Prints tables,
+in the form of reStructuredText; ``--rst file`` writes them to a file, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import gzip
 import importlib.util
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -76,14 +76,18 @@ class Domain:
     name : str
         As in Table 1.
     X : ndarray, shape (n, d)
-        Columns of categories are replaced by one column of zeros and ones per value.
+        Columns of categories are replaced by one column of zeros and ones per value, but not where
+        values are missing: there they hold numbers of levels, and NaN.
     y : ndarray of bool, shape (n,)
         Whether a row has the second label.
+    categories : tuple of int
+        Columns of numbers of levels.
     """
 
     name: str
     X: NDArray[np.float64]
     y: NDArray[np.bool_]
+    categories: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,33 +106,85 @@ Outcomes = dict[str, Outcome]
 
 
 def read(path: Path, drop: bool = False) -> tuple[NDArray[np.float64], NDArray[Any]] | str:
-    """Return X and labels of a file, without incomplete rows if wanted, or why it is of no use."""
+    """Return X and labels of a file, without incomplete rows if wanted, or why it is of no use.
+
+    Columns of categories are replaced by one column of zeros and ones per value.
+    """
     if not path.exists():
         return "no data"
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        names, *lines = csv.reader(file)
-    if drop:
-        lines = [line for line in lines if "" not in line]
-    if any("" in line for line in lines):
+    X, categories, target = as_it_is(path)
+    is_whole = ~np.isnan(X).any(axis=1)
+    if not (drop or is_whole.all()):
         return "missing values"
-    table, target = np.array(lines, dtype=object)[:, :-1], [line[-1] for line in lines]
-    is_category = ["__cat" in name for name in names[:-1]]
-    for j in np.flatnonzero(~np.array(is_category)):
-        table[:, j] = table[:, j].astype(np.float64)
-    X, _ = pb.one_hot(table, np.flatnonzero(is_category).tolist())
-    return X, np.array(target)
+    X, _ = pb.one_hot(X[is_whole], list(categories))
+    return X, target[is_whole]
+
+
+def native(path: Path) -> tuple[NDArray[np.float64], NDArray[Any], tuple[int, ...]]:
+    """Return X, labels and columns of categories of a file with holes; of others as `read` does."""
+    X, categories, target = as_it_is(path)
+    if np.isnan(X).any():
+        return X, target, categories
+    return pb.one_hot(X, list(categories))[0], target, ()
+
+
+def as_it_is(
+    path: Path, most_rows: int | None = None
+) -> tuple[NDArray[np.float64], tuple[int, ...], NDArray[Any]]:
+    """Return X, its columns of categories and the labels of a file.
+
+    NaN is missing, and categories are numbers of levels. If there are more rows than `most_rows`,
+    so many are drawn.
+    """
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        names, *lines = file.read().splitlines()
+    if most_rows is not None and len(lines) > most_rows:
+        rows = np.random.default_rng(0).choice(len(lines), most_rows, replace=False)
+        lines = [lines[row] for row in np.sort(rows)]
+    heads, *cells = csv.reader([names, *lines])
+    *columns, target = (np.array(column, dtype=object) for column in zip(*cells, strict=True))
+    X = np.full((len(cells), len(columns)), np.nan)
+    categories = tuple(j for j, head in enumerate(heads[:-1]) if "__cat" in head)
+    for j, column in enumerate(columns):
+        known = column != ""
+        is_category = j in categories
+        values = np.unique(column[known], return_inverse=True)[1] if is_category else column[known]
+        X[known, j] = values.astype(np.float64)
+    return X, categories, target.astype(str)
+
+
+def one_hot_and_means(
+    X: NDArray[np.float64], new: NDArray[np.float64], categories: Iterable[int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return training rows and new rows with a column for each level, and means for holes.
+
+    The means are those of the training rows, also of the columns of levels: the share of the level.
+    A level that is not in the training rows has no column.
+    """
+    parts: list[list[NDArray[np.float64]]] = [[], []]
+    for j in range(X.shape[1]):
+        known = X[~np.isnan(X[:, j]), j]
+        for part, rows in zip(parts, (X, new), strict=True):
+            column = rows[:, j : j + 1]
+            if j in categories:
+                column = np.where(np.isnan(column), np.nan, column == np.unique(known))
+            part.append(column)
+    values, others = (np.hstack(part) for part in parts)
+    known = ~np.isnan(values)
+    mean = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return tuple(np.where(np.isnan(rows), mean, rows) for rows in (values, others))
 
 
 def domains(folder: Path, quick: bool) -> tuple[list[Domain], dict[str, str]]:
     """Return the domains whose data are there, and why others are left out."""
     found, left_out = [], {}
     for name, (file, *_) in TABLE_1.items():
-        data = read(folder / f"{file}.csv.gz")
-        if isinstance(data, str):
-            left_out[name] = data
-        else:
-            X, target = data
-            found.append(Domain(name, X, target == max(target)))
+        path = folder / f"{file}.csv.gz"
+        if not path.exists():
+            left_out[name] = "no data"
+            continue
+        X, target, categories = native(path)
+        found.append(Domain(name, X, target == max(target), categories))
     return (found[:QUICK_DOMAINS] if quick else found), left_out
 
 
@@ -144,7 +200,9 @@ def cross_validated(stumps: int, domain: Domain, quick: bool) -> Outcome:
     """Return the outcome of an oblique tree, the mean over several seeds of the folds."""
     is_large = domain.X.size > LARGE
     n_seeds = QUICK_SEEDS if quick or is_large else SEEDS
-    fit = partial(pb.fit_oblique_tree, stumps=stumps, n_threads=1)
+    fit = partial(
+        pb.fit_oblique_tree, stumps=stumps, categorical=list(domain.categories), n_threads=1
+    )
     runs = [
         pb.cross_validate(fit, domain.X, domain.y, folds=folds_of(domain, quick), rng=seed)
         for seed in range(n_seeds)
@@ -169,31 +227,47 @@ def peer(fit: Callable[..., Any], domain: Domain, quick: bool) -> Outcome:
     for k in range(folds):
         train, test = fold != k, fold == k
         start = time.perf_counter()
-        predict = fit(domain.X[train], domain.y[train])
+        predict = fit(domain.X[train], domain.y[train], domain.categories)
         seconds.append(time.perf_counter() - start)
         wrong += int((predict(domain.X[test]) != domain.y[test]).sum())
     return Outcome(100 * wrong / len(fold), float(np.median(seconds)))
 
 
-def fit_obliquetree(X: NDArray[Any], y: NDArray[np.bool_]) -> Callable[[NDArray[Any]], Any]:
-    """Return the predictions of obliquetree, with its defaults."""
+def fit_obliquetree(
+    X: NDArray[Any], y: NDArray[np.bool_], categories: tuple[int, ...]
+) -> Callable[[NDArray[Any]], Any]:
+    """Return the predictions of obliquetree, with its defaults; its cuts of sums refuse holes."""
     from obliquetree import Classifier
 
+    def columns(rows: NDArray[Any]) -> NDArray[np.float64]:
+        return one_hot_and_means(X, rows, categories)[1]
+
     model = Classifier(use_oblique=True, random_state=0)
-    model.fit(X, y.astype(np.float64))
-    return lambda rows: np.asarray(model.predict(rows)).reshape(len(rows)) > 0.5
+    model.fit(columns(X), y.astype(np.float64))
+    return lambda rows: np.asarray(model.predict(columns(rows))).reshape(len(rows)) > 0.5
 
 
-def fit_ydf(X: NDArray[Any], y: NDArray[np.bool_]) -> Callable[[NDArray[Any]], Any]:
+def fit_ydf(
+    X: NDArray[Any], y: NDArray[np.bool_], categories: tuple[int, ...]
+) -> Callable[[NDArray[Any]], Any]:
     """Return the predictions of a sparse oblique tree of ydf, without its pruning."""
     import ydf
+
+    def columns(rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        found = {"X": np.delete(rows, categories, axis=1)}
+        for j in categories:
+            levels = rows[:, j]
+            found[f"x{j}"] = np.where(
+                np.isnan(levels), "", np.char.add("level ", levels.astype(str))
+            )
+        return {name: column for name, column in found.items() if column.size}
 
     ydf.verbose(0)
     learner = ydf.CartLearner(
         label="y", split_axis="SPARSE_OBLIQUE", validation_ratio=0.0, num_threads=1, random_seed=0
     )
-    model = learner.train({"X": X, "y": y.astype(np.int64)})
-    return lambda rows: model.predict({"X": rows}) > 0.5
+    model = learner.train({**columns(X), "y": y.astype(np.int64)})
+    return lambda rows: model.predict(columns(rows)) > 0.5
 
 
 def peers() -> dict[str, Callable[..., Any]]:
@@ -308,7 +382,7 @@ def main(argv: list[str] | None = None) -> None:
     parser, options, folder = arguments(__doc__, quick, argv)
     found, left_out = domains(folder, options.quick)
     if not found:
-        parser.error(f"no data: {folder} has no file of a domain of Table 1 without missing values")
+        parser.error(f"no data: {folder} has no file of a domain of Table 1")
     results = each_timed(found, lambda domain: outcomes_on(domain, options.quick))
     text = tables(found, left_out, results)
     publish(text, options.rst)

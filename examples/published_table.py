@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from oblique_trees import read
+from oblique_trees import native
 
 #: The folds of the source.
 PRINTED_FOLDS = 10
@@ -182,14 +182,18 @@ class DataSet:
     name : str
         As in Table 2.
     X : ndarray, shape (n, d)
-        Columns of categories are replaced by one column of zeros and ones per value.
+        Columns of categories are replaced by one column of zeros and ones per value, but not where
+        values are missing: there they hold numbers of levels, and NaN.
     y : ndarray of str, shape (n,)
         Labels.
+    categories : tuple of int
+        Columns of numbers of levels.
     """
 
     name: str
     X: NDArray[np.float64]
     y: NDArray[Any]
+    categories: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -216,11 +220,12 @@ def data_sets(folder: Path, quick: bool) -> tuple[list[DataSet], dict[str, str]]
     """Return the sets whose data are there, and why others are left out."""
     found, left_out = [], {}
     for name, (file, *_) in TABLE_2.items():
-        data = read(folder / f"{file}.csv.gz", drop=True)
-        if isinstance(data, str):
-            left_out[name] = data
+        path = folder / f"{file}.csv.gz"
+        if path.exists():
+            X, target, categories = native(path)
+            found.append(DataSet(name, X, target, categories))
         else:
-            found.append(DataSet(name, *data))
+            left_out[name] = "no data"
     return (found[:QUICK_SETS] if quick else found), left_out
 
 

@@ -16,7 +16,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,8 @@ WITH_ZEROS = "Pima-indians"
 
 #: Label predictor of a fitted model.
 Predict = Callable[[NDArray[Any]], NDArray[Any]]
+#: Label predictor of rows, labels and columns of categories.
+Fit = Callable[[NDArray[Any], NDArray[Any], tuple[int, ...]], Predict]
 #: By learner.
 Outcomes = dict[str, Outcome]
 
@@ -60,27 +62,33 @@ def prepared(data: DataSet) -> DataSet:
         return data
     X = data.X.copy()
     X[:, 1:] = np.where(X[:, 1:] == 0, X[:, 1:].mean(axis=0), X[:, 1:])
-    return DataSet(data.name, X, data.y)
+    return replace(data, X=X)
 
 
-def own(fit: Callable[..., Any], X: NDArray[Any], y: NDArray[Any]) -> Predict:
+def own(
+    fit: Callable[..., Any], X: NDArray[Any], y: NDArray[Any], categories: tuple[int, ...]
+) -> Predict:
     """Return the predictions of a model of this library."""
-    return partial(pb.predict, fit(X, y))
+    return partial(pb.predict, fit(X, y, categorical=list(categories)))
 
 
-def fit_xgboost(rounds: int, X: NDArray[Any], y: NDArray[Any]) -> Predict:
+def fit_xgboost(
+    rounds: int, X: NDArray[Any], y: NDArray[Any], categories: tuple[int, ...]
+) -> Predict:
     """Return the predictions of XGBoost, each tree of 70 % of the rows, as in the paper."""
     import xgboost
 
     labels, codes = np.unique(y, return_inverse=True)
+    kinds = ["c" if j in categories else "q" for j in range(X.shape[1])]
+    native = {"enable_categorical": True, "feature_types": kinds} if categories else {}
     model = xgboost.XGBClassifier(
-        n_estimators=rounds, subsample=0.7, random_state=SEED, n_jobs=1, verbosity=0
+        n_estimators=rounds, subsample=0.7, random_state=SEED, n_jobs=1, verbosity=0, **native
     )
     model.fit(X, codes)
     return lambda rows: labels[model.predict(rows)]
 
 
-def learners(quick: bool) -> dict[str, Callable[[NDArray[Any], NDArray[Any]], Predict]]:
+def learners(quick: bool) -> dict[str, Fit]:
     """Return what is run, by its name in the tables."""
     less = QUICK if quick else {}
     trees = QUICK_MEMBERS if quick else MEMBERS
@@ -97,15 +105,13 @@ def learners(quick: bool) -> dict[str, Callable[[NDArray[Any], NDArray[Any]], Pr
     return found
 
 
-def cross_validated(
-    fit: Callable[[NDArray[Any], NDArray[Any]], Predict], data: DataSet, fold: NDArray[Any]
-) -> Outcome:
+def cross_validated(fit: Fit, data: DataSet, fold: NDArray[Any]) -> Outcome:
     """Return the outcome of a learner on these folds."""
     accuracy, seconds = [], []
     for k in range(fold.max() + 1):
         test = fold == k
         start = time.perf_counter()
-        predict = fit(data.X[~test], data.y[~test])
+        predict = fit(data.X[~test], data.y[~test], data.categories)
         seconds.append(time.perf_counter() - start)
         accuracy.append(100 * float(np.mean(predict(data.X[test]) == data.y[test])))
     mean, deviation = float(np.mean(accuracy)), float(np.std(accuracy, ddof=1))
@@ -115,7 +121,7 @@ def cross_validated(
 def outcomes_on(data: DataSet, quick: bool, known: Outcomes, store: Callable[[], None]) -> Outcomes:
     """Return the outcomes of all learners on a set; `store` is called after each that is new."""
     folds = folds_of(data, QUICK_FOLDS if quick else FOLDS)
-    one = partial(pb.fit_forest, members=1, rng=SEED)
+    one = partial(pb.fit_forest, members=1, rng=SEED, categorical=list(data.categories))
     fold = pb.cross_validate(one, data.X, data.y, folds=folds, rng=SEED).test_fold
     for name, fit in learners(quick).items():
         if name not in known:

@@ -59,9 +59,12 @@ def test_sets_are_found(example, folder):
     iris, _, bhp = found
     assert iris.X.shape == (90, 3)
     assert np.unique(iris.y).tolist() == ["x", "y", "z"]
-    assert bhp.X.shape == (60, 4)
-    np.testing.assert_array_equal(bhp.X[:, 1:].sum(axis=1), 1)
-    np.testing.assert_array_equal(bhp.y == "1", (bhp.X[:, 3] == 1) ^ (bhp.X[:, 0] > 4))
+    assert bhp.X.shape == (62, 2)
+    assert bhp.categories == (1,)
+    np.testing.assert_array_equal(np.argwhere(np.isnan(bhp.X)), [[0, 0], [61, 1]])
+    whole = slice(1, 61)
+    red = bhp.X[whole, 1] == 2
+    np.testing.assert_array_equal(bhp.y[whole] == "1", red ^ (bhp.X[whole, 0] > 4))
 
 
 def test_an_outcome_is_a_cross_validation(example, folder):

@@ -8,6 +8,7 @@ import importlib.util
 import math
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,7 @@ def write(folder, file, names, lines):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A domain of categories, a numeric one, a mixed one with few rows of a class, one missing."""
+    """A domain of categories, a numeric one, a mixed one with few rows of a class, one of holes."""
     folder = tmp_path_factory.mktemp("data")
     X, y = pb.datasets.monks(2)
     write(folder, "monks2_uci", [f"a{j}__cat" for j in range(6)],
@@ -52,27 +53,40 @@ def folder(tmp_path_factory):
     write(folder, "bupa", "abc", [[*row, "in" if sum(row) > 0 else "out"] for row in X])
     lines = [[row[0], "red" if row[1] > 0 else "blue", int(i < 2)] for i, row in enumerate(X[:30])]
     write(folder, "sonar", ["a", "b__cat"], lines)
-    write(folder, "vote", ["a__cat"], [["n", "1"], ["", "0"]])
+    holes = [["yn"[int(row[0] > 0)], row[1], int(row[0] > 0)] for row in X[:60]]
+    holes[3][0] = holes[4][1] = ""
+    write(folder, "vote", ["a__cat", "b"], holes)
     return folder
 
 
 def test_domains_are_found(example, folder):
     found, left_out = example.domains(folder, quick=False)
-    assert [domain.name for domain in found] == ["Bupa", "Monks2", "Sonar"]
-    assert left_out["Vote"] == "missing values"
+    assert [domain.name for domain in found] == ["Bupa", "Monks2", "Sonar", "Vote"]
     assert left_out["Sick"] == "no data"
     assert len(found) + len(left_out) == len(example.TABLE_1) == 25
-    bupa, monks, sonar = found
+    bupa, monks, sonar, vote = found
     assert bupa.X.shape == (90, 3)
     np.testing.assert_array_equal(bupa.y, bupa.X.sum(axis=1) <= 0)
     assert monks.X.shape == (432, 17)
     assert sonar.X.shape == (30, 3)
     np.testing.assert_array_equal(sonar.X[:, 1] + sonar.X[:, 2], 1)
+    assert vote.X.shape == (60, 2)
+    np.testing.assert_array_equal(np.argwhere(np.isnan(vote.X)), [[3, 0], [4, 1]])
+    assert [domain.categories for domain in found] == [(), (), (), (0,)]
+
+
+def test_holes_stay(example, folder):
+    vote = example.domains(folder, quick=False)[0][-1]
+    fit = partial(pb.fit_oblique_tree, categorical=[0])
+    result = pb.cross_validate(fit, vote.X, vote.y, folds=3, rng=0)
+    outcome = example.cross_validated(50, vote, quick=True)
+    np.testing.assert_allclose(outcome.error, 100 * result.error.mean())
+    assert outcome.error < 10
 
 
 def test_an_outcome_is_a_cross_validation(example, folder):
     found, _ = example.domains(folder, quick=False)
-    bupa, _, sonar = found
+    bupa, _, sonar, _ = found
     outcome = example.cross_validated(50, bupa, quick=True)
     result = pb.cross_validate(pb.fit_oblique_tree, bupa.X, bupa.y, folds=3, rng=0)
     np.testing.assert_allclose(outcome.error, 100 * result.error.mean())
@@ -83,8 +97,8 @@ def test_an_outcome_is_a_cross_validation(example, folder):
 def test_another_library_is_run_on_the_same_folds(example, folder):
     bupa = example.domains(folder, quick=True)[0][0]
 
-    def fit(X, y):
-        model = pb.fit_oblique_tree(X, y)
+    def fit(X, y, categories):
+        model = pb.fit_oblique_tree(X, y, categorical=list(categories))
         return lambda rows: pb.predict(model, rows)
 
     outcome = example.peer(fit, bupa, quick=True)

@@ -45,17 +45,19 @@ def simulation():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Three classes of Iris, and Pima-indians with zeros in place of values."""
+    """Three classes of Iris, Pima-indians with zeros in place of values, and BHP with holes."""
     folder = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 3)).round(3)
     zone = np.digitize(X[:, 0] + X[:, 1], [-0.5, 1.0])
     pima = np.where(rng.random((80, 3)) < 0.2, 0.0, rng.uniform(1, 5, (80, 3)).round(2))
     sick = pima[:, 1] + rng.normal(size=80) > 2.5
-    for file, rows, y in (("iris", X, zone), ("pima", pima, sick.astype(int))):
+    bhp = [["", *row[1:-1], "pqr"[k]] for row, k in zip(X, zone, strict=True)]
+    for file, rows, y in (("iris", X, zone), ("pima", pima, sick.astype(int)), ("bhp", bhp, zone)):
+        names = ["a", "b", "c__cat" if file == "bhp" else "c", "target"]
         with gzip.open(folder / f"{file}.csv.gz", "wt", encoding="utf-8", newline="") as out:
             lines = [[*row, k] for row, k in zip(rows, y, strict=True)]
-            csv.writer(out).writerows([["a", "b", "c", "target"], *lines])
+            csv.writer(out).writerows([names, *lines])
     return folder
 
 
@@ -70,7 +72,7 @@ def test_published_table(example):
 
 
 def test_zeros_are_replaced(example, folder):
-    iris, pima = example.data_sets(folder, quick=False)[0]
+    iris, pima, _ = example.data_sets(folder, quick=False)[0]
     assert example.prepared(iris) is iris
     X = example.prepared(pima).X
     assert (X[:, 0] == pima.X[:, 0]).all()
@@ -79,6 +81,15 @@ def test_zeros_are_replaced(example, folder):
         was = pima.X[:, j] == 0
         np.testing.assert_array_equal(X[~was, j], pima.X[~was, j])
         np.testing.assert_allclose(X[was, j], pima.X[:, j].mean())
+
+
+def test_holes_stay(example, folder):
+    bhp = example.data_sets(folder, quick=False)[0][-1]
+    assert bhp.X.shape == (90, 3)
+    assert bhp.categories == (2,)
+    assert np.isnan(bhp.X[:, 0]).all()
+    outcomes = example.outcomes_on(bhp, True, {}, lambda: None)
+    assert min(outcome.mean for outcome in outcomes.values()) > 95
 
 
 def test_an_outcome_is_a_cross_validation(example, folder):
@@ -109,10 +120,10 @@ def test_command(example, folder, tmp_path, capsys, monkeypatch):
     example.main(command)
     first = capsys.readouterr()
     assert "Accuracy in %: SBPMT, and SBPMT of the paper" in first.out
-    assert re.search(r"\d of 2 sets are within two standard errors", first.out)
+    assert re.search(r"\d of 3 sets are within two standard errors", first.out)
     assert "Left out: Glass (no data)" in first.out
     assert re.search(r"Iris, SBPMT: [0-9.e-]+ s per fit", first.err)
-    assert set(json.loads(results.read_text())) == {"Iris", "Pima-indians"}
+    assert set(json.loads(results.read_text())) == {"Iris", "Pima-indians", "BHP"}
     written = path.read_text(encoding="utf-8")
     assert written.split(".. tables start here\n\n")[1] == first.out.removesuffix("\n")
     # What is stored is not worked out again.
