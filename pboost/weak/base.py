@@ -203,8 +203,14 @@ class WeakSearch:
         threshold = self.thresholds(cuts)
         if self.is_function or self.data.inputs is not None:
             return {"threshold": threshold, **self.model_columns(feature)}
-        larger = heavier or self.heavier_sides(cuts)
-        sides = [c.side if c.side >= 0 else k for c, k in zip(cuts, larger, strict=True)]
+        sides = [cut.side for cut in cuts]
+        open_ = [k for k, side in enumerate(sides) if side < 0]
+        if heavier:
+            larger = [heavier[k] for k in open_]
+        else:
+            larger = self.heavier_sides([cuts[k] for k in open_])
+        for k, side in zip(open_, larger, strict=True):
+            sides[k] = side
         missing = np.array(sides, dtype=np.float64)
         if not any(cut.levels for cut in cuts):
             return {"threshold": threshold, "missing": missing, **self.model_columns(feature)}

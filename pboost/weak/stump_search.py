@@ -190,9 +190,17 @@ class StumpSearch(WeakSearch):
 
     def heavier_sides(self, cuts: Sequence[StumpCut]) -> list[int]:
         """Return the sides of larger starting weight; equal ones are 0."""
-        if self.data.problem.weights is not None or self._special is not None:
+        if self.data.problem.weights is not None:
             return super().heavier_sides(cuts)
-        return [int(2 * cut.position < self._n_rows) for cut in cuts]
+        return [int(2 * self._n_below(cut) < self._n_rows) for cut in cuts]
+
+    def _n_below(self, cut: StumpCut) -> int:
+        """Return how many rows lie below a cut of rows none of which is missing."""
+        if cut.levels is None:
+            return cut.position
+        (above, _), starts = cut.levels, self._bin_start[cut.feature]
+        inside = [k for k in range(above.bit_length()) if above >> k & 1]
+        return self._n_rows - int((starts[[k + 1 for k in inside]] - starts[inside]).sum())
 
     def _side_of_codes(self, cut: StumpCut) -> NDArray[np.uint8]:
         """Return on which side the rows of each code lie, (256,)."""
