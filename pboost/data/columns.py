@@ -91,7 +91,9 @@ def _restore(columns: SortedColumns | BinnedColumns, state: Sequence[Any]) -> No
     """Take the fields of columns pickled without `__reduce__`, and check them."""
     values = iter(state)
     for part in fields(columns):
-        object.__setattr__(columns, part.name, next(values) if part.init else part.default)
+        # Those of earlier versions have fewer.
+        value = next(values, part.default) if part.init else part.default
+        object.__setattr__(columns, part.name, value)
     columns.__post_init__()
 
 

@@ -179,8 +179,8 @@ def binned_columns(
     n_bins = np.empty(d, dtype=np.int32)
     most = min(max_bins, max(n, 1))
     # One place more for the missing, of which the ends are NaN.
-    places = min((most if n_levels is None else max(most, most_bins(n_levels))) + 1, MAX_BINS)
-    lower, upper = np.full((2, d, places), np.nan)
+    places = most if n_levels is None else min(max(most, most_bins(n_levels)) + 1, MAX_BINS)
+    lower, upper = np.zeros((d, places)), np.zeros((d, places))
     bin_start = np.zeros((d, places + 1), dtype=np.int32)
 
     def keep(first: int, order: IntArray, columns: FloatArray) -> None:
@@ -190,7 +190,8 @@ def binned_columns(
             order, max_bins, fixed, bin_start[here], n_bins[here], codes[here], missing
         )
         special = flags(missing, None if n_levels is None else n_levels[here])
-        for j in levels_among(special, 0, len(order)):
+        has_levels = levels_among(special, 0, len(order))
+        for j in has_levels:
             assert n_missing is not None
             assert n_levels is not None
             at = first + j
@@ -200,7 +201,12 @@ def binned_columns(
             lower[at, : n_bins[at]] = upper[at, : n_bins[at]] = np.arange(n_bins[at])
         for j in range(first, here.stop):
             edges = bin_start[j, : n_bins[j] + 1]
-            if edges[-1] == 0 or not np.isnan(lower[j, 0]):  # missing everywhere, or levels
+            if missing is not None and missing[j - first]:
+                lower[j, n_bins[j]] = upper[j, n_bins[j]] = np.nan
+            if j - first in has_levels:
+                continue
+            if edges[-1] == 0:  # missing everywhere
+                lower[j, 0] = upper[j, 0] = np.nan
                 continue
             column, sorted_rows = columns[j - first], order[j - first] & ROW_MASK
             lower[j, : n_bins[j]] = column[sorted_rows[edges[:-1]]]

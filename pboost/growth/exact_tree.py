@@ -19,6 +19,7 @@ from pboost.growth.step import StepRecord, TreeLimits, constant_vote, cost_after
 from pboost.growth.tree import CartLimits, TreeArrays, thresholds_of
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import OUT
+from pboost.models.sides import is_heavier
 from pboost.models.stored import TrainingRecord
 from pboost.values import MOST_NODES, FloatArray, IntArray
 from pboost.weak.stump_search import ColumnLearner
@@ -125,7 +126,7 @@ class BoostedArrays(TreeArrays):
     def _missing(self, split: NDArray[np.int64]) -> FloatArray:
         """Return the exits of missing rows of nodes: of larger reach where there were none."""
         child = self.node["child"][split]
-        heavier = self._mass_at(child + 1) > self._mass_at(child)
+        heavier = np.asarray(is_heavier(self._mass_at(child + 1), self._mass_at(child)))
         if self.special is None:
             return heavier.astype(np.float64)
         side = self.node["missing"][split]

@@ -18,6 +18,7 @@ from pboost.data.training import TrainingData
 from pboost.growth.step import Edges, Growth, asked_at, fixed_scale
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW, OUT
+from pboost.models.sides import is_heavier
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
@@ -188,7 +189,7 @@ class Matryoshka(PortGrowth):
             ports.append(self.port(((self.n_nodes, exit_),), weight, reach, vote))
             certificate += ports[-1].bound
         answers.forget()
-        heavier = int(ports[ABOVE].arrives > ports[BELOW].arrives)
+        heavier = int(is_heavier(ports[ABOVE].arrives, ports[BELOW].arrives))
         self.add_node(
             port.edges, split.cut, votes, answers.table, port.arrives, certificate, heavier
         )

@@ -21,6 +21,7 @@ from pboost.growth.ports import Port, PortGrowth, Split
 from pboost.growth.step import TreeLimits, fixed_scale
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW
+from pboost.models.sides import is_heavier
 from pboost.observation.answers import Observer, Tables, only_exit, side_masses
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights
@@ -121,7 +122,7 @@ class SoftTree(PortGrowth, BestFirst):
         ]
         node = self.add_node(
             exit_.edges, split.cut, split.step.votes, split.answers.table, exit_.arrives,
-            max(outside + float(after.sum()), 0.0), int(reach[ABOVE] > reach[BELOW]),
+            max(outside + float(after.sum()), 0.0), int(is_heavier(reach[ABOVE], reach[BELOW])),
         )  # fmt: skip
         opened = []
         for side, vote in enumerate(split.step.votes):

@@ -26,6 +26,11 @@ MISSING = np.uint64(1 << 63)
 HALF = 0.5
 
 
+def is_heavier(second: Any, first: Any) -> Any:
+    """Return whether the second of two weights is larger by more than rounding."""
+    return second * (1 - SAME_WEIGHT) > first
+
+
 def heavier_child(weight: FloatArray, children: IntArray, root: IntArray) -> NDArray[np.uint8]:
     """Return which child of each node of trees has the larger weight, 0 in leaves.
 
@@ -36,7 +41,7 @@ def heavier_child(weight: FloatArray, children: IntArray, root: IntArray) -> NDA
     start = np.asarray(root[:-1]).repeat(np.diff(root))[is_inner]
     first, second = (children[is_inner] + start[:, None]).T
     found = np.zeros(len(weight), dtype=np.uint8)
-    found[is_inner] = weight[second] * (1 - SAME_WEIGHT) > weight[first]
+    found[is_inner] = is_heavier(weight[second], weight[first])
     return found
 
 

@@ -75,7 +75,7 @@ def wrong_data(rng: Generator, p: Problem) -> tuple[str, tuple[str, ...], tuple[
     kind = int(rng.integers(16))
     row, column = int(rng.integers(n)), int(rng.integers(d))
     if kind < 3:
-        X[row, column] = (np.nan, np.inf, -np.inf)[kind]
+        X[row, column] = np.inf if kind % 2 else -np.inf
         return "X not finite", ("X",), (X, y, weight)
     if kind < 7:
         form = (X[0], X[None], X[:0], X[:, :0])[kind - 3]
