@@ -16,7 +16,7 @@ from pboost.data.convert import Features, Trained, check_size, column_names, rea
 from pboost.data.frames import of_array
 from pboost.data.levels import ColumnReader, lightest_joined, match_levels
 from pboost.data.numbers import ENCODE, PLAIN, first_inexact, first_rounded, has_rounded, is_missing
-from pboost.data.shared_reads import kept
+from pboost.data.shared_reads import kept, kept_before
 from pboost.data.table import (
     MOST_LEVELS,
     Categorical,
@@ -120,7 +120,28 @@ def features_as_trained(X: Any, trained: Trained) -> Features:
     if isinstance(X, Features) or (type(X) is np.ndarray and not has_values):
         return _as_trained(X, as_features(X), trained)
     key = trained.names, trained.n_features, None if known is None else known.key
-    return kept(X, key, lambda: read_matrix(X, trained=trained))
+    return kept(X, key, lambda: _read_as_trained(X, trained))
+
+
+def _read_as_trained(X: Any, trained: Trained) -> Features:
+    """Return rows as `features_as_trained` does; they are not read anew if they were trained on."""
+    features: Features | None = kept_before(X, ("features", None))
+    if features is None or not _of_same_kinds(features, trained):
+        return read_matrix(X, trained=trained)
+    return _as_trained(X, features, trained)
+
+
+def _of_same_kinds(features: Features, trained: Trained) -> bool:
+    """Return whether the same columns have levels, or an order, as in training."""
+    places = trained.places(features.names, features.n_features)
+    if features.table is None and trained.table is None:
+        return True
+    order = range(features.n_features) if places is None else places
+    own = Table.of_numbers(features.n_features) if features.table is None else features.table
+    return all(
+        (own.values_of(place) is None) == (trained.known.values_of(j) is None)
+        for j, place in enumerate(order)
+    )
 
 
 def _as_trained(X: Any, features: Features, trained: Trained) -> Features:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ class _Entry:
 
     def __init__(self, source: Any) -> None:
         self.source, self.users = source, 0
-        self.lock, self.made = Lock(), dict[Hashable, Any]()
+        self.lock, self.made = RLock(), dict[Hashable, Any]()
 
 
 #: By the number of the object, which no other has while it is held.
@@ -66,3 +66,9 @@ def kept(X: Any, what: Hashable, make: Callable[[], T]) -> T:
             entry.made[what] = make()
         found: T = entry.made[what]
         return found
+
+
+def kept_before(X: Any, what: Hashable) -> Any:
+    """Return what `kept` has made of X while it is held; None if it has not."""
+    entry = _ENTRIES.get(id(X))
+    return None if entry is None else entry.made.get(what)
