@@ -275,7 +275,8 @@ def as_rows(X: Any) -> Rows:
     Raises
     ------
     ValueError
-        If X has no rows and columns to take, or too many, or hides values by a mask.
+        If X has no rows and columns to take, or too many; or is a sequence that holds masks, or
+        hides by a mask what can be neither NaN nor None.
     TypeError
         If X is sorted or binned columns, or a sparse matrix.
     """
@@ -305,11 +306,29 @@ def as_rows(X: Any) -> Rows:
 def as_array(X: Any) -> NDArray[Any]:
     """Return X, no data frame, as an array."""
     refuse_sparse(X)
+    if type(X) is np.ma.MaskedArray:
+        X = _with_holes(X)
     refuse_masked("X", X)
     try:
         return np.asarray(X)
     except ValueError as error:
         raise ValueError(f"X: expected rows of equal length: {error}") from None
+
+
+def _with_holes(X: Array) -> Array:
+    """Return what a mask hides as NaN or None; as it is where nothing is hidden, or is neither."""
+    hidden, kind = np.ma.getmaskarray(X), X.dtype.kind
+    if not hidden.any():
+        return X
+    if kind == "f":
+        return np.where(hidden, X.dtype.type(np.nan), np.ma.getdata(X))
+    if kind in "biu" and X.ndim == 2:
+        return read_matrix(X).values
+    if kind not in "OUT":
+        return X
+    found = np.ma.getdata(X).astype(object)
+    found[hidden] = None
+    return found
 
 
 def row_selector(X: Any) -> Callable[[NDArray[np.integer]], Any]:

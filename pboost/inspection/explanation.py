@@ -335,7 +335,8 @@ def _answers_of(model: DecisionGraph, x: Any) -> Callable[[int], float]:
 def _one_row(model: Model, x: Any) -> Features:
     """Return one row as features with the model's columns, in float64."""
     if not (is_series(x) or is_frame(x)):
-        x = ([[x]], [x], x)[min(np.ndim(x), 2)]
+        row = x[None] if isinstance(x, np.ma.MaskedArray) else [x]  # keeps the mask
+        x = ([[x]], row, x)[min(np.ndim(x), 2)]
     # Of a model without members no columns are known.
     features = match_columns(model, x) if model.n_features else as_features(x)
     check_finite(features, model.takes_missing)
