@@ -22,14 +22,19 @@ SHUFFLED = [2, 0, 1]
 
 
 class Frame:
-    """A data frame that counts how often its columns are taken out one by one."""
+    """A data frame that counts how often a column is taken out, alone or with all others."""
 
-    def __init__(self, frame):
+    def __init__(self, frame, whole=None):
         self.frame, self.taken = frame, 0
+        self.whole = self if whole is None else whole
 
     @property
     def columns(self):
         return self.frame.columns
+
+    @property
+    def dtypes(self):
+        return self.frame.dtypes
 
     @property
     def iloc(self):
@@ -38,30 +43,24 @@ class Frame:
     def __len__(self):
         return len(self.frame)
 
+    def to_numpy(self):
+        self.whole.taken += self.frame.shape[1]
+        return self.frame.to_numpy()
+
     def __getitem__(self, key):
         if isinstance(key, tuple):
-            self.taken += 1
+            self.whole.taken += 1
             return self.frame.iloc[key]
-        return Frame.counted(self, self.frame.iloc[key])
-
-    def counted(self, part):
-        """Rows of the frame: what is taken out of them counts here."""
-        found = Frame(part)
-        found.__class__ = _part_of(self)
-        return found
+        return Frame(self.frame.iloc[key], self.whole)  # what is taken out of rows counts, too
 
 
-def _part_of(whole):
-    class Part(Frame):
-        def __getitem__(self, key):
-            whole.taken += isinstance(key, tuple)
-            return Frame.__getitem__(self, key)
-
-    return Part
+#: Types of columns: floats of one type are read as a matrix, others column by column.
+TYPES = {"matrix": {}, "columns": {"b": "Float64"}}
+ways = pytest.mark.parametrize("types", TYPES.values(), ids=TYPES)
 
 
-def frame(order=None):
-    table = pd.DataFrame(X, columns=NAMES)
+def frame(order=None, types=TYPES["columns"]):
+    table = pd.DataFrame(X, columns=NAMES).astype(types)
     return Frame(table if order is None else table.iloc[:, order])
 
 
@@ -108,8 +107,9 @@ kinds = pytest.mark.parametrize("kind", ENSEMBLES)
 
 
 @kinds
-def test_fits(kind):
-    given = frame()
+@ways
+def test_fits(kind, types):
+    given = frame(types=types)
     model = ENSEMBLES[kind](given)
     assert given.taken == len(NAMES)
     assert model.feature_names == tuple(NAMES)
@@ -122,18 +122,36 @@ def test_fits(kind):
 @kinds
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("order", [None, SHUFFLED], ids=["as in training", "shuffled"])
-def test_functions_of_a_model(kind, function, order):
+@ways
+def test_functions_of_a_model(kind, function, order, types):
     model = ENSEMBLES[kind](pd.DataFrame(X, columns=NAMES))
-    given = frame(order)
+    given = frame(order, types)
     found = FUNCTIONS[function](model, given)
     assert given.taken == len(NAMES)
     np.testing.assert_array_equal(found, FUNCTIONS[function](model, X))
 
 
+@pytest.mark.parametrize("kind", ["bagging", "rest", "samme", "samme, own", "forest"])
+def test_categories_and_holes(kind):
+    table = pd.DataFrame(X, columns=NAMES)
+    table["b"] = pd.cut(table["b"], [-9, -1, 0, 1, 9], labels=list("stuv")).astype(object)
+    table["c"] = pd.Categorical(np.where(X[:, 2] > 0, "up", "down"))
+    table.loc[4, ["a", "b"]] = None
+    given = Frame(table)
+    model, expected = ENSEMBLES[kind](given), ENSEMBLES[kind](table)
+    assert given.taken == len(NAMES)
+    probability = pb.predict_proba(expected, table)
+    np.testing.assert_array_equal(pb.predict_proba(model, table), probability)
+    given = Frame(table.iloc[:, SHUFFLED])
+    np.testing.assert_array_equal(pb.predict_proba(expected, given), probability)
+    assert given.taken == len(NAMES)
+
+
 @pytest.mark.parametrize("kind", ["samme", "samme, own"])
-def test_stages(kind):
+@ways
+def test_stages(kind, types):
     model = ENSEMBLES[kind](pd.DataFrame(X, columns=NAMES))
-    given = frame()
+    given = frame(types=types)
     stages = pb.staged_predict(model, given)
     next(stages)
     assert not held._ENTRIES  # while the caller has a stage
@@ -141,26 +159,28 @@ def test_stages(kind):
     assert given.taken == len(NAMES)
 
 
-def test_certificate_folds_and_importance():
+@ways
+def test_certificate_folds_and_importance(types):
     model = pb.fit_boosted_tree(X, Y, nodes=3)
-    given = frame()
+    given = frame(types=types)
     assert pb.certificate(model, given, Y) == pb.certificate(model, X, Y)
     assert given.taken == len(NAMES)
-    given = frame()
+    given = frame(types=types)
     pb.cross_validate(partial(pb.fit_boosted_tree, nodes=3), given, Y, folds=4, rng=0)
     assert given.taken == 2 * 4 * len(NAMES)  # training rows and test rows of each fold
     bagging = ENSEMBLES["bagging"](X)
-    given = frame()
+    given = frame(types=types)
     pb.permutation_importance(bagging, given, Y, repeats=2, rng=0)
     assert given.taken == len(NAMES)
 
 
-def test_validation_rows():
+@ways
+def test_validation_rows(types):
     for fit in (
         partial(pb.fit_one_vs_rest, pb.fit_boosted_tree, nodes=3),
         partial(pb.fit_bagging, pb.fit_boosted_tree, nodes=3, members=4, rng=0),
     ):
-        given = frame()
+        given = frame(types=types)
         fit(pd.DataFrame(X, columns=NAMES), Y, validation=(given, Y))
         assert given.taken == len(NAMES)
 
@@ -183,7 +203,7 @@ def test_nothing_is_held_after_an_error():
     for fit in (pb.fit_bagging, pb.fit_one_vs_rest):
         with pytest.raises((RuntimeError, TypeError)):
             fit(fails, table, Y)
-    bad = table.assign(b=np.nan)
+    bad = table.assign(b=np.inf)
     with pytest.raises(ValueError, match="finite"):
         pb.predict(ENSEMBLES["bagging"](table), bad)
 
