@@ -98,10 +98,20 @@ def test_beyond_all_floats(fit):
 def test_missing_numbers_of_objects():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": pd.array([1, None, 3], dtype="Int64"), "b": [1.0, 2.0, 3.0]})
-    with pytest.raises(
-        ValueError, match=r"^X: expected finite numbers, got nan in column 'a', row 1"
-    ):
-        pb.sort_columns(frame)
+    known = [[1.0, 1.0], [np.nan, 2.0], [3.0, 3.0]]
+    for given in (frame, frame.astype(object), frame.to_numpy(object)):
+        columns = pb.sort_columns(given)
+        np.testing.assert_array_equal(columns.source, known)
+        assert columns.order(0).tolist() == [0, 2, 1]
+        assert columns.codes.tolist() == [[0, 2, 1], [0, 1, 2]]
+        with pytest.raises(
+            ValueError, match=r"^X: expected finite numbers, got nan in column ('a'|0), row 1"
+        ):
+            pb.fit_cart(given, [0, 1, 0], missing="error")
+    frame.loc[0, "a"] = BIG + 1  # beside what is missing no integer is rounded
+    for given in (frame, frame.astype(object), frame.to_numpy(object)):
+        with pytest.raises(ValueError, match=r"^X: column .*, row 0 holds 9007199254740993"):
+            pb.sort_columns(given)
 
 
 def test_columns_that_are_not_encoded():
@@ -152,8 +162,17 @@ class Batch:
     """What a batch of rows of pyarrow offers; narwhals does not know it."""
 
     class Column:
+        type = "double"
+        null_count = 0
+
         def __init__(self, values):
             self.values = values
+
+        def __len__(self):
+            return len(self.values)
+
+        def slice(self, start, length):
+            return Batch.Column(self.values[start : start + length])
 
         def to_numpy(self, zero_copy_only=True):
             assert not zero_copy_only
