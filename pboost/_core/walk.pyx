@@ -339,7 +339,7 @@ def walk_sides(
     cdef const uint64_t[:, ::1] member
     cdef const uint8_t[:, ::1] table
     cdef double* work = NULL
-    cdef double* counts = NULL if count is None else &count[0]
+    cdef double* counts = NULL if count is None or stop <= start else &count[0]
     cdef Py_ssize_t bad
     if (score.shape[0] != n or not 0 <= start <= stop <= n or missing.shape[0] != n_nodes
             or (count is not None and count.shape[0] != n)):
