@@ -54,8 +54,9 @@ SIGMA = np.array([0.25, 0.5, 0.125, 0.25, 0.5, 2.0**-31])
 def stump(criterion="kearns-mansour", search="exact", max_bins=256, min_weight=0.0, min_leaf=1):
     """Return a stump with every option."""
     return pb.weak.stump(
-        criterion, search, max_bins=max_bins, min_weight=min_weight, min_leaf=min_leaf
-    )
+        criterion, search, max_bins=max_bins, min_weight=min_weight, min_leaf=min_leaf,
+        missing="learn", level_smoothing=0.0,
+    )  # fmt: skip
 
 
 def affine(search="exact", directions=12, terms=2, seed=3):
@@ -115,57 +116,60 @@ def impurity(q):
 
 EXACT = pb.observation.exact()
 ORACLE = pb.weak.oracle(train_column)
+COLUMNS = {"categorical": None}
+TREE_COLUMNS = {"missing": "learn", "level_smoothing": 0.0, **COLUMNS}
 SHARED = {"sample_weight": None, "rng": 5}
 STOPPING = {"validation": None, "patience": None}
 VOTING = {"smoothing": 1e-4, "learning_rate": 1.0}
 ADABOOST = {
     "rounds": 12, "weak": stump(), "votes": "domain", "observation": EXACT,
-    **VOTING, **SHARED, **STOPPING,
+    **VOTING, **COLUMNS, **SHARED, **STOPPING,
 }  # fmt: skip
 TREE = {
     "nodes": 12, "weak": stump(), "observation": EXACT, "growth": "largest-bound",
-    "target_certificate": None, "max_depth": None, **VOTING, **SHARED, **STOPPING,
+    "target_certificate": None, "max_depth": None, **VOTING, **COLUMNS, **SHARED, **STOPPING,
 }  # fmt: skip
 MATRYOSHKA = {
     "shape": (3, 3), "growth": "nested", "nodes": None, "collect": "additive", "join": "sign",
-    "weak": stump(), "observation": EXACT, **VOTING, **SHARED, **STOPPING,
+    "weak": stump(), "observation": EXACT, **VOTING, **COLUMNS, **SHARED, **STOPPING,
 }  # fmt: skip
 OBLIQUE = {
     "separators": 4, "max_depth": 3, "stumps": 5, "growth": "breadth-first", "observation": EXACT,
-    "smoothing": 1e-4, **SHARED, **STOPPING,
+    "smoothing": 1e-4, **COLUMNS, **SHARED, **STOPPING,
 }  # fmt: skip
-REAL = {"rounds": 8, "weak": stump(), "confidence": None, **VOTING, **SHARED}
+REAL = {"rounds": 8, "weak": stump(), "confidence": None, **VOTING, **COLUMNS, **SHARED}
 TOPDOWN = {
     "nodes": 10, "impurity": "gini", "growth": "largest-bound", "target_certificate": None,
-    "max_depth": None, "min_weight": 0.0, "min_leaf": 1, **VOTING, "sample_weight": None,
+    "max_depth": None, "min_weight": 0.0, "min_leaf": 1, **VOTING, **COLUMNS,
+    "sample_weight": None,
 }  # fmt: skip
 CART = {
     "task": "classification", "criterion": "gini", "max_depth": 6, "min_leaf": 1, "min_split": 2,
     "max_leaves": None, "features_per_split": None, "growth": None, "search": "exact",
-    "max_bins": 256, **SHARED,
+    "max_bins": 256, **TREE_COLUMNS, **SHARED,
 }  # fmt: skip
 FOREST = {
     "members": 6, "task": "classification", "features_per_split": "sqrt", "replace": True,
     "bag": None, "criterion": "gini", "max_depth": None, "min_leaf": 1, "min_split": 2,
-    "max_leaves": None, "search": "exact", "max_bins": 256, **SHARED,
+    "max_leaves": None, "search": "exact", "max_bins": 256, **TREE_COLUMNS, **SHARED,
 }  # fmt: skip
 BAGGING = {"members": 5, "task": "classification", "bag": None, "replace": True,
            "vote": "majority", **SHARED}  # fmt: skip
 STAGEWISE = {
     "loss": "logistic", "task": None, "steps": 6, "learning_rate": 0.5, "max_depth": 3,
     "min_leaf": 2, "max_step": "auto", "start": "constant", "bag": 1.0, "search": "exact",
-    "max_bins": 256, "sample_weight": None, "validation": None, "patience": None, "rng": 5,
+    "max_bins": 256, **TREE_COLUMNS, **SHARED, **STOPPING,
 }  # fmt: skip
-PROBIT = {"steps": 15, "tol": None, "safeguard": True, "sample_weight": None}
+PROBIT = {"steps": 15, "tol": None, "safeguard": True, **COLUMNS, "sample_weight": None}
 PROBIT_TREE = {
     "max_depth": 2, "min_leaf": 20, "min_split": 2, "steps": 12, "tol": None, "safeguard": True,
     "criterion": "gini", "complexity": 0.0, "search": "exact", "max_bins": 256,
-    "sample_weight": None,
+    "missing": "learn", **COLUMNS, "sample_weight": None,
 }  # fmt: skip
 SBPMT = {
     "members": 3, "rounds": 2, "steps": 8, "bag": 0.7, "max_depth": 2, "min_leaf": 20,
     "min_split": 2, "complexity": 0.0, "tol": None, "safeguard": True, "step": 0.5,
-    "vote": "majority", "one_vs_all": "leaf", "stratify": False, **SHARED,
+    "vote": "majority", "one_vs_all": "leaf", "stratify": False, **COLUMNS, **SHARED,
 }  # fmt: skip
 WITHOUT_THREADS = (pb.fit_probitboost, pb.fit_samme)
 
