@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pboost.data.blocks import distinct
 from pboost.data.frames import Source
-from pboost.data.numbers import is_missing, to_numbers
+from pboost.data.numbers import NAME_OR_ENCODE, is_missing, to_numbers
 from pboost.data.table import MOST_LEVELS, Table, kind_of
 from pboost.values import Array, FloatArray
 
@@ -153,7 +153,7 @@ def _place_values(
         values, rows = source.part(start, stop), slice(start, stop)
         text = _text(values, label) if takes_text or is_category else None
         if text is None:
-            numbers = to_numbers(values, label, start)
+            numbers = to_numbers(values, label, start, NAME_OR_ENCODE)
             if is_category and np.isinf(numbers).any():
                 row = start + int(np.isinf(numbers).argmax())
                 raise ValueError(f"X: expected finite numbers, got infinity in {label}, row {row}")

@@ -14,6 +14,10 @@ from pboost.values import Array, first_false
 EXACT = 2**53
 #: What to do with text that is not known to be categories.
 ENCODE = "; pb.one_hot(X) makes columns of zeros and ones of it"
+#: The same, where columns can be named.
+NAME_OR_ENCODE = (
+    "; name columns of categories in categorical=[...], or make numbers of them by pb.one_hot(X)"
+)
 #: Numbers of which the squares add up to less are all smaller than that.
 SMALL = float(EXACT) ** 2
 #: So many numbers or fewer are multiplied faster than compared.
@@ -28,7 +32,7 @@ def matrix_to_float(values: Array) -> Array:
     if values.dtype == np.float16:
         return copied(values, np.float32, "K")
     if values.dtype.kind not in "biuf":
-        found = f"text{ENCODE}" if values.dtype.kind in "UT" else f"dtype {values.dtype}"
+        found = f"text{NAME_OR_ENCODE}" if values.dtype.kind in "UT" else f"dtype {values.dtype}"
         raise TypeError(f"X: expected numbers, got {found}")
     numbers = copied(values, np.float64, "K")
     if values.itemsize == 8 and not are_small(numbers) and (at := first_inexact(values)) >= 0:
@@ -72,15 +76,16 @@ def _inexact(label: str, row: int, value: Any) -> ValueError:
     )
 
 
-def to_numbers(column: Array, label: str, first: int = 0) -> Array:
+def to_numbers(column: Array, label: str, first: int = 0, of_text: str = ENCODE) -> Array:
     """Return a column as float64 or float32, the same numbers; an error if they are no such.
 
-    What a mask hides is missing, and so NaN. The first row of the column is called `first`.
+    What a mask hides is missing, and so NaN. The first row of the column is called `first`;
+    `of_text` ends what is said of text.
     """
     hidden = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
     if hidden is not None:
         column = np.where(hidden, np.zeros(1, column.dtype), np.ma.getdata(column))
-    numbers = numeric_column(column, label, first)
+    numbers = numeric_column(column, label, first, of_text)
     if (at := first_inexact(numbers)) >= 0:
         raise _inexact(label, first + at, numbers[at])
     if hidden is not None:
@@ -89,20 +94,20 @@ def to_numbers(column: Array, label: str, first: int = 0) -> Array:
     return numbers if numbers.dtype.kind == "f" else numbers.astype(np.float64)
 
 
-def numeric_column(column: Array, label: str, first: int = 0) -> Array:
+def numeric_column(column: Array, label: str, first: int = 0, of_text: str = ENCODE) -> Array:
     """Return a column as numbers; TypeError if it holds anything else."""
     if column.dtype.kind in "biuf":
         return column
     if column.dtype.kind == "O":
-        return _object_column(column, label, first)
-    found = ENCODE if column.dtype.kind in "UT" else f" (dtype {column.dtype})"
+        return _object_column(column, label, first, of_text)
+    found = of_text if column.dtype.kind in "UT" else f" (dtype {column.dtype})"
     raise TypeError(f"X: {label} is not numeric{found}")
 
 
-def _object_column(column: Array, label: str, first: int) -> Array:
+def _object_column(column: Array, label: str, first: int, of_text: str) -> Array:
     if any(isinstance(v, str | bytes | complex) for v in column):
         is_text = any(isinstance(v, str) for v in column)
-        raise TypeError(f"X: {label} is not numeric{ENCODE if is_text else ''}")
+        raise TypeError(f"X: {label} is not numeric{of_text if is_text else ''}")
     if any(type(v).__name__ == "NAType" for v in column):
         column = np.array([np.nan if is_missing(v) else v for v in column], dtype=object)
     try:

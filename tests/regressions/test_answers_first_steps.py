@@ -10,27 +10,44 @@ import pboost as pb
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = X[:, 0] > 0
 TOWNS = np.array(["Ulm", "Bonn", "Jena"] * 20)
-ENCODE = r"; pb\.one_hot\(X\) makes columns of zeros and ones of it$"
+ENCODE = (
+    r"; name columns of categories in categorical=\[\.\.\.\], or make numbers of them by "
+    r"pb\.one_hot\(X\)$"
+)
 
 
 @pytest.mark.parametrize("kind", [object, "U4"])
 def test_text_in_x(kind):
+    towns = TOWNS.astype(kind)[:, None]
+    for text in (towns, towns.tolist(), np.column_stack([TOWNS, X.astype(str)]).astype(kind)):
+        with pytest.raises(
+            TypeError, match=f"^X: .*(is not numeric|expected numbers, got text){ENCODE}"
+        ):
+            pb.fit_cart(text, Y)
+    with pytest.raises(TypeError, match=f"^X: column 1 is not numeric{ENCODE}"):
+        pb.fit_cart(np.hstack([towns, towns]), Y, categorical=[0])
+    assert pb.fit_cart(towns, Y, categorical=[0]).table.level_names(0) == ("Bonn", "Jena", "Ulm")
+
+
+@pytest.mark.parametrize("kind", [object, "U4"])
+def test_text_in_a_frame(kind):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"size": X[:, 0], "town": TOWNS.astype(kind)})
-    with pytest.raises(TypeError, match=f"^X: column 'town' is not numeric{ENCODE}"):
-        pb.fit_cart(frame, Y)
-    with pytest.raises(
-        TypeError, match=f"^X: .*(is not numeric|expected numbers, got text){ENCODE}"
-    ):
-        pb.fit_cart(TOWNS.astype(kind)[:, None], Y)
+    model = pb.fit_cart(frame, Y)
+    assert model.table.level_names(1) == ("Bonn", "Jena", "Ulm")
 
 
 def test_missing_in_x():
-    for value, ending in ((np.nan, "; fill missing values in before"), (np.inf, "")):
-        spoilt = X.copy()
-        spoilt[3, 1] = value
-        with pytest.raises(ValueError, match=f"got {value} in column 1, row 3{ending}$"):
-            pb.fit_cart(spoilt, Y)
+    spoilt = X.copy()
+    spoilt[3, 1] = np.inf
+    with pytest.raises(ValueError, match=r"got inf in column 1, row 3$"):
+        pb.fit_cart(spoilt, Y)
+    spoilt[3, 1] = np.nan
+    assert pb.fit_cart(spoilt, Y).table.has_missing.tolist() == [False, True]
+    with pytest.raises(
+        ValueError, match=r"got nan in column 1, row 3; fill missing values in before$"
+    ):
+        pb.fit_cart(spoilt, Y, missing="error")
 
 
 def test_a_column_as_y():

@@ -50,9 +50,10 @@ SLIPS = {
     "array": np.array([1, 2]), "matrix": np.ones((300, 300)), "ragged": [[1], [1, 2]], "dict": {},
     "object": object(), "bytes": b"x", "complex": 1j, "class": dict, "function": len,
 }  # fmt: skip
-#: What numbers may be, where they have no other bound.
-UNBOUNDED = {"max_step": ("inf", "fraction", "large"), "tol": ("fraction", "large"),
-             "complexity": ("fraction", "large")}  # fmt: skip
+#: What options take besides: numbers that have no other bound, columns by their positions.
+ALSO_RIGHT = {"max_step": ("inf", "fraction", "large"), "tol": ("fraction", "large"),
+             "complexity": ("fraction", "large"), "level_smoothing": ("fraction", "large"),
+             "categorical": ("list", "array")}  # fmt: skip
 NONE_IS_RIGHT = ("bag", "features_per_split", "max_depth", "max_step", "tol")
 
 
@@ -81,7 +82,7 @@ def is_right(builder, option, slip):
     if slip in ("None", "flag") and default is {"None": None, "flag": default}[slip]:
         return slip == "None" or isinstance(default, bool)
     return (
-        slip in UNBOUNDED.get(option, ())
+        slip in ALSO_RIGHT.get(option, ())
         or (option == "rng" and slip in ("None", "large", "huge"))
         or (option in NONE_IS_RIGHT and slip == "None")
         or (option == "nodes" and builder != "fit_matryoshka" and slip == "None")
@@ -123,7 +124,7 @@ def test_wrong_data(builder):
         ],
         "X": [
             X[:, 0], X[:, :, None], None, "text", 3, [], {"a": 1}, [[1, 2], [3]], X.astype(str),
-            X + 0j, np.empty((30, 0)), np.full_like(X, np.nan), object(), len,
+            X + 0j, np.empty((30, 0)), np.full_like(X, np.inf), object(), len,
         ],
         "sample_weight": [
             np.ones(3), -np.ones(30), np.full(30, np.nan), np.zeros(30), np.ones((30, 1)), "a",
@@ -139,6 +140,8 @@ def test_wrong_data(builder):
     swapped = refusal(builder, X=Y, y=X)
     assert swapped.startswith(("X: expected two dimensions", "y: expected one dimension")), swapped
     call(builder, X=X.tolist(), y=Y.tolist())
+    for holes in (np.full_like(X, np.nan), np.where(X > 1, np.nan, X)):
+        call(builder, X=holes)
 
 
 # Options that are passed on
@@ -186,7 +189,8 @@ def test_an_unknown_option_in_a_partial(builder):
 def test_an_option_of_the_caller_or_of_nobody():
     assert named("fit_bagging", membrs=3).endswith("; did you mean members?")
     assert named("fit_pruned_cart", fold=3).endswith("; did you mean folds?")
-    assert "has no such option; it has callback, criterion" in named("fit_bagging", colour="red")
+    said = named("fit_bagging", colour="red")
+    assert "has no such option; it has callback, categorical, criterion" in said
 
 
 def test_functions_that_take_no_weights():
