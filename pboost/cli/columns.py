@@ -75,7 +75,11 @@ def typed(table: DataFrame, form: Format, categorical: Sequence[str]) -> DataFra
             table[name] = column.astype("category")
         elif column.map(type).isin([bool, np.bool_]).any():
             table[name] = column.astype(np.float64)  # with holes it is no column of booleans
-        elif column.dtype.kind in "biuf" or _share_of_numbers(column, form) >= MOSTLY:
+        elif (
+            column.dtype.kind in "biuf"
+            or _are_integers(column)
+            or _share_of_numbers(column, form) >= MOSTLY
+        ):
             _check_numbers(table, name, form, can_drop=True)
     try:
         as_features(table)
@@ -92,6 +96,11 @@ def _share_of_numbers(column: DataFrame, form: Format) -> float:
         return 0.0
     values = [form.pointed(str(value)) for value in column.dropna()]
     return sum(_NUMBER.fullmatch(value) is not None for value in values) / max(len(values), 1)
+
+
+def _are_integers(column: DataFrame) -> bool:
+    """Return whether these are integers as Python has them: some are beyond 64 bits."""
+    return column.dtype == object and {type(value) for value in column.dropna()} == {int}
 
 
 def _is_category(column: DataFrame) -> bool:
@@ -163,7 +172,7 @@ def _check_numbers(
     """Raise CommandError where a column holds what is no finite number, nor missing."""
     column = table[name]
     _check_large(column, name)
-    if column.dtype.kind not in "biuf":
+    if column.dtype.kind not in "biuf" and not _are_integers(column):
         _refuse_texts(column, name, form, can_drop=can_drop)
     infinite = np.isinf(column.to_numpy(np.float64))
     if infinite.any():

@@ -119,6 +119,16 @@ def test_large_integers_that_are_floats(command):
     assert command({"x": column, "y": labels(0, 1)}, *FIT)[::2] == (0, "")
 
 
+def test_integers_beyond_64_bits_that_are_floats(command):
+    column = [*range(N - 2), 2**100, 3 * 2**90]
+    table = {"x": column, "w": column, "y": labels(0, 1)}
+    code, _, err = command(table, *FIT, "--weight", "w")
+    assert (code, err) == (0, "")
+    assert pb.load("m.npz").table is None
+    code, _, err = command({"x": column}, "predict", "m.npz", "t.csv", target=None)
+    assert (code, err) == (0, "")
+
+
 def test_other_columns_that_are_not_numeric(command):
     column = ["1", "2", "red", str(10**29), *range(N - 4)]
     code, _, err = command({"x": column, "y": labels(0, 1)}, *FIT)
