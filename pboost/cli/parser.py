@@ -42,6 +42,7 @@ WORDS = {
     "join": "Whether the outermost trees are joined by sign or by all of their open exits",
     "level_smoothing": "Rows like all of the node that are added to each category before these are "
     "put in order",
+    "missing": "Whether rows to fit may have missing values (learn) or not (error)",
     "patience": "Growth ends after so many nodes or trees without a new least error on the rows "
     "of --validation, 50 if not given",
     "search": "Cuts that are tried: all (exact), edges of bins (binned), or by the size of the "
