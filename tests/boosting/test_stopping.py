@@ -190,7 +190,7 @@ def test_cross_validation():
         ({"validation": "rows"}, TypeError, "validation: expected a number"),
         ({"validation": (1,)}, ValueError, "got 1 items"),
         ({"validation": ([[0.0, 1.0]], [1])}, ValueError, "validation: X: expected 3 columns"),
-        ({"validation": ([[0.0, 1.0, np.nan]], [1])}, ValueError, "validation: X: .* finite"),
+        ({"validation": ([[0.0, 1.0, np.inf]], [1])}, ValueError, "validation: X: .* finite"),
         ({"validation": (np.ones((0, 3)), [])}, ValueError, "validation: X: .* at least one row"),
         ({"validation": (np.ones((2, 3)), [1, 2])}, ValueError, "validation: y: expected labels"),
         ({"validation": (np.ones((2, 3)), [1])}, ValueError, "validation: y: expected 2 labels"),
@@ -206,6 +206,13 @@ def test_bad_input(options, error, message):
     for fit in (partial(pb.fit_adaboost, rounds=3), partial(pb.fit_boosted_tree, nodes=3)):
         with pytest.raises(error, match=message):
             fit(X, y, **options)
+
+
+def test_rows_that_stop_may_have_missing_values():
+    X, y, _ = noisy(1)
+    for fit in (partial(pb.fit_adaboost, rounds=3), partial(pb.fit_boosted_tree, nodes=3)):
+        model = fit(X, y, validation=([[0.0, 1.0, np.nan]], [1]))
+        assert np.isin(model.record.validation, [0, 1]).all()
 
 
 @pytest.mark.parametrize("patience", [1, 6, 1000])
