@@ -20,11 +20,11 @@ COLUMNS, OF_TREES = 2**31 - 1, 2**25 - 1
 X, Y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
 
 
-def widened(tmp_path, model, n_features):
+def widened(tmp_path, model, n_features, **fields):
     """The model, loaded from a file that says that there are so many columns."""
     path = tmp_path / "model.npz"
     pb.save(model, path)
-    zip_up(path, forge(members_of(path), n_features=n_features))
+    zip_up(path, forge(members_of(path), n_features=n_features, **fields))
     assert path.stat().st_size < 10_000
     return pb.load(path)
 
@@ -42,7 +42,8 @@ def widened(tmp_path, model, n_features):
     ids=["graph", "affine", "separator", "tree", "forest", "stagewise"],
 )
 def test_descriptions_name_the_columns_that_are_read(tmp_path, model, n_features):
-    model = widened(tmp_path, model, n_features)
+    # Without the means of columns, of which there is one each, as in files of format 1.0.
+    model = widened(tmp_path, model, n_features, projection_fill=None)
     tracemalloc.start()
     try:
         said = pb.describe(model)
@@ -50,6 +51,18 @@ def test_descriptions_name_the_columns_that_are_read(tmp_path, model, n_features
     finally:
         tracemalloc.stop()
     assert f"{n_features} features" in said
+    assert most < 10_000_000
+
+
+def test_a_file_has_means_of_all_columns_or_of_none(tmp_path):
+    model = pb.fit_boosted_tree(X, Y, nodes=2, weak=pb.weak.affine())
+    tracemalloc.start()
+    try:
+        with pytest.raises(pb.ModelFileError, match=f"fill: expected {COLUMNS} finite numbers"):
+            widened(tmp_path, model, COLUMNS)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
     assert most < 10_000_000
 
 
