@@ -15,7 +15,6 @@ from __future__ import annotations
 import csv
 import gzip
 import importlib
-import json
 import sys
 import time
 import warnings
@@ -29,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from oblique_trees import read, table
-from table_command import arguments, publish
+from table_command import Results, arguments, publish, stored, write
 
 import pboost as pb
 
@@ -104,9 +103,8 @@ class DataSet:
 #: What a learner says of new rows at some sizes, by their names: probabilities, or numbers.
 Said = Iterator[tuple[str, NDArray[np.float64]]]
 Learner = Callable[[NDArray[np.float64], NDArray[Any], NDArray[np.float64]], Said]
-#: By set and learner: means over the folds of the error in %, the logarithmic loss, and the
-#: milliseconds of a fit.
-Results = dict[str, dict[str, list[float]]]
+# Results are, by set and learner, means over the folds of the error in %, the logarithmic loss, and
+# the milliseconds of a fit.
 
 
 # Data
@@ -519,20 +517,6 @@ def tables(sets: list[DataSet], results: Results) -> str:
         for_choice = [data for data in of_kind if not data.is_apart]
         choices += [choice(of, kind, results, for_choice) for of in candidates(kind)]
     return "\n".join([*parts, ".. choices start here\n", *choices])
-
-
-def stored(path: Path | None) -> Results:
-    """Return the outcomes of earlier runs."""
-    if path is None or not path.exists():
-        return {}
-    found: Results = json.loads(path.read_text(encoding="utf-8"))
-    return found
-
-
-def write(path: Path | None, results: Results) -> None:
-    """Store outcomes for a later run."""
-    if path is not None:
-        path.write_text(json.dumps(results, indent=1), encoding="utf-8")
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -18,7 +18,6 @@ Prints tables, in the form of reStructuredText; ``--rst file`` writes them to a 
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 import time
 import warnings
@@ -31,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from oblique_trees import as_it_is, one_hot_and_means, table
-from table_command import arguments, publish
+from table_command import Results, arguments, publish, stored, write
 
 import pboost as pb
 
@@ -106,8 +105,7 @@ class DataSet:
 Learner = Callable[
     [NDArray[np.float64], NDArray[Any], NDArray[np.float64], tuple[int, ...], int], NDArray[Any]
 ]
-#: By set and learner: the error in % of each division into folds.
-Results = dict[str, dict[str, list[float]]]
+# Results are, by set and learner, the error in % of each division into folds.
 
 
 # Data
@@ -390,20 +388,6 @@ def of_smoothing(sets: list[DataSet], results: Results) -> str:
         rows.append([name, f"{np.mean(means[0]):.2f}", *cells])
     title = f"level_smoothing: error in %, {len(sets)} sets with categories, and differences"
     return table(title, rows)
-
-
-def stored(path: Path | None) -> Results:
-    """Return the outcomes of earlier runs."""
-    if path is None or not path.exists():
-        return {}
-    found: Results = json.loads(path.read_text(encoding="utf-8"))
-    return found
-
-
-def write(path: Path | None, results: Results) -> None:
-    """Store outcomes for a later run."""
-    if path is not None:
-        path.write_text(json.dumps(results, indent=1), encoding="utf-8")
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+#: Numbers by data set and by what was fitted to it.
+Results = dict[str, dict[str, list[float]]]
 
 
 def arguments(
@@ -50,3 +54,17 @@ def publish(text: str, rst: Path | None) -> None:
     print(text)
     if rst:
         rst.write_text(f":orphan:\n\n.. tables start here\n\n{text}", encoding="utf-8")
+
+
+def stored(path: Path | None) -> Results:
+    """Return the outcomes of earlier runs."""
+    if path is None or not path.exists():
+        return {}
+    found: Results = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def write(path: Path | None, results: Results) -> None:
+    """Store outcomes for a later run."""
+    if path is not None:
+        path.write_text(json.dumps(results, indent=1), encoding="utf-8")

@@ -42,6 +42,9 @@ from pboost.data.special_columns import (
 from pboost.data.special_columns import (
     MAX_BINS as MAX_BINS,
 )
+from pboost.data.special_columns import (
+    ROW_MASK as ROW_MASK,
+)
 from pboost.data.table import Table
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, IntArray, sealed
@@ -55,7 +58,6 @@ AUTO_BINNED_CELLS = 100_000_000
 
 #: Columns that kernels read together: ranges given to threads are multiples of it.
 GROUP = 4
-ROW_MASK = np.int32(0x7FFFFFFF)
 NO_WEIGHT = np.empty(0, dtype=np.int64)
 #: What is greater is missing.
 MOST_FLOAT = np.finfo(np.float64).max

@@ -21,6 +21,8 @@ MEMBERS: dict[str, tuple[str, np.dtype[Any]]] = {
 }
 #: Levels that there can be, and words whose bits say which of them are in a set.
 LEVELS, WORDS = 255, 4
+#: What the threshold is of a test whether a level is in a set.
+HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,6 +13,7 @@ from pboost._core import walk
 from pboost.data.node_inputs import Inputs, StoredInputs
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
+from pboost.data.subsets import HALF as HALF
 from pboost.data.subsets import Subsets
 from pboost.data.table import Table
 from pboost.models import stored
@@ -38,8 +39,6 @@ CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])
 
 #: The two exits of a stump: ``x <= threshold`` and ``x > threshold``.
 BELOW, ABOVE = 0, 1
-#: The threshold of a node that asks whether a level is in a set.
-HALF = 0.5
 #: ``next`` of an exit that leads out of the graph.
 OUT = -1
 

@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
+from pboost.data.subsets import HALF as HALF
+from pboost.data.subsets import LEVELS as LEVELS
+from pboost.data.subsets import WORDS as WORDS
 from pboost.values import FloatArray, IntArray, freeze
 
 #: What kernels read of a node of a tree, see `pboost._core.tree_walk`; and where some test sets.
@@ -18,12 +21,8 @@ SET_STEP = np.dtype([*STEP.descr, ("first", np.int64)])
 SAME_WEIGHT = 1e-9
 #: Columns of a tile that kernels can tell apart.
 MOST_COLUMNS = int(np.iinfo(np.int32).max) // tree_walk.TILE_ROWS
-#: Words of 64 bits in a set of levels, and how many levels there can be.
-WORDS, LEVELS = 4, 255
 #: The bit of the last word that no level has.
 MISSING = np.uint64(1 << 63)
-#: What `threshold` is of a test whether a level is in a set.
-HALF = 0.5
 
 
 def is_heavier(second: Any, first: Any) -> Any:

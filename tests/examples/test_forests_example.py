@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import csv
 import gzip
-import importlib
 import re
 import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
+from example_modules import imported
 
 import pboost as pb
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture(scope="module")
 def example():
-    if not EXAMPLES.exists():
-        pytest.skip("no examples/ beside tests/")
-    sys.path.insert(0, str(EXAMPLES))
-    try:
-        yield importlib.import_module("forests_and_trees")
-    finally:
-        sys.path.remove(str(EXAMPLES))
-        for name in ("forests_and_trees", "published_table", "oblique_trees"):
-            sys.modules.pop(name, None)
+    with imported("forests_and_trees", "published_table", "oblique_trees") as module:
+        yield module
 
 
 def write(folder, file, names, lines):

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from example_modules import imported
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 RIGHT = np.array([0.55, 0.7, 0.8])
 
 
 @pytest.fixture(scope="module")
 def example():
-    if not EXAMPLES.exists():
-        pytest.skip("no examples/ beside tests/")
-    sys.path.insert(0, str(EXAMPLES))
-    try:
-        yield importlib.import_module("soft_labels")
-    finally:
-        sys.path.remove(str(EXAMPLES))
-        for name in ("soft_labels", "oblique_trees", "table_command"):
-            sys.modules.pop(name, None)
+    with imported("soft_labels", "oblique_trees", "table_command") as module:
+        yield module
 
 
 def test_posteriors_are_those_of_bayes(example):

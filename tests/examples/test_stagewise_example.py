@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import csv
 import gzip
-import importlib
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from example_modules import imported
 
 import pboost as pb
 from pboost.data.splits import assign_folds
 
 pytest.importorskip("sklearn.base")
-EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture(scope="module")
 def example():
-    if not EXAMPLES.exists():
-        pytest.skip("no examples/ beside tests/")
-    sys.path.insert(0, str(EXAMPLES))
-    try:
-        yield importlib.import_module("stagewise")
-    finally:
-        sys.path.remove(str(EXAMPLES))
-        for name in ("stagewise", "oblique_trees"):
-            sys.modules.pop(name, None)
+    with imported("stagewise", "oblique_trees") as module:
+        yield module
 
 
 def data(n=200):
