@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,16 @@ ROW_MASK = np.int32(0x7FFFFFFF)
 MAX_BINS = 256
 #: The most bins of a column with missing values: their code is that after the last.
 MOST_KNOWN = MAX_BINS - 1
+#: Weights that differ by less, as a share of them, are equal.
+SAME_WEIGHT = 1e-9
+
+
+def is_heavier(second: Any, first: Any) -> Any:
+    """Return whether the second of two weights is larger by more than rounding.
+
+    Then rows without a value go there, where a node has seen none.
+    """
+    return second * (1 - SAME_WEIGHT) > first
 
 
 def flags(n_missing: IntArray | None, n_levels: IntArray | None) -> NDArray[np.uint8] | None:

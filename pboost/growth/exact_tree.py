@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from pboost._core import grow
 from pboost._core.votes import VoteRule
 from pboost.data.columns import SortedColumns, midpoint
-from pboost.data.special_columns import LEVELS, has
+from pboost.data.special_columns import LEVELS, has, is_heavier
 from pboost.data.subsets import Subsets
 from pboost.data.training import TrainingData
 from pboost.growth.step import StepRecord, TreeLimits, constant_vote, cost_after
 from pboost.growth.tree import CartLimits, TreeArrays, thresholds_of
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import OUT
-from pboost.models.sides import is_heavier
 from pboost.models.stored import TrainingRecord
 from pboost.values import MOST_NODES, FloatArray, IntArray
 from pboost.weak.stump_search import ColumnLearner

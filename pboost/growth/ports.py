@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from pboost._core.votes import NO_VOTE, SplitStep, VoteRule, step_of
+from pboost.data.special_columns import is_heavier
 from pboost.data.training import TrainingData
 from pboost.growth.step import Edges, Growth, asked_at, fixed_scale
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW, OUT
-from pboost.models.sides import is_heavier
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights

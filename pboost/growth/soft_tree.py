@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from pboost._core.votes import VoteRule
+from pboost.data.special_columns import is_heavier
 from pboost.data.training import TrainingData
 from pboost.growth.best_first import BestFirst
 from pboost.growth.ports import Port, PortGrowth, Split
 from pboost.growth.step import TreeLimits, fixed_scale
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW
-from pboost.models.sides import is_heavier
 from pboost.observation.answers import Observer, Tables, only_exit, side_masses
 from pboost.values import FloatArray
 from pboost.weak.base import Cut, Weights

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
+from pboost.data.special_columns import is_heavier
 from pboost.data.subsets import HALF as HALF
 from pboost.data.subsets import LEVELS as LEVELS
 from pboost.data.subsets import WORDS as WORDS
@@ -17,17 +18,10 @@ from pboost.values import FloatArray, IntArray, freeze
 STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("beyond", np.int32)])
 SET_STEP = np.dtype([*STEP.descr, ("first", np.int64)])
 
-#: Weights that differ by less, as a share of them, are equal.
-SAME_WEIGHT = 1e-9
 #: Columns of a tile that kernels can tell apart.
 MOST_COLUMNS = int(np.iinfo(np.int32).max) // tree_walk.TILE_ROWS
 #: The bit of the last word that no level has.
 MISSING = np.uint64(1 << 63)
-
-
-def is_heavier(second: Any, first: Any) -> Any:
-    """Return whether the second of two weights is larger by more than rounding."""
-    return second * (1 - SAME_WEIGHT) > first
 
 
 def heavier_child(weight: FloatArray, children: IntArray, root: IntArray) -> NDArray[np.uint8]:

@@ -22,7 +22,7 @@ from pboost.data.columns import GROUP, MAX_BINS, midpoint
 from pboost.data.fill import known_sigma
 from pboost.data.indicators import indicators_of
 from pboost.data.projections import Projections
-from pboost.data.special_columns import HOLES, LEVELS, has, levels_among
+from pboost.data.special_columns import HOLES, LEVELS, has, is_heavier, levels_among
 from pboost.data.training import TrainingData
 from pboost.observation.answers import (
     Observation,
@@ -229,7 +229,7 @@ class NoisyStumpSearch(StumpSearch):
     def note(self, cut: StumpCut, above: FloatArray) -> int:
         """Return the exit that more of the starting weight takes, given the answers to a cut."""
         masses = exit_masses(above, self._start, self.data.n_negative)
-        found = int(masses[1].sum() > masses[0].sum())
+        found = int(is_heavier(masses[1].sum(), masses[0].sum()))
         self._heavier[_place(cut)] = found
         return found
 

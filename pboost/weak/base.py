@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pboost._core import reweight
 from pboost.data.node_inputs import GrownInputs
+from pboost.data.special_columns import is_heavier
 from pboost.data.table import NUMBERS, Takes
 from pboost.data.training import Problem, TrainingData, two_classes
 from pboost.threads import Workers
@@ -190,9 +191,11 @@ class WeakSearch:
 
     def heavier_sides(self, cuts: Sequence[Any]) -> list[int]:
         """Return the sides of larger starting weight; equal ones are 0."""
-        weight = self.data.starting_weight()
-        half = weight.sum() / 2
-        return [int(weight[self.sides(cut)].sum() > half) for cut in cuts]
+        weight, found = self.data.starting_weight(), []
+        for cut in cuts:
+            is_above = self.sides(cut)
+            found.append(int(is_heavier(weight[is_above].sum(), weight[~is_above].sum())))
+        return found
 
     def model_nodes(self, cuts: Sequence[Any], heavier: Sequence[int]) -> dict[str, Any]:
         """Return the fields of a model that say what its nodes ask, and where NaN goes there.

@@ -88,6 +88,27 @@ def test_the_rule_where_no_row_was_missing(fit):
     assert model.missing[0] == (at_root > 0.5)
 
 
+ROOTS = {
+    "chain": lambda X, y, **o: pb.fit_adaboost(X, y, rounds=1, **o),
+    "flipped": lambda X, y, **o: pb.fit_adaboost(X, y, rounds=1, observation=FLIP, **o),
+    "gaussian": lambda X, y, **o: pb.fit_adaboost(
+        X, y, rounds=1, observation=pb.observation.gaussian(0.0), **o
+    ),
+    "tree": lambda X, y, **o: pb.fit_boosted_tree(X, y, nodes=1, **o),
+    "soft": lambda X, y, **o: pb.fit_boosted_tree(X, y, nodes=1, observation=FLIP, **o),
+    "matryoshka": lambda X, y, **o: pb.fit_matryoshka(X, y, shape=(1,), **o),
+}
+
+
+@pytest.mark.parametrize("fit", list(ROOTS.values()), ids=list(ROOTS))
+@pytest.mark.parametrize(("more", "side"), [(0.0, 0), (1e-12, 0), (1e-6, 1)])
+def test_exits_that_differ_by_rounding_are_of_equal_reach(fit, more, side):
+    """0.1 + 0.2 is more than 0.3 by the last bit."""
+    X, y = np.c_[[1.0, 2.0, 3.0]], ["a", "b", "b"]
+    model = fit(X, y, sample_weight=[0.3, 0.1, 0.2 + more])
+    assert model.missing.tolist() == [side]
+
+
 @builders
 def test_further_fitting_knows_the_sides(fit):
     X, y, weight = rows_with_holes(2)
