@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import get_tags
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -19,8 +19,10 @@ from sklearn.utils.validation import (
 )
 
 import pboost as pb
-from pboost.data.check_xy import as_weights, is_continuous, label_array, label_values
+from pboost.data.check_xy import is_continuous, label_array, label_values
 from pboost.data.convert import is_frame
+from pboost.data.labels import SoftLabels, fitted, labels_of_rows
+from pboost.sklearn.class_weights import with_class_weights
 from pboost.sklearn.parameters import (
     LEAST_OF_CLASSES,
     filled,
@@ -88,28 +90,36 @@ class Estimator(BaseEstimator):
         return self._fit(X, y, sample_weight, {})
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any]) -> Self:
-        """Fit the model, with the values given in place of those of parameters."""
-        checks = {**self._checks(X), "y_numeric": isinstance(self, RegressorMixin)}
+        """Fit the model, with the values given in place of those of parameters.
+
+        Soft labels are read before.
+        """
+        checks, is_soft = self._checks(), isinstance(y, SoftLabels)
+        targets = {} if is_soft else {"y": y, "y_numeric": isinstance(self, RegressorMixin)}
+        refuse_masked("y", y)  # scikit-learn would take what a mask hides
         # Builders check arrays, too; small trees are fitted faster than scikit-learn does it.
-        is_plain = _is_array(X, 2) and X.dtype in DTYPES and _is_array(y, 1)
-        if self._reads_tables(X):
-            rows = validate_data(self, X, skip_check_array=True)
-            labels = column_or_1d(y, warn=True)
-            check_consistent_length(rows, labels)
+        is_plain = _is_array(X, 2) and X.dtype in DTYPES and (is_soft or _is_array(y, 1))
+        reads_tables = self._reads_tables(X)
+        if is_soft or reads_tables:
+            rows = validate_data(self, X, skip_check_array=is_plain or reads_tables, **checks)
+            labels = y
+            if not is_soft:
+                labels = column_or_1d(y, warn=True)
+                check_consistent_length(rows, labels)
         else:
-            rows, labels = validate_data(self, X, y, skip_check_array=is_plain, **checks)
+            rows, labels = validate_data(self, X, skip_check_array=is_plain, **targets, **checks)
         options = {**self.said, **self._options(given), "sample_weight": sample_weight}
         try:
             self.model_ = self._build(rows, labels, options)
         except ValueError:
             if is_plain:  # what is wrong with them is said in the words of scikit-learn
-                validate_data(self, X, y, **checks)
+                validate_data(self, X, **targets, **checks)
             raise
         return self
 
-    def _build(self, X: Any, y: NDArray[Any], options: dict[str, Any]) -> Any:
+    def _build(self, X: Any, y: Any, options: dict[str, Any]) -> Any:
         """Return the model that is fitted with these options."""
-        return type(self).builder(X, y, **options)
+        return fitted(type(self).builder, X, y, options)
 
     def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of the builder that the parameters mean."""
@@ -120,11 +130,10 @@ class Estimator(BaseEstimator):
         check_is_fitted(self)
         if self._reads_tables(X):
             return validate_data(self, X, reset=False, skip_check_array=True)
-        return validate_data(self, X, reset=False, **self._checks(X))
+        return validate_data(self, X, reset=False, **self._checks())
 
-    def _checks(self, X: Any) -> dict[str, Any]:
-        """Return what X may be, as scikit-learn checks it; it would take what a mask hides."""
-        refuse_masked("X", X)
+    def _checks(self) -> dict[str, Any]:
+        """Return what X may be, as scikit-learn checks it."""
         is_finite = "allow-nan" if self._takes_missing() else True
         return {"dtype": DTYPES, "ensure_all_finite": is_finite}
 
@@ -133,7 +142,10 @@ class Estimator(BaseEstimator):
         return getattr(self, "missing", "learn") != "error"
 
     def _reads_tables(self, X: Any) -> bool:
-        """Return whether rows are read by pboost alone: frames, and arrays with categories."""
+        """Return whether rows are read by pboost alone: frames, arrays with categories or masks."""
+        if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+            return True
+        refuse_masked("X", X)  # of sequences; scikit-learn would take what a mask hides
         has_categories = getattr(self, "categorical", None) is not None
         return is_frame(X) or (has_categories and isinstance(X, np.ndarray))
 
@@ -189,7 +201,59 @@ class Classifier(ClassifierMixin, Estimator):
     own: ClassVar = {"class_weight": None}
     of_two: ClassVar[bool] = False
 
-    def _build(self, X: Any, y: NDArray[Any], options: dict[str, Any]) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        y_proba: Any = None,
+        labels: Any = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features; missing values are NaN, and columns of text or of a type of categories are
+            categories.
+        y : array-like of shape (n_samples,)
+            Labels, of two or more values; None with `y_proba`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights >= 0 of the rows; weight k stands for k copies of the row.
+        y_proba : array-like or data frame of shape (n_samples, n_classes), default=None
+            In place of y: the probability of each label for each row; of shape (n_samples,) that of
+            the second of two.
+        labels : array-like of shape (n_classes,), default=None
+            The labels of the columns of `y_proba`; None: the names of those of a data frame, or
+            0, 1, and so on.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        return self._fit(X, given_labels(y, y_proba, labels), sample_weight, {})
+
+    def _build(self, X: Any, y: Any, options: dict[str, Any]) -> Any:
+        if isinstance(y, SoftLabels):
+            self.classes_ = y.labels
+        else:
+            y = self._checked_labels(y)
+        if self.class_weight is not None:
+            weights = options["sample_weight"]
+            y, options["sample_weight"] = with_class_weights(y, self.class_weight, weights)
+        if self.of_two and len(self.classes_) > 2:
+            if not get_tags(self).classifier_tags.multi_class:
+                raise ValueError(
+                    "y: Only binary classification is supported. The type of the target is "
+                    f"multiclass, it has {len(self.classes_)} classes"
+                )
+            return fitted(partial(pb.fit_one_vs_rest, type(self).builder), X, y, options)
+        return super()._build(X, y, options)
+
+    def _checked_labels(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return labels of two or more classes, which are kept."""
         labels = label_array(y)
         values = label_values(labels)
         if is_continuous(values):
@@ -198,18 +262,7 @@ class Classifier(ClassifierMixin, Estimator):
             only = values.tolist()[0]
             raise ValueError(f"y: expected two classes or more, got one class, {only!r}")
         self.classes_ = values.astype(y.dtype)
-        if self.class_weight is not None:
-            weights = as_weights(options["sample_weight"], len(y))
-            balance = compute_sample_weight(self.class_weight, y)
-            options["sample_weight"] = balance if weights is None else weights * balance
-        if self.of_two and len(self.classes_) > 2:
-            if not get_tags(self).classifier_tags.multi_class:
-                raise ValueError(
-                    "y: Only binary classification is supported. The type of the target is "
-                    f"multiclass, it has {len(self.classes_)} classes"
-                )
-            return pb.fit_one_vs_rest(type(self).builder, X, labels, **options)
-        return super()._build(X, labels, options)
+        return labels
 
     def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         if getattr(self, "min_leaf", 1) is None:
@@ -313,6 +366,13 @@ class StagedScores(Staged, Scored):
         """
         X = self._rows(X)
         return pb.staged_predict_proba(self.model_, X)
+
+
+def given_labels(y: Any, y_proba: Any, labels: Any) -> Any:
+    """Return labels as they are given, or soft labels; scikit-learn says what is wrong with y."""
+    if y_proba is None and labels is None:
+        return y
+    return labels_of_rows(y, y_proba, labels)
 
 
 def _is_array(values: Any, ndim: int) -> bool:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score
 
 import pboost as pb
-from pboost.sklearn.base import StagedScores
+from pboost.sklearn.base import StagedScores, given_labels
 from pboost.values import FloatArray, check_choice
 
 ROUTES = ("hard", "expected")
@@ -20,7 +20,16 @@ class GraphClassifier(StagedScores):
     own: ClassVar = {"route": "hard"}
     of_two = True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, sigma: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        sigma: Any = None,
+        *,
+        y_proba: Any = None,
+        labels: Any = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -29,12 +38,18 @@ class GraphClassifier(StagedScores):
             Features; missing values are NaN, and columns of text or of a type of categories are
             categories.
         y : array-like of shape (n_samples,)
-            Labels, of two or more values.
+            Labels, of two or more values; None with `y_proba`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0 of the rows; weight k stands for k copies of the row.
         sigma : float, array-like of shape (n_features,) or (n_samples, n_features), default=None
             With ``observation="gaussian"``: standard deviations of the errors of X, in place of
             those that are a parameter.
+        y_proba : array-like or data frame of shape (n_samples, n_classes), default=None
+            In place of y: the probability of each label for each row; of shape (n_samples,) that of
+            the second of two.
+        labels : array-like of shape (n_classes,), default=None
+            The labels of the columns of `y_proba`; None: the names of those of a data frame, or
+            0, 1, and so on.
 
         Returns
         -------
@@ -42,7 +57,8 @@ class GraphClassifier(StagedScores):
             The estimator.
         """
         check_choice("route", self.route, ROUTES)
-        return self._fit(X, y, sample_weight, {} if sigma is None else {"sigma": sigma})
+        given = {} if sigma is None else {"sigma": sigma}
+        return self._fit(X, given_labels(y, y_proba, labels), sample_weight, given)
 
     def decision_function(self, X: Any, sigma: Any = None) -> FloatArray:
         """Return the decision values of each row.

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 import pboost as pb
+from pboost.data.labels import fitted
 from pboost.sklearn.base import Classifier, Estimator, Regressor, Staged, StagedScores
 from pboost.sklearn.parameters import options_of
 from pboost.values import FloatArray, check_flag
@@ -29,7 +30,9 @@ class Cart(Estimator):
 
     def _build(self, X: Any, y: Any, options: dict[str, Any]) -> Any:
         if check_flag("pruned", self.pruned):
-            return pb.fit_pruned_cart(X, y, folds=self.folds, rule=self.rule, **options)
+            return fitted(
+                pb.fit_pruned_cart, X, y, {"folds": self.folds, "rule": self.rule, **options}
+            )
         return super()._build(X, y, options)
 
 

@@ -232,14 +232,127 @@ def test_losses_without_probabilities():
     )
 
 
-def test_masks_are_refused():
+@pytest.mark.parametrize("name", ["CartClassifier", "SoftTreeClassifier", "SBPMTClassifier"])
+@pytest.mark.parametrize("dtype", [float, np.float32, int])
+def test_what_a_mask_hides_is_missing(name, dtype):
+    """Whoever would take what is hidden fits another model."""
+    rows = (X * 10).astype(dtype)
+    hidden = np.ma.masked_greater(rows, 70)
+    before = hidden.copy()
+    holes = np.where(hidden.mask, np.nan, rows)
+    found = small(name)
+    other = clone(found).fit(holes, TWO)
+    found.fit(hidden, TWO)
+    assert np.array_equal(found.predict_proba(hidden), other.predict_proba(holes))
+    assert np.array_equal(other.predict_proba(hidden), other.predict_proba(holes))
+    assert np.array_equal(hidden.mask, before.mask)
+    assert np.array_equal(hidden.data, before.data)
+    assert found.n_features_in_ == 4
+
+
+def test_masks_where_they_mean_nothing():
     hidden = np.ma.masked_greater(X, 7.0)
-    tree = CartClassifier()
-    with pytest.raises(ValueError, match="X: expected an array without a mask"):
+    tree = CartClassifier(missing="error")
+    with pytest.raises(ValueError, match="X: expected finite numbers, got nan in column 0"):
         tree.fit(hidden, CODES)
     tree.fit(np.ma.array(X), CODES)
     with pytest.raises(ValueError, match="X: expected an array without a mask"):
-        tree.predict(hidden)
+        tree.predict(list(hidden))
+    with pytest.raises(ValueError, match=r"y: expected an array .* the first at \[3\]"):
+        CartClassifier().fit(X, np.ma.array(CODES, mask=np.arange(150) == 3))
+    with pytest.raises(ValueError, match="y: expected an array without a mask"):
+        CartRegressor().fit(X, np.ma.array(X[:, 0], mask=np.arange(150) == 3))
+
+
+def test_masks_beside_categories():
+    words = np.ma.array(np.c_[SPECIES.astype(object), X[:, :1]])
+    words[::7, 0] = np.ma.masked
+    tree = CartClassifier(categorical=[0]).fit(words, CODES)
+    assert tree.model_.table.level_names(0) == ("setosa", "versicolor", "virginica")
+    assert tree.model_.table.has_missing.tolist() == [True, False]
+    assert tree.predict(words).shape == (150,)
+
+
+# Soft labels
+
+SHARE = np.random.default_rng(3).dirichlet([0.3, 0.3, 0.3], size=150)
+WEIGHTS = [None, "balanced", {"setosa": 2.0, "versicolor": 0.25}]
+
+
+@pytest.mark.parametrize("class_weight", WEIGHTS, ids=["none", "balanced", "dict"])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_sure_soft_labels_are_labels(name, class_weight):
+    estimator = small(name, class_weight=class_weight)
+    weight = np.random.default_rng(4).exponential(size=150)
+    sure = np.eye(3)[CODES][:, [2, 0, 1]]
+    names = ["virginica", "setosa", "versicolor"]
+    found = clone(estimator).fit(X, sample_weight=weight, y_proba=sure, labels=names)
+    other = clone(estimator).fit(X, SPECIES, weight)
+    assert found.classes_.tolist() == other.classes_.tolist()
+    assert np.array_equal(found.predict_proba(X), other.predict_proba(X))
+    assert np.array_equal(found.predict(X), other.predict(X))
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_soft_labels_are_those_of_the_builder(name):
+    estimator = small(name)
+    found = clone(estimator).fit(X, y_proba=SHARE[:, :2] / SHARE[:, :2].sum(axis=1)[:, None])
+    assert found.classes_.tolist() == [0, 1]
+    half = clone(estimator).fit(X.tolist(), y_proba=SHARE[:, 1] / SHARE[:, :2].sum(axis=1))
+    assert np.allclose(half.predict_proba(X), found.predict_proba(X))
+    assert clone(estimator).fit(X, y_proba=SHARE).predict_proba(X).shape == (150, 3)
+
+
+def test_class_weights_of_soft_labels_are_those_of_entries():
+    """Each label of a row as a row of its own, with the weight of its class."""
+    factors = {0: 1.0, 1: 3.0, 2: 0.0}
+    soft = CartClassifier(class_weight=factors, min_leaf=1, max_depth=3).fit(X, y_proba=SHARE)
+    rows, label = np.nonzero(SHARE)
+    weight = SHARE[rows, label] * np.array([1.0, 3.0, 0.0])[label]
+    hard = pb.fit_cart(X[rows], label, sample_weight=weight, max_depth=3)
+    assert np.array_equal(soft.model_.feature, hard.feature)
+    np.testing.assert_allclose(soft.model_.value, hard.value)
+    even = CartClassifier(class_weight="balanced").fit(X, y_proba=SHARE)
+    np.testing.assert_allclose(even.model_.value[0], 1 / 3)
+
+
+def test_labels_of_frames_of_probabilities():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(SHARE, columns=["b", "c", "a"])
+    tree = CartClassifier(pruned=True, random_state=0, folds=3).fit(X, y_proba=frame)
+    assert tree.classes_.tolist() == ["a", "b", "c"]
+    assert set(tree.predict(X)) <= {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_what_soft_labels_must_be(name):
+    estimator = small(name)
+    with pytest.raises(ValueError, match="y, y_proba: expected one of them, got both"):
+        estimator.fit(X, CODES, y_proba=SHARE)
+    with pytest.raises(ValueError, match="labels: given without y_proba"):
+        estimator.fit(X, CODES, labels=[0, 1, 2])
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        estimator.fit(X)
+    with pytest.raises(ValueError, match="y_proba: expected 150 rows, one per row of X, got 149"):
+        estimator.fit(X, y_proba=SHARE[1:])
+    with pytest.raises(ValueError, match="y_proba: expected probabilities that sum to 1"):
+        estimator.fit(X, y_proba=0.9 * SHARE)
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        estimator.fit(X * [1, 1, 1, np.inf], y_proba=SHARE)
+
+
+def test_regressors_have_no_soft_labels():
+    with pytest.raises(TypeError, match="y_proba"):
+        CartRegressor().fit(X, X[:, 0], y_proba=SHARE)
+
+
+def test_soft_labels_are_routed():
+    share = SHARE[:, :2] / SHARE[:, :2].sum(axis=1)[:, None]
+    with sklearn.config_context(enable_metadata_routing=True):
+        tree = CartClassifier().set_fit_request(y_proba=True)
+        assert tree.get_metadata_routing().fit.requests["y_proba"] is True
+        pipe = make_pipeline(StandardScaler(), tree).fit(X, y_proba=share)
+    assert pipe.predict_proba(X).shape == (150, 2)
 
 
 def test_one_class_is_refused():
