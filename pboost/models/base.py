@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost._core import link
 from pboost.data.indicators import indicators_of
 from pboost.data.node_inputs import Inputs
 from pboost.data.table import Table
-from pboost.losses import logistic
 from pboost.models.stored import Arrays, Header, Parts, Stored, TrainingRecord
 from pboost.values import (
     FloatArray,
@@ -27,6 +27,8 @@ UNITS = ("nodes", "features", "stumps")
 ROUTES = ("hard", "expected", "sample")
 #: Relative difference up to which probabilities count as equal.
 ROUNDING = 1e-15
+#: Rows of which what is between fits into a cache.
+CACHED_ROWS = 8192
 #: The models that can be stored, by their kinds in files.
 KINDS: dict[str, type[Model]] = {}
 
@@ -648,9 +650,16 @@ def lead_of_second(share: FloatArray) -> FloatArray:
 
 def two_probabilities(score: FloatArray) -> FloatArray:
     """Return the probabilities (n, 2) whose half log odds are decision values (n,)."""
-    with np.errstate(over="ignore"):  # an infinite one is right
-        twice = 2 * score
-    return settled(np.column_stack([logistic(-twice), logistic(twice)]), score > 0)
+    score = np.ascontiguousarray(score)
+    n, shares = len(score), np.empty((len(score), 2))
+    odds = np.empty(min(n, CACHED_ROWS))
+    for start in range(0, n, CACHED_ROWS):
+        part = score[start : start + CACHED_ROWS] if n > CACHED_ROWS else score
+        against = odds[: len(part)]
+        link.exponents(part, against)
+        np.exp(against, out=against)
+        link.two_shares(part, against, shares[start : start + CACHED_ROWS])
+    return shares
 
 
 def settled(share: FloatArray, chosen: NDArray[Any]) -> FloatArray:

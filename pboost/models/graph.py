@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import walk
+from pboost.data.check_xy import check_finite
 from pboost.data.indicators import indicators_of
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
 from pboost.models.attribution import as_shares, falls
 from pboost.models.hard_walk import MOST_STEPS, walk_rows
-from pboost.models.new_rows import input_values
+from pboost.models.new_rows import input_values, match_columns
 from pboost.models.node_walk import asks_functions, exits, hard_exits, passages
 from pboost.models.nodes import ABOVE, BELOW, OUT, Graph
 from pboost.models.soft_walk import expected_score, sampled_score
@@ -141,6 +142,10 @@ class DecisionGraph(Graph):
         if self.n_votes > 1:
             return self.by_vote()[0].evaluation_cost(X, unit)
         stumps = self.inputs.stumps if isinstance(self.inputs, Separators) else None
+        if self.is_chain and not asks_functions(self):
+            features = match_columns(self, X)
+            check_finite(features, self.takes_missing)
+            return np.full(len(features.values), self._cost_of_chain(unit, stumps))
         # No two nodes ask the same function.
         if unit == "nodes" or asks_functions(self) or (unit == "stumps" and stumps is None):
             return walk_rows(self, X, True)[1]
@@ -152,11 +157,27 @@ class DecisionGraph(Graph):
             return count
         return self._columns_read(input_values(self, X))
 
-    def _columns_read(self, values: FloatArray) -> FloatArray:
+    def _cost_of_chain(self, unit: str, stumps: IntArray | None) -> float:
+        """Return what every row costs: it meets all nodes."""
+        if unit == "stumps" and stumps is not None:
+            return float(stumps[self.feature].sum())
+        if unit != "features":
+            return float(self.n_nodes)
+        start, index = self._columns_of_inputs()
+        read: set[int] = set()
+        for number in np.unique(self.feature).tolist():
+            read.update(index[start[number] : start[number + 1]].tolist())
+        return float(len(read))
+
+    def _columns_of_inputs(self) -> tuple[IntArray, IntArray]:
+        """Return the columns that each number that nodes compare is made of, see `Inputs`."""
         columns = np.arange(self.n_features + 1, dtype=np.int32)
         start, index = (columns, columns) if self.inputs is None else self.inputs.columns_read()
         levels = indicators_of(self.table) if self.adds_up else None
-        index = index if levels is None else levels.column[index]
+        return start, index if levels is None else levels.column[index]
+
+    def _columns_read(self, values: FloatArray) -> FloatArray:
+        start, index = self._columns_of_inputs()
         count = np.empty(len(values))
 
         def work(first: int, last: int) -> None:

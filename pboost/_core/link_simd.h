@@ -1,0 +1,55 @@
+/* Probabilities of two labels, free of branches so that compilers make SIMD code of the loops; chosen
+ * for the processor when a module is imported.
+ *
+ * With e = exp(-|x|), x the log odds, the label on whose side x lies has the probability 1 / (1 + e),
+ * the other e / (1 + e): neither overflows, and neither is a difference. Every operation is the same
+ * in each variant: all give the same bits.
+ */
+#ifndef PBOOST_LINK_SIMD_H
+#define PBOOST_LINK_SIMD_H
+#include "probit_simd.h" /* PBOOST_INLINE, levels of SIMD */
+
+/* OUT shares (n, 2), given the e of each score. Where rounding leaves both 1/2, that of the label
+   predicted, the second of scores > 0, is made larger by a unit in the last place. */
+PBOOST_INLINE void pboost_link_body(
+    const double *restrict score, const double *restrict e, ptrdiff_t n, double *restrict shares)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double x = score[i], smaller = e[i] / (1.0 + e[i]), larger = 1.0 / (1.0 + e[i]);
+        const double above = larger > smaller ? larger : 0.5000000000000001;
+        const double first = x > 0.0 ? smaller : larger, second = x > 0.0 ? above : smaller;
+        shares[2 * i] = first;
+        shares[2 * i + 1] = second;
+    }
+}
+
+#define PBOOST_LINK_ARGS                                                                          \
+    const double *restrict score, const double *restrict e, ptrdiff_t n, double *restrict shares
+typedef void (*pboost_link_kernel)(PBOOST_LINK_ARGS);
+
+static void pboost_link_baseline(PBOOST_LINK_ARGS) { pboost_link_body(score, e, n, shares); }
+
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+PBOOST_AVX2 static void pboost_link_avx2(PBOOST_LINK_ARGS)
+{
+    pboost_link_body(score, e, n, shares);
+}
+PBOOST_AVX512 static void pboost_link_avx512(PBOOST_LINK_ARGS)
+{
+    pboost_link_body(score, e, n, shares);
+}
+
+static inline pboost_link_kernel pboost_choose_link(int most)
+{
+    const pboost_link_kernel variant[3] = {
+        pboost_link_baseline, pboost_link_avx2, pboost_link_avx512};
+    return variant[pboost_probit_level(most)];
+}
+#else
+static inline pboost_link_kernel pboost_choose_link(int most)
+{
+    (void)most;
+    return pboost_link_baseline;
+}
+#endif
+#endif

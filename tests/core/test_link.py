@@ -1,0 +1,54 @@
+"""Probabilities from decision values: accuracy, levels of SIMD, and the side of the prediction."""
+
+import numpy as np
+
+from pboost._core import link
+from pboost.models.base import CACHED_ROWS, two_probabilities
+
+CASES = np.concatenate(
+    [
+        np.random.default_rng(3).normal(size=4000) * 10 ** np.linspace(-18, 3, 4000),
+        [0.0, -0.0, np.inf, -np.inf, 5e-324, -5e-324, 1e-17, -1e-17, 372.0, -372.5, 1e300, -1e300],
+    ]
+)
+
+
+def test_shares_are_those_of_the_log_odds():
+    with np.errstate(over="ignore"):
+        x = CASES * 2
+        e = np.exp(-np.abs(x).astype(np.longdouble))
+    larger, smaller = 1 / (1 + e), e / (1 + e)
+    wanted = np.where((x > 0)[:, None], np.c_[smaller, larger], np.c_[larger, smaller])
+    found = two_probabilities(CASES)
+    normal = wanted > 1e-300  # below, numbers have fewer digits
+    np.testing.assert_allclose(found[normal], wanted[normal].astype(float), rtol=1e-15)
+    np.testing.assert_allclose(found, wanted.astype(float), rtol=0.5, atol=1e-308)
+
+
+def test_the_label_predicted_has_the_larger_share():
+    found = two_probabilities(CASES)
+    assert np.array_equal(found[:, 1] > found[:, 0], CASES > 0)
+    assert (found[CASES == 0] == 0.5).all()
+
+
+def test_levels_of_simd_give_the_same_bits():
+    def each():
+        return np.concatenate([two_probabilities(CASES[start:]) for start in range(8)])
+
+    found = each()
+    try:
+        for level in range(2):
+            link.choose_level(level)
+            assert np.array_equal(each(), found)
+    finally:
+        link.choose_level(2)
+
+
+def test_no_rows():
+    assert two_probabilities(np.empty(0)).shape == (0, 2)
+
+
+def test_many_rows_are_those_of_each():
+    score = np.resize(CASES, 2 * CACHED_ROWS + 5)
+    each = np.resize(two_probabilities(CASES), (len(score), 2))
+    assert np.array_equal(two_probabilities(score), each)
