@@ -56,6 +56,28 @@ def builders(quick):
     }  # fmt: skip
 
 
+def builders_of_sums(quick):
+    """Return those whose models add up columns, and their members."""
+    scores, weak = pb.decision_function, pb.weak
+    few = 3 if quick else 30
+    return {
+        f"fit_adaboost, {few} affine": (
+            partial(pb.fit_adaboost, rounds=few, weak=weak.affine(), n_threads=1), scores),
+        "fit_boosted_tree, 31 affine": (
+            partial(pb.fit_boosted_tree, nodes=31, weak=weak.affine(), n_threads=1), scores),
+        "fit_boosted_tree, 7 linear": (
+            partial(pb.fit_boosted_tree, nodes=7, weak=weak.linear(pairs=20), n_threads=1), scores),
+        "fit_boosted_tree, 7 separators": (
+            partial(pb.fit_boosted_tree, nodes=7, weak=weak.separator(), n_threads=1), scores),
+        "fit_adaboost_real, 50 columns": (
+            partial(pb.fit_adaboost_real, rounds=50, weak=weak.feature(), n_threads=1), scores),
+        "fit_probitboost, 50 steps": (partial(pb.fit_probitboost, steps=50), scores),
+        "fit_probit_tree": (partial(pb.fit_probit_tree, n_threads=1), pb.predict_proba),
+        f"fit_sbpmt, {few // 10 or 1} members": (
+            partial(pb.fit_sbpmt, members=few // 10 or 1, rng=0, n_threads=1), pb.predict_proba),
+    }  # fmt: skip
+
+
 def holes(size, reps, quick):
     """Return the table of a matrix with holes against the same without."""
     X, y = additive(*size)
@@ -65,7 +87,7 @@ def holes(size, reps, quick):
     with_holes = [np.where(random.random(size) < MISSING, np.nan, one) for one in (X, new)]
     tables = [(X, new), with_holes]
     rows = []
-    for name, (fit, predict) in builders(quick).items():
+    for name, (fit, predict) in {**builders(quick), **builders_of_sums(quick)}.items():
         seconds = {(what, k): [] for what in ("fit", "predict") for k in (0, 1)}
         for _ in range(reps):
             for k, (train, test) in enumerate(tables):

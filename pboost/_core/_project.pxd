@@ -56,18 +56,6 @@ cdef inline double project(
     return value
 
 
-cdef inline void fill_block(
-    const Projections* p, double* columns, Py_ssize_t d, Py_ssize_t size
-) noexcept nogil:
-    """Fill the missing values of `size` rows whose d columns stand one after the other."""
-    cdef Py_ssize_t j, r
-    cdef double* column
-    for j in range(d):
-        column = columns + j * size
-        for r in range(size):
-            column[r] = column[r] if column[r] == column[r] else p.fill[j]
-
-
 cdef inline void project_block(
     const Projections* p, const double* columns, Py_ssize_t size, double* out
 ) noexcept nogil:

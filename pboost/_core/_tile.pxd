@@ -8,9 +8,10 @@ from pboost._core.types cimport int32_t, int64_t, uint8_t
 
 cdef extern from "walk_simd.h":
     enum: TILE "PBOOST_TILE"
+    double known_or "pboost_known_or"(double x, double fill) noexcept nogil
     bint tile_is_bad "pboost_tile_is_bad"(const double* tile, Py_ssize_t d) noexcept nogil
     ctypedef int (*SpreadKernel "pboost_spread_kernel")(
-        double* tile, Py_ssize_t d, const int32_t* above, Py_ssize_t n_above
+        double* tile, Py_ssize_t d, const int32_t* above, Py_ssize_t n_above, const double* fill
     ) noexcept nogil
     SpreadKernel choose_spread "pboost_choose_spread"(int level) noexcept nogil
     void look_up_levels "pboost_look_up_levels"(

@@ -12,7 +12,7 @@ from pboost._core._address cimport address
 from pboost._core._grower cimport Node
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._steps cimport Holes, Trees, holes_of, load_values, trees_of, walk_tile
-from pboost._core._tile cimport TILE, fill_tile
+from pboost._core._tile cimport TILE, known_or
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t
 
 cdef enum:
@@ -175,20 +175,23 @@ def set_constants(
                 equation[l, j, 0] = size if taken[l, j] == ONE_CLASS else -size
 
 
+# Where rows are evaluated, `mean` (d,) are what missing values count as; NULL: none is missing.
+
 cdef double far_value(
-    const double* x, Py_ssize_t stride, Py_ssize_t d, const double* equation
+    const double* x, Py_ssize_t stride, Py_ssize_t d, const double* equation, const double* mean
 ) noexcept nogil:
     """The value of an equation whose terms overflow, within the range of float64."""
-    cdef double total = ldexp(equation[0], -2 * FAR)
+    cdef double total = ldexp(equation[0], -2 * FAR), value
     cdef Py_ssize_t j
     for j in range(d):
-        total += ldexp(equation[1 + j], -FAR) * ldexp(x[j * stride], -FAR)
+        value = x[j * stride] if mean == NULL else known_or(x[j * stride], mean[j])
+        total += ldexp(equation[1 + j], -FAR) * ldexp(value, -FAR)
     return fmax(-DBL_MAX, fmin(DBL_MAX, ldexp(total, 2 * FAR)))
 
 
 cdef inline void values_at(
     const double* x, Py_ssize_t stride, Py_ssize_t d, const double* equation, const int32_t* taken,
-    Py_ssize_t k, double* out
+    Py_ssize_t k, double* out, const double* mean
 ) noexcept nogil:
     """The k values at one row, whose columns are `stride` apart."""
     cdef double total, least = INFINITY
@@ -199,10 +202,14 @@ cdef inline void values_at(
         if k > 1 and taken[i] == ABSENT:
             absent = True
         else:
-            for j in range(d):
-                total += equation[1 + j] * x[j * stride]
+            if mean == NULL:
+                for j in range(d):
+                    total += equation[1 + j] * x[j * stride]
+            else:
+                for j in range(d):
+                    total += equation[1 + j] * known_or(x[j * stride], mean[j])
             if not isfinite(total):
-                total = far_value(x, stride, d, equation)
+                total = far_value(x, stride, d, equation, mean)
             least = fmin(least, total)
         out[i] = total
         equation += 1 + d
@@ -267,9 +274,8 @@ def leaf_values(
             row = rows.data + listed[i] * rows.row_stride
             for j in range(rows.d):
                 work[j] = read(&rows, row, j)
-                if means is not None and work[j] != work[j]:
-                    work[j] = means[leaf, j]
-            values_at(&work[0], 1, rows.d, &equation[leaf, 0, 0], &taken[leaf, 0], k, &out[i, 0])
+            values_at(&work[0], 1, rows.d, &equation[leaf, 0, 0], &taken[leaf, 0], k, &out[i, 0],
+                      NULL if means is None else &means[leaf, 0])
             i += 1
 
 
@@ -284,12 +290,12 @@ def walk_values(
     The trees are those of tree_walk.pyx; IN leaf (n_nodes,): the place of each leaf in `equation`
     (leaves of all trees, K, 1 + d), `taken` and `means` (leaves, d), or (1, d) of all, which stand for
     missing values, with `holes`. Where equations are of other columns than those of X, `added` are these,
-    as a matrix (n, d), and WORK (d,). WORK tile (64 * columns,), with `holes` columns of X more, and as many
-    numbers; OUT out (stop - start, n_trees, K), from row `start` on. Returns as `walk_leaves`.
+    as a matrix (n, d), and WORK (d,). WORK tile (64 * columns,), with `holes` d columns more; OUT out
+    (stop - start, n_trees, K), from row `start` on. Returns as `walk_leaves`.
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
-    cdef Py_ssize_t d = rows.d, room = tile.shape[0] - (0 if holes is None else d * (TILE + 1))
+    cdef Py_ssize_t d = rows.d, room = tile.shape[0] - (0 if holes is None else d * TILE)
     cdef Holes parted = holes_of(holes, &trees, d, room)
     cdef Py_ssize_t i = start, n, r, t, j, width = d, k = equation.shape[1]
     cdef Rows wide = rows
@@ -297,9 +303,10 @@ def walk_values(
     cdef int32_t[TILE] at
     cdef int32_t here
     cdef const char* source
-    cdef double* known
-    cdef double* row
-    cdef bint leaves
+    cdef double* as_it_is
+    cdef const double* x
+    cdef const double* mean
+    cdef Py_ssize_t stride = TILE, of_leaf
     cdef const Trees* used
     cdef int kind
     if added is not None:
@@ -315,32 +322,28 @@ def walk_values(
             or (means is not None and (
                 means.shape[1] != width or means.shape[0] not in (1, equation.shape[0])))):
         raise ValueError("walk_values: arrays of different sizes")
-    leaves = means is not None and means.shape[0] > 1
-    known, row = &tile[0] + room, &tile[0] + room + d * TILE
+    as_it_is = NULL if holes is None else &tile[0] + room
+    of_leaf = width if means is not None and means.shape[0] > 1 else 0
     if added is not None:
-        row = &own[0]
+        stride = 1
     with nogil:
         while i < stop:
             n = min(TILE, stop - i)
-            kind = load_values(&rows, i, n, &tile[0], &trees, &parted)
+            kind = load_values(&rows, i, n, &tile[0], &trees, &parted, as_it_is)
             if kind < 0:
                 break
             used = &parted.trees if kind else &trees
-            if kind:
-                fill_tile(&rows, i, n, known)
             for t in range(trees.n):
                 walk_tile(used, t, &tile[0], n, at)
                 for r in range(n):
                     here = leaf[root[t] + at[r]]
-                    if added is None and not kind:
-                        values_at(&tile[r], TILE, d, &equation[here, 0, 0], &taken[here, 0], k,
-                                  &out[i - start + r, t, 0])
-                        continue
-                    source = wide.data + (i + r) * wide.row_stride
-                    for j in range(width):
-                        row[j] = read(&wide, source, j) if added is not None else known[j * TILE + r]
-                        row[j] = row[j] if row[j] == row[j] else means[here if leaves else 0, j]
-                    values_at(row, 1, width, &equation[here, 0, 0], &taken[here, 0], k,
-                              &out[i - start + r, t, 0])
+                    x = as_it_is + r if kind else &tile[r]
+                    if added is not None:
+                        x, source = &own[0], wide.data + (i + r) * wide.row_stride
+                        for j in range(width):
+                            own[j] = read(&wide, source, j)
+                    mean = &means[0, 0] + of_leaf * here if kind else NULL
+                    values_at(x, stride, width, &equation[here, 0, 0], &taken[here, 0], k,
+                              &out[i - start + r, t, 0], mean)
             i += n
     return i

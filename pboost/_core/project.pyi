@@ -24,3 +24,14 @@ def project_pairs(
     fill: Array | None,
     out: Array,
 ) -> None: ...
+def sum_rows(
+    X: Array,
+    index: Array,
+    coefficient: Array,
+    fill: Array,
+    constant: float,
+    first: int,
+    out: Array,
+    center: Array | None = None,
+    scale: Array | None = None,
+) -> None: ...

@@ -15,7 +15,7 @@ above (they are the least number in the others), and one of zeros and ones for e
 """
 from libc.math cimport isinf
 
-from pboost._core._project cimport Projections, fill_block, project, project_block, projections_of
+from pboost._core._project cimport Projections, project, project_block, projections_of
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._separate cimport Separators, separate, separators_of
 from pboost._core._side cimport NO_LEVEL, goes_right, in_set, level_of
@@ -163,6 +163,7 @@ cdef Py_ssize_t walk_rows(
 ) noexcept nogil:
     cdef Py_ssize_t i = start, rows, r, steps
     cdef const char* row
+    cdef bint bad
     cdef Rows transposed
     transposed.data = <const char*>tile
     transposed.n, transposed.d, transposed.is_float = TILE, X.d, False
@@ -177,10 +178,14 @@ cdef Py_ssize_t walk_rows(
     while i < stop:
         rows = min(TILE, stop - i)
         if load_tile(X, i, rows, tile):
-            if not takes_missing(graph) or tile_has_infinity(tile, X.d):
+            if not takes_missing(graph):
                 return i + 1
             if graph.projections != NULL:
-                fill_block(graph.projections, tile, X.d, TILE)
+                bad = spread_kernel(tile, X.d, NULL, 0, graph.projections.fill)
+            else:
+                bad = tile_has_infinity(tile, X.d)
+            if bad:
+                return i + 1
         if graph.is_chain and graph.separators == NULL and count == NULL:
             walk_chain(graph, tile, X.d, rows, score + i)
         else:
@@ -309,7 +314,7 @@ cdef Py_ssize_t walk_rows_sides(
             i += rows
             continue
         look_up_levels(tile, X.d + sides.n_above, sides.coded, sides.n_coded, sides.table)
-        if spread_kernel(tile, X.d, sides.above, sides.n_above):
+        if spread_kernel(tile, X.d, sides.above, sides.n_above, NULL):
             return i + 1
         walk_chain(made, tile, X.d, rows, score + i)
         i += rows

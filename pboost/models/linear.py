@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import probit as kernel
+from pboost._core import project
 from pboost.data.check_xy import check_answers
 from pboost.data.fill import filled
 from pboost.data.indicators import names_in_sums
@@ -22,6 +23,7 @@ from pboost.models.new_rows import input_values, match_sigma
 from pboost.models.stored import MOST_SUM, Part, Parts, TrainingRecord, check_sum
 from pboost.models.table_field import table_field
 from pboost.models.text import counted, equation, headline, input_names, summary
+from pboost.threads import run_ranges
 from pboost.values import FloatArray, IntArray
 
 #: ``feature`` of the constant hypothesis.
@@ -254,11 +256,11 @@ class LinearModel(AdditiveModel):
 
     def score(self, values: NDArray[Any]) -> FloatArray:
         """Return the decision values of rows (n, d); a column is read once."""
-        total = np.full(len(values), self.bias + float(self.step[self.feature == CONSTANT].sum()))
-        weights = self.weights
-        # Column by column: a product of matrices could differ between batches of rows.
-        for j in np.flatnonzero(weights).tolist():
-            total = plus(total, times(weights[j], self._answer(values, j)))
+        constant = self.bias + float(self.step[self.feature == CONSTANT].sum())
+        total = sums_of(values, self.weights, self.center, constant, self.center, self.scale)
+        if not np.isfinite(total).all():
+            for j in np.flatnonzero(self.weights).tolist():
+                self._answer(values, j)  # says in which column a value lies too far
         return total
 
     def _answer(self, values: NDArray[Any], j: int) -> FloatArray:
@@ -432,19 +434,9 @@ class ProbitModel(Model):
         return self._score(input_values(self, X))
 
     def _score(self, values: FloatArray) -> FloatArray:
-        total = self._sums(values)
-        if np.isnan(total).any():  # missing values, or terms that overflow
-            values = filled(values, self.mean)
-            total = self._sums(values)
-        return in_range(total, values, self.intercept, self.slopes)
-
-    def _sums(self, values: FloatArray) -> FloatArray:
-        total = np.full(len(values), self.intercept)
-        # Column by column: a product of matrices could differ between batches of rows.
-        with np.errstate(over="ignore", invalid="ignore"):
-            for j in np.flatnonzero(self.slopes).tolist():
-                total += self.slopes[j] * values[:, j]
-        return total
+        mean = np.zeros(self.n_added) if self.mean is None else self.mean
+        total = sums_of(values, self.slopes, mean, self.intercept)
+        return in_range(total, values, self.intercept, self.slopes, mean)
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values after each step, the last those of the model."""
@@ -460,7 +452,8 @@ class ProbitModel(Model):
                 if self.feature[t] >= 0:
                     slopes[self.feature[t]] += slope
                     total += slope * values[:, self.feature[t]]
-            yield last if t == len(self) - 1 else in_range(total, values, intercept, slopes)
+            at_end = t == len(self) - 1
+            yield last if at_end else in_range(total, values, intercept, slopes, slopes)
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return Phi(-f) and Phi(f), either exact where it is small."""
@@ -513,19 +506,49 @@ class ProbitModel(Model):
         )
 
 
+def sums_of(
+    values: FloatArray,
+    slopes: FloatArray,
+    fill: FloatArray,
+    constant: float,
+    center: FloatArray | None = None,
+    scale: FloatArray | None = None,
+) -> FloatArray:
+    """Return constant + slopes . x of rows (n, d), x centred and scaled if that is given.
+
+    Terms are added up column by column: a product of matrices could differ between batches of
+    rows. `fill` (d,) stands for missing values.
+    """
+    out = np.empty(len(values))
+    index = np.flatnonzero(slopes).astype(np.int32)
+    factor, known = slopes[index], fill[index]
+    units = [] if center is None or scale is None else [center[index], scale[index]]
+
+    def work(first: int, last: int) -> None:
+        project.sum_rows(values, index, factor, known, constant, first, out[first:last], *units)
+
+    run_ranges(work, len(values), cells=1 + len(index))
+    return out
+
+
 def in_range(
-    total: FloatArray, values: FloatArray, intercept: float, slopes: FloatArray
+    total: FloatArray,
+    values: FloatArray,
+    intercept: float,
+    slopes: FloatArray,
+    fill: FloatArray,
 ) -> FloatArray:
     """Return intercept + slopes . x, given as `total`, within the range of float64.
 
-    Where terms overflow they are added up with exponents that are smaller by 2 `HALF`.
+    Where terms overflow they are added up with exponents that are smaller by 2 `HALF`. `fill` (d,)
+    stands for missing values.
     """
     far = np.flatnonzero(~np.isfinite(total))
     if not len(far):
         return total
-    sums = np.full(len(far), np.ldexp(intercept, -2 * HALF))
+    sums, rows = np.full(len(far), np.ldexp(intercept, -2 * HALF)), filled(values[far], fill)
     for j in np.flatnonzero(slopes).tolist():
-        sums += np.ldexp(slopes[j], -HALF) * np.ldexp(np.float64(values[far, j]), -HALF)
+        sums += np.ldexp(slopes[j], -HALF) * np.ldexp(np.float64(rows[:, j]), -HALF)
     total, most = total.copy(), np.finfo(np.float64).max
     with np.errstate(over="ignore"):
         total[far] = np.clip(np.ldexp(sums, 2 * HALF), -most, most)

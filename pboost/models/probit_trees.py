@@ -294,10 +294,9 @@ class Equations(NamedTuple):
 
     @property
     def tile_width(self) -> int:
-        """Number of columns of the tiles in which rows are walked, with room for a row more."""
+        """Number of columns of the tiles in which rows are walked."""
         trees = self.trees
-        more = 0 if self.means is None else trees.n_features // tree_walk.TILE_ROWS + 1
-        return trees.tile_width + (trees.n_features + more if more else 0)
+        return trees.tile_width + (0 if self.means is None else trees.n_features)
 
     def walk(
         self,

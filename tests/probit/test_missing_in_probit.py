@@ -206,6 +206,26 @@ def test_trees_answer_rows_one_by_one(tmp_path):
         pb.predict(tree, X)
 
 
+def test_values_beyond_the_largest_number():
+    """Where terms overflow, holes count as their means, too."""
+    X, y, weight = tree_problem(7)
+    tree = pb.fit_probit_tree(X, y, max_depth=1, min_leaf=20, steps=8, sample_weight=weight)
+    steep = replace(tree, coefficient=tree.coefficient * 1e300)
+    line = pb.fit_probitboost(X, y, steps=8, sample_weight=weight)
+    X = X[~np.isnan(X).all(axis=1)]
+    far = np.where(np.isnan(X), np.nan, 1e300 * X)
+    leaf = tree.partition.leaf[tree.partition.nodes_of(far)]
+    slopes = tree.coefficient[leaf, 0, 1:]
+    terms = np.where(np.isnan(X), tree.leaf_mean[leaf] / 1e300, X) * slopes
+    most = np.finfo(float).max
+    np.testing.assert_array_equal(steep.values(far)[:, 0], np.sign(terms.sum(axis=1)) * most)
+    one = np.array([steep.values(row[None])[0, 0] for row in far])
+    np.testing.assert_array_equal(one, steep.values(far)[:, 0])
+    far *= 1e7
+    expected = (np.where(np.isnan(X), line.mean / 1e307, X) @ line.slopes) * 1e307
+    np.testing.assert_allclose(pb.decision_function(line, far), np.clip(expected, -most, most))
+
+
 def test_trees_of_data_without_holes(tmp_path):
     X, y, weight = tree_problem(8)
     full = np.nan_to_num(X)

@@ -10,10 +10,11 @@ import pytest
 from reference.holes import best_stump
 
 import pboost as pb
-from pboost._core import walk
+from pboost._core import project, walk
 from pboost.data.fill import column_means, filled
 from pboost.data.projections import Projections, standard_deviations
 from pboost.data.separators import Separators
+from pboost.models.linear import sums_of
 
 
 def table(seed, n=200, d=4, share=0.2, dtype=np.float64):
@@ -94,6 +95,30 @@ def test_sums_are_those_of_filled_rows(seed, dtype):
     assert np.isnan(without.values(X)).any()
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_one_sum_adds_up_its_terms_in_order(dtype, order):
+    X, _, _ = table(5, dtype=dtype)
+    X = np.asarray(X, order=order)
+    r = np.random.default_rng(5)
+    slopes, fill, center, scale = np.append(r.normal(size=3), 0.0), *r.uniform(0.5, 2, (3, 4))
+    read = np.flatnonzero(slopes)
+    for units in ((), (center, scale)):
+        total = np.full(200, 0.75)
+        for j in read:
+            column = filled(X[:, [j]].astype(np.float64), fill[[j]])[:, 0]
+            total += slopes[j] * ((column - center[j]) / scale[j] if units else column)
+        np.testing.assert_array_equal(sums_of(X, slopes, fill, 0.75, *units), total)
+        index, given = read.astype(np.int32), [of[read] for of in (slopes, fill)]
+        part = np.full(67, np.nan)
+        units = [of[read] for of in units]
+        project.sum_rows(X, index, *given, 0.75, 131, part[:66], *units)
+        np.testing.assert_array_equal(part[:66], total[131:197])
+        assert np.isnan(part[66])
+    with pytest.raises(ValueError, match="sum_rows"):
+        project.sum_rows(X, index, *given, 0.75, 131, np.empty(70))
+
+
 def walked(inputs, X, feature, threshold, next_, vote):
     """Return the scores of all rows, which the kernel walks in one call, and in many."""
     n, d = X.shape
@@ -158,7 +183,9 @@ def test_walks_fill_rows_before_they_project_them(seed, chain, order):
     values = inputs.values(filled(X.astype(np.float64), fill))
     graph = some_graph(r, 11, 7, values, chain)
     expected = score_of(values, *graph)
-    np.testing.assert_array_equal(walked(inputs, X, *graph), expected)
+    for level in (0, 1, 2):
+        walk.use_simd_level(level)
+        np.testing.assert_array_equal(walked(inputs, X, *graph), expected)
     assert walked(replace(inputs, fill=None), X, *graph) is None
     X[17, 2] = np.inf
     assert walked(inputs, X, *graph) is None
