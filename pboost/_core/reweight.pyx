@@ -64,9 +64,9 @@ def reweight(
     """Reweight rows start..stop-1 by their bin codes.
 
     Rows of `cut_bin` lie below the cut, or, if `leave_bin`, keep their weights and count as 0, to be
-    dealt with by `reweight_bin`. IN codes (n,) of the cut feature, factor (2 sides, 2 classes),
-    source; side (256,): that of each code, or None where codes above `cut_bin` lie above; OUT weight,
-    fixed. Returns the fixed-point mass of class -1 and of class +1 among these rows.
+    dealt with by `reweight_bin`. IN codes (n,) of the cut feature, factor (2 sides, 2 classes), or of
+    more sides, source; side (256,): that of each code, or None where codes above `cut_bin` lie above;
+    OUT weight, fixed. Returns the fixed-point mass of class -1 and of class +1 among these rows.
     """
     cdef double[2][MAX_BINS] by_code
     cdef double[MAX_BINS] scale_of
@@ -75,17 +75,21 @@ def reweight(
     cdef int64_t negative, positive
     cdef int b, k
     if (not (0 <= start <= stop <= n) or codes.shape[0] != n or source.shape[0] != n
-            or fixed.shape[0] != n or factor.shape[0] != 2 or factor.shape[1] != 2
+            or fixed.shape[0] != n or factor.shape[0] < 2 or factor.shape[1] != 2
             or (side is not None and side.shape[0] != MAX_BINS)):
         raise ValueError("reweight: arrays of different sizes")
     if not n:
         return 0, 0
+    if side is not None:
+        for b in range(MAX_BINS):
+            if side[b] >= factor.shape[0]:
+                raise ValueError("reweight: expected factors of every side")
     with nogil:
         for k in range(2):
             for b in range(MAX_BINS):
                 by_code[k][b] = factor[code_goes_right(b, cut_bin), k]
                 if side is not None:
-                    by_code[k][b] = factor[side[b] != 0, k]
+                    by_code[k][b] = factor[side[b], k]
                 scale_of[b] = scale
             if leave_bin:
                 by_code[k][cut_bin] = 1.0

@@ -179,7 +179,7 @@ def fit_boosted_tree(
         if isinstance(weak, ImpurityStump):
             own = ImpurityTree(fit.data, weak, rule, limits)
             return own.model(settings, own.grow(told))
-        if is_exact and isinstance(weak, ColumnLearner):
+        if is_exact and isinstance(weak, ColumnLearner) and not weak.goes_both_ways(fit.data):
             arrays = BoostedArrays(fit.data, weak, rule, limits)
             return fit.best(arrays.model(settings, grow_tree(arrays, workers, told)))
         tree = SoftTree(fit.data, fit.observer(workers), rule, limits)

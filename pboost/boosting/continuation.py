@@ -96,7 +96,8 @@ def continue_graph(
     limits = TreeLimits(model.n_nodes + size, depth, growth, -1.0)
     told = bar(limits.nodes, "nodes", model.n_nodes)
     with Workers(n_threads, data.cells) as workers, told as callback:
-        if way == "tree" and observation.is_exact and model.answer is None:
+        one_way = not (model.goes_both or learner.goes_both_ways(data))
+        if way == "tree" and observation.is_exact and model.answer is None and one_way:
             arrays = BoostedArrays(data, learner, rule, limits, given=model.n_nodes)
             arrays.replay(model)
             return arrays.model(settings, grow_tree(arrays, workers, callback))
@@ -205,6 +206,11 @@ def _check_kinds(model: DecisionGraph, weak: Weak, observation: Observation) -> 
         )
     if isinstance(observation, Sampled):
         raise NotImplementedError("observation: models cannot be continued with sampled answers")
+    if model.goes_both and isinstance(observation, Gaussian):
+        raise NotImplementedError(
+            "observation: models whose rows go both ways where values are missing cannot be "
+            "continued with gaussian answers"
+        )
     is_gaussian = model.sigma is not None
     if model.n_nodes and is_gaussian != isinstance(observation, Gaussian):
         expected = "gaussian answers" if is_gaussian else "answers that are not gaussian"

@@ -102,6 +102,11 @@ class ImpurityStump(Stump):
 
 def by_impurity(weak: Stump, impurity: Any) -> ImpurityStump:
     """Return stumps that are chosen by an impurity, checked."""
+    if weak.goes_both:
+        raise NotImplementedError(
+            'weak: missing="both" with an impurity of your own is not implemented; "learn" sends '
+            "missing values to the exit that lowers it most"
+        )
     return ImpurityStump(
         min_weight=weak.min_weight, min_leaf=weak.min_leaf, missing=weak.missing,
         level_smoothing=weak.level_smoothing, impurity=check_permissible(impurity),

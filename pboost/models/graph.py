@@ -32,6 +32,7 @@ from pboost.values import FloatArray, IntArray, check_integer
 
 #: Said wherever a certificate is printed that is not that of the predictions.
 OF_ASSUMED_ANSWERS = "certifies answers drawn as assumed, not the predictions"
+OF_BOTH_WAYS = "certifies exits drawn as assumed where values are missing, not the predictions"
 ESTIMATED = "is an estimate, of answers drawn at random, not the predictions"
 #: The arrays of every graph with an entry for each node.
 COLUMNS = ("feature", "threshold", "next", "vote")
@@ -104,7 +105,11 @@ class DecisionGraph(Graph):
             return ESTIMATED
         if self.inputs is not None and self.inputs.note:
             return self.inputs.note
-        return "" if self.is_exact else OF_ASSUMED_ANSWERS
+        if self.is_exact:
+            return ""
+        if self.answer is None and self.sigma is None:
+            return OF_BOTH_WAYS
+        return OF_ASSUMED_ANSWERS
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the sum of the votes that each row meets, (n,) or (n, J)."""

@@ -223,8 +223,12 @@ class Graph(TwoClassModel):
     @property
     def is_exact(self) -> bool:  # type: ignore[override]
         """Whether every answer is certain, as assumed in training."""
-        certain = self.sides is None or bool(np.isin(self.sides, (0, 1)).all())
-        return certain and self.answer is None and self.sigma is None
+        return not self.goes_both and self.answer is None and self.sigma is None
+
+    @property
+    def goes_both(self) -> bool:
+        """Whether rows go both ways at some nodes where their value is missing."""
+        return self.sides is not None and not bool(np.isin(self.sides, (0, 1)).all())
 
     @property
     def is_estimated(self) -> bool:  # type: ignore[override]

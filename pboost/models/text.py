@@ -89,19 +89,26 @@ def answer(model: Graph, names: Sequence[str], node: int, value: Callable[[int],
         return inputs.answer(names, number, value)
     if not np.isnan(found):
         return f"{names[number]} = {found:.6g} is not missing"
-    is_above = bool(model.sides[node] > HALF)
+    share = float(model.sides[node])
+    is_above = share > HALF
+    way = "goes with" if share in (0, 1) else f"goes {both_ways(share)}, here with"
     if isinstance(inputs, Subsets) and number >= inputs.n_columns:
         column, levels = inputs.words(names, number)
-        return f"{column} is missing, goes with {'' if is_above else 'others than '}{levels}"
+        return f"{column} is missing, {way} {'' if is_above else 'others than '}{levels}"
     said = f"{names[number]} is missing"
     if asks_if_missing(model, node):
         return said
-    return f"{said}, goes with {'>' if is_above else '<='} {model.threshold[node]:.6g}"
+    return f"{said}, {way} {'>' if is_above else '<='} {model.threshold[node]:.6g}"
+
+
+def both_ways(share: float) -> str:
+    """Return how rows go that lie above a cut with some probability."""
+    return f"both ways, {100 * share:.3g} % above"
 
 
 def asks_if_missing(model: Graph, node: int) -> bool:
     """Return whether the values of a column lie below a node's cut, and missing ones above."""
-    is_above = model.sides is not None and model.sides[node] > HALF
+    is_above = model.sides is not None and model.sides[node] == 1
     return bool(is_above and model.threshold[node] == MOST)
 
 
@@ -120,7 +127,7 @@ def of_missing(model: Graph, node: int) -> tuple[str, str, str]:
         return "", "", ""
     if share in (0, 1):
         return (" or missing", "", "") if share == 0 else ("", " or missing", "")
-    return "", "", f"; missing: else with probability {share:.4g}"
+    return "", "", f"; missing goes {both_ways(share)}"
 
 
 def signed(vote: Any) -> str:

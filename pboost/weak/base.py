@@ -49,6 +49,11 @@ class Weak(Choice):
     has_answers: ClassVar[bool] = False
     takes: ClassVar[Takes] = NUMBERS
 
+    @property
+    def goes_both(self) -> bool:
+        """Whether rows whose value is missing at a node go both ways."""
+        return False
+
     def read(self, X: Any, y: Any, sample_weight: Any) -> Problem:
         """Return the arguments of a builder of models of two classes, checked."""
         return two_classes(X, y, sample_weight, takes=self.takes)
@@ -85,12 +90,16 @@ class Cut:
     levels : tuple of int or None
         Of a column of levels two sets, as integers whose bits are the levels: those that lie above,
         and those without mass, which lie where missing rows do.
+    share : float or None
+        Where rows without a value go both ways: the probability that they lie above, `side` being
+        the likelier one.
     """
 
     feature: int
     masses: Masses
     side: int = field(default=-1, kw_only=True)
     levels: tuple[int, int] | None = field(default=None, kw_only=True)
+    share: float | None = field(default=None, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
@@ -130,8 +139,9 @@ class WeakSearch:
         Source of randomness, for learners that draw.
     """
 
-    #: Whether weak classifiers are functions of a row.
+    #: Whether weak classifiers are functions of a row, and whether reach is needed to find one.
     is_function = False
+    needs_reach = False
 
     def __init__(
         self,
@@ -155,6 +165,13 @@ class WeakSearch:
         """
         return self.best(weights)
 
+    def best_for_reach(self, weights: Weights, reach: FloatArray) -> Cut | None:
+        """Return the weak classifier for rows of these weights that arrive with these reach masses.
+
+        For searches that need reach.
+        """
+        raise NotImplementedError
+
     def cut_at(
         self,
         feature: int,
@@ -162,10 +179,12 @@ class WeakSearch:
         weights: Weights,
         side: int = 0,
         members: int | None = None,
+        share: float | None = None,
     ) -> Cut:
         """Return a stored weak classifier as a cut of these rows, with their masses.
 
-        `side` is that of rows without a value; `members` are the levels that lie above, as bits of
+        `side` is that of rows without a value, `share` how likely they lie above where they go both
+        ways; `members` are the levels that lie above, as bits of
         an integer, where it asks for one of a set.
         """
         raise NotImplementedError
@@ -214,7 +233,8 @@ class WeakSearch:
             larger = self.heavier_sides([cuts[k] for k in open_])
         for k, side in zip(open_, larger, strict=True):
             sides[k] = side
-        missing = np.array(sides, dtype=np.float64)
+        shares = [s if cut.share is None else cut.share for cut, s in zip(cuts, sides, strict=True)]
+        missing = np.array(shares, dtype=np.float64)
         if not any(cut.levels for cut in cuts):
             return {"threshold": threshold, "missing": missing, **self.model_columns(feature)}
         levels = [cut.levels or (0, 0) for cut in cuts]
