@@ -95,6 +95,11 @@ class SoftLabels:
     def __getitem__(self, rows: NDArray[np.integer]) -> SoftLabels:
         return SoftLabels(self.labels, self.share[rows])
 
+    @property
+    def likeliest(self) -> IntArray:
+        """The class of largest probability of each row, the first among equals."""
+        return self.share.argmax(axis=1).astype(np.int32)
+
     def check_rows(self, n: int) -> None:
         """Raise ValueError unless these are the labels of n rows, of which there are some."""
         if len(self.share) != n:
@@ -106,7 +111,7 @@ class SoftLabels:
         """Raise ValueError unless the labels are those of a model."""
         if not np.array_equal(self.labels, labels):
             raise ValueError(
-                f"labels: expected those of the model, {labels.tolist()}, got "
+                f"y_proba: expected columns of the model's labels, {labels.tolist()}, got "
                 f"{shown(self.labels.tolist())}"
             )
 
@@ -140,8 +145,7 @@ class SoftLabels:
         if weights is not None:
             weight *= weights[rows]
         first = np.searchsorted(rows, np.arange(len(self.share)))
-        likeliest = self.share.argmax(axis=1).astype(np.int32)
-        return Classes(self.labels, label, weight, Entries(rows, first, likeliest))
+        return Classes(self.labels, label, weight, Entries(rows, first, self.likeliest))
 
 
 def classes_of_rows(y: Any, sample_weight: Any, n: int, *, two: bool) -> Classes:
@@ -280,13 +284,17 @@ def _column_labels(given: Any, n: int) -> tuple[Array, NDArray[np.intp] | None]:
     return values, None if (order == np.arange(n)).all() else order
 
 
+def shares_of(y_proba: Any, labels: Array) -> SoftLabels:
+    """Return probabilities of the labels of a model; columns of a data frame are told by name."""
+    found: SoftLabels = _soft_labels(y_proba, None if is_frame(y_proba) else labels)
+    found.check_labels(labels)
+    return found
+
+
 def soft_validation(y: Any, labels: Array) -> SoftLabels | None:
     """Return the `SoftLabels` that validation labels are, if they have a column for each label."""
     shape = np.shape(y)
-    if len(shape) != 2 or shape[1] != len(labels):
-        return None
-    found: SoftLabels = _soft_labels(y, labels)
-    return found
+    return shares_of(y, labels) if len(shape) == 2 and shape[1] == len(labels) else None
 
 
 def needs_of(y: Any) -> tuple[str, ...]:

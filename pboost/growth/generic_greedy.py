@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from pboost._core.votes import VoteRule, half_log_odds
 from pboost.data.check_xy import as_labels, as_weights, check_answers, label_array
+from pboost.data.labels import SoftLabels, labels_of_rows
 from pboost.values import FloatArray, check_number, vote_rule
 
 __all__ = ["GenericGreedy", "GreedyStep", "RoundRecord"]
@@ -116,10 +117,15 @@ class GenericGreedy:
 
     Parameters
     ----------
-    y : array_like of shape (n,)
+    y : array_like of shape (n,), optional
         Labels, any two values; the second in sorted order is the class +1.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows.
+    y_proba : array_like of shape (n, 2) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row, which then stands for both with
+        its weight times their probabilities; one dimension: that of the second.
+    labels : array_like of shape (2,), optional
+        With `y_proba`: the labels of its columns; default 0 and 1, or the names of its columns.
     smoothing : float
         Share, 0 to 1, added to the weights of right and wrong answers before the log odds are
         taken. 0 is the source's formula.
@@ -128,8 +134,9 @@ class GenericGreedy:
 
     Attributes
     ----------
-    weight : ndarray of float64, shape (n,)
-        Current weights. A step leaves their sum over the rows that it was asked about as it was.
+    weight : ndarray of float64, shape (n,), or (n, 2) with `y_proba`
+        Current weights, with `y_proba` for each of the two labels. A step leaves their sum over the
+        rows that it was asked about as it was.
     score : ndarray of float64, shape (n,)
         Decision values H of the rows so far.
 
@@ -157,22 +164,33 @@ class GenericGreedy:
 
     def __init__(
         self,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
+        y_proba: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
         smoothing: float = 0.0,
         learning_rate: float = 1.0,
     ) -> None:
-        labels = label_array(y)
-        _, second = as_labels(labels, labels.shape[0] if labels.ndim else 0)
-        weights = as_weights(sample_weight, len(second))
+        given = labels_of_rows(y, y_proba, labels)
         self._rule = vote_rule("domain", smoothing, learning_rate)
-        self.sign = np.where(second, 1.0, -1.0)
-        start = np.ones(len(second)) if weights is None else weights / weights.max()
-        self._start: FloatArray = start / start.sum()
+        if isinstance(given, SoftLabels):
+            given.check_rows(len(given.share))
+            given.check_two()
+            n, start = len(given.share), given.share
+            self.sign = np.tile([-1.0, 1.0], (n, 1))
+        else:
+            found = label_array(given)
+            _, second = as_labels(found, found.shape[0] if found.ndim else 0)
+            n, start = len(second), np.ones(len(second))
+            self.sign = np.where(second, 1.0, -1.0)
+        weights = as_weights(sample_weight, n)
+        if weights is not None:
+            start = start * self._of_rows(weights / weights.max())
+        self._start: FloatArray = start / _sum(start)
         self.weight: FloatArray = self._start.copy()
-        self.score: FloatArray = np.zeros(len(second))
-        self._shrink: FloatArray = np.ones(len(second))
+        self.score: FloatArray = np.zeros(n)
+        self._shrink: FloatArray = np.ones(n)
 
     def margin(self, h: ArrayLike, rows: Any = None, h_max: float | None = None) -> GreedyStep:
         """Return the step that a hypothesis would make, without making it.
@@ -211,12 +229,16 @@ class GenericGreedy:
         The sum over the paths p of ``w(S_p) * prod(sqrt(1 - mu_t**2))``, t in p. It is not below
         `certificate`, and equal to it where all answers are ± h_max.
         """
-        return float((self.weight * self._shrink).sum())
+        return _sum(self.weight * self._of_rows(self._shrink))
 
     @property
     def certificate(self) -> float:
         """Weighted mean of ``exp(-y H)``: the exponential loss, a bound on the training error."""
-        return float((self._start * np.exp(-self.sign * self.score)).sum())
+        return _sum(self._start * np.exp(-self.sign * self._of_rows(self.score)))
+
+    def _of_rows(self, values: FloatArray) -> FloatArray:
+        """Return values of rows so that they stand beside the weights of their labels."""
+        return values if self.sign.ndim == 1 else values[:, None]
 
     def _look(
         self, h: ArrayLike, rows: Any, h_max: float | None
@@ -224,19 +246,25 @@ class GenericGreedy:
         """Return the step, the rows as an index, and on them ``y h / h_max`` and h."""
         at = slice(None) if rows is None else np.asarray(rows)
         weight, sign = self.weight[at], self.sign[at]
-        mass = float(weight.sum())
+        mass = _sum(weight)
         if not mass > 0:
             raise ValueError("rows: expected rows of positive weight")
         answers = check_answers(h, len(weight), "h")
-        largest = float(np.abs(answers).max(initial=0.0, where=weight > 0))
+        is_there = weight > 0 if weight.ndim == 1 else (weight > 0).any(axis=1)
+        largest = float(np.abs(answers).max(initial=0.0, where=is_there))
         h_max = largest if h_max is None else check_bound(h_max, largest, "h")
         if h_max == 0:
             raise ValueError("h: expected an answer that is not 0 on these rows")
-        u = sign * (answers / h_max)
-        mu = float((weight * u).sum()) / mass
-        if (u == np.sign(mu)).all():
+        u = sign * self._of_rows(answers / h_max)
+        mu = _sum(weight * u) / mass
+        if (u == np.sign(mu)).all(where=weight > 0):
             mu = math.copysign(1.0, mu)  # not but for rounding
         return leverage(mu, h_max, self._rule), at, u, answers
+
+
+def _sum(values: FloatArray) -> float:
+    """Return the sum of numbers of rows, those of the labels of a row first."""
+    return float((values if values.ndim == 1 else values.sum(axis=1)).sum())
 
 
 def check_bound(h_max: Any, largest: float, what: str) -> float:

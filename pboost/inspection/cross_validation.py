@@ -251,8 +251,7 @@ def cross_validate(
     if values is None:
         test_fold = any_folds(np.zeros(n, dtype=np.int32), weight, folds, generator)
     elif isinstance(truth, SoftLabels):
-        likeliest = truth.share.argmax(axis=1).astype(np.int32)
-        test_fold = any_folds(likeliest, weight, folds, generator)
+        test_fold = any_folds(truth.likeliest, weight, folds, generator)
     else:
         test_fold = assign_folds(truth, weight, folds, generator)
     results: list[dict[str, float]] = []

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.data.check_xy import as_labels, as_numbers, as_weights, check_has_rows
+from pboost.data.labels import SoftLabels, labels_of_rows
 from pboost.data.sharing import rows_to_predict
-from pboost.data.splits import assign_folds
+from pboost.data.splits import any_folds, assign_folds
 from pboost.inspection.cross_validation import fold_fits
 from pboost.inspection.plots import axes_or_new
 from pboost.models.base import Model, TwoClassModel, decision_function
-from pboost.models.certificate import certificate
+from pboost.models.certificate import certificate, truth_for
 from pboost.models.graph import DecisionGraph
 from pboost.models.linear import HypothesisSum, LinearModel
 from pboost.models.new_rows import as_two_class, is_second_label
@@ -79,19 +80,19 @@ def margins(model: Model, X: Any, y: ArrayLike, *, scale: str = "half") -> Float
     >>> pb.margins(model, X, y).round(2).tolist()
     [0.3, 0.49, 0.49, 0.49]
     """
-    model, factor = as_two_class(model), scale_factor(scale)
+    model = as_two_class(model)
     score = decision_function(model, X)
-    signed = np.where(is_second_label(model, y, len(score)), score, -score)
-    return np.asarray(np.tanh(factor * signed))
+    return _of_labels(score, is_second_label(model, y, len(score)), None, scale)[0]
 
 
 def margin_error(
     model: Model,
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None,
     theta: ArrayLike,
     *,
     scale: str = "half",
+    y_proba: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Any:
     """Return the share of rows whose margin is at most theta.
@@ -102,12 +103,15 @@ def margin_error(
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
-    y : array_like of shape (n,)
-        Labels, of the values in ``model.labels``.
+    y : array_like of shape (n,), or None
+        Labels, of the values in ``model.labels``; None with `y_proba`.
     theta : float or array_like
         One number or several.
     scale : {"half", "probability"}
         See `margins`.
+    y_proba : array_like of shape (n, 2) or (n,), or data frame, optional
+        In place of `y`: probabilities of the labels, see `certificate`. A row then has two margins,
+        each with its weight times the probability of the label.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
 
@@ -138,19 +142,27 @@ def margin_error(
     [0.0, 1.0]
     """
     at = as_thetas(theta)
-    found = margins(model, X, y, scale=scale)
-    check_has_rows(len(found))
-    share = share_below(found, as_weights(sample_weight, len(found)), at)
+    model = as_two_class(model)
+    truth = truth_for(model, y, y_proba)
+    score = decision_function(model, X)
+    n = len(score)
+    if isinstance(truth, SoftLabels):
+        truth.check_rows(n)
+    else:
+        truth = is_second_label(model, truth, n)
+    check_has_rows(n)
+    share = share_below(*_of_labels(score, truth, as_weights(sample_weight, n), scale), at)
     return share if share.ndim else float(share)
 
 
 def margin_bound(
     model: Model,
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None,
     theta: ArrayLike,
     *,
     scale: str = "half",
+    y_proba: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Any:
     """Return the bound of Theorem 1 on the margin error.
@@ -162,12 +174,15 @@ def margin_bound(
         exact.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
-    y : array_like of shape (n,)
-        Labels, of the values in ``model.labels``.
+    y : array_like of shape (n,), or None
+        Labels, of the values in ``model.labels``; None with `y_proba`.
     theta : float or array_like
         In (-1, 1), one number or several.
     scale : {"half", "probability"}
         See `margins`.
+    y_proba : array_like of shape (n, 2) or (n,), or data frame, optional
+        In place of `y`: probabilities of the labels, see `certificate`. A row then has two margins,
+        each with its weight times the probability of the label.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
 
@@ -212,7 +227,8 @@ def margin_bound(
             "model: expected exact answers; the certificate of this one " + model.certificate_note
         )
     factor = 0.5 / scale_factor(scale)
-    found = certificate(model, X, y, sample_weight=sample_weight) * ((1 + at) / (1 - at)) ** factor
+    on_rows = certificate(model, X, y, y_proba=y_proba, sample_weight=sample_weight)
+    found = on_rows * ((1 + at) / (1 - at)) ** factor
     return found if np.ndim(found) else float(found)
 
 
@@ -287,6 +303,20 @@ def share_below(margin: FloatArray, weight: FloatArray | None, at: FloatArray) -
     return found
 
 
+def _of_labels(
+    score: FloatArray, truth: Any, weight: FloatArray | None, scale: str
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return margins and their weights, given decision values and whether labels are the second.
+
+    Of `SoftLabels` there is one for each label that is possible.
+    """
+    if isinstance(truth, SoftLabels):
+        _, label, weight, entries = truth.expanded(weight)
+        score = score if entries is None else score[entries.rows]
+        truth = label == 1
+    return np.tanh(scale_factor(scale) * np.where(truth, score, -score)), weight
+
+
 def _largest_score(model: TwoClassModel) -> float:
     """Return the sum of the largest absolute votes on the path where it is largest."""
     if isinstance(model, LinearModel):
@@ -304,11 +334,13 @@ def _largest_score(model: TwoClassModel) -> float:
 def margin_curve(
     model: Model | Callable[..., Model],
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None,
     thetas: ArrayLike,
     *,
     folds: int | None = None,
     scale: str = "half",
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
 ) -> FloatArray:
@@ -317,12 +349,13 @@ def margin_curve(
     Parameters
     ----------
     model : model or callable
-        A fitted model, evaluated on X. Or, with `folds`, a function called as ``fit(X, y)`` (with
-        ``sample_weight=``, if given) that returns one.
+        A fitted model, evaluated on X. Or, with `folds`, a function called as ``fit(X, y)`` that
+        returns one; with ``sample_weight=`` if given, with ``y_proba=`` and ``labels=`` in place of
+        y if these are.
     X : array_like of shape (n, d), data frame, or SortedColumns with `folds`
         Features.
-    y : array_like of shape (n,)
-        Labels.
+    y : array_like of shape (n,), or None
+        Labels; None with `y_proba`.
     thetas : array_like of shape (k,)
         Where the curve is wanted.
     folds : int, optional
@@ -330,6 +363,12 @@ def margin_curve(
         fold.
     scale : {"half", "probability"}
         See `margins`.
+    y_proba : array_like of shape (n, 2) or (n,), or data frame, optional
+        In place of `y`: probabilities of the labels. A row then has two margins, each with its
+        weight times the probability of the label.
+    labels : array_like of shape (2,), optional
+        With `y_proba` and `folds`: the labels of its columns; default 0 and 1, or the names of its
+        columns. Those of a model are known.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
@@ -362,27 +401,39 @@ def margin_curve(
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))
     if folds is None:
-        as_two_class(model)
-        curve = margin_error(model, X, y, at, scale=scale, sample_weight=sample_weight)  # type: ignore[arg-type]
-        return np.asarray(curve)
+        if labels is not None:
+            raise ValueError("labels: expected None without folds, as the model knows its labels")
+        given: dict[str, Any] = {"y_proba": y_proba, "sample_weight": sample_weight}
+        return np.asarray(margin_error(as_two_class(model), X, y, at, scale=scale, **given))
     if not callable(model):
-        given = shown(model)
-        raise TypeError(f"model: expected, with folds, a function that fits one, got {given}")
-    needs = () if sample_weight is None else ("sample_weight",)
-    check_fit(margin_curve, "model", model, {}, needs)
-    folds = check_integer("folds", folds, least=2)
+        said = shown(model)
+        raise TypeError(f"model: expected, with folds, a function that fits one, got {said}")
+    truth: Any = labels_of_rows(y, y_proba, labels)
+    wanted = {"sample_weight": sample_weight, "y_proba": y_proba}
+    check_fit(margin_curve, "model", model, {}, [k for k, v in wanted.items() if v is not None])
+    folds, generator = check_integer("folds", folds, least=2), as_generator(rng)
     rows = rows_to_predict(X)
-    n = rows.n_rows
-    values, second = as_labels(y, n)
-    labels, weight = values[second.astype(np.intp)], as_weights(sample_weight, n)
-    generator = as_generator(rng)
-    test_fold = assign_folds(labels, weight, folds, generator)
-    found = np.empty(n)
-    folds_ = fold_fits(model, X, rows, labels, weight, test_fold, folds, generator)
-    for fitted, test, test_rows, _ in folds_:
-        as_two_class(fitted)
-        found[test] = margins(fitted, test_rows, labels[test], scale=scale)
-    return share_below(found, weight, at)
+    n, second = rows.n_rows, truth
+    weight = as_weights(sample_weight, n)
+    if isinstance(truth, SoftLabels):
+        truth.check_rows(n)
+        truth.check_two()
+        values = truth.labels
+        test_fold = any_folds(truth.likeliest, weight, folds, generator)
+    else:
+        values, second = as_labels(truth, n)
+        truth = values[second.astype(np.intp)]
+        test_fold = assign_folds(truth, weight, folds, generator)
+    score = np.empty(n)
+    fits = fold_fits(model, X, rows, truth, weight, test_fold, folds, generator)
+    for fitted, test, test_rows, _ in fits:
+        if not np.array_equal(as_two_class(fitted).labels, values):
+            raise ValueError(
+                f"model: expected a function that fits models of the labels {values.tolist()}, got "
+                f"one of {shown(fitted.labels.tolist())}"
+            )
+        score[test] = decision_function(fitted, test_rows)
+    return share_below(*_of_labels(score, second, weight, scale), at)
 
 
 def logistic_margin_curve(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.check_xy import as_weights, check_has_rows
-from pboost.data.labels import SoftLabels, labels_of_rows
+from pboost.data.labels import SoftLabels, labels_of_rows, shares_of
 from pboost.data.shared_reads import held
 from pboost.models.base import Model, decision_function
 from pboost.models.new_rows import (
@@ -45,8 +45,8 @@ def certificate(
     y : array_like of shape (n,), optional
         Labels, of the values in ``model.labels``.
     y_proba : array_like of shape (n, 2) or (n,), or data frame, optional
-        In place of `y`: the probabilities of ``model.labels`` in each row; one dimension: that of
-        the second.
+        In place of `y`: the probabilities of ``model.labels`` in each row, in their order, or by
+        the names of the columns of a data frame; one dimension: that of the second.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
     sigma : float, or array_like of shape (d,) or (n, d), optional
@@ -87,7 +87,7 @@ def certificate(
         return float(model.record.certificate[-1])
     if X is None or (y is None and y_proba is None):
         raise ValueError("certificate: X and y must be given together")
-    given = labels_of_rows(y, y_proba, None if y_proba is None else model.labels)
+    given = truth_for(model, y, y_proba)
     if model.is_estimated:
         raise ValueError(
             "model: its certificate is an estimate from answers drawn in training, which cannot "
@@ -111,6 +111,13 @@ def certificate(
     if importance is not None and not np.isfinite(loss).all():
         loss, importance = loss[importance > 0], importance[importance > 0]
     return float(np.average(loss, weights=importance))
+
+
+def truth_for(model: Any, y: Any, y_proba: Any) -> Any:
+    """Return what a model is compared with: `y`, or `SoftLabels` in its place."""
+    if y_proba is None or y is not None:
+        return labels_of_rows(y, y_proba)
+    return shares_of(y_proba, model.labels)
 
 
 def _losses(model: Any, X: Any, second: NDArray[np.bool_], sigma: Any) -> FloatArray:

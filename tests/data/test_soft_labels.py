@@ -241,7 +241,7 @@ def test_fitting_goes_on():
         size = {"rounds": 7, "members": 5, "steps": 5}[option]
         whole = fit(X, **{**soft, option: size})
         np.testing.assert_array_equal(pb.predict_proba(model, X), pb.predict_proba(whole, X))
-    with pytest.raises(ValueError, match="labels: expected those of the model"):
+    with pytest.raises(ValueError, match="y_proba: expected columns of the model's labels"):
         pb.continue_fit(pb.fit_adaboost(X, Y, rounds=1), X, y_proba=SHARE[2], labels=["a", "b"],
                         rounds=1)  # fmt: skip
 

@@ -45,6 +45,55 @@ def test_any_graph_against_the_twin(seed):
     assert state.certificate < 0.999 * state.bound  # answers differ in size
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_soft_labels_are_rows_of_either_label(seed):
+    rng, X, y = problem(seed)
+    w = None if seed % 2 else rng.uniform(0.1, 1, len(y))
+    share = rng.dirichlet([0.5, 0.5], size=len(y))
+    share[::3] = np.eye(2)[rng.integers(0, 2, len(share[::3]))]
+    state = GenericGreedy(sample_weight=w, y_proba=share, labels=["no", "yes"])
+    rows, label = np.nonzero(share)
+    twin = GenericGreedy(label, share[rows, label] * (1.0 if w is None else w[rows]))
+    for _ in range(5):
+        mask, h = rng.random(len(y)) < 0.7, X @ rng.normal(size=3)
+        look = state.margin(h[mask], rows=mask)
+        step = state.step(h[mask], rows=mask)
+        other = twin.step(h[rows][mask[rows]], rows=mask[rows])
+        assert step == look
+        assert step.mu == pytest.approx(other.mu, abs=1e-12)
+        assert step.alpha == pytest.approx(other.alpha, rel=1e-10)
+    np.testing.assert_allclose(state.weight[rows, label], twin.weight, rtol=1e-10)
+    assert not state.weight[share == 0].any()
+    np.testing.assert_allclose(state.score[rows], twin.score, rtol=0, atol=1e-12)
+    assert state.bound == pytest.approx(twin.bound, rel=1e-12)
+    assert state.certificate == pytest.approx(twin.certificate, rel=1e-12)
+
+
+def test_sure_soft_labels_are_labels():
+    rng, X, y = problem(3)
+    w = rng.uniform(0.1, 1, len(y))
+    state, other = (
+        GenericGreedy(y, w),
+        GenericGreedy(y_proba=np.eye(2)[(y + 1) // 2], sample_weight=w),
+    )
+    for h in (X[:, 0], np.sign(X[:, 1]), y * 2.0, 1.0):  # the third is perfect
+        assert state.step(h) == other.step(h)
+    assert np.array_equal(state.weight, other.weight.sum(axis=1))
+    assert state.bound == other.bound
+    assert state.certificate == other.certificate
+
+
+def test_wrong_soft_labels():
+    with pytest.raises(TypeError, match="y: expected labels, or their probabilities as y_proba"):
+        GenericGreedy()
+    with pytest.raises(ValueError, match="y_proba: expected two columns, one per label, got 3"):
+        GenericGreedy(y_proba=np.eye(3))
+    with pytest.raises(ValueError, match="every label to have positive probability"):
+        GenericGreedy(y_proba=[0.0, 0.0])
+    with pytest.raises(ValueError, match="y_proba: expected at least one row"):
+        GenericGreedy(y_proba=np.empty((0, 2)))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_adaboost_is_a_chain(seed):
     _, X, y = problem(seed, 150)

@@ -214,6 +214,83 @@ def test_margin_curve_of_weighted_folds():
     np.testing.assert_allclose(again, curve)
 
 
+def soft_problem():
+    X, y, w = problem()
+    share = np.random.default_rng(1).dirichlet([0.4, 0.4], size=len(y))
+    share[::4] = np.eye(2)[(y[::4] == "b").astype(int)]
+    rows, label = np.nonzero(share)
+    return X, w, share, rows, label, share[rows, label]
+
+
+@every
+@scales
+def test_soft_labels_have_two_margins_each(fit, scale):
+    """Margins are those of rows that stand there once for each label that is possible."""
+    X, w, share, rows, label, mass = soft_problem()
+    names = np.array(["no", "yes"])
+    if fit is FITS["functions"]:
+        model = fit(X, names[share.argmax(axis=1)])
+    else:
+        model = fit(X, y_proba=share, labels=names)
+    of_rows = {"sample_weight": w[rows] * mass, "scale": scale}
+    soft = {"y_proba": share, "sample_weight": w, "scale": scale}
+    for ask in (pb.margin_error, pb.margin_bound):
+        thetas = THETAS[np.abs(THETAS) < 1]
+        found = ask(model, X, None, thetas, **soft)
+        np.testing.assert_allclose(found, ask(model, X[rows], names[label], thetas, **of_rows))
+    curve = pb.margin_curve(model, X, None, THETAS, **soft)
+    np.testing.assert_array_equal(curve, pb.margin_error(model, X, None, THETAS, **soft))
+
+
+@pytest.mark.parametrize("fit", [FITS["chain"], FITS["tree"]])
+def test_curves_of_soft_labels_by_cross_validation(fit):
+    X, w, share, *_ = soft_problem()
+    soft = {"y_proba": share, "labels": ["a", "b"], "sample_weight": w}
+    curve = pb.margin_curve(fit, X, None, THETAS, folds=3, rng=1, **soft)
+    test_fold = pb.cross_validate(fit, X, folds=3, rng=1, **soft).test_fold
+    up = np.empty(len(X))
+    for fold in range(3):
+        train, test = test_fold != fold, test_fold == fold
+        model = fit(X[train], y_proba=share[train], sample_weight=w[train])
+        up[test] = np.tanh(pb.decision_function(model, X[test]) / 2)
+    expected = [
+        np.average(share[:, 0] * (-up <= t) + share[:, 1] * (up <= t), weights=w) for t in THETAS
+    ]
+    np.testing.assert_allclose(curve, expected, rtol=0, atol=1e-12)
+
+
+def test_sure_soft_labels_have_the_margins_of_labels():
+    X, y, w = problem()
+    share = np.eye(2)[(y == "b").astype(int)]
+    model = FITS["tree"](X, y)
+    for ask in (pb.margin_error, pb.margin_bound, pb.margin_curve):
+        found = ask(model, X, None, [-0.5, 0.0, 0.3], y_proba=share, sample_weight=w)
+        np.testing.assert_array_equal(found, ask(model, X, y, [-0.5, 0, 0.3], sample_weight=w))
+    fit = FITS["tree"]
+    one = pb.margin_curve(fit, X, None, THETAS, folds=3, rng=0, y_proba=share)
+    np.testing.assert_array_equal(one, pb.margin_curve(fit, X, y, THETAS, folds=3, rng=0))
+
+
+def test_probabilities_in_a_frame_are_told_by_name():
+    pd = pytest.importorskip("pandas")
+    X, _, share, *_ = soft_problem()
+    model = FITS["tree"](X, y_proba=share, labels=["no", "yes"])
+    turned = pd.DataFrame({"yes": share[:, 1], "no": share[:, 0]})
+    expected = pb.certificate(model, X, y_proba=share)
+    assert pb.certificate(model, X, y_proba=turned) == expected
+    error = pb.margin_error(model, X, None, 0.1, y_proba=turned)
+    assert error == pb.margin_error(model, X, None, 0.1, y_proba=share)
+    more = FITS["tree"](X, y_proba=share, labels=["no", "yes"], validation=(X, turned))
+    again = FITS["tree"](X, y_proba=share, labels=["no", "yes"], validation=(X, share))
+    np.testing.assert_array_equal(more.record.validation, again.record.validation)
+    for call in (
+        lambda other: pb.certificate(model, X, y_proba=other),
+        lambda other: FITS["tree"](X, y_proba=share, labels=["no", "yes"], validation=(X, other)),
+    ):
+        with pytest.raises(ValueError, match=r"y_proba: expected columns of the model's labels, "):
+            call(turned.set_axis(["a", "b"], axis=1))
+
+
 def test_logistic_margin_curve():
     """Against labels drawn with the probabilities, and a model that knows them."""
     rng = np.random.default_rng(5)
