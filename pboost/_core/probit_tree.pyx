@@ -221,7 +221,7 @@ cdef inline void values_at(
 
 
 cdef inline bint values_of_four(
-    const Rows* X, const int32_t* listed, const double* equation, double* out
+    const Rows* X, const int32_t* listed, const double* equation, double* out, const double* mean
 ) noexcept nogil:
     """The values of one equation at four rows, whose sums do not wait for each other.
 
@@ -233,12 +233,20 @@ cdef inline bint values_of_four(
     cdef const char* r3 = X.data + listed[3] * X.row_stride
     cdef double a = equation[0], b = a, c = a, e = a, slope
     cdef Py_ssize_t j
-    for j in range(X.d):
-        slope = equation[1 + j]
-        a += slope * read(X, r0, j)
-        b += slope * read(X, r1, j)
-        c += slope * read(X, r2, j)
-        e += slope * read(X, r3, j)
+    if mean == NULL:
+        for j in range(X.d):
+            slope = equation[1 + j]
+            a += slope * read(X, r0, j)
+            b += slope * read(X, r1, j)
+            c += slope * read(X, r2, j)
+            e += slope * read(X, r3, j)
+    else:
+        for j in range(X.d):
+            slope = equation[1 + j]
+            a += slope * known_or(read(X, r0, j), mean[j])
+            b += slope * known_or(read(X, r1, j), mean[j])
+            c += slope * known_or(read(X, r2, j), mean[j])
+            e += slope * known_or(read(X, r3, j), mean[j])
     out[0], out[1], out[2], out[3] = a, b, c, e
     return isfinite(a) and isfinite(b) and isfinite(c) and isfinite(e)
 
@@ -256,6 +264,7 @@ def leaf_values(
     cdef Rows rows = rows_of(X)
     cdef Py_ssize_t leaf = 0, i, j, k = equation.shape[1]
     cdef const char* row
+    cdef const double* mean = NULL
     if (equation.shape[2] != rows.d + 1 or work.shape[0] < rows.d or out.shape[1] != k
             or out.shape[0] < stop or listed.shape[0] < stop or taken.shape[0] != equation.shape[0]
             or starts.shape[0] != equation.shape[0] + 1 or starts[equation.shape[0]] < stop
@@ -267,15 +276,16 @@ def leaf_values(
         while i < stop:
             while starts[leaf + 1] <= i:
                 leaf += 1
+            if means is not None:
+                mean = &means[leaf, 0]
             if (k == 1 and i + 4 <= min(stop, <Py_ssize_t>starts[leaf + 1])
-                    and values_of_four(&rows, &listed[i], &equation[leaf, 0, 0], &out[i, 0])):
+                    and values_of_four(&rows, &listed[i], &equation[leaf, 0, 0], &out[i, 0], mean)):
                 i += 4
                 continue
             row = rows.data + listed[i] * rows.row_stride
             for j in range(rows.d):
                 work[j] = read(&rows, row, j)
-            values_at(&work[0], 1, rows.d, &equation[leaf, 0, 0], &taken[leaf, 0], k, &out[i, 0],
-                      NULL if means is None else &means[leaf, 0])
+            values_at(&work[0], 1, rows.d, &equation[leaf, 0, 0], &taken[leaf, 0], k, &out[i, 0], mean)
             i += 1
 
 

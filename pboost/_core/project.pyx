@@ -13,6 +13,40 @@ cdef enum:
     BLOCK = 64  # rows whose sums stand in the first cache
 
 
+cdef inline void row_starts(
+    const Rows* X, const int32_t* rows, Py_ssize_t first, Py_ssize_t n, const char** row
+) noexcept nogil:
+    """Where rows begin: the n listed ones, or if `rows` is NULL first, first + 1, ..."""
+    cdef Py_ssize_t r
+    for r in range(n):
+        row[r] = X.data + (first + r if rows == NULL else rows[first + r]) * X.row_stride
+
+
+cdef inline void add_term(
+    const Rows* X, const char** row, Py_ssize_t n, Py_ssize_t j, double coefficient,
+    const double* fill, const double* center, const double* scale, double* total
+) noexcept nogil:
+    """total += coefficient times column j of n rows, centred and scaled if that is not NULL.
+
+    `fill` stands for missing values; NULL: none is missing.
+    """
+    cdef double[BLOCK] x
+    cdef double known, origin, unit
+    cdef Py_ssize_t r
+    for r in range(n):
+        x[r] = read(X, row[r], j)
+    if fill != NULL:
+        known = fill[0]
+        for r in range(n):
+            x[r] = x[r] if x[r] == x[r] else known
+    if scale != NULL:
+        origin, unit = center[0], scale[0]
+        for r in range(n):
+            x[r] = (x[r] - origin) / unit
+    for r in range(n):
+        total[r] += coefficient * x[r]
+
+
 def project_rows(
     X, const int32_t[::1] rows, const int32_t[::1] start, const int32_t[::1] index,
     const double[::1] coefficient, const double[::1] fill, Py_ssize_t first, double[:, :] out,
@@ -20,15 +54,24 @@ def project_rows(
     """Projections first, first + 1, ... of the listed rows; OUT out (rows, projections)."""
     cdef Rows matrix = rows_of(X)
     cdef Projections p = projections_of(start, index, coefficient, fill, matrix.d)
-    cdef Py_ssize_t i, k
-    cdef const char* row
+    cdef Py_ssize_t i = 0, r, k, t, n, j
+    cdef const char* row[BLOCK]
+    cdef double[BLOCK] total
     if out.shape[0] != rows.shape[0] or first + out.shape[1] > p.n:
         raise ValueError("project_rows: arrays of different sizes")
     with nogil:
-        for i in range(out.shape[0]):
-            row = matrix.data + rows[i] * matrix.row_stride
+        while i < out.shape[0]:
+            n = min(<Py_ssize_t>BLOCK, out.shape[0] - i)
+            row_starts(&matrix, &rows[0], i, n, row)
             for k in range(out.shape[1]):
-                out[i, k] = project(&p, &matrix, row, first + k)
+                memset(total, 0, sizeof(total))
+                for t in range(p.start[first + k], p.start[first + k + 1]):
+                    j = p.index[t]
+                    add_term(&matrix, row, n, j, p.coefficient[t],
+                             NULL if p.fill == NULL else p.fill + j, NULL, NULL, total)
+                for r in range(n):
+                    out[i + r, k] = total[r]
+            i += n
 
 
 def project_pairs(
@@ -57,34 +100,23 @@ def sum_rows(
     minus center[t], divided by scale[t], where these are given. OUT out: as many as there are rows.
     """
     cdef Rows matrix = rows_of(X)
-    cdef double[BLOCK] column
+    cdef Py_ssize_t i = 0, r, t, n, terms = index.shape[0]
+    cdef const char* row[BLOCK]
     cdef double[BLOCK] total
-    cdef double factor, known, origin, unit
-    cdef Py_ssize_t start = 0, r, t, n = out.shape[0], terms = index.shape[0], rows
     cdef bint is_scaled = scale is not None
-    cdef const char* row
-    if (not 0 <= first <= matrix.n - n or coefficient.shape[0] != terms or fill.shape[0] != terms
+    if (not 0 <= first <= matrix.n - out.shape[0] or coefficient.shape[0] != terms
+            or fill.shape[0] != terms
             or (is_scaled and (center.shape[0] != terms or scale.shape[0] != terms))):
         raise ValueError("sum_rows: arrays of different sizes")
-    memset(column, 0, sizeof(column))
     with nogil:
-        while start < n:
-            rows = min(<Py_ssize_t>BLOCK, n - start)
-            row = matrix.data + (first + start) * matrix.row_stride
-            for r in range(BLOCK):
+        while i < out.shape[0]:
+            n = min(<Py_ssize_t>BLOCK, out.shape[0] - i)
+            row_starts(&matrix, NULL, first + i, n, row)
+            for r in range(n):
                 total[r] = constant
             for t in range(terms):
-                factor, known = coefficient[t], fill[t]
-                for r in range(rows):
-                    column[r] = read(&matrix, row + r * matrix.row_stride, index[t])
-                for r in range(BLOCK):
-                    column[r] = column[r] if column[r] == column[r] else known
-                if is_scaled:
-                    origin, unit = center[t], scale[t]
-                    for r in range(BLOCK):
-                        column[r] = (column[r] - origin) / unit
-                for r in range(BLOCK):
-                    total[r] += factor * column[r]
-            for r in range(rows):
-                out[start + r] = total[r]
-            start += rows
+                add_term(&matrix, row, n, index[t], coefficient[t], &fill[t],
+                         &center[t] if is_scaled else NULL, &scale[t] if is_scaled else NULL, total)
+            for r in range(n):
+                out[i + r] = total[r]
+            i += n

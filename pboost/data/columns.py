@@ -465,8 +465,9 @@ def column_spread(X: Any, weights: FloatArray) -> FloatArray:
         is_known = ~np.isnan(column)
         if not is_known.any():
             continue
-        if not is_known.all():
-            column, of_rows = column[is_known], share[is_known] / share[is_known].sum()
+        if not is_known.all():  # without weight, which takes less time than without place
+            of_rows, column = np.where(is_known, share, 0.0), np.where(is_known, column, 0.0)
+            of_rows /= of_rows.sum()
         exponent = int(np.frexp(np.abs(column).max())[1])
         column = np.ldexp(column, -exponent)
         column -= of_rows @ column

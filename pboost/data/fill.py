@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core import moments
 from pboost.data.table import Table, column_label
+from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 
 #: Bits of a mean that are kept, so that sums that differ in rounding give the same one.
@@ -71,20 +72,51 @@ def column_means(X: NDArray[Any], rows: IntArray, weights: FloatArray | None) ->
 
     It is 0 where no value is known, and lies between the least and the largest value.
     """
-    found = np.zeros(X.shape[1])
-    for j in range(len(found)):
-        column = X[rows, j].astype(np.float64)
-        is_known = ~np.isnan(column)
-        share = np.ones(len(column)) if weights is None else weights
-        if not is_known.all():
-            column, share = column[is_known], share[is_known]
-        if not len(column):
-            continue
-        least, most = float(column.min()), float(column.max())
-        # In units of the largest number: sums of larger ones need not be finite.
-        exponent = math.frexp(max(-least, most))[1]
-        share = share / share.max()
-        mean = float(np.ldexp(column, -exponent) @ (share / share.sum()))
-        mean = math.ldexp(round(math.ldexp(mean, MEAN_BITS)), exponent - MEAN_BITS)
-        found[j] = min(max(mean, least), most)
-    return found
+    least, most = column_ends(X, rows)
+    # In units of about the largest number: sums of larger ones need not be finite.
+    exponent = np.frexp(np.maximum(-least, most))[1]
+    unit = np.ldexp(1.0, exponent - 1)
+    mass, total, _ = column_moments(X, rows, weights, np.zeros(len(unit)), unit)
+    mean = np.divide(total, mass, out=np.zeros(len(unit)), where=mass > 0)
+    with np.errstate(over="ignore"):
+        mean = np.ldexp(np.rint(np.ldexp(mean, MEAN_BITS - 1)), exponent - MEAN_BITS)
+    return np.clip(mean, least, most)
+
+
+def column_ends(X: NDArray[Any], rows: IntArray) -> FloatArray:
+    """Return the least and the largest known value of the columns of listed rows, (2, d).
+
+    They are 0 where no value is known.
+    """
+    found = np.empty((X.shape[1], 2))
+    rows = np.ascontiguousarray(rows, dtype=np.int32)
+
+    def work(first: int, last: int) -> None:
+        moments.column_ends(X, rows, first, found[first:last])
+
+    Workers(1).run(work, len(found), cells=len(rows))
+    return np.where(found[:, 0] <= found[:, 1], found.T, 0.0)
+
+
+def column_moments(
+    X: NDArray[Any],
+    rows: IntArray,
+    weights: FloatArray | None,
+    origin: FloatArray,
+    unit: FloatArray,
+) -> FloatArray:
+    """Return sums of w, w z and w z**2 over the known values of the columns of listed rows, (3, d).
+
+    z are the values less `origin` (d,), divided by `unit` (d,); w are the weights (n,), 1 by
+    default, divided by the largest.
+    """
+    found = np.empty((X.shape[1], 3))
+    rows = np.ascontiguousarray(rows, dtype=np.int32)
+    weights = None if weights is None else np.ascontiguousarray(weights / weights.max())
+
+    def work(first: int, last: int) -> None:
+        here = slice(first, last)
+        moments.column_moments(X, rows, weights, origin[here], unit[here], first, found[here])
+
+    Workers(1).run(work, len(found), cells=2 * len(rows))
+    return found.T

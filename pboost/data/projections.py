@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import project
+from pboost.data.fill import column_ends, column_moments
 from pboost.data.node_inputs import StoredInputs
 from pboost.threads import Workers, run_ranges
 from pboost.values import FloatArray, IntArray, first_false, freeze
@@ -221,26 +222,29 @@ def standard_deviations(X: NDArray[Any], rows: IntArray, weights: FloatArray | N
 
     It is that of the values that are known, 0 where none is.
     """
-    scale = np.zeros(X.shape[1])
-    for j in range(len(scale)):
-        column, of_rows = X[rows, j].astype(np.float64), weights
-        is_known = ~np.isnan(column)
-        if not is_known.all():
-            column, of_rows = column[is_known], None if weights is None else weights[is_known]
-        if not len(column):
-            continue
-        # In units of the largest number, whose square need not be finite.
-        column -= column.min() / 2 + column.max() / 2
-        unit = np.abs(column).max()
-        if unit:
-            column /= unit
-            column -= np.average(column, weights=of_rows)
-        mantissa, exponent = math.frexp(unit * math.sqrt(np.average(column**2, weights=of_rows)))
+    least, most = column_ends(X, rows)
+    # In units of the largest distance, whose square need not be finite.
+    middle = least / 2 + most / 2
+    unit = np.maximum(most - middle, middle - least)
+    scale, unit = np.zeros(len(unit)), np.where(unit, unit, 1.0)
+    mean = _means_of(column_moments(X, rows, weights, middle, unit))[0]
+    mean = np.clip(middle + mean * unit, least, most)
+    with np.errstate(over="ignore"):
+        is_near = np.isfinite(most - mean) & np.isfinite(mean - least)
+    origin = np.where(is_near, mean, middle)
+    rest, square = _means_of(column_moments(X, rows, weights, origin, unit))
+    for j, variance in enumerate(np.clip(square - rest**2, 0.0, 1.0).tolist()):
+        mantissa, exponent = math.frexp(float(unit[j]) * math.sqrt(variance))
         half = math.ldexp(round(math.ldexp(mantissa, SCALE_BITS)), exponent - SCALE_BITS - 1)
         rounded = 2 * min(half, np.finfo(np.float64).max / 2)  # rounding up must not overflow
         # The inverse of a smaller number is not finite.
         scale[j] = rounded if rounded > np.finfo(np.float64).tiny else 0.0
     return scale
+
+
+def _means_of(moments: FloatArray) -> FloatArray:
+    """Return the first and the second moment, given the sums; 0 where there is no weight."""
+    return moments[1:] / np.where(moments[0], moments[0], 1.0)
 
 
 def _term(coefficient: float, name: str) -> str:

@@ -11,6 +11,7 @@ from pboost._core.votes import NO_VOTE, TIE, VoteRule, half_log_odds
 from pboost.data.blocks import copied
 from pboost.data.check_xy import check_answers
 from pboost.data.convert import Features
+from pboost.data.fill import column_ends, column_moments
 from pboost.data.indicators import in_sums, names_in_sums
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.generic_greedy import GenericGreedy, RoundRecord, leverage
@@ -122,7 +123,7 @@ def fit_columns(
     answers = np.empty((d, len(values)))
     for j in range(d):
         answers[j] = (values[:, j] - center[j]) / (scale[j] or 1.0)
-        answers[j, np.isnan(answers[j])] = 0.0
+        np.copyto(answers[j], 0.0, where=np.isnan(answers[j]))
     margin = np.zeros(d + 1)
 
     def find(_: int) -> tuple[FloatArray, float, int]:
@@ -156,14 +157,11 @@ def _center_and_scale(
 
     They are those of the values that are known, 0 where none is.
     """
-    problem, weight = chain.problem, chain.state.weight[:, None]
-    least, most, known = values.min(axis=0), values.max(axis=0), None
-    if np.isnan(least).any():
-        known = ~np.isnan(values)
-        least, most = (
-            np.where(known.any(axis=0), pick.reduce(values, axis=0), 0.0)
-            for pick in (np.fmin, np.fmax)
-        )
+    problem, weight = chain.problem, chain.state.weight
+    rows = np.arange(len(values), dtype=np.int32)
+    least, most = values.min(axis=0), values.max(axis=0)
+    if has_holes := bool(np.isnan(least).any()):
+        least, most = column_ends(values, rows)
     with np.errstate(over="ignore"):
         width = most - least
     if not np.isfinite(width).all():
@@ -176,12 +174,12 @@ def _center_and_scale(
     elif kind == "midrange":
         center = least + width / 2
     else:
-        share = (values - least) / np.where(width, width, 1.0)
-        if known is None:
-            mean = (share * weight).sum(axis=0)
+        unit = np.where(width, width, 1.0)
+        if has_holes:
+            mass, mean, _ = column_moments(values, rows, weight, least, unit)
+            mean /= np.where(mass, mass, 1.0)
         else:
-            mass = (known * weight).sum(axis=0)
-            mean = np.where(known, share * weight, 0.0).sum(axis=0) / np.where(mass, mass, 1.0)
+            mean = ((values - least) / unit * weight[:, None]).sum(axis=0)
         center = least + width * mean
     return center, np.maximum(np.abs(least - center), np.abs(most - center))
 
