@@ -82,6 +82,8 @@ def with_categories(X: Any, categorical: Categorical) -> Any:
     if categorical is None:
         return X
     if hasattr(X, "n_bins"):
+        if not named_columns("categorical", categorical):
+            return X
         raise ValueError(
             f"categorical: expected None with {type(X).__name__}: pass it when these are made"
         )

@@ -349,3 +349,19 @@ def pick_columns(X: Any, order: list[int]) -> Any:
     if hasattr(X, "take"):
         return X.select(order)
     return X[:, order]
+
+
+def with_shuffled(X: Any, column: int, order: NDArray[np.integer]) -> Any:
+    """Return an array or a data frame in which one column has the values of other rows."""
+    if isinstance(X, np.ndarray):
+        found = X.copy()
+        where = (slice(None), column) if X.ndim > 1 else slice(None)
+        found[where] = X[where][order]
+    elif hasattr(X, "iloc"):  # pandas and its like
+        found = X.copy()
+        found.isetitem(column, X.iloc[order, column].set_axis(X.index))
+    elif hasattr(X, "take"):  # pyarrow
+        found = X.set_column(column, X.schema.field(column), X.column(column).take(order))
+    else:
+        found = X.with_columns(X[:, column][order])
+    return found

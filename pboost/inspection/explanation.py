@@ -100,7 +100,8 @@ class Explanation:
     classes : tuple
         The labels to which the numbers of a score of several belong.
     goes_with : mapping of int to str
-        Of a Tree: with which values the row goes, by columns in which its own is missing.
+        Of a Tree: with which values the row goes, by columns in which its own is missing; of a
+        Forest or a StagewiseModel with which it goes in most tests.
     """
 
     tests: tuple[PathTest, ...]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,12 @@ from pboost.data.check_xy import (
     scaled_weights,
 )
 from pboost.data.columns import column_spread
+from pboost.data.convert import with_shuffled
 from pboost.data.indicators import in_sums
 from pboost.models.base import Model, check_model, predict
 from pboost.models.ensembles import Bagging, Ensemble, is_foreign
 from pboost.models.forest import Forest
-from pboost.models.new_rows import match_columns
+from pboost.models.new_rows import match_columns, match_rows, reads_columns
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.values import FloatArray, Seed, as_generator, check_choice, check_integer
@@ -146,7 +149,7 @@ def permutation_importance(
         A fitted model.
     X : array_like of shape (n, d), or data frame
         Rows, better not those of training: there a model that has learnt noise needs the columns
-        in which it has found it.
+        in which it has found it. Functions in a model get them in the type in which they are given.
     y : array_like of shape (n,)
         Their labels, or targets of a regression.
     repeats : int
@@ -184,13 +187,7 @@ def permutation_importance(
     repeats = check_integer("repeats", repeats, least=1)
     generator = as_generator(rng)
     check_model(model)
-    reader = _reader(model)
-    features = match_columns(reader, X)
-    check_finite(features, model.takes_missing)
-    values = copied(features.values)
-    # Of categories these are level numbers, which are matched by what they stand for.
-    rows = values if features.table is None else replace(features, values=values)
-    n = len(values)
+    n, d, shuffled = _shuffled(model, X)
     if n == 0:
         raise ValueError("X: expected at least one row, got none")
     weights = as_weights(sample_weight, n)
@@ -202,7 +199,7 @@ def permutation_importance(
         assert model.labels is not None
         truth = model.labels[class_codes(model.labels, y, n)]
 
-    def error() -> float:
+    def error(rows: Any) -> float:
         found = predict(model, rows)
         with np.errstate(over="ignore"):
             loss = (found - truth) ** 2 if numbers else found != truth
@@ -211,15 +208,36 @@ def permutation_importance(
             raise ValueError("model: expected predictions whose squared errors are finite")
         return average
 
-    before = error()
-    rise = np.empty((values.shape[1], repeats))
-    for j in range(values.shape[1]):
-        column = values[:, j].copy()
+    before = error(shuffled(0, np.arange(n)))
+    rise = np.empty((d, repeats))
+    for j in range(d):
         for k in range(repeats):
-            values[:, j] = generator.permutation(column)
-            rise[j, k] = error() - before
-        values[:, j] = column
+            rise[j, k] = error(shuffled(j, generator.permutation(n))) - before
     return rise
+
+
+def _shuffled(model: Any, X: Any) -> tuple[int, int, Callable[[int, NDArray[np.integer]], Any]]:
+    """Return the number of rows and columns, and what gives the rows with one column in an order.
+
+    Functions get rows as they are given, other models the numbers of their columns.
+    """
+    reader = _reader(model)
+    if not reads_columns(model):
+        given = match_rows(reader, X)
+        return given.n_rows, given.n_features, partial(with_shuffled, given.source)
+    features = match_columns(reader, X)
+    check_finite(features, model.takes_missing)
+    values, changed = copied(features.values), 0
+    # Of categories these are level numbers, which are matched by what they stand for.
+    rows = values if features.table is None else replace(features, values=values)
+
+    def shuffled(column: int, order: NDArray[np.integer]) -> Any:
+        nonlocal changed
+        values[:, changed] = features.values[:, changed]
+        values[:, column], changed = features.values[order, column], column
+        return rows
+
+    return *values.shape, shuffled
 
 
 def _reader(model: Any) -> Any:

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import tree_walk
+from pboost.data.node_inputs import ColumnNames
 from pboost.data.shared_reads import held
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares
 from pboost.models.hard_walk import over_tiles, with_room
 from pboost.models.new_rows import match_columns, table_for
 from pboost.models.ranked import RankedTrees, rank_trees
-from pboost.models.sides import WORDS, columns_with_holes, own_sets
+from pboost.models.sides import LEVELS, WORDS, columns_with_holes, in_sets, own_sets
 from pboost.models.stored import OutOfBag, check_offsets, check_sum
 from pboost.models.text import counted, headline, of_bags
 from pboost.models.trees import SETS, TREE_COLUMNS, Tree, Trees, ranges
@@ -161,6 +162,33 @@ class Forest(Trees):
     def leaves_of(self, X: Any) -> IntArray:
         """Return the leaf (n, n_trees) that each row reaches, numbered within each tree."""
         return self.leaf[self.root[:-1] + self.nodes_of(X)]
+
+    def goes_with(self, X: Any) -> dict[int, str]:
+        """Return with which values a row goes in most tests, by columns where it has none."""
+        row, columns = match_columns(self, X).values[0], self.column
+        tests: dict[int, list[tuple[int, int]]] = {}
+        for at, exits, _ in self.way(row):
+            for node, exit_ in zip(at.tolist(), exits.tolist(), strict=True):
+                column = int(columns[node])
+                if np.isnan(row[column]) and not self.asks_whether_missing(node):
+                    tests.setdefault(column, []).append((node, exit_))
+        return {column: self._most_often(column, found) for column, found in tests.items()}
+
+    def _most_often(self, column: int, tests: list[tuple[int, int]]) -> str:
+        """Return with which values, in words, a row leaves most tests (node, exit) of a column."""
+        nodes, exits = np.array(tests).T
+        above, words = exits == 1, ["smaller values", "larger values"]
+        if self.subset is None or self.feature[nodes[0]] < self.n_features:
+            counts = np.array([np.count_nonzero(~above), np.count_nonzero(above)])
+        else:
+            names = ColumnNames(self.feature_names, self.n_features, self.table)
+            n_levels = LEVELS if self.table is None else int(self.table.n_levels[column])
+            sets = self.subset[self.feature[nodes] - self.n_features]
+            is_in = [in_sets(sets, np.full(len(sets), float(k)))[0] for k in range(n_levels)]
+            counts = np.count_nonzero(np.array(is_in) == above, axis=1)
+            words = [names.level(column, k) for k in range(n_levels)]
+        best = int(counts.argmax())
+        return f"{words[best]} in {counts[best]} of {counted(len(nodes), 'test')}"
 
     def describe(self) -> str:
         """Return a summary of the forest."""

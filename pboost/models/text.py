@@ -148,3 +148,15 @@ def equation(intercept: float, slopes: FloatArray, names: tuple[str, ...] | None
         sign = "-" if slopes[j] < 0 else "+"
         terms.append(f"{sign} {abs(slopes[j]):.6g}*{columns[j]}")
     return " ".join(terms)
+
+
+def sides_of(trees: Any, node: int, names: ColumnNames) -> list[str]:
+    """Return what the values are, in words, that lead from a node of `Trees` to its children."""
+    number, threshold = int(trees.feature[node]), float(trees.threshold[node])
+    if number >= len(names):
+        sets = Subsets(trees.n_features, trees.subset_column, trees.subset)
+        column, levels = sets.words(names, number)
+        return [f"{column} not in {levels}", f"{column} in {levels}"]
+    if trees.asks_whether_missing(node):
+        return [f"{names[number]} is not missing", f"{names[number]} is missing"]
+    return [f"{names[number]} {sign} {threshold:.6g}" for sign in ("<=", "> ")]

@@ -164,6 +164,10 @@ class StagewiseModel(Model):
         parts[0] += self.bias
         return parts
 
+    def goes_with(self, X: Any) -> dict[int, str]:
+        """Return with which values a row goes, see `Forest.goes_with`."""
+        return self.trees.goes_with(X)
+
     def importances(self, spread: FloatArray | None) -> FloatArray:
         """Return the mean of those of the trees, by the decrease of the training loss."""
         each = (tree.importances(spread) for tree in self.trees)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost.data.node_inputs import ColumnNames
-from pboost.data.subsets import Subsets
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares
@@ -35,13 +34,11 @@ from pboost.models.sides import (
 )
 from pboost.models.stored import Arrays, Header, Parts, Stored, is_integer
 from pboost.models.table_field import table_field
-from pboost.models.text import counted, headline
+from pboost.models.text import MOST, counted, headline, sides_of
 from pboost.values import FloatArray, IntArray, freeze, shown
 
 #: ``feature`` and ``children`` of a leaf.
 LEAF = -1
-#: The threshold of the question whether a value is missing.
-MOST = float(np.finfo(np.float64).max)
 #: Halves the exponents of products that would overflow.
 FAR = 540
 #: The arrays with one entry per node.
@@ -253,18 +250,30 @@ class Trees(Averaged):
         changes at the comparisons of the column that the row meets; Saabas (2014).
         """
         row, columns = match_columns(self, X).values[0], self.column
-        at = root = np.asarray(self.root[:-1])
         parts = np.zeros((1 + self.n_features, *value.shape[1:]))
-        parts[0] = value[root].sum(axis=0)
-        while len(at):
+        parts[0] = value[self.root[:-1]].sum(axis=0)
+        for at, _, child in self.way(row):
+            np.add.at(parts, 1 + columns[at], value[child] - value[at])
+        return parts
+
+    def way(self, row: FloatArray) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+        """Yield the nodes of all trees that compare a row, its exits there, and their nodes."""
+        columns = self.column
+        at = root = np.asarray(self.root[:-1])
+        while True:
             inner = self.feature[at] != LEAF
             at, root = at[inner], root[inner]
-            column = columns[at]
-            above = self.goes_to_second(row[column], at).astype(np.intp)
-            child = root + self.children[at, above]
-            np.add.at(parts, 1 + column, value[child] - value[at])
+            if not len(at):
+                return
+            exit_ = self.goes_to_second(row[columns[at]], at).astype(np.int32)
+            child = root + self.children[at, exit_]
+            yield at, exit_, child
             at = child
-        return parts
+
+    def asks_whether_missing(self, node: int) -> bool:
+        """Return whether a node asks whether a value is missing."""
+        asks = self.missing is not None and self.missing[node] and self.threshold[node] == MOST
+        return bool(asks)
 
     def goes_to_second(self, value: FloatArray, node: IntArray) -> NDArray[np.bool_]:
         """Return whether rows go to the second child of nodes that read these values of them."""
@@ -544,7 +553,7 @@ class Tree(Trees):
         names = ColumnNames(self.feature_names, self.n_features, self.table)
         text, columns = [""] * self.n_nodes, self.column
         for node in np.flatnonzero(self.feature != LEAF).tolist():
-            said = self._sides(node, names)
+            said = sides_of(self, node, names)
             if self.table is not None and self.table.has_missing[columns[node]]:
                 side = int(self.missing[node]) if self.missing is not None else 0
                 if not said[side].endswith(" is missing"):
@@ -553,31 +562,17 @@ class Tree(Trees):
                 text[child] = f"{test}: "
         return self.node_depth(), text
 
-    def _sides(self, node: int, names: ColumnNames) -> list[str]:
-        """Return what the values are, in words, that lead from a node to its children."""
-        number, threshold = int(self.feature[node]), float(self.threshold[node])
-        if self.subset is not None and self.subset_column is not None and number >= len(names):
-            sets = Subsets(self.n_features, self.subset_column, self.subset)
-            column, levels = sets.words(names, number)
-            return [f"{column} not in {levels}", f"{column} in {levels}"]
-        if self.missing is not None and self.missing[node] and threshold == MOST:
-            return [f"{names[number]} is not missing", f"{names[number]} is missing"]
-        return [f"{names[number]} {sign} {threshold:.6g}" for sign in ("<=", "> ")]
-
     def goes_with(self, X: Any) -> dict[int, str]:
         """Return with which values a row goes, by the columns where its own is missing."""
-        names, node = ColumnNames(self.feature_names, self.n_features, self.table), 0
+        names = ColumnNames(self.feature_names, self.n_features, self.table)
         row, columns = match_columns(self, X).values[0], self.column
         found: dict[int, list[str]] = {}
-        while self.feature[node] != LEAF:
+        for (node,), (above,), _ in self.way(row):
             column = int(columns[node])
-            above = int(self.goes_to_second(row[[column]], np.array([node]))[0])
-            if np.isnan(row[column]):
-                said = self._sides(node, names)[above].removeprefix(f"{names[column]} ")
+            if np.isnan(row[column]) and not self.asks_whether_missing(node):
+                said = sides_of(self, node, names)[above].removeprefix(f"{names[column]} ")
                 said = said.replace("not in ", "others than ", 1).removeprefix("in ")
-                if said != "is missing":
-                    found.setdefault(column, []).append(said.replace(">  ", "> ", 1))
-            node = int(self.children[node, above])
+                found.setdefault(column, []).append(said.replace(">  ", "> ", 1))
         return {column: " and ".join(tests) for column, tests in found.items()}
 
     def _said(self, node: int) -> str:

@@ -217,6 +217,9 @@ def test_columns_are_named_as_categories_in_builders():
         assert (pb.predict(of_text, text.iloc[::-1, ::-1]) == y[::-1]).all()
     with pytest.raises(ValueError, match="categorical: expected None with SortedColumns"):
         pb.fit_adaboost(pb.sort_columns(X), y, categorical=[0])
+    for make in (pb.sort_columns, pb.bin_columns):
+        model = pb.fit_adaboost(make(X), y, categorical=[])
+        assert pb.describe(model) == pb.describe(pb.fit_adaboost(make(X), y))
     with pytest.raises(TypeError, match="categorical: expected a sequence of names"):
         pb.fit_adaboost(X, y, categorical="kind")
     bagging = pb.fit_bagging(pb.fit_adaboost, text, y, members=3, rounds=2, rng=0)

@@ -178,6 +178,56 @@ def test_functions_are_not_known():
             pb.feature_importances(model)
 
 
+@pytest.mark.parametrize("library", ["numpy", "pandas", "polars", "pyarrow"])
+def test_functions_get_shuffled_rows_as_they_are_given(library):
+    """Holes, words and names stay what they are, and so does what was passed."""
+    rng = np.random.default_rng(0)
+    words, numbers = rng.choice(["oak", "ash"], 60), rng.normal(size=60)
+    numbers[::7] = np.nan
+    X = np.array([*zip(words, numbers, strict=True)], dtype=object)
+    column = lambda X, j: X[:, j]  # noqa: E731
+    if library != "numpy":
+        pd = pytest.importorskip("pandas")
+        X = pd.DataFrame({"tree": words, "x": numbers}, index=np.arange(60)[::-1])
+        column = lambda X, j: X[["tree", "x"][j]]  # noqa: E731
+        if library == "polars":
+            X = pytest.importorskip("polars").DataFrame({"tree": words, "x": numbers})
+        elif library == "pyarrow":
+            X = pytest.importorskip("pyarrow").Table.from_pandas(X, preserve_index=False)
+
+    def train(X, y, weight, rng):
+        return lambda X, rng: np.where(np.asarray(column(X, 0)) == "oak", 1, -1)
+
+    before = [np.asarray(column(X, j)).tolist() for j in (0, 1)]
+    fit = partial(pb.fit_adaboost, rounds=1, rng=0, weak=pb.weak.oracle(train))
+    for model in (fit(X, words), pb.fit_bagging(fit, X, words, members=2, rng=0)):
+        rise = pb.permutation_importance(model, X, words, repeats=4, rng=3)
+        order, orders = np.random.default_rng(3), []
+        orders = [order.permutation(60) for _ in range(4)]
+        assert rise[0].tolist() == [np.mean(words[o] != words) for o in orders]
+        assert rise[1].tolist() == [0.0] * 4
+    assert repr(before) == repr([np.asarray(column(X, j)).tolist() for j in (0, 1)])
+
+
+def test_shuffled_rows_of_other_shapes():
+    X = np.random.default_rng(0).normal(size=(40, 3, 2))
+    y = X[:, 1, 0] > 0
+
+    def train(X, y, weight, rng):
+        return lambda X, rng: np.where(X[:, 1, 0] > 0, 1, -1)
+
+    model = pb.fit_adaboost(X, y, rounds=1, rng=0, weak=pb.weak.oracle(train))
+    rise = pb.permutation_importance(model, X, y, rng=0)
+    assert rise.shape == (3, 10)
+    assert (rise[1] > 0.2).all()
+    assert not rise[[0, 2]].any()
+    flat = pb.fit_adaboost(
+        X[:, 1, 0], y, rounds=1, rng=0,
+        weak=pb.weak.oracle(lambda X, y, w, r: lambda X, rng: np.where(X > 0, 1, -1)),
+    )  # fmt: skip
+    assert (pb.permutation_importance(flat, X[:, 1, 0], y, rng=0) > 0.2).all()
+
+
 def test_several_votes_per_exit():
     chain = made("chain")
     votes = np.random.default_rng(0).normal(size=(*chain.vote.shape, 3))

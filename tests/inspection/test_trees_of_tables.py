@@ -146,3 +146,58 @@ def test_members_are_asked_with_their_own_tables(tree):
     assert (
         pb.predict(bagging, frame[["size", "colour", "age"]]).tolist() == ((one + two) / 2).tolist()
     )
+
+
+def most_often(forest, row, column):
+    """Return the values with which a row leaves most tests of a column in which it has none."""
+    counts, tests = {}, 0
+    for tree in forest:
+        path = path_of(tree, row)
+        for node, child in pairwise(path):
+            asks = tree.missing[node] and tree.threshold[node] == np.finfo(float).max
+            if columns_of(tree)[node] != column or asks:
+                continue
+            tests, number = tests + 1, int(tree.feature[node]) - tree.n_features
+            above = child == tree.children[node, 1]
+            if number < 0:
+                said = ["larger values" if above else "smaller values"]
+            else:
+                bits = [int(tree.subset[number, k // 64]) >> (k % 64) & 1 for k in range(255)]
+                said = [str(k) for k in range(255) if bits[k] == above]
+            for found in said:
+                counts[found] = counts.get(found, 0) + 1
+    if not tests:
+        return None
+    least = {"smaller values": -2, "larger values": -1}
+    best = min(counts, key=lambda said: (-counts[said], least.get(said, 0), len(said), said))
+    return f"{best} in {counts[best]} of {tests} test{'s' * (tests > 1)}"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_missing_values_in_forests_go_with_those_of_most_tests(seed):
+    rng = np.random.default_rng([7, seed])
+    forest = random_forest(rng, 1 + seed % 7, D, categories=CATEGORIES)
+    row = random_rows(rng, 1, D, CATEGORIES)[0]
+    row[rng.random(D) < 0.6] = np.nan
+    found = pb.explain(forest, row)
+    expected = {j: most_often(forest, row, j) for j in range(D) if np.isnan(row[j])}
+    assert found.goes_with == {j: said for j, said in expected.items() if said is not None}
+    for j in found.order():
+        if j in found.goes_with:
+            assert f"x[{j}] is missing, goes with {found.goes_with[j]}" in str(found)
+
+
+def test_levels_in_forests_have_their_names():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    sky = rng.choice(["clear", "rain", "snow"], 200)
+    frame = pd.DataFrame({"sky": sky, "wind": rng.integers(0, 9, 200).astype(float)})
+    y = (sky == "snow") | (frame["wind"] > 6)
+    frame.loc[(sky == "snow") & (rng.random(200) < 0.5), "sky"] = None
+    row = pd.DataFrame({"sky": ["hail"], "wind": [1.0]})
+    for model in (
+        pb.fit_forest(frame, y, members=9, features_per_split=2, rng=0),
+        pb.fit_stagewise(frame, y, loss="logistic", steps=9),
+    ):
+        assert "sky is missing, goes with snow in 9 of 9 tests" in str(pb.explain(model, row))
+        assert not pb.explain(model, frame.iloc[:1].fillna("clear")).goes_with
