@@ -45,7 +45,7 @@ cdef struct Vote:
     double own, gathered, bound, certificate
 
 cdef struct Counter:
-    int64_t nodes, open, leaves, fresh, at, phase, picked
+    int64_t nodes, open, leaves, fresh, at, phase, picked, drawn
 
 # The first cut of a node within the limit of its least score, and the masses below it.
 cdef struct Found:
@@ -63,6 +63,9 @@ cdef struct Tree:
     int32_t* order
     const uint8_t* codes
     int32_t* rows
+    # Where orders are made of ranks: those of rows of X in each column, and which these rows are.
+    const int32_t* rank
+    const int32_t* ranked_row
     const int32_t* n_bins
     const uint8_t* special  # of each column; NULL where none is
     uint64_t* subset  # by node, 4 words: the levels above, where it is split by a category
@@ -84,8 +87,9 @@ cdef struct Tree:
     Counter* counter
     double* certificate
     Py_ssize_t n, d, n_columns, n_negative, max_leaves, min_count, min_split, n_picked, n_classes
+    Py_ssize_t n_ranked, n_work
     int criterion, max_depth, growth
-    bint exact, squares, boosted
+    bint exact, ranked, squares, boosted
     double level_smoothing, scale, min_weight, complexity, target, smoothing, learning_rate
     double whole  # what the weights of nodes are measured in
     double least_risk  # nodes without more than this are not split; `grow` sets it
@@ -111,7 +115,7 @@ cdef inline Py_ssize_t width(const Tree* t) noexcept nogil:
 
 cdef inline const int32_t* rows_at(const Tree* t, Py_ssize_t e) noexcept nogil:
     """The rows of a node, packed."""
-    if t.exact:
+    if t.exact and not t.ranked:
         return t.order + t.node[e].listed * t.n + t.node[e].start
     return t.rows + t.node[e].start
 

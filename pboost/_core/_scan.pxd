@@ -7,6 +7,7 @@ from libc.math cimport INFINITY, ceil
 
 from pboost._core._cut cimport Limits, scan_rows
 from pboost._core._grower cimport Found, Tree, judge_of, size_of, two_classes
+from pboost._core._ranks cimport is_constant_rank, order_of
 from pboost._core._segment cimport first_cut, search_rows
 from pboost._core._squares cimport scan_squares
 from pboost._core.criteria cimport (
@@ -328,6 +329,9 @@ cdef inline Py_ssize_t scan_column(
     int64_t* work, int64_t* below, Found* kept,
 ) noexcept nogil:
     """`kept`, where it is not NULL, may be told the first cut within the limit of the least score."""
+    if t.ranked:
+        return scan_order(
+            t, e, order_of(t, e, f, False, work + t.n_work), limit, found, best, work, below)
     if t.exact:
         return scan_order(
             t, e, t.order + f * t.n + t.node[e].start, limit, found, best, work, below)
@@ -344,6 +348,8 @@ cdef inline bint is_constant(const Tree* t, Py_ssize_t e, Py_ssize_t f) noexcept
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef Py_ssize_t i
+    if t.ranked:
+        return is_constant_rank(t, e, f)
     for i in range(1, size_of(t, e)):
         if (not is_tied(order[i])) if t.exact else codes[rows[i]] != codes[rows[0]]:
             return False

@@ -22,6 +22,7 @@ from libc.math cimport INFINITY, exp
 from libc.string cimport memset
 
 from pboost._core._address cimport address
+from pboost._core._draw cimport draw_columns
 from pboost._core._grower cimport (
     ALL_LEAVES, BEST_FIRST, BREADTH_FIRST, CHOOSE, Counter, DEPTH_FIRST, DONE, Found, Given,
     LARGEST_BOUND, LARGEST_ERROR, LARGE_PARTITION, LARGE_SEARCH, LOOK_AHEAD, Node, OPEN, PAUSED, PICK,
@@ -33,8 +34,8 @@ from pboost._core._heap cimport Heap, pop, push, rounded
 from pboost._core._holes cimport scan_column_with_holes
 from pboost._core._node_levels cimport scan_levels
 from pboost._core._node_sides cimport kind_of, mark_special, mass_below, part_special
-from pboost._core._rng cimport draw_from, stream
-from pboost._core._scan cimport is_constant, pack_rows, scan_column
+from pboost._core._ranks cimport order_of
+from pboost._core._scan cimport pack_rows, scan_column
 from pboost._core._segment cimport partition_rows, partition_segment
 from pboost._core.criteria cimport Judge, Moment, limit_of
 from pboost._core.types cimport LEVELS, MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
@@ -52,7 +53,8 @@ GROWTH = {"depth-first": DEPTH_FIRST, "best-first": BEST_FIRST, "largest-bound":
 
 
 def work_size(Py_ssize_t n_classes):
-    """Number of int64, all 0, that `search_pending` needs as scratch."""
+    """Number of int64, all 0, that `search_pending` needs as scratch; where orders are made of ranks
+    three for each row follow."""
     return 4 * n_classes + MAX_BINS * (max(n_classes, 2) + 1)
 
 
@@ -63,6 +65,11 @@ cdef Tree read_tree(arrays) except *:
     t.codes = <const uint8_t*>address(arrays.codes)
     t.rows = <int32_t*>address(arrays.rows)
     t.n_bins = <const int32_t*>address(arrays.n_bins)
+    t.ranked = arrays.ranks is not None
+    if t.ranked:
+        t.rank = <const int32_t*>address(arrays.ranks)
+        t.ranked_row = <const int32_t*>address(arrays.ranked_row)
+        t.n_ranked, t.n_work = arrays.ranks.shape[1], work_size(arrays.n_classes)
     t.special = NULL
     if arrays.special is not None:
         t.special = <const uint8_t*>address(arrays.special)
@@ -114,26 +121,6 @@ cdef Py_ssize_t scan(
     if kept != NULL and best[0] < kept.score:
         kept.node, kept.score = -1, best[0]
     return place
-
-
-cdef Py_ssize_t draw_columns(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Draw the columns that a node is searched in; returns their number. Constant ones do not
-    help: drawing goes on until there is another."""
-    cdef uint64_t start
-    cdef Py_ssize_t i, j
-    cdef bint all_constant = True
-    if t.n_picked >= t.d:
-        return t.d  # `picked` counts them all
-    start = stream(t.key, <uint64_t>e, 0)
-    for i in range(t.d):
-        t.picked[i] = <int32_t>i
-    for i in range(t.d):
-        if i >= t.n_picked and not all_constant:
-            return i
-        j = i + <Py_ssize_t>(draw_from(start, <uint64_t>i) * <double>(t.d - i))
-        t.picked[i], t.picked[j] = t.picked[j], t.picked[i]
-        all_constant = all_constant and is_constant(t, e, t.picked[i])
-    return t.d
 
 
 cdef double search_columns(
@@ -271,6 +258,10 @@ cdef bint split_node(
         place, node.missing = given.place, given.missing
         if not t.exact or not kind:
             mass_below(t, e, f, place, below)
+    if t.ranked:
+        order = order_of(t, e, f, True, t.work + t.n_work)
+        for i in range(n):  # sums of targets are taken in this order
+            t.rows[start + i] = row_of(order[i])
     if kind and t.exact:
         n_below = mark_special(t, e, place, NULL if given == NULL else below)
     elif kind:
@@ -293,6 +284,9 @@ cdef bint split_node(
     add_child(t, e, start + n_below, start + n, listed)
     if t.boosted:
         give_votes(t, e, given)
+    if t.ranked:
+        partition_segment(t.rows + start, n, t.side, t.spare)  # of which none are tied
+        return False
     return t.exact and (can_split(t, first) or can_split(t, first + 1))
 
 
@@ -358,6 +352,8 @@ def begin_root(arrays):
         memset(t.node, 0, sizeof(Node))
         t.node.stop, t.node.feature, t.node.child = <int32_t>t.n, -1, -1
         t.node.missing = -1
+        for i in range(t.d):
+            t.picked[i] = <int32_t>i
         rows = rows_at(&t, 0)
         for i in range(k):
             t.mass[i] = 0

@@ -400,6 +400,18 @@ cdef int check_one(
     return 2 if out_of_order else 4 if in_other_bin else 0
 
 
+def rank_rows(const int32_t[:, ::1] order, int32_t[:, ::1] rank):
+    """rank (k, n) = how many different values are below that of each row, given sorted orders (k, n)."""
+    cdef Py_ssize_t j, i
+    cdef int32_t below
+    with nogil:
+        for j in range(order.shape[0]):
+            below = -1
+            for i in range(order.shape[1]):
+                below += not is_tied(order[j, i])
+                rank[j, row_of(order[j, i])] = below
+
+
 def check_sorted(
     const int32_t[:, ::1] order, const double[:, ::1] columns, const int32_t[:, ::1] bin_start,
     const int32_t[::1] n_bins, const uint8_t[:, ::1] codes, uint8_t[::1] seen,

@@ -160,6 +160,24 @@ def sorted_orders(values: Array, rows: IntArray, workers: Workers) -> IntArray:
     return _sorted(*_gathering(values, None), rows, workers)
 
 
+def column_ranks(
+    values: Array, rows: IntArray, order: IntArray | None, n_threads: int | None
+) -> IntArray:
+    """Return the ranks (d, n) of the listed rows of a matrix, equal values alike.
+
+    `order` are their packed orders, where these are known.
+    """
+    with Workers(n_threads, len(rows) * values.shape[1]) as workers:
+        order = sorted_orders(values, rows, workers) if order is None else order
+        ranks = np.empty(order.shape, dtype=np.int32)
+
+        def rank(first: int, last: int) -> None:
+            sort.rank_rows(order[first:last], ranks[first:last])
+
+        workers.run(rank, len(order))
+    return ranks
+
+
 def binned_columns(
     features: Features,
     rows: IntArray,

@@ -34,7 +34,12 @@ from pboost.data.convert import Features, Rows, as_rows, check_size
 from pboost.data.fill import column_means
 from pboost.data.indicators import indicators_of
 from pboost.data.labels import Classes, Entries, classes_of_rows, numbers_given
-from pboost.data.made_columns import binned_columns, columns_sorted, sorted_columns, sorted_orders
+from pboost.data.made_columns import (
+    binned_columns,
+    columns_sorted,
+    sorted_columns,
+    sorted_orders,
+)
 from pboost.data.node_inputs import GrownInputs, Inputs
 from pboost.data.projections import Projections
 from pboost.data.special_columns import LEVELS
@@ -80,6 +85,9 @@ class Problem:
         See `y`.
     table : Table or None
         What the columns are; None where they are numbers and none is missing.
+    ranks : ndarray of int32, shape (d, n), or None
+        Ranks of the rows in each column, equal values alike; None unless the sorted order of the
+        rows of a node is made where it is asked for.
     entries : Entries or None
         Of soft labels, of which a row has several: `label` and `weights` are then those of the
         entries, and where rows are spoken of, entries are meant.
@@ -94,6 +102,7 @@ class Problem:
     exponent: int = 0
     table: Table | None = None
     entries: Entries | None = None
+    ranks: IntArray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -194,6 +203,8 @@ class Problem:
         if self.table is not None:  # the codes say what is missing
             own = self._sorted(rows, workers)
             order = own.packed_order.copy()
+        elif self.ranks is not None:
+            order = np.empty((self.n_features, 0), dtype=np.int32)
         elif isinstance(columns, SortedColumns):
             order = columns.select_order(rows, workers)
         else:

@@ -98,7 +98,11 @@ class TreeArrays:
         self.codes, self.n_bins = data.columns.codes, data.columns.n_bins
         self.special = data.columns.special
         has_levels = self.special is not None and bool((self.special & LEVELS).any())
+        self.ranks, self.ranked_row = data.problem.ranks if exact else None, rows
         self.rows = rows[:0] if exact else rows.copy()
+        if self.ranks is not None:
+            # As sorted columns would list them: by the first.
+            self.rows = self.ranks[0, rows].argsort(kind="stable").astype(np.int32)
         self.label, self.y = label, data.y
         self.n_negative = int(label.searchsorted(1)) if exact and n_classes == 2 else 0
         self.weight, self.fixed, self.scale = data.weight, data.fixed, data.scale
@@ -108,7 +112,8 @@ class TreeArrays:
         self.moment[:, 0] = data.fixed[: len(self.moment)]
         self.side = np.empty(n if exact else 0, dtype=np.uint8)
         self.spare = np.empty(n, dtype=np.int32)
-        self.work = np.zeros(grow.work_size(n_classes), dtype=np.int64)
+        room = 0 if self.ranks is None else 3 * n
+        self.work = np.zeros(grow.work_size(n_classes) + room, dtype=np.int64)
         packed = 0 if exact else n * (1 if n_classes == 2 else 2 * (not n_classes))
         self.packed = np.empty(packed, dtype=np.int64)
         self.best = np.empty(d)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.check_xy import TASKS, with_categories
-from pboost.data.columns import MAX_BINS, SEARCHES
+from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
 from pboost.data.criteria import OF_TWO, class_criteria
 from pboost.data.labels import labels_of_rows
+from pboost.data.made_columns import column_ranks
 from pboost.data.sharing import reads_columns, search_option
 from pboost.data.table import EVERYTHING, Categorical, Takes
 from pboost.data.training import Problem, tree_problem
@@ -36,6 +38,8 @@ from pboost.values import (
 from pboost.values.options import builder
 
 CART_GROWTHS = ("depth-first", "best-first")
+#: Of so many times the columns that a node is searched in, sorted orders are made at the nodes.
+RANKED_FROM = 6
 #: Where rows go whose value is missing, of all builders.
 MISSING = ("learn", "both", "error")
 #: The criteria of each task, the default first.
@@ -298,6 +302,17 @@ def resolve_features(features_per_split: Any, d: int) -> int:
             raise ValueError(f"{name}: expected a share in (0, 1], got {features_per_split}")
         return max(1, int(features_per_split * d))
     return check_integer(name, features_per_split, least=1, most=d)
+
+
+def shared_columns(problem: Problem, limits: CartLimits, n_threads: int | None) -> Problem:
+    """Return the problem with columns that several trees share, as they are searched."""
+    columns = problem.columns
+    is_wide = limits.features * RANKED_FROM <= problem.n_features
+    if not is_wide or problem.table is not None or isinstance(columns, BinnedColumns):
+        return problem.sorted_once(n_threads)
+    rows = np.arange(problem.n_rows, dtype=np.int32)
+    known = columns.packed_order if isinstance(columns, SortedColumns) else None
+    return replace(problem, ranks=column_ranks(*problem.source(rows), known, n_threads))
 
 
 def fit_tree(

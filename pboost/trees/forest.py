@@ -19,7 +19,7 @@ from pboost.data.training import Problem
 from pboost.growth.step import Callback
 from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import LEAF, Tree
-from pboost.trees.cart import FitData, check_labels, fit_cart_problem, fit_tree
+from pboost.trees.cart import FitData, check_labels, fit_cart_problem, fit_tree, shared_columns
 from pboost.trees.members import Tally, tallied_members
 from pboost.values import (
     Bar,
@@ -188,7 +188,7 @@ def grow_forest(
     )
     if given:
         check_labels(problem, given[0].labels)
-    problem = problem.sorted_once(data.n_threads)
+    problem = shared_columns(problem, limits, data.n_threads)
     if problem.labels is None:
         tally = Tally(np.ldexp(problem.y, problem.exponent), bags.weights, 0)
     else:
