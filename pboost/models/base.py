@@ -345,7 +345,7 @@ def decision_function(
     Raises
     ------
     ValueError
-        If X has other columns than the training data, or a value that is infinite, or missing ones
+        If X has other columns than the training data, or reads a value that is infinite, or missing
         and the model, read from a file of version 0.1.0, does not know where they go; or if the
         route is not hard and the model's answers depend on the class of a row; or if `sigma` is
         given where nothing depends on it, or missing where the model knows none; or if the route

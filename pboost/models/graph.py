@@ -90,7 +90,7 @@ class DecisionGraph(Graph):
 
     #: Of a graph without joins the tree as which rows walk through it, and what those with missing
     #: values compare there and in a chain; made when rows first need them.
-    __slots__ = ("_made", "_steps", "_tree")
+    __slots__ = ("_made", "_narrow", "_steps", "_tree")
     file_kind = "decision-graph"
     file_order = (
         *(*COLUMNS, "answer", "missing", "sigma", "stages"),

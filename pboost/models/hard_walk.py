@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,6 +27,8 @@ PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 MOST_STEPS = 4096
 #: A graph is laid out as a tree for rows at which this many nodes each can be laid out in the time.
 NODES_PER_ROW = 4
+#: Of so many columns, and so many times those that are read, no others are looked at.
+WIDE, WIDER = 256, 8
 #: Fewer rows go through a graph as it is.
 MANY_IN_TREES = 256
 #: Numbers in a cache line, and for how many rows looking for its begin pays.
@@ -44,6 +47,10 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
         return walk_functions(model, X)
     values = _plain(model, X)
     n, d = values.shape
+    if d >= WIDE and not counting and model.inputs is None:
+        found = _walk_columns_read(model, values)
+        if found is not None:
+            return found, found
     projections = separators = None
     has_sets = False
     if model.inputs is not None:
@@ -76,6 +83,34 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
 
     over_tiles(model, X, n, work, width, width + min(len(model.feature), MOST_STEPS), n * d)
     return score, score if count is None else count
+
+
+def _walk_columns_read(model: Graph, values: NDArray[Any]) -> FloatArray | None:
+    """Return the decision values, of the columns that a model reads only; None where that is not
+    worth it, or a value is refused.
+    """
+    found: tuple[IntArray, Any] | None = getattr(model, "_narrow", None)
+    if found is None:
+        read, feature = np.unique(model.feature, return_inverse=True)
+        narrow = None
+        if len(read) * WIDER <= model.n_features and len(read):
+            narrow = replace(
+                model,
+                feature=feature.astype(np.int32),
+                n_features=len(read),
+                feature_names=None,
+                table=None,
+            )
+        found = read, narrow
+        # Threads that ask at once each make the same.
+        object.__setattr__(model, "_narrow", found)
+    read, narrow = found
+    if narrow is None:
+        return None
+    try:
+        return walk_rows(narrow, values[:, read], False)[0]
+    except ValueError:  # which has to name the column
+        return None
 
 
 def _tables(model: Graph, kind: type[Projections | Separators]) -> Any:
