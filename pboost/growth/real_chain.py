@@ -123,7 +123,8 @@ def fit_columns(
     answers = np.empty((d, len(values)))
     for j in range(d):
         answers[j] = (values[:, j] - center[j]) / (scale[j] or 1.0)
-        np.copyto(answers[j], 0.0, where=np.isnan(answers[j]))
+        if (holes := np.isnan(answers[j])).any():
+            np.copyto(answers[j], 0.0, where=holes)
     margin = np.zeros(d + 1)
 
     def find(_: int) -> tuple[FloatArray, float, int]:
