@@ -25,7 +25,6 @@ from pboost.values import FloatArray, IntArray
 
 #: The types of what the kernel knows of a node, and of a node of a boosted tree; and of its state.
 NODE, VOTE, COUNTER = (np.asarray(grow.STATE[name]).dtype for name in ("node", "vote", "counter"))
-RAW_NODE = np.dtype((np.void, NODE.itemsize))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +214,8 @@ class Grown:
     Attributes
     ----------
     nodes : ndarray of NODE, shape (n_nodes,)
-        As in `TreeArrays`; `low` and `high` are rows of X, or bins.
+        As in `TreeArrays`, or what has the fields that are read of those; `low` and `high` are rows
+        of X, or bins.
     children : ndarray of int32, shape (n_nodes, 2)
         As in `Tree`.
     mass : ndarray of int64, shape (n_nodes, J) or (n_nodes, 2)
@@ -260,7 +260,9 @@ def tree_columns(
     sizes = [len(tree.nodes) for tree in grown]
     root = np.cumsum([0, *sizes])
     # As they are: NumPy promotes and copies structs field by field.
-    nodes = np.concatenate([tree.nodes.view(RAW_NODE) for tree in grown]).view(NODE)
+    kind = grown[0].nodes.dtype
+    raw = np.dtype((np.void, kind.itemsize))
+    nodes = np.concatenate([tree.nodes.view(raw) for tree in grown]).view(kind)
     children = np.concatenate([tree.children for tree in grown])
     inner = np.flatnonzero(children[:, 0] != LEAF)
     feature = np.full(len(nodes), LEAF, dtype=np.int32)

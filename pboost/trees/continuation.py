@@ -22,8 +22,8 @@ from pboost.trees.stagewise import SUM_OPTIONS, draws_rows, grow_sum
 from pboost.values import Bar, as_generator, check_integer, generator_in_state
 from pboost.values.options import renamed
 
-#: Options that models of version 0.1 do not say.
-SINCE_TABLES = {"missing": "learn", "level_smoothing": 0.0}
+#: Options that models of earlier versions do not say.
+SINCE_TABLES = {"missing": "learn", "level_smoothing": 0.0, "leaf_step": "best", "l2": 0.0}
 
 
 def continue_forest(

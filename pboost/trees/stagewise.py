@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.data.bags import check_bag, make_bags
 from pboost.data.blocks import distinct
 from pboost.data.check_xy import TASKS, is_continuous, label_array, refuse_many, with_categories
-from pboost.data.columns import MAX_BINS
+from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
 from pboost.data.convert import Features
 from pboost.data.labels import SoftLabels, labels_of_rows
 from pboost.data.table import Categorical
@@ -22,15 +22,16 @@ from pboost.growth.step import STOPPED, Callback, StagewiseStep
 from pboost.growth.tree import CartLimits
 from pboost.growth.validation import GIVEN, ValidationRows, validation_rows
 from pboost.losses import Loss, check_loss
-from pboost.models.forest import join_trees
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
-from pboost.trees.cart import FitData, check_labels, fit_cart_problem, fit_tree
+from pboost.trees.cart import FitData, check_labels, fit_cart_problem
+from pboost.trees.exact_rounds import ExactRounds
 from pboost.trees.forest import nodes_of_rows
+from pboost.trees.rounds import Rounds
+from pboost.trees.steps import Steps, has_curvature
 from pboost.values import (
     Bar,
     FloatArray,
-    IntArray,
     Progress,
     Seed,
     as_generator,
@@ -92,14 +93,15 @@ class LossWatch:
             self._f = np.full(len(y), bias)
             self._measure(self.rows)
 
-    def add(self, tree: Tree, f: FloatArray) -> bool:
-        """Take in a tree, and what it makes of the training rows; returns whether to stop."""
+    def add(self, made: Callable[[], Tree], f: FloatArray) -> bool:
+        """Take in a tree, to be made, and what it makes of the training rows; whether to stop."""
         rows = self.rows
         if rows is None:
             return False
         if rows.X is None:
             self._f = f[rows.drawn]
         else:
+            tree = made()
             self._f = self._f + tree.predict(Features(rows.X, tree.feature_names, tree.table))
         self._measure(rows)
         return len(self.losses) - 1 - self.best >= rows.patience
@@ -110,12 +112,13 @@ class LossWatch:
 
 
 STARTS = ("constant", "zero")
+LEAF_STEPS = ("best", "newton")
 #: Bound on what a leaf adds to decision values of labels: that of LogitBoost's targets.
 MAX_STEP = 4.0
 #: What a sum of trees is fitted with beside loss, validation and number, as in its settings.
 SUM_OPTIONS = (
     "task", "learning_rate", "max_step", "start", "bag", "max_depth", "min_leaf", "search",
-    "max_bins", "missing", "level_smoothing",
+    "max_bins", "missing", "level_smoothing", "leaf_step", "l2",
 )  # fmt: skip
 
 #: Those of them that are the trees'.
@@ -133,6 +136,8 @@ def fit_stagewise(
     learning_rate: float = 0.1,
     max_depth: int | None = 3,
     min_leaf: int = 1,
+    leaf_step: str = "best",
+    l2: float = 0.0,
     max_step: float | str | None = "auto",
     start: str = "constant",
     bag: float | int | None = None,
@@ -175,6 +180,12 @@ def fit_stagewise(
         Greatest depth of each tree; 1 gives stumps.
     min_leaf : int
         Least number of training rows in a leaf.
+    leaf_step : {"best", "newton"}
+        What a leaf adds, before `learning_rate`: the step of least loss on its rows
+        (``Loss.leaf_value``), or one Newton step, which is shorter work and needs a curvature.
+    l2 : float
+        Number >= 0 that is added to the weighted curvature of each side of a split and of each
+        leaf, which so becomes smaller; with a binned search.
     max_step : float, None or "auto"
         Bound on the size of what a leaf adds, before `learning_rate`; None or infinity: only the
         `limit` of the loss. On rows of one class many losses are least at infinity. "auto" is 4 of
@@ -184,7 +195,11 @@ def fit_stagewise(
     bag : float, int or None
         Rows to which each tree is fitted, drawn without replacement: a share in (0, 1] of those of
         positive weight, rounded to the nearest number, at least one; or how many; None: all.
-    search, max_bins, missing, level_smoothing :
+    search : {"auto", "exact", "binned"}
+        "exact" tries every cut between two different values, "binned" the edges of `max_bins` bins
+        of about equal weight, in a small part of the time. "auto" is binned, but for columns that
+        are sorted already.
+    max_bins, missing, level_smoothing :
         Options of the trees, see `fit_cart`; columns are sorted or binned once for all.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
@@ -227,8 +242,16 @@ def fit_stagewise(
     -----
     A step fits a regression tree by squared error. Where the loss has a curvature h > 0, the
     targets are the Newton steps -g / h with weights h, g the gradient; h is raised where a target
-    would be beyond the `limit` of the loss. Otherwise the targets are -g. Each leaf then adds the
-    step of least loss on its rows (``Loss.leaf_value``), times `learning_rate`.
+    would be beyond the `limit` of the loss. Otherwise the targets are -g. So a split is best whose
+    sides have the greatest sum of G**2 / (H + l2), G and H their sums of g and h. Each leaf then
+    adds the step that `leaf_step` names, times `learning_rate`.
+
+    A binned search rounds derivatives to 18 bits of the largest gradient and 19 of the largest
+    curvature, and at least to 1: sums are then exact, so that no order of rows and no processor
+    changes a model. Weights that differ by more are told apart by ``search="exact"``. What leaves
+    add is found with at least 33 bits of the largest derivative in the leaf. Of such trees
+    ``weight`` is counted in a unit of which the largest weight of a row is between 1/2 and 1, and
+    ``impurity`` is what all splits below a node gain, by its weight.
 
     With the exponential loss, -g / h is the label and h the boosted weight, so that squared error
     is twice the Gini index. With stumps, ``start="zero"``, ``learning_rate=1`` and
@@ -262,7 +285,8 @@ def fit_stagewise(
     task = _task_of(loss, task)
     options = {
         "task": task, "steps": check_integer("steps", steps, least=1),
-        "learning_rate": learning_rate, "max_step": max_step, "start": start,
+        "learning_rate": learning_rate, "leaf_step": leaf_step, "l2": l2, "max_step": max_step,
+        "start": start,
         "bag": bag, "max_depth": max_depth, "min_leaf": min_leaf, "search": search,
         "max_bins": max_bins, "missing": missing, "level_smoothing": level_smoothing,
     }  # fmt: skip
@@ -276,14 +300,25 @@ def grow_sum(
     given: StagewiseModel | None = None, told: int = 0,
 ) -> StagewiseModel:  # fmt: skip
     """Return the sum of so many trees, of which the first may be given; `told`: of how many."""
+    check_choice("search", options["search"], SEARCHES)
     rate = check_number(
         "learning_rate", options["learning_rate"], least=0.0, most=1.0, open_least=True
     )
     bag = check_bag(options["bag"])
     check_choice("start", options["start"], STARTS)
+    check_choice("leaf_step", options["leaf_step"], LEAF_STEPS)
     most = _most(options["max_step"], options["task"])
     state = generator_state(data.generator)
+    l2 = check_number("l2", options["l2"], least=0.0)
     of_trees = {name: options[name] for name in TREE_OPTIONS}
+    if options["search"] == "auto" and not isinstance(data.X, SortedColumns):
+        of_trees["search"] = "binned"
+    if l2 > 0 and (options["search"] == "exact" or isinstance(data.X, SortedColumns)):
+        raise NotImplementedError('l2: expected 0 with search="exact"; a binned search takes it')
+    if options["leaf_step"] == "newton" and not has_curvature(loss):
+        raise ValueError(
+            f'leaf_step: expected "best" for a loss without curvature, got {options["leaf_step"]!r}'
+        )
     problem, limits, _, _ = fit_cart_problem(*data, task=options["task"], **of_trees)
     if given is not None:
         check_labels(problem, given.labels)
@@ -293,7 +328,7 @@ def grow_sum(
     watch = LossWatch(*held_out, problem, loss, data.generator)
     settings = {
         "builder": "fit_stagewise", "loss": loss.name or type(loss).__name__, **options,
-        "learning_rate": rate, "max_step": most, "bag": bag, **watch.settings,
+        "learning_rate": rate, "l2": l2, "max_step": most, "bag": bag, **watch.settings,
     }  # fmt: skip
     problem = problem.sorted_once(data.n_threads)
     fit = _Fit(problem, target, loss, watch, limits, settings, data, given)
@@ -317,44 +352,54 @@ class _Fit:
         self, problem: Problem, y: FloatArray, loss: Loss, watch: LossWatch, limits: CartLimits,
         settings: dict[str, Any], data: FitData, given: StagewiseModel | None,
     ) -> None:  # fmt: skip
+        self.loss, self.watch, self.settings = loss, watch, settings
         self.problem = replace(
             problem, labels=None, label=np.empty(0, dtype=np.int32), y=np.zeros(problem.n_rows)
         )
-        self.y, self.loss, self.watch = y, loss, watch
-        self.limits, self.n_threads = replace(limits, criterion="squared"), data.n_threads
-        self.weight = weight = watch.weight  # 0 for the rows held out
-        self.rows = rows = np.flatnonzero(weight > 0)
-        self.settings, self.rate = settings, settings["learning_rate"]
-        self.most = np.inf if settings["max_step"] is None else settings["max_step"]
+        weight = watch.weight  # 0 for the rows held out
+        self.rows = rows = np.flatnonzero(weight > 0).astype(np.int32)
         self.bags = make_bags(
             weight, len(y), settings["bag"], False, data.generator, entries=problem.entries
         )
-        self.trees: list[Tree] = []
+        self.is_whole = self.bags.size == len(self.bags.rows)  # each tree is fitted to all rows
         if given is None:
             is_constant = settings["start"] == "constant"
             self.bias = float(loss.constant(y[rows], weight[rows])) if is_constant else 0.0
         else:
             self.bias = given.bias
         self.given: tuple[Tree, ...] = () if given is None else tuple(given.trees)
-        self.f = np.full(problem.n_rows, self.bias)
-        self.training_loss = [self._mean_loss()]
+        most = np.inf if settings["max_step"] is None else settings["max_step"]
+        unit = 1.0 if problem.weights is None else float(problem.weights.max())
+        steps = Steps(
+            settings["learning_rate"], most, settings["leaf_step"] == "best", settings["l2"] / unit
+        )
+        f = np.full(problem.n_rows, self.bias)
+        parts = self.problem, y, loss, weight, f, replace(limits, criterion="squared"), steps
+        self.rounds: Any = (
+            Rounds(*parts)
+            if isinstance(problem.columns, BinnedColumns)
+            else ExactRounds(*parts, data.n_threads)
+        )
+        self.trees: list[Any] = []
+        self.training_loss = [self.rounds.mean_loss]
         watch.begin(self.bias)
 
     def run(self, callback: Callback | None, told: int) -> str:
         """Add trees until done; returns why fitting stopped. Of the first the callback is told."""
+        rounds = self.rounds
         for step in range(1, self.settings["steps"] + 1):
-            fitted = self._next_tree(step)
-            if fitted is None:
+            tree = self._next_tree(step)
+            if tree is None:
                 return "the loss of a row is too large to go on"
-            tree, node = fitted
-            if step > 1 and self.bags.size == len(self.bags.rows) and not tree.value.any():
+            value = rounds.values(tree)
+            if step > 1 and self.is_whole and not value.any():
                 return "no leaf lowers the loss"
             self.trees.append(tree)
-            self.f += tree.value[node]
-            self.training_loss.append(self._mean_loss())
-            tired = self.watch.add(tree, self.f)
+            self.training_loss.append(rounds.mean_loss)
+            tired = self.watch.add(partial(rounds.tree, tree), rounds.f)
             if callback is not None and step > told:
-                record = StagewiseStep(tree.n_leaves, self.training_loss[-1], self.watch.latest)
+                n_leaves = (len(value) + 1) // 2
+                record = StagewiseStep(n_leaves, rounds.mean_loss, self.watch.latest)
                 if callback(step, record):
                     return STOPPED
             if tired:
@@ -365,69 +410,24 @@ class _Fit:
     def model(self, labels: NDArray[Any] | None, stop_reason: str) -> StagewiseModel:
         """Return the model, with the trees up to the best on validation rows."""
         kept = max(1, self.watch.best) if self.watch.settings else len(self.trees)
-        trees = join_trees(self.trees[:kept], {"builder": "fit_stagewise"}, None)
         return StagewiseModel(
-            trees, self.bias, self.loss, labels, self.settings, stop_reason,
-            np.array(self.training_loss[: kept + 1]),
+            self.rounds.forest(self.trees[:kept]), self.bias, self.loss, labels, self.settings,
+            stop_reason, np.array(self.training_loss[: kept + 1]),
             np.array(self.watch.losses) if self.watch.settings else None,
         )  # fmt: skip
 
-    def _mean_loss(self) -> float:
-        rows = self.rows
-        value = self.loss.value(self.y[rows], self.f[rows])
-        return float(np.average(value, weights=self.weight[rows]))
-
-    def _next_tree(self, step: int) -> tuple[Tree, IntArray] | None:
-        """Return the tree of a step, that which is given or a new one, as `_fit_tree`."""
+    def _next_tree(self, step: int) -> Any:
+        """Return the tree of a step, that which is given or a new one; None where numbers end."""
+        rounds = self.rounds
         if step > len(self.given):
-            return self._fit_tree(self.bags.draw(step - 1)[0])
+            if self.is_whole:
+                return rounds.grow(self.rows)
+            return rounds.grow(np.flatnonzero(self.bags.draw(step - 1)[0] > 0).astype(np.int32))
         tree = self.given[step - 1]
-        return tree, nodes_of_rows(tree, self.problem, np.arange(len(self.y)))
-
-    def _fit_tree(self, bag: FloatArray) -> tuple[Tree, IntArray] | None:
-        """Return the tree of one step and the leaf of each row; None where numbers end."""
-        rows = np.flatnonzero(bag > 0)
-        y, f, weight = self.y[rows], self.f[rows], bag[rows]
-        found = working_response(self.loss, y, f, weight)
-        if found is None:
-            return None
-        target, of_target = np.zeros(len(self.y)), np.zeros(len(self.y))
-        target[rows], of_target[rows] = found
-        exponent = int(np.frexp(np.abs(target).max())[1])
-        problem = replace(self.problem, y=np.ldexp(target, -exponent), exponent=exponent)
-        tree = fit_tree(problem, of_target, self.limits, {}, 0, self.n_threads)
-        everyone = nodes_of_rows(tree, problem, np.arange(len(self.y)))
-        node = everyone[rows]
-        value = np.zeros(tree.n_nodes)
-        order = np.argsort(node, kind="stable")
-        count = np.bincount(node)
-        leaves = np.flatnonzero(count)
-        best = self.loss.leaf_values(y[order], f[order], weight[order], count[leaves])
-        value[leaves] = self.rate * np.clip(best, -self.most, self.most)
-        return replace(tree, value=value), everyone
-
-
-def working_response(
-    loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray
-) -> tuple[FloatArray, FloatArray] | None:
-    """Return the targets and weights of a least-squares step; None where they are not finite.
-
-    The largest weight is 1.
-    """
-    gradient = loss.gradient(y, f)
-    target, of_target = -gradient, weight
-    if type(loss).curvature is not Loss.curvature:
-        curvature = np.maximum(loss.curvature(y, f), np.abs(gradient) / loss.limit)
-        some = curvature > 0
-        # A row without gradient or curvature has no part; a gradient alone has no Newton step.
-        if not gradient[~some].any() and some.any():
-            with np.errstate(over="ignore", invalid="ignore"):
-                target = np.divide(-gradient, curvature, out=np.zeros(len(y)), where=some)
-            of_target = weight * np.where(some, curvature, 0.0)
-    if not (np.isfinite(target).all() and 0 < of_target.sum() < np.inf):
-        return None
-    # Curvatures can all be near the smallest number; only their ratios matter.
-    return target, of_target / of_target.max()
+        node = nodes_of_rows(tree, self.problem, np.arange(len(rounds.f)))
+        rounds.f += tree.value[node]
+        rounds.look()
+        return tree
 
 
 def _loss_of(y: Any, task: str | None) -> str:

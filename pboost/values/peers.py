@@ -82,6 +82,8 @@ PEERS = {
         "learning_rate", "learning_rate, eta, shrinkage_rate", "learning_rate, eta"
     ),
     "step": Peers("learning_rate"),
+    "leaf_step": NONE,
+    "l2": Peers("l2_regularization", "lambda_l2, reg_lambda", "reg_lambda"),
     "max_step": Peers("", "max_delta_step", "max_delta_step"),
     "start": Peers("init", "boost_from_average", "base_score", '"constant" or "zero"'),
     "smoothing": NONE,

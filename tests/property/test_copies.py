@@ -43,9 +43,9 @@ TWO = {
     "share": partial(pb.fit_adaboost_real, rounds=5),
     "log-odds": partial(pb.fit_adaboost_real, rounds=5, confidence="log-odds"),
     "columns": partial(pb.fit_adaboost_real, rounds=5, weak=weak.feature()),
-    "exponential": partial(pb.fit_stagewise, steps=4, loss="exponential"),
-    "logistic": partial(pb.fit_stagewise, steps=4, loss="logistic"),
-    "hinge": partial(pb.fit_stagewise, steps=4, loss="hinge"),
+    "exponential": partial(pb.fit_stagewise, steps=4, loss="exponential", search="exact"),
+    "logistic": partial(pb.fit_stagewise, steps=4, loss="logistic", search="exact"),
+    "hinge": partial(pb.fit_stagewise, steps=4, loss="hinge", search="exact"),
     "probitboost": partial(pb.fit_probitboost, steps=8),
 }
 _LEAVES = {"max_depth": 1, "min_leaf": 1, "min_split": 2, "steps": 4}
@@ -68,7 +68,7 @@ NUMBERS = {
     "forest of numbers": partial(
         pb.fit_forest, task="regression", members=2, replace=False, features_per_split=None
     ),
-    "squared": partial(pb.fit_stagewise, steps=4, loss="squared"),
+    "squared": partial(pb.fit_stagewise, steps=4, loss="squared", search="exact"),
 }
 FITS = TWO | ANY | NUMBERS
 #: Builders that draw in any case.

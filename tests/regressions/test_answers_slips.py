@@ -53,7 +53,7 @@ SLIPS = {
 #: What options take besides: numbers that have no other bound, columns by their positions.
 ALSO_RIGHT = {"max_step": ("inf", "fraction", "large"), "tol": ("fraction", "large"),
              "complexity": ("fraction", "large"), "level_smoothing": ("fraction", "large"),
-             "categorical": ("list", "array")}  # fmt: skip
+             "l2": ("fraction", "large"), "categorical": ("list", "array")}  # fmt: skip
 NONE_IS_RIGHT = ("bag", "features_per_split", "max_depth", "max_step", "tol")
 
 

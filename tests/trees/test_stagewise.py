@@ -12,7 +12,7 @@ from reference.stagewise import fit_stagewise
 
 import pboost as pb
 from pboost.losses import LOSSES, Loss
-from pboost.trees.stagewise import working_response
+from pboost.trees.steps import working_response
 
 NAMES = list(LOSSES)
 
@@ -62,7 +62,7 @@ def test_equals_the_twin(name, start, max_step):
     loss = LOSSES["squared" if name == "numbers" else name]
     model = pb.fit_stagewise(
         X, y, loss=loss, task=task, steps=4, learning_rate=0.5, max_depth=2, min_leaf=3,
-        start=start, sample_weight=weight, max_step=max_step,
+        start=start, sample_weight=weight, max_step=max_step, search="exact",
     )  # fmt: skip
     stages = fit_stagewise(
         X, y, loss, steps=4, rate=0.5, weight=weight, max_depth=2, start=start, min_leaf=3,
@@ -84,7 +84,7 @@ def test_exponential_stumps_are_adaboost(criterion):
     )
     model = pb.fit_stagewise(
         X, y, loss="exponential", steps=25, learning_rate=1, max_depth=1, start="zero",
-        max_step=None,
+        max_step=None, search="exact",
     )  # fmt: skip
     ours = list(pb.staged_decision_function(model, X))
     theirs = list(pb.staged_decision_function(boosted, X))
@@ -146,7 +146,9 @@ def test_squared_is_gradient_boosting_of_scikit_learn():
     theirs = ensemble.GradientBoostingRegressor(
         n_estimators=20, learning_rate=0.3, max_depth=2
     ).fit(X, y)
-    ours = pb.fit_stagewise(X, y, loss="squared", steps=20, learning_rate=0.3, max_depth=2)
+    ours = pb.fit_stagewise(
+        X, y, loss="squared", steps=20, learning_rate=0.3, max_depth=2, search="exact"
+    )
     for a, b in zip(pb.staged_predict(ours, X), theirs.staged_predict(X), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-9)
 

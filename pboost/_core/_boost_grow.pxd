@@ -1,0 +1,176 @@
+# Splits of nodes of a boosted tree, and its nodes in preorder.
+from pboost._core._boost_round cimport (
+    Cut, LANES, Node, Open, Round, SAME_MASS, WORDS, count_node, is_pure, kind_of, lane_of, sums_below,
+)
+from pboost._core._boost_search cimport search
+from pboost._core._side cimport code_goes_right, in_set
+from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, uint8_t, uint64_t
+
+
+cdef inline bint has_set(const Node* node) noexcept nogil:
+    return node.feature >= 0 and node.low < 0
+
+
+cdef inline void put_levels(
+    const Round* r, const Node* node, const Cut* cut, const double* slot, uint64_t* subset
+) noexcept nogil:
+    """OUT subset: the levels above; those that no row has are where missing rows are."""
+    cdef const double* curvature
+    cdef Py_ssize_t l, w
+    lane_of(r, slot, cut.feature, &curvature)
+    for w in range(WORDS):
+        subset[w] = cut.above[w]
+    for l in range(r.n_bins[cut.feature]):
+        if node.missing and curvature[l * LANES] == 0.0:
+            subset[l >> 6] |= <uint64_t>1 << (l & 63)
+
+
+cdef inline void note_cut(
+    const Round* r, Node* node, const Cut* cut, const double* slot, double* gradient, double* curvature
+) noexcept nogil:
+    """Keep a cut. Where no row is missing, such rows go to the side of larger curvature. OUT: the sums
+    below."""
+    cdef uint64_t* subset
+    cdef Py_ssize_t w
+    cdef uint64_t some = 0
+    sums_below(r, slot, cut, gradient, curvature)
+    node.feature, node.missing = cut.feature, cut.missing
+    if cut.missing < 0:
+        node.missing = (node.curvature - curvature[0]) * (1.0 - SAME_MASS) > curvature[0]
+    node.low, node.high = cut.bin, cut.bin + 1
+    if cut.is_set:
+        subset = r.subset + WORDS * (node - r.node)
+        put_levels(r, node, cut, slot, subset)
+        for w in range(WORDS):
+            some |= subset[w]
+        node.low, node.high = -1 if some else 0, -1
+    elif cut.bin + 1 >= r.n_bins[cut.feature]:
+        node.low, node.high = 0, -1  # are they missing?
+
+
+cdef inline int side_of(
+    const Round* r, const Node* node, const uint64_t* subset, int code
+) noexcept nogil:
+    """On which side a row lies by its code."""
+    cdef Py_ssize_t f = node.feature
+    if kind_of(r, f) & HOLES and code == r.n_bins[f]:
+        return node.missing
+    if has_set(node):
+        return in_set(subset, code)
+    return code_goes_right(code, node.low) if node.high >= 0 else 0
+
+
+cdef inline Py_ssize_t part_node(const Round* r, const Node* node, bint with_words) noexcept nogil:
+    """Part the rows of a node, and their words if these are wanted; returns how many are below."""
+    cdef uint8_t[MAX_BINS] above
+    cdef const uint8_t* table = NULL
+    cdef int code, cut = node.low
+    if kind_of(r, node.feature) and (node.high < 0 or node.missing == 0):
+        for code in range(MAX_BINS):
+            above[code] = side_of(r, node, r.subset + WORDS * (node - r.node), code)
+        table = above
+    return r.passes.part(
+        r.codes + node.feature * r.stride, cut, table, r.rows + node.start,
+        r.packed + node.start if with_words else NULL, node.stop - node.start, r.spare, r.spare_packed)
+
+
+cdef inline Node child_of(
+    const Node* node, Py_ssize_t start, Py_ssize_t stop, double gradient, double curvature
+) noexcept nogil:
+    cdef Node child
+    child.start, child.stop, child.depth = <int32_t>start, <int32_t>stop, node.depth + 1
+    child.feature = child.low = child.high = child.child = -1
+    child.missing = child.shift = 0
+    child.gradient, child.curvature, child.mean, child.loss = gradient, curvature, 0.0, 0.0
+    return child
+
+
+cdef inline bint may_split(const Round* r, const Node* node) noexcept nogil:
+    return node.depth < r.max_depth and node.stop - node.start >= 2 * max(r.min_leaf, 1)
+
+
+cdef inline bint cut_node(
+    const Round* r, Node* node, const double* slot, bint is_last, Py_ssize_t* n_below, double* gradient,
+    double* curvature
+) noexcept nogil:
+    """Find the cut of a node and part its rows; False if it stays a leaf."""
+    cdef Py_ssize_t n = node.stop - node.start
+    cdef Cut best
+    cdef int counted
+    if is_pure(r, node):
+        return False
+    for counted in range(2):
+        search(r, node, slot, counted, &best)
+        if best.feature < 0:
+            break
+        note_cut(r, node, &best, slot, gradient, curvature)
+        n_below[0] = part_node(r, node, not is_last)
+        if min(n_below[0], n - n_below[0]) >= r.min_leaf:
+            node.loss = (best.numerator / best.divisor
+                         - node.gradient * node.gradient / (node.curvature + r.l2))
+            return True
+    node.feature = node.low = node.high = -1
+    node.missing = 0
+    return False
+
+
+cdef inline void open_child(const Round* r, const Node* child, int32_t slot) noexcept nogil:
+    if may_split(r, child):
+        r.open[r.state.open].node, r.open[r.state.open].slot = <int32_t>(child - r.node), slot
+        r.state.open += 1
+
+
+cdef inline void split_node(const Round* r, Open at) noexcept nogil:
+    """Split an open node, if it can be, and count what its children need."""
+    cdef Node* node = r.node + at.node
+    cdef Node* small
+    cdef Node* large
+    cdef double* slot = r.masses + at.slot * r.slot
+    cdef double gradient, curvature
+    cdef Py_ssize_t n_below, middle, g
+    if not may_split(r, node) or not cut_node(
+            r, node, slot, node.depth + 1 == r.max_depth, &n_below, &gradient, &curvature):
+        return
+    middle = node.start + n_below
+    node.child = <int32_t>r.state.nodes
+    r.state.nodes += 2
+    small = r.node + node.child
+    large = small + 1
+    small[0] = child_of(node, node.start, middle, gradient, curvature)
+    large[0] = child_of(
+        node, middle, node.stop, node.gradient - gradient, node.curvature - curvature)
+    if 2 * n_below > node.stop - node.start:
+        small, large = large, small
+    if may_split(r, large):
+        count_node(r, small, slot + r.slot)
+        r.passes.subtract(slot, slot + r.slot, r.slot)
+    # The smaller one comes first: what is open behind it needs the slots in front of its own only.
+    open_child(r, large, at.slot)
+    open_child(r, small, at.slot + 1)
+
+
+cdef inline void list_preorder(
+    const Round* r, Node* nodes, int32_t* children, uint64_t* subset, int32_t* place
+) noexcept nogil:
+    """OUT nodes, children (n, 2), -1 in leaves, subset (n, 4) where there are sets; WORK place (2 n,).
+    The gains of a node become those of all splits below it, too."""
+    cdef Py_ssize_t n = r.state.nodes, e, c, w
+    cdef int32_t* size = place + n
+    for e in range(n - 1, -1, -1):
+        c = r.node[e].child
+        size[e] = 1
+        if c >= 0:
+            size[e] += size[c] + size[c + 1]
+            r.node[e].loss = max(r.node[e].loss, 0.0) + (r.node[c].loss + r.node[c + 1].loss)
+    place[0] = 0
+    for e in range(n):
+        c = r.node[e].child
+        nodes[place[e]] = r.node[e]
+        children[2 * place[e]] = children[2 * place[e] + 1] = -1
+        if c >= 0:
+            place[c] = place[e] + 1
+            place[c + 1] = place[c] + size[c]
+            children[2 * place[e]], children[2 * place[e] + 1] = place[c], place[c + 1]
+        if subset != NULL:
+            for w in range(WORDS):
+                subset[WORDS * place[e] + w] = r.subset[WORDS * e + w] if has_set(nodes + place[e]) else 0

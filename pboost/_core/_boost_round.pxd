@@ -1,0 +1,181 @@
+# One tree of a boosted sum while it grows: its nodes, their masses by bin, the best cut of each.
+#
+# Masses are sums of gradients and of curvatures as integers, see boost_simd.h; a cut of a node with the
+# sums G, H is scored by G^2 / (H + l2) of both sides together. Scores are fractions, compared by
+# products. A node open to be split has its masses by bin in a slot: of two children only those of the
+# smaller are counted, in the next slot, and the larger has what is left, in the slot of their parent.
+from libc.math cimport fabs
+
+from pboost._core.types cimport HOLES, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+cdef extern from "boost_simd.h" nogil:
+    enum: LANES "PBOOST_LANES"
+    enum: ROOM "PBOOST_ROOM"
+    ctypedef struct Cuts "pboost_cuts":
+        double* numerator
+        double* divisor
+        int32_t* bin
+    ctypedef struct Masses "pboost_node_masses":
+        double gradient
+        double curvature
+        double least
+        double l2
+    ctypedef struct Passes "pboost_passes":
+        void (*count)(
+            const uint8_t* group, const int32_t* rows, const int64_t* packed, Py_ssize_t n,
+            int n_lanes, int bins, double* masses) noexcept nogil
+        void (*subtract)(double* masses, const double* part, Py_ssize_t n) noexcept nogil
+        void (*scan)(
+            const double* masses, int bins, const Masses* at, const double* below, Cuts* cuts
+        ) noexcept nogil
+        Py_ssize_t (*part)(
+            const uint8_t* codes, int cut, const uint8_t* table, int32_t* rows, int64_t* packed,
+            Py_ssize_t n, int32_t* spare_rows, int64_t* spare_packed) noexcept nogil
+    Passes pboost_choose_passes(int level)
+
+cdef extern from *:
+    """
+    /* Masses that differ by no more than this share of one are equal, as models have it. */
+    #define PBOOST_SAME_MASS 1e-9
+    """
+    const double SAME_MASS "PBOOST_SAME_MASS"
+
+cdef enum:
+    WORDS = 4  # of a set
+
+# `low` and `high` are the bins on both sides of a cut, `high` -1 where only missing rows are above, and
+# both are -1 where a set of levels is; `missing` is the side of missing rows; `mean` what a leaf adds;
+# `loss` what the splits below a node gain.
+cdef struct Node:
+    int32_t start, stop, feature, low, high, missing, child, depth, shift
+    double gradient, curvature, mean, loss
+
+cdef struct Open:
+    int32_t node, slot
+
+cdef struct State:
+    int64_t nodes, open
+
+# A cut while the best is looked for. Of levels `above` has those that are at the node.
+cdef struct Cut:
+    double numerator, divisor
+    int32_t feature, bin, missing
+    bint is_set
+    uint64_t[WORDS] above
+
+cdef struct Round:
+    const uint8_t* codes
+    const uint8_t* groups
+    const uint8_t* special
+    const int32_t* n_bins
+    const int32_t* group_bins
+    const int64_t* group_place
+    int32_t* rows
+    int32_t* spare
+    int64_t* packed
+    int64_t* spare_packed
+    double* masses
+    Node* node
+    uint64_t* subset
+    Open* open
+    State* state
+    Passes* passes
+    Py_ssize_t n, n_rows, d, stride, slot
+    int32_t max_depth, min_leaf
+    double l2, level_smoothing
+
+
+cdef inline int kind_of(const Round* r, Py_ssize_t f) noexcept nogil:
+    """What is special about a column."""
+    return 0 if r.special == NULL else r.special[f]
+
+
+cdef inline Py_ssize_t n_groups(const Round* r) noexcept nogil:
+    return (r.d + LANES - 1) // LANES
+
+
+cdef inline const double* lane_of(
+    const Round* r, const double* slot, Py_ssize_t f, const double** curvature
+) noexcept nogil:
+    """The gradients of a column by bin, `LANES` apart. OUT: the curvatures."""
+    cdef Py_ssize_t g = f // LANES
+    cdef const double* lane = slot + r.group_place[g] + f % LANES
+    curvature[0] = lane + r.group_bins[g] * LANES
+    return lane
+
+
+cdef inline Masses masses_of(const Round* r, const Node* node) noexcept nogil:
+    cdef Masses at
+    at.gradient, at.curvature = node.gradient, node.curvature
+    # The curvature of a row is 1 or more: a side of so many rows has no less.
+    at.least, at.l2 = <double>r.min_leaf, r.l2
+    return at
+
+
+cdef inline bint take_better(
+    Cut* best, double numerator, double divisor, Py_ssize_t f, int32_t bin_, int32_t missing
+) noexcept nogil:
+    """Keep a cut that is better than the best so far; whether it is."""
+    if not numerator * best.divisor > best.numerator * divisor:
+        return False
+    best.numerator, best.divisor = numerator, divisor
+    best.feature, best.bin, best.missing, best.is_set = <int32_t>f, bin_, missing, False
+    return True
+
+
+cdef inline bint try_sums(
+    Cut* best, const Masses* at, double gradient, double curvature, Py_ssize_t f, int32_t bin_,
+    int32_t missing
+) noexcept nogil:
+    """Look at a cut with these sums below."""
+    cdef double other = at.gradient - gradient, rest = at.curvature - curvature, below, above
+    if not (curvature >= at.least and rest >= at.least):
+        return False
+    below, above = curvature + at.l2, rest + at.l2
+    return take_better(
+        best, gradient * gradient * above + other * other * below, below * above, f, bin_, missing)
+
+
+cdef inline void sums_below(
+    const Round* r, const double* slot, const Cut* cut, double* gradient, double* curvature
+) noexcept nogil:
+    cdef const double* hs
+    cdef const double* gs = lane_of(r, slot, cut.feature, &hs)
+    cdef Py_ssize_t b, n_bins = r.n_bins[cut.feature]
+    cdef bint below
+    gradient[0] = curvature[0] = 0.0
+    for b in range(n_bins + (kind_of(r, cut.feature) & HOLES)):
+        if b == n_bins:
+            below = cut.missing == 0
+        elif cut.is_set:
+            below = not cut.above[b >> 6] >> (b & 63) & 1
+        else:
+            below = b <= cut.bin
+        if below:
+            gradient[0] += gs[b * LANES]
+            curvature[0] += hs[b * LANES]
+
+
+cdef inline bint is_pure(const Round* r, const Node* node) noexcept nogil:
+    """Whether the Newton steps of all rows are equal but for rounding, so that no split lowers
+    anything."""
+    cdef double step = node.gradient / node.curvature, slack = 1.0 + fabs(step)
+    cdef Py_ssize_t i
+    for i in range(node.start, node.stop):
+        if fabs(<double>(r.packed[i] >> 32) - step * <double><uint32_t>r.packed[i]) > slack:
+            return False
+    return True
+
+
+cdef inline void count_node(
+    const Round* r, const Node* node, double* slot
+) noexcept nogil:
+    """The masses of a node by bin."""
+    cdef Py_ssize_t g, n = node.stop - node.start
+    cdef const int32_t* rows = r.rows + node.start
+    if n == r.n_rows and node.depth == 0:
+        rows = NULL  # all, in their order
+    for g in range(n_groups(r)):
+        r.passes.count(
+            r.groups + g * LANES * r.n_rows, rows, r.packed + node.start, n,
+            <int>min(LANES, r.d - LANES * g), r.group_bins[g], slot + r.group_place[g])

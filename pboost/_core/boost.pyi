@@ -1,0 +1,44 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+STATE: dict[str, Any]
+LOSSES: dict[str, int]
+GROUP_COLUMNS: int
+BEHIND: int
+GRADIENT_BITS: int
+CURVATURE_BITS: int
+
+def use_simd_level(level: int) -> None: ...
+def interleave(codes: NDArray[Any], groups: NDArray[Any]) -> None: ...
+def slopes(arrays: object) -> tuple[float, float, float]: ...
+def begin(arrays: object, steepest: float, most: float) -> tuple[float, float]: ...
+def grow(arrays: object, cells: int) -> bool: ...
+def list_nodes(
+    arrays: object,
+    nodes: NDArray[Any],
+    children: NDArray[Any],
+    subset: NDArray[Any],
+    place: NDArray[Any],
+) -> None: ...
+def solve_leaves(
+    arrays: object, nodes: NDArray[Any], l2: float, most: float, rate: float, solved: bool
+) -> None: ...
+def newton_leaves(
+    arrays: object,
+    nodes: NDArray[Any],
+    gradient: NDArray[Any],
+    curvature: NDArray[Any],
+    l2: float,
+    most: float,
+    rate: float,
+) -> None: ...
+def add_leaves(arrays: object, nodes: NDArray[Any]) -> None: ...
+def add_others(
+    arrays: object,
+    nodes: NDArray[Any],
+    children: NDArray[Any],
+    subset: NDArray[Any],
+    rows: NDArray[Any],
+) -> None: ...
+def exact_sum(values: NDArray[Any]) -> float: ...

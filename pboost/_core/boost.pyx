@@ -1,0 +1,313 @@
+"""Rounds of boosting on bins: derivatives, a tree grown on them, what its leaves add, decision values.
+
+The caller's arrays (see `Rounds` in trees/rounds.py) are borrowed for one call. A round goes through
+`slopes` (or derivatives written in its place), `begin`, `grow` until it is done, `add_leaves` and, of
+rows that the tree has not seen, `add_others`. Nothing depends on the order of rows.
+"""
+from libc.math cimport fabs, frexp, isfinite, ldexp, rint
+from libc.string cimport memset
+
+from pboost._core._address cimport address
+from pboost._core._boost_leaf cimport (
+    EXPONENTIAL, LOGISTIC, LossPasses, Leaf, PROBIT, Rows, SQUARED, best_step, newton_step,
+    pboost_choose_loss_passes, pboost_derivatives, scale_of,
+)
+from pboost._core._boost_grow cimport list_preorder, side_of, split_node
+from pboost._core._boost_round cimport (
+    LANES, Node, Open, Passes, ROOM, Round, State, WORDS, count_node, pboost_choose_passes,
+)
+from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
+
+cdef Passes passes = pboost_choose_passes(1)
+cdef LossPasses loss_passes = pboost_choose_loss_passes(1)
+cdef Node _node
+cdef Open _open
+cdef State _state
+#: What the arrays of a round hold: one entry of each, for its type.
+STATE = {"node": <Node[:1]>&_node, "open": <Open[:1]>&_open, "state": <State[:1]>&_state}
+#: The losses whose derivatives are compiled.
+LOSSES = {"exponential": EXPONENTIAL, "logistic": LOGISTIC, "squared": SQUARED, "probit": PROBIT}
+#: Columns whose codes stand together, and places that arrays of rows have behind them.
+GROUP_COLUMNS, BEHIND = LANES, ROOM
+#: Bits of a gradient and of a curvature in a word.
+GRADIENT_BITS, CURVATURE_BITS = 18, 19
+
+
+def use_simd_level(int level):
+    """Use no more than this level of SIMD: 0 baseline, 1 AVX2; for tests."""
+    global passes, loss_passes
+    passes, loss_passes = pboost_choose_passes(level), pboost_choose_loss_passes(level)
+
+
+cdef Round read_round(arrays) except *:
+    cdef Round r
+    r.codes = <const uint8_t*>address(arrays.codes)
+    r.groups = <const uint8_t*>address(arrays.groups)
+    r.special = NULL
+    if arrays.special is not None:
+        r.special = <const uint8_t*>address(arrays.special)
+    r.n_bins = <const int32_t*>address(arrays.n_bins)
+    r.group_bins = <const int32_t*>address(arrays.group_bins)
+    r.group_place = <const int64_t*>address(arrays.group_place)
+    r.rows = <int32_t*>address(arrays.rows)
+    r.spare = <int32_t*>address(arrays.spare)
+    r.packed = <int64_t*>address(arrays.packed)
+    r.spare_packed = <int64_t*>address(arrays.spare_packed)
+    r.masses = <double*>address(arrays.masses)
+    r.node = <Node*>address(arrays.node)
+    r.subset = <uint64_t*>address(arrays.subset)
+    r.open = <Open*>address(arrays.open)
+    r.state = <State*>address(arrays.state)
+    r.passes = &passes
+    r.n, r.d, r.stride = arrays.n_listed, arrays.codes.shape[0], arrays.codes.shape[1]
+    r.n_rows, r.slot = r.stride, arrays.masses.shape[1]
+    r.max_depth, r.min_leaf = arrays.max_depth, arrays.min_leaf
+    r.l2, r.level_smoothing = arrays.node_l2, arrays.level_smoothing
+    return r
+
+
+cdef Rows read_rows(arrays) except *:
+    cdef Rows rows
+    rows.loss, rows.per_limit = arrays.loss_code, arrays.per_limit
+    rows.y = <const double*>address(arrays.y)
+    rows.f = <const double*>address(arrays.f)
+    rows.weight = NULL
+    if arrays.weight is not None:
+        rows.weight = <const double*>address(arrays.weight)
+    return rows
+
+
+# ---------------------------------------------------------------------------------------------
+# Set-up, and the derivatives of a round.
+
+def interleave(const uint8_t[:, ::1] codes, uint8_t[:, :, ::1] groups):
+    """Put the codes of eight columns side by side, 0 where there are fewer.
+
+    IN codes (d, n); OUT groups (ceil(d / 8), n, 8).
+    """
+    cdef Py_ssize_t d = codes.shape[0], n = codes.shape[1], j, i, start, stop
+    cdef const uint8_t* column
+    cdef uint8_t* group
+    if groups.shape[0] * LANES < d or groups.shape[1] != n or groups.shape[2] != LANES:
+        raise ValueError("interleave: arrays of different sizes")
+    with nogil:
+        for start in range(0, n, 1024):
+            stop = min(n, start + 1024)
+            for j in range(LANES * groups.shape[0]):
+                group = &groups[j // LANES, 0, 0] + j % LANES
+                if j < d:
+                    column = &codes[j, 0]
+                    for i in range(start, stop):
+                        group[LANES * i] = column[i]
+                else:
+                    for i in range(start, stop):
+                        group[LANES * i] = 0
+
+
+def slopes(arrays):
+    """Find the derivatives of the loss at `f`: gradients into `packed`, curvatures into `spare_packed`.
+
+    Returns the largest size of a gradient, the largest curvature and the sum of the losses.
+    """
+    cdef Rows rows = read_rows(arrays)
+    cdef double* gradient = <double*>address(arrays.packed)
+    cdef double* curvature = <double*>address(arrays.spare_packed)
+    cdef Py_ssize_t n = arrays.codes.shape[1], n_used = arrays.n_used
+    cdef double far, most, scale
+    cdef double[2] ignored
+    cdef double[3] found
+    with nogil:
+        far = loss_passes.farthest(&rows, n)
+        pboost_derivatives(rows.loss, &far, 1, 1, &ignored[0], &ignored[1], &most)
+        scale = scale_of(2.0 * most, n_used)
+        loss_passes.slopes(&rows, n, scale, gradient, curvature, found)
+    return found[0], found[1], found[2] / scale if isfinite(most) else most
+
+
+def begin(arrays, double steepest, double most):
+    """Pack the derivatives of the rows listed, and make the root. `steepest` and `most` are the largest
+    size of a gradient and the largest curvature. Returns the powers of two that they are counted in."""
+    cdef Round r = read_round(arrays)
+    cdef double gradient_scale = power_below(steepest, GRADIENT_BITS)
+    cdef double curvature_scale = power_below(most, CURVATURE_BITS)
+    cdef Py_ssize_t b
+    cdef double* cells
+    with nogil:
+        loss_passes.pack(
+            r.packed, <const double*>r.spare_packed, r.rows if r.n < r.n_rows else NULL, r.n,
+            gradient_scale, curvature_scale, r.packed)
+        memset(r.node, 0, sizeof(Node))
+        r.node.stop, r.node.feature, r.node.child = <int32_t>r.n, -1, -1
+        r.node.low = r.node.high = -1
+        count_node(&r, r.node, r.masses)
+        cells = r.masses
+        for b in range(r.group_bins[0]):
+            r.node.gradient += cells[b * LANES]
+            r.node.curvature += cells[(r.group_bins[0] + b) * LANES]
+        r.state.nodes = r.state.open = 1
+        r.open.node = r.open.slot = 0
+    return gradient_scale, curvature_scale
+
+
+cdef double power_below(double most, int bits) noexcept:
+    """The power of two that brings numbers of this size below 2**bits, when they are rounded, too."""
+    cdef int exponent
+    if not most > 0.0:
+        return 1.0
+    if frexp(most, &exponent) * ldexp(1.0, bits) >= ldexp(1.0, bits) - 0.5:
+        exponent += 1
+    return ldexp(1.0, min(bits - exponent, 1000))
+
+
+# ---------------------------------------------------------------------------------------------
+# Growth.
+
+def grow(arrays, Py_ssize_t cells):
+    """Split nodes until about `cells` cells are read, or none is open; returns whether none is."""
+    cdef Round r = read_round(arrays)
+    cdef Py_ssize_t done = 0
+    cdef Open at
+    with nogil:
+        while r.state.open > 0 and done < cells:
+            r.state.open -= 1
+            at = r.open[r.state.open]
+            done += (r.node[at.node].stop - r.node[at.node].start) * r.d
+            split_node(&r, at)
+    return r.state.open == 0
+
+
+def list_nodes(arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset, int32_t[::1] place):
+    """List the nodes of a tree that is grown in preorder.
+
+    OUT nodes (n,), children (n, 2), -1 in leaves; subset (n, 4) where there are levels, else empty; WORK
+    place (2 n,). n is the `nodes` of the state.
+    """
+    cdef Round r = read_round(arrays)
+    cdef Py_ssize_t n = r.state.nodes
+    cdef bint has_sets = subset.shape[0] > 0
+    if (len(nodes) != n or children.shape[0] != n or children.shape[1] != 2 or place.shape[0] < 2 * n
+            or (has_sets and (subset.shape[0] != n or subset.shape[1] != WORDS))):
+        raise ValueError("list_nodes: arrays of different sizes")
+    cdef Node* out = <Node*>address(nodes)
+    with nogil:
+        list_preorder(&r, out, &children[0, 0], &subset[0, 0] if has_sets else NULL, &place[0])
+
+
+# ---------------------------------------------------------------------------------------------
+# Leaves.
+
+def solve_leaves(arrays, nodes, double l2, double most, double rate, bint solved):
+    """Find what the leaves of a tree in preorder add, of a compiled loss: `rate` times a step of `most`
+    at most, the best one if `solved`, else a Newton step. IN/OUT nodes (n,)."""
+    cdef Round r = read_round(arrays)
+    cdef Rows rows = read_rows(arrays), own
+    cdef Node* node = <Node*>address(nodes)
+    cdef double* y = <double*>r.packed  # neither words nor spare ones are needed any more
+    cdef double* f = <double*>r.spare_packed
+    cdef double* weight = <double*>address(arrays.leaf_weight)
+    cdef Py_ssize_t n = len(nodes), e
+    own = rows
+    own.y, own.f, own.weight = y, f, NULL if rows.weight == NULL else weight
+    with nogil:
+        for e in range(n):
+            if node[e].feature < 0:
+                node[e].mean = rate * step_of(&r, &rows, &own, node + e, y, f, weight, l2, most, solved)
+
+
+cdef double step_of(
+    const Round* r, const Rows* rows, const Rows* own, const Node* node, double* y, double* f,
+    double* weight, double l2, double most, bint solved
+) noexcept nogil:
+    """What a leaf adds; its rows are gathered into the places of `own`."""
+    cdef Py_ssize_t i, row, n = node.stop - node.start
+    cdef Leaf leaf
+    leaf.rows, leaf.n, leaf.passes = own[0], n, &loss_passes
+    leaf.l2, leaf.most, leaf.heaviest = l2, most, 1.0
+    for i in range(n):
+        row = r.rows[node.start + i]
+        y[i] = rows.y[row]
+        f[i] = rows.f[row]
+    if rows.weight != NULL:
+        leaf.heaviest = 0.0
+        for i in range(n):
+            weight[i] = rows.weight[r.rows[node.start + i]]
+            leaf.heaviest = max(leaf.heaviest, weight[i])
+    leaf.farthest = loss_passes.farthest(&leaf.rows, n)
+    return best_step(&leaf) if solved else newton_step(&leaf)
+
+
+def add_leaves(arrays, nodes):
+    """Add what the leaves of a tree in preorder add to the decision values of its rows."""
+    cdef Round r = read_round(arrays)
+    cdef const Node* node = <const Node*>address(nodes)
+    cdef double* f = <double*>address(arrays.f)
+    cdef Py_ssize_t n = len(nodes), e, i
+    with nogil:
+        for e in range(n):
+            if node[e].feature < 0:
+                for i in range(node[e].start, node[e].stop):
+                    f[r.rows[i]] += node[e].mean
+
+
+def add_others(
+    arrays, nodes, const int32_t[:, ::1] children, const uint64_t[:, ::1] subset, const int64_t[::1] rows
+):
+    """Add what a tree in preorder adds to the decision values of rows that it was not grown on."""
+    cdef Round r = read_round(arrays)
+    cdef const Node* node = <const Node*>address(nodes)
+    cdef double* f = <double*>address(arrays.f)
+    cdef const uint64_t* words = &subset[0, 0] if subset.shape[0] else NULL
+    cdef Py_ssize_t i, e
+    cdef int code
+    with nogil:
+        for i in range(rows.shape[0]):
+            e = 0
+            while node[e].feature >= 0:
+                code = r.codes[node[e].feature * r.stride + rows[i]]
+                e = children[e, side_of(&r, node + e, words + WORDS * e, code)]
+            f[rows[i]] += node[e].mean
+
+
+def newton_leaves(
+    arrays, nodes, const double[::1] gradient, const double[::1] curvature, double l2, double most,
+    double rate
+):
+    """As `solve_leaves` without `solved`, given the weighted derivatives of all rows."""
+    cdef Round r = read_round(arrays)
+    cdef Node* node = <Node*>address(nodes)
+    cdef const int32_t* rows
+    cdef Py_ssize_t n_nodes = len(nodes), e, n
+    cdef double slope, bend
+    with nogil:
+        for e in range(n_nodes):
+            if node[e].feature < 0:
+                rows, n = r.rows + node[e].start, node[e].stop - node[e].start
+                slope, bend = sum_of(&gradient[0], rows, n), sum_of(&curvature[0], rows, n) + l2
+                if bend > 0.0:
+                    node[e].mean = rate * min(max(-slope / bend, -most), most)
+
+
+cdef double sum_of(const double* values, const int32_t* rows, Py_ssize_t n) noexcept nogil:
+    """The sum of numbers of the listed rows, whatever their order."""
+    cdef double most = 0.0, scale, total = 0.0
+    cdef Py_ssize_t i
+    for i in range(n):
+        most = max(most, fabs(values[rows[i]]))
+    scale = scale_of(2.0 * most, n)
+    for i in range(n):
+        total += rint(values[rows[i]] * scale)
+    return total / scale
+
+
+def exact_sum(const double[::1] values):
+    """Return the sum of numbers >= 0, whatever their order."""
+    cdef double most = 0.0, scale, total = 0.0
+    cdef Py_ssize_t i, n = values.shape[0], some = 0
+    with nogil:
+        for i in range(n):
+            most = max(most, values[i])
+            some += values[i] > 0.0
+        scale = scale_of(2.0 * most, some)
+        for i in range(n):
+            total += rint(values[i] * scale)
+    return total / scale

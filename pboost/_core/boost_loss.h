@@ -1,0 +1,265 @@
+/* Losses of rows and their derivatives, as sums of trees need them.
+ *
+ * Sums have no order: terms are rounded to multiples of a power of two, so that float64 holds all sums of
+ * them exactly. Every operation is the same in each variant and nothing is fused (-ffp-contract=off).
+ */
+#ifndef PBOOST_BOOST_LOSS_H
+#define PBOOST_BOOST_LOSS_H
+#include "probit_simd.h"
+
+enum { PBOOST_EXPONENTIAL, PBOOST_LOGISTIC, PBOOST_SQUARED, PBOOST_PROBIT };
+
+#define PBOOST_MAGIC 6755399441055744.0 /* 1.5 * 2**52: a sum with it is a whole number */
+
+/* exp(t); 0x1p-1021 and less is that, and beyond all numbers infinity. */
+PBOOST_INLINE double pboost_exp(double t)
+{
+    const double a = t < -707.0 ? -707.0 : t > 709.0 ? 709.0 : t;
+    const double shifted = a * 1.44269504088896340736 + PBOOST_MAGIC;
+    const double k = shifted - PBOOST_MAGIC;
+    const double x = (a - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
+    const double xx = x * x, x4 = xx * xx;
+    const double p0 = (1.0 + x) + xx * (1.0 / 2 + x * (1.0 / 6));
+    const double p4 = (1.0 / 24 + x * (1.0 / 120)) + xx * (1.0 / 720 + x * (1.0 / 5040));
+    const double p8 = (1.0 / 40320 + x * (1.0 / 362880)) + xx * (1.0 / 3628800 + x * (1.0 / 39916800));
+    const double p = p0 + x4 * (p4 + x4 * (p8 + x4 * (1.0 / 479001600)));
+    const double power = pboost_from_bits((pboost_bits(shifted) + 1023) << 52);
+    return t > 709.0 ? INFINITY : t != t ? t : p * power;
+}
+
+/* ln(1 + e) of e in [0, 1]: 2 artanh(e / (2 + e)). */
+PBOOST_INLINE double pboost_log_1_plus(double e)
+{
+    const double s = e / (2.0 + e), z = s * s, zz = z * z, z4 = zz * zz;
+    const double c0 = (1.0 + z * (1.0 / 3)) + zz * (1.0 / 5 + z * (1.0 / 7));
+    const double c4 = (1.0 / 9 + z * (1.0 / 11)) + zz * (1.0 / 13 + z * (1.0 / 15));
+    const double c8 = (1.0 / 17 + z * (1.0 / 19)) + zz * (1.0 / 21 + z * (1.0 / 23));
+    const double c12 = (1.0 / 25 + z * (1.0 / 27)) + zz * (1.0 / 29 + z * (1.0 / 31));
+    return 2.0 * s * ((c0 + z4 * c4) + (z4 * z4) * (c8 + z4 * c12));
+}
+
+/* Of n margins, PBOOST_ROWS at most: how fast the loss falls, its curvature, and where wanted the loss.
+   Of the squared loss the margins are residuals. */
+PBOOST_INLINE void pboost_derivatives(
+    int loss, const double *restrict u, ptrdiff_t n, int wants_value, double *restrict slope,
+    double *restrict bend, double *restrict value)
+{
+    if (loss == PBOOST_EXPONENTIAL) {
+        for (ptrdiff_t i = 0; i < n; i++) slope[i] = bend[i] = value[i] = pboost_exp(-u[i]);
+    } else if (loss == PBOOST_LOGISTIC) {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const double e = pboost_exp(-fabs(u[i])), q = 1.0 / (1.0 + e);
+            slope[i] = u[i] > 0.0 ? e * q : q;
+            bend[i] = e * q * q;
+            if (wants_value) value[i] = pboost_log_1_plus(e) + (u[i] < 0.0 ? -u[i] : 0.0);
+        }
+    } else if (loss == PBOOST_SQUARED) {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            slope[i] = -2.0 * u[i];
+            bend[i] = 2.0;
+            value[i] = u[i] * u[i];
+        }
+    } else {
+        const pboost_scale unit = {0.0, 1.0};
+        pboost_probit_body(u, n, unit, 0, wants_value, slope, bend, value);
+        for (ptrdiff_t i = 0; i < n; i++) bend[i] *= slope[i];
+    }
+}
+
+PBOOST_INLINE double pboost_add_eight(const double *sum)
+{
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+PBOOST_INLINE double pboost_most_of_eight(const double *most)
+{
+    double found = most[0];
+    for (int k = 1; k < 8; k++) found = most[k] > found ? most[k] : found;
+    return found;
+}
+
+/* Rows that are looked at: targets, decision values, and weights, NULL where all are 1. */
+typedef struct {
+    int loss;
+    double per_limit; /* 1 / the bound on a Newton step */
+    const double *y, *f, *weight;
+} pboost_rows;
+
+#define PBOOST_MARGINS(rows, start, n, u)                                                          \
+    for (ptrdiff_t i = 0; i < n; i++)                                                              \
+        u[i] = (rows)->loss == PBOOST_SQUARED ? (rows)->f[start + i] - (rows)->y[start + i]        \
+                                              : (rows)->y[start + i] * (rows)->f[start + i];
+
+#define PBOOST_FARTHEST_ARGS const pboost_rows *rows, ptrdiff_t n
+/* The margin of largest loss; of the squared loss the largest residual. Rows of weight 0 are none. */
+PBOOST_INLINE double pboost_farthest_body(PBOOST_FARTHEST_ARGS)
+{
+    double most[8], u[8];
+    ptrdiff_t start = 0;
+    for (int k = 0; k < 8; k++) most[k] = -INFINITY;
+    for (; start < n; start += 8) {
+        const ptrdiff_t m = n - start < 8 ? n - start : 8;
+        PBOOST_MARGINS(rows, start, m, u)
+        for (ptrdiff_t k = 0; k < m; k++) {
+            const double size = rows->loss == PBOOST_SQUARED ? fabs(u[k]) : -u[k];
+            const int counts = !rows->weight || rows->weight[start + k] > 0.0;
+            most[k] = counts && size > most[k] ? size : most[k];
+        }
+    }
+    const double found = pboost_most_of_eight(most);
+    return rows->loss == PBOOST_SQUARED ? found : -found;
+}
+
+#define PBOOST_SLOPES_ARGS                                                                         \
+    const pboost_rows *rows, ptrdiff_t n, double scale, double *restrict gradient,                 \
+    double *restrict curvature, double *restrict found
+/* Weighted gradients and curvatures of n rows, these raised where a Newton step were beyond the limit.
+   OUT found: the largest size of a gradient, the largest curvature, and the sum of the losses, times
+   `scale`, each rounded. There is room for seven rows more. */
+PBOOST_INLINE void pboost_slopes_body(PBOOST_SLOPES_ARGS)
+{
+    double u[PBOOST_ROWS], slope[PBOOST_ROWS], bend[PBOOST_ROWS], value[PBOOST_ROWS];
+    double steepest[8] = {0.0}, most[8] = {0.0}, sum[8] = {0.0};
+    for (ptrdiff_t start = 0; start < n; start += PBOOST_ROWS) {
+        const ptrdiff_t m = n - start < PBOOST_ROWS ? n - start : PBOOST_ROWS;
+        const double *y = rows->y + start, *w = rows->weight ? rows->weight + start : NULL;
+        double *restrict g = gradient + start, *restrict h = curvature + start;
+        PBOOST_MARGINS(rows, start, m, u)
+        pboost_derivatives(rows->loss, u, m, 1, slope, bend, value);
+        for (ptrdiff_t i = 0; i < m; i++) {
+            const double least = fabs(slope[i]) * rows->per_limit;
+            h[i] = bend[i] < least ? least : bend[i];
+            g[i] = rows->loss == PBOOST_SQUARED ? -slope[i] : -y[i] * slope[i];
+        }
+        if (w)
+            for (ptrdiff_t i = 0; i < m; i++) { /* weight 0 is nothing, even of infinity */
+                g[i] = w[i] > 0.0 ? w[i] * g[i] : 0.0;
+                h[i] = w[i] > 0.0 ? w[i] * h[i] : 0.0;
+                value[i] = w[i] > 0.0 ? w[i] * value[i] : 0.0;
+            }
+        for (ptrdiff_t i = m; i & 7; i++) g[i] = h[i] = value[i] = 0.0;
+        for (ptrdiff_t i = 0; i < m; i += 8)
+            for (int k = 0; k < 8; k++) {
+                const double size = fabs(g[i + k]);
+                steepest[k] = size > steepest[k] ? size : steepest[k];
+                most[k] = h[i + k] > most[k] ? h[i + k] : most[k];
+                sum[k] += (value[i + k] * scale + PBOOST_MAGIC) - PBOOST_MAGIC;
+            }
+    }
+    found[0] = pboost_most_of_eight(steepest);
+    found[1] = pboost_most_of_eight(most);
+    found[2] = pboost_add_eight(sum);
+}
+
+/* The words of rows: gradient and curvature times their scales, rounded to nearest, these at least 1. */
+#define PBOOST_PACK_ARGS                                                                           \
+    const int64_t *gradient, const double *curvature, const int32_t *rows, ptrdiff_t n,            \
+    double gradient_scale, double curvature_scale, int64_t *packed
+PBOOST_INLINE int64_t pboost_word(double gradient, double curvature)
+{
+    const uint64_t g = pboost_bits(gradient + PBOOST_MAGIC);
+    const uint64_t h = pboost_bits(curvature + PBOOST_MAGIC) & 0xFFFFFFFFu;
+    return (int64_t)((g << 32) + (h + (h == 0)));
+}
+
+/* `gradient` are the bits of float64, and may lie where `packed` does: listed rows increase. */
+PBOOST_INLINE void pboost_pack_body(PBOOST_PACK_ARGS)
+{
+    if (rows)
+        for (ptrdiff_t i = 0; i < n; i++)
+            packed[i] = pboost_word(
+                pboost_from_bits((uint64_t)gradient[rows[i]]) * gradient_scale, curvature[rows[i]] * curvature_scale);
+    else
+        for (ptrdiff_t i = 0; i < n; i++)
+            packed[i] = pboost_word(
+                pboost_from_bits((uint64_t)gradient[i]) * gradient_scale, curvature[i] * curvature_scale);
+}
+
+#define PBOOST_SUMS_ARGS                                                                           \
+    const pboost_rows *rows, ptrdiff_t n, double step, int is_raised, const double *scale,         \
+    double *restrict found
+/* The sums of the weighted gradients and curvatures of n rows whose decision values rise by `step`, times
+   the two numbers `scale`, each rounded. */
+PBOOST_INLINE void pboost_sums_body(PBOOST_SUMS_ARGS)
+{
+    double u[PBOOST_ROWS], slope[PBOOST_ROWS], bend[PBOOST_ROWS], value[PBOOST_ROWS];
+    double gradients[8] = {0.0}, curvatures[8] = {0.0};
+    for (ptrdiff_t start = 0; start < n; start += PBOOST_ROWS) {
+        const ptrdiff_t m = n - start < PBOOST_ROWS ? n - start : PBOOST_ROWS;
+        const double *y = rows->y + start, *f = rows->f + start;
+        for (ptrdiff_t i = 0; i < m; i++)
+            u[i] = rows->loss == PBOOST_SQUARED ? (f[i] - y[i]) + step : y[i] * (f[i] + step);
+        pboost_derivatives(rows->loss, u, m, 0, slope, bend, value);
+        for (ptrdiff_t i = 0; i < m; i++) {
+            const double least = is_raised ? fabs(slope[i]) * rows->per_limit : 0.0;
+            const double w = rows->weight ? rows->weight[start + i] : 1.0;
+            bend[i] = w * (bend[i] < least ? least : bend[i]);
+            slope[i] = w * (rows->loss == PBOOST_SQUARED ? -slope[i] : -y[i] * slope[i]);
+        }
+        for (ptrdiff_t i = m; i & 7; i++) slope[i] = bend[i] = 0.0;
+        for (ptrdiff_t i = 0; i < m; i += 8)
+            for (int k = 0; k < 8; k++) {
+                gradients[k] += (slope[i + k] * scale[0] + PBOOST_MAGIC) - PBOOST_MAGIC;
+                curvatures[k] += (bend[i + k] * scale[1] + PBOOST_MAGIC) - PBOOST_MAGIC;
+            }
+    }
+    found[0] = pboost_add_eight(gradients);
+    found[1] = pboost_add_eight(curvatures);
+}
+
+static double pboost_farthest_baseline(PBOOST_FARTHEST_ARGS) { return pboost_farthest_body(rows, n); }
+static void pboost_slopes_baseline(PBOOST_SLOPES_ARGS)
+{
+    pboost_slopes_body(rows, n, scale, gradient, curvature, found);
+}
+static void pboost_pack_baseline(PBOOST_PACK_ARGS)
+{
+    pboost_pack_body(gradient, curvature, rows, n, gradient_scale, curvature_scale, packed);
+}
+static void pboost_sums_baseline(PBOOST_SUMS_ARGS)
+{
+    pboost_sums_body(rows, n, step, is_raised, scale, found);
+}
+
+typedef struct {
+    double (*farthest)(PBOOST_FARTHEST_ARGS);
+    void (*slopes)(PBOOST_SLOPES_ARGS);
+    void (*pack)(PBOOST_PACK_ARGS);
+    void (*sums)(PBOOST_SUMS_ARGS);
+} pboost_loss_passes;
+
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+PBOOST_AVX2 static double pboost_farthest_avx2(PBOOST_FARTHEST_ARGS)
+{
+    return pboost_farthest_body(rows, n);
+}
+PBOOST_AVX2 static void pboost_slopes_avx2(PBOOST_SLOPES_ARGS)
+{
+    pboost_slopes_body(rows, n, scale, gradient, curvature, found);
+}
+PBOOST_AVX2 static void pboost_pack_avx2(PBOOST_PACK_ARGS)
+{
+    pboost_pack_body(gradient, curvature, rows, n, gradient_scale, curvature_scale, packed);
+}
+PBOOST_AVX2 static void pboost_sums_avx2(PBOOST_SUMS_ARGS)
+{
+    pboost_sums_body(rows, n, step, is_raised, scale, found);
+}
+
+static inline pboost_loss_passes pboost_choose_loss_passes(int level)
+{
+    const pboost_loss_passes variant[2] = {
+        {pboost_farthest_baseline, pboost_slopes_baseline, pboost_pack_baseline, pboost_sums_baseline},
+        {pboost_farthest_avx2, pboost_slopes_avx2, pboost_pack_avx2, pboost_sums_avx2}};
+    return variant[pboost_probit_level(level) > 0];
+}
+#else
+static inline pboost_loss_passes pboost_choose_loss_passes(int level)
+{
+    const pboost_loss_passes baseline = {
+        pboost_farthest_baseline, pboost_slopes_baseline, pboost_pack_baseline, pboost_sums_baseline};
+    (void)level;
+    return baseline;
+}
+#endif
+#endif

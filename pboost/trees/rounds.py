@@ -1,0 +1,194 @@
+"""Rounds of boosting on bins, compiled from the derivatives of the loss to the decision values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pboost import threads
+from pboost._core import boost
+from pboost.data.columns import BinnedColumns
+from pboost.data.special_columns import HOLES, LEVELS
+from pboost.data.training import Problem
+from pboost.growth.tree import CartLimits, Grown, tree_columns
+from pboost.losses import LOSSES, Loss
+from pboost.models.forest import Forest, join_trees
+from pboost.models.sides import WORDS
+from pboost.models.trees import Tree
+from pboost.trees.steps import Steps, slopes_of
+from pboost.values import FloatArray, IntArray
+
+#: The types of what the kernel knows of a node, of one that is open, and of its state.
+NODE, OPEN, STATE = (np.asarray(boost.STATE[name]).dtype for name in ("node", "open", "state"))
+
+
+class Rounds:
+    """The arrays of a fit whose trees are grown on bins; see `pboost._core.boost`.
+
+    A round reads the derivatives of the loss at `f`, grows a tree, finds what its leaves add and
+    adds it to `f`. In its turn `packed` holds gradients, the words of the rows listed, and targets
+    of leaves; `spare_packed` curvatures and decision values of leaves.
+
+    Parameters
+    ----------
+    problem : Problem
+        The columns, binned.
+    y : ndarray of float64, shape (n,)
+        Targets of the loss.
+    weight : ndarray of float64, shape (n,)
+        Weights of the rows, the largest 1; 0 for rows that take no part.
+    f : ndarray of float64, shape (n,)
+        Decision values; they are changed.
+    """
+
+    def __init__(
+        self, problem: Problem, y: FloatArray, loss: Loss, weight: FloatArray, f: FloatArray,
+        limits: CartLimits, steps: Steps,
+    ) -> None:  # fmt: skip
+        columns = problem.columns
+        assert isinstance(columns, BinnedColumns)
+        self.problem, self.y, self.f, self.loss, self.steps = problem, y, f, loss, steps
+        self.codes, self.n_bins, self.special = columns.codes, columns.n_bins, columns.special
+        self.max_depth, self.min_leaf = limits.depth, limits.min_leaf
+        self.level_smoothing = limits.level_smoothing
+        d, n = self.codes.shape
+        self.used = np.flatnonzero(weight > 0)
+        self.n_used = len(self.used)
+        self.weight = None if (weight == 1).all() else weight
+        self.total = float(weight.sum()) if self.weight is None else boost.exact_sum(weight)
+        named = LOSSES.get(loss.name) == loss and loss.name in boost.LOSSES
+        self.loss_code = boost.LOSSES[loss.name] if named else -1
+        self.per_limit = 1.0 / loss.limit
+        self.groups = np.empty((-(-d // boost.GROUP_COLUMNS), n, boost.GROUP_COLUMNS), np.uint8)
+        boost.interleave(self.codes, self.groups)
+        self._make_histograms()
+        self.rows, self.spare = np.zeros((2, n + boost.BEHIND), dtype=np.int32)
+        self.packed, self.spare_packed = np.zeros((2, n + boost.BEHIND), dtype=np.int64)
+        self.leaf_weight = np.empty(0 if self.weight is None else n)
+        most = min(1 << min(self.max_depth, 40), n)
+        has_levels = self.special is not None and bool((self.special & LEVELS).any())
+        self.node = np.empty(2 * most - 1, dtype=NODE)
+        self.subset = np.empty((2 * most - 1 if has_levels else 0, WORDS), dtype=np.uint64)
+        self.open = np.empty(len(self.masses) + 2, dtype=OPEN)
+        self.state = np.zeros((), dtype=STATE)
+        self.n_listed, self.node_l2 = 0, 0.0
+        self.steepest = self.most_curved = self.mean_loss = 0.0
+        self.look()
+
+    def _make_histograms(self) -> None:
+        """Make places for the masses by bin of a node and of those that are smaller by halves."""
+        d, n = self.codes.shape
+        bins = self.n_bins if self.special is None else self.n_bins + (self.special & HOLES)
+        starts = np.arange(0, d, boost.GROUP_COLUMNS)
+        self.group_bins = np.maximum.reduceat(bins, starts).astype(np.int32)
+        ends = np.cumsum(2 * boost.GROUP_COLUMNS * self.group_bins.astype(np.int64))
+        self.group_place = np.concatenate([[0], ends[:-1]])
+        slots = 1 + min(self.max_depth, int(n).bit_length())
+        self.masses = np.empty((slots, int(ends[-1])))
+
+    def look(self) -> None:
+        """Find the derivatives and the mean loss of the decision values as they are."""
+        if self.loss_code >= 0:
+            self.steepest, self.most_curved, total = boost.slopes(self)
+        else:
+            rows = self.used
+            weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
+            y, f = self.y[rows], self.f[rows]
+            total = float((self.loss.value(y, f) * weight).sum())
+            self.gradient, self.curvature = np.zeros((2, len(self.y)))
+            found = slopes_of(self.loss, y, f, weight, self.problem.given(rows))
+            self.gradient[rows], self.curvature[rows] = found
+            self.packed[: len(self.y)] = self.gradient.view(np.int64)
+            self.spare_packed[: len(self.y)] = self.curvature.view(np.int64)
+            self.steepest = float(np.abs(found[0]).max())
+            self.most_curved = float(found[1].max())
+        self.mean_loss = total / self.total
+
+    def grow(self, rows: IntArray) -> Grown | None:
+        """Grow a tree on the listed rows and add it; None where derivatives are no numbers."""
+        if not (np.isfinite(self.steepest) and np.isfinite(self.most_curved)):
+            return None
+        n = len(self.y)
+        self.n_listed = len(rows)
+        self.rows[: len(rows)] = rows
+        units = boost.begin(self, self.steepest, self.most_curved)
+        self.node_l2 = self.steps.l2 * units[1]
+        while not boost.grow(self, threads.CELLS_PER_CALL):
+            threads.check_stop()
+        grown = self._listed(units)
+        self._find_steps(grown)
+        boost.add_leaves(self, grown.nodes)
+        if len(rows) < n:
+            others = np.ones(n, dtype=bool)
+            others[rows] = False
+            boost.add_others(
+                self, grown.nodes, grown.children, grown.subset, np.flatnonzero(others)
+            )
+        self.look()
+        return grown
+
+    def _listed(self, units: tuple[float, float]) -> Grown:
+        """Return the tree that has been grown, its nodes in preorder."""
+        n = int(self.state["nodes"])
+        nodes, children = np.empty(n, dtype=NODE), np.empty((n, 2), dtype=np.int32)
+        subset = np.empty((n if len(self.subset) else 0, WORDS), dtype=np.uint64)
+        boost.list_nodes(self, nodes, children, subset, np.empty(2 * n, dtype=np.int32))
+        # The largest curvature of a row lies between 1/2 and 1.
+        scale = 2.0**boost.CURVATURE_BITS
+        mass = np.zeros((n, 2), dtype=np.int64)
+        mass[:, 0] = nodes["curvature"]
+        with np.errstate(over="ignore", under="ignore"):
+            nodes["loss"] *= (units[1] / units[0]) * (units[1] / units[0]) / scale
+        np.minimum(nodes["loss"], np.finfo(np.float64).max, out=nodes["loss"])
+        return Grown(nodes, children, mass, scale, 0, self.special, subset)
+
+    def _find_steps(self, grown: Grown) -> None:
+        """Find what the leaves add."""
+        steps, nodes = self.steps, grown.nodes
+        most = min(steps.most, self.loss.limit)
+        if self.loss_code >= 0:
+            boost.solve_leaves(self, nodes, steps.l2, most, steps.rate, steps.solved)
+            return
+        leaves = np.flatnonzero(nodes["feature"] < 0)
+        rows = self.rows[: self.n_listed]
+        if not steps.solved:
+            boost.newton_leaves(
+                self, nodes, self.gradient, self.curvature, steps.l2, most, steps.rate
+            )
+            return
+        count = (nodes["stop"] - nodes["start"])[leaves]
+        weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
+        best = self.loss.leaf_values(self.y[rows], self.f[rows], weight, count)
+        nodes["mean"][leaves] = steps.rate * np.clip(best, -most, most)
+
+    def values(self, tree: Grown | Tree) -> FloatArray:
+        """Return what the nodes of a tree add, 0 where they are no leaves."""
+        found: FloatArray = tree.nodes["mean"] if isinstance(tree, Grown) else tree.value
+        return found
+
+    def tree(self, grown: Grown | Tree) -> Tree:
+        """Return one tree as a model; it may be one already."""
+        if isinstance(grown, Tree):
+            return grown
+        _, columns = self._columns([grown])
+        return Tree(**columns, **self._said(), stop_reason="")
+
+    def forest(self, trees: list[Any]) -> Forest:
+        """Return trees as a model."""
+        grown = [tree for tree in trees if isinstance(tree, Grown)]
+        if len(grown) < len(trees):
+            return join_trees([self.tree(tree) for tree in trees], self._said()["settings"], None)
+        root, columns = self._columns(grown)
+        return Forest(root, **columns, **self._said(), oob=None)
+
+    def _columns(self, grown: list[Grown]) -> tuple[IntArray, dict[str, Any]]:
+        return tree_columns(replace(self.problem, labels=None, exponent=0), grown, "squared")
+
+    def _said(self) -> dict[str, Any]:
+        problem = self.problem
+        return {
+            "labels": None, "n_features": problem.n_features, "feature_names": problem.names,
+            "settings": {"builder": "fit_stagewise"}, "table": problem.table,
+        }  # fmt: skip

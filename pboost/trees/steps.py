@@ -1,0 +1,87 @@
+"""What a tree of a sum is fitted to, and what its leaves add, of any loss."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.losses import Loss
+from pboost.values import FloatArray
+
+
+class Steps(NamedTuple):
+    """What leaves add: `rate` times a step of `most` at most, one of Newton's or the best one.
+
+    `l2` is what is added to the curvature of a leaf, where the largest weight of a row is 1.
+    """
+
+    rate: float
+    most: float
+    solved: bool
+    l2: float
+
+
+def has_curvature(loss: Loss) -> bool:
+    """Return whether a loss has a second derivative."""
+    return type(loss).curvature is not Loss.curvature
+
+
+def slopes_of(
+    loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray, rows: NDArray[Any]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the weighted gradients and curvatures; of a loss without curvature weights are those.
+
+    `rows` are what errors call the rows.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        gradient = _numbers("gradient", loss.gradient(y, f), y, f, rows)
+        curvature = np.ones(len(y))
+        if has_curvature(loss):
+            found = _numbers("curvature", loss.curvature(y, f), y, f, rows)
+            raised = np.maximum(found, np.abs(gradient) / loss.limit)
+            # A row without gradient or curvature has no part; a gradient alone no Newton step.
+            if raised.any() and not gradient[raised == 0].any():
+                curvature = raised
+        return weight * gradient, weight * curvature
+
+
+def _numbers(
+    name: str, found: FloatArray, y: FloatArray, f: FloatArray, rows: NDArray[Any]
+) -> FloatArray:
+    """Return derivatives of rows; ValueError if one is NaN, or a curvature negative."""
+    wrong = np.isnan(found) if name == "gradient" else ~(found >= 0)
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        wanted = "a number" if name == "gradient" else "a number >= 0"
+        raise ValueError(
+            f"loss: {name}(y, f): expected {wanted}, got {found[k]} of row {rows[k]}, where "
+            f"y = {y[k]:g}, f = {f[k]:g}"
+        )
+    return found
+
+
+def working_response(
+    loss: Loss, y: FloatArray, f: FloatArray, weight: FloatArray, rows: NDArray[Any] | None = None
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the targets and weights of a least-squares step; None where they are not finite.
+
+    The largest weight is 1.
+    """
+    rows = np.arange(len(y)) if rows is None else rows
+    gradient = _numbers("gradient", loss.gradient(y, f), y, f, rows)
+    target, of_target = -gradient, weight
+    if has_curvature(loss):
+        found = _numbers("curvature", loss.curvature(y, f), y, f, rows)
+        curvature = np.maximum(found, np.abs(gradient) / loss.limit)
+        some = curvature > 0
+        # A row without gradient or curvature has no part; a gradient alone has no Newton step.
+        if not gradient[~some].any() and some.any():
+            with np.errstate(over="ignore", invalid="ignore"):
+                target = np.divide(-gradient, curvature, out=np.zeros(len(y)), where=some)
+            of_target = weight * np.where(some, curvature, 0.0)
+    if not (np.isfinite(target).all() and 0 < of_target.sum() < np.inf):
+        return None
+    # Curvatures can all be near the smallest number; only their ratios matter.
+    return target, of_target / of_target.max()

@@ -1,0 +1,370 @@
+"""Rounds of boosting on bins, node by node: the same as the kernel's to the last bit.
+
+Derivatives are rounded to integers, so that all sums are exact; where floating point is left
+(scores, steps of leaves) operations stand in the kernel's order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pboost._core import probit
+
+HOLES, LEVELS = 1, 2
+MAGIC = 1.5 * 2.0**52
+GRADIENT_BITS, CURVATURE_BITS = 18, 19
+SAME_MASS = 1e-9
+NEAR, TINY, WIDTH = 1e-6, 1e-6, 1e-13
+VOTE_LIMIT = 18.021826694558577
+
+
+def rounded(x):
+    return (x + MAGIC) - MAGIC
+
+
+# ---------------------------------------------------------------------------------------------
+# Losses.
+
+
+def exp(t):
+    a = np.clip(t, -707.0, 709.0)
+    k = rounded(a * 1.44269504088896340736)
+    x = (a - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
+    c = [1.0 / math.factorial(i) for i in range(13)]
+    xx = x * x
+    x4 = xx * xx
+    p0 = (1.0 + x) + xx * (c[2] + x * c[3])
+    p4 = (c[4] + x * c[5]) + xx * (c[6] + x * c[7])
+    p8 = (c[8] + x * c[9]) + xx * (c[10] + x * c[11])
+    p = p0 + x4 * (p4 + x4 * (p8 + x4 * c[12]))
+    return np.where(t > 709.0, np.inf, p * np.ldexp(1.0, k.astype(int)))
+
+
+def log_1_plus(e):
+    s = e / (2.0 + e)
+    z = s * s
+    zz, c = z * z, [1.0 / (2 * i + 1) for i in range(16)]
+    z4 = zz * zz
+    part = [(c[i] + z * c[i + 1]) + zz * (c[i + 2] + z * c[i + 3]) for i in (0, 4, 8, 12)]
+    return 2.0 * s * ((part[0] + z4 * part[1]) + (z4 * z4) * (part[2] + z4 * part[3]))
+
+
+def derivatives(loss, u):
+    """Return how fast the loss falls with the margin, its curvature and its value."""
+    if loss == "exponential":
+        e = exp(-u)
+        return e, e, e
+    if loss == "logistic":
+        e = exp(-np.abs(u))
+        q = 1.0 / (1.0 + e)
+        fall = np.where(u > 0, e * q, q)
+        return fall, e * q * q, log_1_plus(e) + np.where(u < 0, -u, 0.0)
+    if loss == "squared":
+        return -2.0 * u, np.full(len(u), 2.0), u * u
+    ratio, excess, value = np.empty((3, len(u)))
+    for function, out in zip((probit.ratios, probit.excesses, probit.losses),
+                             (ratio, excess, value), strict=True):  # fmt: skip
+        function(np.ascontiguousarray(u), out)
+    return ratio, excess * ratio, value
+
+
+def slopes(loss, y, f, weight, limit):
+    """Return weighted gradients and curvatures, and the sum of the losses."""
+    used = weight > 0
+    u = f - y if loss == "squared" else y * f
+    fall, bend, value = derivatives(loss, u)
+    bend = np.maximum(bend, np.abs(fall) * (1.0 / limit))
+    gradient = -fall if loss == "squared" else -y * fall
+    far = np.abs(u[used]).max() if loss == "squared" else u[used].min()
+    scale = scale_of(2.0 * derivatives(loss, np.array([far]))[2][0], used.sum())
+    total = rounded(np.where(used, weight * value, 0.0) * scale).sum() / scale
+    return np.where(used, weight * gradient, 0.0), np.where(used, weight * bend, 0.0), total
+
+
+def scale_of(most, n):
+    if not most > 0:
+        return 1.0
+    bits = 51
+    while n > 2:
+        n, bits = (n + 1) // 2, bits - 1
+    return 2.0 ** min(bits - math.frexp(most)[1], 1000)
+
+
+# ---------------------------------------------------------------------------------------------
+# The tree.
+
+
+class Columns(NamedTuple):
+    codes: Any
+    n_bins: Any
+    special: Any  # of each column
+
+    def hole(self, j):
+        return self.n_bins[j] if self.special[j] & HOLES else -1
+
+
+class Cut(NamedTuple):
+    score: tuple[float, float]  # numerator and divisor
+    feature: int
+    above: frozenset[int]  # codes of rows at the node, without that of missing rows
+    missing: int | None
+    bin: int | None
+
+
+class Node(NamedTuple):
+    feature: int
+    above: frozenset[int] | None
+    missing: int
+    bin: int | None
+    curvature: int
+    rows: Any
+    first: Any = None
+    second: Any = None
+
+
+class Grown:
+    """A tree: rows that are listed, gradients and curvatures as integers."""
+
+    def __init__(self, columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing):
+        self.columns, self.min_leaf, self.smoothing = columns, min_leaf, smoothing
+        self.depth = depth
+        self.scale = [
+            power_below(np.abs(gradient).max(), GRADIENT_BITS),
+            power_below(curvature.max(), CURVATURE_BITS),
+        ]
+        self.g = rounded(gradient * self.scale[0]).astype(np.int64)
+        self.h = np.maximum(rounded(curvature * self.scale[1]).astype(np.int64), 1)
+        self.l2 = l2 * self.scale[1]
+        self.root = self.grow(rows, 0)
+
+    def sums(self, rows):
+        return float(self.g[rows].sum()), float(self.h[rows].sum())
+
+    def score(self, below, node):
+        """Return numerator and divisor; None where a side has too little curvature."""
+        (gl, hl), (g, h) = below, node
+        gr, hr = g - gl, h - hl
+        if min(hl, hr) < self.min_leaf:
+            return None
+        dl, dr = hl + self.l2, hr + self.l2
+        return gl * gl * dr + gr * gr * dl, dl * dr
+
+    def cuts(self, rows, j):
+        """Yield the cuts of a column as codes below; the side of missing rows; the bin."""
+        here, hole = self.columns.codes[j, rows], self.columns.hole(j)
+        is_missing = (here == hole).any()
+        for side in (1, 0) if is_missing else (None,):
+            if self.columns.special[j] & LEVELS:
+                order = self.order(rows, j)
+                for i in range(1, len(order) + 1):
+                    yield frozenset(order[:i]), side, None
+                for level in order if self.smoothing > 0 else ():
+                    yield frozenset(order) - {level}, side, None
+            else:
+                for b in range(self.columns.n_bins[j]):
+                    yield frozenset(range(b + 1)), side, b
+
+    def order(self, rows, j):
+        """Return the levels at a node in order."""
+        here = self.columns.codes[j, rows]
+        g, h = self.sums(rows)
+        pull = self.smoothing * h / len(rows)
+        keys = []
+        for level in range(self.columns.n_bins[j]):
+            if (here == level).any():
+                gl, hl = self.sums(rows[here == level])
+                keys.append((-(gl + pull * (g / h)) / (hl + pull), level))
+        return [level for _, level in sorted(keys)]
+
+    def best(self, rows, counted):
+        node, best = self.sums(rows), None
+        for j in range(len(self.columns.codes)):
+            here, hole = self.columns.codes[j, rows], self.columns.hole(j)
+            for below, side, b in self.cuts(rows, j):
+                is_below = np.isin(here, list(below)) | ((here == hole) & (side == 0))
+                count = int(is_below.sum())
+                if counted and min(count, len(rows) - count) < self.min_leaf:
+                    continue
+                score = self.score(self.sums(rows[is_below]), node)
+                if score is None:
+                    continue
+                if best is None or score[0] * best.score[1] > best.score[0] * score[1]:
+                    above = frozenset(here[~is_below & (here != hole)].tolist())
+                    best = Cut(score, j, above, side, b)
+        return best
+
+    def is_pure(self, rows):
+        g, h = self.sums(rows)
+        step = g / h
+        return bool((np.abs(self.g[rows] - step * self.h[rows]) <= 1.0 + abs(step)).all())
+
+    def grow(self, rows, depth):
+        leaf = Node(-1, None, 0, None, self.h[rows].sum(), rows)
+        if depth == self.depth or len(rows) < 2 * self.min_leaf or self.is_pure(rows):
+            return leaf
+        for counted in (False, True):
+            cut = self.best(rows, counted)
+            if cut is None:
+                return leaf
+            here, hole = self.columns.codes[cut.feature, rows], self.columns.hole(cut.feature)
+            if cut.bin is None:
+                is_above = np.isin(here, list(cut.above))
+            else:
+                is_above = (here > cut.bin) & (here != hole)
+            is_above |= (here == hole) & (cut.missing == 1)
+            if min(is_above.sum(), (~is_above).sum()) >= self.min_leaf:
+                return self.split(rows, depth, cut, is_above)
+        return leaf
+
+    def split(self, rows, depth, cut, is_above):
+        hl, hr = (float(self.h[part].sum()) for part in (rows[~is_above], rows[is_above]))
+        missing, above, j = cut.missing, None, cut.feature
+        if missing is None:
+            missing = int(hr * (1.0 - SAME_MASS) > hl)
+        if cut.bin is None:
+            above, here = cut.above, set(self.columns.codes[j, rows].tolist())
+            if missing:
+                above |= frozenset(range(self.columns.n_bins[j])) - here
+        return Node(
+            j, above, missing, cut.bin, self.h[rows].sum(), rows,
+            self.grow(rows[~is_above], depth + 1), self.grow(rows[is_above], depth + 1),
+        )  # fmt: skip
+
+
+def power_below(most, bits):
+    if not most > 0:
+        return 1.0
+    part, exponent = math.frexp(most)
+    exponent += part * 2.0**bits >= 2.0**bits - 0.5
+    return 2.0 ** min(bits - exponent, 1000)
+
+
+def preorder(node):
+    nodes = [node]
+    return nodes + ([] if node.feature < 0 else preorder(node.first) + preorder(node.second))
+
+
+# ---------------------------------------------------------------------------------------------
+# Leaves.
+
+
+class Leaf:
+    def __init__(self, loss, y, f, weight, limit, l2, most):
+        self.loss, self.y, self.f, self.weight = loss, y, f, weight
+        self.limit, self.l2, self.most = limit, l2, most
+        u = f - y if loss == "squared" else y * f
+        self.far = np.abs(u).max() if loss == "squared" else u.min()
+
+    def look(self, step, raised):
+        """Return the sums of gradients and curvatures as integers, and the scale of each."""
+        far = self.far + abs(step) if self.loss == "squared" else self.far - abs(step)
+        steepest, most, _ = (float(x[0]) for x in derivatives(self.loss, np.array([far])))
+        steepest = abs(steepest)
+        if self.loss == "logistic":
+            most = steepest
+        if raised:
+            most = max(most, steepest * (1.0 / self.limit))
+        heaviest, n = self.weight.max(), len(self.y)
+        scale = [scale_of(2.0 * heaviest * part, n) for part in (steepest, most)]
+        is_squared = self.loss == "squared"
+        u = (self.f - self.y) + step if is_squared else self.y * (self.f + step)
+        fall, bend, _ = derivatives(self.loss, u)
+        if raised:
+            bend = np.maximum(bend, np.abs(fall) * (1.0 / self.limit))
+        gradient = self.weight * (-fall if self.loss == "squared" else -self.y * fall)
+        whole = [rounded(gradient * scale[0]).sum(), rounded(self.weight * bend * scale[1]).sum()]
+        return whole, whole[0] / scale[0] + self.l2 * step, whole[1] / scale[1] + self.l2
+
+    def newton(self):
+        _, slope, bend = self.look(0.0, True)
+        return min(max(-slope / bend, -self.most), self.most) if bend > 0 else 0.0
+
+    def solved(self):
+        if self.loss == "squared":
+            return self.newton()
+        if self.loss == "exponential" and self.l2 == 0:
+            (g, h), _, _ = self.look(0.0, False)
+            above, below = h - g, h + g
+            step = VOTE_LIMIT * (int(above > 0) - int(below > 0))
+            if above > 0 and below > 0:
+                step = min(max(0.5 * math.log(above / below), -VOTE_LIMIT), VOTE_LIMIT)
+            return min(max(step, -self.most), self.most)
+        return self.search()
+
+    def search(self):
+        at, low, high, seen = 0.0, -self.most, self.most, [False, False]
+        _, slope, bend = self.look(0.0, False)
+        for _ in range(200):
+            if slope == 0 or (slope < 0 and at == self.most) or (slope > 0 and at == -self.most):
+                break
+            low, high = (at, high) if slope < 0 else (low, at)
+            step = at - slope / bend if bend > 0 else -math.copysign(math.inf, slope)
+            inside = low < step < high
+            if not inside:
+                if step >= self.most and not seen[1]:
+                    step, seen[1] = self.most, True
+                elif step <= -self.most and not seen[0]:
+                    step, seen[0] = -self.most, True
+                else:
+                    step = low + (high - low) / 2
+            moved, at = abs(step - at), step
+            if inside and moved <= NEAR * max(abs(at), TINY):
+                break
+            if high - low <= WIDTH * abs(at):
+                break
+            _, slope, bend = self.look(at, False)
+        return at
+
+
+class Fit(NamedTuple):
+    trees: list[Any]  # nodes in preorder
+    values: list[Any]  # what they add, 0 where they are no leaves
+    f: Any
+    mean_loss: list[float]
+
+
+def fit(
+    columns, y, loss, weight, *, bias, steps, rate, depth, min_leaf=1, l2=0.0, smoothing=0.0,
+    most=math.inf, solved=True, listed=None,
+):  # fmt: skip
+    """Return the trees, and the decision values of all rows; `listed` are those of each tree."""
+    f, limit = np.full(len(y), bias), loss.limit
+    unit = scale_of(2.0 * weight.max(), (weight > 0).sum())
+    total = rounded(weight * unit).sum() / unit
+    gradient, curvature, value = slopes(loss.name, y, f, weight, limit)
+    found = Fit([], [], f, [value / total])
+    for t in range(steps):
+        rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
+        grown = Grown(columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing)
+        nodes = preorder(grown.root)
+        values = np.zeros(len(nodes))
+        for e, node in enumerate(nodes):
+            if node.feature < 0:
+                at = node.rows
+                leaf = Leaf(loss.name, y[at], f[at], weight[at], limit, l2, min(most, limit))
+                values[e] = rate * (leaf.solved() if solved else leaf.newton())
+        reached = {id(node): values[e] for e, node in enumerate(nodes)}
+        for i in range(len(y)):
+            f[i] += reached[id(leaf_of(grown.root, columns, i))]
+        gradient, curvature, value = slopes(loss.name, y, f, weight, limit)
+        found.trees.append(nodes)
+        found.values.append(values)
+        found.mean_loss.append(value / total)
+    return found
+
+
+def leaf_of(node, columns, i):
+    while node.feature >= 0:
+        j = node.feature
+        code = columns.codes[j, i]
+        if code == columns.hole(j):
+            side = node.missing
+        elif node.bin is None:
+            side = code in node.above
+        else:
+            side = code > node.bin
+        node = node.second if side else node.first
+    return node

@@ -1,0 +1,301 @@
+"""Compiled rounds of boosting on bins: the twin, the order of rows, SIMD, numbers of any size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from reference import rounds as twin
+from special_problems import draw, problem
+
+import pboost as pb
+from pboost._core import boost
+from pboost.growth.tree import CartLimits
+from pboost.losses import LOSSES
+from pboost.trees.rounds import Rounds
+from pboost.trees.steps import Steps
+
+NAMES = list(boost.LOSSES)
+
+
+def limits(depth, min_leaf=1, smoothing=0.0):
+    return CartLimits("squared", depth, 2**31, min_leaf, 2, 1, "depth-first",
+                      level_smoothing=smoothing)  # fmt: skip
+
+
+def special_case(seed):
+    """Return columns, targets, weights and options, at random."""
+    rng = np.random.default_rng(seed)
+    X, y, weight, levels = draw(rng, 0 if seed % 3 == 0 else 2)
+    n = len(y)
+    if weight is None or not (weight > 0).any():
+        weight = np.ones(n)
+    max_bins = int(rng.choice([4, 16, 255]))
+    columns = problem(X, y, None, levels, 2, max_bins) if y.dtype.kind == "i" else problem(
+        X, y, None, levels, 0, max_bins)  # fmt: skip
+    loss = "squared" if y.dtype.kind == "f" else NAMES[seed % 4]
+    target = y if y.dtype.kind == "f" else 2.0 * y - 1.0
+    listed = None
+    if seed % 5 == 0:
+        used = np.flatnonzero(weight > 0)
+        listed = [
+            np.sort(rng.choice(used, max(1, len(used) // 2), replace=False)) for _ in range(3)
+        ]
+    options = {
+        "depth": int(rng.integers(1, 7)), "min_leaf": int(rng.choice([1, 1, 2, 5])),
+        "l2": float(rng.choice([0.0, 0.0, 0.5])), "smoothing": float(rng.choice([0.0, 0.0, 2.0])),
+        "most": float(rng.choice([0.7, 4.0, np.inf])), "solved": bool(rng.random() < 0.6),
+        "rate": float(rng.choice([0.1, 1.0])), "bias": float(rng.choice([0.0, 0.3])),
+    }  # fmt: skip
+    return columns, target, LOSSES[loss], weight / weight.max(), listed, options
+
+
+def compiled(columns, y, loss, weight, listed, options, steps=3):
+    """Return the rounds, and after each the tree and a copy of the decision values."""
+    f = np.full(len(y), options["bias"])
+    step = Steps(options["rate"], options["most"], options["solved"], options["l2"])
+    limit = limits(options["depth"], options["min_leaf"], options["smoothing"])
+    rounds = Rounds(columns, y, loss, weight, f, limit, step)
+    found = [(None, f.copy(), rounds.mean_loss)]
+    for t in range(steps):
+        rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
+        grown = rounds.grow(rows)
+        found.append((grown, rounds.f.copy(), rounds.mean_loss))
+    return found
+
+
+def subset_of(words):
+    return frozenset(b for b in range(256) if int(words[b // 64]) >> b % 64 & 1)
+
+
+@pytest.mark.parametrize("start", range(0, 240, 20))
+def test_equals_the_twin(start):
+    for seed in range(start, start + 20):
+        columns, y, loss, weight, listed, options = special_case(seed)
+        found = compiled(columns, y, loss, weight, listed, options)
+        bins = columns.columns
+        special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
+        expected = twin.fit(
+            twin.Columns(bins.codes, bins.n_bins, special), y, loss, weight, steps=3,
+            listed=listed, **options,
+        )  # fmt: skip
+        assert [loss_ for _, _, loss_ in found] == expected.mean_loss, seed
+        assert np.array_equal(found[-1][1], expected.f), seed
+        for (grown, _, _), nodes, values in zip(
+            found[1:], expected.trees, expected.values, strict=True
+        ):
+            at = f"case {seed}"
+            assert np.array_equal(grown.nodes["feature"], [n.feature for n in nodes]), at
+            assert np.array_equal(grown.mass[:, 0], [n.curvature for n in nodes]), at
+            assert np.array_equal(grown.nodes["missing"], [n.missing for n in nodes]), at
+            assert np.array_equal(grown.nodes["mean"], values), at
+            rows = grown.nodes["stop"] - grown.nodes["start"]
+            assert np.array_equal(rows, [len(n.rows) for n in nodes]), at
+            for e, node in enumerate(nodes):
+                low, high = grown.nodes["low"][e], grown.nodes["high"][e]
+                if node.bin is not None and high >= 0:
+                    assert low == node.bin, at
+                if node.above:
+                    assert subset_of(grown.subset[e]) == node.above, at
+
+
+def assert_same(one, other):
+    """Compare what `compiled` returns, to the last bit."""
+    for (a, f, loss), (b, g, value) in zip(one, other, strict=True):
+        assert np.array_equal(f, g)
+        assert loss == value
+        if a is not None:
+            for name in ("children", "mass", "subset"):
+                assert np.array_equal(getattr(a, name), getattr(b, name)), name
+            assert a.nodes.tolist() == b.nodes.tolist()
+
+
+@pytest.fixture
+def restored():
+    yield
+    boost.use_simd_level(1)
+
+
+def wide_case(name="logistic", n=20_000, d=11, seed=0):
+    """Return a case of several blocks of rows and two groups of columns, the second not full."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[:, 3] = rng.integers(0, 6, n)
+    X[:, 9] = np.where(rng.random(n) < 0.1, np.nan, X[:, 0])
+    y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n) > 0, 1, 0)
+    weight = rng.uniform(0.1, 1, n) * (rng.random(n) < 0.9)
+    columns = problem(X, y, None, {3: 6}, 2, 255)
+    options = {"depth": 6, "min_leaf": 3, "l2": 0.1, "smoothing": 1.0, "most": 4.0, "solved": True,
+               "rate": 0.3, "bias": 0.1}  # fmt: skip
+    return columns, 2.0 * y - 1, LOSSES[name], weight / weight.max(), None, options
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_simd_the_bits_are_the_same(name, restored):
+    cases = [wide_case(name), *(special_case(seed) for seed in range(8))]
+    fast = [compiled(*case) for case in cases]
+    boost.use_simd_level(0)
+    for case, found in zip(cases, fast, strict=True):
+        assert_same(compiled(*case), found)
+
+
+@pytest.mark.parametrize("solved", [True, False])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_order_of_rows_does_not_matter(name, solved):
+    columns, y, loss, weight, _, options = wide_case(name, n=9000)
+    options["solved"] = solved
+    one = compiled(columns, y, loss, weight, None, options)
+    order = np.random.default_rng(1).permutation(len(y))
+    bins = columns.columns
+    shuffled = replace(columns, label=columns.label[order],
+                       columns=replace(bins, codes=bins.codes[:, order]))  # fmt: skip
+    other = compiled(shuffled, y[order], loss, weight[order], None, options)
+    assert_same([(a, f[order], m) for a, f, m in one], other)
+
+
+def test_rows_of_weight_0_may_be_left_out():
+    columns, y, loss, weight, _, options = wide_case(n=9000)
+    kept, bins = np.flatnonzero(weight), columns.columns
+    one = compiled(columns, y, loss, weight, None, options)
+    fewer = replace(columns, label=columns.label[kept],
+                    columns=replace(bins, codes=bins.codes[:, kept]))  # fmt: skip
+    other = compiled(fewer, y[kept], loss, weight[kept], None, options)
+    assert_same([(a, f[kept], m) for a, f, m in one], other)
+
+
+def test_growing_is_left_and_taken_up(monkeypatch):
+    case = wide_case(n=3000)
+    one = compiled(*case)
+    monkeypatch.setattr("pboost.threads.CELLS_PER_CALL", 1)
+    assert_same(compiled(*case), one)
+
+
+class Own(type(LOSSES["logistic"])):
+    """The log loss, as far as the compiled code does not know it."""
+
+    name = "own"
+
+
+class NoNumber(Own):
+    name = "no number"
+
+    def gradient(self, y, f):
+        found = LOSSES["logistic"].gradient(y, f)
+        return np.where((f > 0.4) & (y > 0), np.nan, found) if len(y) == 300 else found
+
+
+class Concave(NoNumber):
+    name = "concave"
+
+    def gradient(self, y, f):
+        return LOSSES["logistic"].gradient(y, f)
+
+    def curvature(self, y, f):
+        found = LOSSES["logistic"].curvature(y, f)
+        return np.where(f > 0.4, -found, found) if len(y) == 300 else found
+
+
+def data(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("leaf_step", ["best", "newton"])
+def test_losses_of_your_own_take_the_same_steps(leaf_step):
+    X, y = data(1000)
+    options = {"steps": 8, "leaf_step": leaf_step, "search": "binned", "l2": 0.0}
+    known = pb.fit_stagewise(X, y > 0, loss="logistic", **options)
+    own = pb.fit_stagewise(X, y > 0, loss=Own(), **options)
+    assert np.array_equal(own.trees.feature, known.trees.feature)
+    np.testing.assert_allclose(own.trees.value, known.trees.value, atol=1e-8)
+    np.testing.assert_allclose(own.training_loss, known.training_loss, rtol=1e-9)
+
+
+@pytest.mark.parametrize("search", ["binned", "exact"])
+@pytest.mark.parametrize(("loss", "said"), [(NoNumber(), "gradient"), (Concave(), "curvature")])
+def test_derivatives_that_are_no_numbers_are_refused(loss, said, search):
+    X, y = data()
+    message = rf"loss: {said}\(y, f\): expected a number.*, got .* of row \d+, where y = "
+    with pytest.raises(ValueError, match=message):
+        pb.fit_stagewise(X, y > 0, loss=loss, steps=30, search=search)
+
+
+@pytest.mark.parametrize("exponent", [-150, -40, 40, 150])
+def test_targets_of_any_size(exponent):
+    X, y = data()
+    model = pb.fit_stagewise(X, y, loss="squared", steps=20, search="binned")
+    scaled = pb.fit_stagewise(X, y * 2.0**exponent, loss="squared", steps=20, search="binned")
+    assert np.array_equal(scaled.trees.feature, model.trees.feature)
+    values = np.ldexp(scaled.trees.value, -exponent)
+    np.testing.assert_allclose(values, model.trees.value, rtol=1e-12, atol=0)
+    assert np.array_equal(scaled.trees.missing, model.trees.missing)
+
+
+def test_an_outlier_does_not_spoil_leaves_elsewhere():
+    X, y = data(10_000)
+    y[0] = 1e12
+    X[0, 0] = 50.0
+    model = pb.fit_stagewise(X, y, loss="squared", steps=100, search="binned", max_step=None)
+    # A leaf is the mean of the residuals of its rows, whatever those of other leaves are.
+    first = model.trees[0]
+    leaf, value = pb.apply(first, X), first.value[first.feature < 0]
+    for k in range(len(value)):
+        mean = (y - model.bias)[leaf == k].mean()
+        assert value[k] == pytest.approx(0.1 * mean, rel=1e-6)
+
+
+def test_options_change_models_and_are_kept():
+    X, y = data(1000)
+    models = [
+        pb.fit_stagewise(X, y > 0, steps=4, **options)
+        for options in (
+            {},
+            {"leaf_step": "newton"},
+            {"l2": 5.0},
+            {"l2": 5.0, "leaf_step": "newton"},
+        )
+    ]
+    values = [model.trees.value.tolist() for model in models]
+    assert all(a != b for k, a in enumerate(values) for b in values[:k])
+    assert np.abs(models[2].trees.value).max() < np.abs(models[0].trees.value).max()
+    for model in models:
+        more = pb.continue_fit(model, X, y > 0, steps=2)
+        assert more.settings["leaf_step"] == model.settings["leaf_step"]
+        assert more.settings["l2"] == model.settings["l2"]
+        assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
+
+
+def test_l2_is_in_units_of_the_weights():
+    X, y = data(500)
+    one = pb.fit_stagewise(X, y > 0, steps=3, l2=2.0, sample_weight=np.full(500, 1.0))
+    other = pb.fit_stagewise(X, y > 0, steps=3, l2=8.0, sample_weight=np.full(500, 4.0))
+    assert np.array_equal(one.trees.value, other.trees.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"leaf_step": "none"}, ValueError, "leaf_step: expected one of"),
+        ({"leaf_step": "newton", "loss": "hinge"}, ValueError, "leaf_step: .*without curvature"),
+        ({"l2": -1.0}, ValueError, "l2: "),
+        ({"l2": 1.0, "search": "exact"}, NotImplementedError, "l2: "),
+    ],
+)
+def test_bad_options(options, error, message):
+    X, y = data()
+    with pytest.raises(error, match=message):
+        pb.fit_stagewise(X, y > 0, **options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weight_k_is_k_copies_but_for_rounding(name):
+    X, y = data(400)
+    weight = np.random.default_rng(1).integers(1, 4, 400)
+    options = {"loss": name, "steps": 10, "task": "classification"}
+    one = pb.fit_stagewise(X, y > 0, sample_weight=weight, **options)
+    other = pb.fit_stagewise(X.repeat(weight, axis=0), (y > 0).repeat(weight), **options)
+    f, g = (pb.decision_function(model, X) for model in (one, other))
+    np.testing.assert_allclose(f, g, atol=1e-3)
+    assert one.training_loss[-1] == pytest.approx(other.training_loss[-1], abs=1e-4)
