@@ -53,6 +53,8 @@ class CartLimits:
     level_smoothing : float
         Rows of average weight that the shares of a level, by which levels are put in order, are
         mixed with; their shares are the node's.
+    goes_both : bool
+        Whether rows go both ways where their value is missing.
     """
 
     criterion: str
@@ -66,6 +68,7 @@ class CartLimits:
     min_weight: float = 0.0
     target: float = -1.0
     level_smoothing: float = 0.0
+    goes_both: bool = False
 
 
 class TreeArrays:

@@ -104,6 +104,10 @@ class Model(Stored):
         """Return the probability of each label for each row."""
         return self.probabilities(self.decision_function(X))
 
+    def proba_by_route(self, route: str, X: Any) -> FloatArray:
+        """Return the probabilities by a route that is not the hard one."""
+        return self.probabilities(self.score_by_route(route, X, None, 1, None))
+
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities that go with decision values: their half log odds, if no other.
 
@@ -286,12 +290,35 @@ class Averaged(Model):
         """Return the number, or by how much the second label has the larger share."""
         if self.labels is None:
             return self.predict(X)
-        if len(self.labels) > 2:
+        self._check_two()
+        return lead_of_second(self.mean(X))
+
+    def _check_two(self) -> None:
+        if self.labels is not None and len(self.labels) > 2:
             raise TypeError(
                 f"model: {self.of_classes} of {len(self.labels)} classes has no decision value; "
                 "see predict_proba"
             )
-        return lead_of_second(self.mean(X))
+
+    def expected_mean(self, X: Any) -> FloatArray:
+        """Return the mean where rows go both ways whose values are missing."""
+        raise self.is_no_graph("route='expected'")
+
+    def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
+        """Return the expected number, or by how much the second label is expected to lead."""
+        if route != "expected" or sigma is not None:
+            return super().score_by_route(route, X, rng, draws, sigma)
+        mean = self.expected_mean(X)
+        self._check_two()
+        return mean if self.labels is None else lead_of_second(mean)
+
+    def proba_by_route(self, route: str, X: Any) -> FloatArray:
+        """Return the expected share of each label."""
+        if self.labels is None:
+            raise TypeError(f"model: {self.of_numbers} no probabilities")
+        if route != "expected":
+            raise self.is_no_graph(f"route={route!r}")
+        return self.expected_mean(X)
 
 
 def check_model(model: Any) -> None:
@@ -421,7 +448,7 @@ def predict(model: Model, X: Any, *, threshold: float | None = None) -> NDArray[
     return one_of_two(labels, model.predict_proba(X)[:, 1] - least)
 
 
-def predict_proba(model: Model, X: Any) -> FloatArray:
+def predict_proba(model: Model, X: Any, *, route: str = "hard") -> FloatArray:
     """Return the probability of each label for each row.
 
     Parameters
@@ -430,6 +457,9 @@ def predict_proba(model: Model, X: Any) -> FloatArray:
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
+    route : {"hard", "expected"}
+        Which exits rows take, see `decision_function`. Trees and forests have "expected" where they
+        were fitted with ``missing="both"``: the mean over both ways of rows whose value is missing.
 
     Returns
     -------
@@ -449,7 +479,9 @@ def predict_proba(model: Model, X: Any) -> FloatArray:
     [[0.78, 0.22], [0.11, 0.89], [0.11, 0.89], [0.11, 0.89]]
     """
     check_model(model)
-    return model.predict_proba(X)
+    if check_choice("route", route, ROUTES[:2]) == "hard":
+        return model.predict_proba(X)
+    return model.proba_by_route(route, X)
 
 
 def staged_decision_function(model: Model, X: Any) -> Iterator[FloatArray]:

@@ -16,9 +16,11 @@ from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares
 from pboost.models.base import Averaged
+from pboost.models.both_ways import check_share, over_both_ways, said_of_both
 from pboost.models.hard_walk import over_tiles, with_room
 from pboost.models.new_rows import match_columns
 from pboost.models.node_walk import goes_right
+from pboost.models.pruning_table import PruningTable as PruningTable
 from pboost.models.sides import (
     HALF,
     LEVELS,
@@ -32,7 +34,7 @@ from pboost.models.sides import (
     steps_of,
     words_of,
 )
-from pboost.models.stored import Arrays, Header, Parts, Stored, is_integer
+from pboost.models.stored import Arrays, Header, Parts
 from pboost.models.table_field import table_field
 from pboost.models.text import MOST, counted, headline, sides_of
 from pboost.values import FloatArray, IntArray, freeze, shown
@@ -95,6 +97,11 @@ class Trees(Averaged):
     def missing(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
         """The child to which each node sends rows without a value, see `Tree`."""
         raise NotImplementedError
+
+    @property
+    def share(self) -> FloatArray | None:
+        """How likely rows without a value go to the second child of each node, see `Tree`."""
+        return None
 
     @property
     def subset_column(self) -> IntArray | None:
@@ -170,6 +177,7 @@ class Trees(Averaged):
         missing = self.missing
         if missing is not None and (missing > ~is_leaf).any():
             raise ValueError("missing: expected the child, 0 or 1, and 0 in leaves")
+        check_share(self, is_leaf)
         if (self.subset is None) != (self.subset_column is None):
             raise ValueError("subset: expected with subset_column, or neither")
         if self.subset is None:
@@ -184,7 +192,8 @@ class Trees(Averaged):
     def parts(self) -> Parts:
         """Return the fields of a file's header and its arrays."""
         header, arrays = Averaged.parts(self)
-        if self.missing is not None and np.array_equal(self.missing, self.heavier_child()):
+        missing = self.missing if self.share is None else None
+        if missing is not None and np.array_equal(missing, self.heavier_child()):
             del arrays["missing"]
             header["missing"] = BY_REACH
         return header, arrays
@@ -208,7 +217,7 @@ class Trees(Averaged):
 
     def columns_at(self, nodes: Any) -> dict[str, Any]:
         """Return the columns of some of the nodes."""
-        every = ((name, getattr(self, name)) for name in TREE_COLUMNS)
+        every = ((name, getattr(self, name)) for name in (*TREE_COLUMNS, "share"))
         return {name: None if array is None else array[nodes] for name, array in every}
 
     def with_sets(self, columns: dict[str, Any]) -> dict[str, Any]:
@@ -300,6 +309,19 @@ class Trees(Averaged):
             value[node] = (value[child] * weight).sum(axis=1)
         return value
 
+    def expected_mean(self, X: Any) -> FloatArray:
+        """Return the mean of the trees, where values are missing over both ways by their shares."""
+        if self.share is None and self.settings.get("missing") != "both":
+            raise self.is_no_graph("route='expected'")
+        mean = self.mean(X)
+        if self.share is None:  # no value was missing
+            return mean
+        values = match_columns(self, X).values
+        rows = np.flatnonzero(np.isnan(values).any(axis=1))
+        if len(rows):
+            mean[rows] = over_both_ways(self, values[rows]) / len(self.depths)
+        return mean
+
     def mean_parts(self, X: Any) -> FloatArray:
         """Return the parts of the mean of the trees, see `path_parts`."""
         return self.path_parts(X, self.value) / len(self.depths)
@@ -342,56 +364,6 @@ def ranges(first: NDArray[Any], last: NDArray[Any]) -> NDArray[np.intp]:
     return np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
 
 
-def _subtrees(table: Any) -> tuple[int, ...]:
-    return table.lam.shape[:1]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PruningTable(Stored):
-    """The subtrees among which cross-validation chose, the largest first.
-
-    Attributes
-    ----------
-    lam : ndarray of float64, shape (k,)
-        Price of a leaf from which on each subtree is the best, increasing.
-    n_leaves : ndarray of int32, shape (k,)
-        Their numbers of leaves.
-    error : ndarray of float64, shape (k,)
-        Cross-validated error: the share of rows misclassified, or the mean squared error.
-    standard_error : ndarray of float64, shape (k,)
-        Its standard error.
-    chosen : int
-        The place of the subtree that was chosen.
-    """
-
-    called, file_prefix = "pruning.", "pruning_"
-
-    lam: FloatArray = stored.column(np.float64, _subtrees, finite=False, positive=True)
-    n_leaves: IntArray = stored.column(np.int32, _subtrees)
-    error: FloatArray = stored.column(np.float64, _subtrees, finite=False, positive=True)
-    standard_error: FloatArray = stored.column(np.float64, _subtrees, finite=False, positive=True)
-    chosen: int = stored.header(
-        lambda value: type(value) is int, refusal="pruning: the table is not complete"
-    )
-
-    def check_whole(self) -> None:
-        """Check the leaves and the choice."""
-        if not (self.n_leaves >= 1).all():
-            raise ValueError("pruning.n_leaves: expected positive numbers")
-        if not (is_integer(self.chosen) and 0 <= self.chosen < len(self.lam)):
-            raise ValueError(f"pruning.chosen: expected a place in the table, got {self.chosen}")
-
-    def __str__(self) -> str:
-        lines = ["     lambda  leaves  error"]
-        for i in range(len(self.lam)):
-            mark = "  chosen" if i == self.chosen else ""
-            lines.append(
-                f"{self.lam[i]:11.5g} {self.n_leaves[i]:7d}  {self.error[i]:.5g} "
-                f"± {self.standard_error[i]:.2g}{mark}"
-            )
-        return "\n".join(lines)
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tree(Trees):
     """A classification or regression tree, made by `fit_cart`.
@@ -432,6 +404,9 @@ class Tree(Trees):
     missing : ndarray of uint8, shape (n_nodes,), or None
         The child, 0 or 1, to which a row goes whose value is missing; 0 in leaves. None of trees
         of version 0.1.0 and of those made by hand without it, which refuse NaN.
+    share : ndarray of float64, shape (n_nodes,), or None
+        Where such rows go both ways, the probability of the second child; `missing` is the likelier
+        child. None where they go to one.
     subset_column : ndarray of int32, shape (k,), or None
         Where nodes test whether a level is in a set: the column of each set. A node whose
         `feature` is ``n_features + i`` tests set i: a row whose level is in it goes to the second
@@ -451,6 +426,7 @@ class Tree(Trees):
         np.int32, "n_sets", within=(0, "n_features"), optional=True
     )
     subset: NDArray[np.uint64] | None = stored.column(np.uint64, "n_sets", WORDS, optional=True)
+    share: FloatArray | None = stored.column(np.float64, "n_nodes", optional=True)
 
     no_graph = "whose nodes have no votes"
     instead: ClassVar = {
@@ -556,7 +532,9 @@ class Tree(Trees):
             said = sides_of(self, node, names)
             if self.table is not None and self.table.has_missing[columns[node]]:
                 side = int(self.missing[node]) if self.missing is not None else 0
-                if not said[side].endswith(" is missing"):
+                if self.share is not None and 0 < self.share[node] < 1:
+                    said = said_of_both(said, float(self.share[node]))
+                elif not said[side].endswith(" is missing"):
                     said[side] += " or missing"
             for child, test in zip(self.children[node].tolist(), said, strict=True):
                 text[child] = f"{test}: "

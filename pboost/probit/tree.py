@@ -26,7 +26,7 @@ from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_co
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.trees import Tree
 from pboost.threads import Workers
-from pboost.trees.cart import fit_cart_problem
+from pboost.trees.cart import fit_cart_problem, refuse_both_ways
 from pboost.values import FloatArray, IntArray, check_flag, check_integer, check_number
 from pboost.values.options import builder
 
@@ -375,6 +375,7 @@ def probit_problem(
     safeguard = check_flag("safeguard", safeguard)
     if max_depth is not None:
         max_depth = check_integer("max_depth", max_depth, least=0)
+    refuse_both_ways(missing, "probit trees")
     X = read_once(X, sample_weight, TAKES)
     problem, limits, settings, _ = fit_cart_problem(
         X, y, sample_weight, n_threads, np.random.default_rng(0), criterion=criterion,

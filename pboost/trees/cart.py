@@ -21,6 +21,7 @@ from pboost.growth.step import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
 from pboost.models.trees import Tree
 from pboost.threads import Workers
+from pboost.trees.both_ways import BothWaysTree
 from pboost.values import (
     INT32_MAX,
     MOST_NODES,
@@ -114,8 +115,10 @@ def fit_cart(
         `max_bins` bins of about equal weight. "auto" is exact below 1e7 rows.
     max_bins : int
         Number of bins, 2 to 256. It does not change what the exact search finds.
-    missing : {"learn", "error"}
-        "error" refuses missing values in training.
+    missing : {"learn", "both", "error"}
+        "both": in columns that have missing values in training rows without a value go to both
+        children, each with a part of its weight: the share of the known rows' weight there. "error"
+        refuses missing values in training.
     level_smoothing : float
         Rows of average weight, with the class shares or the mean of the node, that each level of a
         category is mixed with where levels are put in order. What a split lowers is not changed.
@@ -159,6 +162,11 @@ def fit_cart(
     the best of these sets is the best of all; of more classes, that is a heuristic, and each level
     is tried against the others besides. Levels that are not at the node go where missing values do.
     Whether a value is missing can be asked, too: that is the split at the greatest number.
+
+    Where rows go both ways, a split is scored by what all rows of the node come to, in parts;
+    `min_leaf` and `min_split` count parts of rows, and whether a value is missing is not asked. At
+    a prediction such rows go to the likelier child; ``route="expected"`` of `predict_proba` and
+    `decision_function` is the mean over both ways.
 
     Among splits whose criterion agrees to 1e-12 of the node's impurity (of its weight, in a
     classification) the lowest feature is taken, then missing values in the second child rather
@@ -267,6 +275,7 @@ def fit_cart_problem(
         resolve_features(features_per_split, problem.n_features),
         growth or ("depth-first" if max_leaves is None else "best-first"),
         level_smoothing=level_smoothing,
+        goes_both=missing == "both",
     )
     settings = {
         "builder": "fit_cart", "task": task, "criterion": criterion, "max_depth": max_depth,
@@ -280,12 +289,16 @@ def fit_cart_problem(
 
 def _taken(missing: Any) -> Takes:
     """Return what columns may be; `missing` is the option."""
-    if check_choice("missing", missing, MISSING) == "both":
+    return Takes(holes=check_choice("missing", missing, MISSING) != "error", levels=True)
+
+
+def refuse_both_ways(missing: Any, what: str) -> None:
+    """Raise NotImplementedError where rows of trees would go both ways."""
+    if isinstance(missing, str) and missing == "both":
         raise NotImplementedError(
-            'missing: "both" is not implemented; "learn" sends missing values to the exit that '
-            "lowers the criterion most"
+            f'missing: "both" is not implemented for {what}; "learn" sends missing values to the '
+            "child that lowers the criterion most"
         )
-    return Takes(holes=missing == "learn", levels=True)
 
 
 def resolve_features(features_per_split: Any, d: int) -> int:
@@ -327,6 +340,9 @@ def fit_tree(
     """Fit one tree to a problem, whose options are checked; `key` is that of its random numbers."""
     cells = problem.n_rows * problem.n_features
     with Workers(n_threads, cells) as workers:
+        if limits.goes_both and problem.table is not None and problem.table.has_missing.any():
+            tree = BothWaysTree(problem.weighted(weights, workers), limits, key)
+            return tree.model(settings, tree.grow(callback))
         arrays = CartArrays(problem.weighted(weights, workers), limits, key)
         stop_reason = grow_tree(arrays, workers, callback)
     return arrays.model(settings, stop_reason, limits.criterion)

@@ -24,7 +24,7 @@ from pboost.growth.validation import GIVEN, ValidationRows, validation_rows
 from pboost.losses import Loss, check_loss
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
-from pboost.trees.cart import FitData, check_labels, fit_cart_problem
+from pboost.trees.cart import FitData, check_labels, fit_cart_problem, refuse_both_ways
 from pboost.trees.exact_rounds import ExactRounds
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.rounds import Rounds
@@ -311,6 +311,7 @@ def grow_sum(
     state = generator_state(data.generator)
     l2 = check_number("l2", options["l2"], least=0.0)
     of_trees = {name: options[name] for name in TREE_OPTIONS}
+    refuse_both_ways(options["missing"], "steps of fit_stagewise")
     if options["search"] == "auto" and not isinstance(data.X, SortedColumns):
         of_trees["search"] = "binned"
     if l2 > 0 and (options["search"] == "exact" or isinstance(data.X, SortedColumns)):

@@ -62,3 +62,52 @@ def best_subset(level, y, w, reach, criterion="kearns-mansour"):
     sets = (s for size in range(1, len(present)) for s in combinations(present, size))
     scores = (scored(np.isin(level, s), known, y, w, reach, criterion) for s in sets)
     return min((found[0] for found in scores if found is not None), default=LONG(np.inf))
+
+
+def grown(X, target, w, impurity_of, *, depth=99, min_leaf=1, min_split=2, levels=()):
+    """Return a tree as nested tuples: (sums, rows) of a leaf, else with (column, cut, q, children).
+
+    `target` (n, m) is what is summed up, times weights; ``impurity_of(sums)`` is weight times
+    impurity of (weight, *sums). A cut is a threshold, or a frozenset of the levels above.
+    """
+    start = np.ones(len(w))
+    return _grown(X, target, w, start, impurity_of, depth, min_leaf, min_split, levels)
+
+
+def _sums(target, w):
+    return np.concatenate([[w.sum()], (w[:, None] * target).sum(axis=0)]).astype(LONG)
+
+
+def _grown(X, target, w, part, risk, depth, min_leaf, min_split, levels):
+    here = _sums(target, w * part)
+    rows = np.flatnonzero(part > 0)
+    leaf = here, len(rows)
+    is_pure = (target[rows] == target[rows[0]]).all()
+    if is_pure or depth == 0 or part.sum() < min_split - 1e-9:
+        return leaf
+    found = []
+    for j in range(X.shape[1]):
+        x = X[:, j]
+        known = ~np.isnan(x) & (part > 0)
+        values = np.unique(x[known])
+        if j in levels:
+            sets = [s for k in range(1, len(values)) for s in combinations(values, k)]
+            cuts = [(frozenset(s), np.isin(x, s)) for s in sets]
+        else:
+            cuts = [(t, x > t) for t in neighbour_midpoints(x[known])]
+        for cut, above in cuts:
+            mass = (w * part)[known]
+            q = mass[above[known]].sum() / mass.sum()
+            sides = [part * np.where(known, above == side, q if side else 1 - q) for side in (0, 1)]
+            if min(side.sum() for side in sides) < min_leaf - 1e-9 or not 0 < q < 1:
+                continue
+            score = sum(risk(_sums(target, w * side)) for side in sides)
+            found.append((score, j, cut, q, sides))
+    if not found:
+        return leaf
+    least = min(one[0] for one in found)
+    _, j, cut, q, sides = next(one for one in found if one[0] <= least + 1e-11 * here[0])
+    children = [
+        _grown(X, target, w, s, risk, depth - 1, min_leaf, min_split, levels) for s in sides
+    ]
+    return *leaf, j, cut, q, children

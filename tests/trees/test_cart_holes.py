@@ -132,8 +132,6 @@ def test_options():
     y = [0, 1, 0, 1]
     with pytest.raises(ValueError, match="nan in column 0, row 1"):
         pb.fit_cart(X, y, missing="error")
-    with pytest.raises(NotImplementedError, match="not implemented"):
-        pb.fit_forest(X, y, missing="both")
     with pytest.raises(ValueError, match="level_smoothing"):
         pb.fit_cart(X, y, level_smoothing=-1.0)
 
