@@ -248,6 +248,7 @@ def fit_sbpmt(
     min_leaf: int = 7,
     min_split: int = 20,
     complexity: float = 0.01,
+    missing: str = "learn",
     tol: float | None = 1e-5,
     safeguard: bool = False,
     step: float = 0.5,
@@ -283,9 +284,9 @@ def fit_sbpmt(
     bag : float, int or None
         Rows of each subsample, drawn without replacement: a share in (0, 1] of those of positive
         weight, rounded down, but at least one; or how many; None: all.
-    max_depth, min_leaf, min_split, complexity, tol, safeguard :
+    max_depth, min_leaf, min_split, complexity, missing, tol, safeguard :
         Options of the trees, see `fit_probit_tree`, which has other defaults: those here are of the
-        published code, see `sbpmt_published`, but for `vote`.
+        published code, see `sbpmt_published`, but for `vote`. `missing` is "learn" or "error".
     step : float
         Factor in (0, 1] of the log odds in the votes and so in the change of the weights: 0.5 is
         the source's, 1.0 the textbook's AdaBoost.
@@ -375,7 +376,7 @@ def fit_sbpmt(
     task = probit_problem(
         X, y, sample_weight, n_threads, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
         steps=steps, tol=tol, safeguard=safeguard, criterion="gini", complexity=complexity,
-        search="exact",
+        search="exact", missing=missing,
     )  # fmt: skip
     task.settings.update(
         builder="fit_sbpmt", members=members, rounds=rounds, bag=bag, step=step,

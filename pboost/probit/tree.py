@@ -366,6 +366,11 @@ def probit_problem(
 ) -> ProbitProblem:
     """Check the arguments of builders of probit trees; the settings have no builder yet."""
     check_values(X, "to fit lines to")
+    if missing == "both":
+        raise NotImplementedError(
+            'missing: "both" is not implemented for probit trees, in whose leaves a missing value '
+            'counts as a mean; "learn" sends it to one exit of each test'
+        )
     leaves = ProbitLimits(
         check_integer("steps", steps, least=1),
         0.0 if tol is None else check_number("tol", tol, least=0.0),

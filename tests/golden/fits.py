@@ -169,7 +169,8 @@ PROBIT_TREE = {
 SBPMT = {
     "members": 3, "rounds": 2, "steps": 8, "bag": 0.7, "max_depth": 2, "min_leaf": 20,
     "min_split": 2, "complexity": 0.0, "tol": None, "safeguard": True, "step": 0.5,
-    "vote": "majority", "one_vs_all": "leaf", "stratify": False, **COLUMNS, **SHARED,
+    "vote": "majority", "one_vs_all": "leaf", "stratify": False, "missing": "learn",
+    **COLUMNS, **SHARED,
 }  # fmt: skip
 WITHOUT_THREADS = (pb.fit_probitboost, pb.fit_samme)
 

@@ -266,3 +266,26 @@ def test_sbpmt(classes, one_vs_all, tmp_path):
     full = pb.fit_sbpmt(np.nan_to_num(X), y, sample_weight=weight, **options)
     assert full.leaf_mean is None
     assert np.isfinite(pb.predict_proba(full, X)).all()
+
+
+@pytest.mark.parametrize("fit", [pb.fit_probit_tree, pb.fit_sbpmt])
+def test_where_missing_values_go_is_an_option_of_trees(fit):
+    X, y, _ = problem(0, n=120)
+    options = {} if fit is pb.fit_probit_tree else {"members": 2, "rounds": 2, "rng": 0}
+    model = fit(X, y, missing="learn", **options)
+    assert model.settings["missing"] == "learn"
+    assert np.array_equal(pb.predict_proba(model, X), pb.predict_proba(fit(X, y, **options), X))
+    row = int(np.isnan(X[:, 0]).argmax())
+    message = "X: expected finite numbers, got missing values in column 0|got nan in column 0"
+    with pytest.raises(ValueError, match=message):
+        fit(X, y, missing="error", **options)
+    assert np.isnan(X[row, 0])
+    clean = np.nan_to_num(X)
+    refusing = fit(clean, y, missing="error", **options)
+    assert refusing.settings["missing"] == "error"
+    found = pb.predict_proba(fit(clean, y, **options), X)
+    assert np.array_equal(pb.predict_proba(refusing, X), found)
+    with pytest.raises(NotImplementedError, match='missing: "both" is not implemented for probit'):
+        fit(X, y, missing="both", **options)
+    with pytest.raises(ValueError, match="missing: expected one of"):
+        fit(X, y, missing="drop", **options)
