@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.blocks import copied
-from pboost.values import Array, first_false
+from pboost.values import Array, first_false, shown
 
 #: All integers to this size are float64 numbers; of those beyond only some are.
 EXACT = 2**53
@@ -106,8 +106,10 @@ def numeric_column(column: Array, label: str, first: int = 0, of_text: str = ENC
 
 def _object_column(column: Array, label: str, first: int, of_text: str) -> Array:
     if any(isinstance(v, str | bytes | complex) for v in column):
-        is_text = any(isinstance(v, str) for v in column)
-        raise TypeError(f"X: {label} is not numeric{of_text if is_text else ''}")
+        if any(isinstance(v, str) for v in column):
+            raise TypeError(f"X: {label} is not numeric{of_text}")
+        row = next(i for i, v in enumerate(column) if isinstance(v, bytes | complex))
+        raise TypeError(f"X: {label} is not numeric: row {first + row} holds {shown(column[row])}")
     if any(type(v).__name__ == "NAType" for v in column):
         column = np.array([np.nan if is_missing(v) else v for v in column], dtype=object)
     try:
@@ -118,7 +120,10 @@ def _object_column(column: Array, label: str, first: int, of_text: str) -> Array
             f"X: {label}, row {row} holds a number beyond the range of float64"
         ) from None
     except (TypeError, ValueError):
-        raise TypeError(f"X: {label} is not numeric") from None
+        row = next(i for i, v in enumerate(column) if not _is_number(v))
+        raise TypeError(
+            f"X: {label} is not numeric: row {first + row} holds {shown(column[row])}"
+        ) from None
     if (row := first_rounded(column, numbers)) >= 0:
         raise _inexact(label, first + row, column[row])
     return numbers
@@ -130,6 +135,18 @@ def first_rounded(values: Array, numbers: NDArray[np.float64]) -> int:
         if isinstance(values[row], int | np.integer) and int(values[row]) != int(numbers[row]):
             return row
     return -1
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return True
+    except (TypeError, ValueError):
+        return value is None
+    return True
 
 
 def _is_beyond(value: Any) -> bool:

@@ -47,6 +47,9 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
         return walk_functions(model, X)
     values = _plain(model, X)
     n, d = values.shape
+    if not len(model.feature) and model.takes_missing:  # kernels are told nothing of holes
+        check_finite(match_columns(model, X), True)
+        return np.full(n, model.bias), np.zeros(n)
     if d >= WIDE and not counting and model.inputs is None:
         found = _walk_columns_read(model, values)
         if found is not None:

@@ -255,6 +255,8 @@ class Classifier(ClassifierMixin, Estimator):
     def _checked_labels(self, y: NDArray[Any]) -> NDArray[Any]:
         """Return labels of two or more classes, which are kept."""
         labels = label_array(y)
+        if not len(labels):
+            raise ValueError("y: expected at least one row of each class, got no rows")
         values = label_values(labels)
         if is_continuous(values):
             check_classification_targets(y)

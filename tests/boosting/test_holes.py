@@ -138,6 +138,24 @@ def test_missing_everywhere():
     assert nothing.n_nodes == 0
 
 
+@pytest.mark.parametrize("n", [1, 3, 40, 5000])
+@pytest.mark.parametrize("weak", [pb.weak.affine(), pb.weak.linear(), pb.weak.separator()])
+def test_models_without_nodes_take_rows_without_values(weak, n):
+    """Whatever memory held before is no decision value."""
+    X, y = np.full((60, 3), np.nan), np.arange(60) % 3 == 0
+    model = pb.fit_adaboost(X, y, rounds=3, weak=weak)
+    assert model.n_nodes == 0
+    rows = np.full((n, 3), np.nan)
+    np.full(n, 7.0)  # what is freed is often what is allocated next
+    for found in (pb.decision_function(model, rows), *pb.staged_decision_function(model, rows)):
+        np.testing.assert_array_equal(found, np.full(n, model.bias))
+    expected = pb.decision_function(model, rows, route="expected")
+    np.testing.assert_allclose(expected, np.full(n, model.bias))
+    assert not pb.evaluation_cost(model, rows).any()
+    with pytest.raises(ValueError, match="got inf in column 1, row 0"):
+        pb.decision_function(model, np.where(np.arange(3) == 1, np.inf, rows))
+
+
 def test_holes_can_be_refused():
     X, y, _ = rows_with_holes(5)
     with pytest.raises(ValueError, match="missing"):

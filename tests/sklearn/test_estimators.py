@@ -361,6 +361,14 @@ def test_one_class_is_refused():
             small(name).fit(X[:50], SPECIES[:50])
 
 
+def test_no_rows_are_refused():
+    pd = pytest.importorskip("pandas")
+    for name in NAMES:
+        for rows in (X[:0], pd.DataFrame(X[:0])):
+            with pytest.raises(ValueError, match=r"at least one row|a minimum of 1 is required"):
+                small(name).fit(rows, target(small(name))[:0])
+
+
 SIGMA = np.abs(np.random.default_rng(1).normal(size=X.shape)) + 0.01
 
 
