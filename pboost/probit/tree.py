@@ -366,11 +366,7 @@ def probit_problem(
 ) -> ProbitProblem:
     """Check the arguments of builders of probit trees; the settings have no builder yet."""
     check_values(X, "to fit lines to")
-    if missing == "both":
-        raise NotImplementedError(
-            'missing: "both" is not implemented for probit trees, in whose leaves a missing value '
-            'counts as a mean; "learn" sends it to one exit of each test'
-        )
+    refuse_both_ways(missing, "probit trees, in whose leaves a missing value counts as a mean")
     leaves = ProbitLimits(
         check_integer("steps", steps, least=1),
         0.0 if tol is None else check_number("tol", tol, least=0.0),
@@ -380,7 +376,6 @@ def probit_problem(
     safeguard = check_flag("safeguard", safeguard)
     if max_depth is not None:
         max_depth = check_integer("max_depth", max_depth, least=0)
-    refuse_both_ways(missing, "probit trees")
     X = read_once(X, sample_weight, TAKES)
     problem, limits, settings, _ = fit_cart_problem(
         X, y, sample_weight, n_threads, np.random.default_rng(0), criterion=criterion,
