@@ -8,8 +8,9 @@ PBOOST_DATA; it holds files as the module ``published_table`` describes them. Ev
   by columns of zeros and ones and each missing value by a mean, and beside lightgbm and
   scikit-learn's HistGradientBoosting, which take holes and categories, too; 10 divisions into 5
   folds, the same for all;
-* what a column of 200 levels costs that has nothing to do with the labels, 20 times drawn;
-* the two again for some values of `level_smoothing`, from which its default was chosen.
+* what a column of 200 levels costs that has nothing to do with the labels, by three builders and
+  some values of `level_smoothing`; it is drawn ``--draws`` times;
+* errors on the tables as they are at the same values, from which its default was chosen.
 
 Prints tables, in the form of reStructuredText; ``--rst file`` writes them to a file, too. With
 ``--results file`` outcomes are stored, and not worked out again by the next run.
@@ -59,7 +60,7 @@ SETS[LARGE] = SETS[AT_RANDOM]
 REMOVED, TOP = 0.2, 0.3
 #: Levels of the random column, and the sets that get one.
 LEVELS, WITH_LEVELS = 200, ("banknote", "magic04", "pima")
-SMOOTHINGS = (0, 1, 3, 10, 30, 100)
+SMOOTHINGS = (0, 0.5, 1, 2, 3, 5)
 NATIVE, ENCODED = "as it is", "one-hot, means"
 #: Rounds of AdaBoost where random levels are added.
 FEW_ROUNDS = 50
@@ -394,8 +395,9 @@ def main(argv: list[str] | None = None) -> None:
     """Cross-validate, print the tables and write them if wanted."""
     quick = f"the first set of each kind, {QUICK_ROWS} rows, once"
     parser, options, folder = arguments(
-        __doc__, quick, argv, results="file of the outcomes of earlier runs, and of this one"
-    )
+        __doc__, quick, argv, results="file of the outcomes of earlier runs, and of this one",
+        draws=(DRAWS, "how often columns of random levels are drawn"),
+    )  # fmt: skip
     sets = data_sets(folder, SETS, options.quick)
     if not sets:
         parser.error(f"no data: {folder} has no file of a data set")
@@ -404,7 +406,7 @@ def main(argv: list[str] | None = None) -> None:
     beside = [replace(data, has_levels=True) for data in alone]
     results = stored(options.results)
     for some, learners, repeats in (
-        (of_words, smoothed, CHOICE_REPEATS), ([*alone, *beside], beside_levels, DRAWS),
+        (of_words, smoothed, CHOICE_REPEATS), ([*alone, *beside], beside_levels, options.draws),
         (sets, handlings, REPEATS),
     ):  # fmt: skip
         times = QUICK_REPEATS if options.quick else repeats

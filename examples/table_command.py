@@ -16,18 +16,22 @@ Results = dict[str, dict[str, list[float]]]
 
 
 def arguments(
-    doc: str | None, quick: str, argv: list[str] | None, **files: str
+    doc: str | None, quick: str, argv: list[str] | None, **more: str | tuple[int, str]
 ) -> tuple[argparse.ArgumentParser, argparse.Namespace, Path]:
     """Return the parser, the options and the folder of the data, or exit with what is missing.
 
-    `files` are the help texts of further options, each the name of a file.
+    `more` are the help texts of further options, each the name of a file; or a default number, and
+    the help text.
     """
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the data; default: $PBOOST_DATA")
     parser.add_argument("--rst", type=Path, help="file to write the tables to")
     parser.add_argument("--quick", action="store_true", help=quick)
-    for name, text in files.items():
-        parser.add_argument(f"--{name}", type=Path, help=text)
+    for name, of in more.items():
+        if isinstance(of, str):
+            parser.add_argument(f"--{name}", type=Path, help=of)
+        else:
+            parser.add_argument(f"--{name}", type=int, default=of[0], help=f"{of[1]}; {of[0]}")
     options = parser.parse_args(argv)
     folder = options.data or os.environ.get("PBOOST_DATA")
     if not folder:

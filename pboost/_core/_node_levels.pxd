@@ -1,14 +1,15 @@
 # Search of one category column at one node: a cut is a set of levels, those above.
 #
-# The levels with mass at the node are put in order, by the share of class +1, by the mean, or, of more
-# than two classes, by the first principal component of the class shares, and the beginnings of this
-# order are tried as what is below, with the missing rows above, then below. Of two classes and of
-# squares the best of these is the best set. With smoothed shares, and of more classes, each level is
-# tried against the rest besides. Levels without mass at the node go with the missing rows.
+# Of two classes the search is that of stumps. Else the levels with mass at the node are put in order, by
+# the mean, or by the first principal component of the class shares, and the beginnings of this order are
+# tried as what is below, with the missing rows above, then below. Of squares the best of these is the
+# best set. With smoothed shares, and of classes, each level is tried against the rest besides. Levels
+# without mass at the node go with the missing rows.
 from libc.math cimport INFINITY, fabs
 
-from pboost._core._cut cimport Limits, cut_score, is_legal
-from pboost._core._grower cimport Tree, judge_of, size_of, two_classes, width
+from pboost._core cimport _levels
+from pboost._core._cut cimport Limits
+from pboost._core._grower cimport Tree, judge_of, size_of, two_classes, unit_of, width
 from pboost._core._holes cimport ABOVE, BELOW
 from pboost._core.criteria cimport Judge, Moment, Sums, impurity, may_cut, square_score
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
@@ -21,8 +22,11 @@ cdef extern from *:
     """
     /* A direction is found where a step changes it by no more, its largest number being 1. */
     #define PBOOST_SAME_DIRECTION 1e-7
+    /* Numbers of a direction are large from about half the largest: not from 1/2, which they often are. */
+    #define PBOOST_LARGE 0.4999
     """
     const double SAME_DIRECTION "PBOOST_SAME_DIRECTION"
+    const double LARGE "PBOOST_LARGE"
 
 # The levels of a column with mass at a node, in order. The cells of all have `k` masses each, then the
 # number of rows; `pull` is the mass by which shares are drawn to those of the node.
@@ -168,7 +172,7 @@ cdef inline void find_direction(
         if change <= SAME_DIRECTION:
             break
     j = k - 1
-    while j > 0 and fabs(v[j]) < 0.5:
+    while j > 0 and fabs(v[j]) < LARGE:
         j -= 1
     if v[j] < 0.0:
         for j in range(k):
@@ -190,6 +194,27 @@ cdef inline void sort_levels(Levels* levels) noexcept nogil:
         levels.level[j], levels.key[j] = level, key
 
 
+cdef inline double measured_pull(const Tree* t, Py_ssize_t e, const Levels* levels) noexcept nogil:
+    """As of two classes; of squares, with the variance of the node's numbers."""
+    cdef const int64_t* node = t.mass + width(t) * e
+    cdef double known = 0.0, squares = 0.0, apart, mass, rows = <double>size_of(t, e)
+    cdef double loss = t.node[e].loss * (t.node[e].scale * unit_of(t, e)) * t.node[e].scale
+    cdef Py_ssize_t i, j, n_free = 0
+    cdef const int64_t* cell
+    for i in range(levels.n):
+        mass = <double>levels.mass[levels.level[i]]
+        cell = levels.cells + levels.level[i] * (levels.k + 1)
+        known += mass
+        for j in range(1 if t.squares else 0, levels.k):
+            if t.squares or node[j] > 0:
+                apart = <double>cell[j] - mass / levels.total * <double>node[j]
+                squares += apart * (apart / mass) * (
+                    rows / loss if t.squares else rows / <double>node[j])
+    for j in range(levels.k):
+        n_free += t.squares or node[j] > 0
+    return _levels.pull_of(t.level_smoothing, levels.n, n_free - 1, squares, known)
+
+
 cdef inline void list_levels(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* work, int64_t* cells, Levels* levels
 ) noexcept nogil:
@@ -203,13 +228,15 @@ cdef inline void list_levels(
     levels.missing = cells + t.n_bins[f] * (k + 1)
     levels.n_missing = levels.missing[k]
     levels.total = <double>weight_of(t, node)
-    levels.pull = t.level_smoothing * levels.total / <double>size_of(t, e)
     for l in range(t.n_bins[f]):
         mass = weight_of(t, cells + l * (k + 1))
         levels.mass[l] = mass
         if mass > 0:
             levels.level[levels.n] = <int32_t>l
             levels.n += 1
+    levels.pull = 0.0
+    if t.level_smoothing > 0.0 and levels.n > 2:
+        levels.pull = measured_pull(t, e, levels)
     if k > 2:
         if levels.n > 1:
             find_direction(levels, node, mean, mean + k, mean + 2 * k)
@@ -222,66 +249,149 @@ cdef inline void list_levels(
 
 
 # ---------------------------------------------------------------------------------------------
-# Sets.
+# Sets. As of two classes, a cut counts with as much of the difference between its sides as smoothed
+# shares leave: the part of that along the difference as it is.
+
+# By how much masses depart from those that rows of the node would have, if shares are smoothed: of the
+# levels below a cut, and of all; `k` numbers each.
+cdef struct Departures:
+    double* left
+    double* all
+
+
+cdef inline void add_departure(
+    const Tree* t, const int64_t* node, const Levels* levels, const int64_t* cell, double pull,
+    int sign, double* out,
+) noexcept nogil:
+    """Add that of a level, or take it away."""
+    cdef double mass = <double>weight_of(t, cell), part = mass / levels.total
+    cdef double kept = sign * mass / (mass + pull) if mass > 0.0 else 0.0
+    cdef Py_ssize_t j
+    for j in range(levels.k):
+        out[j] += kept * (<double>cell[j] - part * <double>node[j])
+
+
+cdef inline void begin_side(
+    const Tree* t, const int64_t* node, const Levels* levels, int turn, const Departures* smoothed
+) noexcept nogil:
+    cdef Py_ssize_t i, j
+    for j in range(levels.k):
+        smoothed.left[j] = smoothed.all[j] = 0.0
+    if levels.n_missing:
+        add_departure(t, node, levels, levels.missing, 0.0, 1, smoothed.all)
+    for j in range(levels.k):
+        smoothed.left[j] = smoothed.all[j] if turn == BELOW else 0.0
+    for i in range(levels.n):
+        add_departure(t, node, levels, levels.cells + levels.level[i] * (levels.k + 1),
+                      levels.pull, 1, smoothed.all)
+
+
+cdef inline double kept_of(
+    const Tree* t, const int64_t* node, const Levels* levels, const int64_t* left,
+    const Departures* smoothed,
+) noexcept nogil:
+    """As much of the difference between the sides of a cut as is left: from 0 to 1."""
+    cdef double part = <double>weight_of(t, left) / levels.total, along = 0.0, square = 0.0, apart
+    cdef Py_ssize_t j
+    for j in range(1 if t.squares else 0, levels.k):
+        apart = <double>left[j] - part * <double>node[j]
+        along += apart * (smoothed.left[j] - smoothed.all[j] * part)
+        square += apart * apart
+    return min(max(along / square, 0.0), 1.0) if square > 0.0 else 1.0
+
 
 cdef inline double score_set(
-    const Tree* t, const Judge* at, const Limits* limits, const int64_t* left, Py_ssize_t n_below,
-    int64_t* right,
+    const Tree* t, const Judge* at, const int64_t* left, Py_ssize_t n_below, double kept,
+    int64_t* work,
 ) noexcept nogil:
-    """Score of a cut with these masses below; INFINITY if it is not legal."""
+    """Score of a cut with these masses below, of which `kept` counts; INFINITY if it is not legal."""
     cdef Sums sums
+    cdef double part, below
     cdef Py_ssize_t j
-    if t.n_classes == 2:
-        if not is_legal(limits, left[0], left[1], n_below):
-            return INFINITY
-        return cut_score(limits, left[0], left[1])
     sums.below.w = weight_of(t, left)
     if not may_cut(at, &sums, n_below):
         return INFINITY
     if t.squares:
-        return square_score(at, <const Moment*>left)
+        return kept * kept * square_score(at, <const Moment*>left)
+    part = <double>sums.below.w / <double>at.total.w
     for j in range(t.n_classes):
-        right[j] = at.mass[j] - left[j]
-    return impurity(at.criterion, at.n_classes, left) + impurity(at.criterion, at.n_classes, right)
+        below = (1.0 - kept) * (part * <double>at.mass[j] - <double>left[j])
+        work[j] = max(min(left[j] + <int64_t>below, at.mass[j]), 0)
+    below = impurity(at.criterion, at.n_classes, work)
+    for j in range(t.n_classes):
+        work[j] = at.mass[j] - work[j]
+    return below + impurity(at.criterion, at.n_classes, work)
 
 
 cdef inline Py_ssize_t first_set(
-    const Tree* t, Py_ssize_t e, const Levels* levels, const Judge* at, int turn, double limit,
-    double* best, int64_t* left, int64_t* right,
+    const Tree* t, const Levels* levels, const Judge* at, int turn, double limit, double* best,
+    int64_t* left, int64_t* work, const Departures* smoothed,
 ) noexcept nogil:
     """Try the sets with the missing rows on one side. Lowers `best`; returns the first within
     `limit`: how many levels are below, or, counted from `levels.n + 1`, which is above alone; or -1.
     OUT left: its masses."""
-    cdef Limits limits
     cdef Py_ssize_t i, j, n_below, k = levels.k
-    cdef bint alone = t.n_classes > 2 or levels.pull > 0.0
+    cdef bint is_smoothed = levels.pull > 0.0
     cdef const int64_t* cell
-    cdef double here
-    if t.n_classes == 2:
-        limits = two_classes(t, e)
+    cdef double here, kept
     for j in range(k):
         left[j] = levels.missing[j] if turn == BELOW else 0
     n_below = levels.n_missing if turn == BELOW else 0
+    if is_smoothed:
+        begin_side(t, at.mass, levels, turn, smoothed)
     for i in range(levels.n):
         cell = levels.cells + levels.level[i] * (k + 1)
         for j in range(k):
             left[j] += cell[j]
         n_below += cell[k]
-        here = score_set(t, at, &limits, left, n_below, right)
+        kept = 1.0
+        if is_smoothed:
+            add_departure(t, at.mass, levels, cell, levels.pull, 1, smoothed.left)
+            # That between levels and missing rows is one cut, and counts as it is.
+            if i < levels.n - 1:
+                kept = kept_of(t, at.mass, levels, left, smoothed)
+        here = score_set(t, at, left, n_below, kept, work)
         best[0] = min(best[0], here)
         if here <= limit:
             return i + 1
-    for i in range(levels.n if alone else 0):
+    for i in range(levels.n if is_smoothed or not t.squares else 0):  # each above alone
         cell = levels.cells + levels.level[i] * (k + 1)
         for j in range(k):
             left[j] -= cell[j]
-        here = score_set(t, at, &limits, left, n_below - cell[k], right)
+        kept = 1.0
+        if is_smoothed:
+            add_departure(t, at.mass, levels, cell, levels.pull, -1, smoothed.left)
+            kept = kept_of(t, at.mass, levels, left, smoothed)
+            add_departure(t, at.mass, levels, cell, levels.pull, 1, smoothed.left)
+        here = score_set(t, at, left, n_below - cell[k], kept, work)
         best[0] = min(best[0], here)
         if here <= limit:
             return levels.n + 1 + i
         for j in range(k):
             left[j] += cell[j]
     return -1
+
+
+cdef inline Py_ssize_t first_of_two(
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, const int64_t* cells, double limit, double* best,
+    Levels* levels, int* turn, int64_t* left,
+) noexcept nogil:
+    """As `first_set`, of two classes, on either side; lists the levels. OUT turn: the side."""
+    cdef _levels.Levels two
+    cdef _levels.LevelCut cut
+    cdef Limits limits = two_classes(t, e)
+    cdef Py_ssize_t i
+    two.negative, two.positive, two.count, two.step = cells, cells + 1, cells + 2, 3
+    two.n, two.smoothing = t.n_bins[f], t.level_smoothing
+    levels.k, levels.missing = 2, cells + 3 * two.n
+    levels.n_missing = levels.missing[2]
+    two.has_missing = levels.n_missing > 0
+    if not _levels.scan_levels(&limits, &two, limit, best, &cut):
+        return -1
+    turn[0], left[0], left[1], levels.n = cut.side, cut.ln, cut.lp, two.n_ordered
+    for i in range(levels.n):
+        levels.level[i] = two.order[i]
+    return cut.first if cut.last == levels.n else levels.n + 1 + cut.first
 
 
 cdef inline void put_set(
@@ -315,21 +425,30 @@ cdef inline Py_ssize_t scan_levels(
     cdef Levels levels
     cdef Judge at = judge_of(t, e, work)
     cdef int64_t[2] two
+    cdef double[4] departures
+    cdef Departures smoothed
     cdef int64_t* cells = work + 4 * t.n_classes
     cdef int64_t* left = work if t.n_classes else two
     cdef Py_ssize_t place = -1, i, k = width(t)
     cdef int turn
+    smoothed.left = <double*>(work + 2 * t.n_classes) if t.n_classes else departures
+    smoothed.all = smoothed.left + k
     count_levels(t, e, f, cells)
-    list_levels(t, e, f, work, cells, &levels)
-    for turn in range(ABOVE, BELOW - 1, -1):
-        if turn == BELOW and levels.n_missing == 0:
-            break
-        place = first_set(t, e, &levels, &at, turn, limit, best, left, work + t.n_classes)
-        if place >= 0:
-            for i in range(k):
-                below[i] = left[i]
-            put_set(t, e, f, &levels, place, turn, below)
-            break
+    if t.n_classes == 2:
+        place = first_of_two(t, e, f, cells, limit, best, &levels, &turn, left)
+    else:
+        list_levels(t, e, f, work, cells, &levels)
+        for turn in range(ABOVE, BELOW - 1, -1):
+            if turn == BELOW and levels.n_missing == 0:
+                break
+            place = first_set(t, &levels, &at, turn, limit, best, left, work + t.n_classes,
+                              &smoothed)
+            if place >= 0:
+                break
+    if place >= 0:
+        for i in range(k):
+            below[i] = left[i]
+        put_set(t, e, f, &levels, place, turn, below)
     for i in range((t.n_bins[f] + 1) * (k + 1)):
         cells[i] = 0
     return place

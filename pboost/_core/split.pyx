@@ -102,15 +102,17 @@ cdef inline bint has(const Special* s, Py_ssize_t f, int what) noexcept nogil:
     return s.kind != NULL and (s.kind[f] & what) != 0
 
 
-cdef inline Levels levels_of(
+cdef inline void read_levels(
     const Special* s, Py_ssize_t f, const int64_t* negative, const int64_t* positive,
-    const int32_t* starts,
+    const int32_t* starts, int64_t* count, Levels* levels,
 ) noexcept nogil:
-    cdef Levels levels
-    levels.negative, levels.positive, levels.start = negative, positive, starts
+    """The masses of a column as its levels. WORK count (MAX_BINS,)."""
+    cdef int b
     levels.n, levels.has_missing = s.n_bins[f], has(s, f, HOLES)
+    for b in range(levels.n + levels.has_missing):
+        count[b] = starts[b + 1] - starts[b]
+    levels.negative, levels.positive, levels.count, levels.step = negative, positive, count, 1
     levels.smoothing = s.smoothing
-    return levels
 
 
 cdef inline Limits with_missing_below(
@@ -142,7 +144,7 @@ cdef void search_special(
                      bound + f * bins)
     best[again] = INFINITY
     if has(s, f, LEVELS):
-        levels = levels_of(s, f, negative, positive, starts)
+        read_levels(s, f, negative, positive, starts, shifted[0], &levels)
         best[f] = INFINITY
         scan_levels(at, &levels, -1.0, &best[f], &ignored)
     elif has(s, f, HOLES):
@@ -333,7 +335,7 @@ cdef object locate_levels(
     Py_ssize_t width, double limit,
 ):
     """The first set of levels within the limit, as `locate` returns it."""
-    cdef int64_t[2][MAX_BINS] mass
+    cdef int64_t[3][MAX_BINS] mass  # of the classes, and numbers of rows
     cdef double ignored = INFINITY
     cdef LevelCut cut
     cdef Levels levels
@@ -342,7 +344,7 @@ cdef object locate_levels(
     for b in range(n_codes):
         mass[0][b] = edge[b + 1] - edge[b]
         mass[1][b] = edge[width + b + 1] - edge[width + b]
-    levels = levels_of(s, f, mass[0], mass[1], starts)
+    read_levels(s, f, mass[0], mass[1], starts, mass[2], &levels)
     if not scan_levels(at, &levels, limit, &ignored, &cut):
         raise RuntimeError(f"locate: the best cut of feature {f} was not found again")
     above = sum([one << levels.order[b] for b in range(cut.first, cut.last)])

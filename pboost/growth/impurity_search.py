@@ -27,6 +27,7 @@ from pboost.models.graph import DecisionGraph
 from pboost.models.sides import WORDS
 from pboost.models.stored import TrainingRecord
 from pboost.values import FloatArray, first_false
+from pboost.weak.smoothed_levels import pull_of, smoothed_away
 from pboost.weak.stump_search import Stump
 
 #: f(z) of shares z, elementwise.
@@ -96,7 +97,10 @@ class ImpurityStump(Stump):
 
     def settings(self) -> dict[str, Any]:
         """Return the options as plain values, which the function is not."""
-        plain = Stump(min_weight=self.min_weight, min_leaf=self.min_leaf).settings()
+        plain = Stump(
+            min_weight=self.min_weight, min_leaf=self.min_leaf, missing=self.missing,
+            level_smoothing=self.level_smoothing,
+        ).settings()  # fmt: skip
         return {name: value for name, value in plain.items() if name != "criterion"}
 
 
@@ -360,16 +364,17 @@ class ImpurityTree(BestFirst):
         np.add.at(mass, ((rows >= self.data.n_negative).astype(np.intp), codes), arrays.fixed[rows])
         count, total = np.bincount(codes, minlength=n_bins + 1), float(sum(exit_.mass))
         present = np.flatnonzero(mass.sum(axis=0)[:n_bins])
-        pull = smoothing * total / m
+        pull = pull_of(smoothing, mass[0, present], mass[1, present], exit_.mass, m)
         weight, positive = (
             part[present].astype(np.float64) for part in (mass.sum(axis=0), mass[1])
         )
-        share = (positive + pull * (float(exit_.mass[1]) / total)) / (weight + pull)
+        node = float(exit_.mass[1]) / total
+        share = (positive + pull * node) / (weight + pull)
         order = present[np.argsort(share, kind="stable")]
         is_above = np.zeros((len(order), n_bins), dtype=bool)
         for k in range(len(order)):
             is_above[k, order[k + 1 :]] = True
-        if smoothing > 0:
+        if pull > 0:
             is_above = np.concatenate([is_above, np.zeros_like(is_above)])
             is_above[np.arange(len(order)) + len(order), order] = True
         sides = (1, 0) if count[n_bins] else (-1,)
@@ -377,7 +382,16 @@ class ImpurityTree(BestFirst):
         above = np.concatenate([is_above] * len(sides))
         goes_above = np.column_stack([above, side == 1])
         low = [(~goes_above * part).sum(axis=1) for part in (*mass, count)]
-        score = self.judged(exit_, np.ones(len(side), dtype=bool), *low)
+        moved = np.zeros(len(side), dtype=np.int64)
+        if pull > 0:
+            departure = mass[1] - mass.sum(axis=0) * node
+            departure[present] = weight * (share - node)
+            left = ~goes_above @ departure
+            moved = smoothed_away(left, departure.sum(), low[0], low[1], exit_.mass)
+            # That between levels and missing rows is one cut, and counts as it is.
+            moved[~above.any(axis=1)] = 0
+        legal = np.ones(len(side), dtype=bool)
+        score = self.judged(exit_, legal, low[0] - moved, low[1] + moved, low[2])
         heavier = np.where(side < 0, total - (low[0] + low[1]) > low[0] + low[1], side == 1)
         above[np.ix_(heavier, np.delete(np.arange(n_bins), present))] = True
         nothing = np.full((len(side), 2), -1, dtype=np.int32)

@@ -20,6 +20,7 @@ from pboost.data.fill import column_means
 from pboost.data.indicators import in_sums
 from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import check_values
+from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import Categorical, Takes
 from pboost.data.training import Problem, read_once
 from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_columns
@@ -224,6 +225,7 @@ def fit_probit_tree(
     search: str = "auto",
     max_bins: int = MAX_BINS,
     missing: str = "learn",
+    level_smoothing: float = LEVEL_SMOOTHING,
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -265,6 +267,8 @@ def fit_probit_tree(
     max_bins : int
         As in `fit_cart`.
     missing : {"learn", "error"}
+        As in `fit_cart`.
+    level_smoothing : float
         As in `fit_cart`.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
@@ -317,7 +321,7 @@ def fit_probit_tree(
     task = probit_problem(
         X, y, sample_weight, n_threads, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
         steps=steps, tol=tol, safeguard=safeguard, criterion=criterion, complexity=complexity,
-        search=search, max_bins=max_bins, missing=missing,
+        search=search, max_bins=max_bins, missing=missing, level_smoothing=level_smoothing,
     )  # fmt: skip
     task.settings["builder"] = "fit_probit_tree"
     cells = task.X.size * (1 + task.leaves.steps)
@@ -363,6 +367,7 @@ def probit_problem(
     search: str = "auto",
     max_bins: Any = MAX_BINS,
     missing: str = "learn",
+    level_smoothing: Any = LEVEL_SMOOTHING,
 ) -> ProbitProblem:
     """Check the arguments of builders of probit trees; the settings have no builder yet."""
     check_values(X, "to fit lines to")
@@ -380,7 +385,7 @@ def probit_problem(
     problem, limits, settings, _ = fit_cart_problem(
         X, y, sample_weight, n_threads, np.random.default_rng(0), criterion=criterion,
         max_depth=max_depth or None, min_leaf=min_leaf, min_split=min_split, search=search,
-        max_bins=max_bins, missing=missing,
+        max_bins=max_bins, missing=missing, level_smoothing=level_smoothing,
     )  # fmt: skip
     if isinstance(X, SortedColumns):
         values = X.source if len(X.rows) == len(X.source) else X.source[X.rows]
@@ -388,7 +393,9 @@ def probit_problem(
         values = X.values
     if problem.entries is not None:
         values = values[problem.entries.rows]  # the kernels read X, labels and weights side by side
-    kept = ("criterion", "min_leaf", "min_split", "search", "max_bins", "missing")
+    kept = (
+        "criterion", "min_leaf", "min_split", "search", "max_bins", "missing", "level_smoothing"
+    )  # fmt: skip
     settings = {
         "max_depth": max_depth, **{name: settings[name] for name in kept}, "steps": leaves.steps,
         "tol": None if tol is None else leaves.tol, "safeguard": safeguard,

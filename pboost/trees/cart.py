@@ -15,6 +15,7 @@ from pboost.data.criteria import OF_TWO, class_criteria
 from pboost.data.labels import labels_of_rows
 from pboost.data.made_columns import column_ranks
 from pboost.data.sharing import reads_columns, search_option
+from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import EVERYTHING, Categorical, Takes
 from pboost.data.training import Problem, tree_problem
 from pboost.growth.step import Callback
@@ -70,7 +71,7 @@ def fit_cart(
     search: str = "auto",
     max_bins: int = MAX_BINS,
     missing: str = "learn",
-    level_smoothing: float = 0.0,
+    level_smoothing: float = LEVEL_SMOOTHING,
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -120,8 +121,11 @@ def fit_cart(
         children, each with a part of its weight: the share of the known rows' weight there. "error"
         refuses missing values in training.
     level_smoothing : float
-        Rows of average weight, with the class shares or the mean of the node, that each level of a
-        category is mixed with where levels are put in order. What a split lowers is not changed.
+        Of categories: how many times the difference between levels that chance is expected to make,
+        for those beyond two, is taken from what they differ. The levels' class shares or means are
+        drawn towards that of the node accordingly; so drawn they give the order of which a set is
+        an end, and say how much of what a split seems to lower counts. With 0 the set fits the
+        training rows best, which it does by chance where levels are many.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.
@@ -244,7 +248,7 @@ def fit_cart_problem(
     search: str = "auto",
     max_bins: Any = MAX_BINS,
     missing: str = "learn",
-    level_smoothing: Any = 0.0,
+    level_smoothing: Any = LEVEL_SMOOTHING,
 ) -> tuple[Problem, CartLimits, dict[str, Any], int]:
     """Check the arguments of `fit_cart`; returns those of `fit_tree` but for the weights."""
     check_choice("task", task, TASKS)

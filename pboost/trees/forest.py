@@ -14,6 +14,7 @@ from pboost.data.bags import check_bag, make_bags
 from pboost.data.check_xy import with_categories
 from pboost.data.columns import MAX_BINS
 from pboost.data.labels import labels_of_rows
+from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import Categorical
 from pboost.data.training import Problem
 from pboost.growth.step import Callback
@@ -63,7 +64,7 @@ def fit_forest(
     search: str = "auto",
     max_bins: int = MAX_BINS,
     missing: str = "learn",
-    level_smoothing: float = 0.0,
+    level_smoothing: float = LEVEL_SMOOTHING,
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,

@@ -16,6 +16,7 @@ from pboost.data.check_xy import TASKS, is_continuous, label_array, refuse_many,
 from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
 from pboost.data.convert import Features
 from pboost.data.labels import SoftLabels, labels_of_rows
+from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import Categorical
 from pboost.data.training import Problem
 from pboost.growth.step import STOPPED, Callback, StagewiseStep
@@ -144,7 +145,7 @@ def fit_stagewise(
     search: str = "auto",
     max_bins: int = MAX_BINS,
     missing: str = "learn",
-    level_smoothing: float = 0.0,
+    level_smoothing: float = LEVEL_SMOOTHING,
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -200,7 +201,9 @@ def fit_stagewise(
         of about equal weight, in a small part of the time. "auto" is binned, but for columns that
         are sorted already.
     max_bins, missing, level_smoothing :
-        Options of the trees, see `fit_cart`; columns are sorted or binned once for all.
+        Options of the trees, see `fit_cart`; columns are sorted or binned once for all. Trees on
+        bins take `level_smoothing` for rows like all of the node, with which each level is mixed
+        for the order of the levels alone.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.

@@ -20,6 +20,7 @@ from pboost.data.special_columns import HOLES, LEVELS, has
 from pboost.data.training import TrainingData
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
+from pboost.weak.smoothed_levels import pull_of, smoothed_away
 
 #: What kernels read as limits, see `StumpSearch._limits`.
 Limits: TypeAlias = tuple[int, int, int, int, int, int, int]
@@ -149,18 +150,31 @@ class BothWays:
         part = mass[2] / max(int(known[2]), 1)
         up = mass[1] + part * (positive - int(known[1]))
         down = mass[0] + part * (negative - int(known[0]))
-        added = self._smoothing * (negative + positive) / max(n, 1)
-        share = (up + added * (positive / (negative + positive))) / (up + down + added)
+        whole = negative, positive
+        pull, node = pull_of(self._smoothing, down, up, whole, n), positive / (negative + positive)
+        share = (up + pull * node) / (up + down + pull)
         order = np.argsort(share, kind="stable")
         above = [1 << b for b in present[order].tolist()]
         tail = [sum(above[i + 1 :]) for i in range(len(above))]
         below, total = np.cumsum(mass[:, order], axis=1), count.sum()
         counts = np.cumsum(count[order])
-        if self._smoothing > 0:
+        if pull > 0:
             single = known[:, None] - mass[:, order]
             below = np.column_stack([below[:, :-1], single, known])
             counts = np.concatenate([counts[:-1], total - count[order], [total]])
             tail = [*tail[:-1], *above, 0]
+            # What is scored are smoothed masses of as many rows.
+            apart = ((up + down) * (share - node))[order]
+            left = np.concatenate([np.cumsum(apart)[:-1], apart.sum() - apart, [0.0]])
+            missing = below[2] / max(int(known[2]), 1)
+            high = below[1] + missing * (positive - int(known[1]))
+            low = below[0] + missing * (negative - int(known[0]))
+            moved = smoothed_away(left, apart.sum(), low, high, whole)
+            moved = np.clip(moved, -np.minimum(below[1], known[0] - below[0]),
+                            np.minimum(below[0], known[1] - below[1]))  # fmt: skip
+            moved[-1] = 0
+            below[0] -= moved
+            below[1] += moved
         return Cuts(np.ascontiguousarray(below), counts.astype(np.int32), tail, absent)
 
 

@@ -234,5 +234,5 @@ def linear(
         gain,
         check_integer("pairs", pairs, least=1),
         check_integer("seed", seed, least=0),
-        Stump(*checked_columns(criterion, "auto", 256, min_weight, min_leaf)),
+        Stump(*checked_columns(criterion, "auto", 256, min_weight, min_leaf), level_smoothing=0.0),
     )

@@ -30,7 +30,7 @@ from pboost.data.projections import (
     standard_deviations,
 )
 from pboost.data.sharing import Search
-from pboost.data.special_columns import HOLES, LEVELS, has
+from pboost.data.special_columns import HOLES, LEVEL_SMOOTHING, LEVELS, has
 from pboost.data.subsets import HALF
 from pboost.data.table import Takes
 from pboost.data.training import Problem, TrainingData, check_values, is_binned
@@ -321,7 +321,7 @@ class ColumnLearner(Weak):
     min_leaf: int = 1
     #: Where rows without a value go, and how the order of levels is smoothed.
     missing: ClassVar[str] = "learn"
-    level_smoothing: ClassVar[float] = 0.0
+    level_smoothing: ClassVar[float] = 0.0  # sums of columns have no levels
 
     def resolve_search(self, n_rows: int) -> str:
         """Return "exact" or "binned" for data of `n_rows` rows."""
@@ -379,7 +379,7 @@ class Stump(ColumnLearner):
         return Takes(holes=self.missing != "error", levels=True)
 
     missing: str = "learn"  # type: ignore[misc]  # an option here
-    level_smoothing: float = 0.0  # type: ignore[misc]
+    level_smoothing: float = LEVEL_SMOOTHING  # type: ignore[misc]
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,7 +435,7 @@ def stump(
     min_weight: float = 0.0,
     min_leaf: int = 1,
     missing: str = "learn",
-    level_smoothing: float = 0.0,
+    level_smoothing: float = LEVEL_SMOOTHING,
 ) -> Stump:
     """Decision stumps: ``x[j] <= threshold`` takes one exit, ``x[j] > threshold`` the other.
 
@@ -462,10 +462,12 @@ def stump(
         such a row goes both ways, with the probability q to exit 1; q is the share of the known
         rows' reach that lies above the cut. "error": training data must not have missing values.
     level_smoothing : float
-        Of categories, which are cut by a set of levels: number of rows, at least 0, of the node's
-        own share of the classes that are added to each level before levels are put in the order
-        of which the set is one end. With 0 the set is the best of all; with more, rare levels lie
-        in the middle, and each level is tried against the rest, too.
+        Of categories, which are cut by a set of levels: how many times the difference between
+        levels that chance is expected to make, for those beyond two, is taken from what they
+        differ. Their class shares are drawn towards that of the node accordingly; so drawn they
+        give the order of which the set is one end, and say how much of a cut's gain counts; each
+        level is tried against the rest, too. With 0 the set fits the training rows best, which it
+        does by chance where levels are many.
 
     Returns
     -------

@@ -164,7 +164,7 @@ PROBIT = {"steps": 15, "tol": None, "safeguard": True, **COLUMNS, "sample_weight
 PROBIT_TREE = {
     "max_depth": 2, "min_leaf": 20, "min_split": 2, "steps": 12, "tol": None, "safeguard": True,
     "criterion": "gini", "complexity": 0.0, "search": "exact", "max_bins": 256,
-    "missing": "learn", **COLUMNS, "sample_weight": None,
+    "missing": "learn", "level_smoothing": 0.0, **COLUMNS, "sample_weight": None,
 }  # fmt: skip
 SBPMT = {
     "members": 3, "rounds": 2, "steps": 8, "bag": 0.7, "max_depth": 2, "min_leaf": 20,

@@ -1,7 +1,8 @@
 """Trees on tables with holes and categories, node by node: every column by its definition.
 
 A column of numbers with holes stands twice: NaN = +inf ("missing above"), then NaN = -inf ("missing
-below"). A column of levels is cut by sets: the beginnings of the levels in order are below.
+below"). A column of levels is cut by sets: the beginnings of the levels in order are below. Where
+shares are smoothed, a cut counts with as much of the difference of its sides as these leave.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reference.cart import TIE, contents, cuts, is_pure, risk
+from reference.cart import TIE, contents, cuts, impurity_of_shares, is_pure, risk
 
 #: The threshold of the test "is it missing?".
 GREATEST = float(np.finfo(np.float64).max)
 #: Steps and precision of the power iteration.
 MOST_STEPS, SAME_DIRECTION = 50, 1e-7
+#: From which its numbers are large, beside a largest of 1.
+LARGE = 0.4999
 
 
 class Cut(NamedTuple):
@@ -25,6 +28,7 @@ class Cut(NamedTuple):
     missing: int | None  # the side of rows without a value; None where there are none
     subset: frozenset[int] | None
     above: Any  # of the rows of the node
+    kept: float = 1.0  # of what its sides differ: what it counts with
     after: float = np.inf
 
 
@@ -45,9 +49,37 @@ def number_cuts(j, x, edges):
             yield Cut(j, GREATEST, side, None, hole)
 
 
+def pull_of_levels(x, y, weight, n_classes, smoothing):
+    """Return the mass of the node's own rows that is added to each level.
+
+    By chance chi-squared of k levels would be about k - 1 for each class but one. `smoothing` times
+    that of the levels beyond two is taken for chance, and levels keep what is beyond it.
+    """
+    present = np.unique(x[~np.isnan(x)])
+    apart = contents_of_rows(y, weight, n_classes)
+    if n_classes:
+        share = np.array([weight[y == k].sum() for k in range(n_classes)]) / weight.sum()
+        apart, share = apart[:, share > 0], share[share > 0]
+        spread, n_free = share, len(share) - 1
+    else:
+        variance = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
+        spread, n_free = np.array([variance]), 1
+    chance = smoothing * max(len(present) - 2, 0) * n_free
+    if chance == 0 or not spread.all():
+        return 0.0
+    masses = [weight[x == level].sum() for level in present]
+    squares = sum(
+        (apart[x == level].sum(axis=0) ** 2 / spread).sum() / mass
+        for level, mass in zip(present, masses, strict=True)
+    )
+    beyond = squares / weight.mean() - chance
+    most = 1e6 * sum(masses)
+    return min(np.mean(masses) * chance / beyond, most) if beyond > 0 else most
+
+
 def key_of_levels(x, present, y, weight, n_classes, smoothing):
     """Return what levels are put in order by."""
-    pull = smoothing * weight.sum() / len(y)
+    pull = pull_of_levels(x, y, weight, n_classes, smoothing)
     mass = np.array([weight[x == level].sum() for level in present])
     if not n_classes:
         mean = contents(y, weight, "squared", 0)[0]
@@ -75,7 +107,7 @@ def along_first_component(shares, mass):
         change, v = np.abs(step - v).max(), step
         if change <= SAME_DIRECTION:
             break
-    large = np.flatnonzero(np.abs(v) >= 0.5)
+    large = np.flatnonzero(np.abs(v) >= LARGE)
     return apart @ (-v if len(large) and v[large[-1]] < 0 else v)
 
 
@@ -89,12 +121,61 @@ def set_cuts(j, x, y, weight, n_classes, smoothing):
     order = present[np.argsort(key, kind="stable")]
     for side in (1, 0) if hole.any() else (None,):
         sets = [frozenset(order[k:].tolist()) for k in range(1, len(order) + 1)]
-        if n_classes > 2 or smoothing > 0:
+        is_smoothed = pull_of_levels(x, y, weight, n_classes, smoothing) > 0
+        if n_classes > 2 or is_smoothed:
             sets += [frozenset([int(level)]) for level in order]
         for above in sets:
             rows = np.isin(x, list(above)) | (hole & (side == 1))
+            kept = 1.0
+            if is_smoothed and above:  # missing rows against the rest are one cut
+                kept = part_kept(x, ~rows, y, weight, n_classes, smoothing)
             if 0 < rows.sum() < len(rows):
-                yield Cut(j, 0.5, side, above, rows)
+                yield Cut(j, 0.5, side, above, rows, kept)
+
+
+def part_kept(x, below, y, weight, n_classes, smoothing):
+    """Return how much of what the sides of a cut differ is left by smoothed levels: from 0 to 1.
+
+    Masses of the classes (of numbers: their sum about the mean) depart from what rows like those
+    of the node would have; smoothed, each level keeps a part of its departure, missing rows all.
+    """
+    values = contents_of_rows(y, weight, n_classes)
+    pull = pull_of_levels(x, y, weight, n_classes, smoothing)
+    smoothed = values.copy()
+    for level in np.unique(x[~np.isnan(x)]):
+        mass = weight[x == level].sum()
+        smoothed[x == level] *= mass / (mass + pull)
+    apart = values[below].sum(axis=0)
+    share = weight[below].sum() / weight.sum()
+    left = smoothed[below].sum(axis=0) - share * smoothed.sum(axis=0)
+    return float(np.clip(left @ apart / (apart @ apart), 0, 1)) if apart.any() else 1.0
+
+
+def contents_of_rows(y, weight, n_classes):
+    """Return by how much the masses of each row depart from those of the node's mean row."""
+    if not n_classes:
+        return (weight * (y - np.average(y, weights=weight)))[:, None]
+    is_class = (y[:, None] == np.arange(n_classes)).astype(float)
+    return weight[:, None] * (is_class - np.average(is_class, axis=0, weights=weight))
+
+
+def risk_of_cut(cut, y, weight, criterion, n_classes):
+    """Return the risk of the sides of a cut, nearer to one another if not all is kept."""
+    sides = (~cut.above, cut.above)
+    if cut.kept == 1:
+        return sum(risk(y[s], weight[s], criterion, n_classes) for s in sides)
+    if not n_classes:
+        whole, parts = (
+            sum(risk(y[s], weight[s], criterion, 0) for s in of) for of in ([...], sides)
+        )
+        return whole - cut.kept**2 * (whole - parts)
+    node = np.array([weight[y == k].sum() for k in range(n_classes)]) / weight.sum()
+    after = 0.0
+    for s in sides:
+        share = np.array([weight[s][y[s] == k].sum() for k in range(n_classes)]) / weight[s].sum()
+        share = node + cut.kept * (share - node)
+        after += weight[s].sum() * impurity_of_shares(share, criterion)
+    return after
 
 
 def every_set_cut(j, x):
@@ -125,8 +206,7 @@ def best_cut(
         for cut in tried:
             if min(cut.above.sum(), (~cut.above).sum()) < min_leaf:
                 continue
-            sides = (~cut.above, cut.above)
-            after = sum(risk(y[s], weight[s], criterion, n_classes) for s in sides)
+            after = risk_of_cut(cut, y, weight, criterion, n_classes)
             found.append(cut._replace(after=after))
     if not found:
         return None

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference.tables import best_cut
+from reference.cart import risk
+from reference.tables import best_cut, risk_of_cut, set_cuts
 from reference.tables import fit_tree as fit_twin
 from special_problems import asked_of, draw, edges_of, problem
 
@@ -53,11 +54,27 @@ def test_numbers(n_classes, criterion, max_bins):
 
 @pytest.mark.parametrize(("n_classes", "criterion"), KINDS)
 @pytest.mark.parametrize("max_bins", [None, 5])
-@pytest.mark.parametrize("smoothing", [0.0, 3.0])
+@pytest.mark.parametrize("smoothing", [0.0, 0.5, 2.0])
 def test_categories(n_classes, criterion, max_bins, smoothing):
     for case in range(15):
         seed = [92, case, n_classes, len(criterion)]
         check(seed, n_classes, criterion, max_bins, smoothing=smoothing)
+
+
+@pytest.mark.parametrize(("n_classes", "criterion"), KINDS)
+def test_smoothing_takes_from_what_a_set_lowers(n_classes, criterion):
+    """No cut counts with a lower risk than it has, nor with a higher one than the node has."""
+    for case in range(40):
+        rng = np.random.default_rng([97, case, n_classes, len(criterion)])
+        X, y, weight, _ = draw(rng, n_classes, numbers=0, categories=1)
+        w = np.ones(len(y)) if weight is None else weight
+        x, y, w = X[w > 0, 0], y[w > 0], w[w > 0]
+        tried = list(set_cuts(0, x, y, w, n_classes, float(rng.choice([0.1, 0.5, 2.0]))))
+        counts = [risk_of_cut(cut, y, w, criterion, n_classes) for cut in tried]
+        own = [risk_of_cut(cut._replace(kept=1.0), y, w, criterion, n_classes) for cut in tried]
+        node = risk(y, w, criterion, n_classes)
+        for low, count in zip(own, counts, strict=True):
+            assert low - 1e-9 * node <= count <= node * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(("n_classes", "criterion"), KINDS[:5])

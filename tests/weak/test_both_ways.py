@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from holed_data import CRITERIA, edges_of, random_holes, random_levels, searched
 from reference.both_ways import best_stump, best_subset, scored
+from reference.tables import best_cut
 
 from pboost.weak import stump
 from pboost.weak.base import Weights
@@ -93,7 +94,7 @@ def test_sets_of_levels_are_the_best(criterion, kind):
         level, n_levels, y, w = random_levels(rng)
         level[rng.integers(len(level))] = np.nan
         reach = reach_of(rng, w)
-        learner = stump(criterion, kind, missing="both")
+        learner = stump(criterion, kind, missing="both", level_smoothing=0.0)
         data, search, weights = searched(level[:, None], y, w, learner, [n_levels])
         expected = best_subset(level, y, w, reach, criterion)
         cut = found_by(search, data, weights, w, reach)
@@ -113,21 +114,34 @@ def inside(level, cut):
     return bits[np.nan_to_num(level).astype(int)]
 
 
-def test_smoothed_order_is_never_worse_than_one_level_against_the_rest():
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_smoothed_sets(criterion):
+    """They are those of rows of which each missing one is divided over the levels."""
     for case in range(100):
         rng = np.random.default_rng([24, case])
         level, n_levels, y, w = random_levels(rng)
         level[rng.integers(len(level))] = np.nan
-        smoothing = float(rng.choice([0.5, 5.0, 50.0]))
-        learner = stump("gini", missing="both", level_smoothing=smoothing)
-        _, search, weights = searched(level[:, None], y, w, learner, [n_levels])
-        cut, known = search.best(weights), ~np.isnan(level)
-        ways = [scored(level == k, known, y, w, w, "gini") for k in np.unique(level[known])]
-        single = min((way[0] for way in ways if way is not None), default=np.inf)
-        if cut is None:
-            assert not np.isfinite(single)
+        reach, smoothing = reach_of(rng, w), float(rng.choice([0.1, 0.5, 2.0]))
+        learner = stump(criterion, missing="both", level_smoothing=smoothing)
+        data, search, weights = searched(level[:, None], y, w, learner, [n_levels])
+        cut, known = found_by(search, data, weights, w, reach), ~np.isnan(level)
+        present = np.unique(level[known])
+        if not len(present):
+            assert cut is None
             continue
-        assert scored(inside(level, cut), known, y, w, w, "gini")[0] <= single + 1e-9 * w.sum()
+        part = np.array([reach[level == k].sum() for k in present]) / reach[known].sum()
+        hole = np.flatnonzero(~known)
+        X = np.concatenate([level[known], np.tile(present, len(hole))])[:, None]
+        label = np.concatenate([y[known], np.repeat(y[hole], len(present))])
+        mass = np.concatenate([w[known], np.outer(w[hole], part).ravel()])
+        more = len(X) / len(level)  # chance is that of as many rows as there are
+        expected = best_cut(X, (label > 0).astype(int), mass, criterion, 2, levels=[0],
+                            smoothing=smoothing * more)  # fmt: skip
+        if expected is None:
+            assert cut is None
+            continue
+        above = np.isin(level, sorted(expected.subset))
+        assert np.array_equal(inside(level, cut)[known], above[known]), case
 
 
 def test_few_known_values_win_nothing():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from holed_data import CRITERIA, edges_of, random_holes, random_levels, searched
 from reference.holes import MOST, best_stump, best_subset, of_sides
+from reference.tables import best_cut
 
 from pboost.weak import stump
 from pboost.weak.base import Weights
@@ -85,7 +86,7 @@ def test_sets_of_levels_are_the_best(criterion, kind):
     for case in range(125):
         rng = np.random.default_rng([13, case])
         level, n_levels, y, w = random_levels(rng)
-        learner = stump(criterion, kind)
+        learner = stump(criterion, kind, level_smoothing=0.0)
         data, search, weights = searched(level[:, None], y, w, learner, [n_levels])
         expected = best_subset(level, y, w, criterion)
         cut = search.best(weights)
@@ -109,7 +110,7 @@ def test_many_levels():
     y = np.where(
         rng.random(4000) < rng.random(255)[np.nan_to_num(level, nan=254).astype(int)], 1, -1
     )
-    data, search, weights = searched(level[:, None], y, None, stump(), [255])
+    data, search, weights = searched(level[:, None], y, None, stump(level_smoothing=0.0), [255])
     cut = search.best(weights)
     above = members_above(level[data.rows], cut)
     assert (search.sides(cut) == above).all()
@@ -129,21 +130,47 @@ def members_above(level, cut):
     return np.where(holes, cut.side == 1, bits[np.where(holes, 0, level).astype(int)])
 
 
-def test_smoothed_order_is_never_worse_than_one_level_against_the_rest():
-    for case in range(200):
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("kind", ["exact", "binned"])
+def test_smoothed_sets(criterion, kind):
+    """The set is the twin's, of all that are tried the best."""
+    for case in range(100):
         rng = np.random.default_rng([14, case])
         level, n_levels, y, w = random_levels(rng)
-        learner = stump("gini", level_smoothing=float(rng.choice([0.5, 5.0, 50.0])))
+        smoothing, min_leaf = float(rng.choice([0.1, 0.5, 2.0])), int(rng.choice([1, 1, 4]))
+        learner = stump(criterion, kind, min_leaf=min_leaf, level_smoothing=smoothing)
         data, search, weights = searched(level[:, None], y, w, learner, [n_levels])
-        cut = search.best(weights)
-        holes = np.isnan(level)
-        single = min(
-            of_sides((level == k) | (holes & side), y, w, "gini")
-            for k in np.unique(level[~holes])
-            for side in (False, True)
-        )
+        cut, label = search.best(weights), (y > 0).astype(int)
+        expected = best_cut(level[:, None], label, w, criterion, 2, min_leaf,
+                            levels=[0], smoothing=smoothing)  # fmt: skip
         if cut is None:
-            assert not np.isfinite(single)
+            assert expected is None
             continue
         above = members_above(level[data.rows], cut)
-        assert of_sides(above, y[data.rows], w[data.rows], "gini") <= single + 1e-9 * w.sum()
+        assert np.array_equal(above, expected.above[data.rows]), case
+        masses = [data.by_class(weights.fixed * side) for side in (~above, above)]
+        assert np.array_equal(np.array(cut.masses), np.array(masses, dtype=float))
+
+
+def test_two_levels_are_not_smoothed():
+    rng = np.random.default_rng(16)
+    level, y = rng.integers(0, 2, 30).astype(float), np.where(rng.random(30) < 0.4, 1, -1)
+    found = []
+    for smoothing in (0.0, 100.0):
+        learner = stump(level_smoothing=smoothing)
+        _, search, weights = searched(level[:, None], y, None, learner, [2])
+        found.append(search.best(weights))
+    assert found[0] == found[1]
+
+
+def test_smoothed_sets_of_many_levels():
+    """Levels that say nothing give way to a column that says something."""
+    for case in range(20):
+        rng = np.random.default_rng([17, case])
+        X = np.column_stack([rng.normal(size=600), rng.integers(0, 200, 600)])
+        y = np.where(X[:, 0] + 2 * rng.normal(size=600) > 0, 1, -1)
+        chosen = []
+        for learner in (stump(), stump(level_smoothing=0.0)):
+            _, search, weights = searched(X, y, None, learner, [0, 200])
+            chosen.append(search.best(weights).feature)
+        assert chosen == [0, 1]
