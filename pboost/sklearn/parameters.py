@@ -37,7 +37,7 @@ class Choice(NamedTuple):
 CHOICES = {
     "weak": Choice(
         {name: pb.weak.KINDS[name] for name in ("stump", "affine", "linear", "separator")},
-        ("criterion", "min_leaf", "min_weight", "search", "max_bins",
+        ("criterion", "min_leaf", "min_weight", "search", "max_bins", "missing", "level_smoothing",
          "directions", "terms", "pairs", "stumps"),
     ),
     "observation": Choice(pb.observation.KINDS, ("rate", "sigma")),
