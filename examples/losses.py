@@ -15,13 +15,16 @@ import numpy as np
 from pboost.losses import LOSSES
 
 FILE = "losses.png"
+OF_LABELS = {
+    name: LOSSES[name] for name in ("exponential", "logistic", "squared", "hinge", "probit")
+}
 MARGINS = (-2.0, -1.0, 0.0, 0.5, 1.0, 2.0)
 
 
 def losses(margin: np.ndarray) -> dict[str, np.ndarray]:
     """Return the loss of each margin, by the name of the loss."""
     found = {"misclassification": (margin <= 0).astype(float)}
-    found |= {name: loss.value(np.ones_like(margin), margin) for name, loss in LOSSES.items()}
+    found |= {name: loss.value(np.ones_like(margin), margin) for name, loss in OF_LABELS.items()}
     return found
 
 

@@ -137,8 +137,9 @@ def _format(options: Namespace) -> Format:
 
 def _task(options: Namespace) -> str:
     """What the target is; as in `fit_stagewise`, the loss can say it."""
-    squared = getattr(options, "loss", "") == "squared" and "one_vs_rest" not in options
-    by_loss = "regression" if squared else "classification"
+    loss = pb.losses.LOSSES.get(getattr(options, "loss", ""))
+    is_of_numbers = loss is not None and loss.is_regression and "one_vs_rest" not in options
+    by_loss = "regression" if is_of_numbers else "classification"
     task: str = getattr(options, "task", by_loss)
     return task
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.table import Table
-from pboost.losses import LOSSES, Loss
+from pboost.losses import LOSSES, Loss, is_of_package
 from pboost.models import stored
 from pboost.models.attribution import as_shares, falls, mean_of_shares
 from pboost.models.base import Model, settled
@@ -26,27 +26,29 @@ CUT = "cut to the first"
 
 
 class NamedLoss(Kind):
-    """A loss, of which a file has the name."""
+    """A loss, of which a file has the name, and its parameters if it has some."""
 
     def store(self, name: str, value: Any) -> Parts:
-        """Return the name; TypeError of a loss that has none."""
-        if LOSSES.get(value.name) != value:
+        """Return name and parameters; TypeError of a loss that is not one of the package."""
+        if not is_of_package(value):
             raise TypeError(
-                f"model: its loss {_name(value)!r} is a function, which cannot be stored without "
+                f"model: its loss {str(value)!r} is a function, which cannot be stored without "
                 "pickling; pickle the model"
             )
-        return {name: value.name}, {}
+        numbers = value.parameters
+        return {name: {"name": value.name, **numbers} if numbers else value.name}, {}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Loss:
         """Return the loss of the name."""
-        found = header.get(name)
-        if not isinstance(found, str) or found not in LOSSES:
-            raise ValueError(f"loss: expected one of {list(LOSSES)}, got {found!r}")
-        return LOSSES[found]
-
-
-def _name(loss: Loss) -> str:
-    return loss.name or type(loss).__name__
+        said = header.get(name)
+        numbers = dict(said) if isinstance(said, dict) else {"name": said}
+        known = numbers.pop("name", None)
+        if not isinstance(known, str) or known not in LOSSES:
+            raise ValueError(f"loss: expected one of {list(LOSSES)}, got {known!r}")
+        if numbers.keys() != LOSSES[known].parameters.keys():
+            names = list(LOSSES[known].parameters)
+            raise ValueError(f"loss: expected the parameters {names}, got {list(numbers)}")
+        return type(LOSSES[known])(**numbers)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -107,7 +109,7 @@ class StagewiseModel(Model):
             raise ValueError("trees: expected regression trees")
         check_sum("value, bias", self.trees.largest_values(), self.bias)
         if self.labels is None and not self.loss.is_regression:
-            raise ValueError(f"labels: expected two for the {self.loss.name} loss, got None")
+            raise ValueError(f"labels: expected two for the {self.loss} loss, got None")
         tried = self.validation_loss
         if tried is not None and (tried.ndim != 1 or len(tried) <= len(self)):
             raise ValueError("validation_loss: expected a number for each tree and one more")
@@ -118,7 +120,7 @@ class StagewiseModel(Model):
 
     def __repr__(self) -> str:
         trees = counted(len(self), "tree")
-        return f"<fit_stagewise: {trees}, {self.n_features} features, {_name(self.loss)} loss>"
+        return f"<fit_stagewise: {trees}, {self.n_features} features, {self.loss} loss>"
 
     def __len__(self) -> int:
         return len(self.trees)
@@ -129,8 +131,12 @@ class StagewiseModel(Model):
         return len(self.trees.feature) // 2
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the decision value of each row; of a regression the predicted number."""
+        """Return the decision value of each row; of a regression what the loss predicts by."""
         return self.bias + self.trees.total(X)[:, 0]
+
+    def labels_of(self, score: FloatArray) -> NDArray[Any]:
+        """Return the predictions that go with decision values: labels, or numbers."""
+        return self.loss.prediction(score) if self.labels is None else Model.labels_of(self, score)
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values after each tree."""
@@ -182,7 +188,7 @@ class StagewiseModel(Model):
         """Return the model as text: a summary, then each tree."""
         lines = [
             headline(self, f"fit_stagewise: {counted(len(self), 'tree')}"),
-            f"{_name(self.loss)} loss {self.training_loss[-1]:.6g}",
+            f"{self.loss} loss {self.training_loss[-1]:.6g}",
             f"stopped: {self.stop_reason}",
             f"constant {self.bias:+.6g}",
         ]

@@ -8,7 +8,8 @@ import numpy as np
 
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits
-from pboost.losses import Counts, Loss
+from pboost.losses import Loss
+from pboost.losses.search import Counts
 from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import Tree
 from pboost.trees.cart import fit_tree

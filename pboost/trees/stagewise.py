@@ -75,6 +75,12 @@ class LossWatch:
         self.rows = validation_rows(validation, patience, problem, generator)
         if self.rows is not None and self.rows.problem.weights is not None:
             self.weight, self.settings = self.rows.problem.weights, self.rows.settings
+            if problem.labels is None:
+                y = self.rows.y
+                try:
+                    Loss.check_targets(loss, y, np.arange(len(y)))
+                except ValueError as error:
+                    raise ValueError(f"validation: {error}") from None
 
     @property
     def latest(self) -> float | None:
@@ -167,8 +173,10 @@ def fit_stagewise(
         is split by a set of its levels.
     y : array_like of shape (n,), optional
         Labels, any two values; of a regression, finite numbers.
-    loss : {"exponential", "logistic", "squared", "hinge", "probit"} or Loss, optional
-        What is minimised, see `pboost.losses`. The lower label is -1 to it, the other +1. Default:
+    loss : str or Loss, optional
+        What is minimised, see `pboost.losses`: "exponential", "logistic", "hinge" or "probit" of
+        labels, of which the lower is -1 to it, the other +1; "squared", "absolute", "huber",
+        "quantile" or "poisson" of numbers. Default:
         "squared" where `y` has more than two different numbers that are not all whole, or `task` is
         "regression"; "logistic" of two labels. More whole numbers can be either, and are refused.
     task : {"classification", "regression"}, optional
@@ -190,7 +198,7 @@ def fit_stagewise(
     max_step : float, None or "auto"
         Bound on the size of what a leaf adds, before `learning_rate`; None or infinity: only the
         `limit` of the loss. On rows of one class many losses are least at infinity. "auto" is 4 of
-        a classification, None of a regression.
+        a classification and of the Poisson loss, None of other numbers.
     start : {"constant", "zero"}
         Decision value before the first tree: the constant of least loss, or 0.
     bag : float, int or None
@@ -310,7 +318,7 @@ def grow_sum(
     bag = check_bag(options["bag"])
     check_choice("start", options["start"], STARTS)
     check_choice("leaf_step", options["leaf_step"], LEAF_STEPS)
-    most = _most(options["max_step"], options["task"])
+    most = _most(options["max_step"], options["task"], loss)
     state = generator_state(data.generator)
     l2 = check_number("l2", options["l2"], least=0.0)
     of_trees = {name: options[name] for name in TREE_OPTIONS}
@@ -328,10 +336,10 @@ def grow_sum(
         check_labels(problem, given.labels)
     if isinstance(data.y, SoftLabels):
         data.y.check_two()
-    labels, target = _targets(problem)
+    labels, target = _targets(problem, loss)
     watch = LossWatch(*held_out, problem, loss, data.generator)
     settings = {
-        "builder": "fit_stagewise", "loss": loss.name or type(loss).__name__, **options,
+        "builder": "fit_stagewise", "loss": str(loss), **options,
         "learning_rate": rate, "l2": l2, "max_step": most, "bag": bag, **watch.settings,
     }  # fmt: skip
     problem = problem.sorted_once(data.n_threads)
@@ -463,24 +471,29 @@ def _task_of(loss: Loss, task: str | None) -> str:
         return "regression" if loss.is_regression else "classification"
     check_choice("task", task, TASKS)
     if task == "regression" and not loss.is_regression:
-        raise ValueError(f'task: expected "classification" for the {loss.name} loss, got {task!r}')
+        raise ValueError(f'task: expected "classification" for the {loss} loss, got {task!r}')
+    if task == "classification" and loss.least > -1:
+        raise ValueError(f'task: expected "regression" for the {loss} loss, got {task!r}')
     return task
 
 
-def _most(max_step: Any, task: str) -> float | None:
+def _most(max_step: Any, task: str, loss: Loss) -> float | None:
     """Return the bound on what a leaf adds, None where there is none."""
     if isinstance(max_step, str):
         check_choice("max_step", max_step, ("auto",))
-        return MAX_STEP if task == "classification" else None
+        return MAX_STEP if task == "classification" or loss.name == "poisson" else None
     if max_step is None or (isinstance(max_step, float | np.floating) and max_step == np.inf):
         return None
     return check_number("max_step", max_step, least=0.0, open_least=True)
 
 
-def _targets(problem: Problem) -> tuple[NDArray[Any] | None, FloatArray]:
+def _targets(problem: Problem, loss: Loss) -> tuple[NDArray[Any] | None, FloatArray]:
     """Return the labels, and what the loss compares with: -1 and +1, or numbers."""
     if problem.labels is None:
         numbers: FloatArray = np.ldexp(problem.y, problem.exponent)
+        weights = problem.weights
+        rows = np.arange(len(numbers)) if weights is None else np.flatnonzero(weights > 0)
+        loss.check_targets(numbers[rows], problem.given(rows))
         return None, numbers
     refuse_many(problem.labels)
     return problem.labels, 2.0 * problem.label.astype(np.float64) - 1.0

@@ -11,7 +11,8 @@ import pytest
 from reference import losses as reference
 
 import pboost as pb
-from pboost.losses import LOSSES, Loss, check_loss, kink_search
+from pboost.losses import LOSSES, Loss, check_loss
+from pboost.losses.search import kink_search
 
 NAMES = ["exponential", "logistic", "squared", "hinge", "probit"]
 MARGINS = np.concatenate(
@@ -212,7 +213,7 @@ class Log(Ramp):
 @pytest.mark.parametrize(
     ("loss", "error", "message"),
     [
-        ("absolute", ValueError, "loss: expected one of 'exponential', .*'probit' or a Loss, got"),
+        ("savage", ValueError, "loss: expected one of 'exponential', .*'poisson' or a Loss, got"),
         (3, TypeError, "loss: expected a name or a pboost.losses.Loss, got 3"),
         (Shifted(), ValueError, r"loss: gradient\(y, f\): expected .* by differences of the value"),
         (Flat(), ValueError, r"loss: curvature\(y, f\): expected .* differences of the gradient"),

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from reference.cart import fit_cart
 from reference.losses import best_step, derivatives
 
 
-def response(name, y, f, weight, limit):
+def of_numbers(loss, y, f):
+    """Return slope and curvature, if it counts, of the losses of numbers."""
+    if loss.name == "squared":
+        return 2 * (f - y), 2.0
+    if loss.name == "absolute":
+        return float((f > y) - 1.0 * (f < y)), None
+    if loss.name == "quantile":
+        return (1 - loss.quantile) * (f > y) - loss.quantile * (f < y), None
+    if loss.name == "huber":
+        return min(max(f - y, -loss.delta), loss.delta), None
+    return math.exp(f) - y, math.exp(f)
+
+
+def response(loss, y, f, weight, limit):
     """Return targets and weights of least squares: Newton steps, or the negative gradient."""
     target, of_target = np.zeros(len(y)), np.zeros(len(y))
     for i in range(len(y)):
-        if name == "squared":
-            slope, bend = 2 * (f[i] - y[i]), 2.0
+        if loss.is_regression:
+            slope, bend = of_numbers(loss, y[i], f[i])
         else:
-            _, slope, bend = derivatives(name, float(y[i] * f[i]))
+            _, slope, bend = derivatives(loss.name, float(y[i] * f[i]))
             slope *= y[i]
         if bend is None:
             target[i], of_target[i] = -slope, weight[i]
@@ -26,10 +41,10 @@ def response(name, y, f, weight, limit):
     return target, of_target
 
 
-def hinge_step(y, f, weight):
+def kink_step(loss, y, f, weight):
     """Return the middle of the kinks at which the loss is least."""
-    kinks = (1 - y * f) * y
-    total = np.array([(weight * np.maximum(0, 1 - y * (f + s))).sum() for s in kinks])
+    kinks = (1 - y * f) * y if loss.name == "hinge" else y - f
+    total = np.array([(weight * loss.value(y, f + s)).sum() for s in kinks])
     best = kinks[total <= total.min() + 1e-12]
     return best.min() / 2 + best.max() / 2
 
@@ -49,8 +64,8 @@ def fit_stagewise(
     most = min(loss.limit, 1e3)
 
     def step(f, rows):
-        if loss.name == "hinge":
-            return hinge_step(y[rows], f[rows], weight[rows])
+        if loss.name in ("hinge", "absolute", "quantile"):
+            return kink_step(loss, y[rows], f[rows], weight[rows])
         d = np.ones(rows.sum())
         return best_step(loss, y[rows], f[rows], weight[rows], d, -most, most)[0]
 
@@ -60,7 +75,7 @@ def fit_stagewise(
         f = f + step(f, everyone)
     stages = [f]
     for _ in range(steps):
-        target, of_target = response(loss.name, y, f, weight, loss.limit)
+        target, of_target = response(loss, y, f, weight, loss.limit)
         nodes = fit_cart(
             X, target, criterion="squared", sample_weight=of_target, max_depth=max_depth,
             min_leaf=min_leaf,

@@ -1,0 +1,163 @@
+"""What all losses have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core.votes import half_log_odds
+from pboost.losses.search import Counts, line_search, newton_steps
+from pboost.values import FloatArray
+
+#: Largest decision value of a leaf of one class: half log odds of 2**52.
+HALF_LIMIT = half_log_odds(1.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Base of the losses; a loss of your own derives from it and defines `value` and `gradient`.
+
+    Labels y are -1 and +1, or numbers where `is_regression`. y and f are arrays of float64 of one
+    shape; what is returned has that shape. Minimisers along a line are then searched for with the
+    gradient. The value need not be convex in f: a search never ends above where it began.
+    `check_loss` compares the gradient, and the curvature if there is one, with differences.
+
+    Attributes
+    ----------
+    name : str
+        How the loss is called in options and records.
+    is_regression : bool
+        Whether y may be any number.
+    limit : float
+        Bound on what is added to a decision value, where rows of one class have no minimum.
+    least : float
+        Least number that y may be.
+    is_newton : bool
+        Whether Newton steps find the values of all leaves at once: of convex, curved losses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> class LogCosh(pb.losses.Loss):
+    ...     name, is_regression = "log cosh", True
+    ...     def value(self, y, f):
+    ...         return np.logaddexp(f - y, y - f)
+    ...     def gradient(self, y, f):
+    ...         return np.tanh(f - y)
+    >>> loss = pb.losses.check_loss(LogCosh())
+    >>> round(loss.constant(np.array([0.0, 0.1, 0.2, 9.0]), np.ones(4)), 4)
+    0.4488
+    """
+
+    name: ClassVar[str] = ""
+    is_regression: ClassVar[bool] = False
+    limit: ClassVar[float] = 2 * HALF_LIMIT
+    least: ClassVar[float] = -np.inf
+    is_newton: ClassVar[bool] = False
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return the loss of each decision value."""
+        raise NotImplementedError(f"{type(self).__name__}: a loss defines value(y, f)")
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return the derivative in f; at a kink any number between those on its sides."""
+        raise NotImplementedError(f"{type(self).__name__}: a loss defines gradient(y, f)")
+
+    def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return the second derivative in f.
+
+        Raises
+        ------
+        NotImplementedError
+            If the loss has none that is of use.
+        """
+        raise NotImplementedError(f"the {self._called} loss has no curvature")
+
+    def probability(self, f: FloatArray) -> FloatArray:
+        """Return the probability of the label +1 of which f is the best decision value.
+
+        Raises
+        ------
+        NotImplementedError
+            If decision values of this loss are no probabilities.
+        """
+        raise NotImplementedError(
+            f"decision values of the {self._called} loss do not tell probabilities"
+        )
+
+    def prediction(self, f: FloatArray) -> FloatArray:
+        """Return the number that is predicted, in a regression: the decision value itself."""
+        return f
+
+    def check_targets(self, y: FloatArray, rows: NDArray[Any]) -> None:
+        """Raise ValueError if numbers y are not as this loss needs them; `rows` are their rows."""
+        low = y < self.least
+        if low.any():
+            k = int(np.argmax(low))
+            raise ValueError(
+                f"y: expected numbers >= {self.least:g} for the {self._called} loss, got {y[k]:g} "
+                f"in row {rows[k]}"
+            )
+
+    def constant(self, y: FloatArray, weight: FloatArray) -> float:
+        """Return the number of least total loss as decision value of all rows."""
+        return self.leaf_value(y, np.zeros(len(y)), weight)
+
+    def leaf_value(
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        weight: FloatArray,
+        direction: FloatArray | None = None,
+    ) -> float:
+        """Return the step of least total loss from decision values, in a direction.
+
+        Parameters
+        ----------
+        y, f : ndarray of float64, shape (n,)
+            Labels, and decision values so far.
+        weight : ndarray of float64, shape (n,)
+            Weights >= 0 of the rows.
+        direction : ndarray of float64, shape (n,), optional
+            What a step of 1 adds to each decision value; default: 1.
+
+        Returns
+        -------
+        float
+            s such that the weighted sum of ``value(y, f + s * direction)`` is least, or, where it
+            is not convex, a local minimum not above s = 0. A step changes no decision value by
+            more than `limit`.
+        """
+        return line_search(self, y, f, weight, direction)
+
+    def leaf_values(
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+    ) -> FloatArray:
+        """Return the `leaf_value` of each group, `count` rows after another."""
+        if self.is_newton:
+            return newton_steps(self, y, f, weight, count)
+        cuts = np.cumsum(count)[:-1]
+        parts = zip(*(np.split(array, cuts) for array in (y, f, weight)), strict=True)
+        return np.array([self.leaf_value(*part) for part in parts])
+
+    def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient and the curvature."""
+        return self.gradient(y, f), self.curvature(y, f)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The numbers that tell it from others of its name."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: number for name, number in found.items() if isinstance(number, float)}
+
+    def __str__(self) -> str:
+        numbers = ", ".join(f"{number:g}" for number in self.parameters.values())
+        return self._called + (f"({numbers})" if numbers else "")
+
+    @property
+    def _called(self) -> str:
+        return self.name or type(self).__name__

@@ -1,0 +1,182 @@
+"""Losses of labels -1 and +1: functions of the margin y f."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost._core import probit as kernel
+from pboost._core.votes import half_log_odds
+from pboost.losses.base import HALF_LIMIT, Loss
+from pboost.losses.search import kink_search, line_search
+from pboost.values import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential(Loss):
+    """exp(-y f): that of AdaBoost. f is half the log odds."""
+
+    name: ClassVar[str] = "exponential"
+    limit: ClassVar[float] = HALF_LIMIT
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return exp(-y f)."""
+        with np.errstate(over="ignore"):
+            return np.exp(-y * f)
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return -y exp(-y f)."""
+        return -y * self.value(y, f)
+
+    def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return exp(-y f), as y**2 is 1."""
+        return self.value(y, f)
+
+    def probability(self, f: FloatArray) -> FloatArray:
+        """Return 1 / (1 + exp(-2 f))."""
+        return logistic(2 * np.clip(f, -1e300, 1e300))
+
+    def leaf_value(
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        weight: FloatArray,
+        direction: FloatArray | None = None,
+    ) -> float:
+        """Return the step of least total loss: half the log odds of the boosted weights."""
+        # Loss so far is weight from now on; its scale does not matter.
+        margin, some = y * f, weight > 0
+        boosted = np.zeros(len(y))
+        if some.any():
+            np.exp(margin[some].min() - margin, out=boosted, where=some)
+        boosted *= weight
+        if direction is not None:
+            return line_search(self, y, np.zeros(len(y)), boosted, direction)
+        return half_log_odds(float(boosted[y > 0].sum()), float(boosted[y < 0].sum()), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic(Loss):
+    """ln(1 + exp(-y f)): the log loss. f is the log odds."""
+
+    name: ClassVar[str] = "logistic"
+    is_newton: ClassVar[bool] = True
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return ln(1 + exp(-y f))."""
+        return np.logaddexp(0.0, -y * f)
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return -y / (1 + exp(y f))."""
+        return -y * logistic(-y * f)
+
+    def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return p (1 - p) of the probability p."""
+        return logistic(f) * logistic(-f)
+
+    def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient and the curvature, of one exponential."""
+        margin = y * f
+        smaller = np.exp(-np.abs(margin))
+        wrong = np.where(margin > 0, smaller, 1.0) / (1 + smaller)
+        return -y * wrong, smaller / (1 + smaller) ** 2
+
+    def probability(self, f: FloatArray) -> FloatArray:
+        """Return 1 / (1 + exp(-f))."""
+        return logistic(f)
+
+    def constant(self, y: FloatArray, weight: FloatArray) -> float:
+        """Return the log odds."""
+        return 2 * half_log_odds(float(weight[y > 0].sum()), float(weight[y < 0].sum()), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Hinge(Loss):
+    """max(0, 1 - y f): that of support vector machines. f is +1 or -1, the likelier label."""
+
+    name: ClassVar[str] = "hinge"
+    limit: ClassVar[float] = np.inf
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return max(0, 1 - y f)."""
+        return np.maximum(0.0, 1 - y * f)
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return -y where y f < 1, else 0: a sub-gradient."""
+        return np.where(y * f < 1, -y, 0.0)
+
+    def leaf_value(
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        weight: FloatArray,
+        direction: FloatArray | None = None,
+    ) -> float:
+        """Return the step of least total loss, exactly: the middle, where several are best."""
+        d = y if direction is None else y * direction
+        # Row n costs weight * max(0, 1 - m - s d): a kink at (1 - m) / d.
+        return kink_search(1 - y * f, d, weight)
+
+
+@dataclass(frozen=True, slots=True)
+class Probit(Loss):
+    """-ln Phi(y f), Phi the normal distribution function."""
+
+    name: ClassVar[str] = "probit"
+    is_newton: ClassVar[bool] = True
+    #: -Phi^-1(1 / (1 + 2**52)), the counterpart of `HALF_LIMIT`.
+    limit: ClassVar[float] = 8.125890664701906
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return -ln Phi(y f)."""
+        return _each(kernel.losses, y * f)
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return -y r(y f), with r = phi / Phi."""
+        return -y * _each(kernel.ratios, y * f)
+
+    def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return r(m) (m + r(m)) of the margin m = y f, a number in (0, 1)."""
+        margin = y * f
+        return _each(kernel.ratios, margin) * _each(kernel.excesses, margin)
+
+    def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient and the curvature, of one r."""
+        margin = y * f
+        ratio = _each(kernel.ratios, margin)
+        return -y * ratio, ratio * _each(kernel.excesses, margin)
+
+    def probability(self, f: FloatArray) -> FloatArray:
+        """Return Phi(f)."""
+        return np.exp(-_each(kernel.losses, f))
+
+    def constant(self, y: FloatArray, weight: FloatArray) -> float:
+        """Return the quantile of the share of the label +1."""
+        from scipy.special import ndtri  # not at import: see _tree_bound.terms_at_2
+
+        above, below = float(weight[y > 0].sum()), float(weight[y < 0].sum())
+        if not above + below:
+            return 0.0
+        # The smaller share: the other is rounded where it is near 1.
+        smaller = min(above, below) / (above + below)
+        size = -float(ndtri(smaller)) if smaller > 0 else self.limit
+        return min(size, self.limit) * (1.0 if above >= below else -1.0)
+
+
+def logistic(x: ArrayLike) -> FloatArray:
+    """Return 1 / (1 + exp(-x)) in the form that neither overflows nor cancels."""
+    x = np.asarray(x, dtype=np.float64)
+    smaller = np.exp(-np.abs(x))
+    return np.where(x > 0, 1.0, smaller) / (1 + smaller)
+
+
+def _each(function: Callable[[NDArray[Any], NDArray[Any]], None], m: ArrayLike) -> FloatArray:
+    """Return what a kernel makes of each number of an array."""
+    margins = np.ascontiguousarray(m, dtype=np.float64)
+    out = np.empty_like(margins)
+    function(margins.ravel(), out.reshape(-1))
+    return out

@@ -1,0 +1,266 @@
+"""Losses of numbers: of the residual y - f, or of counts with the logarithm of their mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.losses.base import Loss
+from pboost.losses.search import Counts, kink_search, line_search, quantiles
+from pboost.values import FloatArray, check_number
+
+
+@dataclass(frozen=True, slots=True)
+class Squared(Loss):
+    """(y - f)**2, for numbers as for labels. f is the mean."""
+
+    name: ClassVar[str] = "squared"
+    is_regression: ClassVar[bool] = True
+    limit: ClassVar[float] = np.inf
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return (y - f)**2."""
+        return (y - f) ** 2
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return 2 (f - y)."""
+        return 2 * (f - y)
+
+    def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return 2."""
+        return np.full(np.shape(f), 2.0)
+
+    def probability(self, f: FloatArray) -> FloatArray:
+        """Return (1 + f) / 2, brought into [0, 1]: of labels -1 and +1, f is the mean."""
+        return np.clip((1 + f) / 2, 0.0, 1.0)
+
+    def leaf_value(
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        weight: FloatArray,
+        direction: FloatArray | None = None,
+    ) -> float:
+        """Return the step of least total loss: weighted least squares."""
+        d = np.ones(len(y)) if direction is None else direction
+        scale = float(np.abs(d).max(initial=0.0))
+        if scale == 0.0 or not weight.any():
+            return 0.0
+        d = d / scale
+        below = float((weight * d * d).sum())
+        return float((weight * d * (y - f)).sum()) / below / scale if below > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile(Loss):
+    """The pinball loss: q (y - f) where y > f, else (1 - q) (f - y). f is the quantile q of y.
+
+    Parameters
+    ----------
+    quantile : float in (0, 1)
+        Share of the rows that are to be below; default 0.5, the median.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> pb.losses.Quantile(0.9).constant(np.arange(11.0), np.ones(11))
+    9.0
+    """
+
+    quantile: float = 0.5
+
+    name: ClassVar[str] = "quantile"
+    is_regression: ClassVar[bool] = True
+    limit: ClassVar[float] = np.inf
+
+    def __post_init__(self) -> None:
+        given = check_number(
+            "quantile", self.quantile, least=0.0, most=1.0, open_least=True, open_most=True
+        )
+        object.__setattr__(self, "quantile", given)
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return q (y - f) where y > f, else (1 - q) (f - y)."""
+        return np.maximum(self.quantile * (y - f), (1 - self.quantile) * (f - y))
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return -q where y > f, 1 - q where y < f, and 0 where they are equal."""
+        return np.where(y > f, -self.quantile, np.where(y < f, 1 - self.quantile, 0.0))
+
+    def leaf_value(
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        weight: FloatArray,
+        direction: FloatArray | None = None,
+    ) -> float:
+        """Return the step of least total loss, exactly: the middle, where several are best."""
+        return _quantile_step(self.quantile, y - f, weight, direction)
+
+    def leaf_values(
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+    ) -> FloatArray:
+        """Return the quantile of the residuals of each group."""
+        return quantiles(y - f, weight, count, self.quantile)
+
+
+@dataclass(frozen=True, slots=True)
+class Absolute(Loss):
+    """The size of y - f. f is the median, and outliers weigh no more than others."""
+
+    name: ClassVar[str] = "absolute"
+    is_regression: ClassVar[bool] = True
+    limit: ClassVar[float] = np.inf
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return the size of y - f."""
+        return np.abs(y - f)
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return the sign of f - y."""
+        return np.sign(f - y)
+
+    def leaf_value(
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        weight: FloatArray,
+        direction: FloatArray | None = None,
+    ) -> float:
+        """Return the step of least total loss, exactly: the middle, where several are best."""
+        return _quantile_step(0.5, y - f, weight, direction)
+
+    def leaf_values(
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+    ) -> FloatArray:
+        """Return the median of the residuals of each group."""
+        return quantiles(y - f, weight, count, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Huber(Loss):
+    """(y - f)**2 / 2 of residuals up to delta, delta (abs(y - f) - delta / 2) else.
+
+    Near 0 it is the squared loss, far away the absolute one. Trees are fitted to its gradient, the
+    residual cut at delta; leaves add the step of least loss.
+
+    Parameters
+    ----------
+    delta : float > 0
+        Size of a residual from which on the loss grows linearly, in units of y. 1.35 times the
+        standard deviation of what is noise loses 5 % of the rows' worth where that is normal.
+
+    References
+    ----------
+    .. [1] P. J. Huber, "Robust estimation of a location parameter", Annals of Mathematical
+       Statistics 35 (1964).
+    """
+
+    delta: float = 1.0
+
+    name: ClassVar[str] = "huber"
+    is_regression: ClassVar[bool] = True
+    limit: ClassVar[float] = np.inf
+    is_newton: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        given = check_number("delta", self.delta, least=0.0, open_least=True)
+        object.__setattr__(self, "delta", given)
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return (y - f)**2 / 2 where that is within delta, else delta (abs(y - f) - delta / 2)."""
+        size = np.abs(y - f)
+        near = np.minimum(size, self.delta)
+        return near * (size - near / 2)
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return f - y, cut at delta."""
+        return np.clip(f - y, -self.delta, self.delta)
+
+    def slopes(self, y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient, and 1 where it is not cut, else 0."""
+        residual = f - y
+        cut = np.clip(residual, -self.delta, self.delta)
+        return cut, (np.abs(residual) <= self.delta).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Poisson(Loss):
+    """exp(f) - y f + y ln y - y: half the deviance of counts y >= 0. f is the log of the mean.
+
+    `pboost.predict` gives the mean itself, exp(f).
+    """
+
+    name: ClassVar[str] = "poisson"
+    is_regression: ClassVar[bool] = True
+    least: ClassVar[float] = 0.0
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return exp(f) - y f + y ln y - y."""
+        log = np.log(np.where(y > 0, y, 1.0))
+        with np.errstate(over="ignore"):
+            return np.exp(f) - y * f + y * log - y
+
+    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return exp(f) - y."""
+        with np.errstate(over="ignore"):
+            return np.exp(f) - y
+
+    def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return exp(f)."""
+        with np.errstate(over="ignore"):
+            return np.exp(f)
+
+    def prediction(self, f: FloatArray) -> FloatArray:
+        """Return the mean, exp(f)."""
+        with np.errstate(over="ignore"):
+            return np.exp(f)
+
+    def check_targets(self, y: FloatArray, rows: NDArray[Any]) -> None:
+        """Raise ValueError if a number is negative, or all are 0."""
+        Loss.check_targets(self, y, rows)
+        if not y.any():
+            raise ValueError(
+                "y: expected a number above 0 for the poisson loss, whose mean has a logarithm, "
+                f"got 0 in all of {len(y)} rows, from row {rows[0]} on"
+            )
+
+    def leaf_value(
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        weight: FloatArray,
+        direction: FloatArray | None = None,
+    ) -> float:
+        """Return the step of least total loss: the log of the ratio of two means."""
+        if direction is not None:
+            return line_search(self, y, f, weight, direction)
+        return float(self.leaf_values(y, f, weight, np.array([len(y)]))[0])
+
+    def leaf_values(
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+    ) -> FloatArray:
+        """Return the log of the ratio of the sums of y and of exp(f) of each group."""
+        start, group = np.cumsum(count) - count, np.repeat(np.arange(len(count)), count)
+        used = weight > 0
+        most = np.maximum.reduceat(np.where(used, f, -np.inf), start)
+        some = most > -np.inf
+        shift = np.where(some, most, 0.0)
+        mean = np.exp(np.where(used, f - shift[group], 0.0))
+        wanted, found = (np.add.reduceat(weight * part, start) for part in (y, mean))
+        with np.errstate(divide="ignore"):
+            step = np.log(wanted) - np.log(np.where(some, found, 1.0)) - shift
+        return np.where(some, np.clip(step, -self.limit, self.limit), 0.0)
+
+
+def _quantile_step(
+    share: float, residual: FloatArray, weight: FloatArray, direction: FloatArray | None
+) -> float:
+    """Return the step of least pinball loss of residuals."""
+    d = np.ones(len(residual)) if direction is None else direction
+    both = np.concatenate([share * weight, (1 - share) * weight])
+    return kink_search(np.append(residual, -residual), np.append(d, -d), both)

@@ -1,0 +1,159 @@
+"""Sums of trees with losses of numbers: the twin, scikit-learn, weights, files, targets."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from reference.stagewise import fit_stagewise
+
+import pboost as pb
+from pboost.losses import Absolute, Huber, Poisson, Quantile
+
+OBJECTS = [Absolute(), Huber(0.5), Quantile(0.8), Poisson()]
+
+
+def numbers(loss, n=400, seed=0):
+    r = np.random.default_rng(seed)
+    X = r.normal(size=(n, 3))
+    mean = X[:, 0] ** 2 + X[:, 1]
+    if loss.name == "poisson":
+        return X, r.poisson(np.exp(np.sin(2 * X[:, 0]) + X[:, 1] / 2)).astype(float)
+    return X, mean + 0.5 * r.standard_t(2, n)
+
+
+@pytest.mark.parametrize("loss", OBJECTS, ids=str)
+def test_equals_the_twin(loss):
+    X, y = numbers(loss, 60, 3)
+    weight = np.random.default_rng(1).uniform(0.5, 2, 60)
+    model = pb.fit_stagewise(
+        X, y, loss=loss, steps=4, learning_rate=0.5, max_depth=2, min_leaf=3,
+        sample_weight=weight, max_step=None, search="exact",
+    )  # fmt: skip
+    stages = fit_stagewise(X, y, loss, steps=4, rate=0.5, weight=weight, max_depth=2,
+                           start="constant", min_leaf=3, max_step=np.inf)  # fmt: skip
+    found = [np.full(60, model.bias), *pb.staged_decision_function(model, X)]
+    for ours, theirs in zip(found, stages, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize("search", ["exact", "binned"])
+@pytest.mark.parametrize("loss", OBJECTS, ids=str)
+def test_learns_and_lowers_the_loss(loss, search):
+    X, y = numbers(loss)
+    new, truth = numbers(loss, 2000, 9)
+    model = pb.fit_stagewise(X, y, loss=loss, steps=60, search=search)
+    assert (np.diff(model.training_loss) <= 1e-12).all()
+    score = pb.decision_function(model, X)
+    assert loss.value(y, score).mean() == pytest.approx(model.training_loss[-1], rel=1e-9)
+    constant = loss.value(truth, np.full(2000, model.bias)).mean()
+    assert loss.value(truth, pb.decision_function(model, new)).mean() < 0.75 * constant
+    found = pb.predict(model, X)
+    assert np.array_equal(found, np.exp(score) if loss.name == "poisson" else score)
+    assert np.array_equal(list(pb.staged_predict(model, X))[-1], found)
+    if loss.name == "quantile":
+        assert np.mean(y <= found) == pytest.approx(0.8, abs=0.03)
+    if loss.name == "poisson":
+        assert found.mean() == pytest.approx(y.mean(), rel=0.02)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [
+    (Absolute(), {"loss": "absolute_error"}),
+    (Quantile(0.8), {"loss": "quantile", "alpha": 0.8}),
+])  # fmt: skip
+def test_is_gradient_boosting_of_scikit_learn(ours, theirs):
+    """Leaves of an odd number of rows have one best value; the rest is the same up to ties."""
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    X, y = numbers(ours, 1000)
+    new, truth = numbers(ours, 5000, 5)
+    options = {"learning_rate": 0.1, "max_depth": 3}
+    peer = ensemble.GradientBoostingRegressor(n_estimators=100, random_state=0, **theirs, **options)
+    peer.fit(X, y)
+    model = pb.fit_stagewise(X, y, loss=ours, steps=100, search="exact", **options)
+    error, known = (
+        ours.value(truth, f).mean() for f in (pb.predict(model, new), peer.predict(new))
+    )
+    assert error == pytest.approx(known, rel=0.03)
+
+
+@pytest.mark.parametrize("loss", OBJECTS, ids=str)
+def test_weight_k_is_k_copies(loss):
+    X, y = numbers(loss)
+    weight = np.random.default_rng(1).integers(1, 4, len(y))
+    for search, close in (("exact", 1e-9), ("binned", 1e-3)):
+        options = {"loss": loss, "steps": 10, "search": search}
+        one = pb.fit_stagewise(X, y, sample_weight=weight, **options)
+        other = pb.fit_stagewise(X.repeat(weight, axis=0), y.repeat(weight), **options)
+        f, g = (pb.decision_function(model, X) for model in (one, other))
+        np.testing.assert_allclose(f, g, atol=close)
+
+
+@pytest.mark.parametrize("loss", OBJECTS, ids=str)
+def test_saved_described_continued(loss, tmp_path):
+    X, y = numbers(loss)
+    model = pb.fit_stagewise(X, y, loss=loss, steps=4)
+    pb.save(model, tmp_path / "m.npz")
+    again = pb.load(tmp_path / "m.npz")
+    assert again.loss == model.loss == loss
+    assert again.settings == model.settings
+    assert np.array_equal(pb.predict(model, X), pb.predict(again, X))
+    assert f"{loss} loss" in pb.describe(model)
+    assert f"{loss} loss" in repr(model)
+    more = pb.continue_fit(again, X, y, steps=2)
+    assert more.loss == loss
+    assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"name": "huber"}, r"loss: expected the parameters \['delta'\], got \[\]"),
+        ({"name": "huber", "delta": 1.0, "q": 2}, "loss: expected the parameters"),
+        ({"name": "huber", "delta": -1.0}, "delta: expected a number in"),
+        ({"name": "huber", "delta": "1"}, "delta: expected a number"),
+        ({"name": ["huber"]}, "loss: expected one of"),
+        ("huber", "loss: expected the parameters"),
+        ({}, "loss: expected one of"),
+    ],
+)
+def test_damaged_files(said, message):
+    from pboost.models.tree_sum import NamedLoss
+
+    with pytest.raises((ValueError, TypeError), match=message):
+        NamedLoss().read("loss", {"loss": said}, {})
+
+
+def test_targets_beyond_the_range_are_named():
+    X, y = numbers(Poisson())
+    y[7] = -1.0
+    message = r"y: expected numbers >= 0 for the poisson loss, got -1 in row 7"
+    with pytest.raises(ValueError, match=message):
+        pb.fit_stagewise(X, y, loss="poisson")
+    weight = np.ones(len(y))
+    weight[7] = 0.0
+    assert len(pb.fit_stagewise(X, y, loss="poisson", sample_weight=weight, steps=2)) == 2
+    with pytest.raises(ValueError, match=r"validation: y: expected numbers >= 0 .* in row 7"):
+        pb.fit_stagewise(X, np.abs(y), loss="poisson", validation=(X, y))
+    with pytest.raises(
+        ValueError, match=r"y: expected a number above 0 .* got 0 in all of 400 rows"
+    ):
+        pb.fit_stagewise(X, 0 * y, loss="poisson")
+    with pytest.raises(ValueError, match='task: expected "regression" for the poisson loss'):
+        pb.fit_stagewise(X, y > 0, loss="poisson", task="classification")
+
+
+def test_steps_of_counts_are_bounded_where_none_was_counted():
+    X, y = numbers(Poisson())
+    y[X[:, 0] > 0.5] = 0.0
+    model = pb.fit_stagewise(X, y, loss="poisson", steps=3, learning_rate=1.0)
+    assert model.settings["max_step"] == 4.0
+    assert model.trees.value.min() == -4.0
+    assert np.isfinite(pb.decision_function(model, X)).all()
+
+
+def test_cross_validation_is_of_means():
+    X, y = numbers(Poisson())
+    fit = partial(pb.fit_stagewise, loss="poisson", steps=30)
+    found = pb.cross_validate(fit, X, y, task="regression", folds=3, rng=0)
+    assert np.mean(found.error) < 0.7 * y.var()
