@@ -9,9 +9,9 @@ from pboost._core.types cimport int32_t, int64_t
 
 cdef extern from "boost_loss.h" nogil:
     """
-    /* A Newton step, as a share of where it leads, after which the next is lost in rounding; and the
-       step that is so small that no more than an absolute precision is asked for. */
-    #define PBOOST_NEAR_STEP 1e-6
+    /* The length of the next Newton step, as a share of where it leads, that is not taken any more; and
+       the step that is so small that no more than an absolute precision is asked for. */
+    #define PBOOST_NEAR_STEP 1e-8
     #define PBOOST_TINY_STEP 1e-6
     /* Relative width at which a search ends. */
     #define PBOOST_WIDTH 1e-13
@@ -94,14 +94,15 @@ cdef inline double newton_step(Leaf* leaf) noexcept nogil:
     return bounded(leaf, -leaf.slope / leaf.bend) if leaf.bend > 0.0 else 0.0
 
 
-cdef inline double solve(Leaf* leaf) noexcept nogil:
+cdef inline double solve(Leaf* leaf, double guess) noexcept nogil:
     """Newton steps, kept between the bounds that the signs of slopes have shown."""
-    cdef double at = 0.0, low = -leaf.most, high = leaf.most, following, moved
+    cdef double at = bounded(leaf, guess), low = -leaf.most, high = leaf.most
+    cdef double following, moved, before = INFINITY, next_
     cdef bint inside
     cdef bint[2] seen  # whether the ends have been looked at
     cdef int round_
-    seen[0] = seen[1] = False
-    look_at(leaf, 0.0, False)
+    seen[0], seen[1] = at == low, at == high
+    look_at(leaf, at, False)
     for round_ in range(200):
         if leaf.slope == 0.0 or (leaf.slope < 0.0 and at == leaf.most) or (
                 leaf.slope > 0.0 and at == -leaf.most):
@@ -123,7 +124,12 @@ cdef inline double solve(Leaf* leaf) noexcept nogil:
                 following = low + (high - low) / 2
         moved = fabs(following - at)
         at = following
-        if inside and moved <= NEAR_STEP * max(fabs(at), TINY_STEP):
+        # Steps become shorter by squares: the next is about that.
+        next_ = moved
+        if 4.0 * moved < before < INFINITY:
+            next_ = moved * (moved / before) * (moved / before)
+        before = moved if inside else INFINITY
+        if inside and next_ <= NEAR_STEP * max(fabs(at), TINY_STEP):
             return at
         if high - low <= WIDTH * fabs(at):
             return at
@@ -131,8 +137,8 @@ cdef inline double solve(Leaf* leaf) noexcept nogil:
     return at
 
 
-cdef inline double best_step(Leaf* leaf) noexcept nogil:
-    """The step of least loss, within the bound."""
+cdef inline double best_step(Leaf* leaf, double guess) noexcept nogil:
+    """The step of least loss, within the bound; `guess` is near it."""
     cdef double[2] mass
     if leaf.rows.loss == SQUARED:
         return newton_step(leaf)
@@ -141,4 +147,4 @@ cdef inline double best_step(Leaf* leaf) noexcept nogil:
         # Of each class, in half units: gradients are -y times the curvatures.
         mass[0], mass[1] = leaf.whole[1] + leaf.whole[0], leaf.whole[1] - leaf.whole[0]
         return bounded(leaf, half_log_odds(mass[1], mass[0], 0.0))
-    return solve(leaf)
+    return solve(leaf, guess)

@@ -22,7 +22,13 @@ def list_nodes(
     place: NDArray[Any],
 ) -> None: ...
 def solve_leaves(
-    arrays: object, nodes: NDArray[Any], l2: float, most: float, rate: float, solved: bool
+    arrays: object,
+    nodes: NDArray[Any],
+    l2: float,
+    most: float,
+    rate: float,
+    unit: float,
+    solved: bool,
 ) -> None: ...
 def newton_leaves(
     arrays: object,

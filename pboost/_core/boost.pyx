@@ -18,8 +18,8 @@ from pboost._core._boost_round cimport (
 )
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
-cdef Passes passes = pboost_choose_passes(1)
-cdef LossPasses loss_passes = pboost_choose_loss_passes(1)
+cdef Passes passes = pboost_choose_passes(2)
+cdef LossPasses loss_passes = pboost_choose_loss_passes(2)
 cdef Node _node
 cdef Open _open
 cdef State _state
@@ -34,7 +34,7 @@ GRADIENT_BITS, CURVATURE_BITS = 18, 19
 
 
 def use_simd_level(int level):
-    """Use no more than this level of SIMD: 0 baseline, 1 AVX2; for tests."""
+    """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
     global passes, loss_passes
     passes, loss_passes = pboost_choose_passes(level), pboost_choose_loss_passes(level)
 
@@ -196,9 +196,10 @@ def list_nodes(arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset,
 # ---------------------------------------------------------------------------------------------
 # Leaves.
 
-def solve_leaves(arrays, nodes, double l2, double most, double rate, bint solved):
+def solve_leaves(arrays, nodes, double l2, double most, double rate, double unit, bint solved):
     """Find what the leaves of a tree in preorder add, of a compiled loss: `rate` times a step of `most`
-    at most, the best one if `solved`, else a Newton step. IN/OUT nodes (n,)."""
+    at most, the best one if `solved`, else a Newton step. IN/OUT nodes (n,); `unit` is what their
+    gradients are counted in, by what their curvatures are."""
     cdef Round r = read_round(arrays)
     cdef Rows rows = read_rows(arrays), own
     cdef Node* node = <Node*>address(nodes)
@@ -211,15 +212,18 @@ def solve_leaves(arrays, nodes, double l2, double most, double rate, bint solved
     with nogil:
         for e in range(n):
             if node[e].feature < 0:
-                node[e].mean = rate * step_of(&r, &rows, &own, node + e, y, f, weight, l2, most, solved)
+                node[e].mean = rate * step_of(
+                    &r, &rows, &own, node + e, y, f, weight, l2, most, unit, solved)
 
 
 cdef double step_of(
     const Round* r, const Rows* rows, const Rows* own, const Node* node, double* y, double* f,
-    double* weight, double l2, double most, bint solved
+    double* weight, double l2, double most, double unit, bint solved
 ) noexcept nogil:
     """What a leaf adds; its rows are gathered into the places of `own`."""
     cdef Py_ssize_t i, row, n = node.stop - node.start
+    # Near the best step: one of Newton's, from sums that are rounded in the unit of all rows.
+    cdef double guess = -unit * node.gradient / (node.curvature + r.l2)
     cdef Leaf leaf
     leaf.rows, leaf.n, leaf.passes = own[0], n, &loss_passes
     leaf.l2, leaf.most, leaf.heaviest = l2, most, 1.0
@@ -233,7 +237,7 @@ cdef double step_of(
             weight[i] = rows.weight[r.rows[node.start + i]]
             leaf.heaviest = max(leaf.heaviest, weight[i])
     leaf.farthest = loss_passes.farthest(&leaf.rows, n)
-    return best_step(&leaf) if solved else newton_step(&leaf)
+    return best_step(&leaf, guess) if solved else newton_step(&leaf)
 
 
 def add_leaves(arrays, nodes):

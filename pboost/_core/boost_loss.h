@@ -229,29 +229,33 @@ typedef struct {
 } pboost_loss_passes;
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-PBOOST_AVX2 static double pboost_farthest_avx2(PBOOST_FARTHEST_ARGS)
-{
-    return pboost_farthest_body(rows, n);
-}
-PBOOST_AVX2 static void pboost_slopes_avx2(PBOOST_SLOPES_ARGS)
-{
-    pboost_slopes_body(rows, n, scale, gradient, curvature, found);
-}
-PBOOST_AVX2 static void pboost_pack_avx2(PBOOST_PACK_ARGS)
-{
-    pboost_pack_body(gradient, curvature, rows, n, gradient_scale, curvature_scale, packed);
-}
-PBOOST_AVX2 static void pboost_sums_avx2(PBOOST_SUMS_ARGS)
-{
-    pboost_sums_body(rows, n, step, is_raised, scale, found);
-}
+#define PBOOST_LOSS_VARIANT(TARGET, name)                                                          \
+    TARGET static double pboost_farthest_##name(PBOOST_FARTHEST_ARGS)                             \
+    {                                                                                              \
+        return pboost_farthest_body(rows, n);                                                      \
+    }                                                                                              \
+    TARGET static void pboost_slopes_##name(PBOOST_SLOPES_ARGS)                                   \
+    {                                                                                              \
+        pboost_slopes_body(rows, n, scale, gradient, curvature, found);                            \
+    }                                                                                              \
+    TARGET static void pboost_pack_##name(PBOOST_PACK_ARGS)                                       \
+    {                                                                                              \
+        pboost_pack_body(gradient, curvature, rows, n, gradient_scale, curvature_scale, packed);   \
+    }                                                                                              \
+    TARGET static void pboost_sums_##name(PBOOST_SUMS_ARGS)                                       \
+    {                                                                                              \
+        pboost_sums_body(rows, n, step, is_raised, scale, found);                                  \
+    }
+PBOOST_LOSS_VARIANT(PBOOST_AVX2, avx2)
+PBOOST_LOSS_VARIANT(PBOOST_AVX512, avx512)
 
 static inline pboost_loss_passes pboost_choose_loss_passes(int level)
 {
-    const pboost_loss_passes variant[2] = {
+    const pboost_loss_passes variant[3] = {
         {pboost_farthest_baseline, pboost_slopes_baseline, pboost_pack_baseline, pboost_sums_baseline},
-        {pboost_farthest_avx2, pboost_slopes_avx2, pboost_pack_avx2, pboost_sums_avx2}};
-    return variant[pboost_probit_level(level) > 0];
+        {pboost_farthest_avx2, pboost_slopes_avx2, pboost_pack_avx2, pboost_sums_avx2},
+        {pboost_farthest_avx512, pboost_slopes_avx512, pboost_pack_avx512, pboost_sums_avx512}};
+    return variant[pboost_probit_level(level)];
 }
 #else
 static inline pboost_loss_passes pboost_choose_loss_passes(int level)

@@ -118,7 +118,7 @@ class Rounds:
         while not boost.grow(self, threads.CELLS_PER_CALL):
             threads.check_stop()
         grown = self._listed(units)
-        self._find_steps(grown)
+        self._find_steps(grown, units[1] / units[0])
         boost.add_leaves(self, grown.nodes)
         if len(rows) < n:
             others = np.ones(n, dtype=bool)
@@ -144,12 +144,12 @@ class Rounds:
         np.minimum(nodes["loss"], np.finfo(np.float64).max, out=nodes["loss"])
         return Grown(nodes, children, mass, scale, 0, self.special, subset)
 
-    def _find_steps(self, grown: Grown) -> None:
-        """Find what the leaves add."""
+    def _find_steps(self, grown: Grown, unit: float) -> None:
+        """Find what the leaves add; `unit` is that of gradients, by that of curvatures."""
         steps, nodes = self.steps, grown.nodes
         most = min(steps.most, self.loss.limit)
         if self.loss_code >= 0:
-            boost.solve_leaves(self, nodes, steps.l2, most, steps.rate, steps.solved)
+            boost.solve_leaves(self, nodes, steps.l2, most, steps.rate, unit, steps.solved)
             return
         leaves = np.flatnonzero(nodes["feature"] < 0)
         rows = self.rows[: self.n_listed]

@@ -17,7 +17,7 @@ HOLES, LEVELS = 1, 2
 MAGIC = 1.5 * 2.0**52
 GRADIENT_BITS, CURVATURE_BITS = 18, 19
 SAME_MASS = 1e-9
-NEAR, TINY, WIDTH = 1e-6, 1e-6, 1e-13
+NEAR, TINY, WIDTH = 1e-8, 1e-6, 1e-13
 VOTE_LIMIT = 18.021826694558577
 
 
@@ -282,7 +282,7 @@ class Leaf:
         _, slope, bend = self.look(0.0, True)
         return min(max(-slope / bend, -self.most), self.most) if bend > 0 else 0.0
 
-    def solved(self):
+    def solved(self, guess):
         if self.loss == "squared":
             return self.newton()
         if self.loss == "exponential" and self.l2 == 0:
@@ -292,11 +292,12 @@ class Leaf:
             if above > 0 and below > 0:
                 step = min(max(0.5 * math.log(above / below), -VOTE_LIMIT), VOTE_LIMIT)
             return min(max(step, -self.most), self.most)
-        return self.search()
+        return self.search(guess)
 
-    def search(self):
-        at, low, high, seen = 0.0, -self.most, self.most, [False, False]
-        _, slope, bend = self.look(0.0, False)
+    def search(self, guess):
+        at, low, high = min(max(guess, -self.most), self.most), -self.most, self.most
+        seen, before = [at == low, at == high], math.inf
+        _, slope, bend = self.look(at, False)
         for _ in range(200):
             if slope == 0 or (slope < 0 and at == self.most) or (slope > 0 and at == -self.most):
                 break
@@ -311,7 +312,11 @@ class Leaf:
                 else:
                     step = low + (high - low) / 2
             moved, at = abs(step - at), step
-            if inside and moved <= NEAR * max(abs(at), TINY):
+            following = moved
+            if 4.0 * moved < before < math.inf:
+                following = moved * (moved / before) * (moved / before)
+            before = moved if inside else math.inf
+            if inside and following <= NEAR * max(abs(at), TINY):
                 break
             if high - low <= WIDTH * abs(at):
                 break
@@ -345,7 +350,9 @@ def fit(
             if node.feature < 0:
                 at = node.rows
                 leaf = Leaf(loss.name, y[at], f[at], weight[at], limit, l2, min(most, limit))
-                values[e] = rate * (leaf.solved() if solved else leaf.newton())
+                g, h = grown.sums(at)
+                guess = -(grown.scale[1] / grown.scale[0]) * g / (h + grown.l2)
+                values[e] = rate * (leaf.solved(guess) if solved else leaf.newton())
         reached = {id(node): values[e] for e, node in enumerate(nodes)}
         for i in range(len(y)):
             f[i] += reached[id(leaf_of(grown.root, columns, i))]
