@@ -71,7 +71,7 @@ cdef inline Py_ssize_t part_node(const Round* r, const Node* node, bint with_wor
         table = above
     return r.passes.part(
         r.codes + node.feature * r.stride, cut, table, r.rows + node.start,
-        r.packed + node.start if with_words else NULL, node.stop - node.start, r.spare, r.spare_packed)
+        r.packed + node.start if with_words and r.low == NULL else NULL, node.stop - node.start, r.spare, r.spare_packed)
 
 
 cdef inline Node child_of(

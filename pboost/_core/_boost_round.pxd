@@ -42,6 +42,8 @@ cdef extern from *:
 
 cdef enum:
     WORDS = 4  # of a set
+cdef enum:
+    LOW_UNIT = 262144  # 2**18: what the first words of wide sums are counted in
 
 # `low` and `high` are the bins on both sides of a cut, `high` -1 where only missing rows are above, and
 # both are -1 where a set of levels is; `missing` is the side of missing rows; `mean` what a leaf adds;
@@ -74,13 +76,14 @@ cdef struct Round:
     int32_t* spare
     int64_t* packed
     int64_t* spare_packed
+    int64_t* low  # NULL, or the second words of wide sums: then words stand row by row
     double* masses
     Node* node
     uint64_t* subset
     Open* open
     State* state
     Passes* passes
-    Py_ssize_t n, n_rows, d, stride, slot
+    Py_ssize_t n, n_rows, d, stride, slot, n_slots
     int32_t max_depth, min_leaf
     double l2, level_smoothing
 
@@ -156,26 +159,55 @@ cdef inline void sums_below(
             curvature[0] += hs[b * LANES]
 
 
+cdef inline double gradient_in(const int64_t* words, Py_ssize_t i) noexcept nogil:
+    return <double>(words[i] >> 32)
+
+
+cdef inline double curvature_in(const int64_t* words, Py_ssize_t i) noexcept nogil:
+    return <double><uint32_t>words[i]
+
+
 cdef inline bint is_pure(const Round* r, const Node* node) noexcept nogil:
     """Whether the Newton steps of all rows are equal but for rounding, so that no split lowers
     anything."""
-    cdef double step = node.gradient / node.curvature, slack = 1.0 + fabs(step)
-    cdef Py_ssize_t i
+    cdef double step = node.gradient / node.curvature, slack = 1.0 + fabs(step), gradient, curvature
+    cdef Py_ssize_t i, row
     for i in range(node.start, node.stop):
-        if fabs(<double>(r.packed[i] >> 32) - step * <double><uint32_t>r.packed[i]) > slack:
+        row = i if r.low == NULL else r.rows[i]
+        gradient, curvature = gradient_in(r.packed, row), curvature_in(r.packed, row)
+        if r.low != NULL:
+            gradient = gradient * LOW_UNIT + gradient_in(r.low, row)
+            curvature = curvature * LOW_UNIT + curvature_in(r.low, row)
+        if fabs(gradient - step * curvature) > slack:
             return False
     return True
 
 
-cdef inline void count_node(
-    const Round* r, const Node* node, double* slot
+cdef inline void count_words(
+    const Round* r, const Node* node, const int32_t* rows, const int64_t* words, double* slot
 ) noexcept nogil:
-    """The masses of a node by bin."""
-    cdef Py_ssize_t g, n = node.stop - node.start
-    cdef const int32_t* rows = r.rows + node.start
-    if n == r.n_rows and node.depth == 0:
-        rows = NULL  # all, in their order
+    cdef Py_ssize_t g
     for g in range(n_groups(r)):
         r.passes.count(
-            r.groups + g * LANES * r.n_rows, rows, r.packed + node.start, n,
+            r.groups + g * LANES * r.n_rows, rows, words, node.stop - node.start,
             <int>min(LANES, r.d - LANES * g), r.group_bins[g], slot + r.group_place[g])
+
+
+cdef inline void count_node(const Round* r, const Node* node, double* slot) noexcept nogil:
+    """The masses of a node by bin."""
+    cdef const int32_t* rows = r.rows + node.start
+    cdef Py_ssize_t i, n = node.stop - node.start
+    cdef double* low = r.masses + r.n_slots * r.slot  # one slot more
+    if n == r.n_rows and node.depth == 0:
+        rows = NULL  # all, in their order
+    if r.low == NULL:
+        count_words(r, node, rows, r.packed + node.start, slot)
+        return
+    for i in range(n):
+        r.spare_packed[i] = r.packed[r.rows[node.start + i]]
+    count_words(r, node, rows, r.spare_packed, slot)
+    for i in range(n):
+        r.spare_packed[i] = r.low[r.rows[node.start + i]]
+    count_words(r, node, rows, r.spare_packed, low)
+    for i in range(r.slot):
+        slot[i] = slot[i] * LOW_UNIT + low[i]

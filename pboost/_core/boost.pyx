@@ -4,8 +4,8 @@ The caller's arrays (see `Rounds` in trees/rounds.py) are borrowed for one call.
 `slopes` (or derivatives written in its place), `begin`, `grow` until it is done, `add_leaves` and, of
 rows that the tree has not seen, `add_others`. Nothing depends on the order of rows.
 """
-from libc.math cimport fabs, frexp, isfinite, ldexp, rint
-from libc.string cimport memset
+from libc.math cimport fabs, floor, frexp, isfinite, ldexp, rint
+from libc.string cimport memcpy, memset
 
 from pboost._core._address cimport address
 from pboost._core._boost_leaf cimport (
@@ -14,7 +14,8 @@ from pboost._core._boost_leaf cimport (
 )
 from pboost._core._boost_grow cimport list_preorder, side_of, split_node
 from pboost._core._boost_round cimport (
-    LANES, Node, Open, Passes, ROOM, Round, State, WORDS, count_node, pboost_choose_passes,
+    LANES, LOW_UNIT, Node, Open, Passes, ROOM, Round, State, WORDS, count_node,
+    pboost_choose_passes,
 )
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
@@ -31,6 +32,8 @@ LOSSES = {"exponential": EXPONENTIAL, "logistic": LOGISTIC, "squared": SQUARED, 
 GROUP_COLUMNS, BEHIND = LANES, ROOM
 #: Bits of a gradient and of a curvature in a word.
 GRADIENT_BITS, CURVATURE_BITS = 18, 19
+#: Bits of either in two words, if float64 holds the sum of all rows.
+WIDE_BITS = 35
 
 
 def use_simd_level(int level):
@@ -53,6 +56,9 @@ cdef Round read_round(arrays) except *:
     r.spare = <int32_t*>address(arrays.spare)
     r.packed = <int64_t*>address(arrays.packed)
     r.spare_packed = <int64_t*>address(arrays.spare_packed)
+    r.low = NULL
+    if arrays.is_wide:
+        r.low = <int64_t*>address(arrays.low)
     r.masses = <double*>address(arrays.masses)
     r.node = <Node*>address(arrays.node)
     r.subset = <uint64_t*>address(arrays.subset)
@@ -60,7 +66,7 @@ cdef Round read_round(arrays) except *:
     r.state = <State*>address(arrays.state)
     r.passes = &passes
     r.n, r.d, r.stride = arrays.n_listed, arrays.codes.shape[0], arrays.codes.shape[1]
-    r.n_rows, r.slot = r.stride, arrays.masses.shape[1]
+    r.n_rows, r.n_slots, r.slot = r.stride, arrays.masses.shape[0] - 1, arrays.masses.shape[1]
     r.max_depth, r.min_leaf = arrays.max_depth, arrays.min_leaf
     r.l2, r.level_smoothing = arrays.node_l2, arrays.level_smoothing
     return r
@@ -124,18 +130,42 @@ def slopes(arrays):
     return found[0], found[1], found[2] / scale if isfinite(most) else most
 
 
+def is_uneven(arrays, double steepest):
+    """Return whether fewer than one in a hundred of the gradients that are not 0 has 1/4096 of the size
+    of the largest: to the others a word leaves six bits or fewer."""
+    cdef const double* gradient = <const double*>address(arrays.packed)
+    cdef Py_ssize_t i, n = arrays.codes.shape[1], large = 0, some = 0
+    cdef double limit = steepest / 4096.0
+    with nogil:
+        for i in range(n):
+            large += fabs(gradient[i]) >= limit
+            some += gradient[i] != 0.0
+    return 100 * large < some
+
+
 def begin(arrays, double steepest, double most):
     """Pack the derivatives of the rows listed, and make the root. `steepest` and `most` are the largest
-    size of a gradient and the largest curvature. Returns the powers of two that they are counted in."""
+    size of a gradient and the largest curvature. Returns the powers of two that they are counted in,
+    and the bits of a curvature."""
     cdef Round r = read_round(arrays)
-    cdef double gradient_scale = power_below(steepest, GRADIENT_BITS)
-    cdef double curvature_scale = power_below(most, CURVATURE_BITS)
-    cdef Py_ssize_t b
+    cdef int gradient_bits = GRADIENT_BITS, curvature_bits = CURVATURE_BITS, bits
+    cdef double gradient_scale, curvature_scale
+    cdef Py_ssize_t b, n = arrays.n_used
     cdef double* cells
+    if r.low != NULL:
+        bits = 52
+        while n > 1:
+            n, bits = (n + 1) // 2, bits - 1
+        gradient_bits = curvature_bits = min(bits, WIDE_BITS)
+    gradient_scale = power_below(steepest, gradient_bits)
+    curvature_scale = power_below(most, curvature_bits)
     with nogil:
-        loss_passes.pack(
-            r.packed, <const double*>r.spare_packed, r.rows if r.n < r.n_rows else NULL, r.n,
-            gradient_scale, curvature_scale, r.packed)
+        if r.low != NULL:
+            pack_wide(&r, gradient_scale, curvature_scale)
+        else:
+            loss_passes.pack(
+                r.packed, <const double*>r.spare_packed, r.rows if r.n < r.n_rows else NULL, r.n,
+                gradient_scale, curvature_scale, r.packed)
         memset(r.node, 0, sizeof(Node))
         r.node.stop, r.node.feature, r.node.child = <int32_t>r.n, -1, -1
         r.node.low = r.node.high = -1
@@ -146,7 +176,26 @@ def begin(arrays, double steepest, double most):
             r.node.curvature += cells[(r.group_bins[0] + b) * LANES]
         r.state.nodes = r.state.open = 1
         r.open.node = r.open.slot = 0
-    return gradient_scale, curvature_scale
+    return gradient_scale, curvature_scale, curvature_bits
+
+
+cdef void pack_wide(const Round* r, double gradient_scale, double curvature_scale) noexcept nogil:
+    """Two words for each row, in place of the derivatives."""
+    cdef const double* gradient = <const double*>r.packed
+    cdef const double* curvature = <const double*>r.spare_packed
+    cdef double g, h, first_g, first_h
+    cdef Py_ssize_t i
+    for i in range(r.n_rows):
+        g = rint(gradient[i] * gradient_scale)
+        h = max(rint(curvature[i] * curvature_scale), 1.0)
+        first_g, first_h = rint(g / LOW_UNIT), floor(h / LOW_UNIT)
+        r.low[i] = word(g - first_g * LOW_UNIT, h - first_h * LOW_UNIT)
+        r.spare_packed[i] = word(first_g, first_h)
+    memcpy(r.packed, r.spare_packed, sizeof(int64_t) * r.n_rows)
+
+
+cdef inline int64_t word(double gradient, double curvature) noexcept nogil:
+    return (<int64_t>gradient) * (<int64_t>1 << 32) + <int64_t>curvature
 
 
 cdef double power_below(double most, int bits) noexcept:

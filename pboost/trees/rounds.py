@@ -72,6 +72,7 @@ class Rounds:
         self.node = np.empty(2 * most - 1, dtype=NODE)
         self.subset = np.empty((2 * most - 1 if has_levels else 0, WORDS), dtype=np.uint64)
         self.open = np.empty(len(self.masses) + 2, dtype=OPEN)
+        self.is_wide, self.low = False, np.empty(0, dtype=np.int64)
         self.state = np.zeros((), dtype=STATE)
         self.n_listed, self.node_l2 = 0, 0.0
         self.steepest = self.most_curved = self.mean_loss = 0.0
@@ -85,7 +86,8 @@ class Rounds:
         self.group_bins = np.maximum.reduceat(bins, starts).astype(np.int32)
         ends = np.cumsum(2 * boost.GROUP_COLUMNS * self.group_bins.astype(np.int64))
         self.group_place = np.concatenate([[0], ends[:-1]])
-        slots = 1 + min(self.max_depth, int(n).bit_length())
+        # One more is scratch of wide sums.
+        slots = 2 + min(self.max_depth, int(n).bit_length())
         self.masses = np.empty((slots, int(ends[-1])))
 
     def look(self) -> None:
@@ -113,11 +115,17 @@ class Rounds:
         n = len(self.y)
         self.n_listed = len(rows)
         self.rows[: len(rows)] = rows
-        units = boost.begin(self, self.steepest, self.most_curved)
+        sums = self.steps.sums
+        self.is_wide = sums == "wide" or (
+            sums == "auto" and boost.is_uneven(self, self.steepest)
+        )
+        if self.is_wide and not len(self.low):
+            self.low = np.empty(n, dtype=np.int64)
+        *units, bits = boost.begin(self, self.steepest, self.most_curved)
         self.node_l2 = self.steps.l2 * units[1]
         while not boost.grow(self, threads.CELLS_PER_CALL):
             threads.check_stop()
-        grown = self._listed(units)
+        grown = self._listed(units[1] / units[0], bits)
         self._find_steps(grown, units[1] / units[0])
         boost.add_leaves(self, grown.nodes)
         if len(rows) < n:
@@ -129,18 +137,18 @@ class Rounds:
         self.look()
         return grown
 
-    def _listed(self, units: tuple[float, float]) -> Grown:
+    def _listed(self, unit: float, bits: int) -> Grown:
         """Return the tree that has been grown, its nodes in preorder."""
         n = int(self.state["nodes"])
         nodes, children = np.empty(n, dtype=NODE), np.empty((n, 2), dtype=np.int32)
         subset = np.empty((n if len(self.subset) else 0, WORDS), dtype=np.uint64)
         boost.list_nodes(self, nodes, children, subset, np.empty(2 * n, dtype=np.int32))
         # The largest curvature of a row lies between 1/2 and 1.
-        scale = 2.0**boost.CURVATURE_BITS
+        scale = 2.0**bits
         mass = np.zeros((n, 2), dtype=np.int64)
         mass[:, 0] = nodes["curvature"]
         with np.errstate(over="ignore", under="ignore"):
-            nodes["loss"] *= (units[1] / units[0]) * (units[1] / units[0]) / scale
+            nodes["loss"] *= unit * unit / scale
         np.minimum(nodes["loss"], np.finfo(np.float64).max, out=nodes["loss"])
         return Grown(nodes, children, mass, scale, 0, self.special, subset)
 

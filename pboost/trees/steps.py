@@ -14,13 +14,15 @@ from pboost.values import FloatArray
 class Steps(NamedTuple):
     """What leaves add: `rate` times a step of `most` at most, one of Newton's or the best one.
 
-    `l2` is what is added to the curvature of a leaf, where the largest weight of a row is 1.
+    `l2` is what is added to the curvature of a leaf, where the largest weight of a row is 1; `sums`
+    is in how many words those of derivatives are, see `fit_stagewise`.
     """
 
     rate: float
     most: float
     solved: bool
     l2: float
+    sums: str = "auto"
 
 
 def has_curvature(loss: Loss) -> bool:

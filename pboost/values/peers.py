@@ -66,6 +66,7 @@ PEERS = {
     "impurity": Peers("criterion"),
     "search": Peers("", "", "tree_method"),
     "max_bins": Peers("max_bins", "max_bin", "max_bin"),
+    "sums": NONE,
     "features_per_split": Peers(
         "max_features", "feature_fraction_bynode, feature_fraction, colsample_bytree",
         "colsample_bynode, colsample_bytree", "drawn anew for each split",

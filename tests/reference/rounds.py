@@ -15,7 +15,7 @@ from pboost._core import probit
 
 HOLES, LEVELS = 1, 2
 MAGIC = 1.5 * 2.0**52
-GRADIENT_BITS, CURVATURE_BITS = 18, 19
+GRADIENT_BITS, CURVATURE_BITS, WIDE_BITS = 18, 19, 35
 SAME_MASS = 1e-9
 NEAR, TINY, WIDTH = 1e-8, 1e-6, 1e-13
 VOTE_LIMIT = 18.021826694558577
@@ -128,12 +128,11 @@ class Node(NamedTuple):
 class Grown:
     """A tree: rows that are listed, gradients and curvatures as integers."""
 
-    def __init__(self, columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing):
+    def __init__(self, columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits):
         self.columns, self.min_leaf, self.smoothing = columns, min_leaf, smoothing
         self.depth = depth
         self.scale = [
-            power_below(np.abs(gradient).max(), GRADIENT_BITS),
-            power_below(curvature.max(), CURVATURE_BITS),
+            power_below(np.abs(gradient).max(), bits[0]), power_below(curvature.max(), bits[1]),
         ]
         self.g = rounded(gradient * self.scale[0]).astype(np.int64)
         self.h = np.maximum(rounded(curvature * self.scale[1]).astype(np.int64), 1)
@@ -232,6 +231,14 @@ class Grown:
             j, above, missing, cut.bin, self.h[rows].sum(), rows,
             self.grow(rows[~is_above], depth + 1), self.grow(rows[is_above], depth + 1),
         )  # fmt: skip
+
+
+def bits_of(gradient, sums, n):
+    size = np.abs(gradient)
+    large = (size >= size.max() / 4096.0).sum()
+    if sums == "wide" or (sums == "auto" and 100 * large < (size > 0).sum()):
+        return (min(WIDE_BITS, 52 - math.ceil(math.log2(n))),) * 2
+    return GRADIENT_BITS, CURVATURE_BITS
 
 
 def power_below(most, bits):
@@ -333,7 +340,7 @@ class Fit(NamedTuple):
 
 def fit(
     columns, y, loss, weight, *, bias, steps, rate, depth, min_leaf=1, l2=0.0, smoothing=0.0,
-    most=math.inf, solved=True, listed=None,
+    most=math.inf, solved=True, listed=None, sums="auto",
 ):  # fmt: skip
     """Return the trees, and the decision values of all rows; `listed` are those of each tree."""
     f, limit = np.full(len(y), bias), loss.limit
@@ -343,7 +350,9 @@ def fit(
     found = Fit([], [], f, [value / total])
     for t in range(steps):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
-        grown = Grown(columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing)
+        bits = bits_of(gradient, sums, (weight > 0).sum())
+        parts = columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits
+        grown = Grown(*parts)
         nodes = preorder(grown.root)
         values = np.zeros(len(nodes))
         for e, node in enumerate(nodes):

@@ -47,6 +47,7 @@ def special_case(seed):
         "l2": float(rng.choice([0.0, 0.0, 0.5])), "smoothing": float(rng.choice([0.0, 0.0, 2.0])),
         "most": float(rng.choice([0.7, 4.0, np.inf])), "solved": bool(rng.random() < 0.6),
         "rate": float(rng.choice([0.1, 1.0])), "bias": float(rng.choice([0.0, 0.3])),
+        "sums": str(rng.choice(["auto", "packed", "wide"])),
     }  # fmt: skip
     return columns, target, LOSSES[loss], weight / weight.max(), listed, options
 
@@ -54,7 +55,9 @@ def special_case(seed):
 def compiled(columns, y, loss, weight, listed, options, steps=3):
     """Return the rounds, and after each the tree and a copy of the decision values."""
     f = np.full(len(y), options["bias"])
-    step = Steps(options["rate"], options["most"], options["solved"], options["l2"])
+    step = Steps(
+        options["rate"], options["most"], options["solved"], options["l2"], options["sums"]
+    )
     limit = limits(options["depth"], options["min_leaf"], options["smoothing"])
     rounds = Rounds(columns, y, loss, weight, f, limit, step)
     found = [(None, f.copy(), rounds.mean_loss)]
@@ -127,7 +130,7 @@ def wide_case(name="logistic", n=20_000, d=11, seed=0):
     weight = rng.uniform(0.1, 1, n) * (rng.random(n) < 0.9)
     columns = problem(X, y, None, {3: 6}, 2, 255)
     options = {"depth": 6, "min_leaf": 3, "l2": 0.1, "smoothing": 1.0, "most": 4.0, "solved": True,
-               "rate": 0.3, "bias": 0.1}  # fmt: skip
+               "rate": 0.3, "bias": 0.1, "sums": "auto"}  # fmt: skip
     return columns, 2.0 * y - 1, LOSSES[name], weight / weight.max(), None, options
 
 
@@ -247,6 +250,31 @@ def test_an_outlier_does_not_spoil_leaves_elsewhere():
         assert value[k] == pytest.approx(0.1 * mean, rel=1e-6)
 
 
+def test_an_outlier_leaves_the_others_their_bits():
+    X, y = data(10_000)
+    y[0], X[0] = 1e12, 50.0
+    rest = np.arange(1, len(y))
+    model = pb.fit_stagewise(X, y, loss="squared", steps=100, max_depth=4)
+    exact = pb.fit_stagewise(X, y, loss="squared", steps=100, max_depth=4, search="exact")
+    errors = [np.sqrt(np.mean((pb.predict(m, X) - y)[rest] ** 2)) for m in (model, exact)]
+    assert errors[0] < 1.05 * errors[1]
+    packed = pb.fit_stagewise(X, y, loss="squared", steps=100, max_depth=4, sums="packed")
+    assert np.array_equal(model.trees[0].feature[:1], exact.trees[0].feature[:1])
+    assert len(packed.trees.feature) < len(model.trees.feature)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_wide_sums_have_no_order_either(name):
+    columns, y, loss, weight, _, options = wide_case(name, n=9000)
+    options["sums"] = "wide"
+    one = compiled(columns, y, loss, weight, None, options)
+    order = np.random.default_rng(1).permutation(len(y))
+    shuffled = replace(columns, label=columns.label[order],
+                       columns=replace(columns.columns, codes=columns.columns.codes[:, order]))  # fmt: skip
+    other = compiled(shuffled, y[order], loss, weight[order], None, options)
+    assert_same([(a, f[order], m) for a, f, m in one], other)
+
+
 def test_options_change_models_and_are_kept():
     X, y = data(1000)
     models = [
@@ -282,6 +310,8 @@ def test_l2_is_in_units_of_the_weights():
         ({"leaf_step": "newton", "loss": "hinge"}, ValueError, "leaf_step: .*without curvature"),
         ({"l2": -1.0}, ValueError, "l2: "),
         ({"l2": 1.0, "search": "exact"}, NotImplementedError, "l2: "),
+        ({"sums": "long"}, ValueError, "sums: expected one of"),
+        ({"sums": "wide", "search": "exact"}, ValueError, "sums: "),
     ],
 )
 def test_bad_options(options, error, message):
