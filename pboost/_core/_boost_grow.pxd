@@ -1,4 +1,5 @@
 # Splits of nodes of a boosted tree, and its nodes in preorder.
+from pboost._core._boost_levels cimport spread_of
 from pboost._core._boost_round cimport (
     Cut, LANES, Node, Open, Round, SAME_MASS, WORDS, count_node, is_pure, kind_of, lane_of, sums_below,
 )
@@ -81,7 +82,8 @@ cdef inline Node child_of(
     child.start, child.stop, child.depth = <int32_t>start, <int32_t>stop, node.depth + 1
     child.feature = child.low = child.high = child.child = -1
     child.missing = child.shift = 0
-    child.gradient, child.curvature, child.mean, child.loss = gradient, curvature, 0.0, 0.0
+    child.gradient, child.curvature = gradient, curvature
+    child.mean = child.loss = child.spread = 0.0
     return child
 
 
@@ -99,6 +101,8 @@ cdef inline bint cut_node(
     cdef int counted
     if is_pure(r, node):
         return False
+    if r.has_levels and r.level_smoothing > 0.0:
+        node.spread = spread_of(r, node)
     for counted in range(2):
         search(r, node, slot, counted, &best)
         if best.feature < 0:

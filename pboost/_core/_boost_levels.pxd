@@ -1,36 +1,106 @@
-# Cuts of a column of levels at a node of a boosted tree, as _node_levels.pxd has them.
+# Cuts of a column of levels at a node of a boosted tree, as _node_levels.pxd has them of squares.
 #
-# Levels with rows at the node are put in order by their Newton step, smoothed, and the beginnings of the
-# order are tried as what is below, with the missing rows above, then below; with smoothing each level is
-# tried against the rest besides.
+# Levels with rows at the node are put in order by their Newton step, and the beginnings of the order are
+# tried as what is below, with the missing rows above, then below. Where steps are smoothed, each level is
+# tried against the rest besides, and a cut counts with as much of the difference between its sides as
+# smoothed levels leave.
+from libc.math cimport rint
+
 from pboost._core._boost_round cimport (
-    Cut, LANES, Masses, Node, Round, WORDS, kind_of, lane_of, try_sums,
+    Cut, LANES, LOW_UNIT, Masses, Node, Round, WORDS, curvature_in, gradient_in, kind_of, lane_of,
+    take_better,
 )
+from pboost._core._levels cimport pull_of
 from pboost._core.types cimport HOLES, MAX_BINS, int32_t, uint64_t
 
+# The levels at a node in order; by how much the gradients of each depart, smoothed, from those that rows
+# of the node would have, and of the missing rows as they are; the latter and all others together.
 cdef struct Levels:
     Py_ssize_t n
+    double pull, missing, all
     int32_t[MAX_BINS] level
-    double[MAX_BINS] key
+    double[MAX_BINS] key, apart
+
+
+cdef inline double spread_of(const Round* r, const Node* node) noexcept nogil:
+    """Weighted sum of squares of the Newton steps of a node's rows about their mean."""
+    cdef double squares = 0.0, g, h
+    cdef Py_ssize_t i, row
+    for i in range(node.start, node.stop):
+        row = i if r.low == NULL else r.rows[i]
+        g, h = gradient_in(r.packed, row), max(curvature_in(r.packed, row), 1.0)
+        squares += rint(g * g / h)
+    if r.low != NULL:
+        squares *= LOW_UNIT
+    return squares - node.gradient * node.gradient / node.curvature
+
+
+cdef inline double measured_pull(
+    const Round* r, const Node* node, const double* gradient, const double* curvature,
+    Py_ssize_t n_bins
+) noexcept nogil:
+    """The curvature of the node's own rows that is added to each level."""
+    cdef double known = 0.0, squares = 0.0, apart, h
+    cdef Py_ssize_t l, n = 0
+    if not (r.level_smoothing > 0.0 and node.spread > 0.0):
+        return 0.0
+    for l in range(n_bins):
+        h = curvature[l * LANES]
+        if h > 0.0:
+            apart = gradient[l * LANES] - h / node.curvature * node.gradient
+            squares += apart * (apart / h)
+            known += h
+            n += 1
+    squares *= <double>(node.stop - node.start) / node.spread
+    return pull_of(r.level_smoothing, n, 1, squares, known)
 
 
 cdef inline void order_levels(
     const Round* r, const Node* node, const double* gradient, const double* curvature,
     Py_ssize_t n_bins, Levels* levels
 ) noexcept nogil:
-    cdef double pull = r.level_smoothing * node.curvature / <double>(node.stop - node.start)
-    cdef double pulled = pull * (node.gradient / node.curvature), key
+    cdef double step = node.gradient / node.curvature, key, g, h
     cdef Py_ssize_t l, j
-    levels.n = 0
+    levels.n, levels.pull = 0, measured_pull(r, node, gradient, curvature, n_bins)
     for l in range(n_bins):
-        if curvature[l * LANES] > 0.0:
-            key = -(gradient[l * LANES] + pulled) / (curvature[l * LANES] + pull)
+        g, h = gradient[l * LANES], curvature[l * LANES]
+        if h > 0.0:
+            key = -(g + levels.pull * step) / (h + levels.pull)
             j = levels.n
             while j > 0 and levels.key[j - 1] > key:
                 levels.level[j], levels.key[j] = levels.level[j - 1], levels.key[j - 1]
+                levels.apart[j] = levels.apart[j - 1]
                 j -= 1
             levels.level[j], levels.key[j] = <int32_t>l, key
+            levels.apart[j] = h / (h + levels.pull) * (g - h / node.curvature * node.gradient)
             levels.n += 1
+
+
+cdef inline double kept_of(
+    const Masses* at, const Levels* levels, double gl, double hl, double left
+) noexcept nogil:
+    """As much of the difference between the sides of a cut as is left: from 0 to 1."""
+    cdef double part = hl / at.curvature, apart = gl - part * at.gradient
+    if apart == 0.0:
+        return 1.0
+    return min(max((left - levels.all * part) / apart, 0.0), 1.0)
+
+
+cdef inline bint try_set(
+    Cut* best, const Masses* at, double gl, double hl, double kept, Py_ssize_t f, int32_t side
+) noexcept nogil:
+    """Look at a cut with these sums below, of whose gain `kept` squared counts."""
+    cdef double gr = at.gradient - gl, hr = at.curvature - hl, below, above, numerator, divisor
+    cdef double own = at.gradient * at.gradient, whole = at.curvature + at.l2
+    if not (hl >= at.least and hr >= at.least):
+        return False
+    below, above = hl + at.l2, hr + at.l2
+    numerator, divisor = gl * gl * above + gr * gr * below, below * above
+    if kept < 1.0:
+        own *= divisor
+        numerator = kept * kept * (numerator * whole - own) + own
+        divisor *= whole
+    return take_better(best, numerator, divisor, f, -1, side)
 
 
 cdef inline void note_set(
@@ -45,6 +115,39 @@ cdef inline void note_set(
         best.above[levels.level[i] >> 6] |= <uint64_t>1 << (levels.level[i] & 63)
 
 
+cdef inline void search_side(
+    const Round* r, const Node* node, const Masses* at, const double* gs, const double* hs,
+    const Levels* levels, Py_ssize_t f, int turn, int32_t side, const int32_t* count, Cut* best,
+) noexcept nogil:
+    """The cuts with missing rows above (1) or below (0)."""
+    cdef Py_ssize_t hole = LANES * r.n_bins[f], i, l, n_below = 0, n = node.stop - node.start
+    cdef double gl = 0.0, hl = 0.0, left = 0.0, kept
+    cdef bint is_smoothed = levels.pull > 0.0
+    if turn == 0:
+        gl, hl, left = gs[hole], hs[hole], levels.missing
+        n_below = count[r.n_bins[f]] if count != NULL else 0
+    for i in range(levels.n):
+        l = levels.level[i]
+        gl += gs[l * LANES]
+        hl += hs[l * LANES]
+        left += levels.apart[i]
+        if count != NULL:
+            n_below += count[l]
+            if min(n_below, n - n_below) < r.min_leaf:
+                continue
+        # The cut between levels and missing rows counts as it is.
+        kept = kept_of(at, levels, gl, hl, left) if is_smoothed and i < levels.n - 1 else 1.0
+        if try_set(best, at, gl, hl, kept, f, side):
+            note_set(best, levels, i + 1, levels.n)
+    for i in range(levels.n if is_smoothed else 0):  # each above alone
+        l = levels.level[i]
+        if count != NULL and min(n_below - count[l], n - n_below + count[l]) < r.min_leaf:
+            continue
+        kept = kept_of(at, levels, gl - gs[l * LANES], hl - hs[l * LANES], left - levels.apart[i])
+        if try_set(best, at, gl - gs[l * LANES], hl - hs[l * LANES], kept, f, side):
+            note_set(best, levels, i, i + 1)
+
+
 cdef inline void search_levels(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t f,
     const int32_t* count, Cut* best,
@@ -52,33 +155,14 @@ cdef inline void search_levels(
     """A column of levels; `count` has the rows by level, or is NULL where they do not matter."""
     cdef const double* hs
     cdef const double* gs = lane_of(r, slot, f, &hs)
-    cdef Py_ssize_t n_bins = r.n_bins[f], hole = LANES * n_bins, i, l, n_below, n = node.stop - node.start
-    cdef double gl, hl, missing_g = 0.0, missing_h = 0.0
-    cdef int32_t side
-    cdef int turn
+    cdef Py_ssize_t hole = LANES * r.n_bins[f], i
+    cdef bint some = kind_of(r, f) & HOLES and hs[hole] > 0.0
     cdef Levels levels
-    order_levels(r, node, gs, hs, n_bins, &levels)
-    if kind_of(r, f) & HOLES:
-        missing_g, missing_h = gs[hole], hs[hole]
-    for turn in range(1, -1, -1):
-        if turn == 0 and missing_h == 0.0:
-            break
-        side = turn if missing_h > 0.0 else -1
-        gl, hl = (0.0, 0.0) if turn else (missing_g, missing_h)
-        n_below = count[n_bins] if count != NULL and not turn else 0
-        for i in range(levels.n):
-            l = levels.level[i]
-            gl += gs[l * LANES]
-            hl += hs[l * LANES]
-            if count != NULL:
-                n_below += count[l]
-                if min(n_below, n - n_below) < r.min_leaf:
-                    continue
-            if try_sums(best, at, gl, hl, f, -1, side):
-                note_set(best, &levels, i + 1, levels.n)
-        for i in range(levels.n if r.level_smoothing > 0.0 else 0):
-            l = levels.level[i]
-            if count != NULL and min(n_below - count[l], n - n_below + count[l]) < r.min_leaf:
-                continue
-            if try_sums(best, at, gl - gs[l * LANES], hl - hs[l * LANES], f, -1, side):
-                note_set(best, &levels, i, i + 1)
+    order_levels(r, node, gs, hs, r.n_bins[f], &levels)
+    levels.missing = gs[hole] - hs[hole] / node.curvature * node.gradient if some else 0.0
+    levels.all = levels.missing
+    for i in range(levels.n):
+        levels.all += levels.apart[i]
+    search_side(r, node, at, gs, hs, &levels, f, 1, 1 if some else -1, count, best)
+    if some:
+        search_side(r, node, at, gs, hs, &levels, f, 0, 0, count, best)

@@ -47,10 +47,11 @@ cdef enum:
 
 # `low` and `high` are the bins on both sides of a cut, `high` -1 where only missing rows are above, and
 # both are -1 where a set of levels is; `missing` is the side of missing rows; `mean` what a leaf adds;
-# `loss` what the splits below a node gain.
+# `loss` what the splits below a node gain, and `spread`, where levels are smoothed, by how much the steps
+# of its rows differ.
 cdef struct Node:
     int32_t start, stop, feature, low, high, missing, child, depth, shift
-    double gradient, curvature, mean, loss
+    double gradient, curvature, mean, loss, spread
 
 cdef struct Open:
     int32_t node, slot
@@ -86,6 +87,7 @@ cdef struct Round:
     Py_ssize_t n, n_rows, d, stride, slot, n_slots
     int32_t max_depth, min_leaf
     double l2, level_smoothing
+    bint has_levels
 
 
 cdef inline int kind_of(const Round* r, Py_ssize_t f) noexcept nogil:

@@ -69,6 +69,7 @@ cdef Round read_round(arrays) except *:
     r.n_rows, r.n_slots, r.slot = r.stride, arrays.masses.shape[0] - 1, arrays.masses.shape[1]
     r.max_depth, r.min_leaf = arrays.max_depth, arrays.min_leaf
     r.l2, r.level_smoothing = arrays.node_l2, arrays.level_smoothing
+    r.has_levels = len(arrays.subset) > 0
     return r
 
 

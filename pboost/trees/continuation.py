@@ -23,7 +23,13 @@ from pboost.values import Bar, as_generator, check_integer, generator_in_state
 from pboost.values.options import renamed
 
 #: Options that models of earlier versions do not say.
-SINCE_TABLES = {"missing": "learn", "level_smoothing": 0.0, "leaf_step": "best", "l2": 0.0, "sums": "auto"}
+SINCE_TABLES = {
+    "missing": "learn",
+    "level_smoothing": 0.0,
+    "leaf_step": "best",
+    "l2": 0.0,
+    "sums": "auto",
+}
 
 
 def continue_forest(

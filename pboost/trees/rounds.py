@@ -116,9 +116,7 @@ class Rounds:
         self.n_listed = len(rows)
         self.rows[: len(rows)] = rows
         sums = self.steps.sums
-        self.is_wide = sums == "wide" or (
-            sums == "auto" and boost.is_uneven(self, self.steepest)
-        )
+        self.is_wide = sums == "wide" or (sums == "auto" and boost.is_uneven(self, self.steepest))
         if self.is_wide and not len(self.low):
             self.low = np.empty(n, dtype=np.int64)
         *units, bits = boost.begin(self, self.steepest, self.most_curved)

@@ -332,7 +332,9 @@ def grow_sum(
         of_trees["search"] = "binned"
     if options["search"] == "exact" or isinstance(data.X, SortedColumns):
         if l2 > 0:
-            raise NotImplementedError('l2: expected 0 with search="exact"; a binned search takes it')
+            raise NotImplementedError(
+                'l2: expected 0 with search="exact"; a binned search takes it'
+            )
         if options["sums"] != "auto":
             raise ValueError('sums: expected "auto" with search="exact", whose sums are wider')
     if options["leaf_step"] == "newton" and not has_curvature(loss):
@@ -391,7 +393,10 @@ class _Fit:
         most = np.inf if settings["max_step"] is None else settings["max_step"]
         unit = 1.0 if problem.weights is None else float(problem.weights.max())
         steps = Steps(
-            settings["learning_rate"], most, settings["leaf_step"] == "best", settings["l2"] / unit,
+            settings["learning_rate"],
+            most,
+            settings["leaf_step"] == "best",
+            settings["l2"] / unit,
             settings["sums"],
         )
         f = np.full(problem.n_rows, self.bias)

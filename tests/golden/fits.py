@@ -158,7 +158,8 @@ BAGGING = {"members": 5, "task": "classification", "bag": None, "replace": True,
 STAGEWISE = {
     "loss": "logistic", "task": None, "steps": 6, "learning_rate": 0.5, "max_depth": 3,
     "min_leaf": 2, "leaf_step": "best", "l2": 0.0, "max_step": "auto", "start": "constant",
-    "bag": 1.0, "search": "exact", "max_bins": 256, "sums": "auto", **TREE_COLUMNS, **SHARED, **STOPPING,
+    "bag": 1.0, "search": "exact", "max_bins": 256, "sums": "auto",
+    **TREE_COLUMNS, **SHARED, **STOPPING,
 }  # fmt: skip
 PROBIT = {"steps": 15, "tol": None, "safeguard": True, **COLUMNS, "sample_weight": None}
 PROBIT_TREE = {

@@ -130,9 +130,10 @@ class Grown:
 
     def __init__(self, columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits):
         self.columns, self.min_leaf, self.smoothing = columns, min_leaf, smoothing
-        self.depth = depth
+        self.depth, self.is_wide = depth, bits[0] != GRADIENT_BITS
         self.scale = [
-            power_below(np.abs(gradient).max(), bits[0]), power_below(curvature.max(), bits[1]),
+            power_below(np.abs(gradient).max(), bits[0]),
+            power_below(curvature.max(), bits[1]),
         ]
         self.g = rounded(gradient * self.scale[0]).astype(np.int64)
         self.h = np.maximum(rounded(curvature * self.scale[1]).astype(np.int64), 1)
@@ -142,52 +143,112 @@ class Grown:
     def sums(self, rows):
         return float(self.g[rows].sum()), float(self.h[rows].sum())
 
-    def score(self, below, node):
+    def score(self, below, node, kept):
         """Return numerator and divisor; None where a side has too little curvature."""
         (gl, hl), (g, h) = below, node
         gr, hr = g - gl, h - hl
         if min(hl, hr) < self.min_leaf:
             return None
         dl, dr = hl + self.l2, hr + self.l2
-        return gl * gl * dr + gr * gr * dl, dl * dr
+        numerator, divisor = gl * gl * dr + gr * gr * dl, dl * dr
+        if kept == 1:
+            return numerator, divisor
+        own, whole = g * g * divisor, h + self.l2
+        return kept * kept * (numerator * whole - own) + own, divisor * whole
 
     def cuts(self, rows, j):
-        """Yield the cuts of a column as codes below; the side of missing rows; the bin."""
+        """Yield the cuts of a column as codes below; the side of missing rows; the bin; what counts
+        of the difference between the sides."""
         here, hole = self.columns.codes[j, rows], self.columns.hole(j)
         is_missing = (here == hole).any()
         for side in (1, 0) if is_missing else (None,):
             if self.columns.special[j] & LEVELS:
-                order = self.order(rows, j)
+                order, apart = self.order(rows, j)
+                missing = self.apart(rows[here == hole], rows) if is_missing else 0.0
+                whole = missing
+                for level in order:
+                    whole += apart[level]
+                left = missing if side == 0 else 0.0
                 for i in range(1, len(order) + 1):
-                    yield frozenset(order[:i]), side, None
-                for level in order if self.smoothing > 0 else ():
-                    yield frozenset(order) - {level}, side, None
+                    left += apart[order[i - 1]]
+                    below = frozenset(order[:i])
+                    part = (below, side, left, whole) if i < len(order) else None
+                    yield below, side, None, self.kept(rows, j, part)
+                for level in order if self.pull(rows, j) > 0 else ():
+                    below = frozenset(order) - {level}
+                    part = below, side, left - apart[level], whole
+                    yield below, side, None, self.kept(rows, j, part)
             else:
                 for b in range(self.columns.n_bins[j]):
-                    yield frozenset(range(b + 1)), side, b
+                    yield frozenset(range(b + 1)), side, b, 1.0
 
-    def order(self, rows, j):
-        """Return the levels at a node in order."""
+    def apart(self, some, rows):
+        """Return by how much gradients of some rows depart from those of rows of the node."""
+        (g, h), (gs, hs) = self.sums(some), self.sums(rows)
+        return g - h / hs * gs
+
+    def pull(self, rows, j):
+        """Return the curvature of the node's own rows that is added to each level."""
         here = self.columns.codes[j, rows]
         g, h = self.sums(rows)
-        pull = self.smoothing * h / len(rows)
-        keys = []
+        gs, hs = self.g[rows].astype(float), self.h[rows].astype(float)
+        if self.is_wide:  # the first words
+            first = rounded(gs / 2.0**18), np.floor(hs / 2.0**18)
+            squares = 2.0**18 * rounded(first[0] * first[0] / np.maximum(first[1], 1.0)).sum()
+        else:
+            squares = rounded(gs * gs / hs).sum()
+        spread = squares - g * g / h
+        if not (self.smoothing > 0 and spread > 0):
+            return 0.0
+        levels = [k for k in range(self.columns.n_bins[j]) if (here == k).any()]
+        squares = known = 0.0
+        for level in levels:
+            mass = self.sums(rows[here == level])[1]
+            apart = self.apart(rows[here == level], rows)
+            squares += apart * (apart / mass)
+            known += mass
+        squares *= len(rows) / spread
+        chance = self.smoothing * max(len(levels) - 2, 0)
+        if chance <= 0:
+            return 0.0
+        if squares - chance <= chance / (1e6 * len(levels)):
+            return 1e6 * known
+        return known / len(levels) * (chance / (squares - chance))
+
+    def order(self, rows, j):
+        """Return the levels at a node in order, and by how much they depart, smoothed."""
+        here = self.columns.codes[j, rows]
+        (g, h), pull = self.sums(rows), self.pull(rows, j)
+        keys, apart = [], {}
         for level in range(self.columns.n_bins[j]):
-            if (here == level).any():
-                gl, hl = self.sums(rows[here == level])
+            some = rows[here == level]
+            if len(some):
+                gl, hl = self.sums(some)
                 keys.append((-(gl + pull * (g / h)) / (hl + pull), level))
-        return [level for _, level in sorted(keys)]
+                apart[level] = hl / (hl + pull) * self.apart(some, rows)
+        return [level for _, level in sorted(keys)], apart
+
+    def kept(self, rows, j, part):
+        """Return as much of the difference between the sides of a set as smoothed levels leave."""
+        if part is None or self.pull(rows, j) == 0:
+            return 1.0
+        below, side, left, whole = part
+        here, hole = self.columns.codes[j, rows], self.columns.hole(j)
+        is_below = np.isin(here, list(below)) | ((here == hole) & (side == 0))
+        (gl, hl), (g, h) = self.sums(rows[is_below]), self.sums(rows)
+        apart = gl - hl / h * g
+        return min(max((left - whole * (hl / h)) / apart, 0.0), 1.0) if apart else 1.0
 
     def best(self, rows, counted):
         node, best = self.sums(rows), None
         for j in range(len(self.columns.codes)):
             here, hole = self.columns.codes[j, rows], self.columns.hole(j)
-            for below, side, b in self.cuts(rows, j):
+            for below, side, b, kept in self.cuts(rows, j):
                 is_below = np.isin(here, list(below)) | ((here == hole) & (side == 0))
                 count = int(is_below.sum())
                 if counted and min(count, len(rows) - count) < self.min_leaf:
                     continue
-                score = self.score(self.sums(rows[is_below]), node)
+                score = self.score(self.sums(rows[is_below]), node, kept)
                 if score is None:
                     continue
                 if best is None or score[0] * best.score[1] > best.score[0] * score[1]:

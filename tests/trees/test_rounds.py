@@ -269,8 +269,9 @@ def test_wide_sums_have_no_order_either(name):
     options["sums"] = "wide"
     one = compiled(columns, y, loss, weight, None, options)
     order = np.random.default_rng(1).permutation(len(y))
+    bins = columns.columns
     shuffled = replace(columns, label=columns.label[order],
-                       columns=replace(columns.columns, codes=columns.columns.codes[:, order]))  # fmt: skip
+                       columns=replace(bins, codes=bins.codes[:, order]))  # fmt: skip
     other = compiled(shuffled, y[order], loss, weight[order], None, options)
     assert_same([(a, f[order], m) for a, f, m in one], other)
 
