@@ -2,8 +2,9 @@
 #
 # Derivatives are added up as integers, in a unit of the leaf's own, so that sums have no order and a row
 # elsewhere has no part in them.
-from libc.math cimport INFINITY, fabs, frexp, ldexp
+from libc.math cimport INFINITY, fabs, frexp, ldexp, log1p, rint
 
+from pboost._core._boost_kink cimport kink_step
 from pboost._core._vote cimport half_log_odds
 from pboost._core.types cimport int32_t, int64_t
 
@@ -15,22 +16,32 @@ cdef extern from "boost_loss.h" nogil:
     #define PBOOST_TINY_STEP 1e-6
     /* Relative width at which a search ends. */
     #define PBOOST_WIDTH 1e-13
+    /* Share of all slopes that counts as none. */
+    #define PBOOST_FLAT 1e-13
     """
     enum: EXPONENTIAL "PBOOST_EXPONENTIAL"
     enum: LOGISTIC "PBOOST_LOGISTIC"
     enum: SQUARED "PBOOST_SQUARED"
     enum: PROBIT "PBOOST_PROBIT"
+    enum: POISSON "PBOOST_POISSON"
+    enum: HINGE "PBOOST_HINGE"
+    enum: ABSOLUTE "PBOOST_ABSOLUTE"
+    enum: QUANTILE "PBOOST_QUANTILE"
+    enum: HUBER "PBOOST_HUBER"
     const double NEAR_STEP "PBOOST_NEAR_STEP"
     const double TINY_STEP "PBOOST_TINY_STEP"
     const double WIDTH "PBOOST_WIDTH"
+    const double FLAT "PBOOST_FLAT"
     ctypedef struct Rows "pboost_rows":
         int loss
-        double per_limit
+        double per_limit, parameter
         const double* y
         const double* f
         const double* weight
+    ctypedef struct Far "pboost_far":
+        double u, y, size
     ctypedef struct LossPasses "pboost_loss_passes":
-        double (*farthest)(const Rows* rows, Py_ssize_t n) noexcept nogil
+        void (*farthest)(const Rows* rows, Py_ssize_t n, Far* far) noexcept nogil
         void (*slopes)(
             const Rows* rows, Py_ssize_t n, double scale, double* gradient, double* curvature,
             double* found) noexcept nogil
@@ -41,16 +52,16 @@ cdef extern from "boost_loss.h" nogil:
             const Rows* rows, Py_ssize_t n, double step, int is_raised, const double* scale,
             double* found) noexcept nogil
     LossPasses pboost_choose_loss_passes(int level)
-    void pboost_derivatives(
-        int loss, const double* u, Py_ssize_t n, int wants_value, double* slope, double* bend,
-        double* value)
+    void pboost_bounds(
+        const Rows* rows, const Far* far, double step, double* steepest, double* most, double* value)
 
 # The rows of a leaf, one after another, and where the derivatives are to be found.
 cdef struct Leaf:
     Rows rows
     Py_ssize_t n
     const LossPasses* passes
-    double heaviest, farthest, l2, most
+    Far far
+    double heaviest, l2, most, tiny
     double slope, bend  # at the step looked at last, the integers, too
     double[2] whole, scale
 
@@ -69,13 +80,8 @@ cdef inline double scale_of(double most, Py_ssize_t n) noexcept nogil:
 
 cdef inline void look_at(Leaf* leaf, double step, bint is_raised) noexcept nogil:
     """The slope and the curvature of the loss of a leaf that adds `step`."""
-    cdef double u = leaf.farthest, steepest, most, ignored
-    # No margin is smaller, no residual larger.
-    u = u + fabs(step) if leaf.rows.loss == SQUARED else u - fabs(step)
-    pboost_derivatives(leaf.rows.loss, &u, 1, 0, &steepest, &most, &ignored)
-    steepest = fabs(steepest)
-    if leaf.rows.loss == LOGISTIC:
-        most = steepest  # p (1 - p) is no more than 1 - p
+    cdef double steepest, most, ignored
+    pboost_bounds(&leaf.rows, &leaf.far, step, &steepest, &most, &ignored)
     if is_raised:
         most = max(most, steepest * leaf.rows.per_limit)
     leaf.scale[0] = scale_of(2.0 * leaf.heaviest * steepest, leaf.n)
@@ -124,12 +130,12 @@ cdef inline double solve(Leaf* leaf, double guess) noexcept nogil:
                 following = low + (high - low) / 2
         moved = fabs(following - at)
         at = following
-        # Steps become shorter by squares: the next is about that.
+        # Steps become shorter by squares: the next is about that. Curvatures that jump have no next.
         next_ = moved
-        if 4.0 * moved < before < INFINITY:
+        if leaf.rows.loss != HUBER and 4.0 * moved < before < INFINITY:
             next_ = moved * (moved / before) * (moved / before)
         before = moved if inside else INFINITY
-        if inside and next_ <= NEAR_STEP * max(fabs(at), TINY_STEP):
+        if inside and next_ <= NEAR_STEP * max(fabs(at), leaf.tiny):
             return at
         if high - low <= WIDTH * fabs(at):
             return at
@@ -137,11 +143,48 @@ cdef inline double solve(Leaf* leaf, double guess) noexcept nogil:
     return at
 
 
+cdef inline double log_ratio(Leaf* leaf) noexcept nogil:
+    """The logarithm of what the targets of a leaf are by what they are expected to be."""
+    cdef double share
+    look_at(leaf, 0.0, False)
+    share = leaf.slope / leaf.bend if leaf.bend > 0.0 else -INFINITY
+    return log1p(-share) if leaf.far.y > 0.0 and share < 1.0 else -INFINITY
+
+
+cdef inline double kink_of(Leaf* leaf) noexcept nogil:
+    """The kink, y - f of a row, where the loss of a leaf is least; its arrays are changed."""
+    cdef double* residual = <double*>leaf.rows.y
+    cdef double* weight = <double*>leaf.rows.weight
+    cdef double total = leaf.n, above = 0.0, scale = 1.0, wanted, flat = 0.0
+    cdef Py_ssize_t i
+    if weight != NULL:
+        scale, total, flat = scale_of(2.0 * leaf.heaviest, leaf.n), 0.0, leaf.n
+        for i in range(leaf.n):
+            weight[i] = rint(weight[i] * scale)
+            total += weight[i]
+    if leaf.rows.loss == HINGE:
+        for i in range(leaf.n):
+            if residual[i] > 0.0:
+                above += 1.0 if weight == NULL else weight[i]
+    for i in range(leaf.n):
+        residual[i] = residual[i] - leaf.rows.f[i]
+    wanted = above
+    if leaf.rows.loss != HINGE:
+        wanted = total * (0.5 if leaf.rows.loss == ABSOLUTE else leaf.rows.parameter)
+    if leaf.rows.loss == ABSOLUTE:
+        scale = 0.5 * scale  # of half the loss
+    return kink_step(residual, weight, leaf.n, wanted, flat + FLAT * total, leaf.l2 * scale)
+
+
 cdef inline double best_step(Leaf* leaf, double guess) noexcept nogil:
     """The step of least loss, within the bound; `guess` is near it."""
     cdef double[2] mass
     if leaf.rows.loss == SQUARED:
         return newton_step(leaf)
+    if leaf.rows.loss >= HINGE and leaf.rows.loss != HUBER:
+        return bounded(leaf, kink_of(leaf))
+    if leaf.rows.loss == POISSON and leaf.l2 == 0.0:
+        return bounded(leaf, log_ratio(leaf))
     if leaf.rows.loss == EXPONENTIAL and leaf.l2 == 0.0:
         look_at(leaf, 0.0, False)
         # Of each class, in half units: gradients are -y times the curvatures.

@@ -9,8 +9,8 @@ from libc.string cimport memcpy, memset
 
 from pboost._core._address cimport address
 from pboost._core._boost_leaf cimport (
-    EXPONENTIAL, LOGISTIC, LossPasses, Leaf, PROBIT, Rows, SQUARED, best_step, newton_step,
-    pboost_choose_loss_passes, pboost_derivatives, scale_of,
+    ABSOLUTE, EXPONENTIAL, Far, HINGE, HUBER, LOGISTIC, LossPasses, Leaf, POISSON, PROBIT, QUANTILE, Rows,
+    SQUARED, TINY_STEP, best_step, newton_step, pboost_bounds, pboost_choose_loss_passes, scale_of,
 )
 from pboost._core._boost_grow cimport list_preorder, side_of, split_node
 from pboost._core._boost_round cimport (
@@ -27,7 +27,10 @@ cdef State _state
 #: What the arrays of a round hold: one entry of each, for its type.
 STATE = {"node": <Node[:1]>&_node, "open": <Open[:1]>&_open, "state": <State[:1]>&_state}
 #: The losses whose derivatives are compiled.
-LOSSES = {"exponential": EXPONENTIAL, "logistic": LOGISTIC, "squared": SQUARED, "probit": PROBIT}
+LOSSES = {
+    "exponential": EXPONENTIAL, "logistic": LOGISTIC, "squared": SQUARED, "probit": PROBIT,
+    "hinge": HINGE, "absolute": ABSOLUTE, "quantile": QUANTILE, "huber": HUBER, "poisson": POISSON,
+}
 #: Columns whose codes stand together, and places that arrays of rows have behind them.
 GROUP_COLUMNS, BEHIND = LANES, ROOM
 #: Bits of a gradient and of a curvature in a word.
@@ -76,6 +79,7 @@ cdef Round read_round(arrays) except *:
 cdef Rows read_rows(arrays) except *:
     cdef Rows rows
     rows.loss, rows.per_limit = arrays.loss_code, arrays.per_limit
+    rows.parameter = arrays.parameter
     rows.y = <const double*>address(arrays.y)
     rows.f = <const double*>address(arrays.f)
     rows.weight = NULL
@@ -120,12 +124,13 @@ def slopes(arrays):
     cdef double* gradient = <double*>address(arrays.packed)
     cdef double* curvature = <double*>address(arrays.spare_packed)
     cdef Py_ssize_t n = arrays.codes.shape[1], n_used = arrays.n_used
-    cdef double far, most, scale
+    cdef double most, scale
+    cdef Far far
     cdef double[2] ignored
     cdef double[3] found
     with nogil:
-        far = loss_passes.farthest(&rows, n)
-        pboost_derivatives(rows.loss, &far, 1, 1, &ignored[0], &ignored[1], &most)
+        loss_passes.farthest(&rows, n, &far)
+        pboost_bounds(&rows, &far, 0.0, &ignored[0], &ignored[1], &most)
         scale = scale_of(2.0 * most, n_used)
         loss_passes.slopes(&rows, n, scale, gradient, curvature, found)
     return found[0], found[1], found[2] / scale if isfinite(most) else most
@@ -286,7 +291,11 @@ cdef double step_of(
         for i in range(n):
             weight[i] = rows.weight[r.rows[node.start + i]]
             leaf.heaviest = max(leaf.heaviest, weight[i])
-    leaf.farthest = loss_passes.farthest(&leaf.rows, n)
+    loss_passes.farthest(&leaf.rows, n, &leaf.far)
+    leaf.tiny = TINY_STEP
+    if rows.loss == HUBER:  # no step is longer than the largest residual
+        leaf.most = min(leaf.most, 2.0 * leaf.far.u)
+        leaf.tiny = TINY_STEP * leaf.far.u
     return best_step(&leaf, guess) if solved else newton_step(&leaf)
 
 

@@ -7,7 +7,14 @@
 #define PBOOST_BOOST_LOSS_H
 #include "probit_simd.h"
 
-enum { PBOOST_EXPONENTIAL, PBOOST_LOGISTIC, PBOOST_SQUARED, PBOOST_PROBIT };
+/* From hinge on without curvature of use, from absolute on, and squared, of the residual f - y. */
+enum {
+    PBOOST_EXPONENTIAL, PBOOST_LOGISTIC, PBOOST_SQUARED, PBOOST_PROBIT, PBOOST_POISSON, PBOOST_HINGE,
+    PBOOST_ABSOLUTE, PBOOST_QUANTILE, PBOOST_HUBER
+};
+#define PBOOST_IS_CURVED(loss) ((loss) < PBOOST_HINGE)
+#define PBOOST_IS_OF_RESIDUAL(loss) ((loss) == PBOOST_SQUARED || (loss) >= PBOOST_ABSOLUTE)
+#define PBOOST_IS_OF_MARGIN(loss) (!PBOOST_IS_OF_RESIDUAL(loss) && (loss) != PBOOST_POISSON)
 
 #define PBOOST_MAGIC 6755399441055744.0 /* 1.5 * 2**52: a sum with it is a whole number */
 
@@ -38,12 +45,21 @@ PBOOST_INLINE double pboost_log_1_plus(double e)
     return 2.0 * s * ((c0 + z4 * c4) + (z4 * z4) * (c8 + z4 * c12));
 }
 
+/* Rows that are looked at: targets, decision values, and weights, NULL where all are 1. */
+typedef struct {
+    int loss;
+    double per_limit; /* 1 / the bound on a Newton step */
+    double parameter; /* of the loss, if it has one */
+    const double *y, *f, *weight;
+} pboost_rows;
+
 /* Of n margins, PBOOST_ROWS at most: how fast the loss falls, its curvature, and where wanted the loss.
-   Of the squared loss the margins are residuals. */
+   Some losses are of residuals in place of margins; Poisson's of decision values, and of targets y. */
 PBOOST_INLINE void pboost_derivatives(
-    int loss, const double *restrict u, ptrdiff_t n, int wants_value, double *restrict slope,
-    double *restrict bend, double *restrict value)
+    const pboost_rows *rows, const double *restrict u, const double *restrict y, ptrdiff_t n,
+    int wants_value, double *restrict slope, double *restrict bend, double *restrict value)
 {
+    const int loss = rows->loss;
     if (loss == PBOOST_EXPONENTIAL) {
         for (ptrdiff_t i = 0; i < n; i++) slope[i] = bend[i] = value[i] = pboost_exp(-u[i]);
     } else if (loss == PBOOST_LOGISTIC) {
@@ -58,6 +74,34 @@ PBOOST_INLINE void pboost_derivatives(
             slope[i] = -2.0 * u[i];
             bend[i] = 2.0;
             value[i] = u[i] * u[i];
+        }
+    } else if (loss == PBOOST_POISSON) { /* less a constant of the row */
+        for (ptrdiff_t i = 0; i < n; i++) {
+            bend[i] = pboost_exp(u[i]);
+            slope[i] = y[i] - bend[i];
+            value[i] = bend[i] - y[i] * u[i];
+        }
+    } else if (loss == PBOOST_HINGE) {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            slope[i] = u[i] < 1.0 ? 1.0 : 0.0;
+            bend[i] = 0.0;
+            value[i] = u[i] < 1.0 ? 1.0 - u[i] : 0.0;
+        }
+    } else if (loss == PBOOST_HUBER) {
+        const double delta = rows->parameter;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const double size = fabs(u[i]), near = size < delta ? size : delta;
+            slope[i] = u[i] > 0.0 ? -near : near;
+            bend[i] = size <= delta ? 1.0 : 0.0;
+            value[i] = near * (size - 0.5 * near);
+        }
+    } else if (loss == PBOOST_ABSOLUTE || loss == PBOOST_QUANTILE) {
+        const double share = loss == PBOOST_ABSOLUTE ? 1.0 : rows->parameter;
+        const double other = loss == PBOOST_ABSOLUTE ? 1.0 : 1.0 - share;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            slope[i] = u[i] > 0.0 ? -other : u[i] < 0.0 ? share : 0.0;
+            bend[i] = 0.0;
+            value[i] = u[i] > 0.0 ? other * u[i] : -share * u[i];
         }
     } else {
         const pboost_scale unit = {0.0, 1.0};
@@ -78,36 +122,70 @@ PBOOST_INLINE double pboost_most_of_eight(const double *most)
     return found;
 }
 
-/* Rows that are looked at: targets, decision values, and weights, NULL where all are 1. */
-typedef struct {
-    int loss;
-    double per_limit; /* 1 / the bound on a Newton step */
-    const double *y, *f, *weight;
-} pboost_rows;
-
-#define PBOOST_MARGINS(rows, start, n, u)                                                          \
-    for (ptrdiff_t i = 0; i < n; i++)                                                              \
-        u[i] = (rows)->loss == PBOOST_SQUARED ? (rows)->f[start + i] - (rows)->y[start + i]        \
-                                              : (rows)->y[start + i] * (rows)->f[start + i];
-
-#define PBOOST_FARTHEST_ARGS const pboost_rows *rows, ptrdiff_t n
-/* The margin of largest loss; of the squared loss the largest residual. Rows of weight 0 are none. */
-PBOOST_INLINE double pboost_farthest_body(PBOOST_FARTHEST_ARGS)
+/* What a loss is a function of, of rows whose decision values rise by `step`. */
+PBOOST_INLINE void pboost_margins(
+    const pboost_rows *rows, ptrdiff_t start, ptrdiff_t n, double step, double *restrict u)
 {
-    double most[8], u[8];
-    ptrdiff_t start = 0;
-    for (int k = 0; k < 8; k++) most[k] = -INFINITY;
-    for (; start < n; start += 8) {
+    const double *y = rows->y + start, *f = rows->f + start;
+    if (PBOOST_IS_OF_RESIDUAL(rows->loss))
+        for (ptrdiff_t i = 0; i < n; i++) u[i] = (f[i] - y[i]) + step;
+    else if (rows->loss == PBOOST_POISSON)
+        for (ptrdiff_t i = 0; i < n; i++) u[i] = f[i] + step;
+    else
+        for (ptrdiff_t i = 0; i < n; i++) u[i] = y[i] * (f[i] + step);
+}
+
+/* Of rows: the margin of largest loss, or the largest residual; of the Poisson loss the largest decision
+   value, the largest target and the largest size of a decision value. */
+typedef struct {
+    double u, y, size;
+} pboost_far;
+
+#define PBOOST_FARTHEST_ARGS const pboost_rows *rows, ptrdiff_t n, pboost_far *far
+/* Rows of weight 0 are none. */
+PBOOST_INLINE void pboost_farthest_body(PBOOST_FARTHEST_ARGS)
+{
+    double most[8], least[8], target[8], u[8];
+    const double sign = PBOOST_IS_OF_MARGIN(rows->loss) ? -1.0 : 1.0;
+    const int of_residual = PBOOST_IS_OF_RESIDUAL(rows->loss), wants_all = rows->loss == PBOOST_POISSON;
+    for (int k = 0; k < 8; k++) most[k] = least[k] = target[k] = -INFINITY;
+    for (ptrdiff_t start = 0; start < n; start += 8) {
         const ptrdiff_t m = n - start < 8 ? n - start : 8;
-        PBOOST_MARGINS(rows, start, m, u)
+        pboost_margins(rows, start, m, 0.0, u);
         for (ptrdiff_t k = 0; k < m; k++) {
-            const double size = rows->loss == PBOOST_SQUARED ? fabs(u[k]) : -u[k];
+            const double size = of_residual ? fabs(u[k]) : sign * u[k], y = rows->y[start + k];
             const int counts = !rows->weight || rows->weight[start + k] > 0.0;
             most[k] = counts && size > most[k] ? size : most[k];
+            if (!wants_all) continue;
+            least[k] = counts && -size > least[k] ? -size : least[k];
+            target[k] = counts && y > target[k] ? y : target[k];
         }
     }
-    const double found = pboost_most_of_eight(most);
-    return rows->loss == PBOOST_SQUARED ? found : -found;
+    const double above = pboost_most_of_eight(most), below = pboost_most_of_eight(least);
+    far->u = sign * above;
+    far->y = pboost_most_of_eight(target);
+    far->size = above > below ? above : below;
+}
+
+/* Bounds on how steep, how curved and how large losses are of rows that move by `step`. */
+PBOOST_INLINE void pboost_bounds(
+    const pboost_rows *rows, const pboost_far *far, double step, double *steepest, double *most, double *value)
+{
+    /* No margin is smaller, no residual larger. */
+    const double u = rows->loss == PBOOST_POISSON ? far->u + step
+        : PBOOST_IS_OF_RESIDUAL(rows->loss) ? far->u + fabs(step) : far->u - fabs(step);
+    pboost_derivatives(rows, &u, &far->y, 1, 1, steepest, most, value);
+    *steepest = fabs(*steepest);
+    if (rows->loss == PBOOST_LOGISTIC) *most = *steepest; /* p (1 - p) is no more than 1 - p */
+    if (rows->loss == PBOOST_HUBER) *most = 1.0;
+    if (rows->loss == PBOOST_POISSON) {
+        *steepest = *most > far->y ? *most : far->y;
+        *value = *most + far->y * far->size;
+    }
+    if (rows->loss == PBOOST_QUANTILE && rows->parameter > 0.5) {
+        *steepest = rows->parameter;
+        *value = rows->parameter * u;
+    }
 }
 
 #define PBOOST_SLOPES_ARGS                                                                         \
@@ -120,16 +198,17 @@ PBOOST_INLINE void pboost_slopes_body(PBOOST_SLOPES_ARGS)
 {
     double u[PBOOST_ROWS], slope[PBOOST_ROWS], bend[PBOOST_ROWS], value[PBOOST_ROWS];
     double steepest[8] = {0.0}, most[8] = {0.0}, sum[8] = {0.0};
+    const int of_margin = PBOOST_IS_OF_MARGIN(rows->loss), is_curved = PBOOST_IS_CURVED(rows->loss);
     for (ptrdiff_t start = 0; start < n; start += PBOOST_ROWS) {
         const ptrdiff_t m = n - start < PBOOST_ROWS ? n - start : PBOOST_ROWS;
         const double *y = rows->y + start, *w = rows->weight ? rows->weight + start : NULL;
         double *restrict g = gradient + start, *restrict h = curvature + start;
-        PBOOST_MARGINS(rows, start, m, u)
-        pboost_derivatives(rows->loss, u, m, 1, slope, bend, value);
+        pboost_margins(rows, start, m, 0.0, u);
+        pboost_derivatives(rows, u, y, m, 1, slope, bend, value);
         for (ptrdiff_t i = 0; i < m; i++) {
             const double least = fabs(slope[i]) * rows->per_limit;
-            h[i] = bend[i] < least ? least : bend[i];
-            g[i] = rows->loss == PBOOST_SQUARED ? -slope[i] : -y[i] * slope[i];
+            h[i] = !is_curved ? 1.0 : bend[i] < least ? least : bend[i];
+            g[i] = of_margin ? -y[i] * slope[i] : -slope[i];
         }
         if (w)
             for (ptrdiff_t i = 0; i < m; i++) { /* weight 0 is nothing, even of infinity */
@@ -184,17 +263,17 @@ PBOOST_INLINE void pboost_sums_body(PBOOST_SUMS_ARGS)
 {
     double u[PBOOST_ROWS], slope[PBOOST_ROWS], bend[PBOOST_ROWS], value[PBOOST_ROWS];
     double gradients[8] = {0.0}, curvatures[8] = {0.0};
+    const int of_margin = PBOOST_IS_OF_MARGIN(rows->loss);
     for (ptrdiff_t start = 0; start < n; start += PBOOST_ROWS) {
         const ptrdiff_t m = n - start < PBOOST_ROWS ? n - start : PBOOST_ROWS;
-        const double *y = rows->y + start, *f = rows->f + start;
-        for (ptrdiff_t i = 0; i < m; i++)
-            u[i] = rows->loss == PBOOST_SQUARED ? (f[i] - y[i]) + step : y[i] * (f[i] + step);
-        pboost_derivatives(rows->loss, u, m, 0, slope, bend, value);
+        const double *y = rows->y + start;
+        pboost_margins(rows, start, m, step, u);
+        pboost_derivatives(rows, u, y, m, 0, slope, bend, value);
         for (ptrdiff_t i = 0; i < m; i++) {
             const double least = is_raised ? fabs(slope[i]) * rows->per_limit : 0.0;
             const double w = rows->weight ? rows->weight[start + i] : 1.0;
             bend[i] = w * (bend[i] < least ? least : bend[i]);
-            slope[i] = w * (rows->loss == PBOOST_SQUARED ? -slope[i] : -y[i] * slope[i]);
+            slope[i] = w * (of_margin ? -y[i] * slope[i] : -slope[i]);
         }
         for (ptrdiff_t i = m; i & 7; i++) slope[i] = bend[i] = 0.0;
         for (ptrdiff_t i = 0; i < m; i += 8)
@@ -207,7 +286,7 @@ PBOOST_INLINE void pboost_sums_body(PBOOST_SUMS_ARGS)
     found[1] = pboost_add_eight(curvatures);
 }
 
-static double pboost_farthest_baseline(PBOOST_FARTHEST_ARGS) { return pboost_farthest_body(rows, n); }
+static void pboost_farthest_baseline(PBOOST_FARTHEST_ARGS) { pboost_farthest_body(rows, n, far); }
 static void pboost_slopes_baseline(PBOOST_SLOPES_ARGS)
 {
     pboost_slopes_body(rows, n, scale, gradient, curvature, found);
@@ -222,7 +301,7 @@ static void pboost_sums_baseline(PBOOST_SUMS_ARGS)
 }
 
 typedef struct {
-    double (*farthest)(PBOOST_FARTHEST_ARGS);
+    void (*farthest)(PBOOST_FARTHEST_ARGS);
     void (*slopes)(PBOOST_SLOPES_ARGS);
     void (*pack)(PBOOST_PACK_ARGS);
     void (*sums)(PBOOST_SUMS_ARGS);
@@ -230,9 +309,9 @@ typedef struct {
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
 #define PBOOST_LOSS_VARIANT(TARGET, name)                                                          \
-    TARGET static double pboost_farthest_##name(PBOOST_FARTHEST_ARGS)                             \
+    TARGET static void pboost_farthest_##name(PBOOST_FARTHEST_ARGS)                               \
     {                                                                                              \
-        return pboost_farthest_body(rows, n);                                                      \
+        pboost_farthest_body(rows, n, far);                                                        \
     }                                                                                              \
     TARGET static void pboost_slopes_##name(PBOOST_SLOPES_ARGS)                                   \
     {                                                                                              \

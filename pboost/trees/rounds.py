@@ -13,7 +13,7 @@ from pboost.data.columns import BinnedColumns
 from pboost.data.special_columns import HOLES, LEVELS
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits, Grown, tree_columns
-from pboost.losses import LOSSES, Loss
+from pboost.losses import Loss, is_of_package
 from pboost.models.forest import Forest, join_trees
 from pboost.models.sides import WORDS
 from pboost.models.trees import Tree
@@ -58,9 +58,13 @@ class Rounds:
         self.n_used = len(self.used)
         self.weight = None if (weight == 1).all() else weight
         self.total = float(weight.sum()) if self.weight is None else boost.exact_sum(weight)
-        named = LOSSES.get(loss.name) == loss and loss.name in boost.LOSSES
-        self.loss_code = boost.LOSSES[loss.name] if named else -1
+        self.loss_code = boost.LOSSES.get(loss.name, -1) if is_of_package(loss) else -1
         self.per_limit = 1.0 / loss.limit
+        self.parameter = next(iter(loss.parameters.values()), 0.0)
+        self.more_loss = 0.0  # what the compiled loss leaves out
+        if self.loss_code == boost.LOSSES["poisson"]:
+            value = np.where(weight > 0, weight * loss.value(y, np.zeros(n)), 0.0)
+            self.more_loss = boost.exact_sum(value) - self.total
         self.groups = np.empty((-(-d // boost.GROUP_COLUMNS), n, boost.GROUP_COLUMNS), np.uint8)
         boost.interleave(self.codes, self.groups)
         self._make_histograms()
@@ -94,6 +98,7 @@ class Rounds:
         """Find the derivatives and the mean loss of the decision values as they are."""
         if self.loss_code >= 0:
             self.steepest, self.most_curved, total = boost.slopes(self)
+            total += self.more_loss
         else:
             rows = self.used
             weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]

@@ -11,86 +11,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pboost._core import probit
+from reference.round_losses import (
+    bounds,
+    derivatives,
+    farthest,
+    margins,
+    rounded,
+    scale_of,
+    signed,
+    slopes,
+)
 
 HOLES, LEVELS = 1, 2
-MAGIC = 1.5 * 2.0**52
 GRADIENT_BITS, CURVATURE_BITS, WIDE_BITS = 18, 19, 35
 SAME_MASS = 1e-9
-NEAR, TINY, WIDTH = 1e-8, 1e-6, 1e-13
+NEAR, TINY, WIDTH, FLAT = 1e-8, 1e-6, 1e-13, 1e-13
 VOTE_LIMIT = 18.021826694558577
-
-
-def rounded(x):
-    return (x + MAGIC) - MAGIC
-
-
-# ---------------------------------------------------------------------------------------------
-# Losses.
-
-
-def exp(t):
-    a = np.clip(t, -707.0, 709.0)
-    k = rounded(a * 1.44269504088896340736)
-    x = (a - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
-    c = [1.0 / math.factorial(i) for i in range(13)]
-    xx = x * x
-    x4 = xx * xx
-    p0 = (1.0 + x) + xx * (c[2] + x * c[3])
-    p4 = (c[4] + x * c[5]) + xx * (c[6] + x * c[7])
-    p8 = (c[8] + x * c[9]) + xx * (c[10] + x * c[11])
-    p = p0 + x4 * (p4 + x4 * (p8 + x4 * c[12]))
-    return np.where(t > 709.0, np.inf, p * np.ldexp(1.0, k.astype(int)))
-
-
-def log_1_plus(e):
-    s = e / (2.0 + e)
-    z = s * s
-    zz, c = z * z, [1.0 / (2 * i + 1) for i in range(16)]
-    z4 = zz * zz
-    part = [(c[i] + z * c[i + 1]) + zz * (c[i + 2] + z * c[i + 3]) for i in (0, 4, 8, 12)]
-    return 2.0 * s * ((part[0] + z4 * part[1]) + (z4 * z4) * (part[2] + z4 * part[3]))
-
-
-def derivatives(loss, u):
-    """Return how fast the loss falls with the margin, its curvature and its value."""
-    if loss == "exponential":
-        e = exp(-u)
-        return e, e, e
-    if loss == "logistic":
-        e = exp(-np.abs(u))
-        q = 1.0 / (1.0 + e)
-        fall = np.where(u > 0, e * q, q)
-        return fall, e * q * q, log_1_plus(e) + np.where(u < 0, -u, 0.0)
-    if loss == "squared":
-        return -2.0 * u, np.full(len(u), 2.0), u * u
-    ratio, excess, value = np.empty((3, len(u)))
-    for function, out in zip((probit.ratios, probit.excesses, probit.losses),
-                             (ratio, excess, value), strict=True):  # fmt: skip
-        function(np.ascontiguousarray(u), out)
-    return ratio, excess * ratio, value
-
-
-def slopes(loss, y, f, weight, limit):
-    """Return weighted gradients and curvatures, and the sum of the losses."""
-    used = weight > 0
-    u = f - y if loss == "squared" else y * f
-    fall, bend, value = derivatives(loss, u)
-    bend = np.maximum(bend, np.abs(fall) * (1.0 / limit))
-    gradient = -fall if loss == "squared" else -y * fall
-    far = np.abs(u[used]).max() if loss == "squared" else u[used].min()
-    scale = scale_of(2.0 * derivatives(loss, np.array([far]))[2][0], used.sum())
-    total = rounded(np.where(used, weight * value, 0.0) * scale).sum() / scale
-    return np.where(used, weight * gradient, 0.0), np.where(used, weight * bend, 0.0), total
-
-
-def scale_of(most, n):
-    if not most > 0:
-        return 1.0
-    bits = 51
-    while n > 2:
-        n, bits = (n + 1) // 2, bits - 1
-    return 2.0 ** min(bits - math.frexp(most)[1], 1000)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -323,26 +259,23 @@ class Leaf:
     def __init__(self, loss, y, f, weight, limit, l2, most):
         self.loss, self.y, self.f, self.weight = loss, y, f, weight
         self.limit, self.l2, self.most = limit, l2, most
-        u = f - y if loss == "squared" else y * f
-        self.far = np.abs(u).max() if loss == "squared" else u.min()
+        self.far, self.tiny = farthest(loss, y, f), TINY
+        if loss.name == "huber":
+            self.most = min(most, 2.0 * self.far[0])
+            self.tiny = TINY * self.far[0]
 
     def look(self, step, raised):
         """Return the sums of gradients and curvatures as integers, and the scale of each."""
-        far = self.far + abs(step) if self.loss == "squared" else self.far - abs(step)
-        steepest, most, _ = (float(x[0]) for x in derivatives(self.loss, np.array([far])))
-        steepest = abs(steepest)
-        if self.loss == "logistic":
-            most = steepest
+        steepest, most, _ = bounds(self.loss, self.far, step)
         if raised:
             most = max(most, steepest * (1.0 / self.limit))
         heaviest, n = self.weight.max(), len(self.y)
         scale = [scale_of(2.0 * heaviest * part, n) for part in (steepest, most)]
-        is_squared = self.loss == "squared"
-        u = (self.f - self.y) + step if is_squared else self.y * (self.f + step)
-        fall, bend, _ = derivatives(self.loss, u)
+        u = margins(self.loss, self.y, self.f, step)
+        fall, bend, _ = derivatives(self.loss, u, self.y)
         if raised:
             bend = np.maximum(bend, np.abs(fall) * (1.0 / self.limit))
-        gradient = self.weight * (-fall if self.loss == "squared" else -self.y * fall)
+        gradient = self.weight * signed(self.loss, self.y, fall)
         whole = [rounded(gradient * scale[0]).sum(), rounded(self.weight * bend * scale[1]).sum()]
         return whole, whole[0] / scale[0] + self.l2 * step, whole[1] / scale[1] + self.l2
 
@@ -351,9 +284,17 @@ class Leaf:
         return min(max(-slope / bend, -self.most), self.most) if bend > 0 else 0.0
 
     def solved(self, guess):
-        if self.loss == "squared":
+        if self.loss.name == "squared":
             return self.newton()
-        if self.loss == "exponential" and self.l2 == 0:
+        if self.loss.name in ("hinge", "absolute", "quantile"):
+            return min(max(self.kink(), -self.most), self.most)
+        if self.loss.name == "poisson" and self.l2 == 0:
+            _, slope, bend = self.look(0.0, False)
+            step = -math.inf
+            if self.far[1] > 0 and slope / bend < 1:
+                step = math.log1p(-slope / bend)
+            return min(max(step, -self.most), self.most)
+        if self.loss.name == "exponential" and self.l2 == 0:
             (g, h), _, _ = self.look(0.0, False)
             above, below = h - g, h + g
             step = VOTE_LIMIT * (int(above > 0) - int(below > 0))
@@ -361,6 +302,30 @@ class Leaf:
                 step = min(max(0.5 * math.log(above / below), -VOTE_LIMIT), VOTE_LIMIT)
             return min(max(step, -self.most), self.most)
         return self.search(guess)
+
+    def kink(self):
+        """Return where the weight of the kinks below reaches what is wanted, as the loss says."""
+        kinks, flat, scale, weight = self.y - self.f, 0.0, 1.0, self.weight
+        if not (weight == 1).all():
+            scale, flat = scale_of(2.0 * weight.max(), len(weight)), float(len(weight))
+            weight = rounded(weight * scale)
+        total, name = weight.sum(), self.loss.name
+        wanted = weight[self.y > 0].sum() if name == "hinge" else (
+            total * (0.5 if name == "absolute" else self.loss.quantile))  # fmt: skip
+        flat += FLAT * total
+        l2 = self.l2 * (0.5 * scale if name == "absolute" else scale)
+        below = 0.0
+        values = np.unique(kinks)
+        for k, value in enumerate(values):
+            after = below + weight[kinks == value].sum()
+            if after - wanted + l2 * value >= -flat:
+                if l2 > 0:
+                    return (wanted - below) / l2 if below - wanted + l2 * value > 0 else value
+                if after - wanted <= flat and k + 1 < len(values):
+                    return value / 2 + values[k + 1] / 2
+                return value
+            below = after
+        return (wanted - below) / l2
 
     def search(self, guess):
         at, low, high = min(max(guess, -self.most), self.most), -self.most, self.most
@@ -381,10 +346,10 @@ class Leaf:
                     step = low + (high - low) / 2
             moved, at = abs(step - at), step
             following = moved
-            if 4.0 * moved < before < math.inf:
+            if self.loss.name != "huber" and 4.0 * moved < before < math.inf:
                 following = moved * (moved / before) * (moved / before)
             before = moved if inside else math.inf
-            if inside and following <= NEAR * max(abs(at), TINY):
+            if inside and following <= NEAR * max(abs(at), self.tiny):
                 break
             if high - low <= WIDTH * abs(at):
                 break
@@ -407,8 +372,13 @@ def fit(
     f, limit = np.full(len(y), bias), loss.limit
     unit = scale_of(2.0 * weight.max(), (weight > 0).sum())
     total = rounded(weight * unit).sum() / unit
-    gradient, curvature, value = slopes(loss.name, y, f, weight, limit)
-    found = Fit([], [], f, [value / total])
+    more = 0.0
+    if loss.name == "poisson":
+        left_out = weight * loss.value(y, np.zeros(len(y)))
+        scale = scale_of(2.0 * left_out.max(), (left_out > 0).sum())
+        more = rounded(left_out * scale).sum() / scale - total
+    gradient, curvature, value = slopes(loss, y, f, weight, limit)
+    found = Fit([], [], f, [(value + more) / total])
     for t in range(steps):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
         bits = bits_of(gradient, sums, (weight > 0).sum())
@@ -419,17 +389,17 @@ def fit(
         for e, node in enumerate(nodes):
             if node.feature < 0:
                 at = node.rows
-                leaf = Leaf(loss.name, y[at], f[at], weight[at], limit, l2, min(most, limit))
+                leaf = Leaf(loss, y[at], f[at], weight[at], limit, l2, min(most, limit))
                 g, h = grown.sums(at)
                 guess = -(grown.scale[1] / grown.scale[0]) * g / (h + grown.l2)
                 values[e] = rate * (leaf.solved(guess) if solved else leaf.newton())
         reached = {id(node): values[e] for e, node in enumerate(nodes)}
         for i in range(len(y)):
             f[i] += reached[id(leaf_of(grown.root, columns, i))]
-        gradient, curvature, value = slopes(loss.name, y, f, weight, limit)
+        gradient, curvature, value = slopes(loss, y, f, weight, limit)
         found.trees.append(nodes)
         found.values.append(values)
-        found.mean_loss.append(value / total)
+        found.mean_loss.append((value + more) / total)
     return found
 
 
