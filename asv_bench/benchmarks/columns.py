@@ -4,7 +4,8 @@ import pboost as pb
 
 from .common import median_cpu, problems
 
-N_ROWS = [10_000, 100_000]
+#: Edges of bins are those of a part of the rows in the last.
+N_ROWS = [10_000, 100_000, 1_000_000]
 N_FEATURES = [20]
 
 

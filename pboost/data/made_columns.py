@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,22 @@ from pboost.data.columns import (
 )
 from pboost.data.convert import Features
 from pboost.data.projections import Projections
-from pboost.data.special_columns import bin_levels, counted, flags, levels_among, most_bins, trimmed
+from pboost.data.sampled_bins import Gather, coded_columns, rows_of_edges
+from pboost.data.special_columns import (
+    MOST_KNOWN,
+    bin_levels,
+    counted,
+    flags,
+    levels_among,
+    most_bins,
+    trimmed,
+)
 from pboost.data.table import EVERYTHING
 from pboost.threads import Workers, check_stop
 from pboost.values import Array, FloatArray, IntArray, check_flag, check_integer, sealed
 
 #: Bytes of scratch per thread while sorting; more columns at a time read X with fewer misses.
 SCRATCH_BYTES = 16_000_000
-#: Writes columns of the listed rows, the first of which is given, to the rows of a matrix.
-Gather: TypeAlias = Callable[[IntArray, int, FloatArray], None]
 
 
 def sort_columns(X: Any, *, copy: bool = True, n_threads: int | None = None) -> SortedColumns:
@@ -85,6 +92,10 @@ def bin_columns(
     n_threads: int | None = None,
 ) -> BinnedColumns:
     """Bin the columns of X once, for binned searches on large data.
+
+    Of more than 200,000 rows of positive weight the edges are made from the 200,000 rows with the
+    least hashes of their values. So they do not depend on the order of the rows, and a row of
+    weight k is k rows. Least and largest values are those of all rows in any case.
 
     Parameters
     ----------
@@ -188,8 +199,30 @@ def binned_columns(
 ) -> BinnedColumns:
     """Bin the listed rows of checked features, or of projections of them.
 
-    `fixed` are the weights of the rows, or empty.
+    `fixed` are the weights of the rows, or empty. The edges of many are those of a part of them.
     """
+    gather, d = _gathering(features.values, projections)
+    with Workers(n_threads, d * len(rows)) as workers:
+        part, has_missing = rows_of_edges(features.values, rows, fixed, workers)
+        if part is None:
+            return _all_binned(features, rows, max_bins, fixed, workers, projections)
+        if has_missing:  # their code is that after the last bin
+            max_bins = min(max_bins, MOST_KNOWN)
+        of_part = fixed[part] if len(fixed) else fixed
+        sampled = _all_binned(features, rows[part], max_bins, of_part, workers, projections)
+        n_levels, _ = counted(features, d, projections is None)
+        return coded_columns(gather, rows, n_levels, sampled, workers)
+
+
+def _all_binned(
+    features: Features,
+    rows: IntArray,
+    max_bins: int,
+    fixed: NDArray[np.int64],
+    workers: Workers,
+    projections: Projections | None,
+) -> BinnedColumns:
+    """Bin as `binned_columns` does, with edges from all rows."""
     gather, d = _gathering(features.values, projections)
     n = len(rows)
     n_levels, n_missing = counted(features, d, projections is None)
@@ -230,8 +263,7 @@ def binned_columns(
             lower[j, : n_bins[j]] = column[sorted_rows[edges[:-1]]]
             upper[j, : n_bins[j]] = column[sorted_rows[edges[1:] - 1]]
 
-    with Workers(n_threads, codes.size) as workers:
-        _sort_blocks(gather, d, rows, None, keep, workers, n_missing)
+    _sort_blocks(gather, d, rows, None, keep, workers, n_missing)
     special = flags(n_missing, n_levels)
     most = most_bins(n_bins, special)
     lower, upper, bin_start = (

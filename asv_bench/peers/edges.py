@@ -1,0 +1,158 @@
+"""Bins whose edges come from a part of the rows: what they save, and what they do to models.
+
+    python -m asv_bench.peers.edges --quick
+    python -m asv_bench.peers.edges --data folder
+
+Run it from the root of a checkout in which pboost is built. Sets of the folder, or that of the
+environment variable PBOOST_DATA, take part where they are there and pandas is installed: files
+``name.csv.gz`` with a line of column names, the last of which is ``target``. One thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import pboost as pb
+from asv_bench.benchmarks.common import additive
+from asv_bench.peers.report import Table, number
+from asv_bench.peers.tables import cpu
+from pboost.data import sampled_bins
+
+SIZES = [(100_000, 20), (1_000_000, 20), (1_000_000, 100)]
+TRAIN_SHARE, SAMPLE_SHARE = 0.8, 0.2
+#: Class against which the others stand, and divisions.
+SETS = {
+    "magic04": ("g", 40),
+    "electricity": ("UP", 40),
+    "adult_census": (">50K", 20),
+    "shuttle": ("Rad.Flow", 20),
+    "covertype": ("2", 6),
+    "kddcup99_10pct": ("normal", 6),
+}
+SIMULATED = 4
+
+
+def with_part(rows, function):
+    """Return what a function returns while edges come from so many rows."""
+    default = sampled_bins.SAMPLE_ROWS
+    sampled_bins.SAMPLE_ROWS = rows
+    try:
+        return function()
+    finally:
+        sampled_bins.SAMPLE_ROWS = default
+
+
+def times(sizes, reps):
+    """Return the table of times of `bin_columns`."""
+    rows = []
+    for size in sizes:
+        X, _ = additive(*size)
+        found = [], []
+        for _ in range(reps):
+            for seconds, part in zip(found, (size[0], sampled_bins.SAMPLE_ROWS), strict=True):
+                work = partial(cpu, partial(pb.bin_columns, X, n_threads=1))
+                seconds.append(with_part(part, work)[0] / X.size * 1e9)
+        ratio = statistics.median(b / a for a, b in zip(*found, strict=True))
+        rows.append([str(size), *(number(statistics.median(of)) for of in found), f"{ratio:.2f}"])
+    heads = ["size", "edges of all rows", "of 200,000", "ratio"]
+    return Table(f"bin_columns, CPU ns per value, {reps} pairs", heads, rows)
+
+
+def read(path, positive, n_rows):
+    """Return the columns and the labels 0/1 of a file."""
+    import pandas
+
+    frame = pandas.read_csv(path)
+    frame = frame if n_rows is None else frame.sample(n_rows, random_state=0)
+    y = (frame.pop("target").astype(str) == positive).to_numpy().astype(int)
+    for name in frame:
+        if not pandas.api.types.is_numeric_dtype(frame[name]):
+            frame[name] = frame[name].astype("category")
+    return frame, y
+
+
+def log_loss(model, X, y):
+    p = np.clip(pb.predict_proba(model, X)[:, 1], 1e-15, 1 - 1e-15)
+    return -float(np.mean(np.log(np.where(y == 1, p, 1 - p))))
+
+
+def measures(X, y, X_test, y_test):
+    """Return the log loss of a sum of trees, and the error of AdaBoost."""
+    trees = pb.fit_stagewise(X, y, steps=50, max_depth=6, search="binned", n_threads=1)
+    stumps = pb.fit_adaboost(X, y, rounds=200, weak=pb.weak.stump(search="binned"), n_threads=1)
+    error = 100 * float(np.mean(pb.predict(stumps, X_test) != y_test))
+    return log_loss(trees, X_test, y_test), error
+
+
+def compared(name, divisions):
+    """Return a row of the table of accuracy; each division is (X, y, X_test, y_test)."""
+    pairs = []
+    for data in divisions:
+        n = len(data[1])
+        part = sampled_bins.SAMPLE_ROWS if n > 2 * sampled_bins.SAMPLE_ROWS else n // 5
+        pairs.append([with_part(rows, partial(measures, *data)) for rows in (n, part)])
+    found = np.array(pairs)  # division, edges, measure
+    change = 100 * (found[:, 1, 0] / found[:, 0, 0] - 1)
+    apart = found[:, 1, 1] - found[:, 0, 1]
+    loss, error = found.mean(axis=0).T
+    return [
+        name, str(n), str(part), *(f"{v:.4f}" for v in loss), spread(change),
+        *(f"{v:.2f}" for v in error), spread(apart),
+    ]  # fmt: skip
+
+
+def spread(values):
+    """Return the mean and its standard error."""
+    return f"{values.mean():+.2f} ± {values.std(ddof=1) / len(values) ** 0.5:.2f}"
+
+
+def divided(X, y, times):
+    """Yield random divisions into rows to train on and to test with."""
+    for seed in range(times):
+        order = np.random.default_rng(seed).permutation(len(y))
+        train, test = np.split(order, [int(TRAIN_SHARE * len(y))])
+        yield X.iloc[train], y[train], X.iloc[test], y[test]
+
+
+def simulated(n_rows, times):
+    """Yield problems of the benchmarks."""
+    for seed in range(times):
+        yield *additive(n_rows, 20, seed=2 * seed), *additive(n_rows // 4, 20, seed=2 * seed + 1)
+
+
+def accuracy(folder, quick):
+    """Return the table of what models lose."""
+    few = 2 if quick else None
+    rows = [compared("simulated", simulated(5_000 if quick else 1_000_000, few or SIMULATED))]
+    for name, (positive, times) in SETS.items():
+        path = folder / f"{name}.csv.gz"
+        if path.exists():
+            X, y = read(path, positive, 5_000 if quick else None)
+            rows.append(compared(name, divided(X, y, few or times)))
+    heads = [
+        "set", "rows", "of which edges", "log loss, all rows", "a part", "change in %",
+        "error of AdaBoost in %, all", "a part", "change",
+    ]  # fmt: skip
+    return Table("50 trees of depth 6, 200 stumps, binned", heads, rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="few rows, once")
+    parser.add_argument("--reps", type=int, default=9)
+    parser.add_argument("--data", type=Path, default=os.environ.get("PBOOST_DATA"))
+    options = parser.parse_args()
+    sizes, reps = ([(5_000, 5)], 1) if options.quick else (SIZES, options.reps)
+    folder = Path(options.data or ".")
+    tables = times(sizes, reps), accuracy(folder, options.quick)
+    print("\n\n".join(table.text() for table in tables))
+
+
+if __name__ == "__main__":
+    main()

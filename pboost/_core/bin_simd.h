@@ -1,0 +1,70 @@
+/* The bins of values, given the thresholds between them: binary search without a branch, value beside value.
+ *
+ * Written once, compiled for the baseline and, on x86 with GCC or Clang, for AVX2; the variant is chosen when the
+ * module is imported. Comparisons only, so that both give the same bins.
+ */
+#ifndef PBOOST_BIN_SIMD_H
+#define PBOOST_BIN_SIMD_H
+#include "side.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__) || defined(__clang__)
+#define PBOOST_BIN_INLINE static inline __attribute__((always_inline))
+#else
+#define PBOOST_BIN_INLINE static inline
+#endif
+
+/* IN x (n,), edge (2**levels - 1,), ascending; OUT code (n,): the number of edges below each value, `missing`
+ * where it is NaN. */
+#define PBOOST_BIN_ARGS                                                                          \
+    const double *restrict x, ptrdiff_t n, const double *restrict edge, int levels, int missing, \
+        uint8_t *restrict code
+
+typedef void (*pboost_bin_kernel)(PBOOST_BIN_ARGS);
+
+/* `side`: values side by side, a number that the compiler knows. */
+PBOOST_BIN_INLINE void pboost_bin_some(PBOOST_BIN_ARGS, int side)
+{
+    int32_t at[32];
+    for (ptrdiff_t s = 0; s + side <= n; s += side) {
+        for (int i = 0; i < side; i++) at[i] = 0;
+        for (int half = 1 << levels >> 1; half; half >>= 1)
+            for (int i = 0; i < side; i++)
+                at[i] += -(int32_t)pboost_goes_right(x[s + i], edge[at[i] + half - 1]) & half;
+        for (int i = 0; i < side; i++) code[s + i] = (uint8_t)(x[s + i] == x[s + i] ? at[i] : missing);
+    }
+}
+
+PBOOST_BIN_INLINE void pboost_bin_body(PBOOST_BIN_ARGS, int side)
+{
+    const ptrdiff_t rest = n % side;
+    pboost_bin_some(x, n - rest, edge, levels, missing, code, side);
+    pboost_bin_some(x + n - rest, rest, edge, levels, missing, code + n - rest, 1);
+}
+
+static void pboost_bin_baseline(PBOOST_BIN_ARGS)
+{
+    pboost_bin_body(x, n, edge, levels, missing, code, 8);
+}
+
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+__attribute__((target("avx2"))) static void pboost_bin_avx2(PBOOST_BIN_ARGS)
+{
+    pboost_bin_body(x, n, edge, levels, missing, code, 32);
+}
+
+/* level as in `pboost_choose_chain` */
+static inline pboost_bin_kernel pboost_choose_bin(int level)
+{
+    __builtin_cpu_init();
+    return level >= 1 && __builtin_cpu_supports("avx2") ? pboost_bin_avx2 : pboost_bin_baseline;
+}
+#else
+static inline pboost_bin_kernel pboost_choose_bin(int level)
+{
+    (void)level;
+    return pboost_bin_baseline;
+}
+#endif
+#endif

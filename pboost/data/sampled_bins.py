@@ -1,0 +1,121 @@
+"""Bins of large tables: edges from some of the rows, then the bin of every row between them.
+
+Which rows these are depends on what is in them, and on nothing else: neither on their order, nor
+on how often one stands there, nor on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import bins
+from pboost.data.columns import MAX_BINS, BinnedColumns, made, midpoint
+from pboost.data.special_columns import flags, levels_among, most_bins
+from pboost.threads import Workers, check_stop
+from pboost.values import Array, FloatArray, IntArray
+
+#: Rows of different contents from which the edges are made where there are more.
+SAMPLE_ROWS = 200_000
+#: Columns and rows that are read at a time: they stay in the second cache.
+WIDTH, HEIGHT = 32, 1000
+#: Writes columns of the listed rows, the first of which is given, to the rows of a matrix.
+Gather: TypeAlias = Callable[[IntArray, int, FloatArray], None]
+
+
+def rows_of_edges(
+    values: Array, rows: IntArray, fixed: NDArray[np.int64], workers: Workers
+) -> tuple[NDArray[np.intp] | None, bool]:
+    """Return which of the listed rows make the edges, None if all; whether a value is missing.
+
+    They are those of positive weight with the `SAMPLE_ROWS` least hashes of contents. `fixed` are
+    the weights, or empty.
+    """
+    if (np.count_nonzero(fixed) if len(fixed) else len(rows)) <= SAMPLE_ROWS:
+        return None, False
+    hashed = np.empty(len(rows), dtype=np.uint64)
+
+    def work(first: int, last: int) -> bool:
+        key = np.empty(values.shape[1], dtype=np.uint64)
+        return bins.hash_rows(values, rows[first:last], key, hashed[first:last])
+
+    has_missing = any(workers.run(work, len(rows), cells=values.shape[1]))
+    greatest = _greatest_hash(hashed if not len(fixed) else hashed[fixed > 0])
+    if greatest is None:
+        return None, has_missing
+    taken = hashed <= greatest
+    if len(fixed):
+        taken &= fixed > 0
+    return np.flatnonzero(taken), has_missing
+
+
+def _greatest_hash(hashed: NDArray[np.uint64]) -> np.uint64 | None:
+    """Return the `SAMPLE_ROWS`-th of the different hashes, None where there are no more."""
+    share = 1.1 * SAMPLE_ROWS / len(hashed)
+    while True:
+        # Few are sorted, unless rows are repeated.
+        some = hashed[hashed < np.uint64(share * 2.0**64)] if share < 1.0 else hashed.copy()
+        some.sort()
+        found = some[np.flatnonzero(some[1:] != some[:-1])]  # but the last
+        if len(found) >= SAMPLE_ROWS:
+            return np.uint64(found[SAMPLE_ROWS - 1])
+        if share >= 1.0:
+            return None
+        share *= 2.0
+
+
+def coded_columns(
+    gather: Gather,
+    rows: IntArray,
+    n_levels: IntArray | None,
+    sampled: BinnedColumns,
+    workers: Workers,
+) -> BinnedColumns:
+    """Return the bins of the listed rows between the thresholds of bins of some of them."""
+    d, n, n_bins = sampled.n_features, len(rows), sampled.n_bins
+    edge = _edges(sampled)
+    codes = np.empty((d, n), dtype=np.uint8)
+    lower, upper = np.full((d, MAX_BINS), np.inf), np.full((d, MAX_BINS), -np.inf)
+    count = np.zeros((d, MAX_BINS), dtype=np.int32)
+
+    def work(first: int, last: int) -> None:
+        scratch = np.empty(WIDTH * HEIGHT)
+        for start in range(first, last, WIDTH):
+            here = slice(start, min(start + WIDTH, last))
+            arrays = [of[here] for of in (edge, n_bins, codes, lower, upper, count)]
+            for row in range(0, n, HEIGHT):
+                check_stop()
+                listed = rows[row : row + HEIGHT]
+                k, m = here.stop - start, len(listed)
+                columns = scratch[: k * m].reshape(k, m)
+                gather(listed, start, columns)
+                bins.code_columns(columns, row, *arrays)
+
+    workers.run(work, d)
+    place, known = np.arange(MAX_BINS), n_bins[:, None]
+    n_missing = np.where(place == known, count, 0).sum(axis=1).astype(np.int32)
+    special = flags(n_missing, n_levels)
+    by_level = levels_among(special, 0, d)
+    lower[by_level] = upper[by_level] = place
+    most = most_bins(n_bins, special)
+    for ends in (lower, upper):
+        ends[place >= known] = 0.0
+        ends[(place == known) & (n_missing[:, None] > 0) | np.isinf(ends)] = np.nan
+    bin_start = np.zeros((d, most + 1), dtype=np.int32)
+    np.cumsum(count[:, :most], axis=1, out=bin_start[:, 1:])
+    return made(
+        BinnedColumns, codes, n_bins, lower[:, :most].copy(), upper[:, :most].copy(), sampled.names,
+        special, sampled.table, bin_start,
+    )  # fmt: skip
+
+
+def _edges(sampled: BinnedColumns) -> FloatArray:
+    """Return the thresholds between bins as (d, 255), with infinity after the last."""
+    edge = np.full((sampled.n_features, MAX_BINS - 1), np.inf)
+    between = midpoint(sampled.upper[:, :-1], sampled.lower[:, 1:])
+    is_edge = np.arange(between.shape[1]) < sampled.n_bins[:, None] - 1
+    edge[:, : between.shape[1]][is_edge] = between[is_edge]
+    return edge
