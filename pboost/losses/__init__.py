@@ -12,11 +12,12 @@ from pboost.losses._differences import check_derivatives
 from pboost.losses.base import Loss
 from pboost.losses.labels import Exponential, Hinge, Logistic, Probit
 from pboost.losses.numbers import Absolute, Huber, Poisson, Quantile, Squared
+from pboost.losses.pointers import CompiledLoss, compiled
 from pboost.values import shown
 
 __all__ = [
     "Absolute", "Exponential", "Hinge", "Huber", "Logistic", "Loss", "Poisson", "Probit",
-    "Quantile", "Squared", "check_loss",
+    "Quantile", "Squared", "check_loss", "compiled",
 ]  # fmt: skip
 
 LOSSES: dict[str, Loss] = {
@@ -72,6 +73,7 @@ def check_loss(loss: Any) -> Loss:
         return LOSSES[loss]
     if not isinstance(loss, Loss):
         raise TypeError(f"loss: expected a name or a pboost.losses.Loss, got {shown(loss)}")
-    if not is_of_package(loss):
+    # Of compiled ones the rows say what is wrong.
+    if not is_of_package(loss) and not isinstance(loss, CompiledLoss):
         check_derivatives(loss, type(loss).curvature is not Loss.curvature)
     return loss

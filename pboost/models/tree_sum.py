@@ -33,7 +33,7 @@ class NamedLoss(Kind):
         if not is_of_package(value):
             raise TypeError(
                 f"model: its loss {str(value)!r} is a function, which cannot be stored without "
-                "pickling; pickle the model"
+                "pickling; pickle the model, unless it is a compiled one"
             )
         numbers = value.parameters
         return {name: {"name": value.name, **numbers} if numbers else value.name}, {}

@@ -1,0 +1,140 @@
+"""Losses that are C functions: the ways to give one, what is called, leaves, what is refused."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.special import cython_special, pbdv
+
+import pboost as pb
+from pboost.losses import LOSSES, compiled
+
+PLACE = ctypes.POINTER(ctypes.c_double)
+SLOPES = ctypes.CFUNCTYPE(None, ctypes.c_double, ctypes.c_double, PLACE, PLACE)
+VALUE = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_double)
+
+
+def of(name):
+    """Return C functions of a loss of the package."""
+    loss = LOSSES[name]
+
+    def slopes(y, f, g, h):
+        gradient, curvature = loss.slopes(np.array([y]), np.array([f]))
+        g[0], h[0] = gradient[0], curvature[0]
+
+    return SLOPES(slopes), VALUE(lambda y, f: loss.value(np.array([y]), np.array([f]))[0])
+
+
+def data(n=200):
+    r = np.random.default_rng(0)
+    X = r.normal(size=(n, 3))
+    return X, X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * r.normal(size=n)
+
+
+def test_ways_to_give_a_function():
+    slopes, _ = of("squared")
+    address = ctypes.cast(slopes, ctypes.c_void_p).value
+    y, f = np.array([1.0, 2.0]), np.array([0.5, 4.0])
+    for given in (slopes, address, np.int64(address), SimpleNamespace(address=address)):
+        loss = compiled(given, name="mine")
+        assert loss.gradient(y, f).tolist() == [-1.0, 4.0]
+        assert loss.curvature(y, f).tolist() == [2.0, 2.0]
+        assert str(loss) == "mine"
+        assert loss.is_regression
+
+
+def test_a_compiled_function_in_a_capsule():
+    """A function of SciPy that has this signature: no loss, but called without Python."""
+    loss = compiled(cython_special.__pyx_capi__["pbdv"])
+    y, f = np.meshgrid([0.0, 1.0, 2.5], np.linspace(-2, 2, 9))
+    for found, expected in zip(loss.slopes(y, f), pbdv(y, f), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("leaf_step", ["best", "newton"])
+@pytest.mark.parametrize("search", ["binned", "exact"])
+@pytest.mark.parametrize(
+    ("name", "task"), [("squared", "regression"), ("logistic", "classification")]
+)
+def test_fits_are_those_of_the_loss_of_the_package(name, task, search, leaf_step):
+    X, y = data()
+    y = y if task == "regression" else y > 0
+    slopes, value = of(name)
+    options = {"steps": 5, "search": search, "leaf_step": leaf_step, "max_step": 4.0}
+    known = pb.fit_stagewise(X, y, loss=name, task=task, **options)
+    for own in (compiled(slopes, task=task, value=value), compiled(slopes, task=task)):
+        model = pb.fit_stagewise(X, y, loss=own, **options)
+        assert np.array_equal(model.trees.feature, known.trees.feature)
+        np.testing.assert_allclose(model.trees.value, known.trees.value, atol=1e-7)
+        zero = 0.0
+        if not own.of_value:
+            target = y if task == "regression" else np.where(y, 1.0, -1.0)
+            zero = LOSSES[name].value(target, np.zeros(len(y))).mean()
+        np.testing.assert_allclose(model.training_loss + zero, known.training_loss, rtol=1e-6)
+
+
+def test_leaves_far_away_and_without_curvature():
+    slopes, _ = of("logistic")
+    y = np.ones(3)
+    loss = compiled(slopes, task="classification")
+    assert loss.constant(y, y) == pytest.approx(loss.limit, rel=1e-9)
+    assert loss.constant(-y, y) == pytest.approx(-loss.limit, rel=1e-9)
+    assert loss.leaf_values(y, 0 * y, 0 * y, np.array([3])).tolist() == [0.0]
+
+    @SLOPES
+    def median(y, f, g, h):
+        g[0], h[0] = (f > y) - 1.0 * (f < y), 0.0
+
+    found = compiled(median).leaf_values(
+        np.array([1e5, 2.0, 3.0, 1e9]), np.zeros(4), np.ones(4), np.array([3, 1])
+    )
+    np.testing.assert_allclose(found, [3.0, 1e9], rtol=1e-12)
+    with pytest.raises(ValueError, match="groups without rows"):
+        loss.leaf_values(y, y, y, np.array([3, 0]))
+
+
+def test_derivatives_that_are_no_numbers_are_named():
+    @SLOPES
+    def wrong(y, f, g, h):
+        g[0], h[0] = (np.nan if f > 0.3 else f - y), 1.0
+
+    X, y = data()
+    with pytest.raises(ValueError, match=r"loss: gradient.* expected a number, got nan of row \d+"):
+        pb.fit_stagewise(X, y, loss=compiled(wrong), steps=30)
+
+
+def test_what_is_compiled_is_neither_stored_nor_copied(tmp_path):
+    X, y = data()
+    loss = compiled(of("squared")[0], name="mine")
+    model = pb.fit_stagewise(X, y, loss=loss, steps=2)
+    assert repr(model) == "<fit_stagewise: 2 trees, 3 features, mine loss>"
+    with pytest.raises(TypeError, match="its loss 'mine' is a function, which cannot be stored"):
+        pb.save(model, tmp_path / "m.npz")
+    with pytest.raises(TypeError, match="the mine loss is a compiled function"):
+        pickle.dumps(model)
+    assert copy.deepcopy(loss) is copy.copy(loss) is loss
+    assert pb.losses.check_loss(loss) is loss
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "error", "message"),
+    [
+        (lambda y, f: 0, {}, TypeError, "derivatives: .* a Python function is"),
+        (True, {}, TypeError, "derivatives: expected the address"),
+        (0, {}, ValueError, "derivatives: expected an address"),
+        (VALUE(0), {}, TypeError, "derivatives: expected argument types"),
+        (1, {"value": "a"}, TypeError, "value: expected the address"),
+        (1, {"value": SLOPES(0)}, TypeError, "value: expected argument types"),
+        (cython_special.__pyx_capi__["ellipj"], {}, TypeError, "got a capsule of void"),
+        (1, {"task": "ranking"}, ValueError, "task: "),
+        (1, {"name": ""}, TypeError, "name: expected words"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(given, options, error, message):
+    with pytest.raises(error, match=message):
+        compiled(given, **options)
