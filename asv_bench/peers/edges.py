@@ -28,14 +28,14 @@ SIZES = [(100_000, 20), (1_000_000, 20), (1_000_000, 100)]
 TRAIN_SHARE, SAMPLE_SHARE = 0.8, 0.2
 #: Class against which the others stand, and divisions.
 SETS = {
-    "magic04": ("g", 40),
-    "electricity": ("UP", 40),
-    "adult_census": (">50K", 20),
-    "shuttle": ("Rad.Flow", 20),
-    "covertype": ("2", 6),
-    "kddcup99_10pct": ("normal", 6),
+    "magic04": ("g", 20),
+    "electricity": ("UP", 20),
+    "adult_census": (">50K", 10),
+    "shuttle": ("Rad.Flow", 5),
+    "covertype": ("2", 2),
+    "kddcup99_10pct": ("normal", 2),
 }
-SIMULATED = 4
+SIMULATED = 2
 
 
 def with_part(rows, function):

@@ -16,6 +16,7 @@ from pboost.boosting.fit import given_validation
 from pboost.data.check_xy import (
     AbsentClassError,
     as_features,
+    as_weights,
     check_has_rows,
     is_clean,
     label_array,
@@ -30,7 +31,7 @@ from pboost.data.labels import (
     labels_of_rows,
     soft_validation,
 )
-from pboost.data.made_columns import sort_columns
+from pboost.data.made_columns import bin_columns, sort_columns
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
@@ -75,9 +76,8 @@ def fit_one_vs_rest(
         A two-class builder of this package, such as ``pb.fit_adaboost`` or ``pb.fit_cart``, or a
         ``functools.partial`` of one. Called as ``fit(X, y == label, **options)``.
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features, or rows of anything, as the builder takes them. They are sorted once for all
-        models where weak classifiers are stumps and the search is exact; where it is binned, pass
-        `bin_columns` of them.
+        Features, or rows of anything, as the builder takes them. They are sorted or binned
+        once for all models where weak classifiers are stumps, and nothing is missing or a category.
     y : array_like of shape (n,), optional
         Labels, of two or more values.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
@@ -258,7 +258,7 @@ def fit_samme(
     with held(X), with_bar(callback, progress, rounds, "rounds") as told:
         is_sorted = isinstance(X, SortedColumns | BinnedColumns)
         rows = rows_to_predict(X).source if is_sorted else X
-        columns = _shared_columns(fit, X)
+        columns = _shared_columns(fit, X, weights_change=True)
         for round_ in range(rounds):
             of_rows, answered = _of_rows(y, found, w)
             member = fitted(fit, columns, answered, {"sample_weight": of_rows * (n / w.sum())})
@@ -364,8 +364,12 @@ def _count_rows(X: Any) -> int:
     return n
 
 
-def _shared_columns(fit: Fit, X: Any) -> Any:
-    """Return X, sorted once for many fits where they would sort it themselves, and alike."""
+def _shared_columns(fit: Fit, X: Any, *, weights_change: bool = False) -> Any:
+    """Return X, sorted or binned once for many fits where they would do it themselves, and alike.
+
+    Bins are of equal weight, and thresholds between them are those of rows that have some: where
+    weights change from fit to fit, or rows are left out, each fit makes its own.
+    """
     if isinstance(X, SortedColumns | BinnedColumns):
         return X
     given: dict[str, Any] = {}
@@ -373,11 +377,25 @@ def _shared_columns(fit: Fit, X: Any) -> Any:
         given = {**fit.keywords, **given}  # the outer ones count
         fit = fit.args[0] if fit.func is fit_one_vs_rest and fit.args else fit.func
     search = column_search(fit, given)
-    is_shared = search is not None and search.resolved(_count_rows(X)) == "exact"
-    if not is_shared:
+    if search is None:
         return X
+    n, weights = _count_rows(X), None
+    is_exact = search.resolved(n) == "exact"
+    if not is_exact:
+        holds_out = not isinstance(given.get("validation"), tuple | list | None)
+        if weights_change or holds_out or not search.takes_bins:
+            return X
+        weights = as_weights(given.get("sample_weight"), n)
+        if weights is not None and not weights.all():
+            return X
     features = as_features(X, given.get("categorical"))
-    return sort_columns(X, copy=False) if is_clean(features) else features
+    if not is_clean(features):
+        return features
+    if is_exact:
+        return sort_columns(X, copy=False)
+    return bin_columns(
+        X, max_bins=search.max_bins, sample_weight=weights, n_threads=given.get("n_threads")
+    )
 
 
 def _with_validation(options: Mapping[str, Any], labels: NDArray[Any], code: int) -> dict[str, Any]:

@@ -78,3 +78,47 @@ def test_pruned_trees_of_shared_columns_are_those_of_the_matrix():
     for one, other in zip(shared.models, alone.models, strict=True):
         np.testing.assert_array_equal(one.threshold, other.threshold)
         np.testing.assert_array_equal(one.value, other.value)
+
+
+BINNED = {"max_depth": 3, "search": "binned", "max_bins": 8}
+CLASSES = np.digitize(X[:, 0], [-0.4, 0.4])
+
+
+@pytest.mark.parametrize("weight", [None, np.linspace(1, 3, 40)])
+@pytest.mark.parametrize(
+    ("fit", "options"),
+    [
+        (pb.fit_cart, BINNED),
+        (pb.fit_boosted_tree, {"nodes": 4, "weak": pb.weak.stump(search="binned", max_bins=8)}),
+        (pb.fit_adaboost, {"rounds": 4, "weak": pb.weak.stump(search="binned", max_bins=8)}),
+    ],
+    ids=["cart", "tree", "adaboost"],
+)
+def test_classes_share_bins_and_get_their_models(fit, options, weight):
+    given = {**options, "sample_weight": weight}
+    assert seen_by(fit, lambda spy: pb.fit_one_vs_rest(spy, X, CLASSES, **given)) == {
+        pb.BinnedColumns
+    }
+    model = pb.fit_one_vs_rest(fit, X, CLASSES, **given)
+    for k, member in enumerate(model.models):
+        alone = fit(X, k == CLASSES, **given)
+        found, expected = (pb.predict_proba(m, X) for m in (member, alone))
+        assert found.tobytes() == expected.tobytes()
+
+
+def test_rounds_of_samme_have_bins_of_their_weights():
+    def fit(spy):
+        pb.fit_samme(X, CLASSES, base=functools.partial(spy, **BINNED), rounds=3)
+
+    assert seen_by(pb.fit_cart, fit) == {np.ndarray}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"sample_weight": np.arange(40) % 3 > 0}, {"validation": 0.3}],
+    ids=["rows left out", "rows held out"],
+)
+def test_where_rows_are_left_out_each_class_has_its_own_bins(options):
+    given = {"rounds": 3, "weak": pb.weak.stump(search="binned"), **options}
+    seen = seen_by(pb.fit_adaboost, lambda s: pb.fit_one_vs_rest(s, X, CLASSES, **given))
+    assert seen == {np.ndarray}
