@@ -390,6 +390,7 @@ class _Fit:
         else:
             self.bias = given.bias
         self.given: tuple[Tree, ...] = () if given is None else tuple(given.trees)
+        self.features = data.X if isinstance(data.X, Features) else None
         most = np.inf if settings["max_step"] is None else settings["max_step"]
         unit = 1.0 if problem.weights is None else float(problem.weights.max())
         steps = Steps(
@@ -449,9 +450,11 @@ class _Fit:
             if self.is_whole:
                 return rounds.grow(self.rows)
             return rounds.grow(np.flatnonzero(self.bags.draw(step - 1)[0] > 0).astype(np.int32))
-        tree = self.given[step - 1]
-        node = nodes_of_rows(tree, self.problem, np.arange(len(rounds.f)))
-        rounds.f += tree.value[node]
+        tree, rows = self.given[step - 1], np.arange(len(rounds.f))
+        if self.features is None:
+            rounds.f += tree.value[nodes_of_rows(tree, self.problem, rows)]
+        else:  # bins of other rows do not tell on which side of its thresholds rows lie
+            rounds.f += tree.predict(self.features)[self.problem.given(rows)]
         rounds.look()
         return tree
 

@@ -358,3 +358,17 @@ def test_wrong_settings_are_refused():
         wrong = replace(model, settings={**model.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):
             pb.continue_fit(wrong, X, y, steps=1, rng=0)
+
+
+@pytest.mark.parametrize("search", ["auto", "exact"])
+def test_trees_that_are_there_see_values_and_no_bins(search):
+    """Bins of other rows do not end where theirs did."""
+    X, y, weight = problem(3, n=600)
+    X += 0.01 * np.random.default_rng(3).normal(size=X.shape)
+    first, other = slice(300), slice(300, 600)
+    model = pb.fit_stagewise(X[first], y[first] > 0, steps=6, search=search, max_bins=20)
+    more = pb.continue_fit(model, X[other], y[other] > 0, steps=3, sample_weight=weight[other])
+    sign = np.where(y[other] > 0, 1.0, -1.0)
+    stages = [np.full(300, model.bias), *pb.staged_decision_function(model, X[other])]
+    losses = [np.average(model.loss.value(sign, f), weights=weight[other]) for f in stages]
+    np.testing.assert_allclose(more.training_loss[:7], losses, rtol=1e-9)

@@ -1,0 +1,70 @@
+"""Sums of trees: whole fits on bins, and what a fit remembers."""
+
+import numpy as np
+
+import pboost as pb
+
+from .common import problems
+
+N_ROWS = [10_000, 100_000]
+N_FEATURES = [20]
+DEPTHS = [3, 6]
+STEPS = 100
+
+
+class Stagewise:
+    params = (N_ROWS, DEPTHS, ["best", "newton"])
+    param_names = ("n_rows", "max_depth", "leaf_step")
+
+    def setup_cache(self):
+        return problems(N_ROWS, N_FEATURES)
+
+    def setup(self, data, n_rows, max_depth, leaf_step):
+        self.X, self.y = data[n_rows, N_FEATURES[0]]
+        self.options = {
+            "steps": STEPS, "max_depth": max_depth, "leaf_step": leaf_step, "n_threads": 1,
+        }  # fmt: skip
+
+    def time_fit_stagewise(self, data, n_rows, max_depth, leaf_step):
+        pb.fit_stagewise(self.X, self.y, loss="logistic", **self.options)
+
+    def peakmem_fit_stagewise(self, data, n_rows, max_depth, leaf_step):
+        pb.fit_stagewise(self.X, self.y, loss="logistic", **self.options)
+
+
+class Losses:
+    params = (["squared", "exponential", "probit", "hinge"],)
+    param_names = ("loss",)
+    setup_cache = Stagewise.setup_cache
+
+    def setup(self, data, loss):
+        self.X, self.y = data[10_000, N_FEATURES[0]]
+
+    def time_fit_stagewise(self, data, loss):
+        pb.fit_stagewise(
+            self.X, self.y, loss=loss, task="classification", steps=STEPS, max_depth=6, n_threads=1
+        )
+
+
+class Sums:
+    """Of one row whose target is far from all others', and of as many with holes and categories."""
+
+    params = (["packed", "wide"], [False, True])
+    param_names = ("sums", "special")
+    setup_cache = Stagewise.setup_cache
+
+    def setup(self, data, sums, special):
+        self.X, self.y = data[10_000, N_FEATURES[0]]
+        self.categorical = None
+        if special:
+            rng = np.random.default_rng(0)
+            self.X = self.X.copy()
+            self.X[rng.random(self.X.shape) < 0.1] = np.nan
+            self.X[:, :4] = rng.integers(0, 30, (len(self.X), 4))
+            self.categorical = [0, 1, 2, 3]
+
+    def time_fit_stagewise(self, data, sums, special):
+        pb.fit_stagewise(
+            self.X, self.y, loss="logistic", steps=STEPS, max_depth=6, sums=sums,
+            categorical=self.categorical, n_threads=1,
+        )  # fmt: skip

@@ -1,0 +1,183 @@
+"""Gradient boosting by pboost and its peers at the same work, interleaved in one run.
+
+    python -m asv_bench.peers.boosted --quick
+    python -m asv_bench.peers.boosted --rst docs/user/boosted_table.rst
+
+100 trees of each depth on normal features, the target a sum of products, sines and noise; one
+thread. Peers have their default settings but for the learning rate, 0.1, and the size of trees;
+lightgbm also counts rows in its other order and with quantised gradients. Every measurement has a
+process of its own; repetitions go round the competitors, and the least CPU time is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asv_bench.peers.__main__ import LIMITS, ROOT, START, _load, machine
+from asv_bench.peers.measure import run
+from asv_bench.peers.report import Table, number
+
+TREES, RATE, D, TEST_ROWS = 100, 0.1, 20, 50_000
+SIZES = ((10_000, 3), (10_000, 6), (100_000, 3), (100_000, 6))
+QUICK = ((2_000, 3),)
+TASKS = ("two classes", "numbers")
+PEERS = {
+    "pboost": "pboost", "pboost, leaf_step='newton'": "pboost", "pboost, without SIMD": "pboost",
+    "lightgbm, by rows": "lightgbm", "lightgbm, by columns": "lightgbm",
+    "lightgbm, quantised": "lightgbm", "xgboost hist": "xgboost",
+    "scikit-learn HistGradientBoosting": "sklearn",
+}  # fmt: skip
+
+
+def problem(n: int, task: str) -> tuple[Any, ...]:
+    """Return rows and targets to train with, and others to test with."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n + TEST_ROWS, D)).astype(np.float32)
+    z = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + X[:, 3] + 0.5 * X[:, 4] * X[:, 5]
+    z += rng.normal(size=len(z))
+    y = z if task == "numbers" else (z > 0).astype(int)
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def pboost(name: str, X: Any, y: Any, depth: int, task: str) -> Any:
+    """Return a fit by pboost, as a function of rows: probabilities or numbers."""
+    import pboost as pb
+
+    if name.endswith("SIMD"):
+        from pboost._core import boost
+
+        boost.use_simd_level(0)
+    options = {"leaf_step": "newton"} if "newton" in name else {}
+    loss = "squared" if task == "numbers" else "logistic"
+    model = pb.fit_stagewise(X, y, loss=loss, steps=TREES, max_depth=depth, n_threads=1, **options)
+    if task == "numbers":
+        return lambda rows: pb.predict(model, rows)
+    return lambda rows: pb.predict_proba(model, rows)[:, 1]
+
+
+def lightgbm(name: str, X: Any, y: Any, depth: int, task: str) -> Any:
+    """Return a fit by lightgbm."""
+    import lightgbm as lgb
+
+    options = {
+        "objective": "regression" if task == "numbers" else "binary", "max_depth": depth,
+        "num_leaves": 2**depth, "learning_rate": RATE, "num_threads": 1, "verbosity": -1,
+        "force_col_wise" if "columns" in name else "force_row_wise": True,
+        "use_quantized_grad": "quantised" in name,
+    }  # fmt: skip
+    return lgb.train(options, lgb.Dataset(X, y, params=options), TREES).predict
+
+
+def xgboost(name: str, X: Any, y: Any, depth: int, task: str) -> Any:
+    """Return a fit by xgboost."""
+    import xgboost as xgb
+
+    objective = "reg:squarederror" if task == "numbers" else "binary:logistic"
+    options = {
+        "objective": objective, "max_depth": depth, "eta": RATE, "nthread": 1,
+        "tree_method": "hist", "verbosity": 0,
+    }  # fmt: skip
+    return xgb.train(options, xgb.QuantileDMatrix(X, y, nthread=1), TREES).inplace_predict
+
+
+def sklearn(name: str, X: Any, y: Any, depth: int, task: str) -> Any:
+    """Return a fit by scikit-learn."""
+    from sklearn import ensemble
+
+    kind = "Regressor" if task == "numbers" else "Classifier"
+    model = getattr(ensemble, f"HistGradientBoosting{kind}")(
+        max_iter=TREES, max_depth=depth, max_leaf_nodes=2**depth, learning_rate=RATE,
+        early_stopping=False,
+    ).fit(X, y)  # fmt: skip
+    return model.predict if task == "numbers" else lambda rows: model.predict_proba(rows)[:, 1]
+
+
+FITS = {"pboost": pboost, "lightgbm": lightgbm, "xgboost": xgboost, "sklearn": sklearn}
+
+
+def measure(name: str, n: int, depth: int, task: str) -> dict[str, float]:
+    """Return the least CPU time of three fits, and the errors on new rows."""
+    X, y, rows, truth = problem(n, task)
+    fit = FITS[PEERS[name]]
+    fit(name, X[:1000], y[:1000], depth, task)
+    seconds = []
+    for _ in range(3):
+        cost, predict = run(lambda: fit(name, X, y, depth, task))
+        seconds.append(cost.cpu)
+    found = np.asarray(predict(rows), dtype=np.float64)
+    if task == "numbers":
+        return {"cpu": min(seconds), "error": float(np.sqrt(np.mean((found - truth) ** 2)))}
+    share = np.clip(np.where(truth == 1, found, 1 - found), 1e-15, 1)
+    return {
+        "cpu": min(seconds), "error": float((share < 0.5).mean()),
+        "loss": float(-np.log(share).mean()),
+    }  # fmt: skip
+
+
+def in_process(*case: Any) -> dict[str, float] | None:
+    """Measure a case in a process of its own; None where the library is not there."""
+    environment = dict(os.environ, **dict.fromkeys(LIMITS, "1"))
+    command = [sys.executable, "-m", "asv_bench.peers.boosted", "--case", json.dumps(case)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    found = done.stdout.splitlines()
+    if done.returncode or not found:
+        print(f"{case}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+        return None
+    result: dict[str, float] = json.loads(found[-1])
+    return result
+
+
+def table(task: str, sizes: Any, reps: int) -> Table:
+    """Measure a task, and return the table."""
+    rows = []
+    for n, depth in sizes:
+        best: dict[str, dict[str, float]] = {}
+        for _ in range(reps):
+            for name in PEERS:
+                found = in_process(name, n, depth, task)
+                if found is not None:
+                    cpu = min(found["cpu"], best.get(name, found)["cpu"])
+                    best[name] = {**found, "cpu": cpu}
+        base = best["pboost"]["cpu"]
+        for name, of in sorted(best.items(), key=lambda item: item[1]["cpu"]):
+            errors = [f"{of['error']:.4f}", *([f"{of['loss']:.4f}"] if "loss" in of else [])]
+            cells = [number(of["cpu"]), number(of["cpu"] / base), *errors]
+            rows.append([f"{n:,}", str(depth), name, *cells])
+    errors = ["RMSE"] if task == "numbers" else ["error", "log loss"]
+    header = ["rows", "depth", "library", "s", "÷ pboost", *errors]
+    return Table(f"{TREES} trees, {D} features, {task}", header, rows)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, and print the tables."""
+    parser = argparse.ArgumentParser("python -m asv_bench.peers.boosted", description=__doc__)
+    parser.add_argument("--case", help=argparse.SUPPRESS)
+    parser.add_argument("--quick", action="store_true", help="a small size: to see that it works")
+    parser.add_argument("--reps", type=int, default=3, help="repetitions; default 3")
+    parser.add_argument("--rst", type=Path, metavar="FILE", help="write the tables, too")
+    options = parser.parse_args(arguments)
+    if options.case:
+        print(json.dumps(measure(*json.loads(options.case))))
+        return 0
+    sizes, reps = (QUICK, 1) if options.quick else (SIZES, options.reps)
+    loads = _load()
+    tables = [table(task, sizes if task == TASKS[0] else sizes[-1:], reps) for task in TASKS]
+    said = f"CPU time, one thread, the least of {3 * reps} fits. {machine(loads + _load())}"
+    print("\n\n".join([*(part.text() for part in tables), said]))
+    if options.rst:
+        parts = [part for one in tables for part in (one.rst(), "")]
+        text = "\n".join([":orphan:", "", START, "", *parts, said, ""])
+        options.rst.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
