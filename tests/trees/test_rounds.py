@@ -345,3 +345,37 @@ def test_weight_k_is_k_copies_but_for_rounding(name):
     f, g = (pb.decision_function(model, X) for model in (one, other))
     np.testing.assert_allclose(f, g, atol=1e-3)
     assert one.training_loss[-1] == pytest.approx(other.training_loss[-1], abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_models_of_tables_say_what_the_fit_had(seed):
+    """Thresholds, sets and sides of missing rows are those of the bins."""
+    rng = np.random.default_rng(seed)
+    X, y, weight, levels = draw(rng, 2, n=150)
+    weight = None if weight is None or not (weight > 0).all() else weight
+    options = {"bag": [None, 0.5][seed % 2], "validation": [None, 0.25][seed % 3 == 0]}
+    model = pb.fit_stagewise(
+        X, y, loss=NAMES[seed % 4], task="classification", steps=5, learning_rate=0.5,
+        max_depth=4, categorical=sorted(levels), sample_weight=weight, rng=0, **options,
+    )  # fmt: skip
+    held = np.zeros(150, dtype=bool)
+    if options["validation"]:
+        state = np.random.default_rng(0)
+        held[pb_held(y, weight, state)] = True
+    sign, kept = 2.0 * y - 1, ~held
+    f = pb.decision_function(model, X)
+    mean = np.average(
+        model.loss.value(sign[kept], f[kept]), weights=None if weight is None else weight[kept]
+    )
+    assert model.training_loss[-1] == pytest.approx(mean, rel=1e-9)
+    if options["validation"]:
+        value = model.loss.value(sign[held], f[held])
+        mean = np.average(value, weights=None if weight is None else weight[held])
+        assert model.validation_loss[len(model)] == pytest.approx(mean, rel=1e-9)
+
+
+def pb_held(y, weight, generator):
+    """Return the rows that a fit holds out."""
+    from pboost.data.splits import hold_out
+
+    return hold_out([np.flatnonzero(y == k) for k in range(2)], 0.25, generator)
