@@ -54,11 +54,11 @@ class Rounds:
         self.max_depth, self.min_leaf = limits.depth, limits.min_leaf
         self.level_smoothing = limits.level_smoothing
         d, n = self.codes.shape
-        self.used = np.flatnonzero(weight > 0)
-        self.n_used = len(self.used)
+        self.n_used = int(np.count_nonzero(weight))
         self.weight = None if (weight == 1).all() else weight
         self.total = float(weight.sum()) if self.weight is None else boost.exact_sum(weight)
         self.loss_code = boost.LOSSES.get(loss.name, -1) if is_of_package(loss) else -1
+        self.used = np.flatnonzero(weight) if self.loss_code < 0 else np.empty(0, dtype=np.intp)
         self.per_limit = 1.0 / loss.limit
         self.parameter = next(iter(loss.parameters.values()), 0.0)
         self.more_loss = 0.0  # what the compiled loss leaves out

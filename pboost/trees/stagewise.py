@@ -375,9 +375,8 @@ class _Fit:
         settings: dict[str, Any], data: FitData, given: StagewiseModel | None,
     ) -> None:  # fmt: skip
         self.loss, self.watch, self.settings = loss, watch, settings
-        self.problem = replace(
-            problem, labels=None, label=np.empty(0, dtype=np.int32), y=np.zeros(problem.n_rows)
-        )
+        nothing = np.broadcast_to(0.0, problem.n_rows)  # one number
+        self.problem = replace(problem, labels=None, label=np.empty(0, dtype=np.int32), y=nothing)
         weight = watch.weight  # 0 for the rows held out
         self.rows = rows = np.flatnonzero(weight > 0).astype(np.int32)
         self.bags = make_bags(
