@@ -158,7 +158,7 @@ cdef inline void list_preorder(
 ) noexcept nogil:
     """OUT nodes, children (n, 2), -1 in leaves, subset (n, 4) where there are sets; WORK place (2 n,).
     The gains of a node become those of all splits below it, too."""
-    cdef Py_ssize_t n = r.state.nodes, e, c, w
+    cdef Py_ssize_t n = r.state.nodes, e, c, p, w
     cdef int32_t* size = place + n
     for e in range(n - 1, -1, -1):
         c = r.node[e].child
@@ -168,13 +168,13 @@ cdef inline void list_preorder(
             r.node[e].loss = max(r.node[e].loss, 0.0) + (r.node[c].loss + r.node[c + 1].loss)
     place[0] = 0
     for e in range(n):
-        c = r.node[e].child
-        nodes[place[e]] = r.node[e]
-        children[2 * place[e]] = children[2 * place[e] + 1] = -1
+        c, p = r.node[e].child, place[e]
+        nodes[p] = r.node[e]
+        children[2 * p] = children[2 * p + 1] = -1
         if c >= 0:
-            place[c] = place[e] + 1
+            place[c] = <int32_t>p + 1
             place[c + 1] = place[c] + size[c]
-            children[2 * place[e]], children[2 * place[e] + 1] = place[c], place[c + 1]
+            children[2 * p], children[2 * p + 1] = place[c], place[c + 1]
         if subset != NULL:
             for w in range(WORDS):
-                subset[WORDS * place[e] + w] = r.subset[WORDS * e + w] if has_set(nodes + place[e]) else 0
+                subset[WORDS * p + w] = r.subset[WORDS * e + w] if has_set(nodes + p) else 0

@@ -105,7 +105,7 @@ cdef inline const double* lane_of(
     """The gradients of a column by bin, `LANES` apart. OUT: the curvatures."""
     cdef Py_ssize_t g = f // LANES
     cdef const double* lane = slot + r.group_place[g] + f % LANES
-    curvature[0] = lane + r.group_bins[g] * LANES
+    curvature[0] = lane + <Py_ssize_t>r.group_bins[g] * LANES
     return lane
 
 

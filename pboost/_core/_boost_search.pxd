@@ -26,8 +26,8 @@ cdef inline void search_groups(
             f = LANES * g + k
             if r.special[f] & HOLES and not r.special[f] & LEVELS:
                 gradient = lane_of(r, slot, f, &curvature)
-                missing[k] = gradient[r.n_bins[f] * LANES]
-                missing[LANES + k] = curvature[r.n_bins[f] * LANES]
+                missing[k] = gradient[<Py_ssize_t>r.n_bins[f] * LANES]
+                missing[LANES + k] = curvature[<Py_ssize_t>r.n_bins[f] * LANES]
                 some = some or missing[LANES + k] > 0.0
         if some:
             r.passes.scan(slot + r.group_place[g], <int>bins, at, missing, &below)
