@@ -135,7 +135,8 @@ cdef inline double solve(Leaf* leaf, double guess) noexcept nogil:
         if leaf.rows.loss != HUBER and 4.0 * moved < before < INFINITY:
             next_ = moved * (moved / before) * (moved / before)
         before = moved if inside else INFINITY
-        if inside and next_ <= NEAR_STEP * max(fabs(at), leaf.tiny):
+        if inside and next_ <= NEAR_STEP * (
+                leaf.tiny if leaf.rows.loss == HUBER else max(fabs(at), leaf.tiny)):
             return at
         if high - low <= WIDTH * fabs(at):
             return at

@@ -295,7 +295,7 @@ cdef double step_of(
     leaf.tiny = TINY_STEP
     if rows.loss == HUBER:  # no step is longer than the largest residual
         leaf.most = min(leaf.most, 2.0 * leaf.far.u)
-        leaf.tiny = TINY_STEP * leaf.far.u
+        leaf.tiny = rows.parameter
     return best_step(&leaf, guess) if solved else newton_step(&leaf)
 
 

@@ -164,11 +164,12 @@ def newton_steps(
     groups = _Groups(loss, y, f, weight, count)
     found, at = np.zeros(len(count)), np.zeros(len(count))
     slope, bend, size = groups.slopes(at)
-    most, tiny = np.full(len(count), loss.limit), np.full(len(count), TINY)
+    most, near_enough, flat_share = np.full(len(count), loss.limit), NEAR, 0.0
     if loss.limit == np.inf:
+        # Of a loss that is linear in parts a short step may lead to a long one.
+        near_enough, flat_share = 0.0, FLAT
         residual = np.where(weight > 0, np.abs(y - f), 0.0)
         most = 2 * np.maximum.reduceat(residual, groups.start)
-        tiny = TINY * most
     end = np.where(slope < 0, most, -most)
     far = np.sign(groups.slopes(end)[0]) == np.sign(slope)
     flat = np.abs(slope) <= ROUNDING * size
@@ -187,12 +188,12 @@ def newton_steps(
         inside = (low < following) & (following < high)
         following = np.where(inside, following, low + (high - low) / 2)
         moved = np.abs(following - at)
-        near = np.where(inside, NEAR * np.maximum(np.abs(following), tiny[groups.number]), 0.0)
+        near = np.where(inside, near_enough * np.maximum(np.abs(following), TINY), 0.0)
         found[groups.number] = at = following
         done = (moved <= near) | (high - low <= WIDTH * np.abs(at))
         if not done.all():
-            slope, bend, _ = groups.slopes(at)
-            done |= slope == 0
+            slope, bend, size = groups.slopes(at)
+            done |= np.abs(slope) <= flat_share * size
     return found
 
 

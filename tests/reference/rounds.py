@@ -262,7 +262,7 @@ class Leaf:
         self.far, self.tiny = farthest(loss, y, f), TINY
         if loss.name == "huber":
             self.most = min(most, 2.0 * self.far[0])
-            self.tiny = TINY * self.far[0]
+            self.tiny = loss.delta
 
     def look(self, step, raised):
         """Return the sums of gradients and curvatures as integers, and the scale of each."""
@@ -349,7 +349,8 @@ class Leaf:
             if self.loss.name != "huber" and 4.0 * moved < before < math.inf:
                 following = moved * (moved / before) * (moved / before)
             before = moved if inside else math.inf
-            if inside and following <= NEAR * max(abs(at), self.tiny):
+            most = self.tiny if self.loss.name == "huber" else max(abs(at), self.tiny)
+            if inside and following <= NEAR * most:
                 break
             if high - low <= WIDTH * abs(at):
                 break

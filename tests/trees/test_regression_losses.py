@@ -157,3 +157,13 @@ def test_cross_validation_is_of_means():
     fit = partial(pb.fit_stagewise, loss="poisson", steps=30)
     found = pb.cross_validate(fit, X, y, task="regression", folds=3, rng=0)
     assert np.mean(found.error) < 0.7 * y.var()
+
+
+@pytest.mark.parametrize("search", ["exact", "binned"])
+def test_an_outlier_beside_two_rows_does_not_draw_them(search):
+    """Where the loss is linear for most rows, a short Newton step is no sign of its least."""
+    X = np.arange(3.0)[:, None]
+    y = np.array([3.4, 3.8, 1e12])
+    options = {"steps": 1, "learning_rate": 1.0, "start": "zero", "min_leaf": 3, "max_step": None}
+    model = pb.fit_stagewise(X, y, loss="huber", search=search, **options)
+    assert pb.predict(model, X) == pytest.approx([4.1] * 3, abs=1e-3)
