@@ -19,8 +19,15 @@ from pboost._core._boost_round cimport (
 )
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
+cdef extern from "boost_softmax.h" nogil:
+    ctypedef void (*OddsPass "pboost_odds_pass")(
+        const double* scores, const double* label, const double* weight, Py_ssize_t stride,
+        Py_ssize_t n_classes, Py_ssize_t n, double* odds, double* loss) noexcept nogil
+    OddsPass pboost_choose_odds_pass(int level)
+
 cdef Passes passes = pboost_choose_passes(2)
 cdef LossPasses loss_passes = pboost_choose_loss_passes(2)
+cdef OddsPass odds_pass = pboost_choose_odds_pass(2)
 cdef Node _node
 cdef Open _open
 cdef State _state
@@ -41,8 +48,9 @@ WIDE_BITS = 35
 
 def use_simd_level(int level):
     """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
-    global passes, loss_passes
+    global passes, loss_passes, odds_pass
     passes, loss_passes = pboost_choose_passes(level), pboost_choose_loss_passes(level)
+    odds_pass = pboost_choose_odds_pass(level)
 
 
 cdef Round read_round(arrays) except *:
@@ -147,6 +155,35 @@ def is_uneven(arrays, double steepest):
             large += fabs(gradient[i]) >= limit
             some += gradient[i] != 0.0
     return 100 * large < some
+
+
+def log_odds(
+    const double[:, ::1] scores, const double[::1] label, weight, double[:, ::1] odds, double[::1] loss
+):
+    """The log odds of each class against the others together, and the losses of rows, of softmax.
+
+    IN scores (J, n), label (n,): numbers of classes, weight (n,) or None; OUT odds (J, n), loss (n,):
+    weight times -ln of the probability of the row's class, 0 where the weight is.
+    """
+    cdef Py_ssize_t n = scores.shape[1], n_classes = scores.shape[0]
+    cdef const double* w = NULL
+    if weight is not None:
+        w = <const double*>address(weight)
+    if (label.shape[0] != n or odds.shape[0] != n_classes or odds.shape[1] != n or loss.shape[0] != n
+            or n_classes < 2 or n < 1):
+        raise ValueError("log_odds: arrays of different sizes")
+    with nogil:
+        odds_pass(&scores[0, 0], &label[0], w, n, n_classes, n, &odds[0, 0], &loss[0])
+
+
+def tell(const double[::1] label, double number, double[::1] y):
+    """OUT y (n,): +1 where a label is this number, else -1."""
+    cdef Py_ssize_t i
+    if y.shape[0] != label.shape[0]:
+        raise ValueError("tell: arrays of different sizes")
+    with nogil:
+        for i in range(label.shape[0]):
+            y[i] = 1.0 if label[i] == number else -1.0
 
 
 def begin(arrays, double steepest, double most):

@@ -34,14 +34,16 @@ static void pboost_rank_column(
     }
 }
 
-/* Add the values (n_leaves, width) of the leaves that n rows reach to total (n, width). */
+/* Add the values (n_leaves, width) of the leaves that n rows reach to total, of `stride` numbers a row. */
 static void pboost_add_leaves(
     const double *restrict value, const int16_t *restrict leaf, ptrdiff_t n, ptrdiff_t width,
-    double *restrict total)
+    ptrdiff_t stride, double *restrict total)
 {
-    if (width == 1)
+    if (stride == 1)
         for (ptrdiff_t r = 0; r < n; r++) total[r] += value[leaf[r]];
-    else if (width == 2)
+    else if (width == 1)
+        for (ptrdiff_t r = 0; r < n; r++) total[r * stride] += value[leaf[r]];
+    else if (stride == 2)
         for (ptrdiff_t r = 0; r < n; r++) {
             total[2 * r] += value[2 * leaf[r]];
             total[2 * r + 1] += value[2 * leaf[r] + 1];
@@ -49,7 +51,7 @@ static void pboost_add_leaves(
     else
         for (ptrdiff_t r = 0; r < n; r++)
             for (ptrdiff_t j = 0; j < width; j++)
-                total[r * width + j] += value[leaf[r] * width + j];
+                total[r * stride + j] += value[leaf[r] * width + j];
 }
 
 /* OUT leaf (64,): 0 to 2**depth - 1, from left to right. */

@@ -37,7 +37,8 @@ cdef extern from "rank_simd.h":
         const double* x, const double* edge, int levels, int16_t* rank
     ) noexcept nogil
     void add_leaves "pboost_add_leaves"(
-        const double* value, const int16_t* leaf, Py_ssize_t n, Py_ssize_t width, double* total
+        const double* value, const int16_t* leaf, Py_ssize_t n, Py_ssize_t width, Py_ssize_t stride,
+        double* total
     ) noexcept nogil
 
 cdef enum:
@@ -134,19 +135,22 @@ cdef Ranked read_ranked(ranked) except *:
 
 
 cdef void add_ranked(
-    const Ranked* t, const double* tile, Py_ssize_t n, int16_t* rank, double* total
+    const Ranked* t, const double* tile, Py_ssize_t n, int16_t* rank, Py_ssize_t stride, double* total
 ) noexcept nogil:
     """Add the values of the leaves that the n rows of a tile reach, tree after tree."""
     cdef int16_t[TILE] leaf
     cdef const double* value = t.value
-    cdef Py_ssize_t i, j
+    cdef Py_ssize_t i, j, column = 0
     for j in range(t.d):
         if t.levels[j]:
             rank_column(tile + j * TILE, t.edge + t.first[j], t.levels[j], rank + j * TILE)
     for i in range(t.n_trees):
         leaf_kernel(t.node + (i << t.depth) - i, t.depth, rank, leaf)
-        add_leaves(value, leaf, n, t.width, total)
+        add_leaves(value, leaf, n, t.width, stride, total + column)
         value += t.width << t.depth
+        column += t.width
+        if column == stride:
+            column = 0
 
 
 cdef int check_ranked(
@@ -200,15 +204,15 @@ def walk_sums(
 ):
     """Add the values of the leaves that rows start..stop-1 of X reach, tree after tree.
 
-    IN value (n_nodes, k); WORK tile (64 * columns,); INOUT total (n, k). `ranked`: the arrays of the
-    same trees as `RankedTrees`, `ranked_holes` those that compare the columns that `holes` do, with WORK
+    IN value (n_nodes, k); WORK tile (64 * columns,); INOUT total (n, c * k), to whose columns trees add
+    in turn: tree t to the k from (t mod c) * k on. `ranked`: the arrays of the same trees as `RankedTrees`, `ranked_holes` those that compare the columns that `holes` do, with WORK
     rank, of the size of tile. Returns as `walk_leaves`; the sums of the rows before are finished, those
     of the others are as they were.
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
     cdef Holes parted = holes_of(holes, &trees, rows.d, tile.shape[0])
-    cdef Py_ssize_t i = start, n, r, t, j, width = value.shape[1]
+    cdef Py_ssize_t i = start, n, r, t, j, width = value.shape[1], stride = total.shape[1], column
     cdef const double* leaf
     cdef const Ranked* found
     cdef int32_t[TILE] at
@@ -223,7 +227,7 @@ def walk_sums(
     if ranked_holes is not None and leaf_kernel != NULL:
         broken = read_ranked(ranked_holes)
         check_ranked(&broken, &trees, width, rows.d + parted.n_twice, rank, tile.shape[0])
-    if (total.shape[0] < stop or total.shape[1] != width or tile.shape[0] < rows.d * TILE
+    if (total.shape[0] < stop or stride < width or stride % width or tile.shape[0] < rows.d * TILE
             or value.shape[0] != root[trees.n]):
         raise ValueError("walk_sums: arrays of different sizes")
     with nogil:
@@ -235,14 +239,18 @@ def walk_sums(
             used = &parted.trees if kind else &trees
             found = &broken if kind else &whole
             if found.node != NULL and n >= RANKED:
-                add_ranked(found, &tile[0], n, &rank[0], &total[i, 0])
+                add_ranked(found, &tile[0], n, &rank[0], stride, &total[i, 0])
                 i += n
                 continue
+            column = 0
             for t in range(trees.n):
                 walk_tile(used, t, &tile[0], n, at)
                 for r in range(n):
                     leaf = &value[root[t] + at[r], 0]
                     for j in range(width):
-                        total[i + r, j] += leaf[j]
+                        total[i + r, column + j] += leaf[j]
+                column += width
+                if column == stride:
+                    column = 0
             i += n
     return i

@@ -207,10 +207,11 @@ def _adjusted(
     if is_published:
         settings = pb.sbpmt_published() | settings
     if model == "stagewise":
-        is_regression = settings.get("task") == "regression"
-        settings.setdefault("loss", "squared" if is_regression else "logistic")
         if is_split:
+            settings.setdefault("loss", "logistic")
             settings["task"] = "classification"
+        elif "loss" not in settings:
+            settings.setdefault("task", "classification")
     if model == "samme":
         own: dict[str, Any] = {n: settings.pop(n) for n in declared(fit) if n in settings}
         base: dict[str, Any] = {"max_depth": SAMME_DEPTH, "rng": given["seed"]} | settings

@@ -213,7 +213,7 @@ SEEDS = ("rng", "seed")
 #: Options that are no parameters: their models, and what they do.
 SWITCHES = {
     "one_vs_rest": (
-        tuple(name for name in MODELS if name not in SEVERAL_CLASSES),
+        tuple(name for name in MODELS if name not in SEVERAL_CLASSES or name == "stagewise"),
         "one model per label; for two-class models",
     ),
     "pruned": (("cart",), "pruned by cross-validation"),

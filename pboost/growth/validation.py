@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.check_xy import as_targets, as_weights, check_finite, check_has_rows
+from pboost.data.check_xy import (
+    as_targets,
+    as_weights,
+    check_finite,
+    check_has_rows,
+    class_codes,
+)
 from pboost.data.convert import Rows
 from pboost.data.labels import soft_validation
 from pboost.data.training import Problem
@@ -35,7 +41,8 @@ class ValidationRows:
     X : ndarray, shape (n, d), or None
         Values of the rows that are given.
     y : ndarray, shape (n,)
-        Whether a row has the second label; numbers of a regression.
+        Whether a row has the second label; of more than two the number of its label; numbers of a
+        regression.
     weight : ndarray of float64, shape (n,)
         Their weights.
     patience : int
@@ -80,7 +87,7 @@ def validation_rows(
     if problem.labels is None:
         y = np.ldexp(problem.y[drawn], problem.exponent)
     else:
-        y = problem.label[drawn] == 1
+        y = _of_two(problem.labels, problem.label[drawn])
     settings = {"validation": share, "patience": patience}
     return ValidationRows(problem.without(drawn), drawn, None, y, weight, patience, settings)
 
@@ -106,12 +113,23 @@ def _given(
             shares = soft.expanded(as_weights(sample_weight, n))
             rows = np.arange(n) if shares.entries is None else shares.entries.rows
             weight = shares.weights
-            return features.values[rows], shares.label == 1, _ones(weight, len(rows))
+            found = _of_two(soft.labels, shares.label)
+            return features.values[rows], found, _ones(weight, len(rows))
         weight = as_weights(sample_weight, n)
-        found = as_targets(y, n) if labels is None else is_second(labels, y, n)
+        if labels is None:
+            found = as_targets(y, n)
+        elif len(labels) > 2:
+            found = class_codes(labels, y, n)
+        else:
+            found = is_second(labels, y, n)
     except (TypeError, ValueError) as error:
         raise type(error)(f"validation: {error}") from None
     return features.values, found, _ones(weight, n)
+
+
+def _of_two(labels: NDArray[Any], label: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers of labels, of two whether it is the second."""
+    return label if len(labels) > 2 else label == 1
 
 
 def _ones(weight: FloatArray | None, n: int) -> FloatArray:

@@ -13,18 +13,19 @@ from pboost.losses.base import Loss
 from pboost.losses.labels import Exponential, Hinge, Logistic, Probit
 from pboost.losses.numbers import Absolute, Huber, Poisson, Quantile, Squared
 from pboost.losses.pointers import CompiledLoss, compiled
+from pboost.losses.softmax import Softmax
 from pboost.values import shown
 
 __all__ = [
     "Absolute", "Exponential", "Hinge", "Huber", "Logistic", "Loss", "Poisson", "Probit",
-    "Quantile", "Squared", "check_loss", "compiled",
+    "Quantile", "Softmax", "Squared", "check_loss", "compiled",
 ]  # fmt: skip
 
 LOSSES: dict[str, Loss] = {
     loss.name: loss
     for loss in (
         Exponential(), Logistic(), Squared(), Hinge(), Probit(),
-        Absolute(), Huber(), Quantile(), Poisson(),
+        Absolute(), Huber(), Quantile(), Poisson(), Softmax(),
     )
 }  # fmt: skip
 
@@ -40,9 +41,9 @@ def check_loss(loss: Any) -> Loss:
     Parameters
     ----------
     loss : str or Loss
-        "exponential", "logistic", "hinge" or "probit", of labels; "squared", "absolute", "huber",
-        "quantile" or "poisson", of numbers; of one's own parameters as ``Huber(2.0)`` and
-        ``Quantile(0.9)``.
+        "exponential", "logistic", "hinge" or "probit", of two labels; "softmax", of any number;
+        "squared", "absolute", "huber", "quantile" or "poisson", of numbers; of one's own
+        parameters as ``Huber(2.0)`` and ``Quantile(0.9)``.
         One of your own derives from `Loss` and defines `value` and `gradient`.
 
     Returns

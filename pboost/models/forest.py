@@ -197,11 +197,14 @@ class Forest(Trees):
         trees, size = counted(len(self), "tree"), f"{leaves.mean():.1f} leaves on average"
         return "\n".join([headline(self, f"fit_forest: {trees}", size), *of_bags(self.oob)])
 
-    def total(self, X: Any) -> FloatArray:
-        """Return the sums (n, J) over the trees of the values of the leaf of each row."""
+    def total(self, X: Any, turns: int = 1) -> FloatArray:
+        """Return the sums (n, J) over the trees of the values of the leaf of each row.
+
+        Sums (n, turns * J) where trees add in turn: tree t to columns from (t mod turns) * J on.
+        """
         values, value = match_columns(self, X).values, self.value.reshape(len(self.feature), -1)
         n, d = values.shape
-        total = np.zeros((n, value.shape[1]))
+        total = np.zeros((n, turns * value.shape[1]))
         ranked = self.ranked if n >= tree_walk.MANY else None
 
         def work(start: int, stop: int, tile: FloatArray) -> bool:

@@ -542,7 +542,7 @@ def check_offsets(name: str, start: NDArray[Any], end: int) -> None:
         raise ValueError(f"{name}: expected numbers that increase from 0 to {end}")
 
 
-def check_sum(name: str, terms: NDArray[np.float64], start: float = 0.0) -> None:
+def check_sum(name: str, terms: FloatArray, start: float | FloatArray = 0.0) -> None:
     """Check that a sum of numbers is finite, whatever their signs and order.
 
     Of a matrix, the sums of the columns.

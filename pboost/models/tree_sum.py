@@ -1,4 +1,4 @@
-"""The model of forward stagewise fitting: a constant and a sum of regression trees."""
+"""The model of forward stagewise fitting: a constant and a sum of regression trees, or several."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.table import Table
-from pboost.losses import LOSSES, Loss, is_of_package
+from pboost.losses import LOSSES, Loss, Softmax, is_of_package
 from pboost.models import stored
 from pboost.models.attribution import as_shares, falls, mean_of_shares
 from pboost.models.base import Model, settled
 from pboost.models.forest import Forest
+from pboost.models.nodes import Bias
 from pboost.models.stored import Arrays, Header, Kind, Parts, check_sum
 from pboost.models.text import counted, headline
 from pboost.models.trees import SIDES, TREE_COLUMNS
@@ -51,30 +52,40 @@ class NamedLoss(Kind):
         return type(LOSSES[known])(**numbers)
 
 
+def _is_softmax(model: Any) -> bool:
+    """Return whether a model has a decision value for each label."""
+    return isinstance(model.loss, Softmax)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StagewiseModel(Model):
     """A constant and a sum of regression trees, made by `fit_stagewise`.
 
+    With the softmax loss there is such a sum for each of J labels, and a round of fitting makes J
+    trees; with other losses one. ``len(model)`` is the number of rounds.
+
     Attributes
     ----------
     trees : Forest
-        The trees, as regression trees; ``value`` is what each leaf adds to the decision value,
-        0 at other nodes, and ``weight`` is counted in the largest weight of a row in its step.
-    bias : float
-        Decision value before the first tree.
+        The trees, as regression trees, tree k of round r at place ``r * J + k``; ``value`` is what
+        each leaf adds to the decision value, 0 at other nodes, and ``weight`` is counted in the
+        largest weight of a row in its step.
+    bias : float, or ndarray of float64, shape (J,)
+        Decision value before the first tree, of softmax that of each label.
     loss : Loss
         What the sum minimises.
-    labels : ndarray, shape (2,), or None
-        The two label values, sorted, -1 and +1 to the loss; None of a regression.
+    labels : ndarray, shape (2,) or (J,), or None
+        The label values, sorted; of two -1 and +1 to other losses than softmax. None of a
+        regression.
     settings : mapping
         The options the model was fitted with.
     stop_reason : str
         Why fitting ended, as a sentence.
-    training_loss : ndarray of float64, shape (n_trees + 1,)
-        Weighted mean loss on the training rows before the first tree and after each.
+    training_loss : ndarray of float64, shape (n_rounds + 1,)
+        Weighted mean loss on the training rows before the first tree and after each round.
     validation_loss : ndarray of float64, shape (k,), or None
-        Weighted mean loss on the validation rows before the first tree and after each that was
-        tried, which can be more than the model has.
+        Weighted mean loss on the validation rows before the first tree and after each round that
+        was tried, which can be more than the model has.
     n_features, feature_names
         Number of columns the model was trained on, and their names or None.
     """
@@ -82,9 +93,16 @@ class StagewiseModel(Model):
     trees: Forest = stored.part(
         Forest, more=(), some=SIDES, fields={"settings": {"builder": "fit_stagewise"}}
     )
-    bias: float = stored.number("bias: expected a number, got {!r}")
+    bias: float | FloatArray = stored.kept_as(
+        Bias(
+            lambda value: isinstance(value, float), keep=stored.numbers_kept,
+            refusal="bias: expected a number, got {!r}",
+        )
+    )  # fmt: skip
     loss: Loss = stored.kept_as(NamedLoss())
-    labels: NDArray[Any] | None = stored.labels(2, optional=True)
+    labels: NDArray[Any] | None = stored.labels(
+        lambda model: None if _is_softmax(model) else 2, optional=True
+    )
     settings: Mapping[str, Any] = stored.settings()
     stop_reason: str = stored.text()
     training_loss: FloatArray = stored.column(
@@ -107,9 +125,16 @@ class StagewiseModel(Model):
         """Check that the parts go together."""
         if self.trees.labels is not None:
             raise ValueError("trees: expected regression trees")
-        check_sum("value, bias", self.trees.largest_values(), self.bias)
         if self.labels is None and not self.loss.is_regression:
-            raise ValueError(f"labels: expected two for the {self.loss} loss, got None")
+            wanted = "those" if _is_softmax(self) else "two"
+            raise ValueError(f"labels: expected {wanted} for the {self.loss} loss, got None")
+        if len(self.trees) % self.n_votes:
+            raise ValueError(
+                f"trees: expected one for each of {self.n_votes} labels in each round, got "
+                f"{len(self.trees)} in all"
+            )
+        largest = self.trees.largest_values().reshape(-1, self.n_votes)
+        check_sum("value, bias", largest, self.bias)
         tried = self.validation_loss
         if tried is not None and (tried.ndim != 1 or len(tried) <= len(self)):
             raise ValueError("validation_loss: expected a number for each tree and one more")
@@ -119,11 +144,21 @@ class StagewiseModel(Model):
                 raise ValueError(f"{name}: expected numbers, got NaN")
 
     def __repr__(self) -> str:
-        trees = counted(len(self), "tree")
-        return f"<fit_stagewise: {trees}, {self.n_features} features, {self.loss} loss>"
+        return f"<fit_stagewise: {self._size}, {self.n_features} features, {self.loss} loss>"
 
     def __len__(self) -> int:
-        return len(self.trees)
+        return len(self.trees) // self.n_votes
+
+    @property
+    def n_votes(self) -> int:
+        """Number of decision values of a row, and of trees in a round."""
+        return len(self.labels) if _is_softmax(self) and self.labels is not None else 1
+
+    @property
+    def _size(self) -> str:
+        if _is_softmax(self):
+            return f"{counted(len(self), 'round')} of {self.n_votes} trees"
+        return counted(len(self), "tree")
 
     @property
     def n_nodes(self) -> int:
@@ -131,42 +166,58 @@ class StagewiseModel(Model):
         return len(self.trees.feature) // 2
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the decision value of each row; of a regression what the loss predicts by."""
-        return self.bias + self.trees.total(X)[:, 0]
+        """Return the decision value of each row; of a regression what the loss predicts by.
+
+        Of softmax those of the labels, (n, J).
+        """
+        return self.bias + self._of_labels(self.trees.total(X, self.n_votes))
 
     def labels_of(self, score: FloatArray) -> NDArray[Any]:
         """Return the predictions that go with decision values: labels, or numbers."""
         return self.loss.prediction(score) if self.labels is None else Model.labels_of(self, score)
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
-        """Yield the decision values after each tree."""
+        """Yield the decision values after each round."""
         node = self.trees.nodes_of(X)
-        roots = self.trees.root[:-1].tolist()
-        terms = (self.trees.value[root + node[:, t]] for t, root in enumerate(roots))
+        node += self.trees.root[:-1]
+        rounds = np.hsplit(node, len(self))
+        terms = (self._of_labels(self.trees.value[nodes]) for nodes in rounds)
         return (self.bias + total for total in accumulate(terms))
+
+    def _of_labels(self, values: FloatArray) -> FloatArray:
+        """Return decision values (n, J), or (n,) where there is one."""
+        return values if _is_softmax(self) else values[:, 0]
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probability of each label that goes with decision values."""
         if self.labels is None:
             raise TypeError("model: a regression has no probabilities")
         second = self.loss.probability(score)
+        if _is_softmax(self):
+            return settled(second, np.argmax(score, axis=1))
         return settled(np.column_stack([1 - second, second]), score > 0)
 
     def prefix(self, n_trees: int) -> StagewiseModel:
-        """Return the model with its first trees only."""
+        """Return the model with its first trees only, of softmax with its first rounds."""
         n_trees = check_integer("n_nodes", n_trees, least=1, most=len(self))
         if n_trees == len(self):
             return self
+        unit = "rounds" if _is_softmax(self) else "trees"
         return replace(
             self,
-            trees=self.trees[:n_trees],
-            stop_reason=f"{CUT} {n_trees} of {len(self)} trees",
+            trees=self.trees[: n_trees * self.n_votes],
+            stop_reason=f"{CUT} {n_trees} of {len(self)} {unit}",
             training_loss=self.training_loss[: n_trees + 1],
         )
 
     def contributions(self, X: Any) -> FloatArray:
         """Return the parts of the decision value of a row, see `Trees.path_parts`."""
-        parts = self.trees.path_parts(X, self.trees.expected_values(self.trees.value))
+        numbers = np.arange(len(self.trees)).reshape(-1, self.n_votes)
+        parts = np.empty((1 + self.n_features, self.n_votes))
+        for k in range(self.n_votes):
+            trees = self.trees if self.n_votes == 1 else self.trees.only(numbers[:, k])
+            parts[:, k] = trees.path_parts(X, trees.expected_values(trees.value))
+        parts = self._of_labels(parts)
         parts[0] += self.bias
         return parts
 
@@ -177,7 +228,8 @@ class StagewiseModel(Model):
     def importances(self, spread: FloatArray | None) -> FloatArray:
         """Return the mean of those of the trees, by the decrease of the training loss."""
         each = (tree.importances(spread) for tree in self.trees)
-        fall = as_shares(falls(self.training_loss)).tolist()
+        # The trees of a round share in what it lowers the loss.
+        fall = as_shares(falls(self.training_loss)).repeat(self.n_votes).tolist()
         return mean_of_shares(self.n_features, zip(fall, each, strict=True))
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
@@ -187,12 +239,17 @@ class StagewiseModel(Model):
     def describe(self) -> str:
         """Return the model as text: a summary, then each tree."""
         lines = [
-            headline(self, f"fit_stagewise: {counted(len(self), 'tree')}"),
+            headline(self, f"fit_stagewise: {self._size}"),
             f"{self.loss} loss {self.training_loss[-1]:.6g}",
             f"stopped: {self.stop_reason}",
-            f"constant {self.bias:+.6g}",
+            f"constant {' '.join(f'{bias:+.6g}' for bias in np.atleast_1d(self.bias))}",
         ]
+        labels = self.labels if _is_softmax(self) else None
         for t, tree in enumerate(self.trees):
+            called = f"tree {t + 1}"
+            if labels is not None:
+                number, k = divmod(t, self.n_votes)
+                called = f"round {number + 1}, label {labels[k].item()!r}"
             # A tree's own first lines say how it was made.
-            lines += [f"tree {t + 1}", *(f"  {line}" for line in tree.describe().splitlines()[2:])]
+            lines += [called, *(f"  {line}" for line in tree.describe().splitlines()[2:])]
         return "\n".join(lines)

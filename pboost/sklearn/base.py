@@ -243,7 +243,7 @@ class Classifier(ClassifierMixin, Estimator):
         if self.class_weight is not None:
             weights = options["sample_weight"]
             y, options["sample_weight"] = with_class_weights(y, self.class_weight, weights)
-        if self.of_two and len(self.classes_) > 2:
+        if len(self.classes_) > 2 and self._takes_two():
             if not get_tags(self).classifier_tags.multi_class:
                 raise ValueError(
                     "y: Only binary classification is supported. The type of the target is "
@@ -251,6 +251,10 @@ class Classifier(ClassifierMixin, Estimator):
                 )
             return fitted(partial(pb.fit_one_vs_rest, type(self).builder), X, y, options)
         return super()._build(X, y, options)
+
+    def _takes_two(self) -> bool:
+        """Return whether the builder takes two labels with these parameters."""
+        return self.of_two
 
     def _checked_labels(self, y: NDArray[Any]) -> NDArray[Any]:
         """Return labels of two or more classes, which are kept."""

@@ -172,6 +172,8 @@ class ForestRegressor(Regressor):
 
 def _has_probabilities(estimator: Any) -> bool:
     """Return whether decision values of the loss tell probabilities."""
+    if estimator.loss is None:
+        return True
     try:
         pb.losses.check_loss(estimator.loss).probability(np.zeros(1))
     except NotImplementedError:
@@ -182,7 +184,8 @@ def _has_probabilities(estimator: Any) -> bool:
 class StagewiseClassifier(StagedScores):
     """A sum of trees, each of which lowers the loss that the ones before it leave.
 
-    `pboost.fit_stagewise` as an estimator; of more than two classes, each is told from the rest.
+    `pboost.fit_stagewise` as an estimator. More than two classes have a sum each, of the softmax
+    loss; with a loss of two classes, each is told from the rest.
 
     Parameters
     ----------
@@ -209,9 +212,12 @@ class StagewiseClassifier(StagedScores):
     """
 
     builder = staticmethod(pb.fit_stagewise)
-    own: ClassVar = {"loss": "logistic", **BY_CLASSES}
+    own: ClassVar = BY_CLASSES
     said: ClassVar = CLASSIFICATION
-    of_two = True
+
+    def _takes_two(self) -> bool:
+        loss = None if self.loss is None else pb.losses.check_loss(self.loss)
+        return not (loss is None or isinstance(loss, pb.losses.Softmax))
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:  # noqa: D102

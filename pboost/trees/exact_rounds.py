@@ -29,6 +29,8 @@ class ExactRounds:
         self.limits, self.steps, self.n_threads = limits, steps, n_threads
         self.used = np.flatnonzero(weight > 0)
         self.mean_loss = 0.0
+        #: Where the tree just grown has the rows.
+        self.node = np.empty(0, dtype=np.int32)
         self.look()
 
     def look(self) -> None:
@@ -39,6 +41,14 @@ class ExactRounds:
 
     def grow(self, rows: IntArray) -> Tree | None:
         """Grow a tree on the listed rows and add it; None where numbers end."""
+        tree = self.grown(rows)
+        if tree is not None:
+            self.add(tree, rows)
+            self.look()
+        return tree
+
+    def grown(self, rows: IntArray) -> Tree | None:
+        """Return a tree that is grown on the listed rows; None where numbers end."""
         y, f, weight = self.y[rows], self.f[rows], self.weight[rows]
         found = working_response(self.loss, y, f, weight, self.problem.given(rows))
         if found is None:
@@ -48,18 +58,19 @@ class ExactRounds:
         exponent = int(np.frexp(np.abs(target).max())[1])
         problem = replace(self.problem, y=np.ldexp(target, -exponent), exponent=exponent)
         tree = fit_tree(problem, of_target, self.limits, {}, 0, self.n_threads)
-        everyone = nodes_of_rows(tree, problem, np.arange(len(self.y)))
-        node = everyone[rows]
+        self.node = nodes_of_rows(tree, problem, np.arange(len(self.y)))
+        node = self.node[rows]
         value = np.zeros(tree.n_nodes)
         order = np.argsort(node, kind="stable")
         count = np.bincount(node)
         leaves = np.flatnonzero(count)
         best = self._best(y[order], f[order], weight[order], count[leaves])
         value[leaves] = self.steps.rate * np.clip(best, -self.steps.most, self.steps.most)
-        tree = replace(tree, value=value)
-        self.f += tree.value[everyone]
-        self.look()
-        return tree
+        return replace(tree, value=value)
+
+    def add(self, tree: Tree, rows: IntArray) -> None:
+        """Add the tree just grown to the decision values of all rows."""
+        self.f += tree.value[self.node]
 
     def _best(
         self,

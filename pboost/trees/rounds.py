@@ -115,21 +115,33 @@ class Rounds:
 
     def grow(self, rows: IntArray) -> Grown | None:
         """Grow a tree on the listed rows and add it; None where derivatives are no numbers."""
+        grown = self.grown(rows)
+        if grown is not None:
+            self.add(grown, rows)
+            self.look()
+        return grown
+
+    def grown(self, rows: IntArray) -> Grown | None:
+        """Return a tree that is grown on the listed rows; None where derivatives are no numbers."""
         if not (np.isfinite(self.steepest) and np.isfinite(self.most_curved)):
             return None
-        n = len(self.y)
         self.n_listed = len(rows)
         self.rows[: len(rows)] = rows
         sums = self.steps.sums
         self.is_wide = sums == "wide" or (sums == "auto" and boost.is_uneven(self, self.steepest))
         if self.is_wide and not len(self.low):
-            self.low = np.empty(n, dtype=np.int64)
+            self.low = np.empty(len(self.y), dtype=np.int64)
         *units, bits = boost.begin(self, self.steepest, self.most_curved)
         self.node_l2 = self.steps.l2 * units[1]
         while not boost.grow(self, threads.CELLS_PER_CALL):
             threads.check_stop()
         grown = self._listed(units[1] / units[0], bits)
         self._find_steps(grown, units[1] / units[0])
+        return grown
+
+    def add(self, grown: Grown, rows: IntArray) -> None:
+        """Add the tree just grown on the listed rows to the decision values of all."""
+        n = len(self.y)
         boost.add_leaves(self, grown.nodes)
         if len(rows) < n:
             others = np.ones(n, dtype=bool)
@@ -137,8 +149,6 @@ class Rounds:
             boost.add_others(
                 self, grown.nodes, grown.children, grown.subset, np.flatnonzero(others)
             )
-        self.look()
-        return grown
 
     def _listed(self, unit: float, bits: int) -> Grown:
         """Return the tree that has been grown, its nodes in preorder."""

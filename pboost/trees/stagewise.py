@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.bags import check_bag, make_bags
 from pboost.data.blocks import distinct
-from pboost.data.check_xy import TASKS, is_continuous, label_array, refuse_many, with_categories
+from pboost.data.check_xy import (
+    TASKS,
+    is_continuous,
+    label_array,
+    label_values,
+    refuse_many,
+    with_categories,
+)
 from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
 from pboost.data.convert import Features
 from pboost.data.labels import SoftLabels, labels_of_rows
@@ -22,13 +29,14 @@ from pboost.data.training import Problem
 from pboost.growth.step import STOPPED, Callback, StagewiseStep
 from pboost.growth.tree import CartLimits
 from pboost.growth.validation import GIVEN, ValidationRows, validation_rows
-from pboost.losses import Loss, check_loss
+from pboost.losses import Loss, Softmax, check_loss
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.trees.cart import FitData, check_labels, fit_cart_problem, refuse_both_ways
 from pboost.trees.exact_rounds import ExactRounds
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.rounds import Rounds
+from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.steps import Steps, has_curvature
 from pboost.values import (
     Bar,
@@ -43,7 +51,7 @@ from pboost.values import (
     generator_state,
     with_bar,
 )
-from pboost.values.options import builder
+from pboost.values.options import ManyClassesError, builder
 
 
 class LossWatch:
@@ -92,34 +100,42 @@ class LossWatch:
         """Number of trees of least loss, the smallest of several."""
         return int(np.argmin(self.losses))
 
-    def begin(self, bias: float) -> None:
-        """Take in the decision value before the first tree."""
+    def begin(self, bias: float | FloatArray) -> None:
+        """Take in the decision value before the first tree, of softmax one for each class."""
         if self.rows is not None:
             y = self.rows.y
-            self._y = np.where(y, 1.0, -1.0) if y.dtype.kind == "b" else y
-            self._f = np.full(len(y), bias)
+            is_two = y.dtype.kind == "b" and not np.ndim(bias)
+            self._y = np.where(y, 1.0, -1.0) if is_two else y
+            self._f = np.repeat(np.expand_dims(bias, -1), len(y), axis=-1)
             self._measure(self.rows)
 
-    def add(self, made: Callable[[], Tree], f: FloatArray) -> bool:
-        """Take in a tree, to be made, and what it makes of the training rows; whether to stop."""
+    def add(self, made: Callable[[], Tree | list[Tree]], f: FloatArray) -> bool:
+        """Take in a round, to be made, and what it makes of the training rows; whether to stop.
+
+        Decision values are (n,) with one tree a round, (J, n) with J.
+        """
         rows = self.rows
         if rows is None:
             return False
         if rows.X is None:
-            self._f = f[rows.drawn]
+            self._f = f[..., rows.drawn]
         else:
-            tree = made()
-            self._f = self._f + tree.predict(Features(rows.X, tree.feature_names, tree.table))
+            self._f = self._f + self._predictions(made(), rows.X)
         self._measure(rows)
         return len(self.losses) - 1 - self.best >= rows.patience
 
+    def _predictions(self, trees: Tree | list[Tree], X: NDArray[Any]) -> FloatArray:
+        if isinstance(trees, list):
+            return np.stack([self._predictions(tree, X) for tree in trees])
+        return trees.predict(Features(X, trees.feature_names, trees.table))
+
     def _measure(self, rows: ValidationRows) -> None:
-        value = self._loss.value(self._y, self._f)
+        value = self._loss.value(self._y, self._f.T)
         self.losses.append(float(np.average(value, weights=rows.weight)))
 
 
 STARTS = ("constant", "zero")
-LEAF_STEPS = ("best", "newton")
+LEAF_STEPS = ("auto", "best", "newton")
 SUMS = ("auto", "packed", "wide")
 #: Bound on what a leaf adds to decision values of labels: that of LogitBoost's targets.
 MAX_STEP = 4.0
@@ -144,7 +160,7 @@ def fit_stagewise(
     learning_rate: float = 0.1,
     max_depth: int | None = 3,
     min_leaf: int = 1,
-    leaf_step: str = "best",
+    leaf_step: str = "auto",
     l2: float = 0.0,
     max_step: float | str | None = "auto",
     start: str = "constant",
@@ -174,26 +190,29 @@ def fit_stagewise(
         most; where no training row at the node was missing, to the exit of larger reach. A category
         is split by a set of its levels.
     y : array_like of shape (n,), optional
-        Labels, any two values; of a regression, finite numbers.
+        Labels, any two values, of softmax two or more; of a regression, finite numbers.
     loss : str or Loss, optional
         What is minimised, see `pboost.losses`: "exponential", "logistic", "hinge" or "probit" of
-        labels, of which the lower is -1 to it, the other +1; "squared", "absolute", "huber",
-        "quantile" or "poisson" of numbers. Default:
-        "squared" where `y` has more than two different numbers that are not all whole, or `task` is
-        "regression"; "logistic" of two labels. More whole numbers can be either, and are refused.
+        two labels, of which the lower is -1 to it, the other +1; "softmax" of any number of labels;
+        "squared", "absolute", "huber", "quantile" or "poisson" of numbers. Default: "squared" where
+        `y` has more than two different numbers that are not all whole, or `task` is "regression";
+        "logistic" of two labels, "softmax" of more. More whole numbers can be either, and are
+        refused unless `task` says what they are.
     task : {"classification", "regression"}, optional
         What `y` is. Default: regression for losses of numbers, such as "squared".
     steps : int
-        Greatest number of trees.
+        Greatest number of rounds: of trees, with softmax of as many trees as there are labels, all
+        of which see the decision values before the round.
     learning_rate : float
         Factor in (0, 1] of what each tree adds.
     max_depth : int or None
         Greatest depth of each tree; 1 gives stumps.
     min_leaf : int
         Least number of training rows in a leaf.
-    leaf_step : {"best", "newton"}
+    leaf_step : {"auto", "best", "newton"}
         What a leaf adds, before `learning_rate`: the step of least loss on its rows
         (``Loss.leaf_value``), or one Newton step, which is shorter work and needs a curvature.
+        "auto" is "newton" with softmax, else "best".
     l2 : float
         Number >= 0 that is added to the weighted curvature of each side of a split and of each
         leaf, which so becomes smaller; with a binned search.
@@ -268,6 +287,11 @@ def fit_stagewise(
     ``weight`` is counted in a unit of which the largest weight of a row is between 1/2 and 1, and
     ``impurity`` is what all splits below a node gain, by its weight.
 
+    Along the score of one label, the others held, the loss of softmax is the log loss of this label
+    against the others together. The tree of a label is one of that loss, at the log odds of the
+    label. Its leaves add 1 - 1/J of their step, since all J scores move at once: so with two labels
+    the probabilities are those of the log loss [1]_.
+
     With the exponential loss, -g / h is the label and h the boosted weight, so that squared error
     is twice the Gini index. With stumps, ``start="zero"``, ``learning_rate=1`` and
     ``max_step=None`` the decision values are those of `fit_adaboost` with ``votes="domain"``,
@@ -337,20 +361,22 @@ def grow_sum(
             )
         if options["sums"] != "auto":
             raise ValueError('sums: expected "auto" with search="exact", whose sums are wider')
-    if options["leaf_step"] == "newton" and not has_curvature(loss):
+    leaf_step = options["leaf_step"]
+    if leaf_step == "auto":
+        leaf_step = "newton" if isinstance(loss, Softmax) else "best"
+    if leaf_step == "newton" and not has_curvature(loss):
         raise ValueError(
             f'leaf_step: expected "best" for a loss without curvature, got {options["leaf_step"]!r}'
         )
     problem, limits, _, _ = fit_cart_problem(*data, task=options["task"], **of_trees)
     if given is not None:
         check_labels(problem, given.labels)
-    if isinstance(data.y, SoftLabels):
-        data.y.check_two()
-    labels, target = _targets(problem, loss)
+    labels, target = _targets(problem, loss, data.y)
     watch = LossWatch(*held_out, problem, loss, data.generator)
     settings = {
         "builder": "fit_stagewise", "loss": str(loss), **options,
-        "learning_rate": rate, "l2": l2, "max_step": most, "bag": bag, **watch.settings,
+        "learning_rate": rate, "leaf_step": leaf_step, "l2": l2, "max_step": most, "bag": bag,
+        **watch.settings,
     }  # fmt: skip
     problem = problem.sorted_once(data.n_threads)
     fit = _Fit(problem, target, loss, watch, limits, settings, data, given)
@@ -378,17 +404,17 @@ class _Fit:
         nothing = np.broadcast_to(0.0, problem.n_rows)  # one number
         self.problem = replace(problem, labels=None, label=np.empty(0, dtype=np.int32), y=nothing)
         weight = watch.weight  # 0 for the rows held out
-        self.rows = rows = np.flatnonzero(weight > 0).astype(np.int32)
+        self.rows = np.flatnonzero(weight > 0).astype(np.int32)
         self.bags = make_bags(
             weight, len(y), settings["bag"], False, data.generator, entries=problem.entries
         )
         self.is_whole = self.bags.size == len(self.bags.rows)  # each tree is fitted to all rows
         if given is None:
             is_constant = settings["start"] == "constant"
-            self.bias = float(loss.constant(y[rows], weight[rows])) if is_constant else 0.0
+            self.bias = _constant(loss, y, weight, problem, is_constant)
         else:
             self.bias = given.bias
-        self.given: tuple[Tree, ...] = () if given is None else tuple(given.trees)
+        self.given = () if given is None else tuple(_by_rounds(given))
         self.features = data.X if isinstance(data.X, Features) else None
         most = np.inf if settings["max_step"] is None else settings["max_step"]
         unit = 1.0 if problem.weights is None else float(problem.weights.max())
@@ -399,16 +425,25 @@ class _Fit:
             settings["l2"] / unit,
             settings["sums"],
         )
-        f = np.full(problem.n_rows, self.bias)
-        parts = self.problem, y, loss, weight, f, replace(limits, criterion="squared"), steps
-        self.rounds: Any = (
-            Rounds(*parts)
-            if isinstance(problem.columns, BinnedColumns)
-            else ExactRounds(*parts, data.n_threads)
-        )
+        f = np.repeat(np.expand_dims(self.bias, -1), problem.n_rows, axis=-1)
+        make = partial(self._rounds, replace(limits, criterion="squared"), data.n_threads)
+        if isinstance(loss, Softmax):
+            self.rounds: Any = SoftmaxRounds(y, weight, f, steps, make)
+        else:
+            self.rounds = make(y, loss, weight, f, steps)
         self.trees: list[Any] = []
         self.training_loss = [self.rounds.mean_loss]
         watch.begin(self.bias)
+
+    def _rounds(
+        self, limits: CartLimits, n_threads: int | None, y: FloatArray, loss: Loss,
+        weight: FloatArray, f: FloatArray, steps: Steps,
+    ) -> Rounds | ExactRounds:  # fmt: skip
+        """Return what grows one tree a round."""
+        parts = self.problem, y, loss, weight, f, limits, steps
+        if isinstance(self.problem.columns, BinnedColumns):
+            return Rounds(*parts)
+        return ExactRounds(*parts, n_threads)
 
     def run(self, callback: Callback | None, told: int) -> str:
         """Add trees until done; returns why fitting stopped. Of the first the callback is told."""
@@ -424,13 +459,14 @@ class _Fit:
             self.training_loss.append(rounds.mean_loss)
             tired = self.watch.add(partial(rounds.tree, tree), rounds.f)
             if callback is not None and step > told:
-                n_leaves = (len(value) + 1) // 2
+                n_leaves = (len(value) + np.size(self.bias)) // 2
                 record = StagewiseStep(n_leaves, rounds.mean_loss, self.watch.latest)
                 if callback(step, record):
                     return STOPPED
             if tired:
                 patience = self.watch.settings["patience"]
-                return f"no better on the validation rows for {patience} trees"
+                unit = "rounds" if isinstance(self.loss, Softmax) else "trees"
+                return f"no better on the validation rows for {patience} {unit}"
         return "all trees are there"
 
     def model(self, labels: NDArray[Any] | None, stop_reason: str) -> StagewiseModel:
@@ -449,35 +485,66 @@ class _Fit:
             if self.is_whole:
                 return rounds.grow(self.rows)
             return rounds.grow(np.flatnonzero(self.bags.draw(step - 1)[0] > 0).astype(np.int32))
-        tree, rows = self.given[step - 1], np.arange(len(rounds.f))
-        if self.features is None:
-            rounds.f += tree.value[nodes_of_rows(tree, self.problem, rows)]
-        else:  # bins of other rows do not tell on which side of its thresholds rows lie
-            rounds.f += tree.predict(self.features)[self.problem.given(rows)]
+        found = self.given[step - 1]
+        if isinstance(found, list):
+            for k, tree in enumerate(found):
+                rounds.f[k] += self._values(tree)
+        else:
+            rounds.f += self._values(found)
         rounds.look()
-        return tree
+        return found
+
+    def _values(self, tree: Tree) -> FloatArray:
+        """Return what a tree of another fit adds to the decision values of the rows."""
+        rows = np.arange(self.problem.n_rows)
+        if self.features is None:
+            found: FloatArray = tree.value[nodes_of_rows(tree, self.problem, rows)]
+            return found
+        # Bins of other rows do not tell on which side of its thresholds rows lie.
+        found = tree.predict(self.features)[self.problem.given(rows)]
+        return found
+
+
+def _constant(
+    loss: Loss, y: FloatArray, weight: FloatArray, problem: Problem, is_constant: bool
+) -> float | FloatArray:
+    """Return the decision value before the first tree, of softmax those of the classes."""
+    if isinstance(loss, Softmax):
+        assert problem.labels is not None
+        found = loss.constant(y, weight) if is_constant else np.zeros(len(problem.labels))
+        return np.asarray(found)
+    rows = np.flatnonzero(weight > 0)
+    return float(loss.constant(y[rows], weight[rows])) if is_constant else 0.0
+
+
+def _by_rounds(model: StagewiseModel) -> Iterator[Any]:
+    """Yield the tree of each round, of softmax the list of its trees."""
+    trees, n = list(model.trees), model.n_votes
+    for start in range(0, len(trees), n):
+        yield trees[start : start + n] if isinstance(model.loss, Softmax) else trees[start]
 
 
 def _loss_of(y: Any, task: str | None) -> str:
-    """Return the loss of such targets: "squared" of a regression, "logistic" of two labels.
+    """Return the loss of such targets: of a regression, of two labels, of more.
 
     ValueError for more than two whole numbers, which can be either.
     """
-    if task is not None:
-        return "squared" if check_choice("task", task, TASKS) == "regression" else "logistic"
+    if task is not None and check_choice("task", task, TASKS) == "regression":
+        return "squared"
     if isinstance(y, SoftLabels):
-        return "logistic"
+        return "softmax" if len(y.labels) > 2 else "logistic"
     labels = label_array(y)
-    if labels.ndim != 1 or labels.dtype.kind not in "biuf":
-        return "logistic"  # of labels; another shape is refused later
+    if labels.ndim != 1 or not len(labels):
+        return "logistic"  # refused later
+    if task is not None or labels.dtype.kind not in "biuf":
+        return "softmax" if len(label_values(labels)) > 2 else "logistic"
     values = distinct(labels)
     if is_continuous(values):
         return "squared"
     if len(values) > 2 and np.isfinite(values).all():
         raise ValueError(
             f"y: {len(values)} different whole numbers: labels or numbers? "
-            "pb.fit_one_vs_rest(pb.fit_stagewise, X, y) tells labels apart; "
-            'loss="squared" predicts numbers'
+            'loss="softmax" tells labels apart, loss="squared" predicts numbers'
         )
     return "logistic"
 
@@ -503,13 +570,23 @@ def _most(max_step: Any, task: str, loss: Loss) -> float | None:
     return check_number("max_step", max_step, least=0.0, open_least=True)
 
 
-def _targets(problem: Problem, loss: Loss) -> tuple[NDArray[Any] | None, FloatArray]:
-    """Return the labels, and what the loss compares with: -1 and +1, or numbers."""
+def _targets(problem: Problem, loss: Loss, y: Any) -> tuple[NDArray[Any] | None, FloatArray]:
+    """Return the labels, and what the loss compares with: -1 and +1, numbers of labels, numbers."""
     if problem.labels is None:
         numbers: FloatArray = np.ldexp(problem.y, problem.exponent)
         weights = problem.weights
         rows = np.arange(len(numbers)) if weights is None else np.flatnonzero(weights > 0)
         loss.check_targets(numbers[rows], problem.given(rows))
         return None, numbers
-    refuse_many(problem.labels)
+    if isinstance(loss, Softmax):
+        if isinstance(y, SoftLabels):
+            y.check_present()
+        return problem.labels, problem.label.astype(np.float64)
+    try:
+        if isinstance(y, SoftLabels):
+            y.check_two()
+        refuse_many(problem.labels)
+    except ManyClassesError as error:
+        error.args = (f'{error}; loss="softmax" takes more',)
+        raise
     return problem.labels, 2.0 * problem.label.astype(np.float64) - 1.0

@@ -17,6 +17,7 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Builders that take labels of more than two values as they are.
 ANY_CLASSES = (
     "fit_cart", "fit_forest", "fit_probit_tree", "fit_pruned_cart", "fit_samme", "fit_sbpmt",
+    "fit_stagewise",
 )  # fmt: skip
 #: Where numbers are predicted.
 OF_NUMBERS = (

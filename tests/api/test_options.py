@@ -274,12 +274,13 @@ OF_TWO = {
     "fit_adaboost": {"rounds": 2}, "fit_adaboost_real": {"rounds": 2},
     "fit_boosted_tree": {"nodes": 2}, "fit_matryoshka": {"shape": (2, 2)},
     "fit_oblique_tree": {"stumps": 2}, "fit_topdown_tree": {"nodes": 2},
-    "fit_stagewise": {"loss": "logistic", "steps": 2}, "fit_probitboost": {"steps": 2},
+    "fit_probitboost": {"steps": 2},
 }  # fmt: skip
 OF_ANY = {
     "fit_cart": {}, "fit_forest": {"members": 2}, "fit_probit_tree": {"steps": 2},
     "fit_pruned_cart": {"folds": 2}, "fit_samme": {"base": pb.fit_cart, "rounds": 2},
     "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2},
+    "fit_stagewise": {"task": "classification", "steps": 2},
 }  # fmt: skip
 
 
@@ -296,7 +297,7 @@ def test_what_is_said_of_three_labels_can_be_pasted(name):
     said = str(caught.value).split(": ", 2)[2]
     line = said.partition(" tells each label")[0]
     assert line == f"pb.fit_one_vs_rest(pb.{name}, X, y)"
-    assert said.endswith("fit_samme and fit_sbpmt take any number of labels")
+    assert said.endswith("fit_sbpmt and fit_stagewise take any number of labels")
     # Options beyond the defaults are the user's.
     more = "".join(f", {option}={value!r}" for option, value in OF_TWO[name].items())
     model = eval(line[:-1] + more + ")", {"pb": pb, "X": X, "y": THREE})

@@ -190,9 +190,7 @@ def test_numbers(zones, pboost_main, options):
     assert result.error.mean() < y.var()
 
 
-@pytest.mark.parametrize(
-    "model", ["adaboost", "tree", "matryoshka", "topdown", "stagewise", "probit"]
-)
+@pytest.mark.parametrize("model", ["adaboost", "tree", "matryoshka", "topdown", "probit"])
 @pytest.mark.parametrize("command", ["fit", "evaluate"])
 def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, command):
     output = ["-o", zones.with_name("m")] if command == "fit" else []
@@ -201,7 +199,7 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
     assert (code, out) == (1, "")
     names = (
         "--one-vs-rest (fit_one_vs_rest)",
-        "--model cart, forest, samme, sbpmt and probit-tree",
+        "--model cart, forest, samme, stagewise, sbpmt and probit-tree",
     )
     assert_one_line(err, "column 'zone' holds 3 values", f"--model {model} takes two", *names)
     assert not zones.with_name("m").exists()

@@ -14,7 +14,11 @@ import pboost as pb
 from pboost.losses import LOSSES, Loss
 from pboost.trees.steps import working_response
 
-NAMES = [name for name, loss in LOSSES.items() if name == "squared" or not loss.is_regression]
+NAMES = [
+    name
+    for name, loss in LOSSES.items()
+    if name == "squared" or not (loss.is_regression or name == "softmax")
+]
 
 
 def problem(n=300, d=4, seed=0):
@@ -426,18 +430,13 @@ def test_default_loss(y, options, loss):
 
 def test_targets_without_a_default_loss():
     X = np.arange(80.0).reshape(40, 2)
-    for y, options in (
-        (np.array(["a", "b", "c", "d"] * 10), {}),
-        (np.arange(40) % 3, {"task": "classification"}),
-        (np.ones(40), {}),
-    ):
-        with pytest.raises(ValueError, match=r"two label values, got|at least two"):
-            pb.fit_stagewise(X, y, **options)
+    with pytest.raises(ValueError, match="at least two"):
+        pb.fit_stagewise(X, np.ones(40))
     whole = np.arange(40) % 3
     for y in (whole, whole.astype(float), whole.tolist()):
         with pytest.raises(ValueError, match=r"^y: 3 different whole numbers: labels or ") as e:
             pb.fit_stagewise(X, y)
-        for said in ("pb.fit_one_vs_rest(pb.fit_stagewise, X, y)", 'loss="squared"'):
+        for said in ('loss="softmax"', 'loss="squared"'):
             assert said in str(e.value)
     assert pb.fit_one_vs_rest(pb.fit_stagewise, X, whole, steps=2).labels.tolist() == [0, 1, 2]
     assert pb.fit_stagewise(X, whole, loss="squared", steps=2).labels is None
