@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.data.criteria import CRITERIA
+from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.splits import Validation
 from pboost.data.table import Categorical
 from pboost.growth.impurity_search import Impurity, by_impurity
@@ -172,6 +173,7 @@ def fit_topdown_tree(
     max_depth: int | None = None,
     min_weight: float = 0.0,
     min_leaf: int = 1,
+    level_smoothing: float = LEVEL_SMOOTHING,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     y_proba: ArrayLike | None = None,
@@ -210,6 +212,8 @@ def fit_topdown_tree(
         Least share, 0 to 0.5, of the leaf's weight on either side of a cut.
     min_leaf : int
         Least number of training rows on either side.
+    level_smoothing : float
+        How far chance is taken from what levels of a category differ by, see `weak.stump`.
     smoothing : float
         See `fit_boosted_tree`. With 0 a leaf's decision value is half the log odds of its rows
         whatever splits lead there (Theorem 2 of the source); clipped where it holds one class.
@@ -262,7 +266,7 @@ def fit_topdown_tree(
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """
-    weak = stump(min_weight=min_weight, min_leaf=min_leaf)
+    weak = stump(min_weight=min_weight, min_leaf=min_leaf, level_smoothing=level_smoothing)
     if callable(impurity):
         name = getattr(impurity, "__qualname__", type(impurity).__qualname__)
         weak = by_impurity(weak, impurity)

@@ -140,8 +140,8 @@ OBLIQUE = {
 REAL = {"rounds": 8, "weak": stump(), "confidence": None, **VOTING, **COLUMNS, **SHARED}
 TOPDOWN = {
     "nodes": 10, "impurity": "gini", "growth": "largest-bound", "target_certificate": None,
-    "max_depth": None, "min_weight": 0.0, "min_leaf": 1, **VOTING, **COLUMNS,
-    "sample_weight": None,
+    "max_depth": None, "min_weight": 0.0, "min_leaf": 1, "level_smoothing": 2.0,
+    **VOTING, **COLUMNS, "sample_weight": None,
 }  # fmt: skip
 CART = {
     "task": "classification", "criterion": "gini", "max_depth": 6, "min_leaf": 1, "min_split": 2,
