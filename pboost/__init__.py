@@ -28,6 +28,7 @@ from pboost.inspection.margins import (
     normalised_margins,
     plot_margin_curve,
 )
+from pboost.inspection.monotone import is_monotone
 from pboost.models.base import (
     decision_function,
     describe,
@@ -119,6 +120,7 @@ __all__ = [
     "fit_stagewise",
     "fit_topdown_tree",
     "generic",
+    "is_monotone",
     "load",
     "logistic_margin_curve",
     "losses",

@@ -1,7 +1,9 @@
 # Splits of nodes of a boosted tree, and its nodes in preorder.
+from pboost._core._boost_columns cimport take_for_node
 from pboost._core._boost_levels cimport spread_of
 from pboost._core._boost_round cimport (
-    Cut, LANES, Node, Open, Round, SAME_MASS, WORDS, count_node, is_pure, kind_of, lane_of, sums_below,
+    Cut, LANES, Masses, Node, Open, Round, SAME_MASS, WORDS, count_node, is_pure, kind_of, lane_of,
+    masses_of, own_score, step_within, sums_below,
 )
 from pboost._core._boost_search cimport search
 from pboost._core._side cimport code_goes_right, in_set
@@ -81,9 +83,10 @@ cdef inline Node child_of(
     cdef Node child
     child.start, child.stop, child.depth = <int32_t>start, <int32_t>stop, node.depth + 1
     child.feature = child.low = child.high = child.child = -1
-    child.missing = child.shift = 0
+    child.missing = child.shift = child.parent = 0
     child.gradient, child.curvature = gradient, curvature
     child.mean = child.loss = child.spread = 0.0
+    child.least, child.most = node.least, node.most
     return child
 
 
@@ -98,30 +101,73 @@ cdef inline bint cut_node(
     """Find the cut of a node and part its rows; False if it stays a leaf."""
     cdef Py_ssize_t n = node.stop - node.start
     cdef Cut best
+    cdef Masses at = masses_of(r, node)
     cdef int counted
     if is_pure(r, node):
         return False
     if r.has_levels and r.level_smoothing > 0.0:
         node.spread = spread_of(r, node)
+    take_for_node(r, node)
     for counted in range(2):
         search(r, node, slot, counted, &best)
         if best.feature < 0:
             break
+        node.loss = best.numerator / best.divisor - own_score(&at)
+        if node.loss < r.min_gain:
+            break
         note_cut(r, node, &best, slot, gradient, curvature)
         n_below[0] = part_node(r, node, not is_last)
         if min(n_below[0], n - n_below[0]) >= r.min_leaf:
-            node.loss = (best.numerator / best.divisor
-                         - node.gradient * node.gradient / (node.curvature + r.l2))
             return True
     node.feature = node.low = node.high = -1
     node.missing = 0
+    node.loss = 0.0
     return False
+
+
+cdef inline void bound_children(const Round* r, const Node* node) noexcept nogil:
+    """Bound the steps below a cut of a monotone column by the middle between those of its sides."""
+    cdef Node* below = r.node + node.child
+    cdef Node* above = below + 1
+    cdef Masses at = masses_of(r, node)
+    cdef int direction = r.direction[node.feature]
+    cdef double middle
+    if direction == 0 or node.high < 0:  # or "are they missing?"
+        return
+    middle = 0.5 * step_within(&at, below.gradient, below.curvature) + (
+        0.5 * step_within(&at, above.gradient, above.curvature))
+    if direction < 0:
+        below, above = above, below
+    below.most = above.least = middle
 
 
 cdef inline void open_child(const Round* r, const Node* child, int32_t slot) noexcept nogil:
     if may_split(r, child):
         r.open[r.state.open].node, r.open[r.state.open].slot = <int32_t>(child - r.node), slot
         r.state.open += 1
+
+
+cdef inline Node* make_children(
+    const Round* r, int32_t e, Py_ssize_t n_below, double gradient, double curvature
+) noexcept nogil:
+    """Make the children of a node that is cut; returns the one of fewer rows."""
+    cdef Node* node = r.node + e
+    cdef Node* below = r.node + r.state.nodes
+    cdef Py_ssize_t middle = node.start + n_below
+    node.child = <int32_t>r.state.nodes
+    r.state.nodes += 2
+    below[0] = child_of(node, node.start, middle, gradient, curvature)
+    below[1] = child_of(
+        node, middle, node.stop, node.gradient - gradient, node.curvature - curvature)
+    below[0].parent = below[1].parent = e
+    if r.direction != NULL:
+        bound_children(r, node)
+    return below + (2 * n_below > node.stop - node.start)
+
+
+cdef inline Node* other_child(const Round* r, const Node* child) noexcept nogil:
+    cdef int32_t first = r.node[child.parent].child
+    return r.node + first + (child == r.node + first)
 
 
 cdef inline void split_node(const Round* r, Open at) noexcept nogil:
@@ -131,20 +177,12 @@ cdef inline void split_node(const Round* r, Open at) noexcept nogil:
     cdef Node* large
     cdef double* slot = r.masses + at.slot * r.slot
     cdef double gradient, curvature
-    cdef Py_ssize_t n_below, middle, g
+    cdef Py_ssize_t n_below
     if not may_split(r, node) or not cut_node(
             r, node, slot, node.depth + 1 == r.max_depth, &n_below, &gradient, &curvature):
         return
-    middle = node.start + n_below
-    node.child = <int32_t>r.state.nodes
-    r.state.nodes += 2
-    small = r.node + node.child
-    large = small + 1
-    small[0] = child_of(node, node.start, middle, gradient, curvature)
-    large[0] = child_of(
-        node, middle, node.stop, node.gradient - gradient, node.curvature - curvature)
-    if 2 * n_below > node.stop - node.start:
-        small, large = large, small
+    small = make_children(r, at.node, n_below, gradient, curvature)
+    large = other_child(r, small)
     if may_split(r, large):
         count_node(r, small, slot + r.slot)
         r.passes.subtract(slot, slot + r.slot, r.slot)

@@ -8,7 +8,7 @@ from libc.math cimport rint
 
 from pboost._core._boost_round cimport (
     Cut, LANES, LOW_UNIT, Masses, Node, Round, WORDS, curvature_in, gradient_in, kind_of, lane_of,
-    take_better,
+    own_score, score_bounded, take_better,
 )
 from pboost._core._levels cimport pull_of
 from pboost._core.types cimport HOLES, MAX_BINS, int32_t, uint64_t
@@ -94,6 +94,11 @@ cdef inline bint try_set(
     cdef double own = at.gradient * at.gradient, whole = at.curvature + at.l2
     if not (hl >= at.least and hr >= at.least):
         return False
+    if at.is_bounded:
+        score_bounded(at, gl, hl, &numerator)
+        own = own_score(at)
+        return take_better(
+            best, kept * kept * (numerator - own) + own if kept < 1.0 else numerator, 1.0, f, -1, side)
     below, above = hl + at.l2, hr + at.l2
     numerator, divisor = gl * gl * above + gr * gr * below, below * above
     if kept < 1.0:

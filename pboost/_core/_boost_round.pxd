@@ -5,6 +5,7 @@
 # products. A node open to be split has its masses by bin in a slot: of two children only those of the
 # smaller are counted, in the next slot, and the larger has what is left, in the slot of their parent.
 from libc.math cimport fabs
+from libc.string cimport memcpy
 
 from pboost._core.types cimport HOLES, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
@@ -20,6 +21,10 @@ cdef extern from "boost_simd.h" nogil:
         double curvature
         double least
         double l2
+        double low
+        double high
+        bint is_bounded
+        int direction
     ctypedef struct Passes "pboost_passes":
         void (*count)(
             const uint8_t* group, const int32_t* rows, const int64_t* packed, Py_ssize_t n,
@@ -48,16 +53,19 @@ cdef enum:
 # `low` and `high` are the bins on both sides of a cut, `high` -1 where only missing rows are above, and
 # both are -1 where a set of levels is; `missing` is the side of missing rows; `mean` what a leaf adds;
 # `loss` what the splits below a node gain, and `spread`, where levels are smoothed, by how much the steps
-# of its rows differ.
+# of its rows differ. `least` and `most` bound its step, where some columns are monotone.
 cdef struct Node:
-    int32_t start, stop, feature, low, high, missing, child, depth, shift
-    double gradient, curvature, mean, loss, spread
+    int32_t start, stop, feature, low, high, missing, child, parent, depth, shift
+    double gradient, curvature, mean, loss, spread, least, most
 
+# Of best-first growth `slot` may be -1, and the cut is known: rows and sums below.
 cdef struct Open:
     int32_t node, slot
+    int64_t n_below
+    double gradient, curvature
 
 cdef struct State:
-    int64_t nodes, open
+    int64_t nodes, open, leaves, free
 
 # A cut while the best is looked for. Of levels `above` has those that are at the node.
 cdef struct Cut:
@@ -86,8 +94,21 @@ cdef struct Round:
     Passes* passes
     Py_ssize_t n, n_rows, d, stride, slot, n_slots
     int32_t max_depth, min_leaf
-    double l2, level_smoothing
     bint has_levels
+    double l2, level_smoothing, min_weight, min_gain
+    # Which columns a tree and a node are searched in, of how many; NULL: all. What is drawn is of the
+    # tree `number`.
+    uint8_t* of_tree
+    uint8_t* of_node
+    int32_t* picked
+    const int32_t* direction  # of each column: whether steps go up (1) or down (-1) with it; NULL: any
+    Py_ssize_t per_tree, per_split
+    const uint64_t* together  # NULL, or the groups of columns that each is in, as bits
+    uint64_t* alive
+    Py_ssize_t group_words
+    int32_t* free  # the slots that no open node has
+    int64_t max_leaves  # 0: any number, depth first
+    uint64_t key, number
 
 
 cdef inline int kind_of(const Round* r, Py_ssize_t f) noexcept nogil:
@@ -97,6 +118,15 @@ cdef inline int kind_of(const Round* r, Py_ssize_t f) noexcept nogil:
 
 cdef inline Py_ssize_t n_groups(const Round* r) noexcept nogil:
     return (r.d + LANES - 1) // LANES
+
+
+cdef inline bint is_any(const uint8_t* taken, Py_ssize_t g) noexcept nogil:
+    """Whether a column of a group is taken; all are where there is no list."""
+    cdef uint64_t eight
+    if taken == NULL:
+        return True
+    memcpy(&eight, taken + LANES * g, sizeof(eight))
+    return eight != 0
 
 
 cdef inline const double* lane_of(
@@ -113,8 +143,39 @@ cdef inline Masses masses_of(const Round* r, const Node* node) noexcept nogil:
     cdef Masses at
     at.gradient, at.curvature = node.gradient, node.curvature
     # The curvature of a row is 1 or more: a side of so many rows has no less.
-    at.least, at.l2 = <double>r.min_leaf, r.l2
+    at.least, at.l2 = max(<double>r.min_leaf, r.min_weight), r.l2
+    at.low, at.high = node.least, node.most
+    at.is_bounded, at.direction = r.direction != NULL, 0
     return at
+
+
+cdef inline double step_within(const Masses* at, double gradient, double curvature) noexcept nogil:
+    """The step of rows with these sums, as near as bounds allow."""
+    return min(max(-gradient / (curvature + at.l2), at.low), at.high)
+
+
+cdef inline double score_within(
+    const Masses* at, double gradient, double curvature, double step
+) noexcept nogil:
+    return -step * (2.0 * gradient + (curvature + at.l2) * step)
+
+
+cdef inline double own_score(const Masses* at) noexcept nogil:
+    """The score of a node that is not split."""
+    if at.is_bounded:
+        return score_within(
+            at, at.gradient, at.curvature, step_within(at, at.gradient, at.curvature))
+    return at.gradient * at.gradient / (at.curvature + at.l2)
+
+
+cdef inline bint score_bounded(
+    const Masses* at, double gradient, double curvature, double* score
+) noexcept nogil:
+    """OUT the score of two sides whose steps are bounded; False if they go the wrong way."""
+    cdef double other = at.gradient - gradient, rest = at.curvature - curvature
+    cdef double below = step_within(at, gradient, curvature), above = step_within(at, other, rest)
+    score[0] = score_within(at, gradient, curvature, below) + score_within(at, other, rest, above)
+    return not at.direction * (above - below) < 0.0
 
 
 cdef inline bint take_better(
@@ -136,6 +197,9 @@ cdef inline bint try_sums(
     cdef double other = at.gradient - gradient, rest = at.curvature - curvature, below, above
     if not (curvature >= at.least and rest >= at.least):
         return False
+    if at.is_bounded:
+        return score_bounded(at, gradient, curvature, &below) and take_better(
+            best, below, 1.0, f, bin_, missing)
     below, above = curvature + at.l2, rest + at.l2
     return take_better(
         best, gradient * gradient * above + other * other * below, below * above, f, bin_, missing)
@@ -190,6 +254,8 @@ cdef inline void count_words(
 ) noexcept nogil:
     cdef Py_ssize_t g
     for g in range(n_groups(r)):
+        if not is_any(r.of_tree, g):
+            continue
         r.passes.count(
             r.groups + g * LANES * r.n_rows, rows, words, node.stop - node.start,
             <int>min(LANES, r.d - LANES * g), r.group_bins[g], slot + r.group_place[g])

@@ -8,13 +8,15 @@ from libc.math cimport fabs, floor, frexp, isfinite, ldexp, rint
 from libc.string cimport memcpy, memset
 
 from pboost._core._address cimport address
+from pboost._core._boost_best cimport begin_best, end_best, split_best
+from pboost._core._boost_columns cimport take_for_tree
 from pboost._core._boost_leaf cimport (
     ABSOLUTE, EXPONENTIAL, Far, HINGE, HUBER, LOGISTIC, LossPasses, Leaf, POISSON, PROBIT, QUANTILE, Rows,
     SQUARED, TINY_STEP, best_step, newton_step, pboost_bounds, pboost_choose_loss_passes, scale_of,
 )
 from pboost._core._boost_grow cimport list_preorder, side_of, split_node
 from pboost._core._boost_round cimport (
-    LANES, LOW_UNIT, Node, Open, Passes, ROOM, Round, State, WORDS, count_node,
+    LANES, LOW_UNIT, Node, Open, Passes, ROOM, Round, State, WORDS, count_node, is_any,
     pboost_choose_passes,
 )
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
@@ -81,6 +83,22 @@ cdef Round read_round(arrays) except *:
     r.max_depth, r.min_leaf = arrays.max_depth, arrays.min_leaf
     r.l2, r.level_smoothing = arrays.node_l2, arrays.level_smoothing
     r.has_levels = len(arrays.subset) > 0
+    r.min_weight, r.min_gain = arrays.node_weight, arrays.node_gain
+    r.free, r.max_leaves = <int32_t*>address(arrays.free), arrays.max_leaves
+    r.direction = NULL
+    if arrays.restraints.direction is not None:
+        r.direction = <const int32_t*>address(arrays.restraints.direction)
+    r.together, r.group_words = NULL, 0
+    if arrays.restraints.together is not None:
+        r.together = <const uint64_t*>address(arrays.restraints.together)
+        r.alive, r.group_words = <uint64_t*>address(arrays.alive), len(arrays.alive)
+    r.of_tree = r.of_node = NULL
+    if arrays.of_tree is not None:
+        r.of_tree = <uint8_t*>address(arrays.of_tree)
+        r.of_node = <uint8_t*>address(arrays.of_node)
+        r.picked = <int32_t*>address(arrays.picked)
+        r.per_tree, r.per_split = arrays.per_tree, arrays.per_split
+        r.key, r.number = arrays.restraints.key, arrays.number
     return r
 
 
@@ -193,7 +211,7 @@ def begin(arrays, double steepest, double most):
     cdef Round r = read_round(arrays)
     cdef int gradient_bits = GRADIENT_BITS, curvature_bits = CURVATURE_BITS, bits
     cdef double gradient_scale, curvature_scale
-    cdef Py_ssize_t b, n = arrays.n_used
+    cdef Py_ssize_t b, n = arrays.n_used, g = 0
     cdef double* cells
     if r.low != NULL:
         bits = 52
@@ -212,12 +230,16 @@ def begin(arrays, double steepest, double most):
         memset(r.node, 0, sizeof(Node))
         r.node.stop, r.node.feature, r.node.child = <int32_t>r.n, -1, -1
         r.node.low = r.node.high = -1
+        take_for_tree(&r)
         count_node(&r, r.node, r.masses)
-        cells = r.masses
-        for b in range(r.group_bins[0]):
+        while not is_any(r.of_tree, g):
+            g += 1
+        cells = r.masses + r.group_place[g]
+        for b in range(r.group_bins[g]):
             r.node.gradient += cells[b * LANES]
-            r.node.curvature += cells[(r.group_bins[0] + b) * LANES]
+            r.node.curvature += cells[(r.group_bins[g] + b) * LANES]
         r.state.nodes = r.state.open = 1
+        r.state.leaves = 0
         r.open.node = r.open.slot = 0
     return gradient_scale, curvature_scale, curvature_bits
 
@@ -260,7 +282,14 @@ def grow(arrays, Py_ssize_t cells):
     cdef Py_ssize_t done = 0
     cdef Open at
     with nogil:
-        while r.state.open > 0 and done < cells:
+        if r.max_leaves > 0:
+            if r.state.leaves == 0:
+                begin_best(&r)
+            while 0 < r.state.open and r.state.leaves < r.max_leaves and done < cells:
+                done += split_best(&r) * r.d
+            if r.state.leaves == r.max_leaves:
+                end_best(&r)
+        while r.max_leaves == 0 and r.state.open > 0 and done < cells:
             r.state.open -= 1
             at = r.open[r.state.open]
             done += (r.node[at.node].stop - r.node[at.node].start) * r.d

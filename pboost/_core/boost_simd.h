@@ -35,9 +35,11 @@ typedef struct {
     int32_t bin[PBOOST_LANES];
 } pboost_cuts;
 
-/* What is known of a node: its masses, the least curvature of a side, and what is added to one. */
+/* What is known of a node: its masses, the least curvature of a side, and what is added to one. If it is
+   bounded, the steps of its sides are, from low to high, and are to go up (1) or down (-1). */
 typedef struct {
-    double gradient, curvature, least, l2;
+    double gradient, curvature, least, l2, low, high;
+    int is_bounded, direction;
 } pboost_node_masses;
 
 /* ------------------------------------------------------------------------------------------ */

@@ -305,9 +305,8 @@ def refuse_both_ways(missing: Any, what: str) -> None:
         )
 
 
-def resolve_features(features_per_split: Any, d: int) -> int:
-    """Return the number of columns in which a node is searched."""
-    name = "features_per_split"
+def resolve_features(features_per_split: Any, d: int, name: str = "features_per_split") -> int:
+    """Return the number of columns in which a node is searched, of d."""
     if features_per_split is None:
         return d
     if isinstance(features_per_split, str):

@@ -18,18 +18,16 @@ from pboost.models.new_rows import columns_to_fit
 from pboost.models.tree_sum import CUT, StagewiseModel
 from pboost.trees.cart import FitData
 from pboost.trees.forest import FOREST_OPTIONS, grow_forest
-from pboost.trees.stagewise import SUM_OPTIONS, draws_rows, grow_sum
+from pboost.trees.restraints import RESTRAINTS
+from pboost.trees.stagewise import SUM_OPTIONS, draws, grow_sum
 from pboost.values import Bar, as_generator, check_integer, generator_in_state
 from pboost.values.options import renamed
 
 #: Options that models of earlier versions do not say.
 SINCE_TABLES = {
-    "missing": "learn",
-    "level_smoothing": 0.0,
-    "leaf_step": "best",
-    "l2": 0.0,
-    "sums": "auto",
-}
+    "missing": "learn", "level_smoothing": 0.0, "leaf_step": "best", "l2": 0.0, "sums": "auto",
+    "max_leaves": None, **RESTRAINTS,
+}  # fmt: skip
 
 
 def continue_forest(
@@ -57,7 +55,7 @@ def continue_sum(
     steps, settings = check_integer("steps", steps, least=1), model.settings
     options = _stored_options(model, "fit_stagewise", (*SUM_OPTIONS, "steps"))
     held_out = _held_out(settings, validation)
-    generator = _generator(model, rng, is_needed=draws_rows({**settings, **options}))
+    generator = _generator(model, rng, is_needed=draws({**settings, **options}))
     tried = len(model if model.validation_loss is None else model.validation_loss[1:])
     # A fit that ended by itself would have ended there with more steps, too.
     was_cut = model.stop_reason == STOPPED or model.stop_reason.startswith(CUT)

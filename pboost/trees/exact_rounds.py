@@ -28,7 +28,7 @@ class ExactRounds:
         self.problem, self.y, self.f, self.loss, self.weight = problem, y, f, loss, weight
         self.limits, self.steps, self.n_threads = limits, steps, n_threads
         self.used = np.flatnonzero(weight > 0)
-        self.mean_loss = 0.0
+        self.mean_loss, self.number = 0.0, 0  # of no use here
         #: Where the tree just grown has the rows.
         self.node = np.empty(0, dtype=np.int32)
         self.look()

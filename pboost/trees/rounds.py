@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pboost import threads
 from pboost._core import boost
@@ -17,11 +18,14 @@ from pboost.losses import Loss, is_of_package
 from pboost.models.forest import Forest, join_trees
 from pboost.models.sides import WORDS
 from pboost.models.trees import Tree
+from pboost.trees.restraints import Restraints
 from pboost.trees.steps import Steps, slopes_of
 from pboost.values import FloatArray, IntArray
 
 #: The types of what the kernel knows of a node, of one that is open, and of its state.
 NODE, OPEN, STATE = (np.asarray(boost.STATE[name]).dtype for name in ("node", "open", "state"))
+#: Memory for the masses by bin of open nodes, where they are split in the order of their gains.
+SLOT_BYTES = 1 << 26
 
 
 class Rounds:
@@ -45,13 +49,14 @@ class Rounds:
 
     def __init__(
         self, problem: Problem, y: FloatArray, loss: Loss, weight: FloatArray, f: FloatArray,
-        limits: CartLimits, steps: Steps,
+        limits: CartLimits, steps: Steps, restraints: Restraints | None = None,
     ) -> None:  # fmt: skip
         columns = problem.columns
         assert isinstance(columns, BinnedColumns)
         self.problem, self.y, self.f, self.loss, self.steps = problem, y, f, loss, steps
         self.codes, self.n_bins, self.special = columns.codes, columns.n_bins, columns.special
         self.max_depth, self.min_leaf = limits.depth, limits.min_leaf
+        self.max_leaves = limits.leaves if limits.growth == "best-first" else 0
         self.level_smoothing = limits.level_smoothing
         d, n = self.codes.shape
         self.n_used = int(np.count_nonzero(weight))
@@ -71,14 +76,18 @@ class Rounds:
         self.rows, self.spare = np.zeros((2, n + boost.BEHIND), dtype=np.int32)
         self.packed, self.spare_packed = np.zeros((2, n + boost.BEHIND), dtype=np.int64)
         self.leaf_weight = np.empty(0 if self.weight is None else n)
-        most = min(1 << min(self.max_depth, 40), n)
+        most = min(1 << min(self.max_depth, 40), n, self.max_leaves or n)
         has_levels = self.special is not None and bool((self.special & LEVELS).any())
         self.node = np.empty(2 * most - 1, dtype=NODE)
         self.subset = np.empty((2 * most - 1 if has_levels else 0, WORDS), dtype=np.uint64)
-        self.open = np.empty(len(self.masses) + 2, dtype=OPEN)
+        self.open = np.empty(max(len(self.masses), self.max_leaves and most) + 2, dtype=OPEN)
+        self.free = np.empty(len(self.masses), dtype=np.int32)
         self.is_wide, self.low = False, np.empty(0, dtype=np.int64)
         self.state = np.zeros((), dtype=STATE)
-        self.n_listed, self.node_l2 = 0, 0.0
+        self.restraints = Restraints() if restraints is None else restraints
+        self.n_listed, self.node_l2, self.node_weight = 0, 0.0, 0.0
+        self.node_gain = -np.inf
+        self._make_lists()
         self.steepest = self.most_curved = self.mean_loss = 0.0
         self.look()
 
@@ -91,8 +100,24 @@ class Rounds:
         ends = np.cumsum(2 * boost.GROUP_COLUMNS * self.group_bins.astype(np.int64))
         self.group_place = np.concatenate([[0], ends[:-1]])
         # One more is scratch of wide sums.
-        slots = 2 + min(self.max_depth, int(n).bit_length())
-        self.masses = np.empty((slots, int(ends[-1])))
+        slots = 1 + min(self.max_depth, int(n).bit_length())
+        if self.max_leaves:
+            kept = SLOT_BYTES // (8 * int(ends[-1]))
+            slots = max(3, min(min(self.max_leaves, n) + 2, kept))
+        self.masses = np.empty((slots + 1, int(ends[-1])))
+
+    def _make_lists(self) -> None:
+        """Make the lists of the columns that a tree and a node are searched in, if not in all."""
+        held, d = self.restraints, len(self.codes)
+        self.number = 0  # of the tree grown last
+        self.of_tree = self.of_node = None
+        if held.together is not None:
+            self.alive = np.empty(held.together.shape[1], dtype=np.uint64)
+        if held.per_tree is not None:
+            shape = (2, len(self.groups), boost.GROUP_COLUMNS)
+            self.of_tree, self.of_node = np.zeros(shape, dtype=np.uint8)
+            self.picked = np.arange(d, dtype=np.int32)
+            self.per_tree, self.per_split = held.per_tree, held.per_split
 
     def look(self) -> None:
         """Find the derivatives and the mean loss of the decision values as they are."""
@@ -131,12 +156,16 @@ class Rounds:
         self.is_wide = sums == "wide" or (sums == "auto" and boost.is_uneven(self, self.steepest))
         if self.is_wide and not len(self.low):
             self.low = np.empty(len(self.y), dtype=np.int64)
+        self.number += 1
         *units, bits = boost.begin(self, self.steepest, self.most_curved)
-        self.node_l2 = self.steps.l2 * units[1]
+        self._count_in(*units)
         while not boost.grow(self, threads.CELLS_PER_CALL):
             threads.check_stop()
         grown = self._listed(units[1] / units[0], bits)
-        self._find_steps(grown, units[1] / units[0])
+        unit = units[1] / units[0]
+        self._find_steps(grown, unit)
+        if self.restraints.direction is not None:
+            self._bound_steps(grown.nodes, self.steps.rate * unit)
         return grown
 
     def add(self, grown: Grown, rows: IntArray) -> None:
@@ -149,6 +178,18 @@ class Rounds:
             boost.add_others(
                 self, grown.nodes, grown.children, grown.subset, np.flatnonzero(others)
             )
+
+    def _count_in(self, of_gradient: float, of_curvature: float) -> None:
+        """Take over the units in which gradients and curvatures are counted."""
+        held = self.restraints
+        self.node_l2 = self.steps.l2 * of_curvature
+        bound = min(self.steps.most, self.loss.limit) * (of_gradient / of_curvature)
+        self.node["least"][0], self.node["most"][0] = -bound, bound
+        self.node_weight = held.min_weight * of_curvature
+        if held.min_gain > 0:  # else a gain of 0 may have been rounded below it
+            with np.errstate(over="ignore", under="ignore"):
+                unit = np.ldexp(1.0, int(np.log2(of_gradient)) * 2 - int(np.log2(of_curvature)))
+                self.node_gain = float(2.0 * held.min_gain * unit)
 
     def _listed(self, unit: float, bits: int) -> Grown:
         """Return the tree that has been grown, its nodes in preorder."""
@@ -183,6 +224,11 @@ class Rounds:
         weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
         best = self.loss.leaf_values(self.y[rows], self.f[rows], weight, count)
         nodes["mean"][leaves] = steps.rate * np.clip(best, -most, most)
+
+    def _bound_steps(self, nodes: NDArray[Any], unit: float) -> None:
+        """Keep what leaves add between the bounds that monotone columns set."""
+        mean = np.clip(nodes["mean"], unit * nodes["least"], unit * nodes["most"])
+        nodes["mean"] = np.where(nodes["feature"] < 0, mean, 0.0)
 
     def values(self, tree: Grown | Tree) -> FloatArray:
         """Return what the nodes of a tree add, 0 where they are no leaves."""

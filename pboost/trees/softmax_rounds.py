@@ -54,6 +54,16 @@ class SoftmaxRounds:
         steps = steps._replace(rate=rate)
         self.one = make(target, LOSSES["logistic"], weight, self.odds[0], steps)
 
+    @property
+    def number(self) -> int:
+        """The number of the tree grown last."""
+        found: int = self.one.number
+        return found
+
+    @number.setter
+    def number(self, number: int) -> None:
+        self.one.number = number
+
     def look(self) -> None:
         """Find the log odds of the classes and the mean loss of the decision values as they are."""
         boost.log_odds(self.f, self.label, self.weight, self.odds, self.loss)

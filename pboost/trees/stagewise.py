@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,13 +28,23 @@ from pboost.data.table import Categorical
 from pboost.data.training import Problem
 from pboost.growth.step import STOPPED, Callback, StagewiseStep
 from pboost.growth.tree import CartLimits
-from pboost.growth.validation import GIVEN, ValidationRows, validation_rows
+from pboost.growth.validation import GIVEN
 from pboost.losses import Loss, Softmax, check_loss
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.trees.cart import FitData, check_labels, fit_cart_problem, refuse_both_ways
 from pboost.trees.exact_rounds import ExactRounds
 from pboost.trees.forest import nodes_of_rows
+from pboost.trees.loss_watch import LossWatch
+from pboost.trees.restraints import (
+    RESTRAINTS,
+    Restraints,
+    draws_columns,
+    plain_interactions,
+    plain_monotone,
+    read_restraints,
+    refuse_restraints,
+)
 from pboost.trees.rounds import Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.steps import Steps, has_curvature
@@ -53,100 +63,20 @@ from pboost.values import (
 )
 from pboost.values.options import ManyClassesError, builder
 
-
-class LossWatch:
-    """The options `validation` and `patience` of `fit_stagewise`.
-
-    Attributes
-    ----------
-    weight : ndarray of float64, shape (n,)
-        Weights of the training rows, the largest 1; 0 for the rows held out.
-    settings : dict
-        The options; empty without validation.
-    losses : list of float
-        Mean loss on the validation rows before the first tree and after each.
-    """
-
-    def __init__(
-        self,
-        validation: Any,
-        patience: Any,
-        problem: Problem,
-        loss: Loss,
-        generator: np.random.Generator,
-    ) -> None:
-        weights = problem.weights
-        self.weight = np.ones(problem.n_rows) if weights is None else weights / weights.max()
-        self.settings: Mapping[str, Any] = {}
-        self.losses: list[float] = []
-        self._loss, problem = loss, replace(problem, weights=self.weight)
-        self.rows = validation_rows(validation, patience, problem, generator)
-        if self.rows is not None and self.rows.problem.weights is not None:
-            self.weight, self.settings = self.rows.problem.weights, self.rows.settings
-            if problem.labels is None:
-                y = self.rows.y
-                try:
-                    Loss.check_targets(loss, y, np.arange(len(y)))
-                except ValueError as error:
-                    raise ValueError(f"validation: {error}") from None
-
-    @property
-    def latest(self) -> float | None:
-        """Mean loss on the validation rows after the latest tree."""
-        return self.losses[-1] if self.losses else None
-
-    @property
-    def best(self) -> int:
-        """Number of trees of least loss, the smallest of several."""
-        return int(np.argmin(self.losses))
-
-    def begin(self, bias: float | FloatArray) -> None:
-        """Take in the decision value before the first tree, of softmax one for each class."""
-        if self.rows is not None:
-            y = self.rows.y
-            is_two = y.dtype.kind == "b" and not np.ndim(bias)
-            self._y = np.where(y, 1.0, -1.0) if is_two else y
-            self._f = np.repeat(np.expand_dims(bias, -1), len(y), axis=-1)
-            self._measure(self.rows)
-
-    def add(self, made: Callable[[], Tree | list[Tree]], f: FloatArray) -> bool:
-        """Take in a round, to be made, and what it makes of the training rows; whether to stop.
-
-        Decision values are (n,) with one tree a round, (J, n) with J.
-        """
-        rows = self.rows
-        if rows is None:
-            return False
-        if rows.X is None:
-            self._f = f[..., rows.drawn]
-        else:
-            self._f = self._f + self._predictions(made(), rows.X)
-        self._measure(rows)
-        return len(self.losses) - 1 - self.best >= rows.patience
-
-    def _predictions(self, trees: Tree | list[Tree], X: NDArray[Any]) -> FloatArray:
-        if isinstance(trees, list):
-            return np.stack([self._predictions(tree, X) for tree in trees])
-        return trees.predict(Features(X, trees.feature_names, trees.table))
-
-    def _measure(self, rows: ValidationRows) -> None:
-        value = self._loss.value(self._y, self._f.T)
-        self.losses.append(float(np.average(value, weights=rows.weight)))
-
-
 STARTS = ("constant", "zero")
 LEAF_STEPS = ("auto", "best", "newton")
 SUMS = ("auto", "packed", "wide")
 #: Bound on what a leaf adds to decision values of labels: that of LogitBoost's targets.
 MAX_STEP = 4.0
+#: The options of a sum of trees that are those of `fit_cart`.
+TREE_OPTIONS = (
+    "max_depth", "max_leaves", "min_leaf", "search", "max_bins", "missing", "level_smoothing",
+)  # fmt: skip
 #: What a sum of trees is fitted with beside loss, validation and number, as in its settings.
 SUM_OPTIONS = (
-    "task", "learning_rate", "max_step", "start", "bag", "max_depth", "min_leaf", "search",
-    "max_bins", "missing", "level_smoothing", "leaf_step", "l2", "sums",
+    "task", "learning_rate", "max_step", "start", "bag", "leaf_step", "l2", "sums", *TREE_OPTIONS,
+    *RESTRAINTS,
 )  # fmt: skip
-
-#: Those of them that are the trees'.
-TREE_OPTIONS = ("max_depth", "min_leaf", "search", "max_bins", "missing", "level_smoothing")
 
 
 @builder
@@ -159,9 +89,16 @@ def fit_stagewise(
     steps: int = 100,
     learning_rate: float = 0.1,
     max_depth: int | None = 3,
+    max_leaves: int | None = None,
     min_leaf: int = 1,
     leaf_step: str = "auto",
     l2: float = 0.0,
+    min_weight: float = 0.0,
+    min_gain: float = 0.0,
+    features_per_tree: str | float | None = None,
+    features_per_split: str | float | None = None,
+    monotone: Mapping[str | int, int] | None = None,
+    interactions: Sequence[Sequence[str | int]] | None = None,
     max_step: float | str | None = "auto",
     start: str = "constant",
     bag: float | int | None = None,
@@ -207,6 +144,9 @@ def fit_stagewise(
         Factor in (0, 1] of what each tree adds.
     max_depth : int or None
         Greatest depth of each tree; 1 gives stumps.
+    max_leaves : int or None
+        Greatest number of leaves of each tree, within `max_depth`, which None lifts. Where it is
+        given, the node whose split gains most is split next.
     min_leaf : int
         Least number of training rows in a leaf.
     leaf_step : {"auto", "best", "newton"}
@@ -216,6 +156,27 @@ def fit_stagewise(
     l2 : float
         Number >= 0 that is added to the weighted curvature of each side of a split and of each
         leaf, which so becomes smaller; with a binned search.
+    min_weight : float
+        Number >= 0: the least sum of weighted curvatures on each side of a split, as others have it
+        too. That of a row is its weight times the second derivative of the loss: p (1 - p) of
+        the log loss, 2 of the squared loss, 1 of losses without curvature. With a binned search.
+    min_gain : float
+        Number >= 0: what a split has to take from the weighted sum of losses at least, as their
+        second-order expansion has it, (G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H + l2)) / 2
+        of gradients G and curvatures H of the sides and of the node; with a binned search.
+    features_per_tree : int, float, "sqrt", "log2" or None
+        Number of columns that a tree is grown on, drawn anew for each tree: how many, a share in
+        (0, 1], the root or the logarithm of the number of columns; None: all. With a binned search.
+    features_per_split : int, float, "sqrt", "log2" or None
+        As `features_per_tree`, of the columns of the tree those in which a node is searched, drawn
+        anew for each node.
+    monotone : mapping of str or int to int, optional
+        By their names or positions, columns of numbers with which decision values never fall (1) or
+        never rise (-1), whatever the values of others: of each tree, and of the sum. See
+        `is_monotone`. Where the value is missing it is free. With a binned search.
+    interactions : sequence of sequences of str or int, optional
+        Groups of columns, by their names or positions: all columns that are compared on the way to
+        a leaf are in one of them. Columns in no group are one more. With a binned search.
     max_step : float, None or "auto"
         Bound on the size of what a leaf adds, before `learning_rate`; None or infinity: only the
         `limit` of the loss. On rows of one class many losses are least at infinity. "auto" is 4 of
@@ -253,7 +214,7 @@ def fit_stagewise(
     patience : int, optional
         With `validation`: fitting ends after so many trees without improvement; default 50.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness for `bag` and `validation`.
+        Source of randomness for `bag`, `validation` and columns that are drawn.
     n_threads : int or None
         Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
     callback : callable, optional
@@ -325,8 +286,11 @@ def fit_stagewise(
     options = {
         "task": task, "steps": check_integer("steps", steps, least=1),
         "learning_rate": learning_rate, "leaf_step": leaf_step, "l2": l2, "max_step": max_step,
-        "start": start,
-        "bag": bag, "max_depth": max_depth, "min_leaf": min_leaf, "search": search,
+        "start": start, "min_weight": min_weight, "min_gain": min_gain,
+        "features_per_tree": features_per_tree, "features_per_split": features_per_split,
+        "monotone": plain_monotone(monotone), "interactions": plain_interactions(interactions),
+        "bag": bag, "max_depth": max_depth, "max_leaves": max_leaves,
+        "min_leaf": min_leaf, "search": search,
         "max_bins": max_bins, "sums": sums, "missing": missing, "level_smoothing": level_smoothing,
     }  # fmt: skip
     data = FitData(X, y, sample_weight, n_threads, as_generator(rng))
@@ -355,10 +319,7 @@ def grow_sum(
     if options["search"] == "auto" and not isinstance(data.X, SortedColumns):
         of_trees["search"] = "binned"
     if options["search"] == "exact" or isinstance(data.X, SortedColumns):
-        if l2 > 0:
-            raise NotImplementedError(
-                'l2: expected 0 with search="exact"; a binned search takes it'
-            )
+        refuse_restraints(options)
         if options["sums"] != "auto":
             raise ValueError('sums: expected "auto" with search="exact", whose sums are wider')
     leaf_step = options["leaf_step"]
@@ -378,19 +339,25 @@ def grow_sum(
         "learning_rate": rate, "leaf_step": leaf_step, "l2": l2, "max_step": most, "bag": bag,
         **watch.settings,
     }  # fmt: skip
+    restraints = read_restraints(options, problem, data.generator)
+    if isinstance(loss, Softmax) and restraints.direction is not None:
+        raise NotImplementedError(
+            "monotone: expected None with softmax, whose probabilities do not follow one score"
+        )
     problem = problem.sorted_once(data.n_threads)
-    fit = _Fit(problem, target, loss, watch, limits, settings, data, given)
-    if state is not None and draws_rows(settings):
+    fit = _Fit(problem, target, loss, watch, limits, settings, data, given, restraints)
+    if state is not None and draws(settings):
         settings["rng"] = state
     with bar(settings["steps"], "steps", told) as callback:
         return fit.model(labels, fit.run(callback, told))
 
 
-def draws_rows(settings: Mapping[str, Any]) -> bool:
-    """Return whether fits of these settings draw rows, for trees or for validation."""
+def draws(settings: Mapping[str, Any]) -> bool:
+    """Return whether fits of these settings draw rows or columns, for trees or for validation."""
     bag = settings["bag"]
     is_all = bag is None or (isinstance(bag, float) and bag == 1.0)  # 1 is one row
-    return not is_all or settings.get("validation", GIVEN) != GIVEN
+    is_validated = settings.get("validation", GIVEN) != GIVEN
+    return not is_all or is_validated or draws_columns(settings)
 
 
 class _Fit:
@@ -399,6 +366,7 @@ class _Fit:
     def __init__(
         self, problem: Problem, y: FloatArray, loss: Loss, watch: LossWatch, limits: CartLimits,
         settings: dict[str, Any], data: FitData, given: StagewiseModel | None,
+        restraints: Restraints,
     ) -> None:  # fmt: skip
         self.loss, self.watch, self.settings = loss, watch, settings
         nothing = np.broadcast_to(0.0, problem.n_rows)  # one number
@@ -409,6 +377,7 @@ class _Fit:
             weight, len(y), settings["bag"], False, data.generator, entries=problem.entries
         )
         self.is_whole = self.bags.size == len(self.bags.rows)  # each tree is fitted to all rows
+        self.is_same = self.is_whole and not draws_columns(settings)  # and to all columns
         if given is None:
             is_constant = settings["start"] == "constant"
             self.bias = _constant(loss, y, weight, problem, is_constant)
@@ -426,7 +395,8 @@ class _Fit:
             settings["sums"],
         )
         f = np.repeat(np.expand_dims(self.bias, -1), problem.n_rows, axis=-1)
-        make = partial(self._rounds, replace(limits, criterion="squared"), data.n_threads)
+        held = restraints.of_unit(unit)
+        make = partial(self._rounds, replace(limits, criterion="squared"), held, data.n_threads)
         if isinstance(loss, Softmax):
             self.rounds: Any = SoftmaxRounds(y, weight, f, steps, make)
         else:
@@ -436,13 +406,13 @@ class _Fit:
         watch.begin(self.bias)
 
     def _rounds(
-        self, limits: CartLimits, n_threads: int | None, y: FloatArray, loss: Loss,
-        weight: FloatArray, f: FloatArray, steps: Steps,
+        self, limits: CartLimits, held: Restraints, n_threads: int | None, y: FloatArray,
+        loss: Loss, weight: FloatArray, f: FloatArray, steps: Steps,
     ) -> Rounds | ExactRounds:  # fmt: skip
         """Return what grows one tree a round."""
         parts = self.problem, y, loss, weight, f, limits, steps
         if isinstance(self.problem.columns, BinnedColumns):
-            return Rounds(*parts)
+            return Rounds(*parts, held)
         return ExactRounds(*parts, n_threads)
 
     def run(self, callback: Callback | None, told: int) -> str:
@@ -453,7 +423,7 @@ class _Fit:
             if tree is None:
                 return "the loss of a row is too large to go on"
             value = rounds.values(tree)
-            if step > 1 and self.is_whole and not value.any():
+            if step > 1 and self.is_same and not value.any():
                 return "no leaf lowers the loss"
             self.trees.append(tree)
             self.training_loss.append(rounds.mean_loss)
@@ -486,6 +456,7 @@ class _Fit:
                 return rounds.grow(self.rows)
             return rounds.grow(np.flatnonzero(self.bags.draw(step - 1)[0] > 0).astype(np.int32))
         found = self.given[step - 1]
+        rounds.number += len(found) if isinstance(found, list) else 1
         if isinstance(found, list):
             for k, tree in enumerate(found):
                 rounds.f[k] += self._values(tree)

@@ -48,7 +48,11 @@ PEERS = {
     "max_leaves": _LEAVES,
     "min_weight": Peers(
         "min_weight_fraction_leaf", "min_sum_hessian_in_leaf, min_child_weight",
-        "min_child_weight", "a share of the weight at the node",
+        "min_child_weight", "a share of the weight at the node, or a sum of curvatures",
+    ),
+    "min_gain": Peers(
+        "", "min_gain_to_split, min_split_gain", "gamma",
+        "half of what it is there",
     ),
     "min_leaf": Peers(
         "min_samples_leaf", "min_data_in_leaf, min_child_samples, min_data", "min_child_weight",
@@ -67,9 +71,19 @@ PEERS = {
     "search": Peers("", "", "tree_method"),
     "max_bins": Peers("max_bins", "max_bin", "max_bin"),
     "sums": NONE,
+    "features_per_tree": Peers(
+        "", "feature_fraction, colsample_bytree", "colsample_bytree", "drawn anew for each tree",
+    ),
     "features_per_split": Peers(
         "max_features", "feature_fraction_bynode, feature_fraction, colsample_bytree",
         "colsample_bynode, colsample_bytree", "drawn anew for each split",
+    ),
+    "monotone": Peers(
+        "monotonic_cst", "monotone_constraints, mc", "monotone_constraints", "columns and 1 or -1"
+    ),
+    "interactions": Peers(
+        "interaction_cst", "interaction_constraints", "interaction_constraints",
+        "groups of columns",
     ),
     "complexity": NONE,
     # what is fitted, and by which steps

@@ -11,22 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reference.round_losses import (
-    bounds,
-    derivatives,
-    farthest,
-    margins,
-    rounded,
-    scale_of,
-    signed,
-    slopes,
-)
+from reference.round_leaves import Leaf
+from reference.round_losses import rounded, scale_of, slopes
 
 HOLES, LEVELS = 1, 2
 GRADIENT_BITS, CURVATURE_BITS, WIDE_BITS = 18, 19, 35
 SAME_MASS = 1e-9
-NEAR, TINY, WIDTH, FLAT = 1e-8, 1e-6, 1e-13, 1e-13
-VOTE_LIMIT = 18.021826694558577
 
 
 # ---------------------------------------------------------------------------------------------
@@ -57,6 +47,7 @@ class Node(NamedTuple):
     bin: int | None
     curvature: int
     rows: Any
+    bounds: Any
     first: Any = None
     second: Any = None
 
@@ -64,7 +55,11 @@ class Node(NamedTuple):
 class Grown:
     """A tree: rows that are listed, gradients and curvatures as integers."""
 
-    def __init__(self, columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits):
+    def __init__(
+        self, columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits, number=0,
+        min_weight=0.0, min_gain=0.0, per_tree=None, per_split=None, key=0,
+        direction=None, most=math.inf, max_leaves=None, groups=None,
+    ):  # fmt: skip
         self.columns, self.min_leaf, self.smoothing = columns, min_leaf, smoothing
         self.depth, self.is_wide = depth, bits[0] != GRADIENT_BITS
         self.scale = [
@@ -73,17 +68,45 @@ class Grown:
         ]
         self.g = rounded(gradient * self.scale[0]).astype(np.int64)
         self.h = np.maximum(rounded(curvature * self.scale[1]).astype(np.int64), 1)
-        self.l2 = l2 * self.scale[1]
-        self.root = self.grow(rows, 0)
+        self.l2, self.min_weight = l2 * self.scale[1], min_weight * self.scale[1]
+        self.min_gain = 2.0 * min_gain * (self.scale[0] * self.scale[0] / self.scale[1])
+        d = len(columns.codes)
+        self.per_split = d if per_split is None else per_split
+        self.draw = lambda among, wanted, path: drawn(among, wanted, (key, path, number))
+        self.of_tree = self.draw(range(d), d if per_tree is None else per_tree, 0)
+        self.direction = direction
+        self.unit = self.scale[0] / self.scale[1]
+        self.groups, self.used = groups, {(): frozenset()}
+        bounds = -most * self.unit, most * self.unit
+        self.chosen = None if max_leaves is None else self.best_first(rows, bounds, max_leaves)
+        self.root = self.grow(rows, (), bounds)
 
     def sums(self, rows):
         return float(self.g[rows].sum()), float(self.h[rows].sum())
+
+    def step(self, sums, bounds):
+        return min(max(-sums[0] / (sums[1] + self.l2), bounds[0]), bounds[1])
+
+    def score_within(self, sums, bounds):
+        step = self.step(sums, bounds)
+        return -step * (2.0 * sums[0] + (sums[1] + self.l2) * step)
+
+    def bounded_score(self, below, node, kept, bounds, direction):
+        """As `score` where some columns are monotone; None also where steps go the wrong way."""
+        above = node[0] - below[0], node[1] - below[1]
+        if min(below[1], above[1]) < max(self.min_leaf, self.min_weight):
+            return None
+        if direction * (self.step(above, bounds) - self.step(below, bounds)) < 0:
+            return None
+        found = self.score_within(below, bounds) + self.score_within(above, bounds)
+        own = self.score_within(node, bounds)
+        return (found if kept == 1 else kept * kept * (found - own) + own), 1.0
 
     def score(self, below, node, kept):
         """Return numerator and divisor; None where a side has too little curvature."""
         (gl, hl), (g, h) = below, node
         gr, hr = g - gl, h - hl
-        if min(hl, hr) < self.min_leaf:
+        if min(hl, hr) < max(self.min_leaf, self.min_weight):
             return None
         dl, dr = hl + self.l2, hr + self.l2
         numerator, divisor = gl * gl * dr + gr * gr * dl, dl * dr
@@ -175,9 +198,13 @@ class Grown:
         apart = gl - hl / h * g
         return min(max((left - whole * (hl / h)) / apart, 0.0), 1.0) if apart else 1.0
 
-    def best(self, rows, counted):
+    def may_join(self, j, used):
+        return self.groups is None or any(used | {j} <= group for group in self.groups)
+
+    def best(self, rows, path, bounds, counted):
         node, best = self.sums(rows), None
-        for j in range(len(self.columns.codes)):
+        among = [j for j in self.of_tree if self.may_join(j, self.used[path])]
+        for j in self.draw(among, self.per_split, number_of(path)):
             here, hole = self.columns.codes[j, rows], self.columns.hole(j)
             for below, side, b, kept in self.cuts(rows, j):
                 is_below = np.isin(here, list(below)) | ((here == hole) & (side == 0))
@@ -185,6 +212,9 @@ class Grown:
                 if counted and min(count, len(rows) - count) < self.min_leaf:
                     continue
                 score = self.score(self.sums(rows[is_below]), node, kept)
+                if self.direction is not None:
+                    way = self.direction[j] if b is None or b < self.columns.n_bins[j] - 1 else 0
+                    score = self.bounded_score(self.sums(rows[is_below]), node, kept, bounds, way)
                 if score is None:
                     continue
                 if best is None or score[0] * best.score[1] > best.score[0] * score[1]:
@@ -197,14 +227,41 @@ class Grown:
         step = g / h
         return bool((np.abs(self.g[rows] - step * self.h[rows]) <= 1.0 + abs(step)).all())
 
-    def grow(self, rows, depth):
-        leaf = Node(-1, None, 0, None, self.h[rows].sum(), rows)
-        if depth == self.depth or len(rows) < 2 * self.min_leaf or self.is_pure(rows):
-            return leaf
+    def grow(self, rows, path, bounds):
+        """Return the node at the end of a path, which has the sides taken."""
+        found = self.found_cut(rows, path, bounds)
+        if found is None or (self.chosen is not None and path not in self.chosen):
+            return Node(-1, None, 0, None, self.h[rows].sum(), rows, bounds)
+        return self.split(rows, path, *found, bounds)
+
+    def best_first(self, rows, bounds, max_leaves):
+        """Return the paths to the nodes that are split where the largest gain comes first."""
+        open_, chosen, n_nodes = {}, set(), 1
+
+        def look(number, rows, path, bounds):
+            found = self.found_cut(rows, path, bounds)
+            if found is not None:
+                gain = self.gain(rows, found[0], bounds)
+                open_[-gain, number] = rows, path, bounds, *found
+
+        look(0, rows, (), bounds)
+        while open_ and len(chosen) + 1 < max_leaves:
+            rows, path, bounds, cut, is_above = open_.pop(min(open_))
+            chosen.add(path)
+            parts = rows[~is_above], rows[is_above]
+            for side, of_part in enumerate(self.bounds_of(parts, cut, bounds)):
+                look(n_nodes + side, parts[side], (*path, side), of_part)
+            n_nodes += 2
+        return chosen
+
+    def found_cut(self, rows, path, bounds):
+        """Return the cut of a node and which rows are above; None if there is none."""
+        if len(path) == self.depth or len(rows) < 2 * self.min_leaf or self.is_pure(rows):
+            return None
         for counted in (False, True):
-            cut = self.best(rows, counted)
-            if cut is None:
-                return leaf
+            cut = self.best(rows, path, bounds, counted)
+            if cut is None or (self.min_gain > 0 and self.gain(rows, cut, bounds) < self.min_gain):
+                return None
             here, hole = self.columns.codes[cut.feature, rows], self.columns.hole(cut.feature)
             if cut.bin is None:
                 is_above = np.isin(here, list(cut.above))
@@ -212,10 +269,32 @@ class Grown:
                 is_above = (here > cut.bin) & (here != hole)
             is_above |= (here == hole) & (cut.missing == 1)
             if min(is_above.sum(), (~is_above).sum()) >= self.min_leaf:
-                return self.split(rows, depth, cut, is_above)
-        return leaf
+                self.used[*path, 0] = self.used[*path, 1] = self.used[path] | {cut.feature}
+                return cut, is_above
+        return None
 
-    def split(self, rows, depth, cut, is_above):
+    def gain(self, rows, cut, bounds):
+        g, h = self.sums(rows)
+        if self.direction is not None:
+            return cut.score[0] - self.score_within((g, h), bounds)
+        return cut.score[0] / cut.score[1] - g * g / (h + self.l2)
+
+    def bounds_of(self, parts, cut, bounds):
+        """Return the bounds of both sides of a cut."""
+        if (
+            self.direction is None
+            or cut.bin is None
+            or cut.bin >= self.columns.n_bins[cut.feature] - 1
+        ):
+            return bounds, bounds
+        below, above = (self.step(self.sums(part), bounds) for part in parts)
+        middle = 0.5 * below + 0.5 * above
+        lower, upper = (bounds[0], middle), (middle, bounds[1])
+        return {0: (bounds, bounds), 1: (lower, upper), -1: (upper, lower)}[
+            int(self.direction[cut.feature])
+        ]
+
+    def split(self, rows, path, cut, is_above, bounds):
         hl, hr = (float(self.h[part].sum()) for part in (rows[~is_above], rows[is_above]))
         missing, above, j = cut.missing, None, cut.feature
         if missing is None:
@@ -224,9 +303,11 @@ class Grown:
             above, here = cut.above, set(self.columns.codes[j, rows].tolist())
             if missing:
                 above |= frozenset(range(self.columns.n_bins[j])) - here
+        parts = [rows[~is_above], rows[is_above]]
+        of_parts = self.bounds_of(parts, cut, bounds)
         return Node(
-            j, above, missing, cut.bin, self.h[rows].sum(), rows,
-            self.grow(rows[~is_above], depth + 1), self.grow(rows[is_above], depth + 1),
+            j, above, missing, cut.bin, self.h[rows].sum(), rows, bounds,
+            *(self.grow(parts[side], (*path, side), of_parts[side]) for side in (0, 1)),
         )  # fmt: skip
 
 
@@ -236,6 +317,32 @@ def bits_of(gradient, sums, n):
     if sums == "wide" or (sums == "auto" and 100 * large < (size > 0).sum()):
         return (min(WIDE_BITS, 52 - math.ceil(math.log2(n))),) * 2
     return GRADIENT_BITS, CURVATURE_BITS
+
+
+def number_of(path):
+    """Return the number of a node in a tree that is full: 1 of the root."""
+    return int("1" + "".join(map(str, path)), 2)
+
+
+def mix(x):
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
+    return x ^ x >> 31
+
+
+def drawn(among, wanted, stream):
+    """Return so many, in their order, drawn without repetition; all where there are no more."""
+    among = list(among)
+    if wanted >= len(among):
+        return among
+    key, path, number = stream
+    golden = 0x9E3779B97F4A7C15
+    start = mix((mix((key + golden * (path + 1)) % 2**64) + golden * (number + 1)) % 2**64)
+    for i in range(wanted):
+        share = (mix((start + golden * (i + 1)) % 2**64) >> 11) * 2.0**-53
+        j = i + int(share * (len(among) - i))
+        among[i], among[j] = among[j], among[i]
+    return sorted(among[:wanted])
 
 
 def power_below(most, bits):
@@ -251,113 +358,6 @@ def preorder(node):
     return nodes + ([] if node.feature < 0 else preorder(node.first) + preorder(node.second))
 
 
-# ---------------------------------------------------------------------------------------------
-# Leaves.
-
-
-class Leaf:
-    def __init__(self, loss, y, f, weight, limit, l2, most):
-        self.loss, self.y, self.f, self.weight = loss, y, f, weight
-        self.limit, self.l2, self.most = limit, l2, most
-        self.far, self.tiny = farthest(loss, y, f), TINY
-        if loss.name == "huber":
-            self.most = min(most, 2.0 * self.far[0])
-            self.tiny = loss.delta
-
-    def look(self, step, raised):
-        """Return the sums of gradients and curvatures as integers, and the scale of each."""
-        steepest, most, _ = bounds(self.loss, self.far, step)
-        if raised:
-            most = max(most, steepest * (1.0 / self.limit))
-        heaviest, n = self.weight.max(), len(self.y)
-        scale = [scale_of(2.0 * heaviest * part, n) for part in (steepest, most)]
-        u = margins(self.loss, self.y, self.f, step)
-        fall, bend, _ = derivatives(self.loss, u, self.y)
-        if raised:
-            bend = np.maximum(bend, np.abs(fall) * (1.0 / self.limit))
-        gradient = self.weight * signed(self.loss, self.y, fall)
-        whole = [rounded(gradient * scale[0]).sum(), rounded(self.weight * bend * scale[1]).sum()]
-        return whole, whole[0] / scale[0] + self.l2 * step, whole[1] / scale[1] + self.l2
-
-    def newton(self):
-        _, slope, bend = self.look(0.0, True)
-        return min(max(-slope / bend, -self.most), self.most) if bend > 0 else 0.0
-
-    def solved(self, guess):
-        if self.loss.name == "squared":
-            return self.newton()
-        if self.loss.name in ("hinge", "absolute", "quantile"):
-            return min(max(self.kink(), -self.most), self.most)
-        if self.loss.name == "poisson" and self.l2 == 0:
-            _, slope, bend = self.look(0.0, False)
-            step = -math.inf
-            if self.far[1] > 0 and slope / bend < 1:
-                step = math.log1p(-slope / bend)
-            return min(max(step, -self.most), self.most)
-        if self.loss.name == "exponential" and self.l2 == 0:
-            (g, h), _, _ = self.look(0.0, False)
-            above, below = h - g, h + g
-            step = VOTE_LIMIT * (int(above > 0) - int(below > 0))
-            if above > 0 and below > 0:
-                step = min(max(0.5 * math.log(above / below), -VOTE_LIMIT), VOTE_LIMIT)
-            return min(max(step, -self.most), self.most)
-        return self.search(guess)
-
-    def kink(self):
-        """Return where the weight of the kinks below reaches what is wanted, as the loss says."""
-        kinks, flat, scale, weight = self.y - self.f, 0.0, 1.0, self.weight
-        if not (weight == 1).all():
-            scale, flat = scale_of(2.0 * weight.max(), len(weight)), float(len(weight))
-            weight = rounded(weight * scale)
-        total, name = weight.sum(), self.loss.name
-        wanted = weight[self.y > 0].sum() if name == "hinge" else (
-            total * (0.5 if name == "absolute" else self.loss.quantile))  # fmt: skip
-        flat += FLAT * total
-        l2 = self.l2 * (0.5 * scale if name == "absolute" else scale)
-        below = 0.0
-        values = np.unique(kinks)
-        for k, value in enumerate(values):
-            after = below + weight[kinks == value].sum()
-            if after - wanted + l2 * value >= -flat:
-                if l2 > 0:
-                    return (wanted - below) / l2 if below - wanted + l2 * value > 0 else value
-                if after - wanted <= flat and k + 1 < len(values):
-                    return value / 2 + values[k + 1] / 2
-                return value
-            below = after
-        return (wanted - below) / l2
-
-    def search(self, guess):
-        at, low, high = min(max(guess, -self.most), self.most), -self.most, self.most
-        seen, before = [at == low, at == high], math.inf
-        _, slope, bend = self.look(at, False)
-        for _ in range(200):
-            if slope == 0 or (slope < 0 and at == self.most) or (slope > 0 and at == -self.most):
-                break
-            low, high = (at, high) if slope < 0 else (low, at)
-            step = at - slope / bend if bend > 0 else -math.copysign(math.inf, slope)
-            inside = low < step < high
-            if not inside:
-                if step >= self.most and not seen[1]:
-                    step, seen[1] = self.most, True
-                elif step <= -self.most and not seen[0]:
-                    step, seen[0] = -self.most, True
-                else:
-                    step = low + (high - low) / 2
-            moved, at = abs(step - at), step
-            following = moved
-            if self.loss.name != "huber" and 4.0 * moved < before < math.inf:
-                following = moved * (moved / before) * (moved / before)
-            before = moved if inside else math.inf
-            most = self.tiny if self.loss.name == "huber" else max(abs(at), self.tiny)
-            if inside and following <= NEAR * most:
-                break
-            if high - low <= WIDTH * abs(at):
-                break
-            _, slope, bend = self.look(at, False)
-        return at
-
-
 class Fit(NamedTuple):
     trees: list[Any]  # nodes in preorder
     values: list[Any]  # what they add, 0 where they are no leaves
@@ -367,7 +367,7 @@ class Fit(NamedTuple):
 
 def fit(
     columns, y, loss, weight, *, bias, steps, rate, depth, min_leaf=1, l2=0.0, smoothing=0.0,
-    most=math.inf, solved=True, listed=None, sums="auto",
+    most=math.inf, solved=True, listed=None, sums="auto", **held,
 ):  # fmt: skip
     """Return the trees, and the decision values of all rows; `listed` are those of each tree."""
     f, limit = np.full(len(y), bias), loss.limit
@@ -384,7 +384,7 @@ def fit(
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
         bits = bits_of(gradient, sums, (weight > 0).sum())
         parts = columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits
-        grown = Grown(*parts)
+        grown = Grown(*parts, t + 1, most=min(most, limit), **held)
         nodes = preorder(grown.root)
         values = np.zeros(len(nodes))
         for e, node in enumerate(nodes):
@@ -394,6 +394,10 @@ def fit(
                 g, h = grown.sums(at)
                 guess = -(grown.scale[1] / grown.scale[0]) * g / (h + grown.l2)
                 values[e] = rate * (leaf.solved(guess) if solved else leaf.newton())
+                if held.get("direction") is not None:
+                    unit = rate * (grown.scale[1] / grown.scale[0])
+                    least, greatest = (unit * bound for bound in node.bounds)
+                    values[e] = min(max(values[e], least), greatest)
         reached = {id(node): values[e] for e, node in enumerate(nodes)}
         for i in range(len(y)):
             f[i] += reached[id(leaf_of(grown.root, columns, i))]

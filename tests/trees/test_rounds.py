@@ -11,8 +11,10 @@ from special_problems import draw, problem
 
 import pboost as pb
 from pboost._core import boost
+from pboost.data.special_columns import LEVELS
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
+from pboost.trees.restraints import RESTRAINTS, Restraints, _groups
 from pboost.trees.rounds import Rounds
 from pboost.trees.steps import Steps, has_curvature
 
@@ -21,8 +23,9 @@ OF_NUMBERS = [name for name in NAMES if LOSSES[name].is_regression]
 OF_LABELS = [name for name in NAMES if name not in OF_NUMBERS[1:]]
 
 
-def limits(depth, min_leaf=1, smoothing=0.0):
-    return CartLimits("squared", depth, 2**31, min_leaf, 2, 1, "depth-first",
+def limits(depth, min_leaf=1, smoothing=0.0, leaves=None):
+    growth = "depth-first" if leaves is None else "best-first"
+    return CartLimits("squared", depth, leaves or 2**31, min_leaf, 2, 1, growth,
                       level_smoothing=smoothing)  # fmt: skip
 
 
@@ -59,14 +62,53 @@ def special_case(seed):
     return columns, target, loss, weight / weight.max(), listed, options
 
 
+def columns_of(case):
+    return len(case[0].columns.codes)
+
+
+def restrained_case(seed):
+    """Return a case with options of the trees that make them smaller."""
+    *case, options = special_case(seed)
+    rng, weight = np.random.default_rng(seed + 1000), case[3].sum()
+    kind, d = seed % 6, columns_of(case)
+    if kind == 4 or seed % 3 == 0:
+        options["max_leaves"] = int(rng.choice([1, 2, 5, 9, 50]))
+    if kind == 0:
+        options["min_weight"] = weight * rng.choice([0.01, 0.05, 0.2])
+    if kind == 1:
+        options["min_gain"] = weight * 10.0 ** rng.uniform(-4, -1)
+    if kind == 2:
+        options["per_tree"] = per_tree = int(rng.integers(1, d + 1))
+        options["per_split"] = int(rng.integers(1, per_tree + 1))
+        options["key"] = int(rng.integers(2**63))
+    if kind == 5:
+        parts = [rng.choice(d, rng.integers(1, d + 1), replace=False) for _ in range(3)]
+        groups = [frozenset(part.tolist()) for part in parts]
+        options["groups"] = [*groups, frozenset(range(d)).difference(*groups)]
+    if kind == 3:
+        options["direction"] = rng.integers(-1, 2, d).astype(np.int32)
+        special = case[0].columns.special
+        if special is not None:
+            options["direction"][special & LEVELS > 0] = 0
+    return *case, options
+
+
 def compiled(columns, y, loss, weight, listed, options, steps=3):
     """Return the rounds, and after each the tree and a copy of the decision values."""
     f = np.full(len(y), options["bias"])
+    groups = options.get("groups")
+    if groups is not None:
+        every = columns.n_features
+        together = _groups([sorted(group) for group in groups if group], columns)
+        options = {**options, "together": together, "per_tree": every, "per_split": every}
+    held = Restraints(**{k: v for k, v in options.items() if k in Restraints.__slots__})
     step = Steps(
         options["rate"], options["most"], options["solved"], options["l2"], options["sums"]
     )
-    limit = limits(options["depth"], options["min_leaf"], options["smoothing"])
-    rounds = Rounds(columns, y, loss, weight, f, limit, step)
+    limit = limits(
+        options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves")
+    )
+    rounds = Rounds(columns, y, loss, weight, f, limit, step, held)
     found = [(None, f.copy(), rounds.mean_loss)]
     for t in range(steps):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
@@ -79,10 +121,11 @@ def subset_of(words):
     return frozenset(b for b in range(256) if int(words[b // 64]) >> b % 64 & 1)
 
 
+@pytest.mark.parametrize("make", [special_case, restrained_case])
 @pytest.mark.parametrize("start", range(0, 240, 20))
-def test_equals_the_twin(start):
+def test_equals_the_twin(start, make):
     for seed in range(start, start + 20):
-        columns, y, loss, weight, listed, options = special_case(seed)
+        columns, y, loss, weight, listed, options = make(seed)
         found = compiled(columns, y, loss, weight, listed, options)
         bins = columns.columns
         special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
@@ -290,6 +333,14 @@ def test_wide_sums_have_no_order_either(name):
     assert_same([(a, f[order], m) for a, f, m in one], other)
 
 
+#: Options that hold trees back, so that each makes another model.
+HELD = [
+    {}, {"min_weight": 5.0}, {"min_gain": 3.0}, {"features_per_tree": 2},
+    {"features_per_split": 0.5}, {"monotone": {1: 1}}, {"max_leaves": 6},
+    {"interactions": [[0, 1]]},
+]  # fmt: skip
+
+
 def test_options_change_models_and_are_kept():
     X, y = data(1000)
     models = [
@@ -299,6 +350,7 @@ def test_options_change_models_and_are_kept():
             {"leaf_step": "newton"},
             {"l2": 5.0},
             {"l2": 5.0, "leaf_step": "newton"},
+            *({"max_depth": 5, **held} for held in HELD),
         )
     ]
     values = [model.trees.value.tolist() for model in models]
@@ -307,14 +359,34 @@ def test_options_change_models_and_are_kept():
     for model in models:
         more = pb.continue_fit(model, X, y > 0, steps=2)
         assert more.settings["leaf_step"] == model.settings["leaf_step"]
-        assert more.settings["l2"] == model.settings["l2"]
+        for name in ("l2", "max_leaves", *RESTRAINTS):
+            assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
 
 
-def test_l2_is_in_units_of_the_weights():
+def test_best_first_trees_are_those_of_any_order_and_memory(monkeypatch):
+    case = wide_case(n=3000)
+    whole = compiled(*case)
+    case[-1]["max_leaves"] = 64  # all that six comparisons can part
+    same = compiled(*case)
+    for (a, f, _), (b, g, _) in zip(whole[1:], same[1:], strict=True):
+        assert np.array_equal(f, g)
+        assert a.nodes["feature"].tolist() == b.nodes["feature"].tolist()
+        assert np.array_equal(a.mass, b.mass)
+    case[-1]["max_leaves"] = 20
+    kept = compiled(*case)
+    assert all((len(grown.nodes) + 1) // 2 == 20 for grown, _, _ in kept[1:])
+    monkeypatch.setattr("pboost.trees.rounds.SLOT_BYTES", 0)
+    assert_same(compiled(*case), kept)
+    monkeypatch.setattr("pboost.threads.CELLS_PER_CALL", 1)
+    assert_same(compiled(*case), kept)
+
+
+@pytest.mark.parametrize("name", ["l2", "min_weight", "min_gain"])
+def test_options_are_in_units_of_the_weights(name):
     X, y = data(500)
-    one = pb.fit_stagewise(X, y > 0, steps=3, l2=2.0, sample_weight=np.full(500, 1.0))
-    other = pb.fit_stagewise(X, y > 0, steps=3, l2=8.0, sample_weight=np.full(500, 4.0))
+    one = pb.fit_stagewise(X, y > 0, steps=3, **{name: 2.0}, sample_weight=np.full(500, 1.0))
+    other = pb.fit_stagewise(X, y > 0, steps=3, **{name: 8.0}, sample_weight=np.full(500, 4.0))
     assert np.array_equal(one.trees.value, other.trees.value)
 
 
@@ -327,6 +399,23 @@ def test_l2_is_in_units_of_the_weights():
         ({"l2": 1.0, "search": "exact"}, NotImplementedError, "l2: "),
         ({"sums": "long"}, ValueError, "sums: expected one of"),
         ({"sums": "wide", "search": "exact"}, ValueError, "sums: "),
+        ({"min_weight": -1.0}, ValueError, "min_weight: "),
+        ({"min_gain": np.nan}, ValueError, "min_gain: "),
+        ({"interactions": [[0, 3]]}, ValueError, "interactions: "),
+        ({"interactions": [[0], []]}, ValueError, "interactions: .*empty"),
+        ({"interactions": [0, 1]}, TypeError, "interactions: "),
+        ({"interactions": "pairwise"}, TypeError, "interactions: expected groups"),
+        ({"interactions": [[0]], "search": "exact"}, NotImplementedError, "interactions: "),
+        ({"max_leaves": 0}, ValueError, "max_leaves: "),
+        ({"monotone": {3: 1}}, ValueError, "monotone: "),
+        ({"monotone": {"a": 1}}, ValueError, "monotone: .*no names"),
+        ({"monotone": {0: 2}}, ValueError, "monotone: "),
+        ({"monotone": 1}, TypeError, "monotone: expected a mapping"),
+        ({"monotone": {0: 1}, "search": "exact"}, NotImplementedError, "monotone: "),
+        ({"features_per_tree": 4}, ValueError, "features_per_tree: "),
+        ({"features_per_tree": 2, "features_per_split": 3}, ValueError, "features_per_split: "),
+        ({"features_per_split": 2, "search": "exact"}, NotImplementedError, "features_per_split: "),
+        ({"min_gain": 1.0, "search": "exact"}, NotImplementedError, "min_gain: .*binned"),
     ],
 )
 def test_bad_options(options, error, message):

@@ -1,0 +1,141 @@
+"""Whether the value of a model only rises, or only falls, with a column: a proof by its leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pboost.data.table import column_label, positions
+from pboost.models.base import Model, check_model
+from pboost.models.forest import Forest
+from pboost.models.tree_sum import StagewiseModel
+from pboost.models.trees import LEAF, Tree
+from pboost.values import FloatArray, shown
+
+#: The greatest value that a row can have.
+MOST = float(np.finfo(np.float64).max)
+
+
+def is_monotone(model: Model, column: str | int, direction: int | None = None) -> bool:
+    """Return whether each tree of a model is proven to be monotone in a column.
+
+    Parameters
+    ----------
+    model : StagewiseModel, or Tree or Forest of a regression
+        A fitted model.
+    column : str or int
+        Name or position of a column of numbers.
+    direction : {None, 1, -1}
+        1: whether values never fall as the value in the column rises; -1: never rise; None: either.
+
+    Returns
+    -------
+    bool
+        True is a proof for the model: for any two rows that differ in this column alone, where both
+        have a value, decision values (of a regression: predictions) are in this order, rounding
+        included. False says that one of the trees is not monotone; their sum may be.
+
+    Raises
+    ------
+    ValueError, TypeError, NotImplementedError
+        If there is no such column, or it is a category; if the model is none of these.
+
+    Notes
+    -----
+    Rows that differ in one column part at a comparison of this column. So a tree is monotone if and
+    only if, at each of these, no leaf on the lower side that such a row can reach has a larger
+    value than one on the upper side which a row can reach that is like it in all other columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = X[:, 0] + np.sin(3 * X[:, 1])
+    >>> model = pb.fit_stagewise(X, y, monotone={0: 1})
+    >>> pb.is_monotone(model, 0, 1), pb.is_monotone(model, 1)
+    (True, False)
+    """
+    check_model(model)
+    trees = model.trees if isinstance(model, StagewiseModel) else model
+    if not isinstance(trees, Tree | Forest) or trees.labels is not None:
+        raise NotImplementedError(
+            "model: expected a sum of trees, or a tree or forest of a regression, got "
+            f"{shown(model)}; others have no proof"
+        )
+    (j,) = positions("column", [column], trees.feature_names, trees.n_features)
+    if trees.table is not None and trees.table.values_of(j) is not None:
+        raise ValueError(
+            f"column: expected one of numbers, got {column_label(trees.feature_names, j)}, a "
+            "category, whose levels have no order"
+        )
+    if direction not in (None, 1, -1):
+        raise ValueError(f"direction: expected None, 1 or -1, got {shown(direction)}")
+    ways = (1, -1) if direction is None else (direction,)
+    every = [trees] if isinstance(trees, Tree) else list(trees)
+    parts = [_Leaves(tree, j) for tree in every if (tree.column == j).any()]
+    return any(all(leaves.are_ordered(way) for leaves in parts) for way in ways)
+
+
+class _Leaves:
+    """The leaves of a tree and the rows that reach them: intervals, levels, rows without values."""
+
+    def __init__(self, tree: Tree, j: int) -> None:
+        self.tree, self.j = tree, j
+        column = tree.column
+        self.columns = np.unique(column[column != LEAF])
+        n, k = tree.n_nodes, len(self.columns)
+        self.low, self.high = np.full((n, k), -np.inf), np.full((n, k), MOST)
+        self.levels = np.full((n, k, 4), ~np.uint64(0))
+        self.holes = np.full((n, k), tree.missing is not None)
+        self.size = np.ones(n, dtype=int)
+        inner = np.flatnonzero(tree.feature != LEAF)
+        for e in inner:
+            self._part(int(e), int(np.searchsorted(self.columns, column[e])))
+        for e in inner[::-1]:
+            self.size[e] += self.size[tree.children[e]].sum()
+        at = np.searchsorted(self.columns, j)
+        has_value = self.low[:, at] < self.high[:, at]
+        self.reached = (tree.feature == LEAF) & has_value
+        self.others = np.arange(k) != at
+        # "Is it missing?" parts no values.
+        self.cuts = [e for e in inner if column[e] == j and not tree.asks_whether_missing(int(e))]
+
+    def _part(self, e: int, k: int) -> None:
+        """Say which rows reach the children of a node that compares column number k."""
+        tree, feature = self.tree, int(self.tree.feature[e])
+        share = None if tree.share is None else tree.share[e]
+        for side, child in enumerate(tree.children[e]):
+            for part in (self.low, self.high, self.levels, self.holes):
+                part[child] = part[e]
+            if feature >= tree.n_features and tree.subset is not None:
+                members = tree.subset[feature - tree.n_features]
+                self.levels[child, k] &= members if side else ~members
+            elif side:
+                self.low[child, k] = max(self.low[child, k], tree.threshold[e])
+            else:
+                self.high[child, k] = min(self.high[child, k], tree.threshold[e])
+            if tree.missing is not None and (share is None or not 0 < share < 1):
+                self.holes[child, k] &= tree.missing[e] == side
+
+    def are_ordered(self, way: int) -> bool:
+        """Return whether values go up (1) or down (-1) with the column."""
+        value: FloatArray = way * self.tree.value
+        for e in self.cuts:
+            first, second = self.tree.children[e]
+            below = first + np.flatnonzero(self.reached[first:second])
+            above = second + np.flatnonzero(self.reached[second : e + self.size[e]])
+            if not len(below) or not len(above) or value[below].max() <= value[above].min():
+                continue
+            for a in below:
+                larger = above[value[above] < value[a]]
+                if len(larger) and self._meet(a, larger).any():
+                    return False
+        return True
+
+    def _meet(self, a: int, many: Any) -> Any:
+        """Return whether rows reach leaves that differ in column j alone from some that reach a."""
+        known = np.maximum(self.low[a], self.low[many]) < np.minimum(self.high[a], self.high[many])
+        known &= (self.levels[a] & self.levels[many]).any(axis=-1)
+        return (known | (self.holes[a] & self.holes[many]))[:, self.others].all(axis=1)

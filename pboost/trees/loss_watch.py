@@ -1,0 +1,97 @@
+"""The mean loss on rows held out, by which a sum of trees ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.convert import Features
+from pboost.data.training import Problem
+from pboost.growth.validation import ValidationRows, validation_rows
+from pboost.losses import Loss
+from pboost.models.trees import Tree
+from pboost.values import FloatArray
+
+
+class LossWatch:
+    """The options `validation` and `patience` of `fit_stagewise`.
+
+    Attributes
+    ----------
+    weight : ndarray of float64, shape (n,)
+        Weights of the training rows, the largest 1; 0 for the rows held out.
+    settings : dict
+        The options; empty without validation.
+    losses : list of float
+        Mean loss on the validation rows before the first tree and after each.
+    """
+
+    def __init__(
+        self,
+        validation: Any,
+        patience: Any,
+        problem: Problem,
+        loss: Loss,
+        generator: np.random.Generator,
+    ) -> None:
+        weights = problem.weights
+        self.weight = np.ones(problem.n_rows) if weights is None else weights / weights.max()
+        self.settings: Mapping[str, Any] = {}
+        self.losses: list[float] = []
+        self._loss, problem = loss, replace(problem, weights=self.weight)
+        self.rows = validation_rows(validation, patience, problem, generator)
+        if self.rows is not None and self.rows.problem.weights is not None:
+            self.weight, self.settings = self.rows.problem.weights, self.rows.settings
+            if problem.labels is None:
+                y = self.rows.y
+                try:
+                    Loss.check_targets(loss, y, np.arange(len(y)))
+                except ValueError as error:
+                    raise ValueError(f"validation: {error}") from None
+
+    @property
+    def latest(self) -> float | None:
+        """Mean loss on the validation rows after the latest tree."""
+        return self.losses[-1] if self.losses else None
+
+    @property
+    def best(self) -> int:
+        """Number of trees of least loss, the smallest of several."""
+        return int(np.argmin(self.losses))
+
+    def begin(self, bias: float | FloatArray) -> None:
+        """Take in the decision value before the first tree, of softmax one for each class."""
+        if self.rows is not None:
+            y = self.rows.y
+            is_two = y.dtype.kind == "b" and not np.ndim(bias)
+            self._y = np.where(y, 1.0, -1.0) if is_two else y
+            self._f = np.repeat(np.expand_dims(bias, -1), len(y), axis=-1)
+            self._measure(self.rows)
+
+    def add(self, made: Callable[[], Tree | list[Tree]], f: FloatArray) -> bool:
+        """Take in a round, to be made, and what it makes of the training rows; whether to stop.
+
+        Decision values are (n,) with one tree a round, (J, n) with J.
+        """
+        rows = self.rows
+        if rows is None:
+            return False
+        if rows.X is None:
+            self._f = f[..., rows.drawn]
+        else:
+            self._f = self._f + self._predictions(made(), rows.X)
+        self._measure(rows)
+        return len(self.losses) - 1 - self.best >= rows.patience
+
+    def _predictions(self, trees: Tree | list[Tree], X: NDArray[Any]) -> FloatArray:
+        if isinstance(trees, list):
+            return np.stack([self._predictions(tree, X) for tree in trees])
+        return trees.predict(Features(X, trees.feature_names, trees.table))
+
+    def _measure(self, rows: ValidationRows) -> None:
+        value = self._loss.value(self._y, self._f.T)
+        self.losses.append(float(np.average(value, weights=rows.weight)))

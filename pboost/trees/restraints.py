@@ -1,0 +1,151 @@
+"""What holds trees of sums back beside their size: what a split brings, of which columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.table import column_label, named_columns, positions
+from pboost.data.training import Problem
+from pboost.trees.cart import resolve_features
+from pboost.values import IntArray, check_integer, check_number, draw_key, shown
+
+#: The options that say so, and what they are by default: nothing.
+RESTRAINTS: dict[str, Any] = {
+    "min_weight": 0.0, "min_gain": 0.0, "features_per_tree": None, "features_per_split": None,
+    "monotone": None, "interactions": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Restraints:
+    """The options of `fit_stagewise` that trees on bins alone know.
+
+    Attributes
+    ----------
+    min_weight, min_gain : float
+        Least curvature of a side, and least gain of a split, where the largest weight is 1.
+    per_tree, per_split : int or None
+        How many columns a tree is grown on, and in how many of them a node is searched; both None
+        where all are.
+    key : int
+        Of the streams that these columns are drawn from.
+    direction : ndarray of int32, shape (d,), or None
+        Whether the sum goes up (1) or down (-1) with each column, 0 where it may do as it likes.
+    together : ndarray of uint64, shape (d, words), or None
+        The groups that each column is in, as bits: those on a branch share one.
+    """
+
+    min_weight: float = 0.0
+    min_gain: float = 0.0
+    per_tree: int | None = None
+    per_split: int | None = None
+    key: int = 0
+    direction: IntArray | None = None
+    together: NDArray[np.uint64] | None = None
+
+    def of_unit(self, unit: float) -> Restraints:
+        """Return them for weights that are divided by `unit`."""
+        return replace(self, min_weight=self.min_weight / unit, min_gain=self.min_gain / unit)
+
+
+def draws_columns(options: Mapping[str, Any]) -> bool:
+    """Return whether fits of these options draw columns."""
+    return options["features_per_tree"] is not None or options["features_per_split"] is not None
+
+
+def refuse_restraints(options: Mapping[str, Any]) -> None:
+    """Raise NotImplementedError where one is given that an exact search does not take."""
+    for name, default in {"l2": 0.0, **RESTRAINTS}.items():
+        given = options[name]
+        if given is not None if default is None else given != default:
+            raise NotImplementedError(
+                f'{name}: expected {default} with search="exact"; a binned search takes it'
+            )
+
+
+def read_restraints(
+    options: Mapping[str, Any], problem: Problem, generator: np.random.Generator
+) -> Restraints:
+    """Check the options; from the generator is drawn where columns are to be drawn."""
+    found = Restraints(
+        check_number("min_weight", options["min_weight"], least=0.0),
+        check_number("min_gain", options["min_gain"], least=0.0),
+        direction=_directions(options["monotone"], problem),
+        together=_groups(options["interactions"], problem),
+    )
+    if not draws_columns(options):
+        every = None if found.together is None else problem.n_features
+        return replace(found, per_tree=every, per_split=every)
+    name, d = "features_per_tree", problem.n_features
+    per_tree = resolve_features(options[name], d, name)
+    per_split = resolve_features(options["features_per_split"], per_tree)
+    return replace(found, per_tree=per_tree, per_split=per_split, key=draw_key(generator))
+
+
+def plain_monotone(monotone: Any) -> Any:
+    """Return the option as settings hold it: pairs of a column and a direction, or None."""
+    if monotone is None:
+        return None
+    if isinstance(monotone, Mapping):
+        pairs = list(monotone.items())
+    else:
+        try:
+            pairs = [(column, way) for column, way in monotone]
+        except (TypeError, ValueError):
+            raise TypeError(
+                "monotone: expected a mapping of names or positions of columns to 1 (up) or -1 "
+                f"(down), got {shown(monotone)}"
+            ) from None
+    return [
+        [str(column) if isinstance(column, str) else check_integer("monotone", column, least=0),
+         check_integer("monotone", way, least=-1, most=1)]
+        for column, way in pairs
+    ]  # fmt: skip
+
+
+def _directions(monotone: Any, problem: Problem) -> IntArray | None:
+    """Return the direction of each column; `monotone` as settings hold it."""
+    if not monotone:
+        return None
+    found = np.zeros(problem.n_features, dtype=np.int32)
+    positions("monotone", [column for column, _ in monotone], problem.names, len(found))
+    for column, way in monotone:
+        (j,) = positions("monotone", [column], problem.names, len(found))
+        if way and problem.table is not None and problem.table.values_of(j) is not None:
+            raise ValueError(
+                f"monotone: expected columns of numbers, got {column_label(problem.names, j)}, a "
+                "category, whose levels have no order"
+            )
+        found[j] = way
+    return found if found.any() else None
+
+
+def plain_interactions(interactions: Any) -> list[list[str | int]] | None:
+    """Return the option as settings hold it: lists of names or positions, or None."""
+    if interactions is None:
+        return None
+    if isinstance(interactions, str) or not isinstance(interactions, Iterable):
+        raise TypeError(
+            f"interactions: expected groups of columns, as [[0, 1], [2]], got {shown(interactions)}"
+        )
+    return [list(named_columns("interactions", group)) for group in interactions]
+
+
+def _groups(interactions: Any, problem: Problem) -> NDArray[np.uint64] | None:
+    """Return the groups of each column as bits; columns in none are a group of their own."""
+    if interactions is None:
+        return None
+    d = problem.n_features
+    groups = [positions("interactions", group, problem.names, d) for group in interactions]
+    if not all(groups):
+        raise ValueError("interactions: expected groups of columns, got one that is empty")
+    rest = set(range(d)).difference(*groups)
+    member = np.zeros((d, 64 * -(-(len(groups) + 1) // 64)), dtype=np.uint8)
+    for number, group in enumerate([*groups, rest]):
+        member[list(group), number] = 1
+    return np.packbits(member, axis=1).view(np.uint64)

@@ -1,0 +1,64 @@
+"""What holds trees of sums back, seen on models."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import pboost as pb
+
+
+def data(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=n)
+
+
+def test_exact_trees_have_a_number_of_leaves_too():
+    X, y = data()
+    model = pb.fit_stagewise(X, y, steps=3, max_leaves=5, max_depth=None, search="exact")
+    assert [(tree.n_nodes + 1) // 2 for tree in model.trees] == [5, 5, 5]
+
+
+def test_branches_have_columns_of_one_group():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 70))
+    y = 3 * (X[:, 0] + X[:, 1]) + 2 * (X[:, 2] + X[:, 69]) + X[:, 3] + X[:, 5]
+    groups = [[0, 1], *([j] for j in range(4, 69))]  # more than 64, and the rest: 2, 3, 69
+    model = pb.fit_stagewise(X, y, interactions=groups, steps=20, max_depth=5)
+    found = set()
+    for tree in model.trees:
+        used = {0: frozenset()}
+        for e in range(tree.n_nodes):
+            if tree.feature[e] < 0:
+                found.add(used[e])
+            for child in tree.children[e]:
+                used[int(child)] = used[e] | {int(tree.feature[e])}
+    assert all(any(some <= set(group) for group in [*groups, [2, 3, 69]]) for some in found)
+    assert frozenset([0, 1]) in found
+    assert any(some >= {2, 69} for some in found)
+
+
+def test_columns_go_on_being_drawn():
+    X, y = data(300)
+    options = {"features_per_tree": 2, "features_per_split": 1, "rng": 3}
+    whole = pb.fit_stagewise(X, y, steps=9, **options)
+    more = pb.continue_fit(pb.fit_stagewise(X, y, steps=4, **options), X, y, steps=5)
+    assert np.array_equal(more.trees.feature, whole.trees.feature)
+    assert np.array_equal(more.trees.value, whole.trees.value)
+    other = pb.fit_stagewise(X, y, steps=9, **{**options, "rng": 4})
+    assert not np.array_equal(other.trees.feature, whole.trees.feature)
+    for tree in pb.fit_stagewise(X, y, steps=9, features_per_tree=1, max_depth=5, rng=1).trees:
+        assert len(set(tree.feature[tree.feature >= 0].tolist())) == 1
+
+
+def test_least_weight_and_gain_are_those_of_the_derivatives():
+    X, y = data(400)
+    for model in pb.fit_stagewise(X, y, steps=1, max_depth=None, min_weight=20.0).trees:
+        assert np.bincount(pb.apply(model, X)).min() == 10  # 2 for each row
+    # One split of two halves of residuals -1 and +1 brings 400 at once, by Newton's model.
+    y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
+    found = [
+        pb.fit_stagewise(X, y, task="regression", steps=1, min_gain=gain).trees.n_nodes
+        for gain in (399.9, 400.1)
+    ]
+    assert found == [3, 1]
