@@ -383,7 +383,7 @@ cdef inline Py_ssize_t first_of_two(
     cdef Py_ssize_t i
     two.negative, two.positive, two.count, two.step = cells, cells + 1, cells + 2, 3
     two.n, two.smoothing = t.n_bins[f], t.level_smoothing
-    levels.k, levels.missing = 2, cells + 3 * two.n
+    levels.k, levels.missing = 2, cells + 3 * <Py_ssize_t>two.n
     levels.n_missing = levels.missing[2]
     two.has_missing = levels.n_missing > 0
     if not _levels.scan_levels(&limits, &two, limit, best, &cut):

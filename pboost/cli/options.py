@@ -140,6 +140,8 @@ def encoding(text: str) -> str:
     return text
 
 
+#: Names of what is too much for a docstring.
+NAMES = {"loss": tuple(pb.losses.LOSSES)}
 #: How options are read that are not any integer from 1, number or text, and what stands for them.
 READERS: dict[str, tuple[Reader, str]] = {
     "max_depth": (depth, "N"),
@@ -256,8 +258,9 @@ def declared(function: Callable[..., Any]) -> dict[str, Option]:
         option = _typed(function, name)
         if name not in SEEDS and is_readable(option, parameter.annotation):
             kind, words = documented.get(name, ("", ""))
-            is_open = option in READERS or not kind.startswith("{")
-            choices = () if is_open else tuple(re.findall(r'"([^"]+)"', kind.partition("}")[0]))
+            choices = NAMES.get(name, ())
+            if option not in READERS and kind.startswith("{"):
+                choices = tuple(re.findall(r'"([^"]+)"', kind.partition("}")[0]))
             words = " ".join([*words.split(), ""])
             said = re.split(r'[.;:] |^"', words)[0].replace("`", "").rstrip()
             is_needed = parameter.default is parameter.empty
