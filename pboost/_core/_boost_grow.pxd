@@ -47,7 +47,7 @@ cdef inline void note_cut(
         for w in range(WORDS):
             some |= subset[w]
         node.low, node.high = -1 if some else 0, -1
-    elif cut.bin + 1 >= r.n_bins[cut.feature]:
+    elif cut.bin == r.n_bins[cut.feature] - 1:
         node.low, node.high = 0, -1  # are they missing?
 
 

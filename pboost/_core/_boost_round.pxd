@@ -7,6 +7,7 @@
 from libc.math cimport fabs
 from libc.string cimport memcpy
 
+from pboost._core._side cimport code_goes_right
 from pboost._core.types cimport HOLES, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef extern from "boost_simd.h" nogil:
@@ -219,7 +220,7 @@ cdef inline void sums_below(
         elif cut.is_set:
             below = not cut.above[b >> 6] >> (b & 63) & 1
         else:
-            below = b <= cut.bin
+            below = not code_goes_right(<int>b, cut.bin)
         if below:
             gradient[0] += gs[b * LANES]
             curvature[0] += hs[b * LANES]

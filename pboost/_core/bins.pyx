@@ -61,18 +61,19 @@ def hash_rows(X, const int32_t[::1] rows, uint64_t[::1] key, uint64_t[::1] hashe
 
 
 cdef void extend_one(
-    const double* x, const uint8_t* code, Py_ssize_t m, double* lower, double* upper, int32_t* count
+    const double* x, const uint8_t* code, Py_ssize_t m, double* least, double* most, int32_t* count
 ) noexcept nogil:
     """Count the values of each bin, and move its ends; values seen before are no news, and most are not."""
-    cdef Py_ssize_t i
-    cdef double value
+    cdef Py_ssize_t i, b
+    cdef double here
     for i in range(m):
-        value = x[i] + 0.0  # one zero
-        if value < lower[code[i]]:
-            lower[code[i]] = value
-        if value > upper[code[i]]:
-            upper[code[i]] = value
-        count[code[i]] += 1
+        b = code[i]
+        here = x[i] + 0.0  # one zero
+        if here < least[b]:
+            least[b] = here
+        if here > most[b]:
+            most[b] = here
+        count[b] += 1
 
 
 def code_columns(

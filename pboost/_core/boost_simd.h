@@ -11,6 +11,7 @@
  */
 #ifndef PBOOST_BOOST_SIMD_H
 #define PBOOST_BOOST_SIMD_H
+#include "side.h"
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -144,7 +145,7 @@ static void pboost_scan_baseline(PBOOST_SCAN_ARGS)
 
 PBOOST_ALWAYS int pboost_side(const uint8_t *codes, int cut, const uint8_t *table, int32_t row)
 {
-    return table ? table[codes[row]] : codes[row] > cut;
+    return table ? table[codes[row]] : pboost_code_goes_right(codes[row], cut);
 }
 
 PBOOST_ALWAYS ptrdiff_t pboost_part_rest(PBOOST_PART_ARGS, ptrdiff_t i, ptrdiff_t below, ptrdiff_t above)

@@ -54,6 +54,9 @@ SLIPS = {
 ALSO_RIGHT = {"max_step": ("inf", "fraction", "large"), "tol": ("fraction", "large"),
              "complexity": ("fraction", "large"), "level_smoothing": ("fraction", "large"),
              "l2": ("fraction", "large"), "categorical": ("list", "array")}  # fmt: skip
+#: What `fit_stagewise` takes besides.
+OF_STAGEWISE = {"min_weight": ("fraction", "large"), "min_gain": ("fraction", "large"),
+                "monotone": ("dict",), "interactions": ("ragged", "dict")}  # fmt: skip
 NONE_IS_RIGHT = ("bag", "features_per_split", "max_depth", "max_step", "tol")
 
 
@@ -83,6 +86,7 @@ def is_right(builder, option, slip):
         return slip == "None" or isinstance(default, bool)
     return (
         slip in ALSO_RIGHT.get(option, ())
+        or (builder == "fit_stagewise" and slip in OF_STAGEWISE.get(option, ()))
         or (option == "rng" and slip in ("None", "large", "huge"))
         or (option in NONE_IS_RIGHT and slip == "None")
         or (option == "nodes" and builder != "fit_matryoshka" and slip == "None")
