@@ -2,25 +2,12 @@
 # of many columns this is less than to partition all sorted columns at every split.
 from libc.string cimport memset
 
+from pboost._core._few cimport FEW, insertion_sort
 from pboost._core._grower cimport Tree, size_of
-from pboost._core.types cimport ROW_MASK, TIED, int32_t, int64_t
+from pboost._core.types cimport ROW_MASK, TIED, int32_t, int64_t, uint64_t
 
-cdef enum:
-    FEW = 48  # below this, insertion sort beats counting
 cdef enum:
     DIGITS = 256
-
-
-cdef inline void insert_items(int64_t* item, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, j
-    cdef int64_t here
-    for i in range(1, n):
-        here = item[i]
-        j = i
-        while j > 0 and item[j - 1] > here:
-            item[j] = item[j - 1]
-            j -= 1
-        item[j] = here
 
 
 cdef inline int64_t* sort_half(
@@ -67,7 +54,7 @@ cdef inline const int32_t* order_of(
     for i in range(n):
         item[i] = (<int64_t>rank[t.ranked_row[rows[i]]] << 32) | rows[i]
     if n <= FEW:
-        insert_items(item, n)
+        insertion_sort(<uint64_t*>item, n)
     else:
         if ties_too:
             sorted = sort_half(item, spare, n, t.n, 0)

@@ -12,6 +12,7 @@ in the order of their rows and tied to one another; their code is the number of 
 from libc.math cimport INFINITY, ceil
 from libc.string cimport memchr, memcpy, memset
 
+from pboost._core._few cimport FEW, insertion_sort
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core.types cimport (
     HOLES, LEVELS, MAX_BINS, ROW_MASK, TIED, int32_t, int64_t, is_tied, row_of, uint8_t, uint32_t,
@@ -22,8 +23,6 @@ cdef enum:
     DIGIT_BITS = 11
 cdef enum:
     DIGITS = 2048
-cdef enum:
-    FEW = 48  # below this, insertion sort beats counting
 
 
 cdef inline uint64_t ordered_bits(double value) noexcept nogil:
@@ -32,18 +31,6 @@ cdef inline uint64_t ordered_bits(double value) noexcept nogil:
     value = value + 0.0
     memcpy(&bits, &value, 8)
     return ~bits if bits >> 63 else bits | (<uint64_t>1 << 63)
-
-
-cdef void insertion_sort(uint64_t* items, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, j
-    cdef uint64_t item
-    for i in range(1, n):
-        item = items[i]
-        j = i
-        while j > 0 and items[j - 1] > item:
-            items[j] = items[j - 1]
-            j -= 1
-        items[j] = item
 
 
 cdef void sort_by_upper_half(uint64_t* items, uint64_t* spare, Py_ssize_t n) noexcept nogil:
