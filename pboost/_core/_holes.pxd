@@ -6,20 +6,22 @@
 # that begins n_missing entries earlier says. A place is a number of known rows, or a bin.
 #
 # The cut between the known rows and the missing ones, "is it missing?", is that of missing above.
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, sqrt
 
-from pboost._core._cut cimport Limits, cut_score, is_legal
+from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal
 from pboost._core._grower cimport Found, Tree, judge_of, size_of, two_classes
 from pboost._core._scan cimport (
     Edges, FEW_ROWS, count_bins, find_legal, list_edges, list_few, scan_cells, scan_classes, scan_order,
     score_classes, score_squares, sort_few,
 )
 from pboost._core._segment cimport (
-    BLOCKS, Blocks, FEW_ROWS as FEW_SORTED, STRIDE, block_masses, first_cut, score_blocks,
-    search_blocks,
+    BLOCKS, Blocks, FEW_ROWS as FEW_SORTED, STRIDE, block_masses, first_cut, pruning_limit,
+    score_blocks,
 )
 from pboost._core._squares cimport scan_squares
-from pboost._core.criteria cimport Judge, Masses, Sums, add, begin, limit_of, move, score_many
+from pboost._core.criteria cimport (
+    Judge, KEARNS_MANSOUR, Masses, Sums, add, begin, limit_of, move, score, score_many,
+)
 from pboost._core.types cimport int32_t, int64_t, is_tied, row_of, uint8_t
 
 cdef enum:
@@ -60,30 +62,20 @@ cdef inline Py_ssize_t count_known(
 # Sorted rows of two classes.
 
 cdef inline Missing missing_masses(
-    const Tree* t, const int32_t* order, Py_ssize_t n_known, Py_ssize_t n
+    const Limits* limits, const int32_t* order, const int64_t* weight, Py_ssize_t n_known
 ) noexcept nogil:
     cdef Missing missing
     cdef int64_t w
     cdef Py_ssize_t i
     cdef int32_t row
-    missing.n, missing.negative, missing.positive = n - n_known, 0, 0
-    for i in range(n_known, n):
+    missing.n, missing.negative, missing.positive = limits.n - n_known, 0, 0
+    for i in range(n_known, limits.n):
         row = row_of(order[i])
-        w = t.fixed[row]
+        w = weight[row]
         missing.negative += w
-        missing.positive += -<int64_t>(row >= t.n_negative) & w
+        missing.positive += -<int64_t>(row >= limits.n_negative) & w
     missing.negative -= missing.positive
     return missing
-
-
-cdef inline void move_blocks(Blocks* blocks, const Missing* missing, int times) noexcept nogil:
-    """Add the missing rows so many times to the left of the blocks."""
-    cdef Py_ssize_t b
-    for b in range(blocks.n + 1):
-        blocks.ln[b] += times * missing.negative
-        blocks.lp[b] += times * missing.positive
-    blocks.start += times * missing.n
-    blocks.stop += times * missing.n
 
 
 cdef inline bint may_ask(const Limits* limits, const Missing* missing) noexcept nogil:
@@ -96,65 +88,158 @@ cdef inline double score_asking(const Limits* limits, const Missing* missing) no
     return cut_score(limits, limits.negative - missing.negative, limits.positive - missing.positive)
 
 
-cdef inline double search_few_known(
-    const Limits* limits, const int32_t* order, const int64_t* weight, const Missing* missing,
-    double best,
+cdef inline double limit_apart(
+    const Limits* limits, const Missing* missing, double limit
 ) noexcept nogil:
-    """The same of at most FEW_SORTED known rows, all of whose cuts are scored at once."""
-    cdef int64_t[2][FEW_SORTED] low  # masses below, of both classes
-    cdef int32_t[FEW_SORTED] count
-    cdef double[4][FEW_SORTED] mass
-    cdef double[FEW_SORTED] score
-    cdef Masses masses
-    cdef int64_t ln = 0, lp = 0, w, positive
-    cdef Py_ssize_t i, k, n = 0, times
+    """Cuts of the known rows alone above this are above the limit wherever the missing rows lie: a
+    criterion is concave, hence two of three parts that are made one score no less."""
+    cdef double apart = score(
+        limits.criterion, <double>missing.positive, <double>missing.negative, 0.0, 0.0)
+    cdef double root
+    limit /= BOUND_SLACK
+    if limits.criterion != KEARNS_MANSOUR:
+        return (limit - apart) / BOUND_SLACK
+    root = (sqrt(limit) - sqrt(apart)) / BOUND_SLACK  # a score is the square of half its value
+    return root * root if root >= 0.0 else -1.0
+
+
+cdef inline double try_sides(
+    const Limits* limits, const Missing* missing, int64_t ln, int64_t lp, Py_ssize_t count, double best
+) noexcept nogil:
+    """The least of `best` and the scores of a cut with the missing rows above, and below."""
+    if is_legal(limits, ln, lp, count):
+        best = min(best, cut_score(limits, ln, lp))
+    ln += missing.negative
+    lp += missing.positive
+    if is_legal(limits, ln, lp, count + missing.n):
+        best = min(best, cut_score(limits, ln, lp))
+    return best
+
+
+# Cuts of few known rows: the masses below of both classes, and the number of rows.
+cdef struct Cuts:
+    Py_ssize_t n
+    int64_t[FEW_SORTED] ln
+    int64_t[FEW_SORTED] lp
+    int32_t[FEW_SORTED] count
+
+
+cdef inline void list_cuts(
+    const Limits* limits, const int32_t* order, const int64_t* weight, Py_ssize_t start,
+    Py_ssize_t stop, int64_t* ln, int64_t* lp, Cuts* cuts,
+) noexcept nogil:
+    """Those between the rows start..stop-1. INOUT ln, lp: masses left of the first, then those left
+    of `stop`."""
+    cdef int64_t positive = lp[0], both = ln[0] + lp[0], w
+    cdef Py_ssize_t i, n = 0
     cdef int32_t row
-    for i in range(limits.n - missing.n - 1):
+    for i in range(start, stop):
         row = row_of(order[i])
         w = weight[row]
-        positive = -<int64_t>(row >= limits.n_negative) & w
-        lp += positive
-        ln += w - positive
-        low[0][n], low[1][n], count[n] = ln, lp, <int32_t>(i + 1)
-        n += not is_tied(order[i + 1])
+        both += w
+        positive += -<int64_t>(row >= limits.n_negative) & w
+        cuts.ln[n], cuts.lp[n], cuts.count[n] = both - positive, positive, <int32_t>(i + 1)
+        n += i + 1 < stop and not is_tied(order[i + 1])
+    cuts.n = n
+    ln[0], lp[0] = both - positive, positive
+
+
+cdef inline double try_cuts(
+    const Limits* limits, const Missing* missing, const Cuts* cuts, double best, double found
+) noexcept nogil:
+    """The least of `best` and the scores of cuts on either side; what is above `found` may be missed."""
+    cdef double[4][FEW_SORTED] mass
+    cdef double[FEW_SORTED] apart
+    cdef Masses masses
+    cdef int64_t negative = limits.negative - missing.negative
+    cdef int64_t positive = limits.positive - missing.positive
+    cdef Py_ssize_t k, lead = 0
+    cdef double limit
     masses.ln, masses.lp, masses.rn, masses.rp = mass[0], mass[1], mass[2], mass[3]
-    for times in range(2):
-        for k in range(n):
-            low[0][k] += times * missing.negative
-            low[1][k] += times * missing.positive
-            mass[0][k], mass[1][k] = <double>low[0][k], <double>low[1][k]
-            mass[2][k] = <double>(limits.negative - low[0][k])
-            mass[3][k] = <double>(limits.positive - low[1][k])
-        score_many(limits.criterion, &masses, 0, 0, n, score)
-        for k in range(n):
-            if score[k] < best and is_legal(
-                    limits, low[0][k], low[1][k], count[k] + times * missing.n):
-                best = score[k]
+    for k in range(cuts.n):
+        mass[0][k], mass[1][k] = <double>cuts.ln[k], <double>cuts.lp[k]
+        mass[2][k] = <double>(negative - cuts.ln[k])
+        mass[3][k] = <double>(positive - cuts.lp[k])
+    score_many(limits.criterion, &masses, 0, 0, cuts.n, apart)
+    for k in range(cuts.n):
+        if apart[k] < apart[lead]:
+            lead = k
+    limit = limit_apart(limits, missing, pruning_limit(limits, min(best, found)))
+    if cuts.n == 0 or apart[lead] > limit:
+        return best
+    # The most promising first: it lowers the bar for all others.
+    best = try_sides(limits, missing, cuts.ln[lead], cuts.lp[lead], cuts.count[lead], best)
+    limit = limit_apart(limits, missing, pruning_limit(limits, min(best, found)))
+    for k in range(cuts.n):
+        if apart[k] <= limit and k != lead:
+            best = try_sides(limits, missing, cuts.ln[k], cuts.lp[k], cuts.count[k], best)
+    return best
+
+
+cdef inline double ask(const Limits* limits, const Missing* missing) noexcept nogil:
+    """Score of "is it missing?", infinity where it is no legal cut."""
+    return score_asking(limits, missing) if may_ask(limits, missing) else INFINITY
+
+
+cdef inline double search_known_blocks(
+    const Limits* limits, const int32_t* order, const int64_t* weight, const Missing* missing,
+    const Blocks* blocks, double best, double found,
+) noexcept nogil:
+    """As `search_blocks`, on both sides, where the blocks have the scores of the known rows alone."""
+    cdef double limit = limit_apart(limits, missing, pruning_limit(limits, min(best, found)))
+    cdef Py_ssize_t b, lead = 0, turn, start
+    cdef int64_t ln, lp
+    cdef Cuts cuts
+    for b in range(blocks.n):
+        start = blocks.start + b * STRIDE
+        if blocks.at[b] <= limit and start > 0 and not is_tied(order[start]):
+            best = try_sides(limits, missing, blocks.ln[b], blocks.lp[b], start, best)
+        if blocks.bound[b] < blocks.bound[lead]:
+            lead = b
+    for turn in range(-1, blocks.n):
+        b = lead if turn < 0 else turn
+        if blocks.bound[b] <= limit and turn != lead:
+            start = blocks.start + b * STRIDE
+            ln, lp = blocks.ln[b], blocks.lp[b]
+            list_cuts(limits, order, weight, start, min(start + STRIDE, blocks.stop), &ln, &lp, &cuts)
+            best = try_cuts(limits, missing, &cuts, best, found)
+            limit = limit_apart(limits, missing, pruning_limit(limits, min(best, found)))
     return best
 
 
 cdef inline double search_known(
-    const Limits* limits, const int32_t* order, const int64_t* weight, const Missing* missing,
+    const Limits* limits, const int32_t* order, const int64_t* weight, Py_ssize_t n_known,
     double found,
 ) noexcept nogil:
-    """Least score of a cut, as `search_rows`; each row is read once for both sides."""
+    """Least score of a cut, as `search_rows`. What the known rows do not weigh, the others do."""
     cdef Blocks blocks
-    cdef const int32_t* later = order - missing.n
-    cdef Py_ssize_t n_known = limits.n - missing.n
-    cdef double best = score_asking(limits, missing) if may_ask(limits, missing) else INFINITY
+    cdef Cuts cuts
+    cdef Limits known = limits[0]
+    cdef Missing missing
+    cdef double best = INFINITY
+    missing.n = limits.n - n_known
     if n_known <= FEW_SORTED:
-        return search_few_known(limits, order, weight, missing, best)
+        known.negative = known.positive = 0
+        list_cuts(limits, order, weight, 0, n_known, &known.negative, &known.positive, &cuts)
+        missing.negative = limits.negative - known.negative
+        missing.positive = limits.positive - known.positive
+        return try_cuts(limits, &missing, &cuts, ask(limits, &missing), found)
     blocks.stop = blocks.ln[0] = blocks.lp[0] = 0
     while blocks.stop < n_known:
         blocks.start = blocks.stop
         blocks.stop = min(blocks.start + BLOCKS * STRIDE, n_known)
         block_masses(limits, order, weight, &blocks)
-        score_blocks(limits, &blocks)
-        best = search_blocks(limits, order, weight, &blocks, best, found)
-        move_blocks(&blocks, missing, 1)
-        score_blocks(limits, &blocks)
-        best = search_blocks(limits, later, weight, &blocks, best, found)
-        move_blocks(&blocks, missing, -1)
+        if blocks.start == 0:
+            if blocks.stop < n_known:
+                missing = missing_masses(limits, order, weight, n_known)
+            else:
+                missing.negative = limits.negative - blocks.ln[blocks.n]
+                missing.positive = limits.positive - blocks.lp[blocks.n]
+            known.negative -= missing.negative
+            known.positive -= missing.positive
+            best = ask(limits, &missing)
+        score_blocks(&known, &blocks)
+        best = search_known_blocks(limits, order, weight, &missing, &blocks, best, found)
         blocks.ln[0] = blocks.ln[blocks.n]
         blocks.lp[0] = blocks.lp[blocks.n]
     return best
@@ -201,10 +286,11 @@ cdef inline Py_ssize_t scan_known(
     if n_known == n or n_known == 0:
         return scan_order(t, e, order, limit, found, best, work, below)
     if t.n_classes == 2:
-        limits, missing = two_classes(t, e), missing_masses(t, order, n_known, n)
+        limits = two_classes(t, e)
         if below != NULL:
+            missing = missing_masses(&limits, order, t.fixed, n_known)
             return find_known(&limits, order, t.fixed, &missing, limit, below, side)
-        best[0] = search_known(&limits, order, t.fixed, &missing, found)
+        best[0] = search_known(&limits, order, t.fixed, n_known, found)
         return -1
     at = judge_of(t, e, work)
     for turn in range(ABOVE, BELOW - 1, -1):

@@ -182,22 +182,20 @@ cdef inline void partition_segment(
     Two rows that become neighbours are tied if no untied row stood between them: `tie[s]` holds
     the mark that the next row of side s gets.
     """
-    cdef int32_t entry, row
-    cdef int32_t[2] tie
+    cdef int32_t entry, row, s, below = 0, above = 0
     cdef Py_ssize_t i, left = 0, right = 0
-    cdef int s
-    tie[0] = tie[1] = 0
     for i in range(n):
         entry = order[i]
         row = entry & ROW_MASK
-        tie[0] &= entry
-        tie[1] &= entry
         s = side[row]
-        order[left] = row | (tie[0] & TIED)
-        spare[right] = row | (tie[1] & TIED)
+        below &= entry
+        above &= entry
+        order[left] = row | (below & TIED)
+        spare[right] = row | (above & TIED)
         left += 1 - s
         right += s
-        tie[s] = TIED
+        below |= s - 1
+        above |= -s
     for i in range(right):
         order[left + i] = spare[i]
 
