@@ -1,7 +1,7 @@
 # Best-first growth of a boosted tree: the open node whose cut gains most is split next, the first of equal
 # ones. Open nodes keep their masses by bin as long as there are slots, else their children are counted.
 from pboost._core._boost_grow cimport cut_node, make_children, may_split, other_child
-from pboost._core._boost_round cimport Node, Open, Round, count_node
+from pboost._core._boost_round cimport Node, Open, Round, count_node, subtract_child
 from pboost._core.types cimport int32_t
 
 
@@ -69,7 +69,8 @@ cdef inline Py_ssize_t split_best(const Round* r) noexcept nogil:
         next_ = take_slot(r)
         count_node(r, small, r.masses + next_ * r.slot)
         if slot >= 0:
-            r.passes.subtract(r.masses + slot * r.slot, r.masses + next_ * r.slot, r.slot)
+            subtract_child(
+                r, r.node + at.node, small, large, r.masses + slot * r.slot, r.masses + next_ * r.slot)
         else:
             slot = take_slot(r)
             count_node(r, large, r.masses + slot * r.slot)

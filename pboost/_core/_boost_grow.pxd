@@ -2,8 +2,8 @@
 from pboost._core._boost_columns cimport take_for_node
 from pboost._core._boost_levels cimport spread_of
 from pboost._core._boost_round cimport (
-    Cut, LANES, Masses, Node, Open, Round, SAME_MASS, WORDS, count_node, is_pure, kind_of, lane_of,
-    masses_of, own_score, step_within, sums_below,
+    Cut, Masses, Node, Open, Round, SAME_MASS, WORDS, count_node, is_pure, kind_of, masses_of, own_score,
+    read_bin, step_within, subtract_child, sums_below,
 )
 from pboost._core._boost_search cimport search
 from pboost._core._side cimport code_goes_right, in_set
@@ -18,13 +18,13 @@ cdef inline void put_levels(
     const Round* r, const Node* node, const Cut* cut, const double* slot, uint64_t* subset
 ) noexcept nogil:
     """OUT subset: the levels above; those that no row has are where missing rows are."""
-    cdef const double* curvature
     cdef Py_ssize_t l, w
-    lane_of(r, slot, cut.feature, &curvature)
+    cdef double gradient, curvature
     for w in range(WORDS):
         subset[w] = cut.above[w]
     for l in range(r.n_bins[cut.feature]):
-        if node.missing and curvature[l * LANES] == 0.0:
+        read_bin(r, node, slot, cut.feature, l, &gradient, &curvature)
+        if node.missing and curvature == 0.0:
             subset[l >> 6] |= <uint64_t>1 << (l & 63)
 
 
@@ -36,7 +36,7 @@ cdef inline void note_cut(
     cdef uint64_t* subset
     cdef Py_ssize_t w
     cdef uint64_t some = 0
-    sums_below(r, slot, cut, gradient, curvature)
+    sums_below(r, node, slot, cut, gradient, curvature)
     node.feature, node.missing = cut.feature, cut.missing
     if cut.missing < 0:
         node.missing = (node.curvature - curvature[0]) * (1.0 - SAME_MASS) > curvature[0]
@@ -185,7 +185,7 @@ cdef inline void split_node(const Round* r, Open at) noexcept nogil:
     large = other_child(r, small)
     if may_split(r, large):
         count_node(r, small, slot + r.slot)
-        r.passes.subtract(slot, slot + r.slot, r.slot)
+        subtract_child(r, node, small, large, slot, slot + r.slot)
     # The smaller one comes first: what is open behind it needs the slots in front of its own only.
     open_child(r, large, at.slot)
     open_child(r, small, at.slot + 1)

@@ -7,8 +7,8 @@
 from libc.math cimport rint
 
 from pboost._core._boost_round cimport (
-    Cut, LANES, LOW_UNIT, Masses, Node, Round, WORDS, curvature_in, gradient_in, kind_of, lane_of,
-    own_score, score_bounded, take_better,
+    Cut, LOW_UNIT, Lane, Masses, Node, Round, WORDS, curvature_in, gradient_in, kind_of, own_score,
+    read_lane, score_bounded, take_better,
 )
 from pboost._core._levels cimport pull_of
 from pboost._core.types cimport HOLES, MAX_BINS, int32_t, uint64_t
@@ -28,7 +28,7 @@ cdef inline double spread_of(const Round* r, const Node* node) noexcept nogil:
     cdef Py_ssize_t i, row
     for i in range(node.start, node.stop):
         row = i if r.low == NULL else r.rows[i]
-        g, h = gradient_in(r.packed, row), max(curvature_in(r.packed, row), 1.0)
+        g, h = gradient_in(r.packed[row]), max(curvature_in(r.packed[row]), 1.0)
         squares += rint(g * g / h)
     if r.low != NULL:
         squares *= LOW_UNIT
@@ -45,9 +45,9 @@ cdef inline double measured_pull(
     if not (r.level_smoothing > 0.0 and node.spread > 0.0):
         return 0.0
     for l in range(n_bins):
-        h = curvature[l * LANES]
+        h = curvature[l]
         if h > 0.0:
-            apart = gradient[l * LANES] - h / node.curvature * node.gradient
+            apart = gradient[l] - h / node.curvature * node.gradient
             squares += apart * (apart / h)
             known += h
             n += 1
@@ -63,7 +63,7 @@ cdef inline void order_levels(
     cdef Py_ssize_t l, j
     levels.n, levels.pull = 0, measured_pull(r, node, gradient, curvature, n_bins)
     for l in range(n_bins):
-        g, h = gradient[l * LANES], curvature[l * LANES]
+        g, h = gradient[l], curvature[l]
         if h > 0.0:
             key = -(g + levels.pull * step) / (h + levels.pull)
             j = levels.n
@@ -125,7 +125,7 @@ cdef inline void search_side(
     const Levels* levels, Py_ssize_t f, int turn, int32_t side, const int32_t* count, Cut* best,
 ) noexcept nogil:
     """The cuts with missing rows above (1) or below (0)."""
-    cdef Py_ssize_t hole = LANES * r.n_bins[f], i, l, n_below = 0, n = node.stop - node.start
+    cdef Py_ssize_t hole = r.n_bins[f], i, l, n_below = 0, n = node.stop - node.start
     cdef double gl = 0.0, hl = 0.0, left = 0.0, kept
     cdef bint is_smoothed = levels.pull > 0.0
     if turn == 0:
@@ -133,8 +133,8 @@ cdef inline void search_side(
         n_below = count[r.n_bins[f]] if count != NULL else 0
     for i in range(levels.n):
         l = levels.level[i]
-        gl += gs[l * LANES]
-        hl += hs[l * LANES]
+        gl += gs[l]
+        hl += hs[l]
         left += levels.apart[i]
         if count != NULL:
             n_below += count[l]
@@ -148,8 +148,8 @@ cdef inline void search_side(
         l = levels.level[i]
         if count != NULL and min(n_below - count[l], n - n_below + count[l]) < r.min_leaf:
             continue
-        kept = kept_of(at, levels, gl - gs[l * LANES], hl - hs[l * LANES], left - levels.apart[i])
-        if try_set(best, at, gl - gs[l * LANES], hl - hs[l * LANES], kept, f, side):
+        kept = kept_of(at, levels, gl - gs[l], hl - hs[l], left - levels.apart[i])
+        if try_set(best, at, gl - gs[l], hl - hs[l], kept, f, side):
             note_set(best, levels, i, i + 1)
 
 
@@ -158,11 +158,14 @@ cdef inline void search_levels(
     const int32_t* count, Cut* best,
 ) noexcept nogil:
     """A column of levels; `count` has the rows by level, or is NULL where they do not matter."""
-    cdef const double* hs
-    cdef const double* gs = lane_of(r, slot, f, &hs)
-    cdef Py_ssize_t hole = LANES * r.n_bins[f], i
-    cdef bint some = kind_of(r, f) & HOLES and hs[hole] > 0.0
+    cdef Lane lane
+    cdef const double* gs = lane.gradient
+    cdef const double* hs = lane.curvature
+    cdef Py_ssize_t hole = r.n_bins[f], i
     cdef Levels levels
+    cdef bint some
+    read_lane(r, node, slot, f, &lane)
+    some = kind_of(r, f) & HOLES and hs[hole] > 0.0
     order_levels(r, node, gs, hs, r.n_bins[f], &levels)
     levels.missing = gs[hole] - hs[hole] / node.curvature * node.gradient if some else 0.0
     levels.all = levels.missing

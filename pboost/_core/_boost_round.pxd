@@ -4,15 +4,18 @@
 # sums G, H is scored by G^2 / (H + l2) of both sides together. Scores are fractions, compared by
 # products. A node open to be split has its masses by bin in a slot: of two children only those of the
 # smaller are counted, in the next slot, and the larger has what is left, in the slot of their parent.
+# Masses of few rows are sums of words, at the beginning of the places of groups.
 from libc.math cimport fabs
 from libc.string cimport memcpy
 
-from pboost._core._side cimport code_goes_right
-from pboost._core.types cimport HOLES, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from pboost._core._side cimport in_set
+from pboost._core.types cimport HOLES, MAX_BINS, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef extern from "boost_simd.h" nogil:
     enum: LANES "PBOOST_LANES"
     enum: ROOM "PBOOST_ROOM"
+    enum: BLOCK "PBOOST_BLOCK"
+    enum: ABREAST "PBOOST_ABREAST"
     ctypedef struct Cuts "pboost_cuts":
         double* numerator
         double* divisor
@@ -26,13 +29,18 @@ cdef extern from "boost_simd.h" nogil:
         double high
         bint is_bounded
         int direction
+    ctypedef struct Lanes "pboost_lanes":
+        const double* masses
+        const double* below
+        int bins
     ctypedef struct Passes "pboost_passes":
         void (*count)(
             const uint8_t* group, const int32_t* rows, const int64_t* packed, Py_ssize_t n,
-            int n_lanes, int bins, double* masses) noexcept nogil
-        void (*subtract)(double* masses, const double* part, Py_ssize_t n) noexcept nogil
+            int n_lanes, int bins, int64_t* words, double* masses) noexcept nogil
+        void (*subtract)(
+            double* masses, const double* part, Py_ssize_t cells, int n_packed) noexcept nogil
         void (*scan)(
-            const double* masses, int bins, const Masses* at, const double* below, Cuts* cuts
+            const Lanes* groups, int n_groups, int is_packed, const Masses* at, Cuts* cuts
         ) noexcept nogil
         Py_ssize_t (*part)(
             const uint8_t* codes, int cut, const uint8_t* table, int32_t* rows, int64_t* packed,
@@ -130,14 +138,45 @@ cdef inline bint is_any(const uint8_t* taken, Py_ssize_t g) noexcept nogil:
     return eight != 0
 
 
-cdef inline const double* lane_of(
-    const Round* r, const double* slot, Py_ssize_t f, const double** curvature
+cdef inline double gradient_in(int64_t word) noexcept nogil:
+    return <double>(word >> 32)
+
+
+cdef inline double curvature_in(int64_t word) noexcept nogil:
+    return <double><uint32_t>word
+
+
+cdef inline bint is_packed(const Round* r, const Node* node) noexcept nogil:
+    """Whether the masses of a node by bin are sums of words."""
+    return r.low == NULL and node.stop - node.start <= BLOCK
+
+
+# The masses of a column by bin.
+cdef struct Lane:
+    double[MAX_BINS] gradient, curvature
+
+
+cdef inline void read_bin(
+    const Round* r, const Node* node, const double* slot, Py_ssize_t f, Py_ssize_t b, double* gradient,
+    double* curvature
 ) noexcept nogil:
-    """The gradients of a column by bin, `LANES` apart. OUT: the curvatures."""
-    cdef Py_ssize_t g = f // LANES
-    cdef const double* lane = slot + r.group_place[g] + f % LANES
-    curvature[0] = lane + <Py_ssize_t>r.group_bins[g] * LANES
-    return lane
+    """OUT: the masses of one bin."""
+    cdef Py_ssize_t g = f // LANES, cell = b * LANES + f % LANES
+    cdef const double* masses = slot + r.group_place[g]
+    if is_packed(r, node):
+        gradient[0] = gradient_in((<const int64_t*>masses)[cell])
+        curvature[0] = curvature_in((<const int64_t*>masses)[cell])
+    else:
+        gradient[0] = masses[cell]
+        curvature[0] = masses[<Py_ssize_t>r.group_bins[g] * LANES + cell]
+
+
+cdef inline void read_lane(
+    const Round* r, const Node* node, const double* slot, Py_ssize_t f, Lane* lane
+) noexcept nogil:
+    cdef Py_ssize_t b
+    for b in range(r.n_bins[f] + (kind_of(r, f) & HOLES)):
+        read_bin(r, node, slot, f, b, lane.gradient + b, lane.curvature + b)
 
 
 cdef inline Masses masses_of(const Round* r, const Node* node) noexcept nogil:
@@ -207,31 +246,22 @@ cdef inline bint try_sums(
 
 
 cdef inline void sums_below(
-    const Round* r, const double* slot, const Cut* cut, double* gradient, double* curvature
+    const Round* r, const Node* node, const double* slot, const Cut* cut, double* gradient,
+    double* curvature
 ) noexcept nogil:
-    cdef const double* hs
-    cdef const double* gs = lane_of(r, slot, cut.feature, &hs)
     cdef Py_ssize_t b, n_bins = r.n_bins[cut.feature]
-    cdef bint below
+    cdef double g, h
     gradient[0] = curvature[0] = 0.0
-    for b in range(n_bins + (kind_of(r, cut.feature) & HOLES)):
-        if b == n_bins:
-            below = cut.missing == 0
-        elif cut.is_set:
-            below = not cut.above[b >> 6] >> (b & 63) & 1
-        else:
-            below = not code_goes_right(<int>b, cut.bin)
-        if below:
-            gradient[0] += gs[b * LANES]
-            curvature[0] += hs[b * LANES]
-
-
-cdef inline double gradient_in(const int64_t* words, Py_ssize_t i) noexcept nogil:
-    return <double>(words[i] >> 32)
-
-
-cdef inline double curvature_in(const int64_t* words, Py_ssize_t i) noexcept nogil:
-    return <double><uint32_t>words[i]
+    for b in range(n_bins if cut.is_set else cut.bin + 1):
+        if cut.is_set and in_set(cut.above, <int>b):
+            continue
+        read_bin(r, node, slot, cut.feature, b, &g, &h)
+        gradient[0] += g
+        curvature[0] += h
+    if cut.missing == 0:
+        read_bin(r, node, slot, cut.feature, n_bins, &g, &h)
+        gradient[0] += g
+        curvature[0] += h
 
 
 cdef inline bint is_pure(const Round* r, const Node* node) noexcept nogil:
@@ -241,10 +271,10 @@ cdef inline bint is_pure(const Round* r, const Node* node) noexcept nogil:
     cdef Py_ssize_t i, row
     for i in range(node.start, node.stop):
         row = i if r.low == NULL else r.rows[i]
-        gradient, curvature = gradient_in(r.packed, row), curvature_in(r.packed, row)
+        gradient, curvature = gradient_in(r.packed[row]), curvature_in(r.packed[row])
         if r.low != NULL:
-            gradient = gradient * LOW_UNIT + gradient_in(r.low, row)
-            curvature = curvature * LOW_UNIT + curvature_in(r.low, row)
+            gradient = gradient * LOW_UNIT + gradient_in(r.low[row])
+            curvature = curvature * LOW_UNIT + curvature_in(r.low[row])
         if fabs(gradient - step * curvature) > slack:
             return False
     return True
@@ -254,12 +284,15 @@ cdef inline void count_words(
     const Round* r, const Node* node, const int32_t* rows, const int64_t* words, double* slot
 ) noexcept nogil:
     cdef Py_ssize_t g
+    cdef double* masses
     for g in range(n_groups(r)):
         if not is_any(r.of_tree, g):
             continue
+        masses = slot + r.group_place[g]
         r.passes.count(
             r.groups + g * LANES * r.n_rows, rows, words, node.stop - node.start,
-            <int>min(LANES, r.d - LANES * g), r.group_bins[g], slot + r.group_place[g])
+            <int>min(LANES, r.d - LANES * g), r.group_bins[g],
+            <int64_t*>masses if is_packed(r, node) else NULL, masses)
 
 
 cdef inline void count_node(const Round* r, const Node* node, double* slot) noexcept nogil:
@@ -280,3 +313,17 @@ cdef inline void count_node(const Round* r, const Node* node, double* slot) noex
     count_words(r, node, rows, r.spare_packed, low)
     for i in range(r.slot):
         slot[i] = slot[i] * LOW_UNIT + low[i]
+
+
+cdef inline void subtract_child(
+    const Round* r, const Node* node, const Node* small, const Node* large, double* slot,
+    const double* part
+) noexcept nogil:
+    """Leave the masses of the larger child in the slot of a node; `part` has those of the smaller."""
+    cdef Py_ssize_t g
+    cdef int n_packed = is_packed(r, node) + is_packed(r, small) + is_packed(r, large)
+    for g in range(n_groups(r)):
+        if is_any(r.of_tree, g):
+            r.passes.subtract(
+                slot + r.group_place[g], part + r.group_place[g],
+                <Py_ssize_t>r.group_bins[g] * LANES, n_packed)

@@ -2,37 +2,55 @@
 #
 # Of equal scores the lowest column is taken, then missing rows above before below, then the lowest bin.
 from libc.math cimport INFINITY
+from libc.string cimport memcpy, memset
 
 from pboost._core._boost_levels cimport search_levels
 from pboost._core._boost_round cimport (
-    Cut, Cuts, LANES, Masses, Node, Round, is_any, kind_of, lane_of, masses_of, n_groups, take_better, try_sums,
+    ABREAST, Cut, Cuts, LANES, Lane, Lanes, Masses, Node, Round, is_any, is_packed, kind_of, masses_of,
+    n_groups, read_bin, read_lane, take_better, try_sums,
 )
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, uint8_t
 
 
-cdef inline void search_groups(
-    const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t g, Cut* best
+cdef inline bint find_missing(
+    const Round* r, const Node* node, const double* slot, Py_ssize_t g, double* masses, bint* some
 ) noexcept nogil:
-    """The columns of one group, in their order, without a look at how many rows there are."""
-    cdef double[2 * LANES] nothing, missing
-    cdef Cuts above, below
-    cdef const double* curvature
-    cdef const double* gradient
-    cdef bint some = False
-    cdef Py_ssize_t k, f, bins = r.group_bins[g]
-    for k in range(2 * LANES):
-        nothing[k] = missing[k] = 0.0
-    r.passes.scan(slot + r.group_place[g], <int>bins, at, nothing, &above)
-    if r.special != NULL:
-        for k in range(min(LANES, r.d - LANES * g)):
-            f = LANES * g + k
-            if r.special[f] & HOLES and not r.special[f] & LEVELS:
-                gradient = lane_of(r, slot, f, &curvature)
-                missing[k] = gradient[<Py_ssize_t>r.n_bins[f] * LANES]
-                missing[LANES + k] = curvature[<Py_ssize_t>r.n_bins[f] * LANES]
-                some = some or missing[LANES + k] > 0.0
-        if some:
-            r.passes.scan(slot + r.group_place[g], <int>bins, at, missing, &below)
+    """OUT: the masses of missing numbers, as those of a bin of a group, and in which lanes there are some.
+    Returns whether there are any."""
+    cdef Py_ssize_t k, f
+    cdef double gradient, curvature
+    cdef bint is_any_missing = False, packed = is_packed(r, node)
+    memset(masses, 0, 2 * LANES * sizeof(double))
+    memset(some, 0, LANES * sizeof(bint))
+    if r.special == NULL:
+        return False
+    for k in range(min(LANES, r.d - LANES * g)):
+        f = LANES * g + k
+        if r.special[f] & HOLES and not r.special[f] & LEVELS:
+            read_bin(r, node, slot, f, r.n_bins[f], &gradient, &curvature)
+            some[k] = curvature > 0.0
+            is_any_missing = is_any_missing or some[k]
+            if packed:
+                memcpy(masses + k, slot + r.group_place[g] + r.n_bins[f] * LANES + k, sizeof(double))
+            else:
+                masses[k], masses[LANES + k] = gradient, curvature
+    return is_any_missing
+
+
+cdef inline void search_group(
+    const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t g,
+    const Cuts* above, Cut* best
+) noexcept nogil:
+    """The columns of one group, in their order, without a look at how many rows there are; `above` has
+    their cuts with missing rows above."""
+    cdef double[2 * LANES] missing
+    cdef bint[LANES] some
+    cdef Cuts below
+    cdef Lanes lanes
+    cdef Py_ssize_t k, f
+    if find_missing(r, node, slot, g, missing, some):
+        lanes.masses, lanes.below, lanes.bins = slot + r.group_place[g], missing, r.group_bins[g]
+        r.passes.scan(&lanes, 1, is_packed(r, node), at, &below)
     for k in range(min(LANES, r.d - LANES * g)):
         f = LANES * g + k
         if r.of_node != NULL and not r.of_node[f]:
@@ -41,10 +59,31 @@ cdef inline void search_groups(
             search_levels(r, node, at, slot, f, NULL, best)
             continue
         if above.bin[k] >= 0:
-            take_better(best, above.numerator[k], above.divisor[k], f, above.bin[k],
-                        1 if missing[LANES + k] > 0.0 else -1)
-        if missing[LANES + k] > 0.0 and below.bin[k] >= 0:
+            take_better(best, above.numerator[k], above.divisor[k], f, above.bin[k], 1 if some[k] else -1)
+        if some[k] and below.bin[k] >= 0:
             take_better(best, below.numerator[k], below.divisor[k], f, below.bin[k], 0)
+
+
+cdef inline void search_groups(
+    const Round* r, const Node* node, const Masses* at, const double* slot, Cut* best
+) noexcept nogil:
+    """All columns, in their order, without a look at how many rows there are."""
+    cdef double[2 * LANES] nothing
+    cdef Lanes[ABREAST] lanes
+    cdef Py_ssize_t[ABREAST] number
+    cdef Cuts[ABREAST] above
+    cdef Py_ssize_t g, i, n = 0
+    memset(nothing, 0, sizeof(nothing))
+    for g in range(n_groups(r)):
+        if is_any(r.of_node, g):
+            lanes[n].masses, lanes[n].below = slot + r.group_place[g], nothing
+            lanes[n].bins, number[n] = r.group_bins[g], g
+            n += 1
+        if n == ABREAST or (n > 0 and g == n_groups(r) - 1):
+            r.passes.scan(lanes, <int>n, is_packed(r, node), at, above)
+            for i in range(n):
+                search_group(r, node, at, slot, number[i], above + i, best)
+            n = 0
 
 
 cdef inline void count_rows(
@@ -64,23 +103,23 @@ cdef inline void search_counted(
     const int32_t* count, Cut* best,
 ) noexcept nogil:
     """A column of numbers; `count` has the rows by bin, or is NULL where they do not matter."""
-    cdef const double* curvature
-    cdef const double* gradient = lane_of(r, slot, f, &curvature)
-    cdef Py_ssize_t b, n_bins = r.n_bins[f], hole = LANES * n_bins, n_below, n_missing = 0
+    cdef Lane lane
+    cdef Py_ssize_t b, n_bins = r.n_bins[f], n_below, n_missing = 0
     cdef Masses side = at[0]
     cdef double gl, hl
     cdef int turn
+    read_lane(r, node, slot, f, &lane)
     if kind_of(r, f) & HOLES:
-        n_missing = count[n_bins] if count != NULL else curvature[hole] > 0.0
+        n_missing = count[n_bins] if count != NULL else lane.curvature[n_bins] > 0.0
     for turn in range(1, -1, -1):
         if turn == 0 and n_missing == 0:
             break
-        gl = 0.0 if turn else gradient[hole]
-        hl = 0.0 if turn else curvature[hole]
+        gl = 0.0 if turn else lane.gradient[n_bins]
+        hl = 0.0 if turn else lane.curvature[n_bins]
         n_below = 0 if turn else n_missing
         for b in range(n_bins):
-            gl += gradient[b * LANES]
-            hl += curvature[b * LANES]
+            gl += lane.gradient[b]
+            hl += lane.curvature[b]
             if count != NULL:
                 n_below += count[b]
                 if min(n_below, node.stop - node.start - n_below) < r.min_leaf:
@@ -96,12 +135,10 @@ cdef inline void search(
     cdef Masses at = masses_of(r, node)
     cdef int32_t[MAX_BINS] count_
     cdef int32_t* count = count_ if counted else NULL
-    cdef Py_ssize_t g, f
+    cdef Py_ssize_t f
     best.feature, best.numerator, best.divisor = -1, -INFINITY if at.is_bounded else -1.0, 1.0
     if not counted and not at.is_bounded:
-        for g in range(n_groups(r)):
-            if is_any(r.of_node, g):
-                search_groups(r, node, &at, slot, g, best)
+        search_groups(r, node, &at, slot, best)
         return
     for f in range(r.d):
         if r.of_node != NULL and not r.of_node[f]:

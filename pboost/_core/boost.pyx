@@ -17,7 +17,7 @@ from pboost._core._boost_leaf cimport (
 from pboost._core._boost_grow cimport list_preorder, side_of, split_node
 from pboost._core._boost_round cimport (
     LANES, LOW_UNIT, Node, Open, Passes, ROOM, Round, State, WORDS, count_node, is_any,
-    pboost_choose_passes,
+    pboost_choose_passes, read_bin,
 )
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
@@ -210,9 +210,8 @@ def begin(arrays, double steepest, double most):
     and the bits of a curvature."""
     cdef Round r = read_round(arrays)
     cdef int gradient_bits = GRADIENT_BITS, curvature_bits = CURVATURE_BITS, bits
-    cdef double gradient_scale, curvature_scale
+    cdef double gradient_scale, curvature_scale, gradient, curvature
     cdef Py_ssize_t b, n = arrays.n_used, g = 0
-    cdef double* cells
     if r.low != NULL:
         bits = 52
         while n > 1:
@@ -234,10 +233,10 @@ def begin(arrays, double steepest, double most):
         count_node(&r, r.node, r.masses)
         while not is_any(r.of_tree, g):
             g += 1
-        cells = r.masses + r.group_place[g]
         for b in range(r.group_bins[g]):
-            r.node.gradient += cells[b * LANES]
-            r.node.curvature += cells[(r.group_bins[g] + b) * LANES]
+            read_bin(&r, r.node, r.masses, g * LANES, b, &gradient, &curvature)
+            r.node.gradient += gradient
+            r.node.curvature += curvature
         r.state.nodes = r.state.open = 1
         r.state.leaves = 0
         r.open.node = r.open.slot = 0

@@ -1,47 +1,27 @@
 /* Passes over the rows of a node of a boosted sum of trees: masses by bin, cuts between bins, sides.
  *
  * A row's gradient and curvature are integers in one word: gradient << 32 (signed) + curvature (from 1
- * on). Codes stand in groups of eight columns, [row][lane]; masses of a group in float64, [bin][lane],
- * first the gradients', then the curvatures'. They are integers below 2**53, so that sums have no
- * rounding error and no order.
+ * on). Codes stand in groups of eight columns, [row][lane]. So do the masses of a group, [bin][lane]: of
+ * PBOOST_BLOCK rows or fewer as sums of words, which have room for them, else in float64, first the
+ * gradients', then the curvatures'. Either are integers, those below 2**53, so that sums have no rounding
+ * error and no order.
  *
- * Written for the baseline and, on x86 with GCC or Clang, for AVX2; the variant is chosen when the
- * module is imported. Operations are the same in each and nothing is fused (-ffp-contract=off), so that
- * both give the same bits.
+ * Written for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512; the variant is chosen
+ * when the module is imported. Operations are the same in each and nothing is fused
+ * (-ffp-contract=off), so that all give the same bits.
  */
 #ifndef PBOOST_BOOST_SIMD_H
 #define PBOOST_BOOST_SIMD_H
+#include "boost_scan.h"
 #include "side.h"
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#define PBOOST_LANES 8
 #define PBOOST_BINS 256
 #define PBOOST_BLOCK 8192 /* rows whose words are added up before they are unpacked */
 #define PBOOST_AHEAD 24 /* rows: their codes are asked for before they are needed */
 #define PBOOST_ROOM 64 /* places behind arrays of rows that are read or written in vain */
-
-#if defined(__GNUC__) || defined(__clang__)
-#define PBOOST_ALWAYS static inline __attribute__((always_inline))
-#define PBOOST_ASK(address) __builtin_prefetch(address)
-#else
-#define PBOOST_ALWAYS static __forceinline
-#define PBOOST_ASK(address) ((void)0)
-#endif
-
-/* A cut of a lane: score is numerator / divisor; bin -1 where there is none. */
-typedef struct {
-    double numerator[PBOOST_LANES], divisor[PBOOST_LANES];
-    int32_t bin[PBOOST_LANES];
-} pboost_cuts;
-
-/* What is known of a node: its masses, the least curvature of a side, and what is added to one. If it is
-   bounded, the steps of its sides are, from low to high, and are to go up (1) or down (-1). */
-typedef struct {
-    double gradient, curvature, least, l2, low, high;
-    int is_bounded, direction;
-} pboost_node_masses;
 
 /* ------------------------------------------------------------------------------------------ */
 /* Masses by bin. */
@@ -74,65 +54,71 @@ PBOOST_ALWAYS void pboost_add_words(
 
 #define PBOOST_COUNT_ARGS                                                                          \
     const uint8_t *group, const int32_t *rows, const int64_t *packed, ptrdiff_t n, int n_lanes,    \
-    int bins, double *restrict masses
+    int bins, int64_t *restrict words, double *restrict masses
 
-/* masses = those of n rows: of the listed ones, or, where `rows` is NULL, of the first. */
+PBOOST_ALWAYS void pboost_count_block(
+    const uint8_t *group, const int32_t *rows, const int64_t *packed, ptrdiff_t n, int n_lanes,
+    int bins, int64_t *restrict words)
+{
+    memset(words, 0, sizeof(int64_t) * PBOOST_LANES * (size_t)bins);
+    if (rows && n_lanes > 4)
+        pboost_add_words(group, rows, packed, n, 0, words);
+    else if (rows)
+        pboost_add_words(group, rows, packed, n, 1, words);
+    else if (n_lanes > 4)
+        pboost_add_words(group, NULL, packed, n, 0, words);
+    else
+        pboost_add_words(group, NULL, packed, n, 1, words);
+}
+
+/* The masses of n rows, of the listed ones, or, where `rows` is NULL, of the first: those of a block at
+   most into `words`, or any into `masses`, the other is NULL. */
 PBOOST_ALWAYS void pboost_count_body(PBOOST_COUNT_ARGS)
 {
     int64_t table[PBOOST_BINS * PBOOST_LANES];
     const int cells = bins * PBOOST_LANES;
     double *restrict gradient = masses, *restrict curvature = masses + cells;
+    if (words) {
+        pboost_count_block(group, rows, packed, n, n_lanes, bins, words);
+        return;
+    }
     memset(masses, 0, sizeof(double) * 2 * (size_t)cells);
     for (ptrdiff_t start = 0; start < n; start += PBOOST_BLOCK) {
         const ptrdiff_t m = n - start < PBOOST_BLOCK ? n - start : PBOOST_BLOCK;
-        const int64_t *words = packed + start;
-        memset(table, 0, sizeof(int64_t) * (size_t)cells);
-        if (rows && n_lanes > 4)
-            pboost_add_words(group, rows + start, words, m, 0, table);
-        else if (rows)
-            pboost_add_words(group, rows + start, words, m, 1, table);
-        else if (n_lanes > 4)
-            pboost_add_words(group + 8 * start, NULL, words, m, 0, table);
-        else
-            pboost_add_words(group + 8 * start, NULL, words, m, 1, table);
+        pboost_count_block(
+            rows ? group : group + PBOOST_LANES * start, rows ? rows + start : NULL, packed + start, m,
+            n_lanes, bins, table);
         for (int i = 0; i < cells; i++) {
-            gradient[i] += (double)(int32_t)(table[i] >> 32);
-            curvature[i] += (double)(uint32_t)table[i];
+            gradient[i] += PBOOST_GRADIENT_IN(table[i]);
+            curvature[i] += PBOOST_CURVATURE_IN(table[i]);
         }
     }
 }
 
-#define PBOOST_SUBTRACT_ARGS double *restrict masses, const double *restrict part, ptrdiff_t n
+#define PBOOST_SUBTRACT_ARGS double *masses, const double *part, ptrdiff_t cells, int n_packed
 
+/* The masses of a group less those of some of its rows. Of the two and what is left, the last
+   `n_packed` are words: none; those of the rows; what is left, too, which then stands at the beginning
+   of `masses`; or all three. */
 PBOOST_ALWAYS void pboost_subtract_body(PBOOST_SUBTRACT_ARGS)
 {
-    for (ptrdiff_t i = 0; i < n; i++) masses[i] -= part[i];
-}
-
-/* ------------------------------------------------------------------------------------------ */
-/* The best cut of each lane, the first of equal ones. Bins are added to what is `below` already. */
-
-#define PBOOST_SCAN_ARGS                                                                           \
-    const double *restrict masses, int bins, const pboost_node_masses *at,                         \
-    const double *restrict below, pboost_cuts *restrict cuts
-
-static void pboost_scan_baseline(PBOOST_SCAN_ARGS)
-{
-    const double *gradient = masses, *curvature = masses + bins * PBOOST_LANES;
-    for (int k = 0; k < PBOOST_LANES; k++) {
-        double gl = below[k], hl = below[PBOOST_LANES + k], numerator = -1.0, divisor = 1.0;
-        int32_t bin = -1;
-        for (int b = 0; b < bins - 1; b++) {
-            gl += gradient[b * PBOOST_LANES + k];
-            hl += curvature[b * PBOOST_LANES + k];
-            const double gr = at->gradient - gl, hr = at->curvature - hl;
-            if (!(hl >= at->least && hr >= at->least)) continue;
-            const double dl = hl + at->l2, dr = hr + at->l2;
-            const double q = gl * gl * dr + gr * gr * dl, d = dl * dr;
-            if (q * divisor > numerator * d) numerator = q, divisor = d, bin = b;
+    const int64_t *words = (const int64_t *)part;
+    int64_t *left = (int64_t *)masses;
+    if (n_packed == 3)
+        for (ptrdiff_t i = 0; i < cells; i++) left[i] -= words[i];
+    else if (n_packed == 2)
+        for (ptrdiff_t i = 0; i < cells; i++) {
+            const double g = masses[i] - PBOOST_GRADIENT_IN(words[i]);
+            const double h = masses[cells + i] - PBOOST_CURVATURE_IN(words[i]);
+            left[i] = (int64_t)g * ((int64_t)1 << 32) + (int64_t)h;
         }
-        cuts->numerator[k] = numerator, cuts->divisor[k] = divisor, cuts->bin[k] = bin;
-    }
+    else if (n_packed == 1)
+        for (ptrdiff_t i = 0; i < cells; i++) {
+            masses[i] -= PBOOST_GRADIENT_IN(words[i]);
+            masses[cells + i] -= PBOOST_CURVATURE_IN(words[i]);
+        }
+    else
+        for (ptrdiff_t i = 0; i < 2 * cells; i++) masses[i] -= part[i];
 }
 
 /* ------------------------------------------------------------------------------------------ */
@@ -179,10 +165,10 @@ static ptrdiff_t pboost_part_baseline(PBOOST_PART_ARGS)
 
 static void pboost_count_baseline(PBOOST_COUNT_ARGS)
 {
-    pboost_count_body(group, rows, packed, n, n_lanes, bins, masses);
+    pboost_count_body(group, rows, packed, n, n_lanes, bins, words, masses);
 }
 
-static void pboost_subtract_baseline(PBOOST_SUBTRACT_ARGS) { pboost_subtract_body(masses, part, n); }
+static void pboost_subtract_baseline(PBOOST_SUBTRACT_ARGS) { pboost_subtract_body(masses, part, cells, n_packed); }
 
 typedef struct {
     void (*count)(PBOOST_COUNT_ARGS);
@@ -192,65 +178,24 @@ typedef struct {
 } pboost_passes;
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-#include <immintrin.h>
-#define PBOOST_WITH_AVX2 __attribute__((target("avx2,bmi2,popcnt")))
-
 PBOOST_WITH_AVX2 static void pboost_count_avx2(PBOOST_COUNT_ARGS)
 {
-    pboost_count_body(group, rows, packed, n, n_lanes, bins, masses);
+    pboost_count_body(group, rows, packed, n, n_lanes, bins, words, masses);
 }
 
 PBOOST_WITH_AVX2 static void pboost_subtract_avx2(PBOOST_SUBTRACT_ARGS)
 {
-    pboost_subtract_body(masses, part, n);
+    pboost_subtract_body(masses, part, cells, n_packed);
 }
 
-/* Four lanes: sums so far, and the best cut. */
-typedef struct {
-    __m256d gl, hl, numerator, divisor, bin;
-} pboost_four;
-
-PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_scan_four(
-    pboost_four *four, __m256d g, __m256d h, const __m256d *at, __m256d bin)
+PBOOST_WITH_AVX512 static void pboost_count_avx512(PBOOST_COUNT_ARGS)
 {
-    four->gl = _mm256_add_pd(four->gl, g);
-    four->hl = _mm256_add_pd(four->hl, h);
-    const __m256d gr = _mm256_sub_pd(at[0], four->gl), hr = _mm256_sub_pd(at[1], four->hl);
-    const __m256d ok = _mm256_and_pd(
-        _mm256_cmp_pd(four->hl, at[2], _CMP_GE_OQ), _mm256_cmp_pd(hr, at[2], _CMP_GE_OQ));
-    const __m256d dl = _mm256_add_pd(four->hl, at[3]), dr = _mm256_add_pd(hr, at[3]);
-    const __m256d q = _mm256_add_pd(
-        _mm256_mul_pd(_mm256_mul_pd(four->gl, four->gl), dr),
-        _mm256_mul_pd(_mm256_mul_pd(gr, gr), dl));
-    const __m256d d = _mm256_mul_pd(dl, dr);
-    const __m256d is_better = _mm256_and_pd(ok, _mm256_cmp_pd(
-        _mm256_mul_pd(q, four->divisor), _mm256_mul_pd(four->numerator, d), _CMP_GT_OQ));
-    four->numerator = _mm256_blendv_pd(four->numerator, q, is_better);
-    four->divisor = _mm256_blendv_pd(four->divisor, d, is_better);
-    four->bin = _mm256_blendv_pd(four->bin, bin, is_better);
+    pboost_count_body(group, rows, packed, n, n_lanes, bins, words, masses);
 }
 
-PBOOST_WITH_AVX2 static void pboost_scan_avx2(PBOOST_SCAN_ARGS)
+PBOOST_WITH_AVX512 static void pboost_subtract_avx512(PBOOST_SUBTRACT_ARGS)
 {
-    const double *gradient = masses, *curvature = masses + bins * PBOOST_LANES;
-    const __m256d none = _mm256_set1_pd(-1.0), one = _mm256_set1_pd(1.0);
-    const __m256d node[4] = {_mm256_set1_pd(at->gradient), _mm256_set1_pd(at->curvature),
-                             _mm256_set1_pd(at->least), _mm256_set1_pd(at->l2)};
-    pboost_four low = {_mm256_loadu_pd(below), _mm256_loadu_pd(below + 8), none, one, none};
-    pboost_four high = {_mm256_loadu_pd(below + 4), _mm256_loadu_pd(below + 12), none, one, none};
-    __m256d bin = _mm256_setzero_pd();
-    for (int b = 0; b < bins - 1; b++, gradient += PBOOST_LANES, curvature += PBOOST_LANES) {
-        pboost_scan_four(&low, _mm256_loadu_pd(gradient), _mm256_loadu_pd(curvature), node, bin);
-        pboost_scan_four(
-            &high, _mm256_loadu_pd(gradient + 4), _mm256_loadu_pd(curvature + 4), node, bin);
-        bin = _mm256_add_pd(bin, one);
-    }
-    _mm256_storeu_pd(cuts->numerator, low.numerator);
-    _mm256_storeu_pd(cuts->numerator + 4, high.numerator);
-    _mm256_storeu_pd(cuts->divisor, low.divisor);
-    _mm256_storeu_pd(cuts->divisor + 4, high.divisor);
-    _mm_storeu_si128((__m128i *)cuts->bin, _mm256_cvttpd_epi32(low.bin));
-    _mm_storeu_si128((__m128i *)(cuts->bin + 4), _mm256_cvttpd_epi32(high.bin));
+    pboost_subtract_body(masses, part, cells, n_packed);
 }
 
 /* For each set of eight items, or of four of two halves: where the others are, and then these, as bytes. */
@@ -328,15 +273,19 @@ PBOOST_WITH_AVX2 static ptrdiff_t pboost_part_avx2(PBOOST_PART_ARGS)
     return pboost_part_eight(codes, cut, NULL, rows, NULL, n, spare_rows, spare_packed);
 }
 
-/* level: 0 baseline, 1 AVX2; the best supported one not above it. */
+/* level: 0 baseline, 1 AVX2, 2 AVX-512; the best supported one not above it. */
 static inline pboost_passes pboost_choose_passes(int level)
 {
-    const pboost_passes variant[2] = {
+    const pboost_passes variant[3] = {
         {pboost_count_baseline, pboost_subtract_baseline, pboost_scan_baseline, pboost_part_baseline},
-        {pboost_count_avx2, pboost_subtract_avx2, pboost_scan_avx2, pboost_part_avx2}};
+        {pboost_count_avx2, pboost_subtract_avx2, pboost_scan_avx2, pboost_part_avx2},
+        {pboost_count_avx512, pboost_subtract_avx512, pboost_scan_avx512, pboost_part_avx2}};
     __builtin_cpu_init();
     pboost_fill_tables();
-    return variant[level >= 1 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")];
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) level = 0;
+    if (!__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+        level = level < 1 ? level : 1;
+    return variant[level < 0 ? 0 : level > 2 ? 2 : level];
 }
 #else
 static inline pboost_passes pboost_choose_passes(int level)

@@ -125,32 +125,44 @@ def subset_of(words):
 @pytest.mark.parametrize("start", range(0, 240, 20))
 def test_equals_the_twin(start, make):
     for seed in range(start, start + 20):
-        columns, y, loss, weight, listed, options = make(seed)
-        found = compiled(columns, y, loss, weight, listed, options)
-        bins = columns.columns
-        special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
-        expected = twin.fit(
-            twin.Columns(bins.codes, bins.n_bins, special), y, loss, weight, steps=3,
-            listed=listed, **options,
-        )  # fmt: skip
-        assert [loss_ for _, _, loss_ in found] == expected.mean_loss, seed
-        assert np.array_equal(found[-1][1], expected.f), seed
-        for (grown, _, _), nodes, values in zip(
-            found[1:], expected.trees, expected.values, strict=True
-        ):
-            at = f"case {seed}"
-            assert np.array_equal(grown.nodes["feature"], [n.feature for n in nodes]), at
-            assert np.array_equal(grown.mass[:, 0], [n.curvature for n in nodes]), at
-            assert np.array_equal(grown.nodes["missing"], [n.missing for n in nodes]), at
-            assert np.array_equal(grown.nodes["mean"], values), at
-            rows = grown.nodes["stop"] - grown.nodes["start"]
-            assert np.array_equal(rows, [len(n.rows) for n in nodes]), at
-            for e, node in enumerate(nodes):
-                low, high = grown.nodes["low"][e], grown.nodes["high"][e]
-                if node.bin is not None and high >= 0:
-                    assert low == node.bin, at
-                if node.above:
-                    assert subset_of(grown.subset[e]) == node.above, at
+        assert_twin(make(seed), f"case {seed}")
+
+
+@pytest.mark.parametrize(
+    ("name", "sums"), [("logistic", "packed"), ("squared", "packed"), ("logistic", "wide")]
+)
+def test_more_rows_than_words_have_room_for_equal_the_twin(name, sums):
+    """Below a node of many rows stand two of many, one, and none."""
+    *case, options = wide_case(name, max_bins=6)
+    assert_twin((*case, {**options, "depth": 4, "sums": sums}), name)
+
+
+def assert_twin(case, at):
+    columns, y, loss, weight, listed, options = case
+    found = compiled(columns, y, loss, weight, listed, options)
+    bins = columns.columns
+    special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
+    expected = twin.fit(
+        twin.Columns(bins.codes, bins.n_bins, special), y, loss, weight, steps=3,
+        listed=listed, **options,
+    )  # fmt: skip
+    assert [loss_ for _, _, loss_ in found] == expected.mean_loss, at
+    assert np.array_equal(found[-1][1], expected.f), at
+    for (grown, _, _), nodes, values in zip(
+        found[1:], expected.trees, expected.values, strict=True
+    ):
+        assert np.array_equal(grown.nodes["feature"], [n.feature for n in nodes]), at
+        assert np.array_equal(grown.mass[:, 0], [n.curvature for n in nodes]), at
+        assert np.array_equal(grown.nodes["missing"], [n.missing for n in nodes]), at
+        assert np.array_equal(grown.nodes["mean"], values), at
+        rows = grown.nodes["stop"] - grown.nodes["start"]
+        assert np.array_equal(rows, [len(n.rows) for n in nodes]), at
+        for e, node in enumerate(nodes):
+            low, high = grown.nodes["low"][e], grown.nodes["high"][e]
+            if node.bin is not None and high >= 0:
+                assert low == node.bin, at
+            if node.above:
+                assert subset_of(grown.subset[e]) == node.above, at
 
 
 def assert_same(one, other):
@@ -170,7 +182,7 @@ def restored():
     boost.use_simd_level(2)
 
 
-def wide_case(name="logistic", n=20_000, d=11, seed=0):
+def wide_case(name="logistic", n=20_000, d=11, seed=0, max_bins=255):
     """Return a case of several blocks of rows and two groups of columns, the second not full."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
@@ -178,7 +190,7 @@ def wide_case(name="logistic", n=20_000, d=11, seed=0):
     X[:, 9] = np.where(rng.random(n) < 0.1, np.nan, X[:, 0])
     y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n) > 0, 1, 0)
     weight = rng.uniform(0.1, 1, n) * (rng.random(n) < 0.9)
-    columns = problem(X, y, None, {3: 6}, 2, 255)
+    columns = problem(X, y, None, {3: 6}, 2, max_bins)
     options = {"depth": 6, "min_leaf": 3, "l2": 0.1, "smoothing": 1.0, "most": 4.0, "solved": True,
                "rate": 0.3, "bias": 0.1, "sums": "auto"}  # fmt: skip
     target = 2.0 * y - 1
