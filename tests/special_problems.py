@@ -36,6 +36,16 @@ def draw(rng, n_classes, *, n=None, numbers=None, categories=None, share=None):
     return X, y, weight, levels
 
 
+def with_one_hot(rng, X, levels):
+    """Put columns that exclude each other, or nearly, before and behind those of X."""
+    parts = []
+    for size in rng.integers(1, 7, 2):
+        part = rng.integers(-1, size, len(X))[:, None] == np.arange(size)
+        parts.append((part ^ (rng.random(size) < 0.2)).astype(float))
+    levels = {j + parts[0].shape[1]: size for j, size in levels.items()}
+    return np.column_stack([parts[0], X, parts[1]]), levels
+
+
 def problem(X, y, weight, levels, n_classes, max_bins=None):
     """Return the problem of builders of trees; binned if there is a number of bins."""
     values = tuple(np.arange(float(levels[j])) if j in levels else None for j in range(X.shape[1]))

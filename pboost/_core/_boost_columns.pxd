@@ -15,13 +15,13 @@ cdef inline void take_some(
     """Mark so many of the n columns picked, or all where there are no more."""
     cdef uint64_t start = stream(r.key, path, r.number)
     cdef Py_ssize_t i, j
-    memset(taken, 0, LANES * n_groups(r))
+    memset(taken, 0, r.d + n_groups(r))
     for i in range(min(n, wanted)):
         j = i
         if wanted < n:
             j += <Py_ssize_t>(draw_from(start, <uint64_t>i) * <double>(n - i))
         r.picked[i], r.picked[j] = r.picked[j], r.picked[i]
-        taken[r.picked[i]] = 1
+        taken[r.picked[i]] = taken[r.d + r.lane[r.picked[i]] // LANES] = 1
 
 
 cdef inline void take_for_tree(const Round* r) noexcept nogil:

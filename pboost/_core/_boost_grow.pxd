@@ -23,7 +23,7 @@ cdef inline void put_levels(
     for w in range(WORDS):
         subset[w] = cut.above[w]
     for l in range(r.n_bins[cut.feature]):
-        read_bin(r, node, slot, cut.feature, l, &gradient, &curvature)
+        read_bin(r, node, slot, r.lane[cut.feature], l, &gradient, &curvature)
         if node.missing and curvature == 0.0:
             subset[l >> 6] |= <uint64_t>1 << (l & 63)
 

@@ -6,7 +6,6 @@
 # smaller are counted, in the next slot, and the larger has what is left, in the slot of their parent.
 # Masses of few rows are sums of words, at the beginning of the places of groups.
 from libc.math cimport fabs
-from libc.string cimport memcpy
 
 from pboost._core._side cimport in_set
 from pboost._core.types cimport HOLES, MAX_BINS, int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -88,6 +87,14 @@ cdef struct Round:
     const uint8_t* groups
     const uint8_t* special
     const int32_t* n_bins
+    # See lanes.pyx: of each column its lane, its number in a bundle (0: it is alone) and the bin chosen;
+    # of each lane its column (-1: a bundle); the columns in bundles.
+    const int32_t* lane
+    const uint8_t* code
+    const uint8_t* side
+    const int32_t* column
+    const int32_t* bundled
+    Py_ssize_t n_lanes, n_bundled
     const int32_t* group_bins
     const int64_t* group_place
     int32_t* rows
@@ -105,8 +112,8 @@ cdef struct Round:
     int32_t max_depth, min_leaf
     bint has_levels
     double l2, level_smoothing, min_weight, min_gain
-    # Which columns a tree and a node are searched in, of how many; NULL: all. What is drawn is of the
-    # tree `number`.
+    # Which columns a tree and a node are searched in, and behind them which groups; of how many; NULL:
+    # all. What is drawn is of the tree `number`.
     uint8_t* of_tree
     uint8_t* of_node
     int32_t* picked
@@ -126,16 +133,12 @@ cdef inline int kind_of(const Round* r, Py_ssize_t f) noexcept nogil:
 
 
 cdef inline Py_ssize_t n_groups(const Round* r) noexcept nogil:
-    return (r.d + LANES - 1) // LANES
+    return (r.n_lanes + LANES - 1) // LANES
 
 
-cdef inline bint is_any(const uint8_t* taken, Py_ssize_t g) noexcept nogil:
+cdef inline bint is_any(const Round* r, const uint8_t* taken, Py_ssize_t g) noexcept nogil:
     """Whether a column of a group is taken; all are where there is no list."""
-    cdef uint64_t eight
-    if taken == NULL:
-        return True
-    memcpy(&eight, taken + LANES * g, sizeof(eight))
-    return eight != 0
+    return taken == NULL or taken[r.d + g] != 0
 
 
 cdef inline double gradient_in(int64_t word) noexcept nogil:
@@ -157,11 +160,11 @@ cdef struct Lane:
 
 
 cdef inline void read_bin(
-    const Round* r, const Node* node, const double* slot, Py_ssize_t f, Py_ssize_t b, double* gradient,
-    double* curvature
+    const Round* r, const Node* node, const double* slot, Py_ssize_t lane, Py_ssize_t b,
+    double* gradient, double* curvature
 ) noexcept nogil:
-    """OUT: the masses of one bin."""
-    cdef Py_ssize_t g = f // LANES, cell = b * LANES + f % LANES
+    """OUT: the masses of one code of a lane."""
+    cdef Py_ssize_t g = lane // LANES, cell = b * LANES + lane % LANES
     cdef const double* masses = slot + r.group_place[g]
     if is_packed(r, node):
         gradient[0] = gradient_in((<const int64_t*>masses)[cell])
@@ -176,7 +179,17 @@ cdef inline void read_lane(
 ) noexcept nogil:
     cdef Py_ssize_t b
     for b in range(r.n_bins[f] + (kind_of(r, f) & HOLES)):
-        read_bin(r, node, slot, f, b, lane.gradient + b, lane.curvature + b)
+        read_bin(r, node, slot, r.lane[f], b, lane.gradient + b, lane.curvature + b)
+
+
+cdef inline void bundled_below(
+    const Round* r, const Node* node, const double* slot, Py_ssize_t f, double* gradient,
+    double* curvature
+) noexcept nogil:
+    """The sums below the cut of a column of a bundle."""
+    read_bin(r, node, slot, r.lane[f], r.code[f], gradient, curvature)
+    if r.side[f]:
+        gradient[0], curvature[0] = node.gradient - gradient[0], node.curvature - curvature[0]
 
 
 cdef inline Masses masses_of(const Round* r, const Node* node) noexcept nogil:
@@ -250,16 +263,20 @@ cdef inline void sums_below(
     double* curvature
 ) noexcept nogil:
     cdef Py_ssize_t b, n_bins = r.n_bins[cut.feature]
+    cdef Py_ssize_t lane = r.lane[cut.feature]
     cdef double g, h
+    if r.code[cut.feature]:
+        bundled_below(r, node, slot, cut.feature, gradient, curvature)
+        return
     gradient[0] = curvature[0] = 0.0
     for b in range(n_bins if cut.is_set else cut.bin + 1):
         if cut.is_set and in_set(cut.above, <int>b):
             continue
-        read_bin(r, node, slot, cut.feature, b, &g, &h)
+        read_bin(r, node, slot, lane, b, &g, &h)
         gradient[0] += g
         curvature[0] += h
     if cut.missing == 0:
-        read_bin(r, node, slot, cut.feature, n_bins, &g, &h)
+        read_bin(r, node, slot, lane, n_bins, &g, &h)
         gradient[0] += g
         curvature[0] += h
 
@@ -286,12 +303,12 @@ cdef inline void count_words(
     cdef Py_ssize_t g
     cdef double* masses
     for g in range(n_groups(r)):
-        if not is_any(r.of_tree, g):
+        if not is_any(r, r.of_tree, g):
             continue
         masses = slot + r.group_place[g]
         r.passes.count(
             r.groups + g * LANES * r.n_rows, rows, words, node.stop - node.start,
-            <int>min(LANES, r.d - LANES * g), r.group_bins[g],
+            <int>min(LANES, r.n_lanes - LANES * g), r.group_bins[g],
             <int64_t*>masses if is_packed(r, node) else NULL, masses)
 
 
@@ -323,7 +340,7 @@ cdef inline void subtract_child(
     cdef Py_ssize_t g
     cdef int n_packed = is_packed(r, node) + is_packed(r, small) + is_packed(r, large)
     for g in range(n_groups(r)):
-        if is_any(r.of_tree, g):
+        if is_any(r, r.of_tree, g):
             r.passes.subtract(
                 slot + r.group_place[g], part + r.group_place[g],
                 <Py_ssize_t>r.group_bins[g] * LANES, n_packed)

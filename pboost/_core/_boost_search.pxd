@@ -6,10 +6,31 @@ from libc.string cimport memcpy, memset
 
 from pboost._core._boost_levels cimport search_levels
 from pboost._core._boost_round cimport (
-    ABREAST, Cut, Cuts, LANES, Lane, Lanes, Masses, Node, Round, is_any, is_packed, kind_of, masses_of,
-    n_groups, read_bin, read_lane, take_better, try_sums,
+    ABREAST, Cut, Cuts, LANES, Lane, Lanes, Masses, Node, Round, bundled_below, is_any, is_packed,
+    kind_of, masses_of, n_groups, read_bin, read_lane, take_better, try_sums,
 )
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, uint8_t
+
+
+cdef inline bint is_left_out(const Round* r, Py_ssize_t f) noexcept nogil:
+    return r.of_node != NULL and not r.of_node[f]
+
+
+cdef inline Py_ssize_t search_bundled(
+    const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t i, Py_ssize_t stop,
+    Cut* best
+) noexcept nogil:
+    """The columns of bundles, from the given one of them on, that come before column `stop`; returns which
+    is next."""
+    cdef double gradient, curvature
+    cdef Py_ssize_t f
+    while i < r.n_bundled and r.bundled[i] < stop:
+        f = r.bundled[i]
+        i += 1
+        if not is_left_out(r, f):
+            bundled_below(r, node, slot, f, &gradient, &curvature)
+            try_sums(best, at, gradient, curvature, f, 0, -1)
+    return i
 
 
 cdef inline bint find_missing(
@@ -24,10 +45,10 @@ cdef inline bint find_missing(
     memset(some, 0, LANES * sizeof(bint))
     if r.special == NULL:
         return False
-    for k in range(min(LANES, r.d - LANES * g)):
-        f = LANES * g + k
-        if r.special[f] & HOLES and not r.special[f] & LEVELS:
-            read_bin(r, node, slot, f, r.n_bins[f], &gradient, &curvature)
+    for k in range(min(LANES, r.n_lanes - LANES * g)):
+        f = r.column[LANES * g + k]
+        if f >= 0 and r.special[f] & HOLES and not r.special[f] & LEVELS:
+            read_bin(r, node, slot, LANES * g + k, r.n_bins[f], &gradient, &curvature)
             some[k] = curvature > 0.0
             is_any_missing = is_any_missing or some[k]
             if packed:
@@ -37,12 +58,13 @@ cdef inline bint find_missing(
     return is_any_missing
 
 
-cdef inline void search_group(
+cdef inline Py_ssize_t search_group(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t g,
-    const Cuts* above, Cut* best
+    const Cuts* above, Py_ssize_t next_, Cut* best
 ) noexcept nogil:
     """The columns of one group, in their order, without a look at how many rows there are; `above` has
-    their cuts with missing rows above."""
+    their cuts with missing rows above. Columns of bundles, of which `next_` is to be searched next, are
+    searched in their turn; returns which is next then."""
     cdef double[2 * LANES] missing
     cdef bint[LANES] some
     cdef Cuts below
@@ -51,10 +73,11 @@ cdef inline void search_group(
     if find_missing(r, node, slot, g, missing, some):
         lanes.masses, lanes.below, lanes.bins = slot + r.group_place[g], missing, r.group_bins[g]
         r.passes.scan(&lanes, 1, is_packed(r, node), at, &below)
-    for k in range(min(LANES, r.d - LANES * g)):
-        f = LANES * g + k
-        if r.of_node != NULL and not r.of_node[f]:
+    for k in range(min(LANES, r.n_lanes - LANES * g)):
+        f = r.column[LANES * g + k]
+        if f < 0 or is_left_out(r, f):
             continue
+        next_ = search_bundled(r, node, at, slot, next_, f, best)
         if kind_of(r, f) & LEVELS:
             search_levels(r, node, at, slot, f, NULL, best)
             continue
@@ -62,6 +85,7 @@ cdef inline void search_group(
             take_better(best, above.numerator[k], above.divisor[k], f, above.bin[k], 1 if some[k] else -1)
         if some[k] and below.bin[k] >= 0:
             take_better(best, below.numerator[k], below.divisor[k], f, below.bin[k], 0)
+    return next_
 
 
 cdef inline void search_groups(
@@ -72,18 +96,19 @@ cdef inline void search_groups(
     cdef Lanes[ABREAST] lanes
     cdef Py_ssize_t[ABREAST] number
     cdef Cuts[ABREAST] above
-    cdef Py_ssize_t g, i, n = 0
+    cdef Py_ssize_t g, i, n = 0, next_ = 0
     memset(nothing, 0, sizeof(nothing))
     for g in range(n_groups(r)):
-        if is_any(r.of_node, g):
+        if is_any(r, r.of_node, g):
             lanes[n].masses, lanes[n].below = slot + r.group_place[g], nothing
             lanes[n].bins, number[n] = r.group_bins[g], g
             n += 1
         if n == ABREAST or (n > 0 and g == n_groups(r) - 1):
             r.passes.scan(lanes, <int>n, is_packed(r, node), at, above)
             for i in range(n):
-                search_group(r, node, at, slot, number[i], above + i, best)
+                next_ = search_group(r, node, at, slot, number[i], above + i, next_, best)
             n = 0
+    search_bundled(r, node, at, slot, next_, r.d, best)
 
 
 cdef inline void count_rows(
@@ -108,6 +133,11 @@ cdef inline void search_counted(
     cdef Masses side = at[0]
     cdef double gl, hl
     cdef int turn
+    if r.code[f]:
+        if count == NULL or min(count[0], count[1]) >= r.min_leaf:
+            bundled_below(r, node, slot, f, &gl, &hl)
+            try_sums(best, at, gl, hl, f, 0, -1)
+        return
     read_lane(r, node, slot, f, &lane)
     if kind_of(r, f) & HOLES:
         n_missing = count[n_bins] if count != NULL else lane.curvature[n_bins] > 0.0
@@ -141,7 +171,7 @@ cdef inline void search(
         search_groups(r, node, &at, slot, best)
         return
     for f in range(r.d):
-        if r.of_node != NULL and not r.of_node[f]:
+        if is_left_out(r, f):
             continue
         if counted:
             count_rows(r, node, f, count)

@@ -4,14 +4,12 @@ from numpy.typing import NDArray
 
 STATE: dict[str, Any]
 LOSSES: dict[str, int]
-GROUP_COLUMNS: int
 BEHIND: int
 GRADIENT_BITS: int
 CURVATURE_BITS: int
 WIDE_BITS: int
 
 def use_simd_level(level: int) -> None: ...
-def interleave(codes: NDArray[Any], groups: NDArray[Any]) -> None: ...
 def slopes(arrays: object) -> tuple[float, float, float]: ...
 def is_uneven(arrays: object, steepest: float) -> bool: ...
 def log_odds(

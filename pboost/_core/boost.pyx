@@ -40,8 +40,8 @@ LOSSES = {
     "exponential": EXPONENTIAL, "logistic": LOGISTIC, "squared": SQUARED, "probit": PROBIT,
     "hinge": HINGE, "absolute": ABSOLUTE, "quantile": QUANTILE, "huber": HUBER, "poisson": POISSON,
 }
-#: Columns whose codes stand together, and places that arrays of rows have behind them.
-GROUP_COLUMNS, BEHIND = LANES, ROOM
+#: Places that arrays of rows have behind them.
+BEHIND = ROOM
 #: Bits of a gradient and of a curvature in a word.
 GRADIENT_BITS, CURVATURE_BITS = 18, 19
 #: Bits of either in two words, if float64 holds the sum of all rows.
@@ -58,11 +58,16 @@ def use_simd_level(int level):
 cdef Round read_round(arrays) except *:
     cdef Round r
     r.codes = <const uint8_t*>address(arrays.codes)
-    r.groups = <const uint8_t*>address(arrays.groups)
+    r.groups = <const uint8_t*>address(arrays.lanes.groups)
     r.special = NULL
     if arrays.special is not None:
         r.special = <const uint8_t*>address(arrays.special)
     r.n_bins = <const int32_t*>address(arrays.n_bins)
+    r.lane = <const int32_t*>address(arrays.lanes.lane)
+    r.code, r.side = <const uint8_t*>address(arrays.lanes.code), <const uint8_t*>address(arrays.lanes.side)
+    r.column = <const int32_t*>address(arrays.lanes.column)
+    r.bundled = <const int32_t*>address(arrays.lanes.bundled)
+    r.n_lanes, r.n_bundled = len(arrays.lanes.column), len(arrays.lanes.bundled)
     r.group_bins = <const int32_t*>address(arrays.group_bins)
     r.group_place = <const int64_t*>address(arrays.group_place)
     r.rows = <int32_t*>address(arrays.rows)
@@ -115,31 +120,7 @@ cdef Rows read_rows(arrays) except *:
 
 
 # ---------------------------------------------------------------------------------------------
-# Set-up, and the derivatives of a round.
-
-def interleave(const uint8_t[:, ::1] codes, uint8_t[:, :, ::1] groups):
-    """Put the codes of eight columns side by side, 0 where there are fewer.
-
-    IN codes (d, n); OUT groups (ceil(d / 8), n, 8).
-    """
-    cdef Py_ssize_t d = codes.shape[0], n = codes.shape[1], j, i, start, stop
-    cdef const uint8_t* column
-    cdef uint8_t* group
-    if groups.shape[0] * LANES < d or groups.shape[1] != n or groups.shape[2] != LANES:
-        raise ValueError("interleave: arrays of different sizes")
-    with nogil:
-        for start in range(0, n, 1024):
-            stop = min(n, start + 1024)
-            for j in range(LANES * groups.shape[0]):
-                group = &groups[j // LANES, 0, 0] + j % LANES
-                if j < d:
-                    column = &codes[j, 0]
-                    for i in range(start, stop):
-                        group[LANES * i] = column[i]
-                else:
-                    for i in range(start, stop):
-                        group[LANES * i] = 0
-
+# The derivatives of a round.
 
 def slopes(arrays):
     """Find the derivatives of the loss at `f`: gradients into `packed`, curvatures into `spare_packed`.
@@ -231,7 +212,7 @@ def begin(arrays, double steepest, double most):
         r.node.low = r.node.high = -1
         take_for_tree(&r)
         count_node(&r, r.node, r.masses)
-        while not is_any(r.of_tree, g):
+        while not is_any(&r, r.of_tree, g):
             g += 1
         for b in range(r.group_bins[g]):
             read_bin(&r, r.node, r.masses, g * LANES, b, &gradient, &curvature)

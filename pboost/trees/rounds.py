@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 
 from pboost import threads
 from pboost._core import boost
+from pboost._core.lanes import GROUP_LANES
 from pboost.data.columns import BinnedColumns
-from pboost.data.special_columns import HOLES, LEVELS
+from pboost.data.special_columns import LEVELS
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits, Grown, tree_columns
 from pboost.losses import Loss, is_of_package
 from pboost.models.forest import Forest, join_trees
 from pboost.models.sides import WORDS
 from pboost.models.trees import Tree
+from pboost.trees.lanes import lanes_of
 from pboost.trees.restraints import Restraints
 from pboost.trees.steps import Steps, slopes_of
 from pboost.values import FloatArray, IntArray
@@ -58,7 +60,7 @@ class Rounds:
         self.max_depth, self.min_leaf = limits.depth, limits.min_leaf
         self.max_leaves = limits.leaves if limits.growth == "best-first" else 0
         self.level_smoothing = limits.level_smoothing
-        d, n = self.codes.shape
+        n = self.codes.shape[1]
         self.n_used = int(np.count_nonzero(weight))
         self.weight = None if (weight == 1).all() else weight
         self.total = float(weight.sum()) if self.weight is None else boost.exact_sum(weight)
@@ -70,8 +72,7 @@ class Rounds:
         if self.loss_code == boost.LOSSES["poisson"]:
             value = np.where(weight > 0, weight * loss.value(y, np.zeros(n)), 0.0)
             self.more_loss = boost.exact_sum(value) - self.total
-        self.groups = np.empty((-(-d // boost.GROUP_COLUMNS), n, boost.GROUP_COLUMNS), np.uint8)
-        boost.interleave(self.codes, self.groups)
+        self.lanes = lanes_of(columns)
         self._make_histograms()
         self.rows, self.spare = np.zeros((2, n + boost.BEHIND), dtype=np.int32)
         self.packed, self.spare_packed = np.zeros((2, n + boost.BEHIND), dtype=np.int64)
@@ -93,11 +94,10 @@ class Rounds:
 
     def _make_histograms(self) -> None:
         """Make places for the masses by bin of a node and of those that are smaller by halves."""
-        d, n = self.codes.shape
-        bins = self.n_bins if self.special is None else self.n_bins + (self.special & HOLES)
-        starts = np.arange(0, d, boost.GROUP_COLUMNS)
+        n, bins = self.codes.shape[1], self.lanes.bins
+        starts = np.arange(0, len(bins), GROUP_LANES)
         self.group_bins = np.maximum.reduceat(bins, starts).astype(np.int32)
-        ends = np.cumsum(2 * boost.GROUP_COLUMNS * self.group_bins.astype(np.int64))
+        ends = np.cumsum(2 * GROUP_LANES * self.group_bins.astype(np.int64))
         self.group_place = np.concatenate([[0], ends[:-1]])
         # One more is scratch of wide sums.
         slots = 1 + min(self.max_depth, int(n).bit_length())
@@ -114,8 +114,7 @@ class Rounds:
         if held.together is not None:
             self.alive = np.empty(held.together.shape[1], dtype=np.uint64)
         if held.per_tree is not None:
-            shape = (2, len(self.groups), boost.GROUP_COLUMNS)
-            self.of_tree, self.of_node = np.zeros(shape, dtype=np.uint8)
+            self.of_tree, self.of_node = np.zeros((2, d + len(self.group_bins)), dtype=np.uint8)
             self.picked = np.arange(d, dtype=np.int32)
             self.per_tree, self.per_split = held.per_tree, held.per_split
 

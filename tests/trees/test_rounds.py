@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reference import rounds as twin
-from special_problems import draw, problem
+from special_problems import draw, problem, with_one_hot
 
 import pboost as pb
 from pboost._core import boost
@@ -29,10 +29,12 @@ def limits(depth, min_leaf=1, smoothing=0.0, leaves=None):
                       level_smoothing=smoothing)  # fmt: skip
 
 
-def special_case(seed):
+def special_case(seed, one_hot=False):
     """Return columns, targets, weights and options, at random."""
     rng = np.random.default_rng(seed)
     X, y, weight, levels = draw(rng, 0 if seed % 3 == 0 else 2)
+    if one_hot:
+        X, levels = with_one_hot(rng, X, levels)
     n = len(y)
     if weight is None or not (weight > 0).any():
         weight = np.ones(n)
@@ -66,9 +68,14 @@ def columns_of(case):
     return len(case[0].columns.codes)
 
 
-def restrained_case(seed):
-    """Return a case with options of the trees that make them smaller."""
-    *case, options = special_case(seed)
+def bundled_case(seed):
+    """Return a case with one-hot columns and with what holds trees back."""
+    *case, options = special_case(seed, one_hot=True)
+    return *case, restrained(seed, case, options)
+
+
+def restrained(seed, case, options):
+    """Return options with one that makes trees smaller."""
     rng, weight = np.random.default_rng(seed + 1000), case[3].sum()
     kind, d = seed % 6, columns_of(case)
     if kind == 4 or seed % 3 == 0:
@@ -90,7 +97,13 @@ def restrained_case(seed):
         special = case[0].columns.special
         if special is not None:
             options["direction"][special & LEVELS > 0] = 0
-    return *case, options
+    return options
+
+
+def restrained_case(seed):
+    """Return a case with options of the trees that make them smaller."""
+    *case, options = special_case(seed)
+    return *case, restrained(seed, case, options)
 
 
 def compiled(columns, y, loss, weight, listed, options, steps=3):
@@ -121,7 +134,7 @@ def subset_of(words):
     return frozenset(b for b in range(256) if int(words[b // 64]) >> b % 64 & 1)
 
 
-@pytest.mark.parametrize("make", [special_case, restrained_case])
+@pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case])
 @pytest.mark.parametrize("start", range(0, 240, 20))
 def test_equals_the_twin(start, make):
     for seed in range(start, start + 20):

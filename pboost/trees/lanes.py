@@ -1,0 +1,68 @@
+"""Lanes of codes: masses of columns by bin are counted in them, and some columns share one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import lanes
+from pboost.data.columns import BinnedColumns
+from pboost.data.special_columns import HOLES
+from pboost.values import IntArray
+
+
+class Lanes(NamedTuple):
+    """Where the codes of columns stand in the rounds of a fit; see ``pboost/_core/lanes.pyx``.
+
+    Attributes
+    ----------
+    lane : ndarray of int32, shape (d,)
+        The lane of each column; lanes are in the order of their first columns.
+    code, side : ndarray of uint8, shape (d,)
+        What the lane holds where a row lies in the bin `side` of the column; the code is 0 of
+        columns with a lane to themselves, which holds the column's own codes.
+    column : ndarray of int32, shape (n_lanes,)
+        The column of each lane, -1 where there are several.
+    bundled : ndarray of int32
+        The columns that share a lane, in their order.
+    bins : ndarray of int32, shape (n_lanes,)
+        How many codes each lane has.
+    groups : ndarray of uint8, shape (ceil(n_lanes / 8), n, 8)
+        The codes of eight lanes side by side.
+    """
+
+    lane: IntArray
+    code: NDArray[np.uint8]
+    side: NDArray[np.uint8]
+    column: IntArray
+    bundled: IntArray
+    bins: IntArray
+    groups: NDArray[np.uint8]
+
+
+def lanes_of(columns: BinnedColumns) -> Lanes:
+    """Return the lanes of columns.
+
+    Columns of numbers without holes that have two bins, or one, share a lane where no row lies in
+    the rarer bin of two of them.
+    """
+    codes, special = columns.codes, columns.special
+    d, n = codes.shape
+    bins = columns.n_bins if special is None else columns.n_bins + (special & HOLES)
+    wanted = columns.n_bins <= 2 if special is None else (columns.n_bins <= 2) & (special == 0)
+    first = np.arange(d, dtype=np.int32)
+    code, side = np.zeros((2, d), dtype=np.uint8)
+    if np.count_nonzero(wanted) > 1:
+        work = np.empty((lanes.WORK_SETS, -(-n // 64)), dtype=np.uint64)
+        lanes.bundle(codes, wanted.view(np.uint8), first, code, side, work)
+    column, place = np.unique(first, return_inverse=True)
+    lane = place.astype(np.int32)
+    n_codes = bins[column]
+    bundled = np.flatnonzero(code).astype(np.int32)
+    np.maximum.at(n_codes, lane[bundled], code[bundled].astype(np.int32) + 1)
+    groups = np.empty((-(-len(column) // lanes.GROUP_LANES), n, lanes.GROUP_LANES), np.uint8)
+    lanes.interleave(codes, lane, code, side, groups)
+    column = np.where(code[column] > 0, -1, column).astype(np.int32)
+    return Lanes(lane, code, side, column, bundled, n_codes, groups)
