@@ -1,5 +1,5 @@
 # The walk of the rows of a tile through the nodes of trees, which tree_walk.pyx describes.
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from pboost._core._rows cimport Rows
 from pboost._core._side cimport goes_right, in_set, level_of
@@ -203,16 +203,11 @@ cdef inline Holes holes_of(
 
 cdef inline int load_values(
     const Rows* rows, Py_ssize_t start, Py_ssize_t n, double* tile, const Trees* trees,
-    const Holes* holes, double* as_it_is=NULL
+    const Holes* holes
 ) noexcept nogil:
-    """Load a tile as trees compare it; 1: values are missing; -1: it cannot be walked.
-
-    OUT as_it_is, if wanted: the tile with its missing values, where there are any.
-    """
+    """Load a tile as trees compare it; 1: values are missing; -1: it cannot be walked."""
     cdef int found = load_tile(rows, start, n, tile)
     if found:
-        if as_it_is != NULL:
-            memcpy(as_it_is, tile, <size_t>(rows.d * TILE) * sizeof(double))
         if not holes.known or holes.spread(tile, rows.d, holes.twice, holes.n_twice, NULL):
             return -1
     if trees.levels.word != NULL:

@@ -14,6 +14,10 @@ cdef extern from "walk_simd.h":
         double* tile, Py_ssize_t d, const int32_t* above, Py_ssize_t n_above, const double* fill
     ) noexcept nogil
     SpreadKernel choose_spread "pboost_choose_spread"(int level) noexcept nogil
+    ctypedef void (*FillKernel "pboost_fill_kernel")(
+        const double* x, const double* fill, Py_ssize_t d, double* out
+    ) noexcept nogil
+    FillKernel choose_fill "pboost_choose_fill"(int level) noexcept nogil
     void look_up_levels "pboost_look_up_levels"(
         double* tile, Py_ssize_t first, const int32_t* column, Py_ssize_t n, const uint8_t* table
     ) noexcept nogil

@@ -49,5 +49,6 @@ def walk_values(
     means: Array | None = None,
     holes: tuple[Array, Array] | None = None,
     sets: tuple[Array, Array, Array] | None = None,
-    added: tuple[Array, Array] | None = None,
+    added: Array | None = None,
+    row: Array | None = None,
 ) -> int: ...

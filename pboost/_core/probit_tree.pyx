@@ -12,7 +12,7 @@ from pboost._core._address cimport address
 from pboost._core._grower cimport Node
 from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._steps cimport Holes, Trees, holes_of, load_values, trees_of, walk_tile
-from pboost._core._tile cimport TILE, known_or
+from pboost._core._tile cimport FillKernel, TILE, choose_fill, known_or
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t
 
 cdef enum:
@@ -175,23 +175,20 @@ def set_constants(
                 equation[l, j, 0] = size if taken[l, j] == ONE_CLASS else -size
 
 
-# Where rows are evaluated, `mean` (d,) are what missing values count as; NULL: none is missing.
-
 cdef double far_value(
-    const double* x, Py_ssize_t stride, Py_ssize_t d, const double* equation, const double* mean
+    const double* x, Py_ssize_t stride, Py_ssize_t d, const double* equation
 ) noexcept nogil:
     """The value of an equation whose terms overflow, within the range of float64."""
-    cdef double total = ldexp(equation[0], -2 * FAR), value
+    cdef double total = ldexp(equation[0], -2 * FAR)
     cdef Py_ssize_t j
     for j in range(d):
-        value = x[j * stride] if mean == NULL else known_or(x[j * stride], mean[j])
-        total += ldexp(equation[1 + j], -FAR) * ldexp(value, -FAR)
+        total += ldexp(equation[1 + j], -FAR) * ldexp(x[j * stride], -FAR)
     return fmax(-DBL_MAX, fmin(DBL_MAX, ldexp(total, 2 * FAR)))
 
 
 cdef inline void values_at(
     const double* x, Py_ssize_t stride, Py_ssize_t d, const double* equation, const int32_t* taken,
-    Py_ssize_t k, double* out, const double* mean
+    Py_ssize_t k, double* out
 ) noexcept nogil:
     """The k values at one row, whose columns are `stride` apart."""
     cdef double total, least = INFINITY
@@ -202,14 +199,10 @@ cdef inline void values_at(
         if k > 1 and taken[i] == ABSENT:
             absent = True
         else:
-            if mean == NULL:
-                for j in range(d):
-                    total += equation[1 + j] * x[j * stride]
-            else:
-                for j in range(d):
-                    total += equation[1 + j] * known_or(x[j * stride], mean[j])
+            for j in range(d):
+                total += equation[1 + j] * x[j * stride]
             if not isfinite(total):
-                total = far_value(x, stride, d, equation, mean)
+                total = far_value(x, stride, d, equation)
             least = fmin(least, total)
         out[i] = total
         equation += 1 + d
@@ -218,6 +211,24 @@ cdef inline void values_at(
         for i in range(k):
             if taken[i] == ABSENT:
                 out[i] = fmin(out[i], least)
+
+
+# Where rows are evaluated, `mean` (d,) are what missing values count as; NULL: none is missing.
+
+cdef inline void read_row(
+    const Rows* X, Py_ssize_t i, const double* mean, FillKernel fill, double* out
+) noexcept nogil:
+    """Row i without missing values."""
+    cdef const char* row = X.data + i * X.row_stride
+    cdef const double* x = out
+    cdef Py_ssize_t j
+    if mean != NULL and not X.is_float and X.column_stride == sizeof(double):
+        x = <const double*>row
+    else:
+        for j in range(X.d):
+            out[j] = read(X, row, j)
+    if mean != NULL:
+        fill(x, mean, X.d, out)
 
 
 cdef inline bint values_of_four(
@@ -262,9 +273,9 @@ def leaf_values(
     missing values, if there are any; WORK work (d,); OUT out (n, K).
     """
     cdef Rows rows = rows_of(X)
-    cdef Py_ssize_t leaf = 0, i, j, k = equation.shape[1]
-    cdef const char* row
+    cdef Py_ssize_t leaf = 0, i, k = equation.shape[1]
     cdef const double* mean = NULL
+    cdef FillKernel fill = choose_fill(2)
     if (equation.shape[2] != rows.d + 1 or work.shape[0] < rows.d or out.shape[1] != k
             or out.shape[0] < stop or listed.shape[0] < stop or taken.shape[0] != equation.shape[0]
             or starts.shape[0] != equation.shape[0] + 1 or starts[equation.shape[0]] < stop
@@ -282,10 +293,8 @@ def leaf_values(
                     and values_of_four(&rows, &listed[i], &equation[leaf, 0, 0], &out[i, 0], mean)):
                 i += 4
                 continue
-            row = rows.data + listed[i] * rows.row_stride
-            for j in range(rows.d):
-                work[j] = read(&rows, row, j)
-            values_at(&work[0], 1, rows.d, &equation[leaf, 0, 0], &taken[leaf, 0], k, &out[i, 0], mean)
+            read_row(&rows, listed[i], mean, fill, &work[0])
+            values_at(&work[0], 1, rows.d, &equation[leaf, 0, 0], &taken[leaf, 0], k, &out[i, 0])
             i += 1
 
 
@@ -293,53 +302,42 @@ def walk_values(
     X, const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth,
     const int32_t[::1] leaf, const double[:, :, ::1] equation, const int32_t[:, ::1] taken,
     Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[:, :, ::1] out,
-    const double[:, ::1] means=None, holes=None, sets=None, added=None,
+    const double[:, ::1] means=None, holes=None, sets=None, added=None, double[::1] row=None,
 ):
     """Values of the equations at rows start..stop-1 of X in each of a list of trees.
 
     The trees are those of tree_walk.pyx; IN leaf (n_nodes,): the place of each leaf in `equation`
     (leaves of all trees, K, 1 + d), `taken` and `means` (leaves, d), or (1, d) of all, which stand for
     missing values, with `holes`. Where equations are of other columns than those of X, `added` are these,
-    as a matrix (n, d), and WORK (d,). WORK tile (64 * columns,), with `holes` d columns more; OUT out
+    as a matrix (n, d). WORK tile (64 * columns,); row (d,), with `holes` or `added`. OUT out
     (stop - start, n_trees, K), from row `start` on. Returns as `walk_leaves`.
     """
     cdef Rows rows = rows_of(X)
+    cdef Rows wide = rows if added is None else rows_of(added)
     cdef Trees trees = trees_of(steps, root, depth, sets, rows.d)
-    cdef Py_ssize_t d = rows.d, room = tile.shape[0] - (0 if holes is None else d * TILE)
-    cdef Holes parted = holes_of(holes, &trees, d, room)
-    cdef Py_ssize_t i = start, n, r, t, j, width = d, k = equation.shape[1]
-    cdef Rows wide = rows
-    cdef double[::1] own
+    cdef Holes parted = holes_of(holes, &trees, rows.d, tile.shape[0])
+    cdef Py_ssize_t i = start, n, r, t, d = wide.d, k = equation.shape[1], of_leaf
     cdef int32_t[TILE] at
     cdef int32_t here
-    cdef const char* source
-    cdef double* as_it_is
-    cdef const double* x
     cdef const double* mean
-    cdef Py_ssize_t stride = TILE, of_leaf
+    cdef const double* x
+    cdef Py_ssize_t stride
     cdef const Trees* used
+    cdef FillKernel fill = choose_fill(2)
     cdef int kind
-    if added is not None:
-        matrix, own = added
-        wide = rows_of(matrix)
-        width = wide.d
-        if wide.n != rows.n or own.shape[0] < width or means is None:
-            raise ValueError("walk_values: arrays of different sizes")
-    if (out.shape[0] < stop - start or out.shape[1] != trees.n or out.shape[2] != k
-            or room < d * TILE or equation.shape[2] != width + 1
+    if (wide.n != rows.n or out.shape[0] < stop - start or out.shape[1] != trees.n
+            or out.shape[2] != k or tile.shape[0] < rows.d * TILE or equation.shape[2] != d + 1
             or taken.shape[0] != equation.shape[0] or leaf.shape[0] != root[trees.n]
-            or (holes is not None and means is None)
+            or (not (holes is None and added is None) and (
+                means is None or row is None or row.shape[0] < d))
             or (means is not None and (
-                means.shape[1] != width or means.shape[0] not in (1, equation.shape[0])))):
+                means.shape[1] != d or means.shape[0] not in (1, equation.shape[0])))):
         raise ValueError("walk_values: arrays of different sizes")
-    as_it_is = NULL if holes is None else &tile[0] + room
-    of_leaf = width if means is not None and means.shape[0] > 1 else 0
-    if added is not None:
-        stride = 1
+    of_leaf = d if means is not None and means.shape[0] > 1 else 0
     with nogil:
         while i < stop:
             n = min(TILE, stop - i)
-            kind = load_values(&rows, i, n, &tile[0], &trees, &parted, as_it_is)
+            kind = load_values(&rows, i, n, &tile[0], &trees, &parted)
             if kind < 0:
                 break
             used = &parted.trees if kind else &trees
@@ -347,13 +345,12 @@ def walk_values(
                 walk_tile(used, t, &tile[0], n, at)
                 for r in range(n):
                     here = leaf[root[t] + at[r]]
-                    x = as_it_is + r if kind else &tile[r]
-                    if added is not None:
-                        x, source = &own[0], wide.data + (i + r) * wide.row_stride
-                        for j in range(width):
-                            own[j] = read(&wide, source, j)
-                    mean = &means[0, 0] + of_leaf * here if kind else NULL
-                    values_at(x, stride, width, &equation[here, 0, 0], &taken[here, 0], k,
-                              &out[i - start + r, t, 0], mean)
+                    x, stride = &tile[r], TILE
+                    if kind or added is not None:
+                        mean = &means[0, 0] + of_leaf * here if kind else NULL
+                        read_row(&wide, i + r, mean, fill, &row[0])
+                        x, stride = &row[0], 1
+                    values_at(x, stride, d, &equation[here, 0, 0], &taken[here, 0], k,
+                              &out[i - start + r, t, 0])
             i += n
     return i

@@ -90,6 +90,20 @@ PBOOST_INLINE int pboost_spread_body(PBOOST_SPREAD_ARGS)
     return bad != 0.0;
 }
 
+#define PBOOST_FILL_ARGS                                                                         \
+    const double *x, const double *restrict fill, ptrdiff_t d, double *out
+
+/* The d values of a row, or what stands for those that are missing; `out` may be x. */
+PBOOST_INLINE void pboost_fill_body(PBOOST_FILL_ARGS)
+{
+    for (ptrdiff_t j = 0; j < d; j++) out[j] = pboost_known_or(x[j], fill[j]);
+}
+
+static void pboost_fill_baseline(PBOOST_FILL_ARGS)
+{
+    pboost_fill_body(x, fill, d, out);
+}
+
 static int pboost_spread_baseline(PBOOST_SPREAD_ARGS)
 {
     return pboost_spread_body(tile, d, above, n_above, fill);
@@ -113,6 +127,7 @@ static inline void pboost_look_up_levels(
 
 typedef void (*pboost_chain_kernel)(PBOOST_CHAIN_ARGS);
 typedef int (*pboost_spread_kernel)(PBOOST_SPREAD_ARGS);
+typedef void (*pboost_fill_kernel)(PBOOST_FILL_ARGS);
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
 #include <immintrin.h>
@@ -166,6 +181,11 @@ __attribute__((target("avx512f,avx512dq"))) static int pboost_spread_avx512(PBOO
     return pboost_spread_body(tile, d, above, n_above, fill);
 }
 
+__attribute__((target("avx2"))) static void pboost_fill_avx2(PBOOST_FILL_ARGS)
+{
+    pboost_fill_body(x, fill, d, out);
+}
+
 /* level: 0 baseline, 1 AVX2, 2 AVX-512; the best supported one not above it. */
 static inline pboost_chain_kernel pboost_choose_chain(int level)
 {
@@ -182,6 +202,12 @@ static inline pboost_spread_kernel pboost_choose_spread(int level)
     if (level >= 1 && __builtin_cpu_supports("avx2")) return pboost_spread_avx2;
     return pboost_spread_baseline;
 }
+
+static inline pboost_fill_kernel pboost_choose_fill(int level)
+{
+    __builtin_cpu_init();
+    return level >= 1 && __builtin_cpu_supports("avx2") ? pboost_fill_avx2 : pboost_fill_baseline;
+}
 #else
 static inline pboost_chain_kernel pboost_choose_chain(int level)
 {
@@ -193,6 +219,12 @@ static inline pboost_spread_kernel pboost_choose_spread(int level)
 {
     (void)level;
     return pboost_spread_baseline;
+}
+
+static inline pboost_fill_kernel pboost_choose_fill(int level)
+{
+    (void)level;
+    return pboost_fill_baseline;
 }
 #endif
 #endif

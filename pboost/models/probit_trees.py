@@ -292,12 +292,6 @@ class Equations(NamedTuple):
     taken: IntArray
     means: FloatArray | None = None
 
-    @property
-    def tile_width(self) -> int:
-        """Number of columns of the tiles in which rows are walked."""
-        trees = self.trees
-        return trees.tile_width + (0 if self.means is None else trees.n_features)
-
     def walk(
         self,
         values: NDArray[Any],
@@ -313,12 +307,14 @@ class Equations(NamedTuple):
         """
         trees = self.trees
         sets = None if trees.sets is None else with_room(trees.sets, tile)
-        own = None if added is values else (added, np.empty(added.shape[1]))
+        own = None if added is values else added
 
         def walk(first: int, holes: Any) -> int:
+            row = None if own is None and holes is None else np.empty(added.shape[1])
             return walk_values(
                 values, trees.steps, trees.root, trees.depths, self.leaf, self.coefficient,
                 self.taken, first, stop, tile, out[first - start :], self.means, holes, sets, own,
+                row,
             )  # fmt: skip
 
         at = walk(start, None)
@@ -355,7 +351,7 @@ def values_of(
             found[start:stop] = reduced(out[: stop - start])
         return False
 
-    over_tiles(model, X, n, work, trees.tile_width, 1, n * max(d, per_row))
+    over_tiles(model, X, n, work, trees.trees.tile_width, 1, n * max(d, per_row))
     return found
 
 

@@ -389,7 +389,7 @@ class SubaggedProbitTrees(Model):
         trees, leaf = self.trees.only(np.arange(first, last)), self.leaf[low:high]
         at = Equations(trees, leaf, self.coefficient, self.taken, means_of(self))
         of_trees = np.empty((len(values), last - first, self.coefficient.shape[1]))
-        tile = np.empty(at.tile_width * tree_walk.TILE_ROWS)
+        tile = np.empty(trees.tile_width * tree_walk.TILE_ROWS)
         at.walk(values, in_sums(values, self.table), 0, len(values), tile, of_trees)
         return self._said_of(of_trees, slice(member, member + 1))[:, 0]
 
