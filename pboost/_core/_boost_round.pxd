@@ -13,6 +13,9 @@ from pboost._core.types cimport HOLES, MAX_BINS, int32_t, int64_t, uint8_t, uint
 cdef extern from "boost_simd.h" nogil:
     enum: LANES "PBOOST_LANES"
     enum: ROOM "PBOOST_ROOM"
+    enum: AHEAD "PBOOST_AHEAD"
+    enum: FAR_AHEAD "PBOOST_FAR_AHEAD"
+    enum: NEAR_ROWS "PBOOST_NEAR_ROWS"
     enum: BLOCK "PBOOST_BLOCK"
     enum: ABREAST "PBOOST_ABREAST"
     ctypedef struct Cuts "pboost_cuts":
@@ -35,7 +38,7 @@ cdef extern from "boost_simd.h" nogil:
     ctypedef struct Passes "pboost_passes":
         void (*count)(
             const uint8_t* group, const int32_t* rows, const int64_t* packed, Py_ssize_t n,
-            int n_lanes, int bins, int64_t* words, double* masses) noexcept nogil
+            int ahead, int n_lanes, int bins, int64_t* words, double* masses) noexcept nogil
         void (*subtract)(
             double* masses, const double* part, Py_ssize_t cells, int n_packed) noexcept nogil
         void (*scan)(
@@ -45,6 +48,10 @@ cdef extern from "boost_simd.h" nogil:
             const uint8_t* codes, int cut, const uint8_t* table, int32_t* rows, int64_t* packed,
             Py_ssize_t n, int32_t* spare_rows, int64_t* spare_packed) noexcept nogil
     Passes pboost_choose_passes(int level)
+    void gather "pboost_gather"(
+        const double* values, const int32_t* rows, Py_ssize_t n, double* found) noexcept
+    void add_to "pboost_add_to"(
+        double* values, const int32_t* rows, Py_ssize_t n, double what) noexcept
 
 cdef extern from *:
     """
@@ -308,6 +315,7 @@ cdef inline void count_words(
         masses = slot + r.group_place[g]
         r.passes.count(
             r.groups + g * LANES * r.n_rows, rows, words, node.stop - node.start,
+            FAR_AHEAD if r.n_rows > NEAR_ROWS else AHEAD,
             <int>min(LANES, r.n_lanes - LANES * g), r.group_bins[g],
             <int64_t*>masses if is_packed(r, node) else NULL, masses)
 

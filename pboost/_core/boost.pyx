@@ -16,7 +16,7 @@ from pboost._core._boost_leaf cimport (
 )
 from pboost._core._boost_grow cimport list_preorder, side_of, split_node
 from pboost._core._boost_round cimport (
-    LANES, LOW_UNIT, Node, Open, Passes, ROOM, Round, State, WORDS, count_node, is_any,
+    LANES, LOW_UNIT, Node, Open, Passes, ROOM, Round, State, WORDS, add_to, count_node, gather, is_any,
     pboost_choose_passes, read_bin,
 )
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
@@ -147,12 +147,15 @@ def is_uneven(arrays, double steepest):
     """Return whether fewer than one in a hundred of the gradients that are not 0 has 1/4096 of the size
     of the largest: to the others a word leaves six bits or fewer."""
     cdef const double* gradient = <const double*>address(arrays.packed)
-    cdef Py_ssize_t i, n = arrays.codes.shape[1], large = 0, some = 0
+    cdef Py_ssize_t start, i, n = arrays.codes.shape[1], large = 0, some = 0
     cdef double limit = steepest / 4096.0
     with nogil:
-        for i in range(n):
-            large += fabs(gradient[i]) >= limit
-            some += gradient[i] != 0.0
+        for start in range(0, n, 4096):
+            for i in range(start, min(start + 4096, n)):
+                large += fabs(gradient[i]) >= limit
+                some += gradient[i] != 0.0
+            if 100 * large >= some + (n - start):  # whatever follows
+                break
     return 100 * large < some
 
 
@@ -322,20 +325,18 @@ cdef double step_of(
     double* weight, double l2, double most, double unit, bint solved
 ) noexcept nogil:
     """What a leaf adds; its rows are gathered into the places of `own`."""
-    cdef Py_ssize_t i, row, n = node.stop - node.start
+    cdef Py_ssize_t i, n = node.stop - node.start
     # Near the best step: one of Newton's, from sums that are rounded in the unit of all rows.
     cdef double guess = -unit * node.gradient / (node.curvature + r.l2)
     cdef Leaf leaf
     leaf.rows, leaf.n, leaf.passes = own[0], n, &loss_passes
     leaf.l2, leaf.most, leaf.heaviest = l2, most, 1.0
-    for i in range(n):
-        row = r.rows[node.start + i]
-        y[i] = rows.y[row]
-        f[i] = rows.f[row]
+    gather(rows.y, r.rows + node.start, n, y)
+    gather(rows.f, r.rows + node.start, n, f)
     if rows.weight != NULL:
         leaf.heaviest = 0.0
+        gather(rows.weight, r.rows + node.start, n, weight)
         for i in range(n):
-            weight[i] = rows.weight[r.rows[node.start + i]]
             leaf.heaviest = max(leaf.heaviest, weight[i])
     loss_passes.farthest(&leaf.rows, n, &leaf.far)
     leaf.tiny = TINY_STEP
@@ -350,12 +351,11 @@ def add_leaves(arrays, nodes):
     cdef Round r = read_round(arrays)
     cdef const Node* node = <const Node*>address(nodes)
     cdef double* f = <double*>address(arrays.f)
-    cdef Py_ssize_t n = len(nodes), e, i
+    cdef Py_ssize_t n = len(nodes), e
     with nogil:
         for e in range(n):
             if node[e].feature < 0:
-                for i in range(node[e].start, node[e].stop):
-                    f[r.rows[i]] += node[e].mean
+                add_to(f, r.rows + node[e].start, node[e].stop - node[e].start, node[e].mean)
 
 
 def add_others(

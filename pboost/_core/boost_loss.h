@@ -110,6 +110,35 @@ PBOOST_INLINE void pboost_derivatives(
     }
 }
 
+/* Eight sums or maxima side by side, of m values, a multiple of eight. Compilers do not see lanes in a
+ * loop that has two of these. */
+PBOOST_INLINE void pboost_add_rounded(
+    const double *restrict values, ptrdiff_t m, double scale, double *restrict sum)
+{
+    double s[8];
+    for (int k = 0; k < 8; k++) s[k] = sum[k];
+    for (ptrdiff_t i = 0; i < m; i += 8)
+        for (int k = 0; k < 8; k++) s[k] += (values[i + k] * scale + PBOOST_MAGIC) - PBOOST_MAGIC;
+    for (int k = 0; k < 8; k++) sum[k] = s[k];
+}
+
+PBOOST_INLINE void pboost_raise(const double *restrict values, ptrdiff_t m, double *restrict most)
+{
+#if defined(__GNUC__) || defined(__clang__)
+    typedef double eight __attribute__((vector_size(64), aligned(8), may_alias));
+    typedef int64_t bits __attribute__((vector_size(64), aligned(8), may_alias));
+    eight found = *(const eight *)most;
+    for (ptrdiff_t i = 0; i < m; i += 8) {
+        const eight value = *(const eight *)(values + i);
+        const bits is_more = value > found;
+        found = (eight)(((bits)value & is_more) | ((bits)found & ~is_more));
+    }
+    *(eight *)most = found;
+#else
+    for (ptrdiff_t i = 0; i < m; i++) most[i & 7] = values[i] > most[i & 7] ? values[i] : most[i & 7];
+#endif
+}
+
 PBOOST_INLINE double pboost_add_eight(const double *sum)
 {
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
@@ -120,6 +149,13 @@ PBOOST_INLINE double pboost_most_of_eight(const double *most)
     double found = most[0];
     for (int k = 1; k < 8; k++) found = most[k] > found ? most[k] : found;
     return found;
+}
+
+/* Fills the last of blocks of eight; m rounded up. */
+PBOOST_INLINE ptrdiff_t pboost_fill(double *values, ptrdiff_t m, double what)
+{
+    for (; m & 7; m++) values[m] = what;
+    return m;
 }
 
 /* What a loss is a function of, of rows whose decision values rise by `step`. */
@@ -145,21 +181,27 @@ typedef struct {
 /* Rows of weight 0 are none. */
 PBOOST_INLINE void pboost_farthest_body(PBOOST_FARTHEST_ARGS)
 {
-    double most[8], least[8], target[8], u[8];
+    double most[8], least[8], target[8], u[PBOOST_ROWS], other[PBOOST_ROWS], y[PBOOST_ROWS];
     const double sign = PBOOST_IS_OF_MARGIN(rows->loss) ? -1.0 : 1.0;
     const int of_residual = PBOOST_IS_OF_RESIDUAL(rows->loss), wants_all = rows->loss == PBOOST_POISSON;
     for (int k = 0; k < 8; k++) most[k] = least[k] = target[k] = -INFINITY;
-    for (ptrdiff_t start = 0; start < n; start += 8) {
-        const ptrdiff_t m = n - start < 8 ? n - start : 8;
+    for (ptrdiff_t start = 0; start < n; start += PBOOST_ROWS) {
+        const ptrdiff_t m = n - start < PBOOST_ROWS ? n - start : PBOOST_ROWS;
+        const double *w = rows->weight ? rows->weight + start : NULL;
         pboost_margins(rows, start, m, 0.0, u);
-        for (ptrdiff_t k = 0; k < m; k++) {
-            const double size = of_residual ? fabs(u[k]) : sign * u[k], y = rows->y[start + k];
-            const int counts = !rows->weight || rows->weight[start + k] > 0.0;
-            most[k] = counts && size > most[k] ? size : most[k];
-            if (!wants_all) continue;
-            least[k] = counts && -size > least[k] ? -size : least[k];
-            target[k] = counts && y > target[k] ? y : target[k];
-        }
+        for (ptrdiff_t i = 0; i < m; i++) u[i] = of_residual ? fabs(u[i]) : sign * u[i];
+        if (wants_all)
+            for (ptrdiff_t i = 0; i < m; i++) {
+                const int counts = !w || w[i] > 0.0;
+                other[i] = counts ? -u[i] : -INFINITY;
+                y[i] = counts ? rows->y[start + i] : -INFINITY;
+            }
+        if (w)
+            for (ptrdiff_t i = 0; i < m; i++) u[i] = w[i] > 0.0 ? u[i] : -INFINITY;
+        pboost_raise(u, pboost_fill(u, m, -INFINITY), most);
+        if (!wants_all) continue;
+        pboost_raise(other, pboost_fill(other, m, -INFINITY), least);
+        pboost_raise(y, pboost_fill(y, m, -INFINITY), target);
     }
     const double above = pboost_most_of_eight(most), below = pboost_most_of_eight(least);
     far->u = sign * above;
@@ -216,14 +258,10 @@ PBOOST_INLINE void pboost_slopes_body(PBOOST_SLOPES_ARGS)
                 h[i] = w[i] > 0.0 ? w[i] * h[i] : 0.0;
                 value[i] = w[i] > 0.0 ? w[i] * value[i] : 0.0;
             }
-        for (ptrdiff_t i = m; i & 7; i++) g[i] = h[i] = value[i] = 0.0;
-        for (ptrdiff_t i = 0; i < m; i += 8)
-            for (int k = 0; k < 8; k++) {
-                const double size = fabs(g[i + k]);
-                steepest[k] = size > steepest[k] ? size : steepest[k];
-                most[k] = h[i + k] > most[k] ? h[i + k] : most[k];
-                sum[k] += (value[i + k] * scale + PBOOST_MAGIC) - PBOOST_MAGIC;
-            }
+        for (ptrdiff_t i = 0; i < m; i++) slope[i] = fabs(g[i]);
+        pboost_raise(slope, pboost_fill(slope, m, 0.0), steepest);
+        pboost_raise(h, pboost_fill(h, m, 0.0), most);
+        pboost_add_rounded(value, pboost_fill(value, m, 0.0), scale, sum);
     }
     found[0] = pboost_most_of_eight(steepest);
     found[1] = pboost_most_of_eight(most);
@@ -275,12 +313,8 @@ PBOOST_INLINE void pboost_sums_body(PBOOST_SUMS_ARGS)
             bend[i] = w * (bend[i] < least ? least : bend[i]);
             slope[i] = w * (of_margin ? -y[i] * slope[i] : -slope[i]);
         }
-        for (ptrdiff_t i = m; i & 7; i++) slope[i] = bend[i] = 0.0;
-        for (ptrdiff_t i = 0; i < m; i += 8)
-            for (int k = 0; k < 8; k++) {
-                gradients[k] += (slope[i + k] * scale[0] + PBOOST_MAGIC) - PBOOST_MAGIC;
-                curvatures[k] += (bend[i + k] * scale[1] + PBOOST_MAGIC) - PBOOST_MAGIC;
-            }
+        pboost_add_rounded(slope, pboost_fill(slope, m, 0.0), scale[0], gradients);
+        pboost_add_rounded(bend, pboost_fill(bend, m, 0.0), scale[1], curvatures);
     }
     found[0] = pboost_add_eight(gradients);
     found[1] = pboost_add_eight(curvatures);

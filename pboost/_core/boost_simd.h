@@ -20,8 +20,12 @@
 
 #define PBOOST_BINS 256
 #define PBOOST_BLOCK 8192 /* rows whose words are added up before they are unpacked */
-#define PBOOST_AHEAD 24 /* rows: their codes are asked for before they are needed */
-#define PBOOST_ROOM 64 /* places behind arrays of rows that are read or written in vain */
+/* Rows whose codes are asked for before they are needed: where a column of a group is in reach, or not. */
+#define PBOOST_AHEAD 24
+#define PBOOST_FAR_AHEAD 112
+#define PBOOST_NEAR_ROWS (1 << 18)
+#define PBOOST_PART_ROWS 512 /* whose codes are fetched before they are parted */
+#define PBOOST_ROOM 128 /* places behind arrays of rows that are read or written in vain */
 
 /* ------------------------------------------------------------------------------------------ */
 /* Masses by bin. */
@@ -39,12 +43,12 @@ PBOOST_ALWAYS uint64_t pboost_eight_codes(const uint8_t *p)
 }
 
 PBOOST_ALWAYS void pboost_add_words(
-    const uint8_t *group, const int32_t *rows, const int64_t *packed, ptrdiff_t n, int is_half,
+    const uint8_t *group, const int32_t *rows, const int64_t *packed, ptrdiff_t n, int ahead, int is_half,
     int64_t *restrict table)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
         const ptrdiff_t row = rows ? rows[i] : i;
-        if (rows) PBOOST_ASK(group + 8 * (ptrdiff_t)rows[i + PBOOST_AHEAD]);
+        if (rows) PBOOST_ASK(group + 8 * (ptrdiff_t)rows[i + ahead]);
         const uint64_t codes = pboost_eight_codes(group + 8 * row);
         const int64_t word = packed[i];
         PBOOST_ADD(0) PBOOST_ADD(1) PBOOST_ADD(2) PBOOST_ADD(3)
@@ -53,22 +57,22 @@ PBOOST_ALWAYS void pboost_add_words(
 }
 
 #define PBOOST_COUNT_ARGS                                                                          \
-    const uint8_t *group, const int32_t *rows, const int64_t *packed, ptrdiff_t n, int n_lanes,    \
-    int bins, int64_t *restrict words, double *restrict masses
+    const uint8_t *group, const int32_t *rows, const int64_t *packed, ptrdiff_t n, int ahead,      \
+    int n_lanes, int bins, int64_t *restrict words, double *restrict masses
 
 PBOOST_ALWAYS void pboost_count_block(
-    const uint8_t *group, const int32_t *rows, const int64_t *packed, ptrdiff_t n, int n_lanes,
+    const uint8_t *group, const int32_t *rows, const int64_t *packed, ptrdiff_t n, int ahead, int n_lanes,
     int bins, int64_t *restrict words)
 {
     memset(words, 0, sizeof(int64_t) * PBOOST_LANES * (size_t)bins);
     if (rows && n_lanes > 4)
-        pboost_add_words(group, rows, packed, n, 0, words);
+        pboost_add_words(group, rows, packed, n, ahead, 0, words);
     else if (rows)
-        pboost_add_words(group, rows, packed, n, 1, words);
+        pboost_add_words(group, rows, packed, n, ahead, 1, words);
     else if (n_lanes > 4)
-        pboost_add_words(group, NULL, packed, n, 0, words);
+        pboost_add_words(group, NULL, packed, n, ahead, 0, words);
     else
-        pboost_add_words(group, NULL, packed, n, 1, words);
+        pboost_add_words(group, NULL, packed, n, ahead, 1, words);
 }
 
 /* The masses of n rows, of the listed ones, or, where `rows` is NULL, of the first: those of a block at
@@ -79,7 +83,7 @@ PBOOST_ALWAYS void pboost_count_body(PBOOST_COUNT_ARGS)
     const int cells = bins * PBOOST_LANES;
     double *restrict gradient = masses, *restrict curvature = masses + cells;
     if (words) {
-        pboost_count_block(group, rows, packed, n, n_lanes, bins, words);
+        pboost_count_block(group, rows, packed, n, ahead, n_lanes, bins, words);
         return;
     }
     memset(masses, 0, sizeof(double) * 2 * (size_t)cells);
@@ -87,7 +91,7 @@ PBOOST_ALWAYS void pboost_count_body(PBOOST_COUNT_ARGS)
         const ptrdiff_t m = n - start < PBOOST_BLOCK ? n - start : PBOOST_BLOCK;
         pboost_count_block(
             rows ? group : group + PBOOST_LANES * start, rows ? rows + start : NULL, packed + start, m,
-            n_lanes, bins, table);
+            ahead, n_lanes, bins, table);
         for (int i = 0; i < cells; i++) {
             gradient[i] += PBOOST_GRADIENT_IN(table[i]);
             curvature[i] += PBOOST_CURVATURE_IN(table[i]);
@@ -129,6 +133,17 @@ PBOOST_ALWAYS void pboost_subtract_body(PBOOST_SUBTRACT_ARGS)
     const uint8_t *codes, int cut, const uint8_t *table, int32_t *rows, int64_t *packed,           \
     ptrdiff_t n, int32_t *spare_rows, int64_t *spare_packed
 
+/* What is larger than `cut` in rows above, of m rows; of all rows in their order it is there already. */
+PBOOST_ALWAYS const uint8_t *pboost_codes_of(
+    const uint8_t *codes, const uint8_t *table, const int32_t *rows, ptrdiff_t m, uint8_t *found)
+{
+    for (ptrdiff_t i = 0; i < m; i++) {
+        PBOOST_ASK(codes + rows[i + PBOOST_FAR_AHEAD]);
+        found[i] = table ? table[codes[rows[i]]] : codes[rows[i]];
+    }
+    return found;
+}
+
 PBOOST_ALWAYS int pboost_side(const uint8_t *codes, int cut, const uint8_t *table, int32_t row)
 {
     return table ? table[codes[row]] : pboost_code_goes_right(codes[row], cut);
@@ -165,7 +180,7 @@ static ptrdiff_t pboost_part_baseline(PBOOST_PART_ARGS)
 
 static void pboost_count_baseline(PBOOST_COUNT_ARGS)
 {
-    pboost_count_body(group, rows, packed, n, n_lanes, bins, words, masses);
+    pboost_count_body(group, rows, packed, n, ahead, n_lanes, bins, words, masses);
 }
 
 static void pboost_subtract_baseline(PBOOST_SUBTRACT_ARGS) { pboost_subtract_body(masses, part, cells, n_packed); }
@@ -177,10 +192,27 @@ typedef struct {
     ptrdiff_t (*part)(PBOOST_PART_ARGS);
 } pboost_passes;
 
+/* Values of listed rows, one after another. */
+static inline void pboost_gather(const double *values, const int32_t *rows, ptrdiff_t n, double *restrict found)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        PBOOST_ASK(values + rows[i + PBOOST_FAR_AHEAD]);
+        found[i] = values[rows[i]];
+    }
+}
+
+static inline void pboost_add_to(double *values, const int32_t *rows, ptrdiff_t n, double what)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        PBOOST_ASK(values + rows[i + PBOOST_FAR_AHEAD]);
+        values[rows[i]] += what;
+    }
+}
+
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
 PBOOST_WITH_AVX2 static void pboost_count_avx2(PBOOST_COUNT_ARGS)
 {
-    pboost_count_body(group, rows, packed, n, n_lanes, bins, words, masses);
+    pboost_count_body(group, rows, packed, n, ahead, n_lanes, bins, words, masses);
 }
 
 PBOOST_WITH_AVX2 static void pboost_subtract_avx2(PBOOST_SUBTRACT_ARGS)
@@ -190,7 +222,7 @@ PBOOST_WITH_AVX2 static void pboost_subtract_avx2(PBOOST_SUBTRACT_ARGS)
 
 PBOOST_WITH_AVX512 static void pboost_count_avx512(PBOOST_COUNT_ARGS)
 {
-    pboost_count_body(group, rows, packed, n, n_lanes, bins, words, masses);
+    pboost_count_body(group, rows, packed, n, ahead, n_lanes, bins, words, masses);
 }
 
 PBOOST_WITH_AVX512 static void pboost_subtract_avx512(PBOOST_SUBTRACT_ARGS)
@@ -273,13 +305,55 @@ PBOOST_WITH_AVX2 static ptrdiff_t pboost_part_avx2(PBOOST_PART_ARGS)
     return pboost_part_eight(codes, cut, NULL, rows, NULL, n, spare_rows, spare_packed);
 }
 
+/* Sixteen rows at a time. What is stored below never passes what has been read. */
+PBOOST_ALWAYS PBOOST_WITH_AVX512 ptrdiff_t pboost_part_sixteen(PBOOST_PART_ARGS)
+{
+    uint8_t found[PBOOST_PART_ROWS];
+    ptrdiff_t i = 0, below = 0, above = 0;
+    const __m128i limit = _mm_set1_epi8((char)(table ? 0 : cut));
+    for (ptrdiff_t start = 0; start + 16 <= n; start += PBOOST_PART_ROWS) {
+        const ptrdiff_t m = n - start < PBOOST_PART_ROWS ? n - start : PBOOST_PART_ROWS;
+        const uint8_t *code = pboost_codes_of(codes, table, rows + start, m, found) - start;
+        for (; i + 16 <= start + m; i += 16) {
+            const __m128i sixteen = _mm_loadu_si128((const __m128i *)(code + i));
+            const __m128i is_below = _mm_cmpeq_epi8(_mm_subs_epu8(sixteen, limit), _mm_setzero_si128());
+            const unsigned set = (unsigned)_mm_movemask_epi8(is_below), rest = set ^ 0xFFFFu;
+            const int n_below = __builtin_popcount(set);
+            const __m512i r = _mm512_loadu_si512(rows + i);
+            _mm512_storeu_si512(rows + below, _mm512_maskz_compress_epi32((__mmask16)set, r));
+            _mm512_storeu_si512(spare_rows + above, _mm512_maskz_compress_epi32((__mmask16)rest, r));
+            if (packed) {
+                const int n_first = __builtin_popcount(set & 255);
+                const __m512i a = _mm512_loadu_si512(packed + i), b = _mm512_loadu_si512(packed + i + 8);
+                int64_t *kept = packed + below, *other = spare_packed + above;
+                _mm512_storeu_si512(kept, _mm512_maskz_compress_epi64((__mmask8)set, a));
+                _mm512_storeu_si512(kept + n_first, _mm512_maskz_compress_epi64((__mmask8)(set >> 8), b));
+                _mm512_storeu_si512(other, _mm512_maskz_compress_epi64((__mmask8)rest, a));
+                _mm512_storeu_si512(
+                    other + 8 - n_first, _mm512_maskz_compress_epi64((__mmask8)(rest >> 8), b));
+            }
+            below += n_below;
+            above += 16 - n_below;
+        }
+    }
+    return pboost_part_rest(
+        codes, cut, table, rows, packed, n, spare_rows, spare_packed, i, below, above);
+}
+
+PBOOST_WITH_AVX512 static ptrdiff_t pboost_part_avx512(PBOOST_PART_ARGS)
+{
+    if (table) return pboost_part_sixteen(codes, 0, table, rows, packed, n, spare_rows, spare_packed);
+    if (packed) return pboost_part_sixteen(codes, cut, NULL, rows, packed, n, spare_rows, spare_packed);
+    return pboost_part_sixteen(codes, cut, NULL, rows, NULL, n, spare_rows, spare_packed);
+}
+
 /* level: 0 baseline, 1 AVX2, 2 AVX-512; the best supported one not above it. */
 static inline pboost_passes pboost_choose_passes(int level)
 {
     const pboost_passes variant[3] = {
         {pboost_count_baseline, pboost_subtract_baseline, pboost_scan_baseline, pboost_part_baseline},
         {pboost_count_avx2, pboost_subtract_avx2, pboost_scan_avx2, pboost_part_avx2},
-        {pboost_count_avx512, pboost_subtract_avx512, pboost_scan_avx512, pboost_part_avx2}};
+        {pboost_count_avx512, pboost_subtract_avx512, pboost_scan_avx512, pboost_part_avx512}};
     __builtin_cpu_init();
     pboost_fill_tables();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) level = 0;
