@@ -25,6 +25,7 @@ def walk(
     count: Array | None = None,
     projections: tuple[Array, Array, Array, Array | None] | None = None,
     separators: tuple[Array, Array, Array, Array, Array, Array | None] | None = None,
+    several: tuple[Array, Array | None] | None = None,
 ) -> int: ...
 def walk_sides(
     X: Array,
@@ -41,6 +42,7 @@ def walk_sides(
     sets: tuple[Array, Array] | None = None,
     made: tuple[Array, Array, Array, Array] | None = None,
     tile: Array | None = None,
+    several: tuple[Array, Array | None] | None = None,
 ) -> int: ...
 def count_features(
     X: Array,

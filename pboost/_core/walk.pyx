@@ -12,8 +12,13 @@ projection when a node needs it. Separators are always made where a node needs t
 missing, and lies on the side that a node has for it. It knows nodes that ask whether a level is in a
 set, too. Of a chain it makes columns of those of a tile: with infinity where values are missing and lie
 above (they are the least number in the others), and one of zeros and ones for each set and side.
+
+Exits may have J votes: vote is then (n_nodes, 2 * J), score (n * J,), row by row, and `several` the
+bias (J,) of each and, of chains, the votes vote by vote (J, n_nodes, 2). A row takes its path once; each of its J sums
+is that of a graph which has these votes only, to the last bit.
 """
 from libc.math cimport isinf
+from libc.string cimport memcpy
 
 from pboost._core._project cimport Projections, project, project_block, projections_of
 from pboost._core._rows cimport Rows, read, rows_of
@@ -86,8 +91,24 @@ cdef struct Graph:
     Py_ssize_t n_nodes
     bint is_chain
     double bias
+    Py_ssize_t n_votes
+    const double* biases   # NULL where an exit has one vote
+    const double* by_vote  # NULL but of chains with several
     const Projections* projections
     const Separators* separators
+
+
+# Where rows go of which a value is missing, or whose level is in a set.
+cdef struct Sides:
+    const double* missing  # (n_nodes,), the probability of exit 1
+    Py_ssize_t n_columns   # numbers from here on are sets
+    const int32_t* column
+    const uint64_t* member
+    # Of a chain the columns that are made.
+    const int32_t* above
+    const int32_t* coded
+    const uint8_t* table
+    Py_ssize_t n_above, n_coded
 
 
 cdef inline double compared(
@@ -99,6 +120,24 @@ cdef inline double compared(
     if graph.separators != NULL:
         return separate(graph.separators, X, row, graph.feature[node])
     return read(X, row, graph.feature[node])
+
+
+cdef inline Py_ssize_t side_of(
+    const Graph* graph, const Sides* sides, const Rows* X, const char* row, Py_ssize_t node
+) noexcept nogil:
+    """The exit that a row takes where values may be missing and nodes may ask for sets."""
+    cdef Py_ssize_t number = graph.feature[node] - sides.n_columns, taken
+    cdef double value
+    cdef int level
+    cdef bint is_missing
+    if number < 0:
+        value = read(X, row, graph.feature[node])
+        is_missing, taken = value != value, goes_right(value, graph.threshold[node])
+    else:
+        level = level_of(read(X, row, sides.column[number]))
+        is_missing = level == NO_LEVEL
+        taken = in_set(sides.member + 4 * number, level)
+    return sides.missing[node] > 0.5 if is_missing else taken
 
 
 cdef inline Py_ssize_t walk_row(
@@ -113,6 +152,33 @@ cdef inline Py_ssize_t walk_row(
         node = graph.next[2 * node + taken]
         steps += 1
     out[0] = score
+    return steps
+
+
+cdef inline void add_votes(
+    const Graph* graph, Py_ssize_t node, Py_ssize_t taken, double* out
+) noexcept nogil:
+    """Add the several votes of an exit."""
+    cdef Py_ssize_t j, n_votes = graph.n_votes
+    cdef const double* vote = graph.vote + (2 * node + taken) * n_votes
+    for j in range(n_votes):
+        out[j] += vote[j]
+
+
+cdef Py_ssize_t walk_votes(
+    const Graph* graph, const Sides* sides, const Rows* X, const char* row, double* out
+) noexcept nogil:
+    """`walk_row`, or `walk_row_sides` where there are sides, of exits with several votes."""
+    cdef Py_ssize_t node = 0 if graph.n_nodes else -1, taken, steps = 0
+    memcpy(out, graph.biases, graph.n_votes * sizeof(double))
+    while node >= 0:
+        if sides != NULL:
+            taken = side_of(graph, sides, X, row, node)
+        else:
+            taken = goes_right(compared(graph, X, row, node), graph.threshold[node])
+        add_votes(graph, node, taken, out)
+        node = graph.next[2 * node + taken]
+        steps += 1
     return steps
 
 
@@ -145,16 +211,46 @@ cdef void walk_chain(
     const Graph* graph, double* tile, Py_ssize_t d, Py_ssize_t rows, double* score
 ) noexcept nogil:
     cdef double[TILE] scores
-    cdef Py_ssize_t r
+    cdef Py_ssize_t r, j
     cdef double* inputs = tile
     if graph.projections != NULL:
         inputs = tile + d * TILE
         project_block(graph.projections, tile, TILE, inputs)
+    if graph.by_vote != NULL:
+        for j in range(graph.n_votes):
+            for r in range(TILE):
+                scores[r] = graph.biases[j]
+            chain_kernel(
+                inputs, graph.feature, graph.threshold, graph.by_vote + 2 * j * graph.n_nodes,
+                graph.n_nodes, scores,
+            )
+            for r in range(rows):
+                score[r * graph.n_votes + j] = scores[r]
+        return
     for r in range(TILE):
         scores[r] = graph.bias
     chain_kernel(inputs, graph.feature, graph.threshold, graph.vote, graph.n_nodes, scores)
     for r in range(rows):
         score[r] = scores[r]
+
+
+cdef Py_ssize_t read_votes(
+    Graph* graph, several, const double[:, ::1] vote, Py_ssize_t n, Py_ssize_t n_scores
+) except -1:
+    """Let a graph have several votes, the arrays of which must outlive it; raise where they do not fit."""
+    cdef const double[::1] bias
+    cdef const double[:, :, ::1] by_vote
+    graph.n_votes, graph.biases, graph.by_vote = 1, NULL, NULL
+    if several is not None:
+        bias, by_vote = several
+        graph.n_votes, graph.biases = bias.shape[0], &bias[0]
+        if by_vote is not None and graph.n_nodes:
+            graph.by_vote = &by_vote[0, 0, 0]
+            if by_vote.shape[0] != graph.n_votes or by_vote.shape[1] != graph.n_nodes:
+                raise ValueError("read_votes: arrays of different sizes")
+    if vote.shape[1] != 2 * graph.n_votes or n_scores != n * graph.n_votes:
+        raise ValueError("read_votes: arrays of different sizes")
+    return 0
 
 
 cdef Py_ssize_t walk_rows(
@@ -173,7 +269,10 @@ cdef Py_ssize_t walk_rows(
             row = X.data + i * X.row_stride
             if is_bad(X, row) and (not takes_missing(graph) or has_infinity(X, row)):
                 return i + 1
-            walk_row(graph, X, row, score + i)
+            if graph.biases != NULL:
+                walk_votes(graph, NULL, X, row, score + i * graph.n_votes)
+            else:
+                walk_row(graph, X, row, score + i)
         return 0
     while i < stop:
         rows = min(TILE, stop - i)
@@ -187,7 +286,11 @@ cdef Py_ssize_t walk_rows(
             if bad:
                 return i + 1
         if graph.is_chain and graph.separators == NULL and count == NULL:
-            walk_chain(graph, tile, X.d, rows, score + i)
+            walk_chain(graph, tile, X.d, rows, score + i * graph.n_votes)
+        elif graph.biases != NULL:
+            for r in range(rows):
+                row = transposed.data + r * transposed.row_stride
+                walk_votes(graph, NULL, &transposed, row, score + (i + r) * graph.n_votes)
         else:
             for r in range(rows):
                 row = transposed.data + r * transposed.row_stride
@@ -202,7 +305,7 @@ def walk(
     X, const int32_t[::1] feature, const double[::1] threshold, const int32_t[:, ::1] next_,
     const double[:, ::1] vote, bint is_chain, double bias, Py_ssize_t n_features,
     Py_ssize_t start, Py_ssize_t stop, double[::1] score, double[::1] tile=None,
-    double[::1] count=None, projections=None, separators=None,
+    double[::1] count=None, projections=None, separators=None, several=None,
 ):
     """Evaluate rows start..stop-1 of X (n, n_features), float64 or float32, any strides.
 
@@ -231,12 +334,14 @@ def walk(
         p = projections_of(first_term, index, coefficient, fill, rows.d)
         graph.projections = &p
         width += p.n
-    if (rows.d != n_features or score.shape[0] != n or not 0 <= start <= stop <= n
+    graph.n_nodes = feature.shape[0]
+    read_votes(&graph, several, vote, n, score.shape[0])
+    if (rows.d != n_features or not 0 <= start <= stop <= n
+            or (several is not None and count is not None)
             or (count is not None and count.shape[0] != n)
             or (tile is None and (count is not None or stop - start >= MANY_ROWS))
             or (tile is not None and tile.shape[0] < width * TILE)):
         raise ValueError("walk: arrays of different sizes")
-    graph.n_nodes = feature.shape[0]
     graph.feature = &feature[0] if graph.n_nodes else NULL
     graph.threshold = &threshold[0] if graph.n_nodes else NULL
     graph.next = &next_[0, 0] if graph.n_nodes else NULL
@@ -252,38 +357,14 @@ def walk(
     return bad
 
 
-# Where rows go of which a value is missing, or whose level is in a set.
-cdef struct Sides:
-    const double* missing  # (n_nodes,), the probability of exit 1
-    Py_ssize_t n_columns   # numbers from here on are sets
-    const int32_t* column
-    const uint64_t* member
-    # Of a chain the columns that are made.
-    const int32_t* above
-    const int32_t* coded
-    const uint8_t* table
-    Py_ssize_t n_above, n_coded
-
-
 cdef inline Py_ssize_t walk_row_sides(
     const Graph* graph, const Sides* sides, const Rows* X, const char* row, double* out
 ) noexcept nogil:
     """`walk_row` where values may be missing and nodes may ask for sets."""
-    cdef double value, score = graph.bias
-    cdef Py_ssize_t node = 0 if graph.n_nodes else -1, number, taken, steps = 0
-    cdef int level
-    cdef bint is_missing
+    cdef double score = graph.bias
+    cdef Py_ssize_t node = 0 if graph.n_nodes else -1, taken, steps = 0
     while node >= 0:
-        number = graph.feature[node] - sides.n_columns
-        if number < 0:
-            value = read(X, row, graph.feature[node])
-            is_missing, taken = value != value, goes_right(value, graph.threshold[node])
-        else:
-            level = level_of(read(X, row, sides.column[number]))
-            is_missing = level == NO_LEVEL
-            taken = in_set(sides.member + 4 * number, level)
-        if is_missing:
-            taken = sides.missing[node] > 0.5
+        taken = side_of(graph, sides, X, row, node)
         score += graph.vote[2 * node + taken]
         node = graph.next[2 * node + taken]
         steps += 1
@@ -303,20 +384,23 @@ cdef Py_ssize_t walk_rows_sides(
             row = X.data + i * X.row_stride
             if has_infinity(X, row):
                 return i + 1
-            steps = walk_row_sides(graph, sides, X, row, score + i)
+            if graph.biases != NULL:
+                steps = walk_votes(graph, sides, X, row, score + i * graph.n_votes)
+            else:
+                steps = walk_row_sides(graph, sides, X, row, score + i)
             if count != NULL:
                 count[i] = <double>steps
             i += 1
             continue
         rows = min(TILE, stop - i)
         if not load_tile(X, i, rows, tile) and not sides.n_coded:
-            walk_chain(graph, tile, X.d, rows, score + i)
+            walk_chain(graph, tile, X.d, rows, score + i * graph.n_votes)
             i += rows
             continue
         look_up_levels(tile, X.d + sides.n_above, sides.coded, sides.n_coded, sides.table)
         if spread_kernel(tile, X.d, sides.above, sides.n_above, NULL):
             return i + 1
-        walk_chain(made, tile, X.d, rows, score + i)
+        walk_chain(made, tile, X.d, rows, score + i * graph.n_votes)
         i += rows
     return 0
 
@@ -325,7 +409,7 @@ def walk_sides(
     X, const int32_t[::1] feature, const double[::1] threshold, const int32_t[:, ::1] next_,
     const double[:, ::1] vote, double bias, const double[::1] missing, Py_ssize_t start,
     Py_ssize_t stop, double[::1] score, double[::1] count=None, sets=None, made=None,
-    double[::1] tile=None,
+    double[::1] tile=None, several=None,
 ):
     """Evaluate rows start..stop-1 of X (n, n_features), whose values may be missing.
 
@@ -346,12 +430,13 @@ def walk_sides(
     cdef double* work = NULL
     cdef double* counts = NULL if count is None or stop <= start else &count[0]
     cdef Py_ssize_t bad
-    if (score.shape[0] != n or not 0 <= start <= stop <= n or missing.shape[0] != n_nodes
-            or (count is not None and count.shape[0] != n)):
+    graph.projections, graph.separators, graph.n_nodes = NULL, NULL, n_nodes
+    read_votes(&graph, several, vote, n, score.shape[0])
+    if (not 0 <= start <= stop <= n or missing.shape[0] != n_nodes
+            or (several is not None and count is not None) or (count is not None and count.shape[0] != n)):
         raise ValueError("walk_sides: arrays of different sizes")
     if stop <= start:
         return 0
-    graph.projections, graph.separators, graph.n_nodes = NULL, NULL, n_nodes
     graph.bias = bias
     if n_nodes:
         graph.feature, graph.threshold = &feature[0], &threshold[0]

@@ -146,6 +146,10 @@ def _check_size(rounds: Any, nodes: Any) -> tuple[bool, int]:
 
 def _check_model(model: Any) -> DecisionGraph:
     model = as_graph(model, "continue_fit")
+    if model.n_votes > 1:
+        raise NotImplementedError(
+            f"model: graphs whose exits have {model.n_votes} votes cannot be continued"
+        )
     if isinstance(model.inputs, Oracles):
         raise NotImplementedError(
             "model: weak classifiers that are functions cannot be continued: what they answered in "

@@ -55,6 +55,8 @@ class PathTest:
     said : str
         What was found, in words, where it is no comparison: that the value is missing and on which
         side it goes, that a level is in a set, what an oracle answered.
+    classes : tuple
+        The labels to which several votes belong.
     """
 
     node: int
@@ -65,10 +67,13 @@ class PathTest:
     vote: Any
     total: Any
     said: str = ""
+    classes: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
         sign = "<=" if self.answer == BELOW else "> "
         said = self.said or f"{self.name} = {self.value:.6g} {sign} {self.threshold:.6g}"
+        if _are_words(self.classes):
+            return f"node {self.node}: {said}, votes for {_by_label(self.classes, self.vote)}"
         return f"node {self.node}: {said}, vote {signed(self.vote)}, total {signed(self.total)}"
 
 
@@ -88,7 +93,7 @@ class Explanation:
     score : float, or ndarray of float64, shape (J,)
         What is explained: the sum of `bias` and all `contributions`.
     label : object
-        Predicted label, or number; None of a graph whose exits have several votes.
+        Predicted label, or number.
     contributions : ndarray of float64, shape (d,) or (d, J), or None
         The part of each column; None of a graph whose weak classifiers are functions of a row.
     values : ndarray of float64, shape (d,), or None
@@ -149,11 +154,24 @@ class Explanation:
             numbers = np.vstack([self.bias, *self.contributions[order], score]).tolist()
             cells = [[f"{number:{said}}" for number in row] for row in numbers]
             lines = _table(["bias", *titles, self.explained], cells, self.classes)
+        elif _are_words(self.classes) and self.explained == "decision value":
+            lines.append(f"{self.explained}s for {_by_label(self.classes, self.score)}")
         else:
             lines.append(" ".join([self.explained, *(f"{n:{said}}" for n in score.tolist())]))
-        if self.label is not None and self.explained != "prediction":
+        is_plain = bool(self.tests and self.classes) and not _are_words(self.classes)
+        if not (self.label is None or self.explained == "prediction" or is_plain):
             lines[-1] += f": {self.label}"
         return "\n".join(lines)
+
+
+def _are_words(classes: tuple[Any, ...]) -> bool:
+    """Return whether there are labels that can stand before numbers without looking like these."""
+    return bool(classes) and isinstance(classes[0], str)
+
+
+def _by_label(classes: tuple[Any, ...], votes: Any) -> str:
+    """Return votes, each behind its label."""
+    return ", ".join(f"{label} {vote:+.4f}" for label, vote in zip(classes, votes, strict=True))
 
 
 def _table(titles: list[str], cells: list[list[str]], classes: tuple[Any, ...]) -> list[str]:
@@ -275,6 +293,7 @@ def _path(
 ) -> Explanation:
     """Return the explanation of a graph, with the tests on the path of the row."""
     names, tests = input_names(model), []
+    classes = tuple(model.labels.tolist()) if model.n_votes > 1 else ()
     total = np.asarray(model.bias, dtype=np.float64)
     for node, value, answer in model.path(value_of):
         name, threshold = names[model.feature[node]], float(model.threshold[node])
@@ -283,9 +302,8 @@ def _path(
         said = answer_in_words(model, names, node, value_of)
         both = _plain(vote), _plain(total)
         value = math.nan if np.isnan(value) else float(value)  # equal to itself in a tuple
-        tests.append(PathTest(node, name, value, threshold, answer, *both, said))
-    # Of several votes it is not said which label they speak for.
-    label = None if model.n_votes > 1 else model.labels[int(total > 0)]
+        tests.append(PathTest(node, name, value, threshold, answer, *both, said, classes))
+    label = model.labels_of(total[None])[0]
     return _explanation(model, tuple(tests), model.bias, total, label, parts, row)
 
 

@@ -23,7 +23,7 @@ from pboost.models.base import Model, TwoClassModel, decision_function
 from pboost.models.certificate import certificate, truth_for
 from pboost.models.graph import DecisionGraph
 from pboost.models.linear import HypothesisSum, LinearModel
-from pboost.models.new_rows import as_two_class, is_second_label
+from pboost.models.new_rows import as_two_class, classes_of_labels, leads_of
 from pboost.models.nodes import largest_score
 from pboost.values import (
     FloatArray,
@@ -43,6 +43,9 @@ SCALES = {"half": 0.5, "probability": 1.0}
 
 def margins(model: Model, X: Any, y: ArrayLike, *, scale: str = "half") -> FloatArray:
     """Return the margin of each row, ``tanh(y H / 2)``.
+
+    Of J > 2 labels ``y H`` is half of what the decision value of the row's label is above the
+    largest of the others.
 
     Parameters
     ----------
@@ -82,7 +85,7 @@ def margins(model: Model, X: Any, y: ArrayLike, *, scale: str = "half") -> Float
     """
     model = as_two_class(model)
     score = decision_function(model, X)
-    return _of_labels(score, is_second_label(model, y, len(score)), None, scale)[0]
+    return _of_labels(score, classes_of_labels(model, y, len(score)), None, scale)[0]
 
 
 def margin_error(
@@ -149,7 +152,7 @@ def margin_error(
     if isinstance(truth, SoftLabels):
         truth.check_rows(n)
     else:
-        truth = is_second_label(model, truth, n)
+        truth = classes_of_labels(model, truth, n)
     check_has_rows(n)
     share = share_below(*_of_labels(score, truth, as_weights(sample_weight, n), scale), at)
     return share if share.ndim else float(share)
@@ -190,7 +193,7 @@ def margin_bound(
     -------
     float, or ndarray of float64 of the shape of `theta`
         ``(1 + theta) / (1 - theta) * C``, on the scale "probability" with the square root of the
-        factor. C is the model's certificate on these rows.
+        factor. C is the model's certificate on these rows; of J > 2 labels J / 2 times this.
 
     Raises
     ------
@@ -228,7 +231,8 @@ def margin_bound(
         )
     factor = 0.5 / scale_factor(scale)
     on_rows = certificate(model, X, y, y_proba=y_proba, sample_weight=sample_weight)
-    found = on_rows * ((1 + at) / (1 - at)) ** factor
+    # Of J labels a wrong one leads only where exp(-F) of the right or exp(F) of the other is large.
+    found = 0.5 * _n_labels(model) * on_rows * ((1 + at) / (1 - at)) ** factor
     return found if np.ndim(found) else float(found)
 
 
@@ -274,11 +278,15 @@ def normalised_margins(model: Model, X: Any, y: ArrayLike) -> FloatArray:
     """
     model = as_two_class(model)
     score = decision_function(model, X)
-    signed = np.where(is_second_label(model, y, len(score)), score, -score)
+    signed = leads_of(score, classes_of_labels(model, y, len(score)))
     largest = _largest_score(model)
     if not largest > 0:
         raise ValueError("model: expected votes, got a model without any")
     return np.asarray(signed / largest)
+
+
+def _n_labels(model: Model) -> int:
+    return 2 if model.labels is None else len(model.labels)
 
 
 def as_thetas(theta: Any, name: str = "theta") -> FloatArray:
@@ -306,15 +314,15 @@ def share_below(margin: FloatArray, weight: FloatArray | None, at: FloatArray) -
 def _of_labels(
     score: FloatArray, truth: Any, weight: FloatArray | None, scale: str
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return margins and their weights, given decision values and whether labels are the second.
+    """Return margins and their weights, given decision values and the classes of rows.
 
     Of `SoftLabels` there is one for each label that is possible.
     """
     if isinstance(truth, SoftLabels):
         _, label, weight, entries = truth.expanded(weight)
         score = score if entries is None else score[entries.rows]
-        truth = label == 1
-    return np.tanh(scale_factor(scale) * np.where(truth, score, -score)), weight
+        truth = label == 1 if score.ndim == 1 else label
+    return np.tanh(scale_factor(scale) * leads_of(score, truth)), weight
 
 
 def _largest_score(model: TwoClassModel) -> float:

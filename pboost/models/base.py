@@ -111,11 +111,9 @@ class Model(Stored):
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities that go with decision values: their half log odds, if no other.
 
-        See `two_probabilities`.
+        See `two_probabilities`, and of several values of a row `many_probabilities`.
         """
-        if score.ndim > 1:
-            self.refuse_votes("the probability")
-        return two_probabilities(score)
+        return two_probabilities(score) if score.ndim == 1 else many_probabilities(score)
 
     def labels_of(self, score: FloatArray) -> NDArray[Any]:
         """Return the predictions that go with decision values: by their signs, or the largest."""
@@ -123,12 +121,8 @@ class Model(Stored):
             return score
         if score.ndim == 1:
             return one_of_two(self.labels, score)
-        self.refuse_votes("the prediction")
         found: NDArray[Any] = self.labels[np.argmax(score, axis=1)]
         return found
-
-    def refuse_votes(self, what: str) -> None:
-        """Raise NotImplementedError if it has several decision values."""
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the decision value of each row."""
@@ -366,7 +360,8 @@ def decision_function(
     -------
     ndarray of float64, shape (n,)
         Half log odds of ``model.labels[1]`` under the exponential loss; the second label is
-        predicted where positive. (n, J) for models of `fit_one_vs_rest` and `fit_samme`. Other
+        predicted where positive. (n, J) for graphs of J > 2 labels, of which that of the largest
+        value is predicted, and models of `fit_one_vs_rest` and `fit_samme`. Other
         models say in their method of this name what it is.
 
     Raises
@@ -419,7 +414,8 @@ def predict(model: Model, X: Any, *, threshold: float | None = None) -> NDArray[
     -------
     ndarray, shape (n,)
         ``model.labels[1]`` where the decision value is positive, else ``model.labels[0]``; of
-        more classes the first label of largest probability; of a regression the number.
+        more classes the first label of largest probability, or decision value; of a regression the
+        number.
 
     Raises
     ------
@@ -465,7 +461,8 @@ def predict_proba(model: Model, X: Any, *, route: str = "hard") -> FloatArray:
     -------
     ndarray of float64, shape (n, 2), or (n, J) of J classes
         Columns in the order of ``model.labels``; with the decision value H of a graph the second
-        is ``1 / (1 + exp(-2 H))``, the population minimiser of the exponential loss. The other
+        is ``1 / (1 + exp(-2 H))``, the population minimiser of the exponential loss; with J > 2
+        decision values these numbers, divided by their sum. The other
         builders say what it is of their models. That of the label predicted is largest: where
         rounding leaves both 1/2, by one unit in the last place.
 
@@ -692,6 +689,16 @@ def two_probabilities(score: FloatArray) -> FloatArray:
         np.exp(against, out=against)
         link.two_shares(part, against, shares[start : start + CACHED_ROWS])
     return shares
+
+
+def many_probabilities(score: FloatArray) -> FloatArray:
+    """Return probabilities (n, J) that are in proportion to those whose half log odds are given."""
+    # Logarithms, since all may be below the least positive number.
+    share = -np.logaddexp(0.0, -2.0 * score)
+    share -= share.max(axis=1, keepdims=True)
+    np.exp(share, out=share)
+    share /= share.sum(axis=1, keepdims=True)
+    return settled(share, np.argmax(score, axis=1))
 
 
 def settled(share: FloatArray, chosen: NDArray[Any]) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.check_xy import as_weights, check_has_rows
+from pboost.data.check_xy import as_weights, check_has_rows, class_codes
 from pboost.data.labels import SoftLabels, labels_of_rows, shares_of
 from pboost.data.shared_reads import held
 from pboost.models.base import Model, decision_function
@@ -35,6 +35,9 @@ def certificate(
 ) -> float:
     """Return the model's bound on its training error, or recompute it from data.
 
+    Of J > 2 labels it bounds the Hamming loss, the share of pairs of a row and a label of which the
+    sign of the label's decision value is wrong; J / 2 times it bounds the training error.
+
     Parameters
     ----------
     model : DecisionGraph
@@ -44,7 +47,7 @@ def certificate(
         their weights, it equals the stored one.
     y : array_like of shape (n,), optional
         Labels, of the values in ``model.labels``.
-    y_proba : array_like of shape (n, 2) or (n,), or data frame, optional
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probabilities of ``model.labels`` in each row, in their order, or by
         the names of the columns of a data frame; one dimension: that of the second.
     sample_weight : array_like of shape (n,), optional
@@ -56,11 +59,11 @@ def certificate(
     -------
     float
         The weighted mean of exp(-H y), with y as -1 or +1, under the answers assumed in training;
-        with `y_proba` that of its expectation. With exact answers it is at least the weighted share
-        of rows on which the model errs, each with the probability of the labels that it does not
-        predict; else
-        it bounds the expected error of the model that answers at random as assumed, not that of
-        the hard route.
+        of J > 2 labels its mean over the labels, y being +1 for the row's own; with `y_proba` that
+        of its expectation. With exact answers it is, of two labels, at least the weighted share of
+        rows on which the model errs, each with the probability of the labels that it does not
+        predict; else it bounds the expected error of the model that answers at random as assumed,
+        not that of the hard route.
 
     Raises
     ------
@@ -94,12 +97,24 @@ def certificate(
             "be computed anew"
         )
     refuse_oracles(model, "the certificate")
+    if np.ndim(model.bias) and not model.is_exact:
+        raise NotImplementedError(
+            "model: the certificate of uncertain answers cannot be computed anew where exits have "
+            f"{len(model.labels)} votes"
+        )
     X = table_for(model, X)
     with held(X):
         n = count_rows(model, X)
         check_has_rows(n)
         weights = as_weights(sample_weight, n)
-        if isinstance(given, SoftLabels):
+        if np.ndim(model.bias):
+            if isinstance(given, SoftLabels):
+                given.check_rows(n)
+                share = given.share
+            else:
+                share = np.eye(len(model.labels))[class_codes(model.labels, given, n)]
+            loss = _losses_of_labels(model, X, share, sigma)
+        elif isinstance(given, SoftLabels):
             given.check_rows(n)
             ones = np.ones(n, dtype=bool)
             loss = given.share[:, 0] * _losses(model, X, ~ones, sigma)
@@ -129,3 +144,17 @@ def _losses(model: Any, X: Any, second: NDArray[np.bool_], sigma: Any) -> FloatA
     score = decision_function(model, X)
     with np.errstate(over="ignore"):  # an infinite one is right
         return np.exp(np.where(second, -score, score))
+
+
+def _losses_of_labels(model: Any, X: Any, share: FloatArray, sigma: Any) -> FloatArray:
+    """Return the mean over J labels of exp(-F y), for rows of these probabilities (n, J)."""
+    match_sigma(model, X, sigma)  # raises if one is given
+    score = decision_function(model, X)
+    with np.errstate(over="ignore"):  # an infinite one is right
+        for_it, against = np.exp(-score), np.exp(score)
+    # Without a product of 0 and infinity.
+    loss = np.where(share > 0, share * for_it, 0.0) + np.where(
+        share < 1, (1 - share) * against, 0.0
+    )
+    found: FloatArray = loss.mean(axis=1)
+    return found

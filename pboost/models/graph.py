@@ -22,9 +22,9 @@ from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
 from pboost.models.attribution import as_shares, falls
 from pboost.models.hard_walk import MOST_STEPS, walk_rows
-from pboost.models.new_rows import input_values, match_columns
+from pboost.models.new_rows import input_values, match_columns, match_sigma
 from pboost.models.node_walk import asks_functions, exits, hard_exits, passages
-from pboost.models.nodes import ABOVE, BELOW, OUT, Graph
+from pboost.models.nodes import ABOVE, BELOW, OUT, Graph, at_start
 from pboost.models.soft_walk import expected_score, sampled_score
 from pboost.models.text import input_names, of_missing, question, signed, summary
 from pboost.threads import Workers
@@ -113,39 +113,40 @@ class DecisionGraph(Graph):
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the sum of the votes that each row meets, (n,) or (n, J)."""
-        if self.vote.ndim > 2:
-            return np.stack([one.decision_function(X) for one in self.by_vote()], axis=-1)
         return walk_rows(self, X, False)[0]
 
     def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
         """Return the decision value of each row, expected or drawn."""
-        self.refuse_votes(f"route={route!r}")
+        if self.n_votes > 1:
+            if not self.is_exact:
+                raise NotImplementedError(
+                    f"model: route={route!r} of uncertain answers is not implemented where exits "
+                    f"have {self.n_votes} votes"
+                )
+            match_sigma(self, X, sigma)  # raises if one is given
+            return self.decision_function(X)  # all routes are the same
         if route == "expected":
             return expected_score(self, X, sigma)
         return sampled_score(self, X, rng, draws, sigma)
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values after each node at which the votes were what they are now."""
-        if self.n_votes > 1:
-            stages = [one.staged_decision_function(X) for one in self.by_vote()]
-            return (np.stack(scores, axis=-1) for scores in zip(*stages, strict=True))
         return self._stages(*hard_exits(self, X))
 
     def _stages(self, n: int, take: Any) -> Iterator[FloatArray]:
-        score = np.full(n, self.bias)
+        score = at_start(self, n)
         stages = self.record.stages
         is_stage = np.full(self.n_nodes, stages is None)
         if stages is not None:
             is_stage[stages - 1] = True
         for node, (here, above) in enumerate(passages(self, n, take)):
-            score[here] += np.where(above, self.vote[node, 1], self.vote[node, 0])
+            taken = above if score.ndim == 1 else above[:, None]
+            score[here] += np.where(taken, self.vote[node, 1], self.vote[node, 0])
             if is_stage[node]:
                 yield score.copy()
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of nodes, of columns or of stumps that are read for each row."""
-        if self.n_votes > 1:
-            return self.by_vote()[0].evaluation_cost(X, unit)
         stumps = self.inputs.stumps if isinstance(self.inputs, Separators) else None
         if self.is_chain and not asks_functions(self):
             features = match_columns(self, X)

@@ -17,7 +17,7 @@ from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
 from pboost.models.new_rows import match_columns
 from pboost.models.node_walk import asks_functions, walk_functions
-from pboost.models.nodes import HALF, OUT, Graph
+from pboost.models.nodes import HALF, OUT, Graph, at_start
 from pboost.models.sides import STEP
 from pboost.threads import run_ranges
 from pboost.values import INT32_MAX, FloatArray, IntArray
@@ -42,14 +42,17 @@ Made: TypeAlias = tuple[IntArray, IntArray, NDArray[np.uint8], IntArray]
 
 
 def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatArray]:
-    """Return the decision values and, if counting, the numbers of nodes evaluated."""
+    """Return the decision values, (n,) or (n, J), and, if counting, the numbers of nodes evaluated.
+
+    Several votes are added up in one walk; none where it is counted.
+    """
     if model.inputs is not None and asks_functions(model):
         return walk_functions(model, X)
     values = _plain(model, X)
     n, d = values.shape
     if not len(model.feature) and model.takes_missing:  # kernels are told nothing of holes
         check_finite(match_columns(model, X), True)
-        return np.full(n, model.bias), np.zeros(n)
+        return at_start(model, n), np.zeros(n)
     if d >= WIDE and not counting and model.inputs is None:
         found = _walk_columns_read(model, values)
         if found is not None:
@@ -60,14 +63,24 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
         has_sets = isinstance(model.inputs, Subsets)
         projections, separators = _tables(model, Projections), _tables(model, Separators)
     width = d if projections is None else d + model.n_inputs
-    score = np.empty(n)
+    vote, bias, several = model.vote, model.bias, None
+    score: FloatArray
+    if vote.ndim > 2:
+        if counting:  # where rows go does not depend on the votes
+            return walk_rows(model.by_vote()[0], X, True)
+        several = bias, by_vote_of(model) if n >= walk.MANY else None
+        score = np.empty((n, len(bias)))
+        flat = score.reshape(-1)
+        vote, bias = vote.reshape(len(vote), 2 * len(bias)), 0.0
+    else:
+        score = flat = np.empty(n)
     if not counting and (n < walk.MANY or n * (width + len(model.feature)) < FEW_CELLS):
         tile = None if n < walk.MANY else np.empty(width * walk.TILE_ROWS)
         bad = has_sets or walk.walk(
-            values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
-            model.bias, d, 0, n, score, tile, None, projections, separators,
+            values, model.feature, model.threshold, model.next, vote, model.is_chain,
+            bias, d, 0, n, flat, tile, None, projections, separators, several,
         )  # fmt: skip
-        if bad and walk_on(model, values, bad - 1, n, score, None):
+        if bad and walk_on(model, values, bad - 1, n, flat, None, several):
             check_finite(match_columns(model, X), model.takes_missing)
         return score, score
     if n >= MANY_IN_TREES and model.inputs is None and not (counting or model.is_chain):
@@ -79,13 +92,18 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
 
     def work(start: int, stop: int, tile: FloatArray) -> int:
         bad = start + 1 if has_sets else walk.walk(
-            values, model.feature, model.threshold, model.next, model.vote, model.is_chain,
-            model.bias, d, start, stop, score, tile, count, projections, separators,
+            values, model.feature, model.threshold, model.next, vote, model.is_chain,
+            bias, d, start, stop, flat, tile, count, projections, separators, several,
         )  # fmt: skip
-        return bad and walk_on(model, values, bad - 1, stop, score, count)
+        return bad and walk_on(model, values, bad - 1, stop, flat, count, several)
 
     over_tiles(model, X, n, work, width, width + min(len(model.feature), MOST_STEPS), n * d)
     return score, score if count is None else count
+
+
+def by_vote_of(model: Graph) -> FloatArray | None:
+    """Return the votes of a chain vote by vote, (J, n_nodes, 2), as its kernel adds them."""
+    return np.ascontiguousarray(np.moveaxis(model.vote, 2, 0)) if model.is_chain else None
 
 
 def _walk_columns_read(model: Graph, values: NDArray[Any]) -> FloatArray | None:
@@ -131,6 +149,7 @@ def walk_on(
     stop: int,
     score: FloatArray,
     count: FloatArray | None,
+    several: Any = None,
 ) -> int:
     """Evaluate rows start..stop-1, which may have missing values; returns 0 if it is done.
 
@@ -143,9 +162,12 @@ def walk_on(
     if model.is_chain and count is None and stop - start >= walk.MANY:
         made = made_columns(model)
         tile = tile_of(values.shape[1] + len(made[0]) + len(made[1]), stop - start)
+    vote, bias = model.vote, model.bias
+    if several is not None:
+        vote, bias = vote.reshape(len(vote), -1), 0.0
     return walk.walk_sides(
-        values, model.feature, model.threshold, model.next, model.vote, model.bias, model.sides,
-        start, stop, score, count, sets, made, tile,
+        values, model.feature, model.threshold, model.next, vote, bias, model.sides,
+        start, stop, score, count, sets, made, tile, several,
     )  # fmt: skip
 
 
@@ -176,7 +198,7 @@ def made_columns(model: Graph) -> Made:
 
 def _walk_tree(model: Graph, X: Any, values: NDArray[Any], tree: Trees, score: FloatArray) -> None:
     """Write decision values to `score`, given the graph laid out as a tree."""
-    (n, d), total = values.shape, score.reshape(-1, 1)
+    (n, d), total = values.shape, score.reshape(len(score), -1)
     score.fill(-0.0)  # which changes no number that is added
 
     def work(start: int, stop: int, tile: FloatArray) -> int:
@@ -202,13 +224,17 @@ def _with_holes(model: Graph) -> tuple[NDArray[np.uint8], IntArray]:
 
 def _steps(model: Graph, column: IntArray) -> tuple[NDArray[np.uint8], FloatArray, int]:
     """Return the nodes of a tree that read these columns as kernels do, values, and the depth."""
-    size = 2 * len(column) + 1
-    steps, value = np.empty(STEP.itemsize * size, dtype=np.uint8), np.empty((size, 1))
-    depth = tree_walk.lay_out(
-        column, model.threshold, model.next, model.vote, model.bias,
-        np.empty((3, len(column)), dtype=np.int32), steps, value[:, 0],
-    )  # fmt: skip
-    return steps, value, depth
+    size, n_votes = 2 * len(column) + 1, model.n_votes
+    steps, value = np.empty(STEP.itemsize * size, dtype=np.uint8), np.empty((n_votes, size))
+    votes = model.vote.reshape(len(column), 2, n_votes)
+    for vote, bias, sums in zip(
+        np.moveaxis(votes, 2, 0), np.atleast_1d(model.bias), value, strict=True
+    ):
+        depth: int = tree_walk.lay_out(
+            column, model.threshold, model.next, np.ascontiguousarray(vote), bias,
+            np.empty((3, len(column)), dtype=np.int32), steps, sums,
+        )  # fmt: skip
+    return steps, np.ascontiguousarray(value.T), depth
 
 
 def laid_out(model: Graph, n: int) -> Trees | None:

@@ -45,8 +45,6 @@ def as_graph(model: Any, function: str = "") -> Any:
     check_model(model)
     if not isinstance(model, Graph):
         raise model.is_no_graph(function)
-    if function != "reach":  # which reads no votes
-        model.refuse_votes(function)
     return model
 
 
@@ -55,7 +53,6 @@ def as_two_class(model: Any) -> TwoClassModel:
     check_model(model)
     if not isinstance(model, TwoClassModel):
         return as_graph(model)
-    model.refuse_votes("the certificate")
     return model
 
 
@@ -207,6 +204,27 @@ def ordered_sigma(model: Model, X: Any, sigma: Any) -> FloatArray:
 def is_second_label(model: TwoClassModel, y: ArrayLike, n: int) -> NDArray[np.bool_]:
     """Return whether each label is the model's second one."""
     return is_second(model.labels, y, n)
+
+
+def classes_of_labels(model: TwoClassModel, y: ArrayLike, n: int) -> NDArray[Any]:
+    """Return whether labels are the second, or their numbers where there are several votes."""
+    one_vote = np.ndim(model.bias) == 0
+    return is_second_label(model, y, n) if one_vote else class_codes(model.labels, y, n)
+
+
+def leads_of(score: FloatArray, truth: NDArray[Any]) -> FloatArray:
+    """Return by how much the decision values of rows speak for their classes.
+
+    Of one value its size, signed; of several half of what that of the class is above the largest of
+    the others, which is the same of two values H and -H.
+    """
+    if score.ndim == 1:
+        return np.where(truth, score, -score)
+    rows = np.arange(len(score))
+    others = score.copy()
+    others[rows, truth] = -np.inf
+    found: FloatArray = 0.5 * score[rows, truth] - 0.5 * others.max(axis=1)
+    return found
 
 
 def is_second(values: NDArray[Any], y: ArrayLike, n: int) -> NDArray[np.bool_]:

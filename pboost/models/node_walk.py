@@ -12,7 +12,7 @@ from pboost.data.convert import Rows
 from pboost.data.functions import Oracles
 from pboost.models.base import Model
 from pboost.models.new_rows import input_values, match_rows
-from pboost.models.nodes import HALF, OUT, Graph
+from pboost.models.nodes import HALF, OUT, Graph, at_start
 from pboost.models.stored import MOST_SUM
 from pboost.values import FloatArray
 
@@ -111,7 +111,7 @@ def _drawn_exits(model: Graph, X: Rows, rng: np.random.Generator) -> Take:
 def walk_functions(model: Graph, X: Any) -> tuple[FloatArray, FloatArray]:
     """Return decision values and numbers of functions asked on the hard route."""
     n, take = hard_exits(model, X)
-    score, count = np.full(n, model.bias), np.zeros(n)
+    score, count = at_start(model, n), np.zeros(n)
     for node, (here, above) in enumerate(passages(model, n, take)):
         score[here] += model.vote[node, above.astype(np.intp)]
         count[here] += 1

@@ -250,14 +250,6 @@ class Graph(TwoClassModel):
             for vote, bias in zip(np.moveaxis(self.vote, 2, 0), self.bias, strict=True)
         ]
 
-    def refuse_votes(self, what: str) -> None:
-        """Raise NotImplementedError if exits have several votes."""
-        if self.n_votes > 1:
-            raise NotImplementedError(
-                f"model: {what} of a graph whose exits have {self.n_votes} votes is not "
-                "implemented; see decision_function"
-            )
-
     def check_whole(self) -> None:
         """Check the topology, sums, answers and the record."""
         _check_topology(self.next, self.n_nodes)
@@ -302,6 +294,11 @@ def _check_sums(graph: Graph) -> None:
                 "vote: expected numbers whose absolute values have a finite sum along every path, "
                 "the bias included"
             )
+
+
+def at_start(graph: Graph, n: int) -> FloatArray:
+    """Return the decision values of n rows before the first node."""
+    return np.full((n, *np.shape(graph.bias)), graph.bias)
 
 
 def _bias_size(graph: Graph) -> float:

@@ -259,7 +259,7 @@ def test_several_votes_per_exit():
     found = pb.explain(model, X[0])
     np.testing.assert_allclose(found.bias + found.contributions.sum(axis=0), found.score)
     np.testing.assert_array_equal(found.score, pb.decision_function(model, X[:1])[0])
-    assert found.label is None
+    assert found.label == pb.predict(model, X[:1])[0]
     assert len(found.tests[0].vote) == 3
     assert str(found).splitlines()[-1].startswith("decision value ")
 

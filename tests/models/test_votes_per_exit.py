@@ -11,6 +11,7 @@ import pytest
 from model_files import forge, forge_column, header_of, members_of, refused
 
 import pboost as pb
+from pboost._core import walk
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(700, 3))
@@ -101,32 +102,212 @@ def test_files_say_that_there_are_several(models, tmp_path):
     assert one["columns"]["vote"]["shape"] == [model.n_nodes, 2]
 
 
+def random_graph(kind, rng):
+    """Return a graph that joins now and then, of a kind of inputs, and rows for it."""
+    X = rng.normal(size=(900, 4))
+    X[:, 3] = rng.integers(0, 5, len(X))
+    y = X[:, 0] * X[:, 1] + (X[:, 3] % 2) > 0.3
+    options = {"shape": (5, 4), "join": "all"}
+    if kind in ("holes", "levels"):
+        X[rng.random(X.shape) < 0.1] = np.nan
+    if kind == "levels":
+        options["categorical"] = [3]
+    if kind == "affine":
+        options["weak"] = pb.weak.affine(directions=8)
+    return pb.fit_matryoshka(X, y, **options), X
+
+
+def wide(model, J, rng):
+    votes = rng.normal(size=(*model.vote.shape, J))
+    return replace(model, vote=votes, bias=rng.normal(size=J), labels=np.arange(J))
+
+
+KINDS = ["plain", "holes", "levels", "affine"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("J", [2, 3, 8, 26])
+def test_one_walk_adds_what_graphs_of_one_vote_add(kind, J, monkeypatch):
+    """Chains of trees, trees and chains; tiles, single rows, other layouts; all variants."""
+    rng = np.random.default_rng(J)
+    whole, X = random_graph(kind, rng)
+    after = np.arange(1, whole.n_nodes + 1, dtype=np.int32)
+    after[-1] = -1
+    chain = replace(whole, next=np.column_stack([after, after]))
+    tree = pb.prefix(whole, 5)  # the first: a graph without joins
+    assert [g.is_chain for g in (whole, tree, chain)] == [False, False, True]
+    for graph in (whole, tree, chain):
+        model = wide(graph, J, rng)
+        singles = model.by_vote()
+        for rows in (
+            X,
+            X[:300].astype(np.float32),
+            np.asfortranarray(X[:70]),
+            X[:8],
+            X[5:6],
+            X[:0],
+        ):
+            found = pb.decision_function(model, rows)
+            expected = stacked(pb.decision_function(one, rows) for one in singles)
+            assert found.shape == (len(rows), J)
+            assert found.tobytes() == expected.tobytes()
+        assert np.array_equal(pb.evaluation_cost(model, X), pb.evaluation_cost(singles[0], X))
+        last = list(pb.staged_decision_function(model, X))[-1]
+        assert np.allclose(last, pb.decision_function(model, X), atol=1e-12)
+        for level in (0, 1):
+            walk.use_simd_level(level)
+            try:
+                assert (
+                    pb.decision_function(model, X).tobytes()
+                    == pb.decision_function(model, np.asfortranarray(X)).tobytes()
+                )
+            finally:
+                walk.use_simd_level(2)
+
+
+def test_bad_rows_are_refused_by_name(models):
+    model, _ = models
+    for value, said in ((np.inf, "infin|finite"), (np.nan, "missing|NaN|finite")):
+        rows = X.copy()
+        rows[400, 1] = value
+        if np.isinf(value):
+            with pytest.raises(ValueError, match=said):
+                pb.decision_function(model, rows)
+        with pytest.raises(ValueError, match=said):
+            pb.decision_function(replace(model, missing=None), rows)
+
+
+def test_kernels_refuse_arrays_that_do_not_fit(models):
+    model, _ = models
+    vote = model.vote.reshape(model.n_nodes, -1)
+    score = np.empty(3 * J)
+
+    def walk_with(vote, score, several):
+        walk.walk(X[:3], model.feature, model.threshold, model.next, vote, False, 0.0, 3, 0, 3,
+                  score, several=several)  # fmt: skip
+
+    walk_with(vote, score, (model.bias, None))
+    for wrong in (
+        (vote, score[:-1], (model.bias, None)),
+        (vote[:, :4].copy(), score, (model.bias, None)),
+        (vote, score, (model.bias[:2].copy(), None)),
+        (vote, score, (model.bias, np.zeros((2, model.n_nodes, 2)))),
+        (vote, score, None),
+    ):
+        with pytest.raises(ValueError, match="arrays of different sizes"):
+            walk_with(*wrong)
+
+
+def test_predictions_are_the_largest_votes(models):
+    model, _ = models
+    model = replace(model, labels=np.array(["a", "b", "c"]))
+    score = pb.decision_function(model, X)
+    assert pb.predict(model, X).tolist() == [*map("abc".__getitem__, score.argmax(axis=1))]
+    stages = list(pb.staged_predict(model, X))
+    assert stages[-1].tolist() == pb.predict(model, X).tolist()
+    share = pb.predict_proba(model, X)
+    expected = 1 / (1 + np.exp(-2 * score))
+    np.testing.assert_allclose(share, expected / expected.sum(axis=1, keepdims=True), rtol=1e-12)
+    assert (share.argmax(axis=1) == score.argmax(axis=1)).all()
+    assert list(pb.staged_predict_proba(model, X))[-1].tobytes() == share.tobytes()
+    for route in ("expected", "sample"):
+        assert np.array_equal(pb.decision_function(model, X, route, rng=0), score)
+    low = replace(model, vote=model.vote * 0, bias=np.array([-600.0, -599.0, -601.0]))
+    share = pb.predict_proba(low, X[:1])[0]
+    assert share[1] > share[0] > share[2] > 0
+    assert abs(share.sum() - 1) < 1e-15
+
+
+def test_two_votes_of_opposite_sign_are_one():
+    """Certificates, margins, bounds and probabilities are then those of the model of two labels."""
+    y = X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=len(X)) > 0
+    one = pb.fit_boosted_tree(X, y, nodes=9)
+    model = replace(
+        one, vote=np.stack([-one.vote, one.vote], axis=-1), bias=np.array([-one.bias, one.bias])
+    )
+    share = np.column_stack([np.full(len(X), 0.25), np.full(len(X), 0.75)])
+    assert np.array_equal(pb.predict(model, X), pb.predict(one, X))
+    for ask in (
+        lambda model: pb.predict_proba(model, X),
+        lambda model: pb.certificate(model),
+        lambda model: pb.certificate(model, X, y),
+        lambda model: pb.certificate(model, X, y_proba=share),
+        lambda model: pb.margins(model, X, y),
+        lambda model: pb.margins(model, X, y, scale="probability"),
+        lambda model: pb.margin_error(model, X, None, [-0.1, 0.0, 0.3], y_proba=share),
+        lambda model: pb.margin_bound(model, X, y, [-0.1, 0.0, 0.3]),
+        lambda model: pb.normalised_margins(model, X, y),
+        lambda model: pb.margin_curve(model, X, y, [0.0, 0.5]),
+        lambda model: pb.feature_importances(model),
+    ):
+        np.testing.assert_allclose(ask(model), ask(one), rtol=1e-12)
+
+
+def test_certificates_and_margins_of_several_labels(models):
+    model, _ = models
+    y, weight = RNG.integers(0, J, len(X)), RNG.random(len(X))
+    score, sign = pb.decision_function(model, X), 2 * np.eye(J)[y] - 1
+    loss = np.exp(-sign * score).mean(axis=1)
+    found = pb.certificate(model, X, y, sample_weight=weight)
+    assert found == pytest.approx(np.average(loss, weights=weight), rel=1e-12)
+    soft = pb.certificate(model, X, y_proba=np.eye(J)[y], sample_weight=weight)
+    assert soft == pytest.approx(found, rel=1e-12)
+    lead = [row[k] - np.delete(row, k).max() for row, k in zip(score, y, strict=True)]
+    np.testing.assert_allclose(pb.margins(model, X, y), np.tanh(np.array(lead) / 4), rtol=1e-12)
+    wrong = np.average(pb.predict(model, X) != y, weights=weight)
+    assert (sign * score <= 0).mean() <= pb.certificate(model, X, y)
+    assert wrong <= pb.margin_bound(model, X, y, 0.0, sample_weight=weight)
+    for theta in (-0.5, 0.0, 0.5):
+        assert pb.margin_error(model, X, y, theta) <= pb.margin_bound(model, X, y, theta)
+    with pytest.raises(ValueError, match="expected labels of the model"):
+        pb.certificate(model, X, y + 1)
+
+
+def test_explanations_name_the_labels(models):
+    model, _ = models
+    model = replace(model, labels=np.array(["setosa", "versicolor", "virginica"]))
+    found = pb.explain(model, X[0])
+    assert found.label == pb.predict(model, X[:1])[0]
+    said = str(found).splitlines()
+    first = found.tests[0].vote
+    assert f"votes for setosa {first[0]:+.4f}, versicolor {first[1]:+.4f}, virginica" in said[0]
+    assert said[-1].startswith("decision values for setosa ")
+    assert said[-1].endswith(f": {found.label}")
+    np.testing.assert_allclose(
+        found.contributions.sum(axis=0) + found.bias, found.score, atol=1e-12
+    )
+
+
+def test_members_of_ensembles(models):
+    """Labels that a member predicts are those of its largest votes."""
+    model, _ = models
+    y = np.arange(700) % J
+
+    def fit(X, y, sample_weight):
+        return model
+
+    assert pb.permutation_importance(model, X, y, repeats=1, rng=0).shape == (3, 1)
+    assert set(pb.predict(pb.fit_bagging(fit, X, y, members=2, rng=0), X)) <= set(range(J))
+
+
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda model: pb.predict(model, X),
-        lambda model: pb.predict_proba(model, X),
-        lambda model: list(pb.staged_predict(model, X)),
-        lambda model: list(pb.staged_predict_proba(model, X)),
-        lambda model: pb.decision_function(model, X, "expected"),
-        lambda model: pb.decision_function(model, X, "sample", rng=0),
-        lambda model: pb.certificate(model),
-        lambda model: pb.certificate(model, X, X[:, 0] > 0),
-        lambda model: pb.margins(model, X, X[:, 0] > 0),
-        lambda model: pb.normalised_margins(model, X, X[:, 0] > 0),
-        lambda model: pb.margin_bound(model, X, X[:, 0] > 0, 0.1),
-        lambda model: pb.margin_curve(model, X, X[:, 0] > 0, [0.0]),
         lambda model: pb.continue_fit(model, X, X[:, 0] > 0, nodes=2),
-        lambda model: pb.permutation_importance(model, X, np.arange(700) % J),
-        lambda model: pb.fit_bagging(lambda X, y, sample_weight: model, X, np.arange(700) % J,
-                                     members=2, rng=0),
-        lambda model: pb.fit_samme(X, np.arange(700) % J, base=lambda X, y, sample_weight: model,
-                                   rounds=1),
+        lambda model: pb.decision_function(flipped(model), X, "expected"),
+        lambda model: pb.decision_function(flipped(model), X, "sample", rng=0),
+        lambda model: pb.certificate(flipped(model), X, np.arange(700) % J),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_implemented_says_so(models, ask):
-    with pytest.raises(NotImplementedError, match="whose exits have 3 votes is not implemented"):
+    with pytest.raises(NotImplementedError, match="exits have 3 votes"):
         ask(models[0])
+
+
+def flipped(model):
+    answer = np.full((model.n_nodes, 2, 2), 0.25)
+    answer[:, 1] = 0.75
+    return replace(model, answer=answer)
 
 
 @pytest.mark.parametrize(
