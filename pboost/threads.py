@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core.team import Team
 from pboost.values import INT32_MAX, check_integer, shown
 
 T = TypeVar("T")
@@ -155,6 +156,9 @@ class Workers:
             n_threads = resolve_threads(n_threads, cells or 0)
         self.n_threads = n_threads
         self._pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
+        self._team: Team | None = None
+        self._helpers: list[threading.Thread] = []
+        self._process = os.getpid()
         # Alone in a thread of another call, it ends with that.
         self._stop = _here.stop if self._pool is None else None
 
@@ -165,6 +169,29 @@ class Workers:
             self._stop = np.zeros(1, dtype=np.int32)
         return self._stop
 
+    @property
+    def team(self) -> int:
+        """The address of a `Team` whose helpers wait for compiled work; 0 for one thread.
+
+        They are made when they are first asked for, and are gone with the ``with``. A process that
+        has been forked has none.
+        """
+        if self.n_threads == 1 or os.getpid() != self._process:
+            return 0
+        if self._team is None:
+            team = Team(self.n_threads)
+            self._team = team  # from here on they are told to leave, however far this comes
+            for who in range(1, self.n_threads):
+                helper = threading.Thread(target=team.serve, args=(who,), daemon=True)
+                self._helpers.append(helper)
+                helper.start()
+        return self._team.address
+
+    @property
+    def helped(self) -> int:
+        """How often helpers have found compiled work."""
+        return 0 if self._team is None else sum(self._team.joined)
+
     def __enter__(self) -> Workers:
         return self
 
@@ -174,6 +201,12 @@ class Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._team is not None:
+            self._team.stop()
+            for helper in self._helpers:
+                if helper.is_alive():
+                    helper.join()
+            self._team = None
         if self._pool is not None:
             self.stop[0] = error is not None
             self._pool.shutdown(wait=True, cancel_futures=True)

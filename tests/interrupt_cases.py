@@ -198,6 +198,9 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
     ),
     "bagging 2e5x30": lambda: _bagged(),
     "stagewise 5e5x30": fit("fit_stagewise", 500_000, 30, loss="logistic", steps=MANY),
+    "stagewise threads 1e6x20": fit(
+        "fit_stagewise", 1_000_000, 20, loss="logistic", max_depth=6, steps=MANY, n_threads=2
+    ),
     "sbpmt 1e5x30": fit("fit_sbpmt", 100_000, 30, members=MANY, rounds=5, rng=0),
     "probit tree 5e5x30": fit("fit_probit_tree", 500_000, 30, steps=200, max_depth=3),
     "probitboost 1e6x50": fit("fit_probitboost", 1_000_000, 50, steps=MANY),
@@ -262,6 +265,9 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
 SHORT = {
     "short affine": fit(
         "fit_adaboost", 300_000, 10, rounds=MANY, weak=pb.weak.affine(directions=400), n_threads=2
+    ),
+    "short stagewise": fit(
+        "fit_stagewise", 200_000, 20, loss="logistic", max_depth=6, steps=MANY, n_threads=2
     ),
     "short sort": call(pb.sort_columns, 300_000, 150),
     "short forest": answer(small_forest, 1_000_000, 10, lambda m, X, y: pb.predict_proba(m, X)),

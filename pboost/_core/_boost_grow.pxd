@@ -2,11 +2,12 @@
 from pboost._core._boost_columns cimport take_for_node
 from pboost._core._boost_levels cimport spread_of
 from pboost._core._boost_round cimport (
-    Cut, Masses, Node, Open, Round, SAME_MASS, WORDS, count_node, is_pure, kind_of, masses_of, own_score,
-    read_bin, step_within, subtract_child, sums_below,
+    CELLS_PER_ROW, Cut, Masses, Node, Open, Round, SAME_MASS, Stack, WORDS, count_node, is_pure,
+    kind_of, masses_of, n_groups, own_score, read_bin, spare_of, step_within, subtract_child, sums_below,
 )
 from pboost._core._boost_search cimport search
 from pboost._core._side cimport code_goes_right, in_set
+from pboost._core._team cimport help, load, lock, unlock, wake
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, uint8_t, uint64_t
 
 
@@ -74,7 +75,8 @@ cdef inline Py_ssize_t part_node(const Round* r, const Node* node, bint with_wor
         table = above
     return r.passes.part(
         r.codes + node.feature * r.stride, cut, table, r.rows + node.start,
-        r.packed + node.start if with_words and r.low == NULL else NULL, node.stop - node.start, r.spare, r.spare_packed)
+        r.packed + node.start if with_words and r.low == NULL else NULL, node.stop - node.start,
+        r.spare + spare_of(r, node), r.spare_packed + spare_of(r, node))
 
 
 cdef inline Node child_of(
@@ -141,9 +143,12 @@ cdef inline void bound_children(const Round* r, const Node* node) noexcept nogil
     below.most = above.least = middle
 
 
-cdef inline void open_child(const Round* r, const Node* child, int32_t slot) noexcept nogil:
+cdef inline void open_child(const Round* r, const Node* child, int32_t level) noexcept nogil:
+    cdef Stack* own = r.stack + r.who
+    cdef Open* at = r.open + r.who * r.n_open + own.last
     if may_split(r, child):
-        r.open[r.state.open].node, r.open[r.state.open].slot = <int32_t>(child - r.node), slot
+        at.node, at.slot = <int32_t>(child - r.node), level
+        own.last += 1
         r.state.open += 1
 
 
@@ -152,10 +157,13 @@ cdef inline Node* make_children(
 ) noexcept nogil:
     """Make the children of a node that is cut; returns the one of fewer rows."""
     cdef Node* node = r.node + e
-    cdef Node* below = r.node + r.state.nodes
+    cdef Node* below
     cdef Py_ssize_t middle = node.start + n_below
+    lock(&r.state.in_hand)
     node.child = <int32_t>r.state.nodes
     r.state.nodes += 2
+    unlock(&r.state.in_hand)
+    below = r.node + node.child
     below[0] = child_of(node, node.start, middle, gradient, curvature)
     below[1] = child_of(
         node, middle, node.stop, node.gradient - gradient, node.curvature - curvature)
@@ -170,25 +178,101 @@ cdef inline Node* other_child(const Round* r, const Node* child) noexcept nogil:
     return r.node + first + (child == r.node + first)
 
 
-cdef inline void split_node(const Round* r, Open at) noexcept nogil:
-    """Split an open node, if it can be, and count what its children need."""
+cdef inline Node* split_node(const Round* r, Open at) noexcept nogil:
+    """Split an open node, if it can be, and count what its children need. Returns the smaller child, or
+    NULL."""
     cdef Node* node = r.node + at.node
     cdef Node* small
     cdef Node* large
-    cdef double* slot = r.masses + at.slot * r.slot
+    cdef double* slot = r.masses + r.slot_of[at.slot] * r.slot
+    cdef double* next_
     cdef double gradient, curvature
     cdef Py_ssize_t n_below
     if not may_split(r, node) or not cut_node(
             r, node, slot, node.depth + 1 == r.max_depth, &n_below, &gradient, &curvature):
-        return
+        return NULL
     small = make_children(r, at.node, n_below, gradient, curvature)
     large = other_child(r, small)
     if may_split(r, large):
-        count_node(r, small, slot + r.slot)
-        subtract_child(r, node, small, large, slot, slot + r.slot)
-    # The smaller one comes first: what is open behind it needs the slots in front of its own only.
-    open_child(r, large, at.slot)
-    open_child(r, small, at.slot + 1)
+        next_ = r.masses + r.slot_of[at.slot + 1] * r.slot
+        count_node(r, small, next_)
+        subtract_child(r, node, small, large, slot, next_)
+    return small
+
+
+cdef inline bint take_open(const Round* r, Open* at) noexcept nogil:
+    """Take an open node: the newest of one's own, else of the oldest of the others the largest. OUT at,
+    with the level of this thread that has its masses."""
+    cdef Stack* own = r.stack + r.who
+    cdef Open* oldest
+    cdef Py_ssize_t k, n, largest = -1, of = -1
+    cdef int32_t slot
+    if load(&r.state.open) == 0:
+        return False
+    lock(&r.state.in_hand)
+    if r.state.done < r.state.wanted and own.last > own.first:
+        own.last -= 1
+        at[0] = r.open[r.who * r.n_open + own.last]
+        of = r.who
+    elif r.state.done < r.state.wanted:
+        for k in range(r.n_takers):
+            oldest = r.open + k * r.n_open + r.stack[k].first
+            if r.stack[k].last > r.stack[k].first:
+                n = r.node[oldest.node].stop - r.node[oldest.node].start
+                if n > largest:
+                    largest, of, at[0] = n, k, oldest[0]
+        if of >= 0:
+            r.stack[of].first += 1
+            slot = r.slot_of[(of - r.who) * r.n_levels + at.slot]
+            r.slot_of[(of - r.who) * r.n_levels + at.slot] = r.slot_of[0]
+            r.slot_of[0], at.slot = slot, 0
+    if of >= 0:
+        if r.stack[of].first == r.stack[of].last:
+            r.stack[of].first = r.stack[of].last = 0
+        r.state.open -= 1
+        r.state.busy += 1
+    unlock(&r.state.in_hand)
+    return of >= 0
+
+
+cdef inline bint grow_part(void* task, int who) noexcept nogil:
+    """Split open nodes as long as there are some."""
+    cdef Round r = (<const Round*>task)[0]
+    cdef bint did = False
+    cdef Open at
+    cdef Node* small
+    cdef Node* large = NULL
+    cdef Py_ssize_t n
+    if who < r.n_takers and load(&r.state.open) > 0:
+        take_place(&r, who)
+        while take_open(&r, &at):
+            did = True
+            small = split_node(&r, at)
+            n = r.d * (r.node[at.node].stop - r.node[at.node].start)
+            lock(&r.state.in_hand)
+            r.state.done += n
+            r.state.busy -= 1
+            if small != NULL:
+                # The smaller one comes first: what is open behind it needs the slots in front of its
+                # own only.
+                large = other_child(&r, small)
+                open_child(&r, large, at.slot)
+                open_child(&r, small, at.slot + 1)
+            unlock(&r.state.in_hand)
+            if r.team != NULL and n >= CELLS_PER_ROW * r.share and load(&r.state.open) > 1:
+                wake(r.team)
+    return did or (r.team != NULL and help(r.team, who, 1))
+
+
+cdef inline void take_place(Round* r, int who) noexcept nogil:
+    """Take the place of a thread: what is drawn, and slots, are its own."""
+    r.who = who
+    r.slot_of += who * r.n_levels
+    if r.of_node != NULL:
+        r.of_node += who * (r.d + n_groups(r))
+        r.picked += who * r.d
+    if r.alive != NULL:
+        r.alive += who * r.group_words
 
 
 cdef inline void list_preorder(

@@ -5,6 +5,7 @@
 from libc.math cimport INFINITY, fabs, frexp, ldexp, log1p, rint
 
 from pboost._core._boost_kink cimport kink_step
+from pboost._core._team cimport Threads, lock, run_ranges, unlock
 from pboost._core._vote cimport half_log_odds
 from pboost._core.types cimport int32_t, int64_t
 
@@ -52,13 +53,17 @@ cdef extern from "boost_loss.h" nogil:
             const Rows* rows, Py_ssize_t n, double step, int is_raised, const double* scale,
             double* found) noexcept nogil
     LossPasses pboost_choose_loss_passes(int level)
+    bint IS_OF_MARGIN "PBOOST_IS_OF_MARGIN"(int loss)
     void pboost_bounds(
         const Rows* rows, const Far* far, double step, double* steepest, double* most, double* value)
 
-# The rows of a leaf, one after another, and where the derivatives are to be found.
+# The rows of a leaf, one after another, and where the derivatives are to be found. `team` are the threads
+# that share the leaf, `share` rows at a time, on the side of `who`; NULL: one.
 cdef struct Leaf:
     Rows rows
-    Py_ssize_t n
+    Py_ssize_t n, share
+    Threads* team
+    int who
     const LossPasses* passes
     Far far
     double heaviest, l2, most, tiny
@@ -78,15 +83,62 @@ cdef inline double scale_of(double most, Py_ssize_t n) noexcept nogil:
     return ldexp(1.0, min(bits - exponent, 1000))
 
 
+cdef inline Rows rows_from(const Rows* rows, Py_ssize_t start) noexcept nogil:
+    cdef Rows own = rows[0]
+    own.y += start
+    own.f += start
+    if own.weight != NULL:
+        own.weight += start
+    return own
+
+
+# What a thread finds of some rows of a leaf is taken in by who has the leaf in hand.
+cdef struct Look:
+    Leaf* leaf
+    double step
+    bint is_raised
+    int32_t in_hand
+
+
+cdef inline void sums_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Look* look = <Look*>task
+    cdef Leaf* leaf = look.leaf
+    cdef Rows own = rows_from(&leaf.rows, start)
+    cdef double[2] found
+    leaf.passes.sums(&own, stop - start, look.step, look.is_raised, leaf.scale, found)
+    lock(&look.in_hand)
+    leaf.whole[0] += found[0]
+    leaf.whole[1] += found[1]
+    unlock(&look.in_hand)
+
+
+cdef inline void take_far(const Rows* rows, Far* far, const Far* more) noexcept nogil:
+    """Of the rows of both."""
+    far.u = min(far.u, more.u) if IS_OF_MARGIN(rows.loss) else max(far.u, more.u)
+    far.y = max(far.y, more.y)
+    far.size = max(far.size, more.size)
+
+
+cdef inline Far no_far(const Rows* rows) noexcept nogil:
+    """Of no rows."""
+    cdef Far far
+    far.u = INFINITY if IS_OF_MARGIN(rows.loss) else -INFINITY
+    far.y = far.size = -INFINITY
+    return far
+
+
 cdef inline void look_at(Leaf* leaf, double step, bint is_raised) noexcept nogil:
     """The slope and the curvature of the loss of a leaf that adds `step`."""
     cdef double steepest, most, ignored
+    cdef Look look
     pboost_bounds(&leaf.rows, &leaf.far, step, &steepest, &most, &ignored)
     if is_raised:
         most = max(most, steepest * leaf.rows.per_limit)
     leaf.scale[0] = scale_of(2.0 * leaf.heaviest * steepest, leaf.n)
     leaf.scale[1] = scale_of(2.0 * leaf.heaviest * most, leaf.n)
-    leaf.passes.sums(&leaf.rows, leaf.n, step, is_raised, leaf.scale, leaf.whole)
+    look.leaf, look.step, look.is_raised, look.in_hand = leaf, step, is_raised, 0
+    leaf.whole[0] = leaf.whole[1] = 0.0
+    run_ranges(leaf.team, leaf.who, leaf.n, leaf.share, sums_part, &look)
     leaf.slope = leaf.whole[0] / leaf.scale[0] + leaf.l2 * step
     leaf.bend = leaf.whole[1] / leaf.scale[1] + leaf.l2
 

@@ -12,12 +12,19 @@ from pboost._core._boost_best cimport begin_best, end_best, split_best
 from pboost._core._boost_columns cimport take_for_tree
 from pboost._core._boost_leaf cimport (
     ABSOLUTE, EXPONENTIAL, Far, HINGE, HUBER, LOGISTIC, LossPasses, Leaf, POISSON, PROBIT, QUANTILE, Rows,
-    SQUARED, TINY_STEP, best_step, newton_step, pboost_bounds, pboost_choose_loss_passes, scale_of,
+    SQUARED, TINY_STEP, best_step, newton_step, no_far, pboost_bounds, pboost_choose_loss_passes, scale_of,
 )
-from pboost._core._boost_grow cimport list_preorder, side_of, split_node
+from pboost._core._boost_grow cimport grow_part, list_preorder
 from pboost._core._boost_round cimport (
-    LANES, LOW_UNIT, Node, Open, Passes, ROOM, Round, State, WORDS, add_to, count_node, gather, is_any,
-    pboost_choose_passes, read_bin,
+    LANES, LOW_UNIT, Node, Open, Passes, ROOM, Round, Stack, State, WORDS, count_node, is_any,
+    pboost_choose_passes, read_bin, spare_of,
+)
+from pboost._core._boost_share cimport (
+    Added, Gather, Pack, Slopes, add_others_part, add_part, far_part, gather_part, pack_part,
+    slopes_part,
+)
+from pboost._core._team cimport (
+    Threads, Wait, close_post, help, load, nap, open_post, pause, plus, run_ranges, team_at,
 )
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
@@ -33,8 +40,12 @@ cdef OddsPass odds_pass = pboost_choose_odds_pass(2)
 cdef Node _node
 cdef Open _open
 cdef State _state
+cdef Stack _stack
 #: What the arrays of a round hold: one entry of each, for its type.
-STATE = {"node": <Node[:1]>&_node, "open": <Open[:1]>&_open, "state": <State[:1]>&_state}
+STATE = {
+    "node": <Node[:1]>&_node, "open": <Open[:1]>&_open, "state": <State[:1]>&_state,
+    "stack": <Stack[:1]>&_stack,
+}
 #: The losses whose derivatives are compiled.
 LOSSES = {
     "exponential": EXPONENTIAL, "logistic": LOGISTIC, "squared": SQUARED, "probit": PROBIT,
@@ -84,7 +95,11 @@ cdef Round read_round(arrays) except *:
     r.state = <State*>address(arrays.state)
     r.passes = &passes
     r.n, r.d, r.stride = arrays.n_listed, arrays.codes.shape[0], arrays.codes.shape[1]
-    r.n_rows, r.n_slots, r.slot = r.stride, arrays.masses.shape[0] - 1, arrays.masses.shape[1]
+    r.n_rows, r.n_slots, r.slot = r.stride, arrays.n_slots, arrays.masses.shape[1]
+    r.team, r.who, r.n_threads = team_at(arrays.team), 0, arrays.n_threads
+    r.share, r.n_takers = arrays.share, arrays.slot_of.shape[0]
+    r.n_open, r.n_levels = arrays.open.shape[1], arrays.slot_of.shape[1]
+    r.stack, r.slot_of = <Stack*>address(arrays.stack), <int32_t*>address(arrays.slot_of)
     r.max_depth, r.min_leaf = arrays.max_depth, arrays.min_leaf
     r.l2, r.level_smoothing = arrays.node_l2, arrays.level_smoothing
     r.has_levels = len(arrays.subset) > 0
@@ -93,10 +108,10 @@ cdef Round read_round(arrays) except *:
     r.direction = NULL
     if arrays.restraints.direction is not None:
         r.direction = <const int32_t*>address(arrays.restraints.direction)
-    r.together, r.group_words = NULL, 0
+    r.together, r.alive, r.group_words = NULL, NULL, 0
     if arrays.restraints.together is not None:
         r.together = <const uint64_t*>address(arrays.restraints.together)
-        r.alive, r.group_words = <uint64_t*>address(arrays.alive), len(arrays.alive)
+        r.alive, r.group_words = <uint64_t*>address(arrays.alive), arrays.alive.shape[1]
     r.of_tree = r.of_node = NULL
     if arrays.of_tree is not None:
         r.of_tree = <uint8_t*>address(arrays.of_tree)
@@ -128,19 +143,22 @@ def slopes(arrays):
     Returns the largest size of a gradient, the largest curvature and the sum of the losses.
     """
     cdef Rows rows = read_rows(arrays)
-    cdef double* gradient = <double*>address(arrays.packed)
-    cdef double* curvature = <double*>address(arrays.spare_packed)
-    cdef Py_ssize_t n = arrays.codes.shape[1], n_used = arrays.n_used
-    cdef double most, scale
-    cdef Far far
+    cdef Threads* team = team_at(arrays.team)
+    cdef Py_ssize_t n = arrays.codes.shape[1], n_used = arrays.n_used, share = arrays.share
+    cdef double most
     cdef double[2] ignored
-    cdef double[3] found
+    cdef Slopes all
+    all.rows, all.passes, all.in_hand = &rows, &loss_passes, 0
+    all.gradient = <double*>address(arrays.packed)
+    all.curvature = <double*>address(arrays.spare_packed)
+    all.far = no_far(&rows)
+    all.found[0] = all.found[1] = all.found[2] = 0.0
     with nogil:
-        loss_passes.farthest(&rows, n, &far)
-        pboost_bounds(&rows, &far, 0.0, &ignored[0], &ignored[1], &most)
-        scale = scale_of(2.0 * most, n_used)
-        loss_passes.slopes(&rows, n, scale, gradient, curvature, found)
-    return found[0], found[1], found[2] / scale if isfinite(most) else most
+        run_ranges(team, 0, n, share, far_part, &all)
+        pboost_bounds(&rows, &all.far, 0.0, &ignored[0], &ignored[1], &most)
+        all.scale = scale_of(2.0 * most, n_used)
+        run_ranges(team, 0, n, share, slopes_part, &all)
+    return all.found[0], all.found[1], all.found[2] / all.scale if isfinite(most) else most
 
 
 def is_uneven(arrays, double steepest):
@@ -196,6 +214,7 @@ def begin(arrays, double steepest, double most):
     cdef int gradient_bits = GRADIENT_BITS, curvature_bits = CURVATURE_BITS, bits
     cdef double gradient_scale, curvature_scale, gradient, curvature
     cdef Py_ssize_t b, n = arrays.n_used, g = 0
+    cdef Pack pack
     if r.low != NULL:
         bits = 52
         while n > 1:
@@ -206,10 +225,14 @@ def begin(arrays, double steepest, double most):
     with nogil:
         if r.low != NULL:
             pack_wide(&r, gradient_scale, curvature_scale)
-        else:
+        elif r.n < r.n_rows:  # words go where gradients of other rows are
             loss_passes.pack(
-                r.packed, <const double*>r.spare_packed, r.rows if r.n < r.n_rows else NULL, r.n,
-                gradient_scale, curvature_scale, r.packed)
+                r.packed, <const double*>r.spare_packed, r.rows, r.n, gradient_scale, curvature_scale,
+                r.packed)
+        else:
+            pack.r, pack.passes = &r, &loss_passes
+            pack.gradient_scale, pack.curvature_scale = gradient_scale, curvature_scale
+            run_ranges(r.team, 0, r.n, r.share, pack_part, &pack)
         memset(r.node, 0, sizeof(Node))
         r.node.stop, r.node.feature, r.node.child = <int32_t>r.n, -1, -1
         r.node.low = r.node.high = -1
@@ -221,8 +244,11 @@ def begin(arrays, double steepest, double most):
             read_bin(&r, r.node, r.masses, g * LANES, b, &gradient, &curvature)
             r.node.gradient += gradient
             r.node.curvature += curvature
-        r.state.nodes = r.state.open = 1
-        r.state.leaves = 0
+        memset(r.state, 0, sizeof(State))
+        memset(r.stack, 0, sizeof(Stack) * r.n_takers)
+        for b in range(r.n_takers * r.n_levels):
+            r.slot_of[b] = <int32_t>b
+        r.state.nodes = r.state.open = r.stack.last = 1
         r.open.node = r.open.slot = 0
     return gradient_scale, curvature_scale, curvature_bits
 
@@ -263,21 +289,36 @@ def grow(arrays, Py_ssize_t cells):
     """Split nodes until about `cells` cells are read, or none is open; returns whether none is."""
     cdef Round r = read_round(arrays)
     cdef Py_ssize_t done = 0
-    cdef Open at
     with nogil:
-        if r.max_leaves > 0:
+        if r.max_leaves == 0:
+            r.state.done, r.state.wanted = 0, cells
+            grow_together(&r)
+        else:
             if r.state.leaves == 0:
                 begin_best(&r)
             while 0 < r.state.open and r.state.leaves < r.max_leaves and done < cells:
                 done += split_best(&r) * r.d
             if r.state.leaves == r.max_leaves:
                 end_best(&r)
-        while r.max_leaves == 0 and r.state.open > 0 and done < cells:
-            r.state.open -= 1
-            at = r.open[r.state.open]
-            done += (r.node[at.node].stop - r.node[at.node].start) * r.d
-            split_node(&r, at)
     return r.state.open == 0
+
+
+cdef void grow_together(Round* r) noexcept nogil:
+    """Split open nodes with whoever helps. Threads without a node wait for those that are being split."""
+    cdef Wait wait
+    if r.team == NULL:
+        grow_part(r, 0)
+        return
+    open_post(r.team, 0, grow_part, r)
+    memset(&wait, 0, sizeof(Wait))
+    while True:
+        if grow_part(r, 0):
+            memset(&wait, 0, sizeof(Wait))
+        elif load(&r.state.busy) == 0:
+            break
+        elif pause(&wait):
+            nap(r.team, 0)
+    close_post(r.team, 0, 0)
 
 
 def list_nodes(arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset, int32_t[::1] place):
@@ -305,57 +346,80 @@ def solve_leaves(arrays, nodes, double l2, double most, double rate, double unit
     at most, the best one if `solved`, else a Newton step. IN/OUT nodes (n,); `unit` is what their
     gradients are counted in, by what their curvatures are."""
     cdef Round r = read_round(arrays)
-    cdef Rows rows = read_rows(arrays), own
-    cdef Node* node = <Node*>address(nodes)
-    cdef double* y = <double*>r.packed  # neither words nor spare ones are needed any more
-    cdef double* f = <double*>r.spare_packed
-    cdef double* weight = <double*>address(arrays.leaf_weight)
-    cdef Py_ssize_t n = len(nodes), e
-    own = rows
-    own.y, own.f, own.weight = y, f, NULL if rows.weight == NULL else weight
+    cdef Rows rows = read_rows(arrays)
+    cdef Leaves all
+    all.r, all.rows, all.node, all.n, all.next = &r, &rows, <Node*>address(nodes), len(nodes), 0
+    all.weight = <double*>address(arrays.leaf_weight) if rows.weight != NULL else NULL
+    all.l2, all.most, all.rate, all.unit, all.solved = l2, most, rate, unit, solved
     with nogil:
-        for e in range(n):
-            if node[e].feature < 0:
-                node[e].mean = rate * step_of(
-                    &r, &rows, &own, node + e, y, f, weight, l2, most, unit, solved)
+        if r.team != NULL:
+            open_post(r.team, 0, leaves_part, &all)
+        leaves_part(&all, 0)
+        if r.team != NULL:
+            close_post(r.team, 0, 0)
 
 
-cdef double step_of(
-    const Round* r, const Rows* rows, const Rows* own, const Node* node, double* y, double* f,
-    double* weight, double l2, double most, double unit, bint solved
-) noexcept nogil:
-    """What a leaf adds; its rows are gathered into the places of `own`."""
-    cdef Py_ssize_t i, n = node.stop - node.start
+cdef struct Leaves:
+    const Round* r
+    const Rows* rows
+    Node* node
+    Py_ssize_t n
+    double* weight  # place for weights, NULL where all are 1
+    double l2, most, rate, unit
+    bint solved
+    int32_t next
+
+
+cdef bint leaves_part(void* task, int who) noexcept nogil:
+    """Find what leaves add as long as there are some: first those of many rows."""
+    cdef Leaves* all = <Leaves*>task
+    cdef Node* node
+    cdef Py_ssize_t k
+    cdef bint did = False
+    while load(&all.next) < 2 * all.n:
+        k = plus(&all.next, 1)
+        if k >= 2 * all.n:
+            break
+        node = all.node + k % all.n
+        if node.feature < 0 and (node.stop - node.start >= all.r.n // 16) == (k < all.n):
+            node.mean = all.rate * step_of(all, node, who)
+            did = True
+    return did or (all.r.team != NULL and help(all.r.team, who, 1))
+
+
+cdef double step_of(const Leaves* all, const Node* node, int who) noexcept nogil:
+    """What a leaf adds; its rows are gathered where neither words nor spare ones are needed any more."""
+    cdef const Round* r = all.r
+    cdef const Rows* rows = all.rows
+    cdef Py_ssize_t place = spare_of(r, node), n = node.stop - node.start
     # Near the best step: one of Newton's, from sums that are rounded in the unit of all rows.
-    cdef double guess = -unit * node.gradient / (node.curvature + r.l2)
+    cdef double guess = -all.unit * node.gradient / (node.curvature + r.l2)
     cdef Leaf leaf
-    leaf.rows, leaf.n, leaf.passes = own[0], n, &loss_passes
-    leaf.l2, leaf.most, leaf.heaviest = l2, most, 1.0
-    gather(rows.y, r.rows + node.start, n, y)
-    gather(rows.f, r.rows + node.start, n, f)
+    cdef Gather gather
+    gather.leaf, gather.rows, gather.listed, gather.in_hand = &leaf, rows, r.rows + node.start, 0
+    gather.y, gather.f, gather.weight = <double*>r.packed + place, <double*>r.spare_packed + place, NULL
     if rows.weight != NULL:
-        leaf.heaviest = 0.0
-        gather(rows.weight, r.rows + node.start, n, weight)
-        for i in range(n):
-            leaf.heaviest = max(leaf.heaviest, weight[i])
-    loss_passes.farthest(&leaf.rows, n, &leaf.far)
+        gather.weight = all.weight + place
+    leaf.rows, leaf.n, leaf.share, leaf.who, leaf.passes = rows[0], n, r.share, who, &loss_passes
+    leaf.rows.y, leaf.rows.f, leaf.rows.weight = gather.y, gather.f, gather.weight
+    leaf.team = r.team if n >= 2 * r.share else NULL
+    leaf.l2, leaf.most, leaf.heaviest, leaf.far = all.l2, all.most, 0.0, no_far(rows)
+    run_ranges(leaf.team, who, n, r.share, gather_part, &gather)
     leaf.tiny = TINY_STEP
     if rows.loss == HUBER:  # no step is longer than the largest residual
         leaf.most = min(leaf.most, 2.0 * leaf.far.u)
         leaf.tiny = rows.parameter
-    return best_step(&leaf, guess) if solved else newton_step(&leaf)
+    return best_step(&leaf, guess) if all.solved else newton_step(&leaf)
 
 
 def add_leaves(arrays, nodes):
     """Add what the leaves of a tree in preorder add to the decision values of its rows."""
     cdef Round r = read_round(arrays)
-    cdef const Node* node = <const Node*>address(nodes)
-    cdef double* f = <double*>address(arrays.f)
-    cdef Py_ssize_t n = len(nodes), e
+    cdef Added all
+    all.r, all.node, all.n = &r, <const Node*>address(nodes), len(nodes)
+    all.f = <double*>address(arrays.f)
     with nogil:
-        for e in range(n):
-            if node[e].feature < 0:
-                add_to(f, r.rows + node[e].start, node[e].stop - node[e].start, node[e].mean)
+        run_ranges(r.team, 0, r.n, r.share, add_part, &all)
 
 
 def add_others(
@@ -363,18 +427,15 @@ def add_others(
 ):
     """Add what a tree in preorder adds to the decision values of rows that it was not grown on."""
     cdef Round r = read_round(arrays)
-    cdef const Node* node = <const Node*>address(nodes)
-    cdef double* f = <double*>address(arrays.f)
-    cdef const uint64_t* words = &subset[0, 0] if subset.shape[0] else NULL
-    cdef Py_ssize_t i, e
-    cdef int code
+    cdef Py_ssize_t n = rows.shape[0]
+    cdef Added all
+    if n == 0:
+        return
+    all.r, all.node, all.n = &r, <const Node*>address(nodes), len(nodes)
+    all.f, all.children, all.others = <double*>address(arrays.f), &children[0, 0], &rows[0]
+    all.words = &subset[0, 0] if subset.shape[0] else NULL
     with nogil:
-        for i in range(rows.shape[0]):
-            e = 0
-            while node[e].feature >= 0:
-                code = r.codes[node[e].feature * r.stride + rows[i]]
-                e = children[e, side_of(&r, node + e, words + WORDS * e, code)]
-            f[rows[i]] += node[e].mean
+        run_ranges(r.team, 0, n, r.share, add_others_part, &all)
 
 
 def newton_leaves(

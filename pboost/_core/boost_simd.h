@@ -76,7 +76,7 @@ PBOOST_ALWAYS void pboost_count_block(
 }
 
 /* The masses of n rows, of the listed ones, or, where `rows` is NULL, of the first: those of a block at
-   most into `words`, or any into `masses`, the other is NULL. */
+   most into `words`, or any to those in `masses`, where `words` is NULL. */
 PBOOST_ALWAYS void pboost_count_body(PBOOST_COUNT_ARGS)
 {
     int64_t table[PBOOST_BINS * PBOOST_LANES];
@@ -86,7 +86,6 @@ PBOOST_ALWAYS void pboost_count_body(PBOOST_COUNT_ARGS)
         pboost_count_block(group, rows, packed, n, ahead, n_lanes, bins, words);
         return;
     }
-    memset(masses, 0, sizeof(double) * 2 * (size_t)cells);
     for (ptrdiff_t start = 0; start < n; start += PBOOST_BLOCK) {
         const ptrdiff_t m = n - start < PBOOST_BLOCK ? n - start : PBOOST_BLOCK;
         pboost_count_block(

@@ -24,10 +24,16 @@ from pboost.trees.restraints import Restraints
 from pboost.trees.steps import Steps, slopes_of
 from pboost.values import FloatArray, IntArray
 
-#: The types of what the kernel knows of a node, of one that is open, and of its state.
-NODE, OPEN, STATE = (np.asarray(boost.STATE[name]).dtype for name in ("node", "open", "state"))
-#: Memory for the masses by bin of open nodes, where they are split in the order of their gains.
+#: The types of what the kernel knows of a node, of one that is open, of its state, and of the nodes
+#: that a thread has open.
+NODE, OPEN, STATE, STACK = (
+    np.asarray(boost.STATE[name]).dtype for name in ("node", "open", "state", "stack")
+)
+#: Memory for the masses by bin of open nodes, where they are split in the order of their gains, or
+#: by several threads.
 SLOT_BYTES = 1 << 26
+#: Rows, a multiple of 8, that a thread takes at a time.
+SHARE_ROWS = 8192
 
 
 class Rounds:
@@ -52,10 +58,13 @@ class Rounds:
     def __init__(
         self, problem: Problem, y: FloatArray, loss: Loss, weight: FloatArray, f: FloatArray,
         limits: CartLimits, steps: Steps, restraints: Restraints | None = None,
+        workers: threads.Workers | None = None,
     ) -> None:  # fmt: skip
         columns = problem.columns
         assert isinstance(columns, BinnedColumns)
         self.problem, self.y, self.f, self.loss, self.steps = problem, y, f, loss, steps
+        self.workers = threads.Workers(1) if workers is None else workers
+        self.n_threads, self.share = self.workers.n_threads, SHARE_ROWS
         self.codes, self.n_bins, self.special = columns.codes, columns.n_bins, columns.special
         self.max_depth, self.min_leaf = limits.depth, limits.min_leaf
         self.max_leaves = limits.leaves if limits.growth == "best-first" else 0
@@ -81,8 +90,10 @@ class Rounds:
         has_levels = self.special is not None and bool((self.special & LEVELS).any())
         self.node = np.empty(2 * most - 1, dtype=NODE)
         self.subset = np.empty((2 * most - 1 if has_levels else 0, WORDS), dtype=np.uint64)
-        self.open = np.empty(max(len(self.masses), self.max_leaves and most) + 2, dtype=OPEN)
-        self.free = np.empty(len(self.masses), dtype=np.int32)
+        places = max(self.slot_of.shape[1], self.max_leaves and most) + 3
+        self.open = np.empty((len(self.slot_of), places), dtype=OPEN)
+        self.stack = np.empty(len(self.slot_of), dtype=STACK)
+        self.free = np.empty(self.n_slots, dtype=np.int32)
         self.is_wide, self.low = False, np.empty(0, dtype=np.int64)
         self.state = np.zeros((), dtype=STATE)
         self.restraints = Restraints() if restraints is None else restraints
@@ -99,12 +110,17 @@ class Rounds:
         self.group_bins = np.maximum.reduceat(bins, starts).astype(np.int32)
         ends = np.cumsum(2 * GROUP_LANES * self.group_bins.astype(np.int64))
         self.group_place = np.concatenate([[0], ends[:-1]])
-        # One more is scratch of wide sums.
-        slots = 1 + min(self.max_depth, int(n).bit_length())
+        slots, takers = 1 + min(self.max_depth, int(n).bit_length()), self.n_threads
+        kept = SLOT_BYTES // (8 * int(ends[-1]))
         if self.max_leaves:
-            kept = SLOT_BYTES // (8 * int(ends[-1]))
-            slots = max(3, min(min(self.max_leaves, n) + 2, kept))
-        self.masses = np.empty((slots + 1, int(ends[-1])))
+            slots, takers = max(3, min(min(self.max_leaves, n) + 2, kept)), 1
+        elif slots * takers > kept:
+            takers = 1  # the others help with its nodes
+        self.n_slots = slots * takers
+        self.slot_of = np.empty((takers, slots), dtype=np.int32)
+        # Each thread has scratch for wide sums, and several for sums of some rows.
+        scratch = self.n_threads if self.n_threads == 1 else 2 * self.n_threads
+        self.masses = np.empty((self.n_slots + scratch, int(ends[-1])))
 
     def _make_lists(self) -> None:
         """Make the lists of the columns that a tree and a node are searched in, if not in all."""
@@ -112,11 +128,17 @@ class Rounds:
         self.number = 0  # of the tree grown last
         self.of_tree = self.of_node = None
         if held.together is not None:
-            self.alive = np.empty(held.together.shape[1], dtype=np.uint64)
+            self.alive = np.empty((self.n_threads, held.together.shape[1]), dtype=np.uint64)
         if held.per_tree is not None:
-            self.of_tree, self.of_node = np.zeros((2, d + len(self.group_bins)), dtype=np.uint8)
-            self.picked = np.arange(d, dtype=np.int32)
+            taken = np.zeros((1 + self.n_threads, d + len(self.group_bins)), dtype=np.uint8)
+            self.of_tree, self.of_node = taken[0], taken[1:]
+            self.picked = np.empty((self.n_threads, d), dtype=np.int32)
             self.per_tree, self.per_split = held.per_tree, held.per_split
+
+    @property
+    def team(self) -> int:
+        """Where compiled code finds the threads that help, 0 where none does."""
+        return self.workers.team
 
     def look(self) -> None:
         """Find the derivatives and the mean loss of the decision values as they are."""

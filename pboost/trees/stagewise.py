@@ -32,6 +32,7 @@ from pboost.growth.validation import GIVEN
 from pboost.losses import Loss, Softmax, check_loss
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
+from pboost.threads import Workers
 from pboost.trees.cart import FitData, check_labels, fit_cart_problem, refuse_both_ways
 from pboost.trees.exact_rounds import ExactRounds
 from pboost.trees.forest import nodes_of_rows
@@ -345,11 +346,13 @@ def grow_sum(
             "monotone: expected None with softmax, whose probabilities do not follow one score"
         )
     problem = problem.sorted_once(data.n_threads)
-    fit = _Fit(problem, target, loss, watch, limits, settings, data, given, restraints)
     if state is not None and draws(settings):
         settings["rng"] = state
-    with bar(settings["steps"], "steps", told) as callback:
-        return fit.model(labels, fit.run(callback, told))
+    cells = problem.n_rows * problem.n_features
+    with Workers(data.n_threads, cells) as workers:
+        fit = _Fit(problem, target, loss, watch, limits, settings, data, given, restraints, workers)
+        with bar(settings["steps"], "steps", told) as callback:
+            return fit.model(labels, fit.run(callback, told))
 
 
 def draws(settings: Mapping[str, Any]) -> bool:
@@ -366,7 +369,7 @@ class _Fit:
     def __init__(
         self, problem: Problem, y: FloatArray, loss: Loss, watch: LossWatch, limits: CartLimits,
         settings: dict[str, Any], data: FitData, given: StagewiseModel | None,
-        restraints: Restraints,
+        restraints: Restraints, workers: Workers,
     ) -> None:  # fmt: skip
         self.loss, self.watch, self.settings = loss, watch, settings
         nothing = np.broadcast_to(0.0, problem.n_rows)  # one number
@@ -396,7 +399,7 @@ class _Fit:
         )
         f = np.repeat(np.expand_dims(self.bias, -1), problem.n_rows, axis=-1)
         held = restraints.of_unit(unit)
-        make = partial(self._rounds, replace(limits, criterion="squared"), held, data.n_threads)
+        make = partial(self._rounds, replace(limits, criterion="squared"), held, workers)
         if isinstance(loss, Softmax):
             self.rounds: Any = SoftmaxRounds(y, weight, f, steps, make)
         else:
@@ -406,14 +409,14 @@ class _Fit:
         watch.begin(self.bias)
 
     def _rounds(
-        self, limits: CartLimits, held: Restraints, n_threads: int | None, y: FloatArray,
+        self, limits: CartLimits, held: Restraints, workers: Workers, y: FloatArray,
         loss: Loss, weight: FloatArray, f: FloatArray, steps: Steps,
     ) -> Rounds | ExactRounds:  # fmt: skip
         """Return what grows one tree a round."""
         parts = self.problem, y, loss, weight, f, limits, steps
         if isinstance(self.problem.columns, BinnedColumns):
-            return Rounds(*parts, held)
-        return ExactRounds(*parts, n_threads)
+            return Rounds(*parts, held, workers)
+        return ExactRounds(*parts, workers.n_threads)
 
     def run(self, callback: Callback | None, told: int) -> str:
         """Add trees until done; returns why fitting stopped. Of the first the callback is told."""

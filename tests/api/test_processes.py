@@ -15,6 +15,7 @@ BUILDERS = {
     "adaboost": "pb.fit_adaboost(X, y, rounds={size}, weak=weak, n_threads=2)",
     "tree": "pb.fit_boosted_tree(X, y, nodes=None, weak=weak, n_threads=2)",
 }
+SUM = "pb.fit_stagewise(X, y, loss='logistic', steps={size}, max_depth=6, n_threads=2)"
 PREAMBLE = """
 import faulthandler, json, os, signal, sys, threading, time
 import numpy as np
@@ -79,6 +80,24 @@ def test_interrupt_ends_a_fit_within_a_second(builder, search, delay):
     assert same
 
 
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_no_helper_is_left_after_an_interrupt():
+    left = run(f"""
+    X, y = data(200_000, 20)
+    before, left = threading.active_count(), []
+    for k in range(8):
+        timer = threading.Timer(0.2 + 0.03 * k, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        try:
+            {SUM.format(size=1_000_000)}
+        except KeyboardInterrupt:
+            timer.join()
+            left.append(threading.active_count() - before)
+    print(json.dumps(left))
+    """)
+    assert left == [0] * 8
+
+
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
@@ -129,6 +148,52 @@ def test_fork_while_another_thread_fits():
     """)
         == 5
     )
+
+
+@needs_fork
+def test_fork_in_a_callback():
+    """The child goes on with the fit, without the helper that it has not inherited."""
+    assert run("""
+    X, y = data(60_000, 8)
+    child, helpers = None, []
+    def fork(step, record):
+        global child
+        if step == 3:
+            helpers.append(threading.active_count() - 1)
+            child = os.fork()
+            helpers.append(threading.active_count() - 1)
+    def fit(callback=None):
+        model = pb.fit_stagewise(X, y, steps=6, max_depth=6, n_threads=2, callback=callback)
+        return pb.decision_function(model, X).tobytes()
+    same = fit(fork) == fit()
+    if child == 0:
+        os._exit(0 if same and helpers == [1, 0] else 1)
+    print(json.dumps(same and helpers == [1, 1] and os.waitpid(child, 0)[1] == 0))
+    """)
+
+
+@needs_fork
+def test_fork_while_another_thread_has_a_helper():
+    assert run("""
+    X, y = data(60_000, 8)
+    fit = lambda **options: pb.fit_stagewise(X, y, max_depth=6, n_threads=2, **options)
+    stop, started = threading.Event(), threading.Event()
+    def go_on(step, record):
+        started.set()
+        return stop.is_set()
+    other = threading.Thread(target=lambda: fit(steps=100_000, callback=go_on))
+    other.start()
+    started.wait()
+    good = 0
+    for _ in range(9):
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if len(fit(steps=3)) == 3 else 1)
+        good += os.waitpid(child, 0)[1] == 0
+    stop.set()
+    other.join()
+    print(json.dumps([good, threading.active_count()]))
+    """) == [9, 1]
 
 
 @needs_fork

@@ -1,0 +1,120 @@
+# Passes over the rows of a round that threads share, each some rows at a time.
+#
+# Largest numbers, and sums of integers, are the same in any order.
+from pboost._core._boost_leaf cimport Far, Leaf, LossPasses, Rows, no_far, rows_from, take_far
+from pboost._core._boost_grow cimport side_of
+from pboost._core._boost_round cimport Node, Round, WORDS, add_to, gather
+from pboost._core._team cimport lock, unlock
+from pboost._core.types cimport int32_t, int64_t, uint64_t
+
+cdef struct Slopes:
+    const Rows* rows
+    const LossPasses* passes
+    double scale
+    double* gradient
+    double* curvature
+    Far far
+    double[3] found
+    int32_t in_hand
+
+
+cdef inline void far_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Slopes* all = <Slopes*>task
+    cdef Rows own = rows_from(all.rows, start)
+    cdef Far far
+    all.passes.farthest(&own, stop - start, &far)
+    lock(&all.in_hand)
+    take_far(all.rows, &all.far, &far)
+    unlock(&all.in_hand)
+
+
+cdef inline void slopes_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Slopes* all = <Slopes*>task
+    cdef Rows own = rows_from(all.rows, start)
+    cdef double[3] found
+    all.passes.slopes(
+        &own, stop - start, all.scale, all.gradient + start, all.curvature + start, found)
+    lock(&all.in_hand)
+    all.found[0] = max(all.found[0], found[0])
+    all.found[1] = max(all.found[1], found[1])
+    all.found[2] += found[2]
+    unlock(&all.in_hand)
+
+
+cdef struct Pack:
+    const Round* r
+    const LossPasses* passes
+    double gradient_scale, curvature_scale
+
+
+cdef inline void pack_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    """The words of all rows, each in place of its gradient."""
+    cdef Pack* all = <Pack*>task
+    all.passes.pack(
+        all.r.packed + start, <const double*>all.r.spare_packed + start, NULL, stop - start,
+        all.gradient_scale, all.curvature_scale, all.r.packed + start)
+
+
+# What the leaves of a tree in preorder add, where their rows are, or where others come to.
+cdef struct Added:
+    const Round* r
+    const Node* node
+    Py_ssize_t n
+    double* f
+    const int32_t* children
+    const uint64_t* words
+    const int64_t* others
+
+
+cdef inline void add_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Added* all = <Added*>task
+    cdef Py_ssize_t e, first, last
+    for e in range(all.n):
+        first, last = max(start, all.node[e].start), min(stop, all.node[e].stop)
+        if all.node[e].feature < 0 and first < last:
+            add_to(all.f, all.r.rows + first, last - first, all.node[e].mean)
+
+
+cdef inline void add_others_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Added* all = <Added*>task
+    cdef Py_ssize_t i, e
+    cdef int code
+    for i in range(start, stop):
+        e = 0
+        while all.node[e].feature >= 0:
+            code = all.r.codes[all.node[e].feature * all.r.stride + all.others[i]]
+            e = all.children[2 * e + side_of(all.r, all.node + e, all.words + WORDS * e, code)]
+        all.f[all.others[i]] += all.node[e].mean
+
+
+# The rows of one leaf are put in the places of `own`.
+cdef struct Gather:
+    Leaf* leaf
+    const Rows* rows
+    const int32_t* listed
+    double* y
+    double* f
+    double* weight
+    int32_t in_hand
+
+
+cdef inline void gather_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Gather* all = <Gather*>task
+    cdef Leaf* leaf = all.leaf
+    cdef double heaviest = 1.0
+    cdef Rows own
+    cdef Far far
+    cdef Py_ssize_t i
+    gather(all.rows.y, all.listed + start, stop - start, all.y + start)
+    gather(all.rows.f, all.listed + start, stop - start, all.f + start)
+    if all.weight != NULL:
+        heaviest = 0.0
+        gather(all.rows.weight, all.listed + start, stop - start, all.weight + start)
+        for i in range(start, stop):
+            heaviest = max(heaviest, all.weight[i])
+    own = rows_from(&leaf.rows, start)
+    leaf.passes.farthest(&own, stop - start, &far)
+    lock(&all.in_hand)
+    leaf.heaviest = max(leaf.heaviest, heaviest)
+    take_far(all.rows, &leaf.far, &far)
+    unlock(&all.in_hand)

@@ -1,0 +1,97 @@
+"""Problems of rounds of boosting on bins, at random, for the tests of what grows their trees."""
+
+import numpy as np
+from special_problems import draw, problem, with_one_hot
+
+from pboost._core import boost
+from pboost.data.special_columns import LEVELS
+from pboost.growth.tree import CartLimits
+from pboost.losses import LOSSES
+from pboost.trees.steps import has_curvature
+
+NAMES = list(boost.LOSSES)
+OF_NUMBERS = [name for name in NAMES if LOSSES[name].is_regression]
+OF_LABELS = [name for name in NAMES if name not in OF_NUMBERS[1:]]
+
+
+def limits(depth, min_leaf=1, smoothing=0.0, leaves=None):
+    growth = "depth-first" if leaves is None else "best-first"
+    return CartLimits("squared", depth, leaves or 2**31, min_leaf, 2, 1, growth,
+                      level_smoothing=smoothing)  # fmt: skip
+
+
+def special_case(seed, one_hot=False):
+    """Return columns, targets, weights and options, at random."""
+    rng = np.random.default_rng(seed)
+    X, y, weight, levels = draw(rng, 0 if seed % 3 == 0 else 2)
+    if one_hot:
+        X, levels = with_one_hot(rng, X, levels)
+    n = len(y)
+    if weight is None or not (weight > 0).any():
+        weight = np.ones(n)
+    max_bins = int(rng.choice([4, 16, 255]))
+    columns = problem(X, y, None, levels, 2, max_bins) if y.dtype.kind == "i" else problem(
+        X, y, None, levels, 0, max_bins)  # fmt: skip
+    loss = LOSSES[(OF_NUMBERS if y.dtype.kind == "f" else OF_LABELS)[seed % 5]]
+    if loss.parameters:
+        loss = type(loss)(float(rng.choice([0.2, 0.5, 0.9])))
+    target = y if y.dtype.kind == "f" else 2.0 * y - 1.0
+    if loss.name == "poisson":
+        target = np.abs(np.round(y))
+    listed = None
+    if seed % 5 == 0:
+        used = np.flatnonzero(weight > 0)
+        listed = [
+            np.sort(rng.choice(used, max(1, len(used) // 2), replace=False)) for _ in range(3)
+        ]
+    options = {
+        "depth": int(rng.integers(1, 7)), "min_leaf": int(rng.choice([1, 1, 2, 5])),
+        "l2": float(rng.choice([0.0, 0.0, 0.5])), "smoothing": float(rng.choice([0.0, 0.0, 2.0])),
+        "most": float(rng.choice([0.7, 4.0, np.inf])),
+        "solved": bool(rng.random() < 0.6) or not has_curvature(loss),
+        "rate": float(rng.choice([0.1, 1.0])), "bias": float(rng.choice([0.0, 0.3])),
+        "sums": str(rng.choice(["auto", "packed", "wide"])),
+    }  # fmt: skip
+    return columns, target, loss, weight / weight.max(), listed, options
+
+
+def columns_of(case):
+    return len(case[0].columns.codes)
+
+
+def bundled_case(seed):
+    """Return a case with one-hot columns and with what holds trees back."""
+    *case, options = special_case(seed, one_hot=True)
+    return *case, restrained(seed, case, options)
+
+
+def restrained(seed, case, options):
+    """Return options with one that makes trees smaller."""
+    rng, weight = np.random.default_rng(seed + 1000), case[3].sum()
+    kind, d = seed % 6, columns_of(case)
+    if kind == 4 or seed % 3 == 0:
+        options["max_leaves"] = int(rng.choice([1, 2, 5, 9, 50]))
+    if kind == 0:
+        options["min_weight"] = weight * rng.choice([0.01, 0.05, 0.2])
+    if kind == 1:
+        options["min_gain"] = weight * 10.0 ** rng.uniform(-4, -1)
+    if kind == 2:
+        options["per_tree"] = per_tree = int(rng.integers(1, d + 1))
+        options["per_split"] = int(rng.integers(1, per_tree + 1))
+        options["key"] = int(rng.integers(2**63))
+    if kind == 5:
+        parts = [rng.choice(d, rng.integers(1, d + 1), replace=False) for _ in range(3)]
+        groups = [frozenset(part.tolist()) for part in parts]
+        options["groups"] = [*groups, frozenset(range(d)).difference(*groups)]
+    if kind == 3:
+        options["direction"] = rng.integers(-1, 2, d).astype(np.int32)
+        special = case[0].columns.special
+        if special is not None:
+            options["direction"][special & LEVELS > 0] = 0
+    return options
+
+
+def restrained_case(seed):
+    """Return a case with options of the trees that make them smaller."""
+    *case, options = special_case(seed)
+    return *case, restrained(seed, case, options)

@@ -1,0 +1,153 @@
+"""Rounds of boosting that several threads share: the same bits as those of one."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+import pytest
+from round_cases import bundled_case, limits, restrained_case, special_case
+from special_problems import problem
+
+import pboost as pb
+from pboost import threads
+from pboost.losses import LOSSES
+from pboost.trees import rounds as module
+from pboost.trees.restraints import Restraints
+from pboost.trees.rounds import Rounds
+from pboost.trees.steps import Steps
+
+#: What a tree is, whatever its numbers were while it grew.
+OF_NODES = (
+    "feature", "low", "high", "missing", "depth", "gradient", "curvature", "mean", "loss", "spread",
+)  # fmt: skip
+
+
+@pytest.fixture
+def small_shares(monkeypatch):
+    """Let threads share what a few rows are, and the machine seem to have eight."""
+    monkeypatch.setattr(module, "SHARE_ROWS", 8)
+    monkeypatch.setattr(threads, "MIN_CELLS", 1)
+    monkeypatch.setattr(threads, "available_threads", lambda: 8)
+
+
+def grown(case, workers):
+    """Return the bits of three trees, of the decision values and the losses after each."""
+    columns, y, loss, weight, listed, options = case
+    held = Restraints(**{k: v for k, v in options.items() if k in Restraints.__slots__})
+    step = Steps(
+        options["rate"], options["most"], options["solved"], options["l2"], options["sums"]
+    )
+    limit = limits(
+        options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves")
+    )
+    f = np.full(len(y), options["bias"])
+    rounds = Rounds(columns, y, loss, weight, f, limit, step, held, workers)
+    found = []
+    for t in range(3):
+        tree = rounds.grow(np.flatnonzero(weight > 0) if listed is None else listed[t])
+        if tree is not None:
+            found += [tree.nodes[name].tobytes() for name in OF_NODES]
+            found += [tree.children.tobytes(), tree.subset.tobytes(), tree.mass.tobytes()]
+            found.append((tree.nodes["stop"] - tree.nodes["start"]).tobytes())
+        found += [rounds.f.tobytes(), rounds.mean_loss]
+    return found
+
+
+@pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case])
+@pytest.mark.parametrize("start", range(0, 120, 40))
+def test_rounds_do_not_depend_on_threads(small_shares, make, start):
+    for seed in range(start, start + 40):
+        case = make(seed)
+        expected = grown(case, None)
+        for n_threads in (2, 4, 8):
+            with threads.Workers(n_threads) as workers:
+                assert grown(case, workers) == expected, f"case {seed}, {n_threads} threads"
+
+
+OPTIONS = {
+    "plain": {},
+    "in parts": {"max_depth": 8},
+    "wide": {"sums": "wide"},
+    "newton": {"leaf_step": "newton"},
+    "exponential": {"loss": "exponential"},
+    "hinge": {"loss": "hinge"},
+    "leaves": {"max_leaves": 20, "max_depth": None},
+    "drawn": {"features_per_tree": 5, "features_per_split": 3, "rng": 0},
+    "bag": {"bag": 0.5, "rng": 0},
+    "validation": {"validation": 0.3, "rng": 0},
+    "softmax": {"loss": "softmax"},
+    "interactions": {"interactions": [[0, 1, 2], [2, 3]]},
+    "monotone": {"monotone": {0: 1, 4: -1}},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_models_do_not_depend_on_threads(small_shares, monkeypatch, name):
+    """Where shares are of several blocks, too, and where growth is cut into many calls."""
+    monkeypatch.setattr(module, "SHARE_ROWS", 512)
+    if name == "in parts":
+        monkeypatch.setattr(threads, "CELLS_PER_CALL", 5000)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 11))
+    y = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=len(X)) > 0
+    options = {"loss": "logistic", "steps": 6, "max_depth": 6} | OPTIONS[name]
+    scores = []
+    for n_threads in (1, 2, 4, 8):
+        model = pb.fit_stagewise(X, y, n_threads=n_threads, **options)
+        scores.append([pb.decision_function(model, X).tobytes(), model.training_loss.tobytes(),
+                       *(tree.value.tobytes() for tree in model.trees)])  # fmt: skip
+    assert scores[1:] == scores[:1] * 3
+
+
+def test_one_large_node_after_another_is_shared(small_shares):
+    """Trees whose splits leave a few rows aside are chains, and most rows lie in one leaf."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 3))
+    y = 5.0 ** np.minimum(X[:, 0] * 3, 9) + rng.normal(size=len(X))
+    scores = [
+        pb.decision_function(pb.fit_stagewise(X, y, steps=9, max_depth=9, n_threads=n), X)
+        for n in (1, 2, 8)
+    ]
+    assert scores[0].tobytes() == scores[1].tobytes() == scores[2].tobytes()
+
+
+def test_slots_of_wide_tables_are_those_of_one_thread(small_shares, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 60))
+    y = X[:, 0] + X[:, 1] * X[:, 2] > 0
+    fit = [pb.fit_stagewise(X, y, steps=4, n_threads=n) for n in (1, 4)]
+    monkeypatch.setattr(module, "SLOT_BYTES", 0)
+    fit += [pb.fit_stagewise(X, y, steps=4, n_threads=n) for n in (1, 4)]
+    assert len({pb.decision_function(model, X).tobytes() for model in fit}) == 1
+
+
+def test_helpers_really_help():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 20))
+    y = X[:, 0] * X[:, 1] + rng.normal(size=len(X)) > 0
+    columns = problem(X, y.astype(int), None, {}, 2, 255)
+    step = Steps(0.1, 4.0, True, 0.0, "auto")
+    with threads.Workers(2) as workers:
+        rounds = Rounds(columns, 2.0 * y - 1.0, LOSSES["logistic"], np.ones(len(y)),
+                        np.zeros(len(y)), limits(6), step, workers=workers)  # fmt: skip
+        until = time.monotonic() + 60  # another process may have the second processor
+        while workers.helped < 20 and time.monotonic() < until:
+            rounds.grow(np.arange(len(y)))
+        assert workers.helped >= 20
+
+
+def test_threads_that_change_places_often(small_shares):
+    """The interpreter turns to another thread as often as it can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        case = special_case(7)
+        expected = grown(case, None)
+        for n_threads in range(2, 9):
+            for _ in range(10):
+                with threads.Workers(n_threads) as workers:
+                    assert grown(case, workers) == expected
+    finally:
+        sys.setswitchinterval(before)
