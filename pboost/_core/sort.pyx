@@ -2,7 +2,8 @@
 
 A column is sorted once, by a least-significant-digit radix sort of the upper 32 bits of its values'
 order-preserving integer image, which is stable, so that ties stand in row order; runs whose upper
-halves agree are then sorted by the lower 32 bits. Cost: O(n) per column, three passes for most data.
+halves agree are then sorted by the lower 32 bits. Cost: O(n) per column, three passes for most data, and
+one where there are no more than two values.
 
 Arrays: `columns` (k, n) one sorted key column per row; `order` (k, n) int32 row indices, sign bit
 set where the value equals the one before; `bin_start` (k, b + 1) first position of each bin in the
@@ -115,12 +116,45 @@ cdef void sort_items(
         start = i
 
 
+cdef bint sort_two(const double* values, Py_ssize_t n, int32_t* order) noexcept nogil:
+    """List the rows of a column that has one value or two; False where there are more, or an infinity."""
+    cdef double first = values[0], other = first, low
+    cdef Py_ssize_t i = 1, start, stop = 0, n_low = 0
+    cdef Py_ssize_t[2] place
+    cdef bint is_more = False
+    while i < n and values[i] == first:
+        i += 1
+    if i < n:
+        other = values[i]
+    low = min(first, other)
+    while stop < n:  # of most columns the first few have more
+        start, stop = stop, min(n, 2 * stop + 16)
+        for i in range(start, stop):
+            is_more |= (values[i] != first) & (values[i] != other)
+            n_low += values[i] == low
+        if is_more:
+            return False
+    if (first - first) + (other - other) != 0.0:  # one is infinite
+        return False
+    place[0], place[1] = 0, n_low
+    for i in range(n):
+        start = values[i] != low
+        order[place[start]] = <int32_t>i | TIED
+        place[start] += 1
+    order[0] &= ROW_MASK
+    if n_low < n:
+        order[n_low] &= ROW_MASK
+    return True
+
+
 cdef Py_ssize_t sort_one(
     const double* values, Py_ssize_t n, int32_t* order, uint64_t* items, uint64_t* spare
 ) noexcept nogil:
     """Sort one column. Returns the number of its missing values, -1 if it holds an infinity."""
     cdef Py_ssize_t i, known = 0, missing = 0
     cdef uint64_t bad = 0
+    if sort_two(values, n, order):
+        return 0
     for i in range(n):
         bad |= (values[i] - values[i] != 0.0)
         items[i] = ((ordered_bits(values[i]) >> 32) << 32) | <uint64_t>i

@@ -111,6 +111,25 @@ def test_order_of_patterns(shape, n):
     check_order(x[:, None])
 
 
+@pytest.mark.parametrize("n", [1, 2, 5, 255, 256, 257, 3000])
+def test_order_of_two_values(n):
+    rng = np.random.default_rng([45, n])
+    for low, high in [(0, 1), (-3.5, 2e-300), (-0.0, 0.0), (7, 7), (-np.finfo(float).max, 5e-324)]:
+        for share in (0.0, 0.01, 0.5, 0.99, 1.0):
+            x = np.where(rng.random(n) < share, high, low)
+            check_order(x[:, None])
+            x[rng.integers(n)] = 1.5  # three
+            check_order(x[:, None])
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
+def test_infinity_is_no_second_value(bad):
+    x = np.where(np.arange(600) % 3 == 0, bad, 1.0)[:, None]
+    for X in (x, x[::-1], np.full((9, 1), bad)):
+        with pytest.raises(ValueError, match=r"finite|infinit"):
+            pb.sort_columns(X)
+
+
 def test_float32_columns():
     rng = np.random.default_rng(44)
     X = rng.normal(size=(3000, 2)).astype(np.float32)
