@@ -560,10 +560,10 @@ def staged_predict_proba(model: Model, X: Any) -> Iterator[FloatArray]:
     --------
     >>> import numpy as np
     >>> import pboost as pb
-    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 0, 1])
-    >>> model = pb.fit_stagewise(X, y, loss="logistic", steps=3, max_depth=1)
-    >>> [round(float(share[3, 1]), 2) for share in pb.staged_predict_proba(model, X)]
-    [0.33, 0.43, 0.53]
+    >>> X = np.arange(40.0).reshape(-1, 1)
+    >>> model = pb.fit_stagewise(X, X[:, 0] > 29, loss="logistic", steps=3, max_depth=1)
+    >>> [round(float(share[39, 1]), 2) for share in pb.staged_predict_proba(model, X)]
+    [0.3, 0.34, 0.39]
     """
     for score in staged_decision_function(model, X):
         yield model.probabilities(score)

@@ -9,12 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core import boost
 from pboost.data.table import column_label, named_columns, positions
 from pboost.data.training import Problem
 from pboost.trees.cart import resolve_features
-from pboost.values import IntArray, check_integer, check_number, draw_key, shown
+from pboost.values import (
+    FloatArray,
+    IntArray,
+    check_choice,
+    check_integer,
+    check_number,
+    draw_key,
+    shown,
+)
 
-#: The options that say so, and what they are by default: nothing.
+#: The options that say so, and what they are where nothing is held back.
 RESTRAINTS: dict[str, Any] = {
     "min_weight": 0.0, "min_gain": 0.0, "features_per_tree": None, "features_per_split": None,
     "monotone": None, "interactions": None,
@@ -53,6 +62,44 @@ class Restraints:
         return replace(self, min_weight=self.min_weight / unit, min_gain=self.min_gain / unit)
 
 
+#: Those that are by default as large as the weight of a row, of labels.
+OF_WEIGHT = ("l2", "min_weight")
+#: Weights are no numbers of copies if their mean is so many times what all are multiples of.
+MOST_COPIES = 1000.0
+
+
+def with_numbers(
+    options: Mapping[str, Any], is_held: bool, weights: FloatArray | None
+) -> dict[str, Any]:
+    """Return the options with numbers where they are "auto": 0 if trees are not held back."""
+    found = dict(options)
+    for name in OF_WEIGHT:
+        if not isinstance(options[name], str):
+            found[name] = check_number(name, options[name], least=0.0)
+            continue
+        check_choice(name, options[name], ("auto",))
+        found[name] = _weight_of_copy(weights) if is_held else 0.0
+    return found
+
+
+def _weight_of_copy(weights: FloatArray | None) -> float:
+    """Return the weight of a row, as far as one can be told: that of which all are multiples, or
+    their mean if there is none. So the unit of the weights is no matter, nor are copies of rows.
+    """
+    if weights is None:
+        return 1.0
+    unit = float(weights.max())
+    some = weights[weights > 0] / unit
+    mean, found = boost.exact_sum(some) / len(some), float(some.min())
+    while found * MOST_COPIES > mean:
+        parts = some / found
+        left = np.abs(parts - np.rint(parts))
+        if not (left > 1e-6).any():
+            return found * unit
+        found *= float(left[left > 1e-6].min())
+    return mean * unit
+
+
 def draws_columns(options: Mapping[str, Any]) -> bool:
     """Return whether fits of these options draw columns."""
     return options["features_per_tree"] is not None or options["features_per_split"] is not None
@@ -62,6 +109,8 @@ def refuse_restraints(options: Mapping[str, Any]) -> None:
     """Raise NotImplementedError where one is given that an exact search does not take."""
     for name, default in {"l2": 0.0, **RESTRAINTS}.items():
         given = options[name]
+        if name in OF_WEIGHT and isinstance(given, str):
+            continue
         if given is not None if default is None else given != default:
             raise NotImplementedError(
                 f'{name}: expected {default} with search="exact"; a binned search takes it'
@@ -73,7 +122,7 @@ def read_restraints(
 ) -> Restraints:
     """Check the options; from the generator is drawn where columns are to be drawn."""
     found = Restraints(
-        check_number("min_weight", options["min_weight"], least=0.0),
+        options["min_weight"],
         check_number("min_gain", options["min_gain"], least=0.0),
         direction=_directions(options["monotone"], problem),
         together=_groups(options["interactions"], problem),

@@ -29,7 +29,7 @@ from pboost.data.training import Problem
 from pboost.growth.step import STOPPED, Callback, StagewiseStep
 from pboost.growth.tree import CartLimits
 from pboost.growth.validation import GIVEN
-from pboost.losses import Loss, Softmax, check_loss
+from pboost.losses import Loss, Softmax, check_loss, is_of_package
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.threads import Workers
@@ -45,6 +45,7 @@ from pboost.trees.restraints import (
     plain_monotone,
     read_restraints,
     refuse_restraints,
+    with_numbers,
 )
 from pboost.trees.rounds import Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
@@ -93,8 +94,8 @@ def fit_stagewise(
     max_leaves: int | None = None,
     min_leaf: int = 1,
     leaf_step: str = "auto",
-    l2: float = 0.0,
-    min_weight: float = 0.0,
+    l2: float | str = "auto",
+    min_weight: float | str = "auto",
     min_gain: float = 0.0,
     features_per_tree: str | float | None = None,
     features_per_split: str | float | None = None,
@@ -154,13 +155,17 @@ def fit_stagewise(
         What a leaf adds, before `learning_rate`: the step of least loss on its rows
         (``Loss.leaf_value``), or one Newton step, which is shorter work and needs a curvature.
         "auto" is "newton" with softmax, else "best".
-    l2 : float
+    l2 : float or "auto"
         Number >= 0 that is added to the weighted curvature of each side of a split and of each
-        leaf, which so becomes smaller; with a binned search.
-    min_weight : float
+        leaf, which so becomes smaller; with a binned search. "auto" is the weight of one row where
+        two labels are told apart by a named loss with a curvature, else 0. Without weights that is
+        1; with them, the weight of which all are multiples, or their mean if there is none. What
+        leaves of a loss of your own add does not depend on it, unless `leaf_step` is "newton".
+    min_weight : float or "auto"
         Number >= 0: the least sum of weighted curvatures on each side of a split, as others have it
         too. That of a row is its weight times the second derivative of the loss: p (1 - p) of
         the log loss, 2 of the squared loss, 1 of losses without curvature. With a binned search.
+        "auto" is that of `l2`.
     min_gain : float
         Number >= 0: what a split has to take from the weighted sum of losses at least, as their
         second-order expansion has it, (G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H + l2)) / 2
@@ -255,10 +260,10 @@ def fit_stagewise(
     the probabilities are those of the log loss [1]_.
 
     With the exponential loss, -g / h is the label and h the boosted weight, so that squared error
-    is twice the Gini index. With stumps, ``start="zero"``, ``learning_rate=1`` and
-    ``max_step=None`` the decision values are those of `fit_adaboost` with ``votes="domain"``,
-    ``smoothing=0`` and ``weak.stump(criterion="gini")``, and of other criteria as long as they
-    find the same splits.
+    is twice the Gini index. With stumps, ``start="zero"``, ``learning_rate=1``, ``max_step=None``
+    and neither `l2` nor `min_weight` the decision values are those of `fit_adaboost` with
+    ``votes="domain"``, ``smoothing=0`` and ``weak.stump(criterion="gini")``, and of other criteria
+    as long as they find the same splits.
 
     References
     ----------
@@ -314,12 +319,12 @@ def grow_sum(
     check_choice("sums", options["sums"], SUMS)
     most = _most(options["max_step"], options["task"], loss)
     state = generator_state(data.generator)
-    l2 = check_number("l2", options["l2"], least=0.0)
     of_trees = {name: options[name] for name in TREE_OPTIONS}
     refuse_both_ways(options["missing"], "steps of fit_stagewise")
     if options["search"] == "auto" and not isinstance(data.X, SortedColumns):
         of_trees["search"] = "binned"
-    if options["search"] == "exact" or isinstance(data.X, SortedColumns):
+    is_exact = options["search"] == "exact" or isinstance(data.X, SortedColumns)
+    if is_exact:
         refuse_restraints(options)
         if options["sums"] != "auto":
             raise ValueError('sums: expected "auto" with search="exact", whose sums are wider')
@@ -334,10 +339,12 @@ def grow_sum(
     if given is not None:
         check_labels(problem, given.labels)
     labels, target = _targets(problem, loss, data.y)
+    is_held = not is_exact and labels is not None and _holds(loss)
+    options = with_numbers(options, is_held, problem.weights)
     watch = LossWatch(*held_out, problem, loss, data.generator)
     settings = {
         "builder": "fit_stagewise", "loss": str(loss), **options,
-        "learning_rate": rate, "leaf_step": leaf_step, "l2": l2, "max_step": most, "bag": bag,
+        "learning_rate": rate, "leaf_step": leaf_step, "max_step": most, "bag": bag,
         **watch.settings,
     }  # fmt: skip
     restraints = read_restraints(options, problem, data.generator)
@@ -353,6 +360,11 @@ def grow_sum(
         fit = _Fit(problem, target, loss, watch, limits, settings, data, given, restraints, workers)
         with bar(settings["steps"], "steps", told) as callback:
             return fit.model(labels, fit.run(callback, told))
+
+
+def _holds(loss: Loss) -> bool:
+    """Return whether trees of labels with a loss are held back by default."""
+    return is_of_package(loss) and has_curvature(loss) and not isinstance(loss, Softmax)
 
 
 def draws(settings: Mapping[str, Any]) -> bool:

@@ -258,7 +258,9 @@ def test_what_cannot_be_validated():
 def test_rows_of_every_class_are_held_out_of_stagewise_models():
     X, y = np.arange(40.0)[:, None], np.repeat([0, 1], [38, 2])
     for seed in range(20):
-        model = pb.fit_stagewise(X, y, loss="logistic", steps=2, validation=0.1, rng=seed)
+        model = pb.fit_stagewise(
+            X, y, loss="logistic", steps=2, validation=0.1, min_weight=0.0, rng=seed
+        )
         assert (
             model.trees[0].n_rows[0] == 35
         )  # four of one class and one of the other are not there

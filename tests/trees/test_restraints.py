@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import pboost as pb
 
@@ -62,3 +63,47 @@ def test_least_weight_and_gain_are_those_of_the_derivatives():
         for gain in (399.9, 400.1)
     ]
     assert found == [3, 1]
+
+
+def held(y, **options):
+    """Return what holds the trees of a fit back, of 60 rows."""
+    X = np.random.default_rng(3).normal(size=(len(y), 3))
+    settings = pb.fit_stagewise(X, y, steps=1, **options).settings
+    assert settings["l2"] == settings["min_weight"]
+    return settings["l2"]
+
+
+def test_trees_of_labels_are_held_back_by_one_row():
+    X, y = data(60)
+    for name in ("logistic", "exponential", "probit", "squared"):
+        assert held(y > 0, loss=name, task="classification") == 1.0
+    others = [{"loss": "hinge"}, {"loss": Own()}, {"search": "exact"}]
+    assert [held(y > 0, **options) for options in others] == [0.0] * 3
+    assert held(y) == held(y, loss="absolute") == held(np.arange(60) % 3, loss="softmax") == 0.0
+    free = {"l2": 0.0, "min_weight": 0.0, "loss": "logistic", "steps": 20, "max_depth": 6}
+    models = [
+        pb.fit_stagewise(X, y > 0, **{**free, **some})
+        for some in ({}, {"l2": "auto"}, {"min_weight": "auto"}, {"l2": 1.0, "min_weight": 1.0})
+    ]
+    assert len({model.training_loss[-1] for model in models}) == 4
+    same = pb.fit_stagewise(X, y > 0, loss="logistic", steps=20, max_depth=6)
+    assert np.array_equal(same.trees.value, models[-1].trees.value)
+
+
+class Own(pb.losses.Logistic):
+    """A loss of a user."""
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**-700, 1e-290, 3.7, 1e290])
+def test_the_weight_of_a_row_is_that_of_a_copy(unit):
+    y = np.arange(60) % 2
+    rng = np.random.default_rng(1)
+    for weight, expected in (
+        (np.ones(60), 1.0),
+        (rng.integers(0, 5, 60), 1.0),
+        (np.where(y, 6.0, 4.0), 2.0),  # in no unit are these copies of fewer rows
+        (np.where(y, 1.0, 3.0), 1.0),
+        (np.where(y, 1.0, 2**0.5), (1 + 2**0.5) / 2),
+        (np.where(np.arange(60) == 3, 1e-9, 1.0), 59 / 60),  # no unit of the others
+    ):
+        assert held(y, sample_weight=weight * unit) == pytest.approx(expected * unit, rel=1e-6)

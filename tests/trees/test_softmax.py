@@ -161,7 +161,7 @@ def mean_loss(model, y, score):
 def test_two_classes_are_the_log_loss(search, leaf_step):
     """Either tree goes half of the way."""
     X, y = data(n_classes=2)
-    options = {"steps": 20, "search": search, "leaf_step": leaf_step}
+    options = {"steps": 20, "search": search, "leaf_step": leaf_step, "l2": 0.0, "min_weight": 0.0}
     both = pb.fit_stagewise(X, y, loss="softmax", **options)
     one = pb.fit_stagewise(X, y, loss="logistic", **options)
     assert both.n_votes == 2
@@ -197,11 +197,10 @@ def test_learns_and_lowers_the_loss(search, leaf_step):
 def test_trees_of_a_round_see_the_scores_before_it():
     """They are those of each class against the others, at the log odds between them."""
     X, y = data()
-    model = pb.fit_stagewise(X, y, steps=1, learning_rate=1)
+    options = {"steps": 1, "learning_rate": 1, "l2": 0.0, "min_weight": 0.0}
+    model = pb.fit_stagewise(X, y, **options)
     for k, label in enumerate(model.labels):
-        one = pb.fit_stagewise(
-            X, y == label, loss="logistic", steps=1, learning_rate=1, leaf_step="newton"
-        )
+        one = pb.fit_stagewise(X, y == label, loss="logistic", leaf_step="newton", **options)
         assert np.array_equal(one.trees.feature, model.trees[k].feature)
         np.testing.assert_allclose(model.trees[k].value, one.trees.value * 2 / 3, rtol=1e-9)
     shares = np.unique(y, return_counts=True)[1] / len(y)
