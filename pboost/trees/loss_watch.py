@@ -39,7 +39,10 @@ class LossWatch:
         generator: np.random.Generator,
     ) -> None:
         weights = problem.weights
-        self.weight = np.ones(problem.n_rows) if weights is None else weights / weights.max()
+        if weights is None:
+            self.weight: FloatArray = np.broadcast_to(1.0, problem.n_rows)  # one number
+        else:
+            self.weight = weights / weights.max()
         self.settings: Mapping[str, Any] = {}
         self.losses: list[float] = []
         self._loss, problem = loss, replace(problem, weights=self.weight)

@@ -43,7 +43,7 @@ class SoftmaxRounds:
     ) -> None:  # fmt: skip
         self.label, self.f, self.n_trees = label, f, len(f)
         self.weight = None if (weight == 1).all() else weight
-        self.total = boost.exact_sum(weight)
+        self.total = float(len(label)) if self.weight is None else boost.exact_sum(weight)
         self.odds, self.loss = np.empty(f.shape), np.empty(len(label))
         self.mean_loss = 0.0
         self.look()

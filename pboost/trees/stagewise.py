@@ -387,10 +387,12 @@ class _Fit:
         nothing = np.broadcast_to(0.0, problem.n_rows)  # one number
         self.problem = replace(problem, labels=None, label=np.empty(0, dtype=np.int32), y=nothing)
         weight = watch.weight  # 0 for the rows held out
-        self.rows = np.flatnonzero(weight > 0).astype(np.int32)
         self.bags = make_bags(
             weight, len(y), settings["bag"], False, data.generator, entries=problem.entries
         )
+        self.rows = self.bags.rows
+        if problem.entries is not None:
+            self.rows = np.flatnonzero(weight > 0).astype(np.int32)
         self.is_whole = self.bags.size == len(self.bags.rows)  # each tree is fitted to all rows
         self.is_same = self.is_whole and not draws_columns(settings)  # and to all columns
         if given is None:
