@@ -5,7 +5,8 @@ import pboost as pb
 from .common import additive, median_cpu
 
 N_FEATURES = 20
-MODELS = ["100 stumps", "tree of depth 6", "full tree", "100 affine", "affine tree"]
+TREES = "100 trees of depth 6"
+MODELS = ["100 stumps", TREES, "tree of depth 6", "full tree", "100 affine", "affine tree"]
 DTYPES = ["float32", "float64"]
 
 
@@ -15,6 +16,8 @@ def fitted(kind, X, y):
         if kind == "100 affine":
             return pb.fit_adaboost(X, y, rounds=100, weak=weak)
         return pb.fit_boosted_tree(X, y, nodes=None, weak=weak)
+    if kind == TREES:
+        return pb.fit_stagewise(X, y, loss="logistic", steps=100, max_depth=6)
     if kind == "100 stumps":
         return pb.fit_adaboost(X, y, rounds=100)
     return pb.fit_boosted_tree(X, y, nodes=None, max_depth=6 if "depth" in kind else None)

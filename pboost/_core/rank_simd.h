@@ -1,8 +1,9 @@
 /* Shallow trees on a tile of rows whose values have been replaced by ranks.
  *
  * The rank of a value is the number of thresholds of its column, in all trees, that lie below it: it
- * is above threshold number e where rank > e. With ranks of 16 bits a register holds 16 or 32 rows, so
- * that all nodes of a tree are compared, and the leaf is blended upwards from the leaves, in fewer
+ * is above threshold number e where rank > e. With ranks of 16 bits a register holds 16 or 32 rows, and
+ * twice as many with ranks of 8, where no column has more than 255 thresholds; so all nodes of a tree are
+ * compared, and the leaf is blended upwards from the leaves, in fewer
  * cycles than a walk from node to node waits for its next one. Trees are filled up to the same
  * depth; nodes stand in preorder, 2**depth - 1 of them.
  *
@@ -14,25 +15,10 @@
 
 typedef struct {
     int32_t column; /* 64 times the column */
-    int32_t edge;   /* at most 2**15 - 1, above which no rank is; twice, in 16 bits each */
+    /* At most 2**15 - 1, above which no rank is; twice, in 16 bits each. Of ranks of 8 bits four times, less
+     * 128 as they are, and at most 127. */
+    int32_t edge;
 } pboost_ranked_node;
-
-/* The ranks of a column of a tile, by binary search, row beside row. IN edge (2**levels - 1,), ascending. */
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-__attribute__((target("avx2")))
-#endif
-static void pboost_rank_column(
-    const double *restrict x, const double *restrict edge, int levels, int16_t *restrict rank)
-{
-    int32_t at[PBOOST_TILE / 2];
-    for (int part = 0; part < PBOOST_TILE; part += PBOOST_TILE / 2) {
-        for (int r = 0; r < PBOOST_TILE / 2; r++) at[r] = 0;
-        for (int half = 1 << levels >> 1; half; half >>= 1)
-            for (int r = 0; r < PBOOST_TILE / 2; r++)
-                at[r] += -(int32_t)pboost_goes_right(x[part + r], edge[at[r] + half - 1]) & half;
-        for (int r = 0; r < PBOOST_TILE / 2; r++) rank[part + r] = (int16_t)at[r];
-    }
-}
 
 /* Add the values (n_leaves, width) of the leaves that n rows reach to total, of `stride` numbers a row. */
 static void pboost_add_leaves(
@@ -56,19 +42,104 @@ static void pboost_add_leaves(
 
 /* OUT leaf (64,): 0 to 2**depth - 1, from left to right. */
 #define PBOOST_LEAF_ARGS                                                                         \
-    const pboost_ranked_node *restrict node, int depth, const int16_t *restrict rank,            \
+    const pboost_ranked_node *restrict node, int depth, const void *restrict ranks,              \
     int16_t *restrict leaf
+/* As `pboost_add_leaves` for a whole tile, and one value each of at most 64 leaves. */
+#define PBOOST_ADD_ARGS                                                                          \
+    const double *restrict value, int depth, const int16_t *restrict leaf, double *restrict total
 
+/* The ranks of a column of a tile, by binary search, row beside row. IN edge (2**levels - 1,), ascending. */
+#define PBOOST_RANK_ARGS                                                                         \
+    const double *restrict x, const double *restrict edge, int levels, void *restrict ranks
+
+typedef void (*pboost_rank_kernel)(PBOOST_RANK_ARGS);
 typedef void (*pboost_leaf_kernel)(PBOOST_LEAF_ARGS);
+typedef void (*pboost_add_kernel)(PBOOST_ADD_ARGS);
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
 
 #define PBOOST_INLINE(isa) static inline __attribute__((always_inline, target(isa)))
 
+#define PBOOST_RANK(name, type, least)                                                           \
+    __attribute__((target("avx2"))) static void name(PBOOST_RANK_ARGS)                           \
+    {                                                                                            \
+        type *rank = (type *)ranks;                                                              \
+        int32_t at[PBOOST_TILE / 2];                                                             \
+        for (int part = 0; part < PBOOST_TILE; part += PBOOST_TILE / 2) {                        \
+            for (int r = 0; r < PBOOST_TILE / 2; r++) at[r] = 0;                                 \
+            for (int half = 1 << levels >> 1; half; half >>= 1)                                  \
+                for (int r = 0; r < PBOOST_TILE / 2; r++)                                        \
+                    at[r] += -(int32_t)pboost_goes_right(x[part + r], edge[at[r] + half - 1]) & half; \
+            for (int r = 0; r < PBOOST_TILE / 2; r++) rank[part + r] = (type)(at[r] + (least));  \
+        }                                                                                        \
+    }
+PBOOST_RANK(pboost_rank_words, int16_t, 0)
+PBOOST_RANK(pboost_rank_bytes, int8_t, INT8_MIN)
+
+/* Thresholds of the first five comparisons: the first 15 in ascending order, and the 16 between and around
+ * them, each in a pair of registers, from which a threshold is had sooner than from memory. */
+typedef struct {
+    __m512d first[2], between[2];
+} pboost_pivots;
+
+PBOOST_INLINE("avx512f") pboost_pivots pboost_read_pivots(const double *edge, int step)
+{
+    const __m512i count = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m512i at = _mm512_mullo_epi32(count, _mm512_set1_epi64(2 * step));
+    pboost_pivots p;
+    p.between[0] = _mm512_i64gather_pd(at, edge + step - 1, 8);
+    p.between[1] = _mm512_i64gather_pd(at, edge + 17 * step - 1, 8);
+    p.first[0] = _mm512_i64gather_pd(at, edge + 2 * step - 1, 8);
+    p.first[1] = _mm512_mask_i64gather_pd(_mm512_setzero_pd(), 0x7F, at, edge + 18 * step - 1, 8);
+    return p;
+}
+
+/* `at` and what it moves on by: `half` where x is above the threshold. */
+#define PBOOST_RANK_ON(at, half, threshold)                                                      \
+    _mm512_mask_add_epi64(                                                                       \
+        at, _mm512_cmp_pd_mask(value, threshold, _CMP_GT_OQ), at, _mm512_set1_epi64(half))
+
+PBOOST_INLINE("avx512f") __m512i pboost_rank_eight(
+    __m512d value, const double *edge, const pboost_pivots *p, int step)
+{
+    __m512i at = _mm512_setzero_si512();
+    for (int half = 8; half; half >>= 1)
+        at = PBOOST_RANK_ON(
+            at, half,
+            _mm512_permutex2var_pd(
+                p->first[0], _mm512_add_epi64(at, _mm512_set1_epi64(half - 1)), p->first[1]));
+    const __m512i twice = _mm512_add_epi64(at, at);
+    at = PBOOST_RANK_ON(twice, 1, _mm512_permutex2var_pd(p->between[0], at, p->between[1]));
+    at = _mm512_mullo_epi32(at, _mm512_set1_epi64(step));
+    for (int half = step >> 1; half; half >>= 1)
+        at = PBOOST_RANK_ON(at, half, _mm512_i64gather_pd(at, edge + half - 1, 8));
+    return at;
+}
+
+#define PBOOST_RANK_WIDE(name, few, type, least, store)                                          \
+    __attribute__((target("avx512f,avx512vl"))) static void name(PBOOST_RANK_ARGS)               \
+    {                                                                                            \
+        type *rank = (type *)ranks;                                                              \
+        if (levels < 5) {                                                                        \
+            few(x, edge, levels, ranks);                                                         \
+            return;                                                                              \
+        }                                                                                        \
+        const int step = 1 << (levels - 5);                                                      \
+        const pboost_pivots pivots = pboost_read_pivots(edge, step);                             \
+        for (int r = 0; r < PBOOST_TILE; r += 8) {                                               \
+            const __m512i at =                                                                   \
+                pboost_rank_eight(_mm512_loadu_pd(x + r), edge, &pivots, step);                  \
+            store(rank + r, 0xFF, _mm512_add_epi64(at, _mm512_set1_epi64(least)));               \
+        }                                                                                        \
+    }
+PBOOST_RANK_WIDE(pboost_rank_words_wide, pboost_rank_words, int16_t, 0, _mm512_mask_cvtepi64_storeu_epi16)
+PBOOST_RANK_WIDE(
+    pboost_rank_bytes_wide, pboost_rank_bytes, int8_t, INT8_MIN, _mm512_mask_cvtepi64_storeu_epi8)
+
 /* The leaf below a node of `levels` levels, among its leaves. Below it are two trees of which the second
    begins at node + half, where there are as many leaves below the first. */
 #define PBOOST_LEVEL(isa, v, name, below, half)                                                  \
-    PBOOST_INLINE(isa) v##_type name(const pboost_ranked_node *node, const int16_t *rank)        \
+    PBOOST_INLINE(isa) v##_type name(const pboost_ranked_node *node, const v##_lane *rank)       \
     {                                                                                            \
         const v##_type low = below(node + 1, rank);                                              \
         const v##_type high = v##_or(below(node + half, rank), v##_set1(half));                  \
@@ -81,7 +152,7 @@ typedef void (*pboost_leaf_kernel)(PBOOST_LEAF_ARGS);
     PBOOST_LEVEL(isa, v, v##_5, v##_4, 16)                                                       \
     PBOOST_LEVEL(isa, v, v##_inlined, v##_5, 32)                                                 \
     static __attribute__((noinline, target(isa))) v##_type v##_6(                                \
-        const pboost_ranked_node *node, const int16_t *rank)                                     \
+        const pboost_ranked_node *node, const v##_lane *rank)                                    \
     {                                                                                            \
         return v##_inlined(node, rank);                                                          \
     }                                                                                            \
@@ -89,7 +160,9 @@ typedef void (*pboost_leaf_kernel)(PBOOST_LEAF_ARGS);
     PBOOST_LEVEL(isa, v, v##_8, v##_7, 128)                                                      \
     __attribute__((target(isa))) static void v##_leaves(PBOOST_LEAF_ARGS)                        \
     {                                                                                            \
-        for (int r = 0; r < PBOOST_TILE; r += (int)(sizeof(v##_type) / 2)) switch (depth) {      \
+        const v##_lane *rank = (const v##_lane *)ranks;                                          \
+        const int rows = (int)(sizeof(v##_type) / sizeof(v##_lane));                             \
+        for (int r = 0; r < PBOOST_TILE; r += rows) switch (depth) {                             \
             case 1: v##_store(leaf + r, v##_1(node, rank + r)); break;                           \
             case 2: v##_store(leaf + r, v##_2(node, rank + r)); break;                           \
             case 3: v##_store(leaf + r, v##_3(node, rank + r)); break;                           \
@@ -102,6 +175,7 @@ typedef void (*pboost_leaf_kernel)(PBOOST_LEAF_ARGS);
     }
 
 #define pboost_narrow_type __m256i
+#define pboost_narrow_lane int16_t
 #define pboost_narrow_set1 _mm256_set1_epi16
 #define pboost_narrow_or _mm256_or_si256
 #define pboost_narrow_blend _mm256_blendv_epi8
@@ -112,7 +186,26 @@ typedef void (*pboost_leaf_kernel)(PBOOST_LEAF_ARGS);
     _mm256_srli_epi16(pboost_narrow_above((rank) + (node)->column, (node)->edge), 15)
 PBOOST_LEAVES("avx2", pboost_narrow)
 
+#define pboost_narrow_bytes_type __m256i
+#define pboost_narrow_bytes_lane int8_t
+#define pboost_narrow_bytes_set1(x) _mm256_set1_epi8((char)(x))
+#define pboost_narrow_bytes_or _mm256_or_si256
+#define pboost_narrow_bytes_blend _mm256_blendv_epi8
+#define pboost_narrow_bytes_above(x, e)                                                                 \
+    _mm256_cmpgt_epi8(_mm256_loadu_si256((const __m256i *)(x)), _mm256_set1_epi32(e))
+#define pboost_narrow_bytes_store(to, v)                                                                \
+    do {                                                                                                \
+        const __m256i lanes = v;                                                                        \
+        pboost_narrow_store(to, _mm256_cvtepu8_epi16(_mm256_castsi256_si128(lanes)));                   \
+        pboost_narrow_store((to) + 16, _mm256_cvtepu8_epi16(_mm256_extracti128_si256(lanes, 1)));       \
+    } while (0)
+#define pboost_narrow_bytes_1(node, rank)                                                               \
+    _mm256_and_si256(                                                                                   \
+        pboost_narrow_bytes_above((rank) + (node)->column, (node)->edge), _mm256_set1_epi8(1))
+PBOOST_LEAVES("avx2", pboost_narrow_bytes)
+
 #define pboost_wide_type __m512i
+#define pboost_wide_lane int16_t
 #define pboost_wide_set1 _mm512_set1_epi16
 #define pboost_wide_or _mm512_or_si512
 #define pboost_wide_blend(low, high, above) _mm512_mask_blend_epi16(above, low, high)
@@ -122,16 +215,96 @@ PBOOST_LEAVES("avx2", pboost_narrow)
     _mm512_maskz_mov_epi16(pboost_wide_above((rank) + (node)->column, (node)->edge), pboost_wide_set1(1))
 PBOOST_LEAVES("avx512f,avx512bw", pboost_wide)
 
+#define pboost_wide_bytes_type __m512i
+#define pboost_wide_bytes_lane int8_t
+#define pboost_wide_bytes_set1(x) _mm512_set1_epi8((char)(x))
+#define pboost_wide_bytes_or _mm512_or_si512
+#define pboost_wide_bytes_blend(low, high, above) _mm512_mask_blend_epi8(above, low, high)
+#define pboost_wide_bytes_above(x, e) _mm512_cmpgt_epi8_mask(_mm512_loadu_si512(x), _mm512_set1_epi32(e))
+#define pboost_wide_bytes_store(to, v)                                                                  \
+    do {                                                                                                \
+        const __m512i lanes = v;                                                                        \
+        pboost_wide_store(to, _mm512_cvtepu8_epi16(_mm512_castsi512_si256(lanes)));                     \
+        pboost_wide_store((to) + 32, _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(lanes, 1)));        \
+    } while (0)
+#define pboost_wide_bytes_1(node, rank)                                                                 \
+    _mm512_maskz_mov_epi8(                                                                              \
+        pboost_wide_bytes_above((rank) + (node)->column, (node)->edge), _mm512_set1_epi8(1))
+PBOOST_LEAVES("avx512f,avx512bw", pboost_wide_bytes)
+
+/* The values of a tree stay in registers, which are tables of 16 numbers in pairs. */
+PBOOST_INLINE("avx512f") void pboost_add_from(
+    const double *restrict value, int pairs, __mmask8 low, __mmask8 high, const int16_t *restrict leaf,
+    double *restrict total)
+{
+    __m512d table[8];
+    for (int k = 0; k < pairs; k++) {
+        table[2 * k] = _mm512_maskz_loadu_pd(low, value + 16 * k);
+        table[2 * k + 1] = _mm512_maskz_loadu_pd(high, value + 16 * k + 8);
+    }
+    for (int r = 0; r < PBOOST_TILE; r += 8) {
+        const __m512i at = _mm512_cvtepi16_epi64(_mm_loadu_si128((const __m128i *)(leaf + r)));
+        __m512d found[4];
+        for (int k = 0; k < pairs; k++)
+            found[k] = _mm512_permutex2var_pd(table[2 * k], at, table[2 * k + 1]);
+        for (int bit = 16, left = pairs >> 1; left; bit <<= 1, left >>= 1)
+            for (int k = 0; k < left; k++)
+                found[k] = _mm512_mask_blend_pd(
+                    _mm512_test_epi64_mask(at, _mm512_set1_epi64(bit)), found[2 * k],
+                    found[2 * k + 1]);
+        _mm512_storeu_pd(total + r, _mm512_add_pd(_mm512_loadu_pd(total + r), found[0]));
+    }
+}
+
+__attribute__((target("avx512f"))) static void pboost_add_wide(PBOOST_ADD_ARGS)
+{
+    const unsigned leaves = depth < 4 ? (1u << (1 << depth)) - 1 : 0xFFFFu;
+    if (depth <= 4)
+        pboost_add_from(value, 1, (__mmask8)leaves, (__mmask8)(leaves >> 8), leaf, total);
+    else if (depth == 5)
+        pboost_add_from(value, 2, 0xFF, 0xFF, leaf, total);
+    else
+        pboost_add_from(value, 4, 0xFF, 0xFF, leaf, total);
+}
+
 /* level as in `pboost_choose_chain`; NULL where there is none. */
-static inline pboost_leaf_kernel pboost_choose_leaf(int level)
+static inline pboost_leaf_kernel pboost_choose_leaf(int level, int bytes)
 {
     __builtin_cpu_init();
-    if (level >= 2 && __builtin_cpu_supports("avx512bw")) return pboost_wide_leaves;
-    if (level >= 1 && __builtin_cpu_supports("avx2")) return pboost_narrow_leaves;
+    if (level >= 2 && __builtin_cpu_supports("avx512bw"))
+        return bytes ? pboost_wide_bytes_leaves : pboost_wide_leaves;
+    if (level >= 1 && __builtin_cpu_supports("avx2"))
+        return bytes ? pboost_narrow_bytes_leaves : pboost_narrow_leaves;
     return 0;
 }
+
+static inline pboost_rank_kernel pboost_choose_rank(int level, int bytes)
+{
+    __builtin_cpu_init();
+    if (level >= 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+        return bytes ? pboost_rank_bytes_wide : pboost_rank_words_wide;
+    return bytes ? pboost_rank_bytes : pboost_rank_words;
+}
+
+static inline pboost_add_kernel pboost_choose_add(int level)
+{
+    __builtin_cpu_init();
+    return level >= 2 && __builtin_cpu_supports("avx512f") ? pboost_add_wide : 0;
+}
 #else
-static inline pboost_leaf_kernel pboost_choose_leaf(int level)
+static inline pboost_leaf_kernel pboost_choose_leaf(int level, int bytes)
+{
+    (void)level, (void)bytes;
+    return 0;
+}
+
+static inline pboost_rank_kernel pboost_choose_rank(int level, int bytes)
+{
+    (void)level, (void)bytes;
+    return 0;
+}
+
+static inline pboost_add_kernel pboost_choose_add(int level)
 {
     (void)level;
     return 0;

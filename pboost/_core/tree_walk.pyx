@@ -30,12 +30,17 @@ cdef extern from "rank_simd.h":
         int32_t column
         int32_t edge
     ctypedef void (*LeafKernel "pboost_leaf_kernel")(
-        const RankedNode*, int, const int16_t*, int16_t*
+        const RankedNode*, int, const void*, int16_t*
     ) noexcept nogil
-    LeafKernel choose_leaf "pboost_choose_leaf"(int level) noexcept nogil
-    void rank_column "pboost_rank_column"(
-        const double* x, const double* edge, int levels, int16_t* rank
+    ctypedef void (*AddKernel "pboost_add_kernel")(
+        const double*, int, const int16_t*, double*
     ) noexcept nogil
+    LeafKernel choose_leaf "pboost_choose_leaf"(int level, int bytes) noexcept nogil
+    AddKernel choose_add "pboost_choose_add"(int level) noexcept nogil
+    ctypedef void (*RankKernel "pboost_rank_kernel")(
+        const double*, const double*, int, void*
+    ) noexcept nogil
+    RankKernel choose_rank "pboost_choose_rank"(int level, int bytes) noexcept nogil
     void add_leaves "pboost_add_leaves"(
         const double* value, const int16_t* leaf, Py_ssize_t n, Py_ssize_t width, Py_ssize_t stride,
         double* total
@@ -44,21 +49,24 @@ cdef extern from "rank_simd.h":
 cdef enum:
     RANKED = 24  # fewer rows in a tile are walked faster than ranked
 
-cdef LeafKernel leaf_kernel = choose_leaf(2)
+cdef enum:
+    IN_REGISTERS = 6  # values of trees of this depth are looked up in registers
+
+cdef int simd_level = 2
 
 TILE_ROWS = TILE
 MANY = RANKED
 
 
 def use_simd_level(int level):
-    """Choose the variant of the kernel on ranks: 0 none, 1 AVX2, 2 AVX-512 if supported."""
-    global leaf_kernel
-    leaf_kernel = choose_leaf(level)
+    """Choose the variant of the kernels on ranks: 0 none, 1 AVX2, 2 AVX-512 if supported."""
+    global simd_level
+    simd_level = level
 
 
 def has_ranks():
     """Whether there is a kernel on ranks."""
-    return leaf_kernel != NULL
+    return choose_leaf(simd_level, False) != NULL
 
 
 def lay_out(
@@ -114,6 +122,10 @@ cdef struct Ranked:
     const double* value
     Py_ssize_t d, n_trees, width
     int depth
+    bint is_narrow
+    RankKernel rank_kernel
+    LeafKernel leaf_kernel
+    AddKernel add_kernel  # NULL where there is none
 
 
 cdef Ranked read_ranked(ranked) except *:
@@ -122,31 +134,37 @@ cdef Ranked read_ranked(ranked) except *:
     cdef const int32_t[::1] first, levels
     cdef const int32_t[:, :, ::1] node
     cdef const double[:, :, ::1] value
-    cdef int depth
     cdef Ranked t
-    edge, first, levels, node, value, depth = ranked
+    edge, first, levels, node, value, t.depth, t.is_narrow = ranked
     t.edge, t.first, t.levels = &edge[0], &first[0], &levels[0]
     t.node, t.value = <const RankedNode*>&node[0, 0, 0], &value[0, 0, 0]
-    t.d, t.n_trees, t.width, t.depth = levels.shape[0], node.shape[0], value.shape[2], depth
-    if (node.shape[1] != (1 << depth) - 1 or value.shape[0] != t.n_trees or node.shape[2] != 2
-            or value.shape[1] != 1 << depth or first.shape[0] != t.d):
+    t.d, t.n_trees, t.width = levels.shape[0], node.shape[0], value.shape[2]
+    t.rank_kernel = choose_rank(simd_level, t.is_narrow)
+    t.leaf_kernel, t.add_kernel = choose_leaf(simd_level, t.is_narrow), choose_add(simd_level)
+    if t.depth > IN_REGISTERS or t.width > 1:
+        t.add_kernel = NULL
+    if (node.shape[1] != (1 << t.depth) - 1 or value.shape[0] != t.n_trees or node.shape[2] != 2
+            or value.shape[1] != 1 << t.depth or first.shape[0] != t.d):
         raise ValueError("read_ranked: arrays of different sizes")
     return t
 
 
 cdef void add_ranked(
-    const Ranked* t, const double* tile, Py_ssize_t n, int16_t* rank, Py_ssize_t stride, double* total
+    const Ranked* t, const double* tile, Py_ssize_t n, char* rank, Py_ssize_t stride, double* total
 ) noexcept nogil:
     """Add the values of the leaves that the n rows of a tile reach, tree after tree."""
     cdef int16_t[TILE] leaf
     cdef const double* value = t.value
-    cdef Py_ssize_t i, j, column = 0
+    cdef Py_ssize_t i, j, column = 0, size = TILE * (1 if t.is_narrow else sizeof(int16_t))
     for j in range(t.d):
         if t.levels[j]:
-            rank_column(tile + j * TILE, t.edge + t.first[j], t.levels[j], rank + j * TILE)
+            t.rank_kernel(tile + j * TILE, t.edge + t.first[j], t.levels[j], rank + j * size)
     for i in range(t.n_trees):
-        leaf_kernel(t.node + (i << t.depth) - i, t.depth, rank, leaf)
-        add_leaves(value, leaf, n, t.width, stride, total + column)
+        t.leaf_kernel(t.node + (i << t.depth) - i, t.depth, rank, leaf)
+        if t.add_kernel != NULL and n == TILE and stride == 1:
+            t.add_kernel(value, t.depth, leaf, total)
+        else:
+            add_leaves(value, leaf, n, t.width, stride, total + column)
         value += t.width << t.depth
         column += t.width
         if column == stride:
@@ -221,10 +239,10 @@ def walk_sums(
     cdef Ranked whole, broken
     memset(&whole, 0, sizeof(whole))
     memset(&broken, 0, sizeof(broken))
-    if ranked is not None and leaf_kernel != NULL:
+    if ranked is not None and has_ranks():
         whole = read_ranked(ranked)
         check_ranked(&whole, &trees, width, rows.d, rank, tile.shape[0])
-    if ranked_holes is not None and leaf_kernel != NULL:
+    if ranked_holes is not None and has_ranks():
         broken = read_ranked(ranked_holes)
         check_ranked(&broken, &trees, width, rows.d + parted.n_twice, rank, tile.shape[0])
     if (total.shape[0] < stop or stride < width or stride % width or tile.shape[0] < rows.d * TILE
@@ -239,7 +257,7 @@ def walk_sums(
             used = &parted.trees if kind else &trees
             found = &broken if kind else &whole
             if found.node != NULL and n >= RANKED:
-                add_ranked(found, &tile[0], n, &rank[0], stride, &total[i, 0])
+                add_ranked(found, &tile[0], n, <char*>&rank[0], stride, &total[i, 0])
                 i += n
                 continue
             column = 0

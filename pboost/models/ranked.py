@@ -10,10 +10,10 @@ from pboost._core import tree_walk
 from pboost.models.trees import LEAF
 from pboost.values import FloatArray, IntArray, freeze
 
-#: No rank is above it.
-NO_EDGE = np.iinfo(np.int16).max
-#: Puts a number below 2**15 in both halves of 32 bits.
-TWICE = 2**16 + 1
+#: No rank is above it; and of ranks of 8 bits, which are less by 128.
+NO_EDGE, NO_EDGE_OF_BYTES = np.iinfo(np.int16).max, np.iinfo(np.int8).max
+#: Number of thresholds of a column up to which its ranks have 8 bits.
+FEW_EDGES = 255
 #: Depth up to which comparing all nodes of a tree can be faster than a walk.
 MOST_DEPTH = 8
 
@@ -31,11 +31,13 @@ class RankedTrees(NamedTuple):
         See `edge`; 0 where nothing is compared.
     node : ndarray of int32, shape (n_trees, 2**depth - 1, 2)
         64 times the column, and the number of the threshold among those of the column in both
-        halves of 32 bits; nodes stand in preorder.
+        halves of 32 bits, or in all four bytes, less by 128; nodes stand in preorder.
     value : ndarray of float64, shape (n_trees, 2**depth, k)
         Values of the leaves, from left to right.
     depth : int
         Number of comparisons on the way to a leaf.
+    is_narrow : bool
+        Whether ranks have 8 bits.
     """
 
     edge: FloatArray
@@ -44,6 +46,7 @@ class RankedTrees(NamedTuple):
     node: IntArray
     value: FloatArray
     depth: int
+    is_narrow: bool
 
 
 def rank_trees(
@@ -72,16 +75,22 @@ def rank_trees(
         first[column] = sum(map(len, edges))
         padding = np.full((1 << int(levels[column])) - 1 - len(edge), np.inf)
         edges += [edge, padding]
+    is_narrow = max(map(len, edges[::2]), default=0) <= FEW_EDGES
     # A node compared costs a fortieth of a step of a walk, a step of a binary search a third.
-    if n_trees * 2**depth / 40 + levels.sum() / 3 > depths.sum():
+    if n_trees * 2**depth / (80 if is_narrow else 40) + levels.sum() / 3 > depths.sum():
         return None
+    if is_narrow:
+        number = np.where(number == NO_EDGE, NO_EDGE_OF_BYTES, number - 128).astype(np.int8)
+        number = number[:, None].repeat(4, axis=1).view(np.int32)[:, 0]
+    else:
+        number = number.astype(np.int16)[:, None].repeat(2, axis=1).view(np.int32)[:, 0]
     node = np.empty((n_trees, (1 << depth) - 1, 2), dtype=np.int32)
     here = forest.root[:-1, None].astype(np.int64)
     place = np.zeros(1, dtype=np.int64)
     for level in range(depth):
         is_leaf = feature[here] == LEAF
         node[:, place, 0] = np.where(is_leaf, 0, feature[here] * tree_walk.TILE_ROWS)
-        node[:, place, 1] = number[here] * TWICE
+        node[:, place, 1] = number[here]
         # A leaf is carried down to both sides.
         children = forest.children[here] + forest.root[:-1, None, None]
         here = np.where(is_leaf[:, :, None], here[:, :, None], children).reshape(n_trees, -1)
@@ -89,5 +98,5 @@ def rank_trees(
     value = forest.value.reshape(len(feature), -1)[here]
     return RankedTrees(
         freeze(np.concatenate(edges)), freeze(first), freeze(levels), freeze(node),
-        freeze(value), depth,
+        freeze(value), depth, is_narrow,
     )  # fmt: skip

@@ -269,12 +269,16 @@ def ranked_problem(kind, depth, n=3000, d=4):
 
 @pytest.mark.parametrize("kind", ["two", "three", "regression"])
 @pytest.mark.parametrize("depth", range(1, 9))
-def test_sums_on_ranks_are_those_of_the_walk(kind, depth):
+@pytest.mark.parametrize("max_bins", [8, 200, None])
+def test_sums_on_ranks_are_those_of_the_walk(kind, depth, max_bins):
     X, y = ranked_problem(kind, depth)
     task = "regression" if kind == "regression" else "classification"
     options = {"task": task, "members": 40, "max_depth": depth, "rng": 0}
-    forest = pb.fit_forest(X, y, features_per_split=None, search="binned", max_bins=8, **options)
+    search = {"search": "exact"} if max_bins is None else {"search": "binned", "max_bins": max_bins}
+    forest = pb.fit_forest(X, y, features_per_split=None, **search, **options)
     assert (forest.ranked is not None) == tree_walk.has_ranks()
+    if forest.ranked is not None and depth > 6:  # ranks of 8 bits or of 16
+        assert forest.ranked.is_narrow == (max_bins is not None)
     # Values at thresholds, and on either side of them; the last tile is not full.
     cuts = np.resize(forest.threshold[forest.feature >= 0], X.shape)
     rows = np.vstack([X, cuts, np.nextafter(cuts, np.inf), np.nextafter(cuts, -np.inf)])[:-7]
