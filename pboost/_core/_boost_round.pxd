@@ -52,6 +52,9 @@ cdef extern from "boost_simd.h" nogil:
     Passes pboost_choose_passes(int level)
     void gather "pboost_gather"(
         const double* values, const int32_t* rows, Py_ssize_t n, double* found) noexcept
+    void gather_two "pboost_gather_two"(
+        const double* first, const double* second, const int32_t* rows, Py_ssize_t n, double* of_first,
+        double* of_second) noexcept
     void add_to "pboost_add_to"(
         double* values, const int32_t* rows, Py_ssize_t n, double what) noexcept
 

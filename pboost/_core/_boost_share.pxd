@@ -3,7 +3,7 @@
 # Largest numbers, and sums of integers, are the same in any order.
 from pboost._core._boost_leaf cimport Far, Leaf, LossPasses, Rows, no_far, rows_from, take_far
 from pboost._core._boost_grow cimport side_of
-from pboost._core._boost_round cimport Node, Round, WORDS, add_to, gather
+from pboost._core._boost_round cimport Node, Round, WORDS, add_to, gather, gather_two
 from pboost._core._team cimport lock, unlock
 from pboost._core.types cimport int32_t, int64_t, uint64_t
 
@@ -105,8 +105,8 @@ cdef inline void gather_part(void* task, Py_ssize_t start, Py_ssize_t stop) noex
     cdef Rows own
     cdef Far far
     cdef Py_ssize_t i
-    gather(all.rows.y, all.listed + start, stop - start, all.y + start)
-    gather(all.rows.f, all.listed + start, stop - start, all.f + start)
+    gather_two(
+        all.rows.y, all.rows.f, all.listed + start, stop - start, all.y + start, all.f + start)
     if all.weight != NULL:
         heaviest = 0.0
         gather(all.rows.weight, all.listed + start, stop - start, all.weight + start)

@@ -132,17 +132,6 @@ PBOOST_ALWAYS void pboost_subtract_body(PBOOST_SUBTRACT_ARGS)
     const uint8_t *codes, int cut, const uint8_t *table, int32_t *rows, int64_t *packed,           \
     ptrdiff_t n, int32_t *spare_rows, int64_t *spare_packed
 
-/* What is larger than `cut` in rows above, of m rows; of all rows in their order it is there already. */
-PBOOST_ALWAYS const uint8_t *pboost_codes_of(
-    const uint8_t *codes, const uint8_t *table, const int32_t *rows, ptrdiff_t m, uint8_t *found)
-{
-    for (ptrdiff_t i = 0; i < m; i++) {
-        PBOOST_ASK(codes + rows[i + PBOOST_FAR_AHEAD]);
-        found[i] = table ? table[codes[rows[i]]] : codes[rows[i]];
-    }
-    return found;
-}
-
 PBOOST_ALWAYS int pboost_side(const uint8_t *codes, int cut, const uint8_t *table, int32_t row)
 {
     return table ? table[codes[row]] : pboost_code_goes_right(codes[row], cut);
@@ -197,6 +186,19 @@ static inline void pboost_gather(const double *values, const int32_t *rows, ptrd
     for (ptrdiff_t i = 0; i < n; i++) {
         PBOOST_ASK(values + rows[i + PBOOST_FAR_AHEAD]);
         found[i] = values[rows[i]];
+    }
+}
+
+static inline void pboost_gather_two(
+    const double *first, const double *second, const int32_t *rows, ptrdiff_t n, double *restrict of_first,
+    double *restrict of_second)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const int32_t row = rows[i], ahead = rows[i + PBOOST_FAR_AHEAD];
+        PBOOST_ASK(first + ahead);
+        PBOOST_ASK(second + ahead);
+        of_first[i] = first[row];
+        of_second[i] = second[row];
     }
 }
 
@@ -304,6 +306,22 @@ PBOOST_WITH_AVX2 static ptrdiff_t pboost_part_avx2(PBOOST_PART_ARGS)
     return pboost_part_eight(codes, cut, NULL, rows, NULL, n, spare_rows, spare_packed);
 }
 
+/* What is larger than `cut` in rows above, of m rows, eight in a word; 64 rows of a column share a line. */
+PBOOST_ALWAYS void pboost_fetch_codes(
+    const uint8_t *codes, const uint8_t *table, const int32_t *rows, ptrdiff_t m, uint8_t *found)
+{
+    for (ptrdiff_t i = 0; i < m; i += 8) {
+        uint64_t eight = 0;
+        PBOOST_ASK(codes + rows[i + PBOOST_FAR_AHEAD]);
+        PBOOST_ASK(codes + rows[i + PBOOST_FAR_AHEAD + 4]);
+        for (int k = 0; k < 8; k++) {
+            const uint64_t code = codes[rows[i + k]];
+            eight |= (table ? table[code] : code) << (8 * k);
+        }
+        memcpy(found + i, &eight, 8);
+    }
+}
+
 /* Sixteen rows at a time. What is stored below never passes what has been read. */
 PBOOST_ALWAYS PBOOST_WITH_AVX512 ptrdiff_t pboost_part_sixteen(PBOOST_PART_ARGS)
 {
@@ -312,9 +330,9 @@ PBOOST_ALWAYS PBOOST_WITH_AVX512 ptrdiff_t pboost_part_sixteen(PBOOST_PART_ARGS)
     const __m128i limit = _mm_set1_epi8((char)(table ? 0 : cut));
     for (ptrdiff_t start = 0; start + 16 <= n; start += PBOOST_PART_ROWS) {
         const ptrdiff_t m = n - start < PBOOST_PART_ROWS ? n - start : PBOOST_PART_ROWS;
-        const uint8_t *code = pboost_codes_of(codes, table, rows + start, m, found) - start;
+        pboost_fetch_codes(codes, table, rows + start, m & ~(ptrdiff_t)15, found);
         for (; i + 16 <= start + m; i += 16) {
-            const __m128i sixteen = _mm_loadu_si128((const __m128i *)(code + i));
+            const __m128i sixteen = _mm_loadu_si128((const __m128i *)(found + i - start));
             const __m128i is_below = _mm_cmpeq_epi8(_mm_subs_epu8(sixteen, limit), _mm_setzero_si128());
             const unsigned set = (unsigned)_mm_movemask_epi8(is_below), rest = set ^ 0xFFFFu;
             const int n_below = __builtin_popcount(set);
