@@ -15,7 +15,7 @@ from pboost.data.node_inputs import ColumnNames
 from pboost.data.shared_reads import held
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares
-from pboost.models.hard_walk import over_tiles, with_room
+from pboost.models.hard_walk import of_columns_read, over_tiles, with_room
 from pboost.models.new_rows import match_columns, table_for
 from pboost.models.ranked import RankedTrees, rank_trees
 from pboost.models.sides import LEVELS, WORDS, columns_with_holes, in_sets, own_sets
@@ -203,6 +203,9 @@ class Forest(Trees):
         Sums (n, turns * J) where trees add in turn: tree t to columns from (t mod turns) * J on.
         """
         values, value = match_columns(self, X).values, self.value.reshape(len(self.feature), -1)
+        found = of_columns_read(self, values, lambda trees, rows: trees.total(rows, turns))
+        if found is not None:
+            return np.asarray(found)
         n, d = values.shape
         total = np.zeros((n, turns * value.shape[1]))
         ranked = self.ranked if n >= tree_walk.MANY else None

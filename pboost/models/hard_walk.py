@@ -112,12 +112,11 @@ def _walk_columns_read(model: Graph, values: NDArray[Any]) -> FloatArray | None:
     """
     found: tuple[IntArray, Any] | None = getattr(model, "_narrow", None)
     if found is None:
-        read, feature = np.unique(model.feature, return_inverse=True)
-        narrow = None
-        if len(read) * WIDER <= model.n_features and len(read):
+        read, narrow = columns_read(model.feature, model.n_features), None
+        if len(read):
             narrow = replace(
                 model,
-                feature=feature.astype(np.int32),
+                feature=read.searchsorted(model.feature).astype(np.int32),
                 n_features=len(read),
                 feature_names=None,
                 table=None,
@@ -132,6 +131,45 @@ def _walk_columns_read(model: Graph, values: NDArray[Any]) -> FloatArray | None:
         return walk_rows(narrow, values[:, read], False)[0]
     except ValueError:  # which has to name the column
         return None
+
+
+def columns_read(reads: IntArray, n_features: int) -> IntArray:
+    """Return the columns that nodes read, none where it is not worth it to look at these alone."""
+    read = np.unique(reads)
+    return read if len(read) * WIDER <= n_features else read[:0]
+
+
+def of_columns_read(trees: Any, values: NDArray[Any], ask: Callable[[Any, Any], Any]) -> Any:
+    """Return what the same trees on the columns that they read say of these columns of rows.
+
+    None where that is not worth it, or a value is refused, whose column has to be named.
+    """
+    if trees.n_features < WIDE:
+        return None
+    if "narrow" not in trees.found:  # threads that ask at once each make the same
+        trees.found["narrow"] = _narrow_trees(trees)
+    if trees.found["narrow"] is None:
+        return None
+    read, narrow = trees.found["narrow"]
+    try:
+        return ask(narrow, values[:, read])
+    except ValueError:
+        return None
+
+
+def _narrow_trees(trees: Any) -> tuple[IntArray, Any] | None:
+    """Return the columns that trees read, and the trees on these; None where it is not worth it."""
+    reads, d = trees.column, trees.n_features
+    read = columns_read(reads[reads >= 0], d)
+    if not len(read):
+        return None
+    columns = trees.with_sets({"feature": trees.feature})
+    feature, of_sets = columns["feature"], columns.get("subset_column")
+    place = np.where(feature < d, read.searchsorted(feature), feature - d + len(read))
+    columns["feature"] = np.where(feature < 0, feature, place)
+    if of_sets is not None:
+        columns["subset_column"] = read.searchsorted(of_sets)
+    return read, replace(trees, **columns, n_features=len(read), feature_names=None, table=None)
 
 
 def _tables(model: Graph, kind: type[Projections | Separators]) -> Any:

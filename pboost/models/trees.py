@@ -17,7 +17,7 @@ from pboost.models import stored
 from pboost.models.attribution import as_shares
 from pboost.models.base import Averaged
 from pboost.models.both_ways import check_share, over_both_ways, said_of_both
-from pboost.models.hard_walk import over_tiles, with_room
+from pboost.models.hard_walk import of_columns_read, over_tiles, with_room
 from pboost.models.new_rows import match_columns
 from pboost.models.node_walk import goes_right
 from pboost.models.pruning_table import PruningTable as PruningTable
@@ -329,6 +329,9 @@ class Trees(Averaged):
     def places(self, X: Any) -> IntArray:
         """Return the leaves (n, n_trees) that rows reach, as nodes counted from their roots."""
         values = match_columns(self, X).values
+        found = of_columns_read(self, values, lambda trees, rows: trees.places(rows))
+        if found is not None:
+            return np.asarray(found)
         n, d = values.shape
         leaf = np.empty((n, len(self.depths)), dtype=np.int32)
 

@@ -1,10 +1,10 @@
-"""Of wide tables the columns that a graph reads are copied only: the same decision values."""
+"""Of wide tables the columns that a model reads are copied only: the same values."""
 
 import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.models import hard_walk
+from pboost.models import hard_walk, trees
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(400, 300))
@@ -45,3 +45,53 @@ def test_models_that_read_many_columns_stay():
     model = pb.fit_adaboost(RNG.normal(size=(60, 300)), RNG.random(60) > 0.5, rounds=120)
     pb.decision_function(model, X)
     assert model._narrow[1] is None
+
+
+LEVELS = np.where(np.arange(300) % 3 == 0, np.floor(np.abs(3 * X)), HOLES)
+FOREST = {"members": 3, "max_depth": 2, "features_per_split": 20, "rng": 0}
+SUM = {"steps": 8, "max_depth": 2}
+OF_TREES = {
+    "cart": lambda X, **more: pb.fit_cart(X, Y, max_depth=3, **more),
+    "forest": lambda X, **more: pb.fit_forest(X, Y, **FOREST, **more),
+    "regression": lambda X, **more: pb.fit_forest(X, X[:, 7], task="regression", **FOREST, **more),
+    "stagewise": lambda X, **more: pb.fit_stagewise(X, Y, loss="logistic", **SUM, **more),
+    "softmax": lambda X, **more: pb.fit_stagewise(
+        X, Y + 1 * (X[:, 9] > 1), loss="softmax", **SUM, **more
+    ),
+}
+
+
+def trees_of(model):
+    return model if isinstance(model, trees.Trees) else model.trees
+
+
+@pytest.mark.parametrize("fit", OF_TREES.values(), ids=OF_TREES)
+@pytest.mark.parametrize("values", [X, HOLES, LEVELS], ids=["clean", "holes", "levels"])
+@pytest.mark.parametrize("rows", [1, 5, 70, 400])
+def test_trees_say_the_same(monkeypatch, fit, values, rows):
+    if values is not X and fit is OF_TREES["regression"]:
+        values = np.where(np.arange(300) == 7, X, values)
+    model = fit(values, **({"categorical": range(0, 300, 3)} if values is LEVELS else {}))
+    said = pb.predict if model.labels is None else pb.predict_proba
+    Z = values[:rows]
+    found, nodes = said(model, Z), trees_of(model).nodes_of(Z)
+    read, narrow = trees_of(model).found["narrow"]
+    assert narrow.n_features == len(read) < 40
+    monkeypatch.setattr(hard_walk, "WIDE", 10**6)
+    assert np.array_equal(found, said(model, Z))
+    assert np.array_equal(nodes, trees_of(model).nodes_of(Z))
+
+
+@pytest.mark.parametrize("fit", OF_TREES.values(), ids=OF_TREES)
+def test_values_that_trees_read_are_checked(fit):
+    model = fit(X)
+    column = trees_of(model).column
+    read, bad = int(column[0]), X.copy()
+    bad[3, read] = np.inf
+    with pytest.raises(ValueError, match=rf"inf in column {read}, row 3"):
+        pb.predict(model, bad)
+    with pytest.raises(ValueError, match="300 columns"):
+        pb.predict(model, X[:, :299])
+    other, unread = X.copy(), np.setdiff1d(np.arange(300), column)[0]
+    other[3, unread] = np.inf  # is not looked at
+    assert np.array_equal(pb.predict(model, other), pb.predict(model, X))
