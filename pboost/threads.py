@@ -228,6 +228,22 @@ class Workers:
             return [work(0, n)]
         return self._each(work, [*range(0, n, step), n])
 
+    def run_shared(
+        self, work: Callable[[int, int, int], T], n: int, multiple: int = 1, cells: int = 1
+    ) -> list[T]:
+        """Call ``work(start, stop, team)``, a kernel that the team shares, as `run` does.
+
+        A range is for all threads, one after another.
+        """
+        team = self.team
+        most = CELLS_PER_CALL * self.n_threads // (cells * multiple)
+        step = max(1, most) * multiple
+        found = []
+        for start in range(0, n, step):
+            check_stop()
+            found.append(work(start, min(n, start + step), team))
+        return found
+
     def run_each(self, work: Callable[[int, int], T], n: int) -> list[T]:
         """Call ``work(i, i + 1)`` for each i below n, each by the first thread that is free."""
         return self._each(work, range(n + 1))

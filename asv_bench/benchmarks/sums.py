@@ -32,6 +32,22 @@ class Stagewise:
         pb.fit_stagewise(self.X, self.y, loss="logistic", **self.options)
 
 
+class SecondThread:
+    params = ([100_000, 1_000_000], [1, 2])
+    param_names = ("n_rows", "n_threads")
+
+    def setup_cache(self):
+        return problems([100_000, 1_000_000], N_FEATURES)
+
+    def setup(self, data, n_rows, n_threads):
+        self.X, self.y = data[n_rows, N_FEATURES[0]]
+
+    def time_fit_stagewise(self, data, n_rows, n_threads):
+        pb.fit_stagewise(
+            self.X, self.y, loss="logistic", steps=20, max_depth=6, n_threads=n_threads
+        )
+
+
 class Losses:
     params = (["squared", "exponential", "probit", "hinge"],)
     param_names = ("loss",)

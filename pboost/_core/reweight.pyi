@@ -16,6 +16,7 @@ def reweight(
     fixed: Array,
     start: int,
     stop: int,
+    team: int = 0,
     side: Array | None = None,
 ) -> tuple[int, int]: ...
 def reweight_bin(

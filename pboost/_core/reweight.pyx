@@ -11,6 +11,7 @@ from libc.math cimport frexp, ldexp
 
 from pboost._core._side cimport code_goes_right
 from pboost._core._sum cimport sum_of
+from pboost._core._team cimport SHARE, lock, run_ranges, team_at, unlock
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t
 
 cdef extern from *:
@@ -56,23 +57,50 @@ cdef inline int64_t reweight_class(
     return mass
 
 
+# Rows to reweight, the first of them at `start`, and the masses of the classes.
+cdef struct Reweight:
+    double[2][MAX_BINS] by_code
+    double[MAX_BINS] scale_of
+    const double* scales
+    const uint8_t* codes
+    const double* source
+    double* weight
+    int64_t* fixed
+    double scale
+    Py_ssize_t n_negative, start
+    int64_t[2] mass
+    int32_t in_hand
+
+
+cdef void reweight_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Reweight* all = <Reweight*>task
+    cdef Py_ssize_t first = all.start + start, last = all.start + stop
+    cdef Py_ssize_t middle = min(max(all.n_negative, first), last)
+    cdef int64_t negative, positive
+    negative = reweight_class(all.codes, all.by_code[0], all.scale, all.scales, first, middle, all.source,
+                              all.weight, all.fixed)
+    positive = reweight_class(all.codes, all.by_code[1], all.scale, all.scales, middle, last, all.source,
+                              all.weight, all.fixed)
+    lock(&all.in_hand)
+    all.mass[0] += negative
+    all.mass[1] += positive
+    unlock(&all.in_hand)
+
+
 def reweight(
     const uint8_t[::1] codes, int cut_bin, bint leave_bin, Py_ssize_t n_negative,
     const double[:, ::1] factor, double scale, const double[::1] source, double[::1] weight,
-    int64_t[::1] fixed, Py_ssize_t start, Py_ssize_t stop, const uint8_t[::1] side=None,
+    int64_t[::1] fixed, Py_ssize_t start, Py_ssize_t stop, size_t team=0, const uint8_t[::1] side=None,
 ):
     """Reweight rows start..stop-1 by their bin codes.
 
     Rows of `cut_bin` lie below the cut, or, if `leave_bin`, keep their weights and count as 0, to be
     dealt with by `reweight_bin`. IN codes (n,) of the cut feature, factor (2 sides, 2 classes), or of
-    more sides, source; side (256,): that of each code, or None where codes above `cut_bin` lie above;
+    more sides, source; team: where the threads are that share the rows; side (256,): that of each code, or None where codes above `cut_bin` lie above;
     OUT weight, fixed. Returns the fixed-point mass of class -1 and of class +1 among these rows.
     """
-    cdef double[2][MAX_BINS] by_code
-    cdef double[MAX_BINS] scale_of
-    cdef const double* scales = NULL
-    cdef Py_ssize_t middle, n = weight.shape[0]
-    cdef int64_t negative, positive
+    cdef Reweight all
+    cdef Py_ssize_t n = weight.shape[0]
     cdef int b, k
     if (not (0 <= start <= stop <= n) or codes.shape[0] != n or source.shape[0] != n
             or fixed.shape[0] != n or factor.shape[0] < 2 or factor.shape[1] != 2
@@ -84,25 +112,24 @@ def reweight(
         for b in range(MAX_BINS):
             if side[b] >= factor.shape[0]:
                 raise ValueError("reweight: expected factors of every side")
+    all.codes, all.source, all.weight, all.fixed = &codes[0], &source[0], &weight[0], &fixed[0]
+    all.scale, all.scales, all.n_negative, all.start = scale, NULL, n_negative, start
+    all.mass[0] = all.mass[1] = all.in_hand = 0
     with nogil:
         for k in range(2):
             for b in range(MAX_BINS):
-                by_code[k][b] = factor[code_goes_right(b, cut_bin), k]
+                all.by_code[k][b] = factor[code_goes_right(b, cut_bin), k]
                 if side is not None:
-                    by_code[k][b] = factor[side[b], k]
-                scale_of[b] = scale
+                    all.by_code[k][b] = factor[side[b], k]
+                all.scale_of[b] = scale
             if leave_bin:
-                by_code[k][cut_bin] = 1.0
+                all.by_code[k][cut_bin] = 1.0
         if leave_bin:
             # A source weight need not fit into the scale of what it becomes.
-            scale_of[cut_bin] = 0.0
-            scales = scale_of
-        middle = min(max(n_negative, start), stop)
-        negative = reweight_class(&codes[0], by_code[0], scale, scales, start, middle, &source[0],
-                                  &weight[0], &fixed[0])
-        positive = reweight_class(&codes[0], by_code[1], scale, scales, middle, stop, &source[0],
-                                  &weight[0], &fixed[0])
-    return negative, positive
+            all.scale_of[cut_bin] = 0.0
+            all.scales = all.scale_of
+        run_ranges(team_at(team), 0, stop - start, SHARE, reweight_part, &all)
+    return all.mass[0], all.mass[1]
 
 
 def reweight_bin(

@@ -18,6 +18,7 @@ def search(
     least_found: Array,
     first: int,
     last: int,
+    team: int = 0,
     special: Array | None = None,
     smoothing: float = 0.0,
 ) -> None: ...

@@ -26,6 +26,7 @@ from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal, read_li
 from pboost._core._histogram cimport GROUP, class_histograms
 from pboost._core._levels cimport LevelCut, Levels, scan_levels
 from pboost._core._segment cimport first_cut, search_rows
+from pboost._core._team cimport lock, run_ranges, team_at, unlock
 from pboost._core.criteria cimport Masses, score_limit, score_many
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint8_t
 
@@ -174,80 +175,157 @@ cdef double refine_below(
     return best
 
 
+# What a search of some columns has and finds: the least score, and the bin of least bound. Several threads
+# share it, and who has it in hand may change it.
+cdef struct Search:
+    Limits at
+    Special special
+    const uint8_t* codes
+    const int32_t* order
+    const int32_t* bin_start
+    const int32_t* n_bins
+    const int64_t* weight
+    int64_t* edge
+    double* bound
+    double* best
+    Py_ssize_t n_rows, n_order, width, bins, first  # the strides of the arrays, and the first column
+    bint exact
+    double found, least
+    Py_ssize_t lead
+    int lead_bin
+    int32_t in_hand
+
+
+cdef void coarse_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    """The coarse search of columns."""
+    cdef Search* all = <Search*>task
+    cdef const Special* s = &all.special
+    cdef Py_ssize_t f, k, first = all.first + start, lead = -1
+    cdef double found = INFINITY, least = INFINITY
+    cdef int b, lead_bin = -1
+    cdef int64_t[GROUP * MAX_BINS] negative
+    cdef int64_t[GROUP * MAX_BINS] positive
+    cdef const int32_t* starts
+    cdef int64_t* edge
+    cdef double* bound
+    for f in range(first, all.first + stop):
+        k = (f - first) % GROUP
+        starts, edge = all.bin_start + f * all.width, all.edge + 2 * f * all.width
+        bound = all.bound + f * all.bins
+        if k == 0:
+            class_histograms(
+                all.codes + f * all.n_rows, all.n_rows, <int>min(GROUP, all.first + stop - f), all.weight,
+                all.at.n_negative, all.at.n, negative, positive)
+        if has(s, f, HOLES | LEVELS):
+            search_special(&all.at, s, f, negative + k * MAX_BINS, positive + k * MAX_BINS, starts, edge,
+                           all.width, all.bound, all.bins, all.best)
+            found = min(found, all.best[s.d + f])
+        else:
+            all.best[f] = coarse(&all.at, negative + k * MAX_BINS, positive + k * MAX_BINS, 0, 0, starts,
+                                 all.n_bins[f], edge, edge + all.width, bound)
+        found = min(found, all.best[f])
+        if all.exact and not has(s, f, LEVELS):
+            for b in range(all.n_bins[f]):
+                if bound[b] < least and starts[b + 1] - starts[b] > 1:
+                    least, lead, lead_bin = bound[b], f, b
+    lock(&all.in_hand)
+    all.found = min(all.found, found)
+    if least < all.least:
+        all.least, all.lead, all.lead_bin = least, lead, lead_bin
+    unlock(&all.in_hand)
+
+
+cdef double note_found(Search* all, double found) noexcept nogil:
+    """Note the least score; returns it, of all threads."""
+    lock(&all.in_hand)
+    all.found = found = min(all.found, found)
+    unlock(&all.in_hand)
+    return found
+
+
+cdef void fine_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    """The fine search of columns."""
+    cdef Search* all = <Search*>task
+    cdef const Limits* at = &all.at
+    cdef const Special* s = &all.special
+    cdef double total = <double>at.negative + <double>at.positive, limit, found
+    cdef const int32_t* starts
+    cdef const int32_t* order
+    cdef const int64_t* edge
+    cdef const double* bound
+    cdef Py_ssize_t f
+    cdef int b
+    for f in range(all.first + start, all.first + stop):
+        if has(s, f, LEVELS):
+            continue
+        found = note_found(all, INFINITY)
+        limit = score_limit(at.criterion, found, total) if found < INFINITY else INFINITY
+        starts, order = all.bin_start + f * all.width, all.order + f * all.n_order
+        edge, bound = all.edge + 2 * f * all.width, all.bound + f * all.bins
+        for b in range(all.n_bins[f]):
+            if bound[b] > limit or starts[b + 1] - starts[b] < 2:
+                continue
+            all.best[f] = refine_bin(
+                at, order, all.weight, starts, b, edge, edge + all.width, all.best[f], found)
+            if all.best[f] < found:
+                found = all.best[f]
+                limit = score_limit(at.criterion, found, total)
+        if has(s, f, HOLES):
+            all.best[s.d + f] = refine_below(
+                at, order, all.weight, starts, all.n_bins[f], edge, all.width,
+                all.bound + (s.d + f) * all.bins, all.best[s.d + f], found)
+            found = min(found, all.best[s.d + f])
+        note_found(all, found)
+
+
+cdef void refine_lead(Search* all) noexcept nogil:
+    """The most promising bin first: it lowers the bar for all others."""
+    cdef double total = <double>all.at.negative + <double>all.at.positive
+    cdef Py_ssize_t f = all.lead
+    cdef int64_t* edge = all.edge + 2 * f * all.width
+    if f < 0 or (all.found < INFINITY and all.least > score_limit(all.at.criterion, all.found, total)):
+        return
+    all.best[f] = refine_bin(
+        &all.at, all.order + f * all.n_order, all.weight, all.bin_start + f * all.width, all.lead_bin,
+        edge, edge + all.width, all.best[f], all.found)
+    all.found = min(all.found, all.best[f])
+
+
 def search(
     const uint8_t[:, ::1] codes, const int32_t[:, ::1] order, const int32_t[:, ::1] bin_start,
     const int32_t[::1] n_bins, const int64_t[::1] weight, limits, int64_t[:, :, ::1] edge,
     double[:, ::1] bound, double[::1] best, double[::1] least_found, Py_ssize_t first,
-    Py_ssize_t last, const uint8_t[::1] special=None, double smoothing=0.0,
+    Py_ssize_t last, size_t team=0, const uint8_t[::1] special=None, double smoothing=0.0,
 ):
     """Search features first..last-1; fills their rows of `edge`, `bound` and `best`.
 
     IN codes, order (0 columns for the binned search), bin_start, n_bins, weight, limits: see
-    `Limits`; special (d,) or None; smoothing: see `Levels`; OUT edge, bound, best; INOUT least_found
-    (1,), the least score known of any feature, or infinity. Cuts that are worse may be missed.
+    `Limits`; team: where the threads are that share the columns; special (d,) or None; smoothing: see
+    `Levels`; OUT edge, bound, best; INOUT least_found (1,), the least score known of any feature, or
+    infinity. Cuts that are worse may be missed.
     """
-    cdef Limits at = read_limits(limits)
-    cdef Py_ssize_t f, k, lead = first
-    cdef Special s = read_special(special, n_bins, smoothing)
-    cdef bint exact = order.shape[1] > 0
-    cdef Py_ssize_t width = edge.shape[2]
-    cdef double total = <double>at.negative + <double>at.positive, limit, least = INFINITY
-    cdef double found = least_found[0]
-    cdef int b, lead_bin = -1
-    cdef int64_t[GROUP * MAX_BINS] negative
-    cdef int64_t[GROUP * MAX_BINS] positive
-    if not (0 <= first <= last <= codes.shape[0]) or codes.shape[1] != weight.shape[0]:
+    cdef Search all
+    cdef Py_ssize_t n = last - first
+    if (not (0 <= first <= last <= codes.shape[0]) or codes.shape[1] != weight.shape[0]
+            or bin_start.shape[1] != edge.shape[2]):
         raise ValueError("search: arrays of different sizes")
+    if n == 0:
+        return
+    all.at, all.special = read_limits(limits), read_special(special, n_bins, smoothing)
+    all.exact = order.shape[1] > 0
+    all.codes, all.bin_start, all.n_bins = &codes[0, 0], &bin_start[0, 0], &n_bins[0]
+    all.order = &order[0, 0] if all.exact else NULL
+    all.weight, all.edge, all.bound, all.best = &weight[0], &edge[0, 0, 0], &bound[0, 0], &best[0]
+    all.n_rows, all.n_order, all.width = codes.shape[1], order.shape[1], edge.shape[2]
+    all.bins, all.first, all.found, all.least = bound.shape[1], first, least_found[0], INFINITY
+    all.lead, all.in_hand = -1, 0
     with nogil:
-        for f in range(first, last):
-            k = (f - first) % GROUP
-            if k == 0:
-                class_histograms(&codes[f, 0], at.n, <int>min(GROUP, last - f), &weight[0],
-                                 at.n_negative, at.n, negative, positive)
-            if has(&s, f, HOLES | LEVELS):
-                search_special(&at, &s, f, negative + k * MAX_BINS, positive + k * MAX_BINS,
-                               &bin_start[f, 0], &edge[f, 0, 0], width, &bound[0, 0],
-                               bound.shape[1], &best[0])
-                found = min(found, best[s.d + f])
-            else:
-                best[f] = coarse(&at, negative + k * MAX_BINS, positive + k * MAX_BINS, 0, 0,
-                                 &bin_start[f, 0], n_bins[f], &edge[f, 0, 0], &edge[f, 1, 0],
-                                 &bound[f, 0])
-            found = min(found, best[f])
-            if exact and not has(&s, f, LEVELS):
-                for b in range(n_bins[f]):
-                    if bound[f, b] < least and bin_start[f, b + 1] - bin_start[f, b] > 1:
-                        least = bound[f, b]
-                        lead = f
-                        lead_bin = b
-        limit = score_limit(at.criterion, found, total) if found < INFINITY else INFINITY
-        if lead_bin >= 0 and least <= limit:
-            # The most promising bin first: it lowers the bar for all others.
-            best[lead] = refine_bin(&at, &order[lead, 0], &weight[0], &bin_start[lead, 0],
-                                    lead_bin, &edge[lead, 0, 0], &edge[lead, 1, 0], best[lead],
-                                    found)
-            found = min(found, best[lead])
-        if exact:
-            limit = score_limit(at.criterion, found, total) if found < INFINITY else INFINITY
-            for f in range(first, last):
-                if has(&s, f, LEVELS):
-                    continue
-                for b in range(n_bins[f]):
-                    if bound[f, b] > limit or bin_start[f, b + 1] - bin_start[f, b] < 2:
-                        continue
-                    best[f] = refine_bin(&at, &order[f, 0], &weight[0], &bin_start[f, 0], b,
-                                         &edge[f, 0, 0], &edge[f, 1, 0], best[f], found)
-                    if best[f] < found:
-                        found = best[f]
-                        limit = score_limit(at.criterion, found, total)
-                if has(&s, f, HOLES):
-                    best[s.d + f] = refine_below(
-                        &at, &order[f, 0], &weight[0], &bin_start[f, 0], n_bins[f],
-                        &edge[f, 0, 0], width, &bound[s.d + f, 0], best[s.d + f], found)
-                    found = min(found, best[s.d + f])
-                    limit = score_limit(at.criterion, found, total) if found < INFINITY else INFINITY
+        run_ranges(team_at(team), 0, n, GROUP, coarse_part, &all)
+        refine_lead(&all)
+        if all.exact:
+            run_ranges(team_at(team), 0, n, 1, fine_part, &all)
     # What another thread has just noted may be lost: no harm.
-    least_found[0] = min(least_found[0], found)
+    least_found[0] = min(least_found[0], all.found)
 
 
 cdef int first_within(

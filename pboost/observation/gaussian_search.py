@@ -277,7 +277,7 @@ class NoisyStumpSearch(StumpSearch):
         work = self._edge, self._bound, self._best
         for j in listed:
             split.search(
-                columns.codes, *arrays, *work, self._least, j, j + 1, special, self._smoothing
+                columns.codes, *arrays, *work, self._least, j, j + 1, 0, special, self._smoothing
             )
         return self.found(split.locate(*arrays, *work, special, self._smoothing), weights)
 

@@ -298,7 +298,7 @@ class SideSearch(WeakSearch):
             reweight.reweight, cut.codes, 0, False, self.data.n_negative, factors, target.scale,
             source, target.real, target.fixed,
         )  # fmt: skip
-        parts = self.workers.run(work, self.data.n_rows)
+        parts = self.workers.run_shared(work, self.data.n_rows)
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
 
     def thresholds(self, cuts: Sequence[Any]) -> FloatArray:

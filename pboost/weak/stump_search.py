@@ -96,7 +96,7 @@ class StumpSearch(WeakSearch):
         if self._special is not None:
             work = partial(work, special=self._special, smoothing=self._smoothing)
             self._best.fill(math.inf)
-        self.workers.run(work, len(self._edge), GROUP, self._n_rows)
+        self.workers.run_shared(work, len(self._edge), GROUP, self._n_rows)
         found = split.locate(
             *columns, weights.fixed, limits, self._edge, self._bound, self._best, *special
         )
@@ -124,7 +124,7 @@ class StumpSearch(WeakSearch):
             def search(first: int, last: int, start: int = start) -> None:
                 split.search(
                     self._columns.codes, *columns, fixed, limits, *work, self._least,
-                    start + first, start + last, self._special, self._smoothing,
+                    start + first, start + last, 0, self._special, self._smoothing,
                 )  # fmt: skip
 
             self.workers.run(search, stop - start, GROUP, self._n_rows)
@@ -261,7 +261,7 @@ class StumpSearch(WeakSearch):
         )  # fmt: skip
         if cut.side >= 0 or cut.levels is not None or cut.share is not None:
             work = partial(work, side=self._side_of_codes(cut))
-        parts = [work(0, n)] if self._at_once else self.workers.run(work, n)
+        parts = [work(0, n)] if self._at_once else self.workers.run_shared(work, n)
         if inside:
             mass = reweight.reweight_bin(
                 self._order[cut.feature], starts[cut.cut_bin], cut.position,

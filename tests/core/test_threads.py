@@ -48,7 +48,7 @@ def test_models_do_not_depend_on_threads(many_threads, problem, builder, search)
         assert_identical(models[0], model)
 
 
-def test_threads_are_really_used(many_threads, problem, monkeypatch):
+def test_pool_threads_are_really_used(many_threads, problem, monkeypatch):
     seen = set()
     run = threads.Workers.run
 
@@ -62,8 +62,37 @@ def test_threads_are_really_used(many_threads, problem, monkeypatch):
 
     monkeypatch.setattr(threads.Workers, "run", spy)
     X, y, _ = problem
-    pb.fit_adaboost(X, y, rounds=20, n_threads=2)
+    pb.fit_boosted_tree(X, y, nodes=20, n_threads=2)
     assert len(seen) >= 2
+
+
+def test_shared_ranges_cover_once(monkeypatch):
+    """Each is for all threads, and has no more cells than they may work on at once."""
+    monkeypatch.setattr(threads, "CELLS_PER_CALL", 40)
+    for n_threads, most in (1, 8), (3, 24):
+        with threads.Workers(n_threads) as workers:
+            ranges = workers.run_shared(lambda *found: found, 100, 4, cells=5)
+            whole = workers.run_shared(lambda *found: found, 5, 4, cells=1000)
+            assert {team for *_, team in ranges} == {workers.team}
+        assert [i for start, stop, _ in ranges for i in range(start, stop)] == list(range(100))
+        assert all(start % 4 == 0 and stop - start <= most for start, stop, _ in ranges)
+        assert [(start, stop) for start, stop, _ in whole] == [(0, 4), (4, 5)]
+
+
+def test_helpers_take_part_in_boosting(many_threads, monkeypatch):
+    helped, leave = [], threads.Workers.__exit__
+
+    def spy(self, *error):
+        helped.append(self.helped)
+        return leave(self, *error)
+
+    monkeypatch.setattr(threads.Workers, "__exit__", spy)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50_000, 20))
+    until = time.monotonic() + 60  # another process may have the second processor
+    while sum(helped) < 20 and time.monotonic() < until:
+        pb.fit_adaboost(X, X[:, 0] > X[:, 1], rounds=20, n_threads=2)
+    assert sum(helped) >= 20
 
 
 def test_predictions_do_not_depend_on_threads(many_threads, problem, monkeypatch):

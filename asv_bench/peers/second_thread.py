@@ -1,0 +1,98 @@
+"""What a second thread gives: fits with one thread and with two, interleaved, by wall time.
+
+    python -m asv_bench.peers.second_thread --quick
+
+Run it from the root of a checkout in which pboost is built, on a machine with nothing else to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from functools import partial
+from pathlib import Path
+
+import pboost as pb
+from asv_bench.benchmarks.common import additive
+from asv_bench.peers.__main__ import as_rst, machine
+from asv_bench.peers.report import Table
+
+N_FEATURES = 20
+
+
+def stagewise(steps, **options):
+    return partial(pb.fit_stagewise, loss="logistic", steps=steps, **options)
+
+
+def boosted(search):
+    """Return the rounds alone, on columns that are sorted or binned already."""
+    columns = {"exact": pb.sort_columns, "binned": pb.bin_columns}[search]
+    return lambda X: columns(X), partial(pb.fit_adaboost, rounds=100)
+
+
+def as_it_is(X):
+    return X
+
+
+#: Rows, rounds, and how X is prepared and fitted.
+JOBS = {
+    "fit_stagewise, depth 3": (100_000, 100, as_it_is, stagewise(100, max_depth=3)),
+    "fit_stagewise, depth 6": (100_000, 100, as_it_is, stagewise(100, max_depth=6)),
+    "the same": (1_000_000, 50, as_it_is, stagewise(50, max_depth=6)),
+    "fit_adaboost, exact rounds": (100_000, 100, *boosted("exact")),
+    "fit_adaboost, binned rounds": (100_000, 100, *boosted("binned")),
+}
+
+
+def pairs(fit, n_pairs):
+    """Return wall and processor seconds of each run, with one thread and with two."""
+    found = {1: [], 2: []}
+    for k in range(n_pairs):
+        for n_threads in (1, 2) if k % 2 else (2, 1):
+            wall, processor = time.perf_counter(), time.process_time()
+            fit(n_threads=n_threads)
+            used = time.perf_counter() - wall, time.process_time() - processor
+            found[n_threads].append(used)
+    return found
+
+
+def row_of(name, n_rows, n_rounds, found):
+    one, two = ([wall for wall, _ in found[n]] for n in (1, 2))
+    ratio = statistics.median(a / b for a, b in zip(one, two, strict=True))
+    processor = min(cpu for _, cpu in found[2]) / min(cpu for _, cpu in found[1])
+    return (
+        name, f"{n_rows:,}", str(n_rounds), f"{min(one):.3f}", f"{min(two):.3f}",
+        f"{min(one) / min(two):.2f}", f"{ratio:.2f}", f"{processor:.2f}",
+    )  # fmt: skip
+
+
+HEADER = (
+    "fit", "rows", "rounds", "1 thread, s", "2 threads, s", "speed-up", "median of pairs",
+    "processor time",
+)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--only", nargs="*", default=[""], help="parts of the names of fits")
+    parser.add_argument("--quick", action="store_true", help="few rows: to see that it works")
+    parser.add_argument("--rst", type=Path)
+    options = parser.parse_args()
+    rows = []
+    for name, (n_rows, n_rounds, prepare, fit) in JOBS.items():
+        if any(part in name for part in options.only):
+            n_rows = n_rows // 50 if options.quick else n_rows
+            X, y = additive(n_rows, N_FEATURES, 0)
+            X = prepare(X)
+            rows.append(row_of(name, n_rows, n_rounds, pairs(partial(fit, X, y), options.pairs)))
+            print(*rows[-1], sep="  ", flush=True)
+    table = Table(f"Second thread: wall time, {N_FEATURES} features", HEADER, rows)
+    remarks = [f"The least of {options.pairs} interleaved pairs. {machine([])}"]
+    if options.rst:
+        options.rst.write_text(as_rst([table], remarks), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
