@@ -64,7 +64,9 @@ def covertype(rng: Any, n: int) -> tuple[Any, Any]:
     """Return rows of covertype in some order, and their classes from 0 on; or rows like them."""
     path = Path(os.environ.get("PBOOST_DATA", "")) / "covertype.csv.gz"
     if path.is_file():
-        rows = np.loadtxt(path, np.float32, delimiter=",", skiprows=1)
+        import pandas
+
+        rows = pandas.read_csv(path, dtype=np.float32).to_numpy()
         rows = rows[rng.permutation(len(rows))[:n]]
         return rows[:, :-1], rows[:, -1].astype(int) - 1
     numbers = rng.normal(size=(n, LEVELS_FROM)).round(2)
