@@ -682,13 +682,20 @@ def two_probabilities(score: FloatArray) -> FloatArray:
     score = np.ascontiguousarray(score)
     n, shares = len(score), np.empty((len(score), 2))
     odds = np.empty(min(n, CACHED_ROWS))
+    if n <= CACHED_ROWS:
+        _fill_shares(score, odds, shares)
+        return shares
     for start in range(0, n, CACHED_ROWS):
-        part = score[start : start + CACHED_ROWS] if n > CACHED_ROWS else score
-        against = odds[: len(part)]
-        link.exponents(part, against)
-        np.exp(against, out=against)
-        link.two_shares(part, against, shares[start : start + CACHED_ROWS])
+        part = score[start : start + CACHED_ROWS]
+        _fill_shares(part, odds[: len(part)], shares[start : start + CACHED_ROWS])
     return shares
+
+
+def _fill_shares(score: FloatArray, odds: FloatArray, shares: FloatArray) -> None:
+    """Write the probabilities (n, 2) of rows whose odds fit into the cache."""
+    link.exponents(score, odds)
+    np.exp(odds, out=odds)
+    link.two_shares(score, odds, shares)
 
 
 def many_probabilities(score: FloatArray) -> FloatArray:
