@@ -1,0 +1,413 @@
+"""Sums of trees beside gradient boosting of other libraries: losses on the same rows.
+
+Run as ``python boosted_sets.py --data folder``, or with the folder in the environment variable
+PBOOST_DATA; it holds files as the module ``published_table`` describes them. Every set has at most
+4,000 rows, drawn once, with its holes and categories; of more than two labels one is told from the
+others. All take 100 trees, the learning rate 0.1 and the same depth, and otherwise their defaults;
+options of `fit_stagewise` from which its defaults were chosen stand beside them. Some sets were
+kept apart from that choice. Two divisions into five folds; problems that are drawn have new rows to
+test with, and stand for themselves once for each draw. Prints tables, in the form of
+reStructuredText; ``--rst file`` writes them to a file, too. With ``--results file`` outcomes are
+stored after each set, and not worked out again by the next run.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from oblique_trees import as_it_is, table
+from table_command import Results, arguments, publish, stored, write
+
+import pboost as pb
+
+FOLDS, REPEATS = 5, 2
+MOST_ROWS, QUICK_ROWS = 4000, 200
+TREES, RATE, DEPTHS = 100, 0.1, (3, 6)
+#: Of these numbers of trees best steps and Newton's are compared.
+STAGES = (10, 30, TREES)
+#: Probabilities below this count as this in the log loss.
+LEAST = 1e-15
+TWO, NUMBERS = "two labels", "numbers"
+#: Files by the kind of the target: those on which defaults were chosen, and those kept apart. After
+#: a stroke, the label that is told from others (else the most frequent), or the column of numbers.
+SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    TWO: (
+        ("pima", "raisin", "tic_tac_toe", "biodegradation", "banknote", "bupa", "breast_cancer",
+         "vote", "monks3_uci", "ionosphere", "xd6_noise10", "spambase", "magic04", "adult_census",
+         "electricity", "waveform_noise"),
+        ("breast_cancer_wdbc", "diabetes_early", "colic_orig", "monks2_uci", "mushroom",
+         "higgs_sample", "covertype", "letter/A", "skin", "led_even_17", "satimage"),
+    ),
+    NUMBERS: (
+        ("electricity/nswprice", "obesity/Weight", "pima/BMI", "magic04/fWidth",
+         "biodegradation/SpMax_L", "raisin/Extent"),
+        ("bupa/gammagt", "banknote/entropy", "adult_census/age", "higgs_sample/x26",
+         "covertype/elevation", "letter/x-bar", "magic04/fDist"),
+    ),
+}  # fmt: skip
+#: Rows of drawn problems to train with, and how often they are drawn; rows to test with.
+DRAWS = {10_000: 6, 100_000: 2}
+TEST_ROWS, COLUMNS = 50_000, 20
+#: What learners of two labels are compared by: the mean difference of log losses, the median of
+#: ratios, the sets on which the loss is lower, the difference of errors.
+COMPARED = ["log loss", "median, %", "lower on", "error, %"]
+OURS, NEWTON = "pboost", "leaf_step='newton'"
+#: Options of `fit_stagewise` beside its defaults.
+OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
+    TWO: {
+        OURS: {},
+        NEWTON: {"leaf_step": "newton"},
+        "min_weight=0": {"min_weight": 0.0},
+        "l2=0": {"l2": 0.0},
+        "l2=0, min_weight=0": {"l2": 0.0, "min_weight": 0.0},
+    },
+    NUMBERS: {OURS: {}, "l2=2": {"l2": 2.0}},
+}
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A set, and in each division the fold in which rows are tested; -1: in none.
+
+    NaN is missing in X, and `categories` are its columns of level numbers.
+    """
+
+    name: str
+    kind: str
+    group: str
+    X: NDArray[Any]
+    categories: tuple[int, ...]
+    y: NDArray[Any]
+    folds: tuple[NDArray[np.intp], ...]
+
+
+#: What a learner says of new rows, probabilities of label 1 or numbers, at some sizes.
+Said = dict[str, NDArray[np.float64]]
+Learner = Callable[[DataSet, NDArray[Any], NDArray[Any], NDArray[Any], int], Said]
+# Results are, by set and depth and by learner and size, means of the log loss and of the error in
+# %, or of the root of the mean square.
+
+
+# Data
+
+
+def data_sets(folder: Path, quick: bool) -> Iterator[DataSet]:
+    """Yield the sets whose files are there, and those that are drawn."""
+    for kind, groups in SETS.items():
+        for group, names in zip(("chosen on", "apart"), groups, strict=True):
+            for name in names[: 1 if quick else None]:
+                path = folder / f"{name.partition('/')[0]}.csv.gz"
+                if path.exists():
+                    data = of_file(path, name, kind, QUICK_ROWS if quick else MOST_ROWS)
+                    divided = folds_of(data[2], kind, 1 if quick else REPEATS)
+                    yield DataSet(name, kind, group, *data, divided)
+    for n, draws in {QUICK_ROWS: 2}.items() if quick else DRAWS.items():
+        for kind in SETS:
+            for draw in range(draws):
+                yield drawn(kind, n, draw)
+
+
+def of_file(
+    path: Path, name: str, kind: str, most: int
+) -> tuple[NDArray[np.float64], tuple[int, ...], NDArray[Any]]:
+    """Return X, its columns of categories and the targets: 0 and 1, or numbers."""
+    X, categories, target = as_it_is(path, most)
+    said = name.partition("/")[2]
+    if kind == TWO:
+        labels, counts = np.unique(target, return_counts=True)
+        one = said or labels[1 if len(labels) == 2 else np.argmax(counts)]
+        return X, categories, (target == one).astype(np.int64)
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        j = next(csv.reader(file)).index(said)
+    known = ~np.isnan(X[:, j])
+    left = tuple(k - (k > j) for k in categories)
+    return np.delete(X[known], j, axis=1), left, X[known, j]
+
+
+def folds_of(y: NDArray[Any], kind: str, repeats: int) -> tuple[NDArray[np.intp], ...]:
+    """Deal rows to folds, label by label."""
+    found = []
+    for repeat in range(repeats):
+        order = np.random.default_rng(1000 + repeat).permutation(len(y))
+        if kind == TWO:
+            order = order[np.argsort(y[order], kind="stable")]
+        fold = np.empty(len(y), dtype=np.intp)
+        fold[order] = np.arange(len(y)) % FOLDS
+        found.append(fold)
+    return tuple(found)
+
+
+def drawn(kind: str, n: int, draw: int) -> DataSet:
+    """Return rows of a sum of products, sines and noise, of which n are to train with."""
+    rng = np.random.default_rng(draw)
+    X = rng.normal(size=(n + TEST_ROWS, COLUMNS)).astype(np.float32)
+    z = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + X[:, 3] + 0.5 * X[:, 4] * X[:, 5]
+    z += rng.normal(size=len(z))
+    y = z if kind == NUMBERS else (z > 0).astype(np.int64)
+    fold = np.where(np.arange(len(y)) < n, -1, 0)
+    return DataSet(f"draw {draw}", kind, f"{n:,} rows", X, (), y, (fold,))
+
+
+# Learners
+
+
+def own(options: dict[str, Any], data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
+    """Say what a sum of trees says, and, of labels, what its first trees do."""
+    model = pb.fit_stagewise(
+        X, y, max_depth=depth, categorical=data.categories, steps=TREES, learning_rate=RATE,
+        task="classification" if data.kind == TWO else "regression", n_threads=1, **options,
+    )  # fmt: skip
+    if data.kind == NUMBERS:
+        return {"": pb.predict(model, new)}
+    stages = STAGES[:-1] if options in ({}, OPTIONS[TWO][NEWTON]) else ()
+    said = {f" {k}": pb.predict_proba(pb.prefix(model, k), new)[:, 1] for k in stages}
+    return {"": pb.predict_proba(model, new)[:, 1], **said}
+
+
+def with_lightgbm(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
+    """Say what lightgbm says, with as many leaves as the depth allows."""
+    lightgbm = importlib.import_module("lightgbm")
+    options = {
+        "objective": "binary" if data.kind == TWO else "regression", "max_depth": depth,
+        "num_leaves": 2**depth, "learning_rate": RATE, "num_threads": 1, "verbosity": -1,
+    }  # fmt: skip
+    rows = lightgbm.Dataset(X, y, params=options, categorical_feature=list(data.categories))
+    return {"": lightgbm.train(options, rows, TREES).predict(new)}
+
+
+def with_xgboost(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
+    """Say what xgboost says; for it levels that are new are missing."""
+    xgboost = importlib.import_module("xgboost")
+    types = ["c" if j in data.categories else "q" for j in range(X.shape[1])]
+    options = {
+        "objective": "binary:logistic" if data.kind == TWO else "reg:squarederror", "eta": RATE,
+        "max_depth": depth, "nthread": 1, "tree_method": "hist", "verbosity": 0,
+    }  # fmt: skip
+    new = new.copy()
+    for j in data.categories:
+        new[~np.isin(new[:, j], X[:, j]), j] = np.nan
+    rows, others = (
+        xgboost.DMatrix(of, label, nthread=1, feature_types=types, enable_categorical=True)
+        for of, label in ((X, y), (new, None))
+    )
+    return {"": xgboost.train(options, rows, TREES).predict(others)}
+
+
+def with_histograms(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
+    """Say what HistGradientBoosting says; its categories have few levels, others are missing."""
+    ensemble = importlib.import_module("sklearn.ensemble")
+    X, new = X.copy(), new.copy()
+    for j in data.categories:
+        levels, counts = np.unique(X[~np.isnan(X[:, j]), j], return_counts=True)
+        coded = np.sort(levels[np.argsort(-counts, kind="stable")][:255])
+        for rows in (X, new):
+            code = np.searchsorted(coded, rows[:, j])
+            rows[:, j] = np.where(np.append(coded, np.nan)[code] == rows[:, j], code, np.nan)
+    kind = "Classifier" if data.kind == TWO else "Regressor"
+    model = getattr(ensemble, f"HistGradientBoosting{kind}")(
+        max_iter=TREES, max_depth=depth, max_leaf_nodes=2**depth, learning_rate=RATE,
+        early_stopping=False, categorical_features=list(data.categories) or None,
+    ).fit(X, y)  # fmt: skip
+    return {"": model.predict_proba(new)[:, 1] if data.kind == TWO else model.predict(new)}
+
+
+def with_catboost(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
+    """Say what catboost says, whose categories are words."""
+    catboost, pandas = (importlib.import_module(name) for name in ("catboost", "pandas"))
+    kind = "Classifier" if data.kind == TWO else "Regressor"
+    model = getattr(catboost, f"CatBoost{kind}")(
+        iterations=TREES, learning_rate=RATE, depth=depth, thread_count=1, verbose=False,
+        allow_writing_files=False, random_seed=0, cat_features=list(data.categories),
+    )  # fmt: skip
+    if data.categories:
+        X, new = (pandas.DataFrame(rows) for rows in (X, new))
+        for j in data.categories:
+            for rows in (X, new):
+                rows[j] = [str(value) for value in rows[j]]
+    model.fit(X, y)
+    return {"": model.predict_proba(new)[:, 1] if data.kind == TWO else model.predict(new)}
+
+
+def learners(data: DataSet) -> dict[str, Learner]:
+    """Return what is compared on a set."""
+    ours = {name: partial(own, options) for name, options in OPTIONS[data.kind].items()}
+    return {**ours, **peers()}
+
+
+def peers() -> dict[str, Learner]:
+    """Return the learners of other libraries that are installed."""
+    known = {
+        "lightgbm": ("lightgbm", with_lightgbm), "xgboost hist": ("xgboost", with_xgboost),
+        "HistGradientBoosting": ("sklearn", with_histograms),
+        "catboost": ("catboost", with_catboost),
+    }  # fmt: skip
+    found: dict[str, Learner] = {}
+    for name, (module, learner) in known.items():
+        try:
+            importlib.import_module(module)
+        except ImportError:
+            continue
+        found[name] = learner
+    return found
+
+
+# Outcomes
+
+
+def run(data: DataSet, results: Results) -> None:
+    """Add what is not known yet of a set."""
+    for depth in DEPTHS:
+        of = results.setdefault(key(data, depth), {})
+        for name, learner in learners(data).items():
+            if name not in of:
+                of |= {f"{name}{size}": means for size, means in outcome(data, learner, depth)}
+
+
+def key(data: DataSet, depth: int) -> str:
+    """Return what outcomes are stored under."""
+    return f"{data.kind}, {data.group}, {data.name}, depth {depth}"
+
+
+def outcome(data: DataSet, learner: Learner, depth: int) -> Iterator[tuple[str, list[float]]]:
+    """Yield the means over divisions and folds, by size."""
+    found: dict[str, list[list[float]]] = {}
+    for fold in data.folds:
+        for k in range(fold.max() + 1):
+            train, test = fold != k, fold == k
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # those of others are theirs to heed
+                said = learner(data, data.X[train], data.y[train], data.X[test], depth)
+            for size, of in said.items():
+                found.setdefault(size, []).append(losses(of, data.y[test]))
+    for size, each in found.items():
+        yield size, np.mean(each, axis=0).tolist()
+
+
+def losses(said: NDArray[np.float64], truth: NDArray[Any]) -> list[float]:
+    """Return the log loss and the error in %; of numbers the root of the mean square."""
+    if truth.dtype != np.int64:
+        return [float(np.mean((said - truth) ** 2)) ** 0.5]
+    share = np.clip(np.where(truth == 1, said, 1 - said), LEAST, 1.0)
+    return [-float(np.mean(np.log(share))), 100 * float(np.mean(share < 0.5))]
+
+
+# Tables
+
+
+def spread(values: NDArray[np.float64], digits: int) -> str:
+    """Return the mean with its standard error."""
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return f"{values.mean():+.{digits}f} ± {error:.{digits}f}"
+
+
+def against(ours: NDArray[np.float64], theirs: NDArray[np.float64], kind: str) -> list[str]:
+    """Return cells that compare the figures (sets, figures) of a learner with those of another."""
+    with np.errstate(divide="ignore"):  # a loss can be 0
+        ratio = 100 * np.log(theirs[:, 0] / ours[:, 0])
+    count = f"{int((ratio < 0).sum())} of {len(ratio)}"
+    if kind == NUMBERS:
+        return [spread(ratio, 1), f"{np.median(ratio):+.1f}", count]
+    loss, error = (spread(theirs[:, what] - ours[:, what], 4 - 2 * what) for what in (0, 1))
+    return [loss, f"{np.median(ratio):+.1f}", count, error]
+
+
+def figures(results: Results, sets: list[DataSet], depth: int, name: str) -> Any:
+    """Return the figures (sets, figures) of a learner, None where it has not run on all."""
+    every = [results[key(data, depth)].get(name) for data in sets]
+    return None if None in every else np.array(every)
+
+
+def comparison(results: Results, sets: list[DataSet], depth: int, title: str) -> str:
+    """Return the table of all learners beside the defaults."""
+    kind = sets[0].kind
+    head = ["", *(COMPARED if kind == TWO else ["RMSE, %", *COMPARED[1:3]])]
+    ours, rows = figures(results, sets, depth, OURS), [head]
+    for name in [*OPTIONS[kind], *peers()]:
+        theirs = figures(results, sets, depth, name)
+        if name != OURS and theirs is not None:
+            rows.append([name, *against(ours, theirs, kind)])
+    return table(f"{title}, depth {depth}", rows)
+
+
+def leaf_steps(results: Results, sets: list[DataSet]) -> str:
+    """Return the table of Newton's steps beside the best, of some numbers of trees."""
+    rows = [["depth", "trees", *COMPARED]]
+    for depth in DEPTHS:
+        for stage in STAGES:
+            size = "" if stage == TREES else f" {stage}"
+            best, newton = (figures(results, sets, depth, f"{of}{size}") for of in (OURS, NEWTON))
+            rows.append([str(depth), str(stage), *against(best, newton, TWO)])
+    return table("Newton steps beside best steps", rows)
+
+
+def by_set(results: Results, sets: list[DataSet], depth: int) -> str:
+    """Return the table of the losses on each set."""
+    names = [OURS, *peers()]
+    rows = [["data set", "rows", *names]]
+    for data in sets:
+        of = results[key(data, depth)]
+        rows.append([data.name, f"{len(data.y):,}", *(f"{of[name][0]:.4g}" for name in names)])
+    loss = "Log losses" if sets[0].kind == TWO else "Roots of mean squares"
+    return table(f"{loss}, depth {depth}", rows)
+
+
+def tables(sets: list[DataSet], results: Results) -> str:
+    """Return all tables: drawn problems, real sets, leaf steps, and each set."""
+    drawn_parts, parts, each, steps = [], [], [], ""
+    for kind in SETS:
+        of_kind = [data for data in sets if data.kind == kind]
+        real = [data for data in of_kind if data.group in ("chosen on", "apart")]
+        apart = [data for data in real if data.group == "apart"]
+        for group in dict.fromkeys(data.group for data in of_kind if data not in real):
+            some = [data for data in of_kind if data.group == group]
+            title = f"Beside the defaults of pboost, {kind}, {group}, {len(some)} draws"
+            drawn_parts += [comparison(results, some, depth, title) for depth in DEPTHS]
+        for some, said in ((real, "real sets"), (apart, "of them kept apart")):
+            if some:
+                title = f"Beside the defaults of pboost, {kind}, {len(some)} {said}"
+                parts += [comparison(results, some, depth, title) for depth in DEPTHS]
+        if real:
+            each += [by_set(results, real, depth) for depth in DEPTHS]
+            steps = leaf_steps(results, real) if kind == TWO else steps
+    return "\n".join(
+        [*parts, ".. drawn problems start here\n", *drawn_parts, ".. leaf steps start here\n",
+         steps, ".. each set starts here\n", *each]
+    )  # fmt: skip
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Cross-validate, print the tables and write them if wanted."""
+    quick = f"the first sets, {QUICK_ROWS} rows, one division into folds"
+    parser, options, folder = arguments(
+        __doc__, quick, argv, results="file of the outcomes of earlier runs, and of this one"
+    )
+    files = {
+        name.partition("/")[0] for groups in SETS.values() for names in groups for name in names
+    }
+    if not any((folder / f"{file}.csv.gz").exists() for file in files):
+        parser.error(f"no data: {folder} has no file of a data set")
+    results, sets = stored(options.results), []
+    for data in data_sets(folder, options.quick):
+        start = time.perf_counter()
+        run(data, results)
+        write(options.results, results)
+        seconds = time.perf_counter() - start
+        print(f"{data.kind}, {data.group}, {data.name}: {seconds:.0f} s", file=sys.stderr)
+        sets.append(replace(data, X=data.X[:0]))
+    publish(tables(sets, results), options.rst)
+
+
+if __name__ == "__main__":
+    main()
