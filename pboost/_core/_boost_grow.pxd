@@ -7,7 +7,7 @@ from pboost._core._boost_round cimport (
 )
 from pboost._core._boost_search cimport search
 from pboost._core._side cimport code_goes_right, in_set
-from pboost._core._team cimport help, load, lock, unlock, wake
+from pboost._core._team cimport help, load, lock, plus, unlock, wake
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, uint8_t, uint64_t
 
 
@@ -149,7 +149,7 @@ cdef inline void open_child(const Round* r, const Node* child, int32_t level) no
     if may_split(r, child):
         at.node, at.slot = <int32_t>(child - r.node), level
         own.last += 1
-        r.state.open += 1
+        plus(&r.state.open, 1)
 
 
 cdef inline Node* make_children(
@@ -229,8 +229,8 @@ cdef inline bint take_open(const Round* r, Open* at) noexcept nogil:
     if of >= 0:
         if r.stack[of].first == r.stack[of].last:
             r.stack[of].first = r.stack[of].last = 0
-        r.state.open -= 1
-        r.state.busy += 1
+        plus(&r.state.open, -1)  # others look at both without having them in hand
+        plus(&r.state.busy, 1)
     unlock(&r.state.in_hand)
     return of >= 0
 
@@ -251,7 +251,7 @@ cdef inline bint grow_part(void* task, int who) noexcept nogil:
             n = r.d * (r.node[at.node].stop - r.node[at.node].start)
             lock(&r.state.in_hand)
             r.state.done += n
-            r.state.busy -= 1
+            plus(&r.state.busy, -1)
             if small != NULL:
                 # The smaller one comes first: what is open behind it needs the slots in front of its
                 # own only.

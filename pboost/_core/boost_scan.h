@@ -10,9 +10,14 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define PBOOST_ALWAYS static inline __attribute__((always_inline))
-#define PBOOST_ASK(address) __builtin_prefetch(address)
 #else
 #define PBOOST_ALWAYS static __forceinline
+#endif
+/* Rows that are asked for may be those of another thread, which is about to move them: no matter which
+   comes, but the thread sanitizer cannot know that. */
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(__SANITIZE_THREAD__)
+#define PBOOST_ASK(address) __builtin_prefetch(address)
+#else
 #define PBOOST_ASK(address) ((void)0)
 #endif
 
