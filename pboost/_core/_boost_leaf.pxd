@@ -25,6 +25,7 @@ cdef extern from "boost_loss.h" nogil:
     enum: SQUARED "PBOOST_SQUARED"
     enum: PROBIT "PBOOST_PROBIT"
     enum: POISSON "PBOOST_POISSON"
+    enum: SHARES "PBOOST_SHARES"
     enum: HINGE "PBOOST_HINGE"
     enum: ABSOLUTE "PBOOST_ABSOLUTE"
     enum: QUANTILE "PBOOST_QUANTILE"
@@ -56,6 +57,12 @@ cdef extern from "boost_loss.h" nogil:
     bint IS_OF_MARGIN "PBOOST_IS_OF_MARGIN"(int loss)
     void pboost_bounds(
         const Rows* rows, const Far* far, double step, double* steepest, double* most, double* value)
+
+# Bits of a gradient and of a curvature in a word.
+cdef enum:
+    OF_GRADIENT = 18
+cdef enum:
+    OF_CURVATURE = 19
 
 # The rows of a leaf, one after another, and where the derivatives are to be found. `team` are the threads
 # that share the leaf, `share` rows at a time, on the side of `who`; NULL: one.
@@ -125,6 +132,16 @@ cdef inline Far no_far(const Rows* rows) noexcept nogil:
     far.u = INFINITY if IS_OF_MARGIN(rows.loss) else -INFINITY
     far.y = far.size = -INFINITY
     return far
+
+
+cdef inline double power_below(double most, int bits) noexcept nogil:
+    """The power of two that brings numbers of this size below 2**bits, when they are rounded, too."""
+    cdef int exponent
+    if not most > 0.0:
+        return 1.0
+    if frexp(most, &exponent) * ldexp(1.0, bits) >= ldexp(1.0, bits) - 0.5:
+        exponent += 1
+    return ldexp(1.0, min(bits - exponent, 1000))
 
 
 cdef inline void look_at(Leaf* leaf, double step, bint is_raised) noexcept nogil:

@@ -11,32 +11,30 @@ from pboost._core._address cimport address
 from pboost._core._boost_best cimport begin_best, end_best, split_best
 from pboost._core._boost_columns cimport take_for_tree
 from pboost._core._boost_leaf cimport (
-    ABSOLUTE, EXPONENTIAL, Far, HINGE, HUBER, LOGISTIC, LossPasses, Leaf, POISSON, PROBIT, QUANTILE, Rows,
-    SQUARED, TINY_STEP, best_step, newton_step, no_far, pboost_bounds, pboost_choose_loss_passes, scale_of,
+    ABSOLUTE, EXPONENTIAL, Far, HINGE, HUBER, LOGISTIC, LossPasses, Leaf, OF_CURVATURE, OF_GRADIENT,
+    POISSON, PROBIT, QUANTILE, Rows, SHARES, SQUARED, TINY_STEP, best_step, bounded, newton_step, no_far,
+    pboost_bounds, pboost_choose_loss_passes, power_below, scale_of,
 )
 from pboost._core._boost_grow cimport grow_part, list_preorder
 from pboost._core._boost_round cimport (
     LANES, LOW_UNIT, Node, Open, Passes, ROOM, Round, Stack, State, WORDS, count_node, is_any,
-    pboost_choose_passes, read_bin, spare_of,
+    is_packed, n_groups, pboost_choose_passes, read_bin, spare_of,
 )
 from pboost._core._boost_share cimport (
     Added, Gather, Pack, Slopes, add_others_part, add_part, far_part, gather_part, pack_part,
     slopes_part,
 )
+from pboost._core._boost_softmax cimport Passes as SoftmaxPasses, bend_of, pboost_choose_softmax_passes
 from pboost._core._team cimport (
     Threads, Wait, close_post, help, load, nap, open_post, pause, plus, run_ranges, team_at,
 )
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
-cdef extern from "boost_softmax.h" nogil:
-    ctypedef void (*OddsPass "pboost_odds_pass")(
-        const double* scores, const double* label, const double* weight, Py_ssize_t stride,
-        Py_ssize_t n_classes, Py_ssize_t n, double* odds, double* loss) noexcept nogil
-    OddsPass pboost_choose_odds_pass(int level)
-
+cdef enum:
+    FINE_WORDS = 256
 cdef Passes passes = pboost_choose_passes(2)
 cdef LossPasses loss_passes = pboost_choose_loss_passes(2)
-cdef OddsPass odds_pass = pboost_choose_odds_pass(2)
+cdef SoftmaxPasses softmax_passes = pboost_choose_softmax_passes(2)
 cdef Node _node
 cdef Open _open
 cdef State _state
@@ -54,16 +52,18 @@ LOSSES = {
 #: Places that arrays of rows have behind them.
 BEHIND = ROOM
 #: Bits of a gradient and of a curvature in a word.
-GRADIENT_BITS, CURVATURE_BITS = 18, 19
+GRADIENT_BITS, CURVATURE_BITS = OF_GRADIENT, OF_CURVATURE
+#: Units of curvature that a row of a leaf has on the average, if words are enough for its Newton step.
+FINE = FINE_WORDS
 #: Bits of either in two words, if float64 holds the sum of all rows.
 WIDE_BITS = 35
 
 
 def use_simd_level(int level):
     """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
-    global passes, loss_passes, odds_pass
+    global passes, loss_passes, softmax_passes
     passes, loss_passes = pboost_choose_passes(level), pboost_choose_loss_passes(level)
-    odds_pass = pboost_choose_odds_pass(level)
+    softmax_passes = pboost_choose_softmax_passes(level)
 
 
 cdef Round read_round(arrays) except *:
@@ -137,6 +137,11 @@ cdef Rows read_rows(arrays) except *:
 # ---------------------------------------------------------------------------------------------
 # The derivatives of a round.
 
+cdef const double* residual_of(arrays) except? NULL:
+    """The gradients of one class of softmax; NULL of other losses."""
+    return NULL if arrays.residual is None else <const double*>address(arrays.residual)
+
+
 def slopes(arrays):
     """Find the derivatives of the loss at `f`: gradients into `packed`, curvatures into `spare_packed`.
 
@@ -165,45 +170,21 @@ def is_uneven(arrays, double steepest):
     """Return whether fewer than one in a hundred of the gradients that are not 0 has 1/4096 of the size
     of the largest: to the others a word leaves six bits or fewer."""
     cdef const double* gradient = <const double*>address(arrays.packed)
+    cdef const double* residual = residual_of(arrays)
+    cdef const double* weight = NULL
     cdef Py_ssize_t start, i, n = arrays.codes.shape[1], large = 0, some = 0
-    cdef double limit = steepest / 4096.0
+    cdef double limit = steepest / 4096.0, size
+    if residual != NULL:
+        gradient, weight = residual, read_rows(arrays).weight
     with nogil:
         for start in range(0, n, 4096):
             for i in range(start, min(start + 4096, n)):
-                large += fabs(gradient[i]) >= limit
-                some += gradient[i] != 0.0
+                size = fabs(gradient[i] if weight == NULL else weight[i] * gradient[i])
+                large += size >= limit
+                some += size != 0.0
             if 100 * large >= some + (n - start):  # whatever follows
                 break
     return 100 * large < some
-
-
-def log_odds(
-    const double[:, ::1] scores, const double[::1] label, weight, double[:, ::1] odds, double[::1] loss
-):
-    """The log odds of each class against the others together, and the losses of rows, of softmax.
-
-    IN scores (J, n), label (n,): numbers of classes, weight (n,) or None; OUT odds (J, n), loss (n,):
-    weight times -ln of the probability of the row's class, 0 where the weight is.
-    """
-    cdef Py_ssize_t n = scores.shape[1], n_classes = scores.shape[0]
-    cdef const double* w = NULL
-    if weight is not None:
-        w = <const double*>address(weight)
-    if (label.shape[0] != n or odds.shape[0] != n_classes or odds.shape[1] != n or loss.shape[0] != n
-            or n_classes < 2 or n < 1):
-        raise ValueError("log_odds: arrays of different sizes")
-    with nogil:
-        odds_pass(&scores[0, 0], &label[0], w, n, n_classes, n, &odds[0, 0], &loss[0])
-
-
-def tell(const double[::1] label, double number, double[::1] y):
-    """OUT y (n,): +1 where a label is this number, else -1."""
-    cdef Py_ssize_t i
-    if y.shape[0] != label.shape[0]:
-        raise ValueError("tell: arrays of different sizes")
-    with nogil:
-        for i in range(label.shape[0]):
-            y[i] = 1.0 if label[i] == number else -1.0
 
 
 def begin(arrays, double steepest, double most):
@@ -211,7 +192,10 @@ def begin(arrays, double steepest, double most):
     size of a gradient and the largest curvature. Returns the powers of two that they are counted in,
     and the bits of a curvature."""
     cdef Round r = read_round(arrays)
-    cdef int gradient_bits = GRADIENT_BITS, curvature_bits = CURVATURE_BITS, bits
+    cdef Rows rows = read_rows(arrays)
+    cdef const double* residual = residual_of(arrays)
+    cdef const double[:, :, :] root = arrays.root
+    cdef int gradient_bits = OF_GRADIENT, curvature_bits = OF_CURVATURE, bits
     cdef double gradient_scale, curvature_scale, gradient, curvature
     cdef Py_ssize_t b, n = arrays.n_used, g = 0
     cdef Pack pack
@@ -224,7 +208,13 @@ def begin(arrays, double steepest, double most):
     curvature_scale = power_below(most, curvature_bits)
     with nogil:
         if r.low != NULL:
+            if residual != NULL:
+                unfold(&r, &rows, residual)
             pack_wide(&r, gradient_scale, curvature_scale)
+        elif residual != NULL:
+            softmax_passes.words(
+                residual, rows.weight, r.rows if r.n < r.n_rows else NULL, r.n, rows.per_limit,
+                gradient_scale, curvature_scale, r.packed)
         elif r.n < r.n_rows:  # words go where gradients of other rows are
             loss_passes.pack(
                 r.packed, <const double*>r.spare_packed, r.rows, r.n, gradient_scale, curvature_scale,
@@ -237,7 +227,10 @@ def begin(arrays, double steepest, double most):
         r.node.stop, r.node.feature, r.node.child = <int32_t>r.n, -1, -1
         r.node.low = r.node.high = -1
         take_for_tree(&r)
-        count_node(&r, r.node, r.masses)
+        if root is None or r.low != NULL:
+            count_node(&r, r.node, r.masses)
+        else:
+            take_root(&r, root)
         while not is_any(&r, r.of_tree, g):
             g += 1
         for b in range(r.group_bins[g]):
@@ -251,6 +244,34 @@ def begin(arrays, double steepest, double most):
         r.state.nodes = r.state.open = r.stack.last = 1
         r.open.node = r.open.slot = 0
     return gradient_scale, curvature_scale, curvature_bits
+
+
+cdef void unfold(const Round* r, const Rows* rows, const double* residual) noexcept nogil:
+    """The derivatives of all rows, where `slopes` has them."""
+    cdef double* gradient = <double*>r.packed
+    cdef double* curvature = <double*>r.spare_packed
+    cdef double w
+    cdef Py_ssize_t i
+    for i in range(r.n_rows):
+        w = 1.0 if rows.weight == NULL else rows.weight[i]
+        gradient[i] = w * residual[i]
+        curvature[i] = w * bend_of(fabs(residual[i]), rows.per_limit)
+
+
+cdef void take_root(const Round* r, const double[:, :, :] root) noexcept nogil:
+    """The masses of the root that have been counted, (n_lanes, 256, 2)."""
+    cdef Py_ssize_t lane, b, g, cell, cells
+    cdef double* masses
+    for g in range(n_groups(r)):
+        masses, cells = r.masses + r.group_place[g], <Py_ssize_t>r.group_bins[g] * LANES
+        memset(masses, 0, sizeof(double) * 2 * cells)
+        for lane in range(g * LANES, min(r.n_lanes, (g + 1) * LANES)):
+            for b in range(r.group_bins[g]):
+                cell = b * LANES + lane % LANES
+                if is_packed(r, r.node):
+                    (<int64_t*>masses)[cell] = word(root[lane, b, 0], root[lane, b, 1])
+                else:
+                    masses[cell], masses[cells + cell] = root[lane, b, 0], root[lane, b, 1]
 
 
 cdef void pack_wide(const Round* r, double gradient_scale, double curvature_scale) noexcept nogil:
@@ -270,16 +291,6 @@ cdef void pack_wide(const Round* r, double gradient_scale, double curvature_scal
 
 cdef inline int64_t word(double gradient, double curvature) noexcept nogil:
     return (<int64_t>gradient) * (<int64_t>1 << 32) + <int64_t>curvature
-
-
-cdef double power_below(double most, int bits) noexcept:
-    """The power of two that brings numbers of this size below 2**bits, when they are rounded, too."""
-    cdef int exponent
-    if not most > 0.0:
-        return 1.0
-    if frexp(most, &exponent) * ldexp(1.0, bits) >= ldexp(1.0, bits) - 0.5:
-        exponent += 1
-    return ldexp(1.0, min(bits - exponent, 1000))
 
 
 # ---------------------------------------------------------------------------------------------
@@ -344,10 +355,14 @@ def list_nodes(arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset,
 def solve_leaves(arrays, nodes, double l2, double most, double rate, double unit, bint solved):
     """Find what the leaves of a tree in preorder add, of a compiled loss: `rate` times a step of `most`
     at most, the best one if `solved`, else a Newton step. IN/OUT nodes (n,); `unit` is what their
-    gradients are counted in, by what their curvatures are."""
+    gradients are counted in, by what their curvatures are. Newton steps of softmax are those of the words,
+    but where a row has less than FINE units of curvature."""
     cdef Round r = read_round(arrays)
     cdef Rows rows = read_rows(arrays)
+    cdef const double* residual = residual_of(arrays)
     cdef Leaves all
+    if residual != NULL:
+        rows.loss, rows.y, rows.f = SHARES, residual, residual
     all.r, all.rows, all.node, all.n, all.next = &r, &rows, <Node*>address(nodes), len(nodes), 0
     all.weight = <double*>address(arrays.leaf_weight) if rows.weight != NULL else NULL
     all.l2, all.most, all.rate, all.unit, all.solved = l2, most, rate, unit, solved
@@ -396,6 +411,9 @@ cdef double step_of(const Leaves* all, const Node* node, int who) noexcept nogil
     cdef double guess = -all.unit * node.gradient / (node.curvature + r.l2)
     cdef Leaf leaf
     cdef Gather gather
+    leaf.most = all.most
+    if rows.loss == SHARES and not all.solved and node.curvature >= <double>FINE_WORDS * n:
+        return bounded(&leaf, guess)
     gather.leaf, gather.rows, gather.listed, gather.in_hand = &leaf, rows, r.rows + node.start, 0
     gather.y, gather.f, gather.weight = <double*>r.packed + place, <double*>r.spare_packed + place, NULL
     if rows.weight != NULL:
@@ -403,7 +421,7 @@ cdef double step_of(const Leaves* all, const Node* node, int who) noexcept nogil
     leaf.rows, leaf.n, leaf.share, leaf.who, leaf.passes = rows[0], n, r.share, who, &loss_passes
     leaf.rows.y, leaf.rows.f, leaf.rows.weight = gather.y, gather.f, gather.weight
     leaf.team = r.team if n >= 2 * r.share else NULL
-    leaf.l2, leaf.most, leaf.heaviest, leaf.far = all.l2, all.most, 0.0, no_far(rows)
+    leaf.l2, leaf.heaviest, leaf.far = all.l2, 0.0, no_far(rows)
     run_ranges(leaf.team, who, n, r.share, gather_part, &gather)
     leaf.tiny = TINY_STEP
     if rows.loss == HUBER:  # no step is longer than the largest residual

@@ -7,14 +7,16 @@
 #define PBOOST_BOOST_LOSS_H
 #include "probit_simd.h"
 
-/* From hinge on without curvature of use, from absolute on, and squared, of the residual f - y. */
+/* From hinge on without curvature of use, from absolute on, and squared, of the residual f - y. Shares are
+   what the log loss is of rows whose f is its gradient: the probability, of the class itself less 1. */
 enum {
-    PBOOST_EXPONENTIAL, PBOOST_LOGISTIC, PBOOST_SQUARED, PBOOST_PROBIT, PBOOST_POISSON, PBOOST_HINGE,
-    PBOOST_ABSOLUTE, PBOOST_QUANTILE, PBOOST_HUBER
+    PBOOST_EXPONENTIAL, PBOOST_LOGISTIC, PBOOST_SQUARED, PBOOST_PROBIT, PBOOST_POISSON, PBOOST_SHARES,
+    PBOOST_HINGE, PBOOST_ABSOLUTE, PBOOST_QUANTILE, PBOOST_HUBER
 };
 #define PBOOST_IS_CURVED(loss) ((loss) < PBOOST_HINGE)
 #define PBOOST_IS_OF_RESIDUAL(loss) ((loss) == PBOOST_SQUARED || (loss) >= PBOOST_ABSOLUTE)
-#define PBOOST_IS_OF_MARGIN(loss) (!PBOOST_IS_OF_RESIDUAL(loss) && (loss) != PBOOST_POISSON)
+#define PBOOST_IS_OF_MARGIN(loss)                                                                  \
+    (!PBOOST_IS_OF_RESIDUAL(loss) && (loss) != PBOOST_POISSON && (loss) != PBOOST_SHARES)
 
 #define PBOOST_MAGIC 6755399441055744.0 /* 1.5 * 2**52: a sum with it is a whole number */
 
@@ -88,6 +90,12 @@ PBOOST_INLINE void pboost_derivatives(
             bend[i] = pboost_exp(u[i]);
             slope[i] = y[i] - bend[i];
             value[i] = bend[i] - y[i] * u[i];
+        }
+    } else if (loss == PBOOST_SHARES) {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            slope[i] = -u[i];
+            bend[i] = fabs(u[i]) * (1.0 - fabs(u[i]));
+            if (wants_value) value[i] = 0.0; /* what it is is not asked */
         }
     } else if (loss == PBOOST_HINGE) {
         for (ptrdiff_t i = 0; i < n; i++) {
@@ -166,6 +174,12 @@ PBOOST_INLINE ptrdiff_t pboost_fill(double *values, ptrdiff_t m, double what)
     return m;
 }
 
+/* A share whose odds are multiplied by `odds`. */
+PBOOST_INLINE double pboost_share(double share, double odds)
+{
+    return share * odds / ((1.0 - share) + share * odds);
+}
+
 /* What a loss is a function of, of rows whose decision values rise by `step`. */
 PBOOST_INLINE void pboost_margins(
     const pboost_rows *rows, ptrdiff_t start, ptrdiff_t n, double step, double *restrict u)
@@ -175,7 +189,11 @@ PBOOST_INLINE void pboost_margins(
         for (ptrdiff_t i = 0; i < n; i++) u[i] = (f[i] - y[i]) + step;
     else if (rows->loss == PBOOST_POISSON)
         for (ptrdiff_t i = 0; i < n; i++) u[i] = f[i] + step;
-    else
+    else if (rows->loss == PBOOST_SHARES) {
+        const double up = pboost_exp(step), down = pboost_exp(-step);
+        for (ptrdiff_t i = 0; i < n; i++)
+            u[i] = f[i] < 0.0 ? -pboost_share(-f[i], down) : pboost_share(f[i], up);
+    } else
         for (ptrdiff_t i = 0; i < n; i++) u[i] = y[i] * (f[i] + step);
 }
 
@@ -191,7 +209,8 @@ PBOOST_INLINE void pboost_farthest_body(PBOOST_FARTHEST_ARGS)
 {
     double most[8], least[8], target[8], u[PBOOST_ROWS], other[PBOOST_ROWS], y[PBOOST_ROWS];
     const double sign = PBOOST_IS_OF_MARGIN(rows->loss) ? -1.0 : 1.0;
-    const int of_residual = PBOOST_IS_OF_RESIDUAL(rows->loss), wants_all = rows->loss == PBOOST_POISSON;
+    const int of_residual = PBOOST_IS_OF_RESIDUAL(rows->loss) || rows->loss == PBOOST_SHARES;
+    const int wants_all = rows->loss == PBOOST_POISSON;
     for (int k = 0; k < 8; k++) most[k] = least[k] = target[k] = -INFINITY;
     for (ptrdiff_t start = 0; start < n; start += PBOOST_ROWS) {
         const ptrdiff_t m = n - start < PBOOST_ROWS ? n - start : PBOOST_ROWS;
@@ -223,10 +242,12 @@ PBOOST_INLINE void pboost_bounds(
 {
     /* No margin is smaller, no residual larger. */
     const double u = rows->loss == PBOOST_POISSON ? far->u + step
-        : PBOOST_IS_OF_RESIDUAL(rows->loss) ? far->u + fabs(step) : far->u - fabs(step);
+        : PBOOST_IS_OF_RESIDUAL(rows->loss) ? far->u + fabs(step)
+        : rows->loss == PBOOST_SHARES ? pboost_share(far->u, pboost_exp(fabs(step))) : far->u - fabs(step);
     pboost_derivatives(rows, &u, &far->y, 1, 1, steepest, most, value);
     *steepest = fabs(*steepest);
-    if (rows->loss == PBOOST_LOGISTIC) *most = *steepest; /* p (1 - p) is no more than 1 - p */
+    if (rows->loss == PBOOST_LOGISTIC || rows->loss == PBOOST_SHARES)
+        *most = *steepest; /* p (1 - p) is no more than 1 - p */
     if (rows->loss == PBOOST_HUBER) *most = 1.0;
     if (rows->loss == PBOOST_POISSON) {
         *steepest = *most > far->y ? *most : far->y;
@@ -317,10 +338,14 @@ PBOOST_INLINE void pboost_sums_body(PBOOST_SUMS_ARGS)
         pboost_derivatives(rows, u, y, m, 0, slope, bend, value);
         for (ptrdiff_t i = 0; i < m; i++) {
             const double least = is_raised ? fabs(slope[i]) * rows->per_limit : 0.0;
-            const double w = rows->weight ? rows->weight[start + i] : 1.0;
-            bend[i] = w * (bend[i] < least ? least : bend[i]);
-            slope[i] = w * (of_margin ? -y[i] * slope[i] : -slope[i]);
+            bend[i] = bend[i] < least ? least : bend[i];
+            slope[i] = of_margin ? -y[i] * slope[i] : -slope[i];
         }
+        if (rows->weight) /* asked in the loop it is a masked load of NULL, which takes long */
+            for (ptrdiff_t i = 0; i < m; i++) {
+                bend[i] *= rows->weight[start + i];
+                slope[i] *= rows->weight[start + i];
+            }
         pboost_add_rounded(slope, pboost_fill(slope, m, 0.0), scale[0], gradients);
         pboost_add_rounded(bend, pboost_fill(bend, m, 0.0), scale[1], curvatures);
     }

@@ -1,93 +1,210 @@
-/* Scores of classes, as each class sees them: its log odds against the others, along which the loss of
- * softmax is the log loss of two classes.
+/* Rounds of softmax: what the scores of all classes say of each row, and the masses of the roots of trees.
  *
- * Every operation is the same in each variant and nothing is fused (-ffp-contract=off).
+ * The residual of a class is the gradient of the loss in its score: its probability, of the row's class
+ * less 1. Its size is that of the log loss of this class against the others, and so is the
+ * curvature. Every operation is the same in each variant and nothing is fused (-ffp-contract=off).
  */
 #ifndef PBOOST_BOOST_SOFTMAX_H
 #define PBOOST_BOOST_SOFTMAX_H
 #include "boost_loss.h"
+#include "boost_simd.h"
 
-/* ln(x) of a normal number > 0. */
-PBOOST_INLINE double pboost_ln(double x)
+/* The curvature of a row whose residual is of this size, raised where a Newton step were beyond the limit. */
+PBOOST_INLINE double pboost_bend(double size, double per_limit)
 {
-    /* x = m * 2**k, m from sqrt(1/2) to sqrt(2). */
-    const uint64_t bits = pboost_bits(x), shifted = bits - 0x3FE6A09E667F3BCDu;
-    const uint64_t k = (shifted >> 52) & 0xFFF;
-    const double m = pboost_from_bits(bits - (k << 52));
-    /* k is signed, of 12 bits. */
-    const double power = pboost_from_bits(0x4338000000000000u + ((k ^ 0x800) & 0xFFF)) - (PBOOST_MAGIC + 2048.0);
-    const double s = (m - 1.0) / (m + 1.0), z = s * s, zz = z * z, z4 = zz * zz;
-    const double c0 = (1.0 + z * (1.0 / 3)) + zz * (1.0 / 5 + z * (1.0 / 7));
-    const double c4 = (1.0 / 9 + z * (1.0 / 11)) + zz * (1.0 / 13 + z * (1.0 / 15));
-    const double found = 2.0 * s * (c0 + z4 * (c4 + z4 * (1.0 / 17 + z * (1.0 / 19))));
-    return power * 6.93147180369123816490e-01 + (found + power * 1.90821492927058770002e-10);
+    const double bend = size * (1.0 - size), least = size * per_limit;
+    return bend < least ? least : bend;
 }
 
-#define PBOOST_ODDS_ARGS                                                                           \
-    const double *scores, const double *label, const double *weight, ptrdiff_t stride,             \
-    ptrdiff_t n_classes, ptrdiff_t n, double *restrict odds, double *restrict loss
-/* IN scores (n_classes, stride), of which the first n of each class, label (n,), weight (n,) or NULL; OUT
-   odds (n_classes, stride): the score of each class less the logarithm of the sum of exponentials of the
-   others; loss (n,): weight times -ln of the probability of the row's class. */
-PBOOST_INLINE void pboost_odds_body(PBOOST_ODDS_ARGS)
+#define PBOOST_SHARES_ARGS                                                                         \
+    const double *scores, const double *label, const double *weight, ptrdiff_t n_classes,          \
+    ptrdiff_t n, double per_limit, double *restrict residual, double *restrict loss,               \
+    double *restrict steepest, double *restrict most
+/* IN scores (n_classes, n), label (n,), weight (n,) or NULL; OUT residual (n_classes, n); loss (n,): weight
+   times -ln of the probability of the row's class; steepest, most (n_classes,): the largest weighted size of
+   a residual and the largest weighted curvature. */
+PBOOST_INLINE void pboost_shares_body(PBOOST_SHARES_ARGS)
 {
-    double most[PBOOST_ROWS], first[PBOOST_ROWS], rest[PBOOST_ROWS], own[PBOOST_ROWS];
+    double top[PBOOST_ROWS], own[PBOOST_ROWS], others[PBOOST_ROWS], share[PBOOST_ROWS];
+    double size[PBOOST_ROWS], bend[PBOOST_ROWS];
+    for (ptrdiff_t l = 0; l < n_classes; l++) steepest[l] = most[l] = 0.0;
     for (ptrdiff_t start = 0; start < n; start += PBOOST_ROWS) {
         const ptrdiff_t m = n - start < PBOOST_ROWS ? n - start : PBOOST_ROWS;
-        for (ptrdiff_t i = 0; i < m; i++) {
-            most[i] = scores[start + i];
-            first[i] = rest[i] = own[i] = 0.0;
-        }
-        for (ptrdiff_t l = 1; l < n_classes; l++) {
-            const double *f = scores + l * stride + start, number = (double)l;
-            for (ptrdiff_t i = 0; i < m; i++) {
-                first[i] = f[i] > most[i] ? number : first[i];
-                most[i] = f[i] > most[i] ? f[i] : most[i];
-            }
-        }
+        const double *number = label + start, *w = weight ? weight + start : NULL;
+        for (ptrdiff_t i = 0; i < m; i++) top[i] = -INFINITY;
         for (ptrdiff_t l = 0; l < n_classes; l++) {
-            const double *f = scores + l * stride + start, number = (double)l;
-            double *restrict e = odds + l * stride + start;
-            for (ptrdiff_t i = 0; i < m; i++) {
-                e[i] = pboost_exp(f[i] - most[i]);
-                rest[i] += first[i] == number ? 0.0 : e[i];
-            }
+            const double *f = scores + l * n + start;
+            for (ptrdiff_t i = 0; i < m; i++) top[i] = f[i] > top[i] ? f[i] : top[i];
         }
+        for (ptrdiff_t i = 0; i < m; i++) own[i] = others[i] = 0.0;
         for (ptrdiff_t l = 0; l < n_classes; l++) {
-            const double *f = scores + l * stride + start, number = (double)l;
-            double *restrict e = odds + l * stride + start;
+            const double *f = scores + l * n + start, k = (double)l;
+            double *restrict e = residual + l * n + start;
             for (ptrdiff_t i = 0; i < m; i++) {
-                /* Nothing cancels: that of the largest score, which is 1, is not taken away again. */
-                const double others = first[i] == number ? rest[i] : (1.0 + rest[i]) - e[i];
-                e[i] = (f[i] - most[i]) - pboost_ln(others);
-                own[i] = label[start + i] == number ? e[i] : own[i];
+                e[i] = pboost_exp(f[i] - top[i]);
+                own[i] += number[i] == k ? f[i] - top[i] : 0.0;
+                others[i] += number[i] == k ? 0.0 : e[i];
             }
         }
         for (ptrdiff_t i = 0; i < m; i++) {
-            const double w = weight ? weight[start + i] : 1.0;
-            const double value = pboost_log_1_plus(pboost_exp(-fabs(own[i]))) + (own[i] < 0.0 ? -own[i] : 0.0);
-            loss[start + i] = w > 0.0 ? w * value : 0.0;
+            /* Nothing cancels: what the row's class lacks is the share of the others. */
+            const double total = others[i] + pboost_exp(own[i]);
+            const double value = pboost_log(total, own[i] == 0.0 ? others[i] : total - 1.0) - own[i];
+            loss[start + i] = value;
+            share[i] = 1.0 / total;
+            others[i] *= -share[i];
+        }
+        if (w)
+            for (ptrdiff_t i = 0; i < m; i++) loss[start + i] = w[i] > 0.0 ? w[i] * loss[start + i] : 0.0;
+        for (ptrdiff_t l = 0; l < n_classes; l++) {
+            double *restrict e = residual + l * n + start;
+            const double k = (double)l;
+            uint64_t g = 0, h = 0;
+            for (ptrdiff_t i = 0; i < m; i++) {
+                e[i] = number[i] == k ? others[i] : e[i] * share[i];
+                size[i] = fabs(e[i]);
+                bend[i] = pboost_bend(size[i], per_limit);
+            }
+            if (w)
+                for (ptrdiff_t i = 0; i < m; i++) {
+                    size[i] *= w[i];
+                    bend[i] *= w[i];
+                }
+            for (ptrdiff_t i = 0; i < m; i++) { /* numbers >= 0 are as large as their bits */
+                g = pboost_bits(size[i]) > g ? pboost_bits(size[i]) : g;
+                h = pboost_bits(bend[i]) > h ? pboost_bits(bend[i]) : h;
+            }
+            steepest[l] = pboost_from_bits(g) > steepest[l] ? pboost_from_bits(g) : steepest[l];
+            most[l] = pboost_from_bits(h) > most[l] ? pboost_from_bits(h) : most[l];
         }
     }
 }
 
-#define PBOOST_ODDS_VARIANT                                                                        \
-    { pboost_odds_body(scores, label, weight, stride, n_classes, n, odds, loss); }
-static void pboost_odds_baseline(PBOOST_ODDS_ARGS) PBOOST_ODDS_VARIANT
-typedef void (*pboost_odds_pass)(PBOOST_ODDS_ARGS);
+#define PBOOST_WORDS_ARGS                                                                          \
+    const double *residual, const double *weight, const int32_t *rows, ptrdiff_t n,                \
+    double per_limit, double gradient_scale, double curvature_scale, int64_t *restrict packed
+/* The words of n rows, the first or the listed ones: of the gradient and the curvature. */
+PBOOST_INLINE void pboost_words_body(PBOOST_WORDS_ARGS)
+{
+    if (weight)
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const ptrdiff_t row = rows ? rows[i] : i;
+            const double w = weight[row], g = residual[row];
+            packed[i] = pboost_word(
+                w * g * gradient_scale, w * pboost_bend(fabs(g), per_limit) * curvature_scale);
+        }
+    else if (rows)
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const double g = residual[rows[i]];
+            packed[i] = pboost_word(g * gradient_scale, pboost_bend(fabs(g), per_limit) * curvature_scale);
+        }
+    else
+        for (ptrdiff_t i = 0; i < n; i++)
+            packed[i] = pboost_word(
+                residual[i] * gradient_scale, pboost_bend(fabs(residual[i]), per_limit) * curvature_scale);
+}
 
-#ifdef PBOOST_AVX512
-PBOOST_AVX2 static void pboost_odds_avx2(PBOOST_ODDS_ARGS) PBOOST_ODDS_VARIANT
-PBOOST_AVX512 static void pboost_odds_avx512(PBOOST_ODDS_ARGS) PBOOST_ODDS_VARIANT
+/* table += words, 2, 4 or 8 of them: a compiler that sees two loops here adds one by one. */
+PBOOST_INLINE void pboost_add_lanes(int64_t *table, const int64_t *words, const int width)
+{
+#if defined(__GNUC__) || defined(__clang__)
+    typedef int64_t pboost_two __attribute__((vector_size(16), may_alias));
+    typedef int64_t pboost_four_words __attribute__((vector_size(32), may_alias));
+    if (width == 2) *(pboost_two *)table += *(const pboost_two *)words;
+    else
+        for (int k = 0; k < width; k += 4) *(pboost_four_words *)(table + k) += *(const pboost_four_words *)(words + k);
+#else
+    for (int k = 0; k < width; k++) table[k] += words[k];
 #endif
-static inline pboost_odds_pass pboost_choose_odds_pass(int level)
+}
+
+#define PBOOST_ROOTS_ARGS                                                                          \
+    const uint8_t *groups, ptrdiff_t stride, const int32_t *bins, ptrdiff_t n_lanes,               \
+    const double *residual, const double *weight, ptrdiff_t start, ptrdiff_t stop, double per_limit, const double *scale,   \
+    int n_classes, int64_t *restrict words, double *restrict masses
+/* Add the rows from `start` to `stop`, PBOOST_BLOCK at most, to the masses of the roots of `n_classes` classes,
+   `width` at most: groups (ceil(n_lanes / 8), stride, 8): codes; bins (n_lanes,); residual (n_classes, stride); masses
+   (n_lanes, PBOOST_BINS, 2, width); scale (n_classes, 2); rows of weight 0 are none. The words
+   of a row stand side by side in `words` (stop - start, width), aligned to 64 bytes. Masses are 0 at the
+   first row. */
+PBOOST_INLINE void pboost_roots_body(PBOOST_ROOTS_ARGS, const int width)
+{
+    int64_t part[PBOOST_ROWS];
+    int64_t room[PBOOST_BINS * 8 + 8];
+    int64_t *restrict table = (int64_t *)(((uintptr_t)room + 63) & ~(uintptr_t)63);
+    const ptrdiff_t n = stop - start;
+    memset(words, 0, sizeof(int64_t) * (size_t)(n * width));
+    for (ptrdiff_t i = 0; i < n; i += PBOOST_ROWS) {
+        const ptrdiff_t m = n - i < PBOOST_ROWS ? n - i : PBOOST_ROWS;
+        const double *w = weight ? weight + start + i : NULL;
+        int64_t *restrict out = words + i * width;
+        for (int k = 0; k < n_classes; k++) {
+            pboost_words_body(
+                residual + k * stride + start + i, w, NULL, m, per_limit, scale[2 * k], scale[2 * k + 1], part);
+            if (w)
+                for (ptrdiff_t q = 0; q < m; q++) part[q] = w[q] > 0.0 ? part[q] : 0;
+            for (ptrdiff_t q = 0; q < m; q++) out[q * width + k] = part[q];
+        }
+    }
+    for (ptrdiff_t j = 0; j < n_lanes; j++) {
+        const uint8_t *code = groups + (j / PBOOST_LANES * stride + start) * PBOOST_LANES + j % PBOOST_LANES;
+        double *restrict sums = masses + j * PBOOST_BINS * 2 * width;
+        memset(table, 0, sizeof(int64_t) * (size_t)(bins[j] * width));
+        if (start == 0) memset(sums, 0, sizeof(double) * 2 * (size_t)(bins[j] * width));
+        for (ptrdiff_t i = 0; i < n; i++)
+            pboost_add_lanes(table + (ptrdiff_t)code[i * PBOOST_LANES] * width, words + i * width, width);
+        for (int b = 0; b < bins[j]; b++, sums += 2 * width)
+            for (int k = 0; k < width; k++) {
+                sums[k] += (double)(int32_t)(table[b * width + k] >> 32);
+                sums[width + k] += (double)(uint32_t)table[b * width + k];
+            }
+    }
+}
+
+typedef struct {
+    void (*shares)(PBOOST_SHARES_ARGS);
+    void (*words)(PBOOST_WORDS_ARGS);
+    void (*roots)(PBOOST_ROOTS_ARGS, int width);
+} pboost_softmax_passes;
+
+#define PBOOST_ROOTS_CALL(width)                                                                   \
+    pboost_roots_body(                                                                             \
+        groups, stride, bins, n_lanes, residual, weight, start, stop, per_limit, scale, n_classes, words, \
+        masses, width)
+#define PBOOST_SOFTMAX_VARIANT(TARGET, name)                                                       \
+    TARGET static void pboost_shares_##name(PBOOST_SHARES_ARGS)                                    \
+    {                                                                                              \
+        pboost_shares_body(                                                                        \
+            scores, label, weight, n_classes, n, per_limit, residual, loss, steepest, most);       \
+    }                                                                                              \
+    TARGET static void pboost_words_##name(PBOOST_WORDS_ARGS)                                      \
+    {                                                                                              \
+        pboost_words_body(                                                                         \
+            residual, weight, rows, n, per_limit, gradient_scale, curvature_scale, packed);        \
+    }                                                                                              \
+    TARGET static void pboost_roots_##name(PBOOST_ROOTS_ARGS, int width)                           \
+    {                                                                                              \
+        if (width == 8) PBOOST_ROOTS_CALL(8);                                                      \
+        else if (width == 4) PBOOST_ROOTS_CALL(4);                                                 \
+        else PBOOST_ROOTS_CALL(2);                                                                 \
+    }
+#define PBOOST_SOFTMAX_PASSES(name)                                                                \
+    {pboost_shares_##name, pboost_words_##name, pboost_roots_##name}
+PBOOST_SOFTMAX_VARIANT(, baseline)
+#ifdef PBOOST_AVX512
+PBOOST_SOFTMAX_VARIANT(PBOOST_AVX2, avx2)
+PBOOST_SOFTMAX_VARIANT(PBOOST_AVX512, avx512)
+#endif
+static inline pboost_softmax_passes pboost_choose_softmax_passes(int level)
 {
 #ifdef PBOOST_AVX512
-    const pboost_odds_pass variant[3] = {pboost_odds_baseline, pboost_odds_avx2, pboost_odds_avx512};
+    const pboost_softmax_passes variant[3] = {
+        PBOOST_SOFTMAX_PASSES(baseline), PBOOST_SOFTMAX_PASSES(avx2), PBOOST_SOFTMAX_PASSES(avx512)};
     return variant[pboost_probit_level(level)];
 #else
+    const pboost_softmax_passes baseline = PBOOST_SOFTMAX_PASSES(baseline);
     (void)level;
-    return pboost_odds_baseline;
+    return baseline;
 #endif
 }
 #endif

@@ -39,6 +39,13 @@ class ExactRounds:
         value = self.loss.value(self.y[rows], self.f[rows])
         self.mean_loss = float(np.average(value, weights=self.weight[rows]))
 
+    def take(self, residual: FloatArray, *_: object) -> None:
+        """Take over the gradients of the log loss of a class against the others, (n,)."""
+        size = np.abs(residual)
+        self.y = np.where(residual < 0, 1.0, -1.0)
+        odds = np.maximum(1.0 - size, 2.0**-54) / np.maximum(size, 2.0**-900)
+        self.f = self.y * np.log(odds)
+
     def grow(self, rows: IntArray) -> Tree | None:
         """Grow a tree on the listed rows and add it; None where numbers end."""
         tree = self.grown(rows)

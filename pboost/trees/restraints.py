@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,16 +69,16 @@ MOST_COPIES = 1000.0
 
 
 def with_numbers(
-    options: Mapping[str, Any], is_held: bool, weights: FloatArray | None
+    options: Mapping[str, Any], held: Sequence[str], weights: FloatArray | None
 ) -> dict[str, Any]:
-    """Return the options with numbers where they are "auto": 0 if trees are not held back."""
+    """Return the options with numbers for "auto": the weight of a row if in `held`, else 0."""
     found = dict(options)
     for name in OF_WEIGHT:
         if not isinstance(options[name], str):
             found[name] = check_number(name, options[name], least=0.0)
             continue
         check_choice(name, options[name], ("auto",))
-        found[name] = _weight_of_copy(weights) if is_held else 0.0
+        found[name] = _weight_of_copy(weights) if name in held else 0.0
     return found
 
 

@@ -96,6 +96,9 @@ class Rounds:
         self.free = np.empty(self.n_slots, dtype=np.int32)
         self.is_wide, self.low = False, np.empty(0, dtype=np.int64)
         self.state = np.zeros((), dtype=STATE)
+        #: Of one class of softmax, in place of targets: see `take`.
+        self.residual: FloatArray | None = None
+        self.root: FloatArray | None = None
         self.restraints = Restraints() if restraints is None else restraints
         self.n_listed, self.node_l2, self.node_weight = 0, 0.0, 0.0
         self.node_gain = -np.inf
@@ -158,6 +161,18 @@ class Rounds:
             self.steepest = float(np.abs(found[0]).max())
             self.most_curved = float(found[1].max())
         self.mean_loss = total / self.total
+
+    def take(
+        self, residual: FloatArray, steepest: float, most_curved: float,
+        root: FloatArray | None = None,
+    ) -> None:  # fmt: skip
+        """Take over the gradients of the log loss of a class against the others, (n,).
+
+        Their sizes tell curvatures and log odds. `root` has the masses by bin of all rows of
+        positive weight, (d, 256, 2), where they are counted already.
+        """
+        self.residual, self.root = residual, root
+        self.steepest, self.most_curved = steepest, most_curved
 
     def grow(self, rows: IntArray) -> Grown | None:
         """Grow a tree on the listed rows and add it; None where derivatives are no numbers."""

@@ -1,7 +1,7 @@
 """Rounds of boosting several classes: a tree for each, which sees the scores before the round.
 
 Along the score of one class the loss of softmax is the log loss of two classes, of that class
-against the others together, at the log odds between them. So a tree is one of the log loss.
+against the others together. So a tree is one of the log loss, of these gradients.
 """
 
 from __future__ import annotations
@@ -12,12 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from pboost._core import boost
+from pboost import threads
+from pboost._core import boost, softmax
+from pboost._core.lanes import GROUP_LANES
 from pboost.losses import LOSSES, Loss
 from pboost.models.forest import Forest
 from pboost.models.trees import Tree
+from pboost.trees.rounds import SLOT_BYTES, Rounds
 from pboost.trees.steps import Steps
 from pboost.values import FloatArray, IntArray
+
+#: Classes whose roots are counted at once: of how many a row's masses stand side by side.
+WIDTHS = (8, 4, 2)
+#: With fewer rows the bins take longer than the rows.
+LEAST_ROWS = 1024
 
 
 class SoftmaxRounds:
@@ -34,7 +42,7 @@ class SoftmaxRounds:
     steps : Steps
         Of one class while the others stay.
     make : callable
-        ``make(y, loss, weight, f, steps)`` returns the rounds of one tree, of targets -1 and +1.
+        ``make(y, loss, weight, f, steps)`` returns the rounds of one tree.
     """
 
     def __init__(
@@ -44,15 +52,16 @@ class SoftmaxRounds:
         self.label, self.f, self.n_trees = label, f, len(f)
         self.weight = None if (weight == 1).all() else weight
         self.total = float(len(label)) if self.weight is None else boost.exact_sum(weight)
-        self.odds, self.loss = np.empty(f.shape), np.empty(len(label))
+        self.residual, self.loss = np.empty(f.shape), np.empty(len(label))
+        self.steepest, self.most = np.empty((2, len(f)))
+        self.per_limit = 1.0 / LOSSES["logistic"].limit
         self.mean_loss = 0.0
         self.look()
-        # What moves all scores of a row at once moves the log odds of two by twice as much.
-        rate = steps.rate * (1.0 - 1.0 / len(f))
-        target = np.empty(len(label))
-        boost.tell(label, 0.0, target)
-        steps = steps._replace(rate=rate)
-        self.one = make(target, LOSSES["logistic"], weight, self.odds[0], steps)
+        # Both trees of two classes move the log odds.
+        rate = steps.rate * (0.5 if len(f) == 2 else 1.0)
+        # What these rounds find at first is of no use: they take gradients before each tree.
+        self.one = make(label, LOSSES["logistic"], weight, f[0], steps._replace(rate=rate))
+        self.roots = Roots(self.one) if isinstance(self.one, Rounds) else None
 
     @property
     def number(self) -> int:
@@ -65,17 +74,20 @@ class SoftmaxRounds:
         self.one.number = number
 
     def look(self) -> None:
-        """Find the log odds of the classes and the mean loss of the decision values as they are."""
-        boost.log_odds(self.f, self.label, self.weight, self.odds, self.loss)
+        """Find the gradients and the mean loss of the decision values as they are."""
+        softmax.shares(
+            self.f, self.label, self.weight, self.per_limit, self.residual, self.loss,
+            self.steepest, self.most,
+        )  # fmt: skip
         self.mean_loss = boost.exact_sum(self.loss) / self.total
 
     def grow(self, rows: IntArray) -> list[Any] | None:
         """Grow the trees of a round on the listed rows and add them."""
         found = []
         for k in range(self.n_trees):
-            boost.tell(self.label, float(k), self.one.y)
-            self.one.f = self.odds[k]
-            self.one.look()
+            parts = self.residual[k], float(self.steepest[k]), float(self.most[k])
+            root = None if self.roots is None else self.roots.of(k, self, len(rows))
+            self.one.take(*parts, root)
             grown = self.one.grown(rows)
             if grown is None:
                 return None
@@ -97,3 +109,44 @@ class SoftmaxRounds:
         """Return the trees of rounds as a model."""
         found: Forest = self.one.forest(list(chain.from_iterable(trees)))
         return found
+
+
+class Roots:
+    """The masses by bin of the roots of the trees of a round, of up to eight classes at once.
+
+    All of them have the same codes of rows, so that what a row adds to a bin stands side by side.
+    """
+
+    def __init__(self, one: Rounds) -> None:
+        self.one = one
+        self.bins = one.group_bins.repeat(GROUP_LANES)[: len(one.lanes.bins)]
+        self.masses = np.empty((len(self.bins), 256, 2, 0))
+        size = self.masses.itemsize * 512 * len(self.bins)
+        self.most = max((k for k in WIDTHS if k * size <= SLOT_BYTES), default=1)
+        if len(one.y) < LEAST_ROWS or one.of_tree is not None or one.steps.sums == "wide":
+            self.most = 1
+        self.work = np.empty(softmax.WORK if self.most > 1 else 0, dtype=np.int64)
+
+    def of(self, k: int, rounds: SoftmaxRounds, n_listed: int) -> FloatArray | None:
+        """Return those of class `k`, classes in their turn; None where each counts its own."""
+        first = k - k % self.most
+        last = min(first + self.most, rounds.n_trees)
+        if last - first < 2 or n_listed < self.one.n_used:
+            return None
+        if k == first:
+            self._count(rounds, slice(first, last), last - first)
+        return self.masses[..., k - first]
+
+    def _count(self, rounds: SoftmaxRounds, classes: slice, n_classes: int) -> None:
+        width = min(k for k in WIDTHS if k >= n_classes)
+        d, n = len(self.bins), len(self.one.y)
+        if self.masses.shape[-1] != width:
+            self.masses = np.empty((d, 256, 2, width))
+        at_once = softmax.BLOCK * max(1, threads.CELLS_PER_CALL // (softmax.BLOCK * d))
+        for start in range(0, n, at_once):
+            softmax.count_roots(
+                self.one.lanes.groups, self.bins, rounds.residual[classes], rounds.weight,
+                rounds.per_limit, rounds.steepest[classes], rounds.most[classes], start,
+                min(n, start + at_once), self.work, self.masses,
+            )  # fmt: skip
+            threads.check_stop()

@@ -38,6 +38,7 @@ from pboost.trees.exact_rounds import ExactRounds
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.loss_watch import LossWatch
 from pboost.trees.restraints import (
+    OF_WEIGHT,
     RESTRAINTS,
     Restraints,
     draws_columns,
@@ -158,14 +159,14 @@ def fit_stagewise(
     l2 : float or "auto"
         Number >= 0 that is added to the weighted curvature of each side of a split and of each
         leaf, which so becomes smaller; with a binned search. "auto" is the weight of one row where
-        two labels are told apart by a named loss with a curvature, else 0. Without weights that is
+        labels are told apart by a named loss with a curvature, else 0. Without weights that is
         1; with them, the weight of which all are multiples, or their mean if there is none. What
         leaves of a loss of your own add does not depend on it, unless `leaf_step` is "newton".
     min_weight : float or "auto"
         Number >= 0: the least sum of weighted curvatures on each side of a split, as others have it
         too. That of a row is its weight times the second derivative of the loss: p (1 - p) of
         the log loss, 2 of the squared loss, 1 of losses without curvature. With a binned search.
-        "auto" is that of `l2`.
+        "auto" is that of `l2`, but 0 with softmax.
     min_gain : float
         Number >= 0: what a split has to take from the weighted sum of losses at least, as their
         second-order expansion has it, (G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H + l2)) / 2
@@ -339,8 +340,8 @@ def grow_sum(
     if given is not None:
         check_labels(problem, given.labels)
     labels, target = _targets(problem, loss, data.y)
-    is_held = not is_exact and labels is not None and _holds(loss)
-    options = with_numbers(options, is_held, problem.weights)
+    held = () if is_exact or labels is None else _held(loss)
+    options = with_numbers(options, held, problem.weights)
     watch = LossWatch(*held_out, problem, loss, data.generator)
     settings = {
         "builder": "fit_stagewise", "loss": str(loss), **options,
@@ -362,9 +363,11 @@ def grow_sum(
             return fit.model(labels, fit.run(callback, told))
 
 
-def _holds(loss: Loss) -> bool:
-    """Return whether trees of labels with a loss are held back by default."""
-    return is_of_package(loss) and has_curvature(loss) and not isinstance(loss, Softmax)
+def _held(loss: Loss) -> Sequence[str]:
+    """Return by which options trees of labels with a loss are held back by default."""
+    if not (is_of_package(loss) and has_curvature(loss)):
+        return ()
+    return OF_WEIGHT[:1] if isinstance(loss, Softmax) else OF_WEIGHT
 
 
 def draws(settings: Mapping[str, Any]) -> bool:

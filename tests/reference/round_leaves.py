@@ -34,7 +34,7 @@ class Leaf:
         steepest, most, _ = bounds(self.loss, self.far, step)
         if raised:
             most = max(most, steepest * (1.0 / self.limit))
-        heaviest, n = self.weight.max(), len(self.y)
+        heaviest, n = self.weight.max(), len(self.f)
         scale = [scale_of(2.0 * heaviest * part, n) for part in (steepest, most)]
         u = margins(self.loss, self.y, self.f, step)
         fall, bend, _ = derivatives(self.loss, u, self.y)

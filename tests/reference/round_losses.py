@@ -46,20 +46,30 @@ def margins(loss, y, f, step=0.0):
     """Return what the loss is a function of: residuals, of counts the scores, or margins."""
     if loss.name in OF_RESIDUALS:
         return (f - y) + step
+    if loss.name == "shares":
+        up, down = exp(np.array([step, -step]))
+        return np.where(f < 0, -shared(-f, down), shared(f, up))
     return f + step if loss.name == "poisson" else y * (f + step)
+
+
+def shared(share, odds):
+    """Return shares whose odds are multiplied."""
+    return share * odds / ((1.0 - share) + share * odds)
 
 
 def signed(loss, y, fall):
     """Return the gradient in f."""
-    return -fall if loss.name in (*OF_RESIDUALS, "poisson") else -y * fall
+    return -fall if loss.name in (*OF_RESIDUALS, "poisson", "shares") else -y * fall
 
 
 def of_numbers(loss, u, y):
-    """Return what `derivatives` does, of losses without curvature and of counts."""
+    """Return what `derivatives` does, of losses without curvature, of counts and of shares."""
     zero = np.zeros(len(u))
     if loss.name == "poisson":
         mean = exp(u)
         return y - mean, mean, mean - y * u
+    if loss.name == "shares":
+        return -u, np.abs(u) * (1.0 - np.abs(u)), zero
     if loss.name == "hinge":
         return (u < 1.0) * 1.0, zero, np.where(u < 1.0, 1.0 - u, 0.0)
     size = np.abs(u)
@@ -77,7 +87,7 @@ def farthest(loss, y, f):
     u = margins(loss, y, f)
     if loss.name == "poisson":
         return u.max(), y.max(), np.abs(u).max()
-    return (np.abs(u).max() if loss.name in OF_RESIDUALS else u.min()), 0.0, 0.0
+    return (np.abs(u).max() if loss.name in (*OF_RESIDUALS, "shares") else u.min()), 0.0, 0.0
 
 
 def bounds(loss, far, step):
@@ -86,6 +96,9 @@ def bounds(loss, far, step):
     if loss.name == "poisson":
         mean = exp(np.array([u + step]))[0]
         return max(mean, y), mean, mean + y * size
+    if loss.name == "shares":
+        steepest = shared(u, exp(np.array([abs(step)]))[0])
+        return steepest, steepest, 0.0
     u = u + abs(step) if loss.name in OF_RESIDUALS else u - abs(step)
     steepest, most, value = (float(x[0]) for x in derivatives(loss, np.array([u]), np.zeros(1)))
     steepest = abs(steepest)
@@ -100,7 +113,7 @@ def bounds(loss, far, step):
 
 def derivatives(loss, u, y):
     """Return how fast the loss falls with the margin, its curvature and its value."""
-    if loss.name in (*UNCURVED, "poisson"):
+    if loss.name in (*UNCURVED, "poisson", "shares"):
         return of_numbers(loss, u, y)
     loss = loss.name
     if loss == "exponential":

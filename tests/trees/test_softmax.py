@@ -13,8 +13,10 @@ from special_problems import draw, problem
 
 import pboost as pb
 from pboost._core import boost
+from pboost._core import softmax as softmax_core
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
+from pboost.trees import softmax_rounds
 from pboost.trees.rounds import Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.steps import Steps
@@ -113,6 +115,7 @@ def assert_same(one, other):
 def restored():
     yield
     boost.use_simd_level(2)
+    softmax_core.use_simd_level(2)
 
 
 @pytest.mark.parametrize("level", [0, 1])
@@ -120,6 +123,7 @@ def test_without_simd_the_bits_are_the_same(level, restored):
     cases = [wide_case(), *(special_case(seed) for seed in range(8))]
     fast = [compiled(*case) for case in cases]
     boost.use_simd_level(level)
+    softmax_core.use_simd_level(level)
     for case, found in zip(cases, fast, strict=True):
         assert_same(compiled(*case), found)
 
@@ -133,6 +137,26 @@ def test_neither_the_order_of_rows_matters_nor_rows_of_weight_0():
                         columns=replace(bins, codes=bins.codes[:, rows]))  # fmt: skip
         found = compiled(other, y[rows], n_classes, weight[rows], None, options)
         assert_same([(a, f[:, rows], m) for a, f, m in one], found)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 11])
+def test_roots_counted_together_are_those_counted_alone(n_classes, monkeypatch):
+    columns, y, _, weight, _, options = wide_case()
+    y = y * 3 % n_classes
+    case = columns, y, n_classes, weight, None, {**options, "bias": np.zeros(n_classes)}
+    together = compiled(*case)
+    few = np.arange(2000)
+    bins = columns.columns
+    part = replace(columns, label=columns.label[few],
+                   columns=replace(bins, codes=bins.codes[:, few]))  # fmt: skip
+    small = compiled(part, y[few], *case[2:3], weight[few], *case[4:])
+    monkeypatch.setattr(softmax_rounds, "LEAST_ROWS", 10**9)
+    assert_same(together, compiled(*case))
+    assert_same(small, compiled(part, y[few], *case[2:3], weight[few], *case[4:]))
+    for memory in (10**5, 3 * 10**5, 0):
+        monkeypatch.setattr(softmax_rounds, "LEAST_ROWS", 0)
+        monkeypatch.setattr(softmax_rounds, "SLOT_BYTES", memory)
+        assert_same(together, compiled(*case))
 
 
 def data(n=300, seed=0, n_classes=3):
@@ -166,8 +190,10 @@ def test_two_classes_are_the_log_loss(search, leaf_step):
     one = pb.fit_stagewise(X, y, loss="logistic", **options)
     assert both.n_votes == 2
     assert pb.decision_function(both, X).shape == (300, 2)
-    np.testing.assert_allclose(pb.predict_proba(both, X), pb.predict_proba(one, X), atol=1e-10)
-    np.testing.assert_allclose(both.training_loss, one.training_loss, rtol=1e-10)
+    # Newton steps of a binned search are those of words.
+    near = 1e-5 if (search, leaf_step) == ("binned", "newton") else 1e-10
+    np.testing.assert_allclose(pb.predict_proba(both, X), pb.predict_proba(one, X), atol=near)
+    np.testing.assert_allclose(both.training_loss, one.training_loss, rtol=near)
     assert pb.predict(both, X, threshold=0.5).tolist() == pb.predict(both, X).tolist()
 
 
@@ -197,12 +223,12 @@ def test_learns_and_lowers_the_loss(search, leaf_step):
 def test_trees_of_a_round_see_the_scores_before_it():
     """They are those of each class against the others, at the log odds between them."""
     X, y = data()
-    options = {"steps": 1, "learning_rate": 1, "l2": 0.0, "min_weight": 0.0}
+    options = {"steps": 1, "learning_rate": 1, "l2": 0.0, "min_weight": 0.0, "leaf_step": "newton"}
     model = pb.fit_stagewise(X, y, **options)
     for k, label in enumerate(model.labels):
-        one = pb.fit_stagewise(X, y == label, loss="logistic", leaf_step="newton", **options)
+        one = pb.fit_stagewise(X, y == label, loss="logistic", **options)
         assert np.array_equal(one.trees.feature, model.trees[k].feature)
-        np.testing.assert_allclose(model.trees[k].value, one.trees.value * 2 / 3, rtol=1e-9)
+        np.testing.assert_allclose(model.trees[k].value, one.trees.value, atol=2e-5)
     shares = np.unique(y, return_counts=True)[1] / len(y)
     np.testing.assert_allclose(model.bias, np.log(shares), rtol=1e-15)
 
@@ -416,13 +442,14 @@ def test_classes_of_one_row_and_more_classes_than_rows():
     X, y = data()
     y = y.astype("U9")
     y[7] = "single"
-    model = pb.fit_stagewise(X, y, steps=100, max_depth=4)
+    free = {"l2": 0.0}
+    model = pb.fit_stagewise(X, y, steps=100, max_depth=4, **free)
     assert pb.predict(model, X)[7] == "single"
     X = np.arange(5.0)[:, None]
     share = np.random.default_rng(0).dirichlet(np.ones(9), 5)
-    model = pb.fit_stagewise(X, y_proba=share, steps=100, learning_rate=0.5)
+    model = pb.fit_stagewise(X, y_proba=share, steps=100, learning_rate=0.5, **free)
     np.testing.assert_allclose(pb.predict_proba(model, X), share, atol=0.05)
-    each = pb.fit_stagewise(X, list("abcde"), steps=20)
+    each = pb.fit_stagewise(X, list("abcde"), steps=20, **free)
     assert pb.predict(each, X).tolist() == list("abcde")
 
 
