@@ -12,7 +12,7 @@ from pboost.data.labels import labels_of_rows
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.data.table import Categorical
-from pboost.growth.step import Callback, Chain
+from pboost.growth.step import GROWTHS, Callback, Chain, TreeLimits
 from pboost.growth.stopwatch import StopwatchObserver
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
@@ -58,7 +58,7 @@ def fit_adaboost(
         most; where no training row at the node was missing, to the exit of larger reach. A category
         is split by a set of its levels. For weak learners that are functions: rows of anything.
     y : array_like of shape (n,), optional
-        Labels, any two values.
+        Labels. Of more than two values exits have a vote for each, see Notes.
     rounds : int
         Greatest number of weak classifiers.
     weak : Weak
@@ -118,12 +118,21 @@ def fit_adaboost(
         If a function of yours fails, a weak learner or an estimator, or the clock of a
         stopwatch; the message says which weak classifier or round.
 
+    Notes
+    -----
+    Of J > 2 labels each row has a weight for each label, and stumps are chosen by the sum over the
+    labels of what they are chosen by of two (AdaBoost.MH, [2]_, sections 7 and 8): a row takes one
+    path, whatever the number of labels, and the label of the largest sum of votes is predicted.
+    The certificate bounds the Hamming loss, see `certificate`. Columns are searched by bins. This
+    takes stumps, also affine ones, of the criterion "kearns-mansour", ``votes="domain"`` and exact
+    answers; with others `fit_one_vs_rest` has a model for each label.
+
     References
     ----------
     .. [1] Y. Freund and R. E. Schapire, "A decision-theoretic generalization of on-line learning
        and an application to boosting", J. Comput. Syst. Sci. 55 (1997).
     .. [2] R. E. Schapire and Y. Singer, "Improved boosting algorithms using confidence-rated
-       predictions", Machine Learning 37 (1999), sections 4.1 and 4.2.
+       predictions", Machine Learning 37 (1999), sections 4.1 and 4.2, 7 and 8.
 
     Examples
     --------
@@ -142,9 +151,13 @@ def fit_adaboost(
     fit = GraphFit(
         X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
         callback, progress, is_chain=True,
+        two="" if votes == "domain" else f"with votes={votes!r}",
     )  # fmt: skip
     settings = fit.settings("fit_adaboost", rounds=rounds, votes=votes)
     with fit.workers() as workers, fit.told(rounds, "rounds") as told:
+        trees = fit.label_trees(workers, rounds, TreeLimits(1, 1, GROWTHS[0], -1.0))
+        if trees is not None:
+            return fit.best(trees.model(settings, trees.grow(told)))
         observer = fit.observer(workers)
         if isinstance(observer, SampledObserver) and observer.observation.stop == "stopwatch":
             observer = StopwatchObserver(observer, rule)

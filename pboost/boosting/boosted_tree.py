@@ -70,7 +70,7 @@ def fit_boosted_tree(
         most; where no training row at the node was missing, to the exit of larger reach. A category
         is split by a set of its levels. For weak learners that are functions: rows of anything.
     y : array_like of shape (n,), optional
-        Labels, any two values.
+        Labels. Of more than two values exits have a vote for each, see `fit_adaboost`.
     nodes : int or None
         Greatest number of weak classifiers; None grows until no exit can be split, which with
         uncertain answers takes a `max_depth`.
@@ -176,6 +176,9 @@ def fit_boosted_tree(
     )  # fmt: skip
     limits = TreeLimits(max_nodes, depth, growth, target)
     with fit.workers() as workers, fit.told(nodes, "nodes") as told:
+        trees = fit.label_trees(workers, 1, limits)
+        if trees is not None:
+            return fit.best(trees.model(settings, trees.grow(told)))
         if isinstance(weak, ImpurityStump):
             own = ImpurityTree(fit.data, weak, rule, limits)
             return own.model(settings, own.grow(told))

@@ -22,12 +22,13 @@ from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
 from pboost.data.training import TrainingData
 from pboost.growth.exact_tree import BoostedArrays
+from pboost.growth.label_trees import LabelTrees
 from pboost.growth.nested import NestedGrowth
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, Chain, TreeLimits
 from pboost.growth.tree import grow_tree
 from pboost.models.graph import DecisionGraph
-from pboost.models.new_rows import as_graph, columns_to_fit, is_second_label, ordered_sigma
+from pboost.models.new_rows import as_graph, classes_of_labels, columns_to_fit, ordered_sigma
 from pboost.models.nodes import CERTAIN, OUT, largest_score
 from pboost.models.text import input_names
 from pboost.observation.answers import KINDS as OBSERVATIONS
@@ -49,6 +50,7 @@ from pboost.values import (
 from pboost.values.options import renamed
 from pboost.weak.base import KINDS as LEARNERS
 from pboost.weak.base import Weak
+from pboost.weak.label_search import LabelSearch, refusal
 from pboost.weak.stump_search import ColumnLearner
 
 #: Of twice this the exponential is still a number.
@@ -81,6 +83,11 @@ def continue_graph(
     _check_votes(model, way)
     growth = _check_growth(growth, way, stored)
     generator = as_generator(rng)
+    if model.n_votes > 1 and (refusal(weak) or not observation.is_exact or not model.is_exact):
+        raise NotImplementedError(
+            "model: graphs whose exits have several votes are continued with exact answers and "
+            f"stumps, got {weak!r} and {observation!r}"
+        )
     data = _prepare(model, X, y, sample_weight, searched, n_threads)
     model = _renumbered(model, data)
     settings = {
@@ -95,6 +102,13 @@ def continue_graph(
     depth = stored.get("max_depth") or INT32_MAX
     limits = TreeLimits(model.n_nodes + size, depth, growth, -1.0)
     told = bar(limits.nodes, "nodes", model.n_nodes)
+    if model.n_votes > 1:
+        trees = replace(limits, nodes=1 if joins else size)
+        with Workers(n_threads, data.cells) as workers, told as callback:
+            search = LabelSearch(data, learner, workers)
+            more_trees = LabelTrees(data, search, rule, size if joins else 1, trees)
+            more_trees.replay(model, joins=joins)
+            return more_trees.model(settings, more_trees.grow(callback))
     with Workers(n_threads, data.cells) as workers, told as callback:
         one_way = not (model.goes_both or learner.goes_both_ways(data))
         if way == "tree" and observation.is_exact and model.answer is None and one_way:
@@ -146,10 +160,6 @@ def _check_size(rounds: Any, nodes: Any) -> tuple[bool, int]:
 
 def _check_model(model: Any) -> DecisionGraph:
     model = as_graph(model, "continue_fit")
-    if model.n_votes > 1:
-        raise NotImplementedError(
-            f"model: graphs whose exits have {model.n_votes} votes cannot be continued"
-        )
     if isinstance(model.inputs, Oracles):
         raise NotImplementedError(
             "model: weak classifiers that are functions cannot be continued: what they answered in "
@@ -268,7 +278,7 @@ def _way(model: DecisionGraph, joins: bool, rule: VoteRule) -> str:
 
 def _check_votes(model: DecisionGraph, way: str) -> None:
     """Refuse votes, larger than any builder's, by which weights would be multiplied."""
-    most = max(float(np.abs(model.vote).max(initial=0.0)), abs(model.bias))
+    most = float(max(np.abs(model.vote).max(initial=0.0), np.abs(model.bias).max()))
     if most > MOST_VOTE or (way == "tree" and largest_score(model) > 2 * MOST_VOTE):
         raise ValueError(
             f"model: expected votes of at most {MOST_VOTE:g}, in a tree {2 * MOST_VOTE:g} along a "
@@ -292,8 +302,13 @@ def _prepare(
     if isinstance(y, SoftLabels):
         y.check_labels(model.labels)
     else:
-        is_second_label(model, y, X.n_rows)
-    problem = weak.read(X, y, sample_weight)
+        label = classes_of_labels(model, y, X.n_rows)
+    if model.n_votes == 1:
+        problem = weak.read(X, y, sample_weight)
+    else:
+        problem = weak.read_many(X, y, sample_weight)
+        if problem.entries is None and not isinstance(y, SoftLabels):
+            problem = replace(problem, label=label.astype(np.int32))
     table = problem.table
     if model.table is not None:
         holes = model.table.has_missing

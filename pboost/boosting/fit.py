@@ -22,8 +22,9 @@ from pboost.data.columns import MAX_BINS, BinnedColumns, to_fixed_point
 from pboost.data.convert import Features
 from pboost.data.node_inputs import GrownInputs
 from pboost.data.subsets import in_set
-from pboost.data.training import TrainingData
-from pboost.growth.step import Callback, StepRecord
+from pboost.data.training import Problem, TrainingData
+from pboost.growth.label_trees import LabelTrees
+from pboost.growth.step import Callback, StepRecord, TreeLimits
 from pboost.growth.validation import ValidationRows, validation_rows
 from pboost.models.base import prefix, staged_decision_function
 from pboost.models.graph import DecisionGraph
@@ -32,7 +33,9 @@ from pboost.models.node_walk import goes_right
 from pboost.models.nodes import ABOVE, BELOW
 from pboost.observation.answers import Observer, check_pair
 from pboost.threads import Workers
-from pboost.values import Progress, as_generator, check_callback, with_bar
+from pboost.values import FloatArray, Progress, as_generator, check_callback, with_bar
+from pboost.values.options import ManyClassesError
+from pboost.weak.label_search import LabelSearch, refusal
 
 #: Returns number k of some rows.
 Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]
@@ -51,6 +54,8 @@ class GraphFit:
         How masses become votes.
     is_chain : bool
         Whether there is one next classifier at any time.
+    two : str
+        Because of which options there can be two labels only; empty where there can be more.
     votes_stay : bool
         Whether votes stay what they were when a node was opened. If not, stages are judged when
         growth has ended, see `best`.
@@ -64,14 +69,17 @@ class GraphFit:
     def __init__(
         self, X: Any, y: Any, sample_weight: Any, weak: Any, observation: Any, rule: VoteRule,
         rng: Any, validation: Any, patience: Any, n_threads: int | None, callback: Any,
-        progress: Progress, *, is_chain: bool = False, votes_stay: bool = True,
+        progress: Progress, *, is_chain: bool = False, votes_stay: bool = True, two: str = "",
     ) -> None:  # fmt: skip
         self.weak, self.observation, self.rule = weak, observation, rule
         self._learner = check_pair(weak, observation, is_chain=is_chain)
         self._callback, self._progress = check_callback(callback, progress), progress
         # Entropy of the system is drawn only for those that draw, too.
         self._rng = None if rng is None else as_generator(rng)
-        problem = weak.read(X, y, sample_weight)
+        try:
+            problem = weak.read(X, y, sample_weight)
+        except ManyClassesError as error:
+            problem = self._read_many(error, X, y, sample_weight, two)
         is_share = validation is not None and not isinstance(validation, tuple | list)
         if is_share and isinstance(problem.columns, BinnedColumns):
             raise TypeError(
@@ -92,6 +100,29 @@ class GraphFit:
             self._votes_stay = votes_stay
             if votes_stay:
                 self._callback = self._watch
+
+    def _read_many(
+        self, error: ManyClassesError, X: Any, y: Any, sample_weight: Any, two: str
+    ) -> Problem:
+        """Return the arguments of a fit of more than two labels; raise if there is none."""
+        why = two or refusal(self.weak)
+        if why:
+            said, found = str(error).rsplit(", got ", 1)
+            error.args = (f"{said} {why}, got {found}",)
+            raise error
+        if not self.observation.is_exact:
+            raise NotImplementedError(
+                "observation: expected exact answers where there are more than two labels; "
+                "fit_one_vs_rest tells each label from the others"
+            )
+        return self.weak.read_many(X, y, sample_weight)
+
+    def label_trees(self, workers: Workers, rounds: int, limits: TreeLimits) -> LabelTrees | None:
+        """Return the growth of trees of more than two labels, None of two."""
+        if not self.data.problem.of_many:
+            return None
+        search = LabelSearch(self.data, self._learner, workers)  # type: ignore[arg-type]
+        return LabelTrees(self.data, search, self.rule, rounds, limits)
 
     def settings(self, builder: str, **own: Any) -> dict[str, Any]:
         """Return the model's record of how it was made; a builder's own options come first."""
@@ -171,9 +202,11 @@ class Watch:
         self._weight = to_fixed_point(rows.weight)[1]
         self._total = int(self._weight.sum())
         self.patience, self._callback = rows.patience, callback
-        self._score = np.zeros(len(rows.y))
+        labels = rows.problem.labels
+        n_labels = 0 if labels is None or len(labels) == 2 else len(labels)
+        self._score = np.zeros((len(rows.y), n_labels) if n_labels else len(rows.y))
         self._at: dict[tuple[int, int], NDArray[np.intp]] = {}
-        self._wrong = int(self._weight[self._second].sum())
+        self._wrong = self._mass_wrong(np.arange(len(rows.y)))
         self._least: tuple[int, int] | None = None  # the wrong rows' mass, and after how many nodes
         self.errors = [self._wrong / self._total]
         self.gave_up = self.is_lost = False
@@ -191,7 +224,8 @@ class Watch:
             self.is_lost = True
             return stopped
         self._wrong -= self._mass_wrong(here)
-        self._score[here] += np.where(above, record.votes[ABOVE], record.votes[BELOW])
+        taken = above if self._score.ndim == 1 else above[:, None]
+        self._score[here] += np.where(taken, record.votes[ABOVE], record.votes[BELOW])
         self._wrong += self._mass_wrong(here)
         self._at[record.node, BELOW] = here[~above]
         self._at[record.node, ABOVE] = here[above]
@@ -232,19 +266,25 @@ class Watch:
         for size, score in zip(sizes, staged_decision_function(model, X), strict=True):
             if self.gave_up:
                 break
-            wrong = int(self._weight[(score > 0) != self._second].sum())
+            wrong = int(self._weight[_said(score) != self._second].sum())
             self.errors += [self.errors[-1]] * (size - len(self.errors)) + [wrong / self._total]
             if self._least is None or wrong < self._least[0]:
                 self._least = wrong, size
             self.gave_up = size - self._least[1] >= self.patience
 
     def _mass_wrong(self, rows: NDArray[np.intp]) -> int:
-        wrong = (self._score[rows] > 0) != self._second[rows]
+        wrong = _said(self._score[rows]) != self._second[rows]
         return int(self._weight[rows[wrong]].sum())
 
-    def error_of(self, score: float) -> float:
-        """Return the error of one decision value for all rows."""
-        return int(self._weight[self._second != (score > 0)].sum()) / self._total
+    def error_of(self, score: Any) -> float:
+        """Return the error of one decision value, or of one for each label, for all rows."""
+        said = _said(np.broadcast_to(score, self._score.shape))
+        return int(self._weight[self._second != said].sum()) / self._total
+
+
+def _said(score: FloatArray) -> NDArray[Any]:
+    """Return whether decision values predict the second label; of several the label predicted."""
+    return np.asarray(score > 0) if score.ndim == 1 else score.argmax(axis=1)
 
 
 def values_read(data: TrainingData, X: NDArray[Any]) -> Value:

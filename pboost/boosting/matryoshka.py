@@ -18,10 +18,11 @@ from pboost.data.table import Categorical
 from pboost.growth.greedy import GreedyGrowth
 from pboost.growth.nested import JOINS, NestedGrowth
 from pboost.growth.ports import COLLECTS, Matryoshka
-from pboost.growth.step import Callback
+from pboost.growth.step import GROWTHS as GROWTHS_OF_TREES
+from pboost.growth.step import Callback, TreeLimits
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
-from pboost.values import Progress, Seed, check_choice, check_integer, shown, vote_rule
+from pboost.values import INT32_MAX, Progress, Seed, check_choice, check_integer, shown, vote_rule
 from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
@@ -31,6 +32,8 @@ GROWTHS = ("nested", "greedy")
 DEFAULTS = {"sign": ((8, 8), 1.0), "all": ((8, 30), 0.3)}
 #: Number of weak classifiers of greedy growth.
 DEFAULT_NODES = 128
+#: Levels of a chain of trees, whose exits may have votes for more than two labels.
+LEVELS_OF_MANY = 2
 #: Levels of a shape, which take three calls each.
 MOST_LEVELS = 100
 _DEFAULT_WEAK = Stump()
@@ -76,7 +79,8 @@ def fit_matryoshka(
         most; where no training row at the node was missing, to the exit of larger reach. A category
         is split by a set of its levels. For weak learners that are functions: rows of anything.
     y : array_like of shape (n,), optional
-        Labels, any two values.
+        Labels, any two values. With ``join="all"`` and a shape of two levels at most there may be
+        more: exits have then a vote for each, see `fit_adaboost`.
     shape : sequence of int, optional
         For ``growth="nested"``: number of nodes of the trees of each level, innermost first, at
         most 100; their product is the greatest number of weak classifiers. None: (8, 8), and
@@ -190,7 +194,7 @@ def fit_matryoshka(
     X = with_categories(X, categorical)
     fit = GraphFit(
         X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
-        callback, progress, votes_stay=collect == "additive",
+        callback, progress, votes_stay=collect == "additive", two=_two(sizes, join, collect),
     )  # fmt: skip
     shape = list(sizes) or None
     settings = fit.settings(
@@ -198,6 +202,12 @@ def fit_matryoshka(
     )
     total = math.prod(sizes) if size is None else size
     with fit.workers() as workers, fit.told(total, "nodes") as told:
+        if join == "all" and len(sizes) <= LEVELS_OF_MANY:
+            size_of_tree, rounds = (1, *sizes)[-LEVELS_OF_MANY:]
+            limits = TreeLimits(size_of_tree, INT32_MAX, GROWTHS_OF_TREES[0], -1.0)
+            trees = fit.label_trees(workers, rounds, limits)
+            if trees is not None:
+                return fit.best(trees.model(settings, trees.grow(told)))
         observer = fit.observer(workers)
         grown: Matryoshka
         if size is not None:
@@ -205,6 +215,15 @@ def fit_matryoshka(
         else:
             grown = NestedGrowth(fit.data, observer, rule, collect, sizes, join)
         return fit.best(grown.model(settings, grown.grow(told)))
+
+
+def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:
+    """Return because of which options there can be two labels only."""
+    if join != "all":
+        return f'with join={join!r} (join="all" takes more)'
+    if len(sizes) > LEVELS_OF_MANY:
+        return f"with a shape of {len(sizes)} levels (a shape of two takes more)"
+    return "" if collect == "additive" else f"with collect={collect!r}"
 
 
 def _check_sizes(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pboost._core.reweight import scale_weights
 from pboost.data.blocks import as_codes
 from pboost.data.check_xy import (
     AbsentClassError,
@@ -19,6 +20,7 @@ from pboost.data.check_xy import (
     as_weights,
     label_array,
 )
+from pboost.data.columns import to_fixed_point
 from pboost.data.convert import frame_columns, is_frame
 from pboost.data.numbers import to_numbers
 from pboost.data.splits import hold_out
@@ -163,6 +165,21 @@ def classes_of_rows(y: Any, sample_weight: Any, n: int, *, two: bool) -> Classes
         labels, is_second = as_labels(y, n)
         return Classes(labels, is_second.view(np.uint8), as_weights(sample_weight, n))
     return Classes(*as_classes(y, n), as_weights(sample_weight, n))
+
+
+def by_class(label: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the rows class by class."""
+    # NumPy sorts small integers by their digits.
+    small = label.astype(np.int16) if label.max(initial=0) < 2**15 else label
+    return np.argsort(small, kind="stable")
+
+
+def rows_by_label(label: NDArray[Any], weights: FloatArray | None, labels: Any) -> IntArray:
+    """Return the rows of positive weight class by class; raise where a class has none."""
+    rows = np.arange(len(label)) if weights is None else np.flatnonzero(weights > 0)
+    if np.bincount(label[rows], minlength=len(labels)).min() == 0:
+        raise AbsentClassError("sample_weight: expected every class to have positive weight")
+    return rows.take(by_class(label.take(rows))).astype(np.int32)
 
 
 def truth_of_rows(y: Any, sample_weight: Any, n: int, task: str) -> Classes:
@@ -350,3 +367,18 @@ def balanced_weights(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Fl
             f"{values[absent].item()!r}"
         )
     return weights * (mass.sum() / (len(values) * mass))[code]
+
+
+def weighed(weights: FloatArray | None, rows: IntArray | None, n: int) -> dict[str, Any]:
+    """Return the weights of the n listed rows, or of all, as fields of `TrainingData`."""
+    # One piece of memory: all that a fit frees is then less than twice the largest, which is what
+    # allocators keep for the next fit instead of clearing new pages.
+    both, exponent = np.empty((2, n)), 0
+    weight, fixed = both[0], both[1].view(np.int64)
+    if weights is None:
+        scale, one = to_fixed_point(np.ones(1), n)
+        weight.fill(1.0)
+        fixed.fill(one[0])
+    else:
+        exponent, scale = scale_weights(weights, rows, weight, fixed)
+    return {"weight": weight, "fixed": fixed, "weight_exponent": exponent, "scale": scale}

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.codes import list_rows
-from pboost._core.reweight import scale_weights
 from pboost.data.check_xy import (
     AbsentClassError,
     as_features,
@@ -33,7 +32,15 @@ from pboost.data.columns import (
 from pboost.data.convert import Features, Rows, as_rows, check_size
 from pboost.data.fill import column_means
 from pboost.data.indicators import indicators_of
-from pboost.data.labels import Classes, Entries, classes_of_rows, numbers_given
+from pboost.data.labels import (
+    Classes,
+    Entries,
+    by_class,
+    classes_of_rows,
+    numbers_given,
+    rows_by_label,
+    weighed,
+)  # fmt: skip
 from pboost.data.made_columns import (
     binned_columns,
     columns_sorted,
@@ -108,6 +115,11 @@ class Problem:
     def n_rows(self) -> int:
         """Number of rows of X."""
         return len(self.label) or len(self.y)
+
+    @property
+    def of_many(self) -> bool:
+        """Whether there are more classes than two."""
+        return self.labels is not None and len(self.labels) > 2
 
     @property
     def first(self) -> NDArray[np.intp]:
@@ -193,12 +205,12 @@ class Problem:
         if isinstance(columns, BinnedColumns):
             order = np.empty((self.n_features, 0), dtype=np.int32)
             return TrainingData(
-                problem=self, rows=rows, **_weighed(weights, None, n), exact=False, order=order,
+                problem=self, rows=rows, **weighed(weights, None, n), exact=False, order=order,
                 label=self.label, y=self.y, columns=columns,
             )  # fmt: skip
         if self.labels is not None:
             # Class by class, as the search of two classes wants them.
-            rows = rows.take(_by_class(self.label.take(rows)))
+            rows = rows.take(by_class(self.label.take(rows)))
         own: SortedColumns | BinnedColumns = _NO_COLUMNS
         if self.table is not None:  # the codes say what is missing
             own = self._sorted(rows, workers)
@@ -210,7 +222,7 @@ class Problem:
         else:
             order = sorted_orders(*self.source(rows), workers)
         return TrainingData(
-            problem=self, rows=rows, **_weighed(weights, rows, len(rows)), exact=True, order=order,
+            problem=self, rows=rows, **weighed(weights, rows, len(rows)), exact=True, order=order,
             label=self.label.take(rows) if len(self.label) else self.label,
             y=self.y[rows] if len(self.y) else self.y, columns=own,
         )  # fmt: skip
@@ -234,7 +246,8 @@ class Problem:
 
         They are numbered class by class, class -1 first, each class in the order given. So the
         class of a row is a comparison, and a histogram adds one weight per cell. What nodes
-        compare is what `project` makes of the columns, if that is given.
+        compare is what `project` makes of the columns, if that is given. Of more classes there is
+        the label of each row, too.
         """
         X, n = self.columns, self.n_rows
         rows, n_negative = self._rows_by_class()
@@ -263,6 +276,7 @@ class Problem:
             problem=self, rows=rows, **self._weighed(rows), exact=exact,
             order=_searched_order(columns, exact), columns=columns, n_negative=n_negative,
             source=source, source_rows=source_rows, inputs=inputs,
+            label=self.label[rows] if self.of_many else _NO_ROWS,
         )  # fmt: skip
 
     def as_given(self) -> TrainingData:
@@ -274,8 +288,13 @@ class Problem:
         )  # fmt: skip
 
     def _rows_by_class(self) -> tuple[IntArray, int]:
-        """Return the rows of positive weight, class -1 first, and the number of that class."""
+        """Return the rows of positive weight, class -1 first, and the number of that class.
+
+        Of more classes than two the number is 0.
+        """
         kind, weights = self.label, self.weights
+        if self.of_many:
+            return rows_by_label(kind, weights, self.labels), 0
         if weights is not None:
             kind = np.where(weights > 0, kind, _LEFT_OUT)
         n_positive = int(np.count_nonzero(kind == 1 if weights is not None else kind))
@@ -290,7 +309,7 @@ class Problem:
 
     def _weighed(self, rows: IntArray) -> dict[str, Any]:
         """Return the weights of the listed rows, as fields of `TrainingData`."""
-        found = _weighed(self.weights, rows, len(rows))
+        found = weighed(self.weights, rows, len(rows))
         if self.weights is not None and not (found["weight"] > 0).all():
             raise ValueError(
                 "sample_weight: the weights differ by more than floating point can hold"
@@ -437,16 +456,15 @@ class TrainingData:
         return replace(self, columns=columns, exact=exact, order=_searched_order(columns, exact))
 
 
-def two_classes(
-    X: Any, y: Any, sample_weight: Any, *, as_given: bool = False, takes: Takes = NUMBERS
-) -> Problem:
-    """Check the arguments of a builder of models of two classes.
+def two_classes(X: Any, y: Any, sample_weight: Any, *, as_given: bool = False,
+                takes: Takes = NUMBERS, two: bool = True) -> Problem:  # fmt: skip
+    """Check the arguments of a builder of models of two classes, or, if not `two`, of any number.
 
     `as_given` says that X, rows of anything, stays as it is; `takes` what X may hold.
     """
     columns = as_rows(X) if as_given else _as_columns(X)
     n = columns.n_rows
-    found = classes_of_rows(y, sample_weight, n, two=True)
+    found = classes_of_rows(y, sample_weight, n, two=two)
     table = None
     if isinstance(columns, Features):
         columns = training_features(columns, found.weights_of_rows(sample_weight, n), takes)
@@ -561,32 +579,10 @@ def _binned(
     rows = np.arange(n, dtype=np.int32)
     if weights is not None:
         rows = np.flatnonzero(weights).astype(np.int32)
-        fixed = _weighed(weights, rows, len(rows))["fixed"].copy()
+        fixed = weighed(weights, rows, len(rows))["fixed"].copy()
     columns = binned_columns(features, rows, max_bins, fixed, n_threads)
     if len(rows) == n:
         return columns
     codes = np.zeros((len(columns.codes), n), dtype=np.uint8)
     codes[:, rows] = columns.codes
     return replace(columns, codes=codes)
-
-
-def _by_class(label: IntArray) -> NDArray[np.intp]:
-    """Return the rows class by class."""
-    # NumPy sorts small integers by their digits.
-    small = label.astype(np.int16) if label.max(initial=0) < 2**15 else label
-    return np.argsort(small, kind="stable")
-
-
-def _weighed(weights: FloatArray | None, rows: IntArray | None, n: int) -> dict[str, Any]:
-    """Return the weights of the n listed rows, or of all, as fields of `TrainingData`."""
-    # One piece of memory: all that a fit frees is then less than twice the largest, which is what
-    # allocators keep for the next fit instead of clearing new pages.
-    both, exponent = np.empty((2, n)), 0
-    weight, fixed = both[0], both[1].view(np.int64)
-    if weights is None:
-        scale, one = to_fixed_point(np.ones(1), n)
-        weight.fill(1.0)
-        fixed.fill(one[0])
-    else:
-        exponent, scale = scale_weights(weights, rows, weight, fixed)
-    return {"weight": weight, "fixed": fixed, "weight_exponent": exponent, "scale": scale}

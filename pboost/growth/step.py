@@ -233,6 +233,7 @@ class Growth:
         self._edges: Edges = ()  # to the node opened last
         self.votes: list[list[float]] = []
         self.certificate = [1.0]
+        self.no_vote: Any = 0.0
 
     @property
     def n_nodes(self) -> int:
@@ -269,6 +270,10 @@ class Growth:
         self._stages.append(len(self._cuts))
         return node
 
+    def constant_vote(self) -> tuple[Any, float]:
+        """Return the vote of a model without nodes, and its certificate."""
+        return constant_vote(self.data, self.rule)
+
     def drop_votes(self, nodes: Iterable[int]) -> None:
         """Set the votes of some nodes to 0; what they were with fewer nodes is then lost."""
         nodes = list(nodes)
@@ -294,15 +299,15 @@ class Growth:
 
     def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph:
         """Return the graph grown so far."""
-        n, data, problem = len(self._cuts), self.data, self.data.problem
+        n, problem = len(self._cuts), self.data.problem
         assert problem.labels is not None
-        bias = 0.0
+        bias = self.no_vote
         if not n:
-            bias, self.certificate[0] = constant_vote(data, self.rule)
+            bias, self.certificate[0] = self.constant_vote()
         cost = cost_after(np.array(self._reach, dtype=np.float64))
         return DecisionGraph.grown(
             next=np.array(self._next, dtype=np.int32).reshape(n, 2),
-            vote=np.array(self.votes).reshape(n, 2),
+            vote=np.array(self.votes).reshape(n, 2, *np.shape(bias)),
             labels=problem.labels,
             n_features=problem.n_features,
             feature_names=problem.names,

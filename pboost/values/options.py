@@ -16,8 +16,9 @@ from pboost.values.peers import RENAMED, said_here
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Builders that take labels of more than two values as they are.
 ANY_CLASSES = (
-    "fit_cart", "fit_forest", "fit_probit_tree", "fit_pruned_cart", "fit_samme", "fit_sbpmt",
-    "fit_stagewise",
+    "fit_adaboost", "fit_boosted_tree", "fit_cart", "fit_forest", "fit_probit_tree",
+    "fit_pruned_cart", "fit_samme", "fit_sbpmt", "fit_stagewise",
+    "fit_topdown_tree",
 )  # fmt: skip
 #: Where numbers are predicted.
 OF_NUMBERS = (

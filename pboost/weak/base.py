@@ -58,6 +58,10 @@ class Weak(Choice):
         """Return the arguments of a builder of models of two classes, checked."""
         return two_classes(X, y, sample_weight, takes=self.takes)
 
+    def read_many(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+        """Return the arguments of a builder of models of any number of classes, checked."""
+        return two_classes(X, y, sample_weight, takes=self.takes, two=False)
+
     def measured(self) -> Weak:
         """Return the learner for features measured with errors; ValueError if there is none."""
         raise ValueError(

@@ -328,7 +328,7 @@ class ColumnLearner(Weak):
         return "binned" if is_binned(self.search, n_rows) else "exact"
 
     def is_exact(self, problem: Problem) -> bool:
-        """Return whether the search of these data is exact."""
+        """Return whether the search of these data is exact; of more than two labels it is not."""
         X = problem.columns
         if isinstance(X, BinnedColumns):
             if self.search == "exact":
@@ -338,6 +338,8 @@ class ColumnLearner(Weak):
                     f"weak: max_bins={self.max_bins}, but the BinnedColumns have up to "
                     f"{int(X.n_bins.max())} bins"
                 )
+            return False
+        if problem.of_many:
             return False
         if isinstance(X, SortedColumns) and self.search == "auto" and self.keeps_order:
             return True

@@ -27,8 +27,8 @@ SEVERAL = {
 #: Those of two.
 TWO_CLASS = {
     "stagewise": partial(pb.fit_stagewise, loss="logistic", steps=3),
-    "adaboost": partial(pb.fit_adaboost, rounds=3),
-    "tree": partial(pb.fit_boosted_tree, nodes=3),
+    "real": partial(pb.fit_adaboost_real, rounds=3),
+    "matryoshka": partial(pb.fit_matryoshka, shape=(2, 2)),
 }
 #: Those of numbers.
 NUMBERS = {
@@ -70,7 +70,7 @@ def test_bad_labels(fit, y, message):
 
 @pytest.mark.parametrize("kind", TWO_CLASS)
 def test_three_classes_for_a_builder_of_two(kind):
-    with pytest.raises(ValueError, match=r"^y: expected two label values, got 3"):
+    with pytest.raises(ValueError, match=r"^y: expected two label values( with .*)?, got 3"):
         TWO_CLASS[kind](X, Y)
 
 

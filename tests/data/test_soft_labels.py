@@ -330,7 +330,7 @@ def test_what_takes_no_soft_labels():
     with pytest.raises(TypeError, match="takes y_proba"):
         pb.fit_samme(X, y_proba=SHARE[2], base=lambda X, y, sample_weight: None)
     with pytest.raises(pb.ManyClassesError, match=r"two columns.*fit_one_vs_rest"):
-        pb.fit_adaboost(X, y_proba=SHARE[3])
+        pb.fit_matryoshka(X, y_proba=SHARE[3])
 
 
 def test_balanced_weights():

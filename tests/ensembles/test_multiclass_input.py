@@ -69,11 +69,11 @@ def test_functions_of_a_model(kind, tmp_path):
     assert empty.shape == (0, 3)
 
 
-@pytest.mark.parametrize("fit", [pb.fit_adaboost, pb.fit_boosted_tree, pb.fit_matryoshka])
+@pytest.mark.parametrize("fit", [pb.fit_adaboost_real, pb.fit_matryoshka])
 def test_two_class_builders_name_the_others(fit):
     X, y = three()
-    sizes = {pb.fit_adaboost: {"rounds": 2}, pb.fit_matryoshka: {"shape": (2,)}}
-    with pytest.raises(ValueError, match=r"got 3: pb\.fit_one_vs_rest.* fit_sbpmt and"):
+    sizes = {pb.fit_adaboost_real: {"rounds": 2}, pb.fit_matryoshka: {"shape": (2,)}}
+    with pytest.raises(ValueError, match=r"got 3: pb\.fit_one_vs_rest.* fit_sbpmt, fit_stagewise"):
         fit(X, y, **sizes.get(fit, {"nodes": 2}))
 
 

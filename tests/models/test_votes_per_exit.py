@@ -293,7 +293,6 @@ def test_members_of_ensembles(models):
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda model: pb.continue_fit(model, X, X[:, 0] > 0, nodes=2),
         lambda model: pb.decision_function(flipped(model), X, "expected"),
         lambda model: pb.decision_function(flipped(model), X, "sample", rng=0),
         lambda model: pb.certificate(flipped(model), X, np.arange(700) % J),

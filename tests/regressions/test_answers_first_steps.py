@@ -91,5 +91,5 @@ def test_few_of_many_labels_are_listed():
 
 def test_many_labels_can_be_caught():
     with pytest.raises(pb.ManyClassesError) as caught:
-        pb.fit_adaboost(X, TOWNS)
+        pb.fit_matryoshka(X, TOWNS)
     assert caught.type.__module__ == "pboost"

@@ -1,0 +1,324 @@
+"""AdaBoost.MH on trees and chains of trees, against the definition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from reference import labels as reference
+
+import pboost as pb
+from pboost._core import labels as kernels
+from pboost.data.subsets import Subsets
+
+MOST = np.finfo(float).max
+
+
+def problem(rng, n, J, *, holes=False, levels=False):
+    """Return rows of columns of few values, and labels of which each occurs."""
+    d = int(rng.integers(1, 5))
+    X = rng.integers(0, rng.choice([2, 4, 12]), size=(n, d)).astype(float)
+    X[:, 0] = rng.normal(size=n).round(1)
+    score = X @ rng.normal(size=(d, J)) + rng.normal(size=(n, J))
+    y = score.argmax(axis=1)
+    y[:J] = np.arange(J)
+    if holes:
+        X[rng.random(X.shape) < 0.15] = np.nan
+    columns = ()
+    if levels:
+        X[:, -1] = rng.permutation(np.arange(n) % 6)
+        columns = (d - 1,)
+    return X, y, columns
+
+
+def check(model, nodes, columns, d):
+    """Check that a model has the nodes of the reference."""
+    assert model.n_nodes == len(nodes)
+    edges = [()] * len(nodes)
+    for before, next_ in enumerate(model.next.tolist()):
+        for side, node in enumerate(next_):
+            if node >= 0:
+                edges[node] = (*edges[node], (before, side))
+    for k, node in enumerate(nodes):
+        number, threshold = int(model.feature[k]), float(model.threshold[k])
+        if node.levels:
+            assert number >= d, k
+            assert isinstance(model.inputs, Subsets)
+            words = model.inputs.member[number - d].astype("<u8").tobytes()
+            found = {b for b in range(256) if int.from_bytes(words, "little") >> b & 1}
+            assert int(model.inputs.column[number - d]) == node.feature
+            assert node.levels <= found, k  # levels that did not arrive are where missing rows are
+        elif node.levels is None:
+            assert (number, threshold) == (node.feature, node.threshold), k
+        if node.missing is not None:
+            assert model.missing[k] == node.missing, k
+        np.testing.assert_allclose(model.vote[k], node.votes, rtol=1e-9, atol=1e-10)
+        assert model.record.certificate[k + 1] == pytest.approx(node.certificate, rel=1e-9)
+        assert edges[k] == node.edges
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_equals_the_definition(seed):
+    rng = np.random.default_rng(seed)
+    n, J = int(rng.integers(4, 40)), int(rng.integers(3, 8))
+    n = max(n, J + 1, 6)
+    X, y, columns = problem(rng, n, J, holes=rng.random() < 0.4, levels=rng.random() < 0.4)
+    kind = rng.integers(3)
+    # Between trees, weights are rounded to fixed point: those by the votes of pure exits are lost.
+    smoothing = float(rng.choice([0.0 if kind == 1 else 1e-3, 1e-4, 0.1]))
+    rate = float(rng.choice([0.5, 1.0]))
+    weight = None if rng.random() < 0.5 else rng.integers(1, 4, n).astype(float)
+    pull, least = float(rng.choice([0.0, 2.0])), int(rng.choice([1, 1, 3]))
+    weak = pb.weak.stump(level_smoothing=pull, min_leaf=least)
+    common = {"smoothing": smoothing, "learning_rate": rate}
+    given = {**common, "weak": weak, "sample_weight": weight, "categorical": columns or None}
+    theirs = {
+        **common, "weight": weight, "levels": columns, "level_smoothing": pull, "min_leaf": least
+    }  # fmt: skip
+    if kind == 0:
+        model = pb.fit_adaboost(X, y, rounds=6, **given)
+        nodes = reference.fit(X, y, rounds=6, **theirs)
+    elif kind == 1:
+        growth = str(rng.choice(["largest-bound", "largest-error", "look-ahead", "breadth-first"]))
+        depth = int(rng.integers(1, 5))
+        model = pb.fit_boosted_tree(X, y, nodes=7, growth=growth, max_depth=depth, **given)
+        nodes = reference.fit(X, y, nodes=7, growth=growth, max_depth=depth, **theirs)
+    else:
+        model = pb.fit_matryoshka(X, y, shape=(3, 3), join="all", **given)
+        nodes = reference.fit(X, y, rounds=3, nodes=3, **theirs)
+    check(model, nodes, columns, X.shape[1])
+
+
+X, Y = problem(np.random.default_rng(1), 300, 4)[:2]
+HOLED = np.where(np.random.default_rng(2).random(X.shape) < 0.1, np.nan, X)
+FITS = {
+    "chain": partial(pb.fit_adaboost, rounds=25),
+    "tree": partial(pb.fit_boosted_tree, nodes=20),
+    "trees": partial(pb.fit_matryoshka, shape=(7, 5), join="all"),
+    "affine": partial(pb.fit_adaboost, rounds=8, weak=pb.weak.affine(directions=12)),
+}
+each = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+
+
+def digest(model):
+    arrays = (model.feature, model.threshold, model.next, model.vote, model.record.certificate)
+    return [array.tobytes() for array in arrays]
+
+
+@each
+def test_bounds_hold_at_every_stage(fit):
+    for rows in (X, HOLED):
+        model = fit(rows, Y)
+        sign = 2 * np.eye(4)[Y] - 1
+        stages = pb.staged_decision_function(model, rows)
+        for score, certificate in zip(stages, model.record.certificate[1:], strict=True):
+            assert np.exp(-sign * score).mean() == pytest.approx(certificate, rel=1e-9)
+            assert (sign * score <= 0).mean() <= certificate + 1e-12
+            assert (score.argmax(axis=1) != Y).mean() <= 2 * certificate + 1e-12
+        assert pb.certificate(model, rows, Y) == pytest.approx(pb.certificate(model), rel=1e-9)
+        assert pb.certificate(model) < 1
+
+
+@each
+def test_same_for_any_threads_and_order_of_rows(fit):
+    rng = np.random.default_rng(5)
+    many, labels = np.tile(HOLED, (40, 1)), np.tile(Y, 40)
+    many[:, 0] += rng.normal(size=len(many))
+    one = digest(fit(many, labels, n_threads=1))
+    for n_threads in (2, 4):
+        assert digest(fit(many, labels, n_threads=n_threads)) == one
+    order = rng.permutation(len(many))
+    assert digest(fit(many[order], labels[order])) == one
+
+
+@each
+def test_weights_are_copies_and_zero_weights_absent_rows(fit):
+    weight = np.random.default_rng(3).integers(0, 4, len(Y))
+    weight[:4] = 1
+    copies = np.repeat(np.arange(len(Y)), weight)
+    found = fit(X, Y, sample_weight=weight)
+    expected = fit(X[copies], Y[copies])
+    if found.inputs is None:
+        assert digest(found)[:3] == digest(expected)[:3]
+        np.testing.assert_allclose(found.vote, expected.vote, rtol=1e-9, atol=1e-12)
+    scaled = fit(X, Y, sample_weight=weight * 8.0)
+    assert digest(scaled) == digest(found)
+
+
+@each
+def test_names_and_order_of_labels_do_not_matter(fit):
+    found = fit(X, Y)
+    order = np.array([2, 0, 3, 1])
+    other = fit(X, np.array(list("abcd"))[order[Y]])
+    assert other.labels.tolist() == list("abcd")
+    assert digest(other)[:3] == digest(found)[:3]
+    np.testing.assert_allclose(other.vote[..., order], found.vote, rtol=1e-9, atol=1e-12)
+
+
+@each
+def test_soft_labels_are_entries(fit):
+    share = np.eye(4)[Y] * 0.75
+    share[np.arange(len(Y)), (Y + 1) % 4] = 0.25
+    found = fit(X, y_proba=share)
+    both = fit(np.repeat(X, 2, axis=0), np.column_stack([Y, (Y + 1) % 4]).ravel(),
+               sample_weight=np.tile([3.0, 1.0], len(Y)))  # fmt: skip
+    assert pb.certificate(found) == pytest.approx(pb.certificate(both), rel=1e-9)
+    assert pb.certificate(found, X, y_proba=share) == pytest.approx(pb.certificate(found), rel=1e-9)
+
+
+def test_exits_of_a_split_are_balanced():
+    """At rate 1 without smoothing the rows of each label weigh what the others do."""
+    model = pb.fit_adaboost(X, Y, rounds=1, smoothing=0)
+    score = pb.decision_function(model, X)
+    weight = np.exp(-(2 * np.eye(4)[Y] - 1) * score)
+    for exit_ in (0, 1):
+        here = np.isclose(score, model.vote[0, exit_]).all(axis=1)
+        for k in range(4):
+            own, other = weight[here & (k == Y), k].sum(), weight[here & (k != Y), k].sum()
+            assert own == pytest.approx(other, rel=1e-9) or min(own, other) < 1e-4
+
+
+def test_of_two_labels_it_is_adaboost():
+    """By the definition; builders have two labels in one vote."""
+    y = (Y > 1).astype(int)
+    nodes = reference.fit(X, y, rounds=8)
+    model = pb.fit_adaboost(X, y, rounds=8)
+    votes = np.array([node.votes for node in nodes])
+    np.testing.assert_allclose(votes[..., 1], model.vote, rtol=1e-8)
+    np.testing.assert_allclose(votes[..., 0], -model.vote, rtol=1e-8)
+    np.testing.assert_allclose([n.certificate for n in nodes], model.record.certificate[1:])
+
+
+@each
+def test_files_and_prefixes(fit, tmp_path):
+    model = fit(HOLED, Y)
+    pb.save(model, tmp_path / "model.npz")
+    loaded = pb.load(tmp_path / "model.npz")
+    assert digest(loaded) == digest(model)
+    assert dict(loaded.settings) == dict(model.settings)
+    score = pb.decision_function(model, HOLED)
+    assert pb.decision_function(loaded, HOLED).tobytes() == score.tobytes()
+    first = pb.prefix(model, 4)
+    assert pb.certificate(first, HOLED, Y) == pytest.approx(pb.certificate(first), rel=1e-9)
+
+
+@each
+def test_validation_and_callbacks(fit):
+    rows, held = np.arange(200), np.arange(200, 300)
+    seen = []
+    model = fit(
+        HOLED[rows], Y[rows], validation=(HOLED[held], Y[held]), patience=5,
+        callback=lambda step, record: seen.append((step, record)),
+    )  # fmt: skip
+    errors = model.record.validation
+    assert errors[model.n_nodes] == errors.min()
+    wrong = (pb.predict(model, HOLED[held]) != Y[held]).mean()
+    assert wrong == pytest.approx(errors[model.n_nodes], abs=1e-12)
+    assert [step for step, _ in seen] == list(range(1, len(seen) + 1))
+    assert np.shape(seen[0][1].votes) == (2, 4)
+    drawn = fit(X, Y, validation=0.3, rng=0)
+    assert len(drawn.record.validation) > 1
+    stopped = fit(X, Y, callback=lambda step, record: step == 3)
+    assert (stopped.n_nodes, stopped.record.stop_reason) == (3, "stopped by the callback")
+
+
+def test_fitting_goes_on():
+    whole = pb.fit_adaboost(HOLED, Y, rounds=12)
+    half = pb.continue_fit(pb.fit_adaboost(HOLED, Y, rounds=5), HOLED, Y, rounds=7)
+    assert digest(half) == digest(whole)
+    whole = pb.fit_boosted_tree(HOLED, Y, nodes=12)
+    half = pb.continue_fit(pb.fit_boosted_tree(HOLED, Y, nodes=5), HOLED, Y, nodes=7)
+    assert digest(half) == digest(whole)
+    trees = pb.fit_matryoshka(HOLED, Y, shape=(4, 3), join="all", learning_rate=1.0)
+    more = pb.continue_fit(trees, HOLED, Y, rounds=3)
+    assert more.n_nodes == 15
+    assert pb.certificate(more, HOLED, Y) == pytest.approx(pb.certificate(more), rel=1e-9)
+    leads = trees.next.copy()
+    leads[:4][leads[:4] == 4] = -1
+    leads[3] = 4
+    with pytest.raises(NotImplementedError, match="node 4 is entered otherwise"):
+        pb.continue_fit(replace(trees, next=leads), HOLED, Y, rounds=1)
+    with pytest.raises(ValueError, match="expected labels of the model"):
+        pb.continue_fit(trees, HOLED, Y + 1, rounds=1)
+
+
+def test_levels_of_data_frames():
+    frame = pd.DataFrame({"a": X[:, 0], "kind": np.array(list("uvwxyz"))[np.arange(300) % 6]})
+    y = np.array(["p", "q", "r"])[(np.arange(300) % 6) // 2]
+    model = pb.fit_boosted_tree(frame, y, nodes=2)
+    assert (pb.predict(model, frame) == y).all()
+    assert isinstance(model.inputs, Subsets)
+    assert "kind" in pb.describe(model)
+
+
+def test_nothing_to_split():
+    model = pb.fit_adaboost(np.zeros((6, 2)), [0, 0, 0, 1, 1, 2])
+    assert model.n_nodes == 0
+    assert model.bias.shape == (3,)
+    share = pb.predict_proba(model, np.zeros((1, 2)))[0]
+    np.testing.assert_allclose(share, [1 / 2, 1 / 3, 1 / 6], rtol=1e-3)
+    assert pb.certificate(model, np.zeros((6, 2)), [0, 0, 0, 1, 1, 2]) == pytest.approx(
+        pb.certificate(model)
+    )
+
+
+def test_perfect_rows_end_growth():
+    model = pb.fit_matryoshka(np.arange(6.0)[:, None], [0, 0, 1, 1, 2, 2], join="all")
+    assert model.n_nodes == 2
+    assert "certificate is 0" in model.record.stop_reason
+
+
+@pytest.mark.parametrize(
+    ("fit", "said"),
+    [
+        (partial(pb.fit_adaboost, votes="symmetric"), "votes='symmetric'"),
+        (partial(pb.fit_adaboost, weak=pb.weak.stump(criterion="gini")), "criterion='gini'"),
+        (partial(pb.fit_adaboost, weak=pb.weak.stump(search="exact")), 'search="exact"'),
+        (partial(pb.fit_adaboost, weak=pb.weak.stump(missing="both")), 'missing="both"'),
+        (partial(pb.fit_adaboost, weak=pb.weak.separator()), "weak=Separator"),
+        (pb.fit_matryoshka, "join='sign'"),
+        (partial(pb.fit_matryoshka, shape=(2, 2, 2), join="all"), "3 levels"),
+        (partial(pb.fit_matryoshka, growth="greedy"), "join='sign'"),
+    ],
+)
+def test_what_takes_two_labels_says_so(fit, said):
+    with pytest.raises(pb.ManyClassesError, match=f"expected two label values with .*{said}"):
+        fit(X, Y)
+
+
+def test_what_is_not_implemented_says_so():
+    with pytest.raises(NotImplementedError, match="exact answers"):
+        pb.fit_adaboost(X, Y, observation=pb.observation.flip(0.1))
+    with pytest.raises(ValueError, match="every class"):
+        pb.fit_adaboost(X, Y, sample_weight=(Y > 0).astype(float))
+    assert pb.fit_one_vs_rest(pb.fit_adaboost, X, Y).labels.tolist() == [0, 1, 2, 3]
+
+
+def test_cross_validation():
+    table = pb.cross_validate(partial(pb.fit_adaboost, rounds=5), X, Y, folds=3, rng=0)
+    assert table.error.mean() < 0.5
+    assert np.isfinite(table.log_loss).all()
+
+
+def test_kernels_refuse_arrays_that_do_not_fit():
+    codes, rows = np.zeros((2, 5), np.uint8), np.arange(3, dtype=np.int32)
+    weight, own = np.ones((3, 2), np.int64), np.zeros(3, np.int32)
+    sums = np.zeros((2, 4, 5), np.int64)
+    kernels.add_up(codes, rows, weight, own, sums, 0, 2)
+    assert sums[:, 0].tolist() == [[3, 3, 3, 0, 3]] * 2
+    with pytest.raises(ValueError, match="different sizes"):
+        kernels.add_up(codes, rows, weight, own[:2].copy(), sums, 0, 2)
+    label, total = np.zeros(5, np.int32), np.zeros(2, np.int64)
+    with pytest.raises(ValueError, match="different sizes"):
+        kernels.total(weight, label, rows, total, total)
+    found, bins = np.zeros((2, 1, 4)), np.full(2, 4, np.int32)
+    with pytest.raises(ValueError, match="different sizes"):
+        kernels.search(sums, bins, np.ones(3, np.int64), np.ones((3, 2)), 0.0, 1, found, 0, 2)
+    with pytest.raises(ValueError, match="different sizes"):
+        kernels.reweight(
+            label, label, np.ones((1, 3)), np.ones((1, 2)), 1.0, np.ones((5, 2)),
+            np.ones((5, 2), np.int64), 0, 5,
+        )  # fmt: skip
