@@ -69,9 +69,9 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     TWO: {
         OURS: {},
         NEWTON: {"leaf_step": "newton"},
-        "min_weight=0": {"min_weight": 0.0},
+        "l2=1": {"l2": 1.0},
         "l2=0": {"l2": 0.0},
-        "l2=0, min_weight=0": {"l2": 0.0, "min_weight": 0.0},
+        "l2=1, min_weight=1": {"l2": 1.0, "min_weight": 1.0},
     },
     NUMBERS: {OURS: {}, "l2=2": {"l2": 2.0}},
 }

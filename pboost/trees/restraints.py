@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,24 +62,16 @@ class Restraints:
         return replace(self, min_weight=self.min_weight / unit, min_gain=self.min_gain / unit)
 
 
-#: Those that are by default as large as the weight of a row, of labels.
-OF_WEIGHT = ("l2", "min_weight")
 #: Weights are no numbers of copies if their mean is so many times what all are multiples of.
 MOST_COPIES = 1000.0
 
 
-def with_numbers(
-    options: Mapping[str, Any], held: Sequence[str], weights: FloatArray | None
-) -> dict[str, Any]:
-    """Return the options with numbers for "auto": the weight of a row if in `held`, else 0."""
-    found = dict(options)
-    for name in OF_WEIGHT:
-        if not isinstance(options[name], str):
-            found[name] = check_number(name, options[name], least=0.0)
-            continue
-        check_choice(name, options[name], ("auto",))
-        found[name] = _weight_of_copy(weights) if name in held else 0.0
-    return found
+def l2_of(option: float | str, rows: float, weights: FloatArray | None) -> float:
+    """Return `l2` as a number; "auto" is the weight of so many rows."""
+    if not isinstance(option, str):
+        return check_number("l2", option, least=0.0)
+    check_choice("l2", option, ("auto",))
+    return rows * _weight_of_copy(weights) if rows else 0.0
 
 
 def _weight_of_copy(weights: FloatArray | None) -> float:
@@ -109,7 +101,7 @@ def refuse_restraints(options: Mapping[str, Any]) -> None:
     """Raise NotImplementedError where one is given that an exact search does not take."""
     for name, default in {"l2": 0.0, **RESTRAINTS}.items():
         given = options[name]
-        if name in OF_WEIGHT and isinstance(given, str):
+        if name == "l2" and given == "auto":
             continue
         if given is not None if default is None else given != default:
             raise NotImplementedError(
@@ -122,7 +114,7 @@ def read_restraints(
 ) -> Restraints:
     """Check the options; from the generator is drawn where columns are to be drawn."""
     found = Restraints(
-        options["min_weight"],
+        check_number("min_weight", options["min_weight"], least=0.0),
         check_number("min_gain", options["min_gain"], least=0.0),
         direction=_directions(options["monotone"], problem),
         together=_groups(options["interactions"], problem),

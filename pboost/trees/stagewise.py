@@ -38,15 +38,14 @@ from pboost.trees.exact_rounds import ExactRounds
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.loss_watch import LossWatch
 from pboost.trees.restraints import (
-    OF_WEIGHT,
     RESTRAINTS,
     Restraints,
     draws_columns,
+    l2_of,
     plain_interactions,
     plain_monotone,
     read_restraints,
     refuse_restraints,
-    with_numbers,
 )
 from pboost.trees.rounds import Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
@@ -96,7 +95,7 @@ def fit_stagewise(
     min_leaf: int = 1,
     leaf_step: str = "auto",
     l2: float | str = "auto",
-    min_weight: float | str = "auto",
+    min_weight: float = 0.0,
     min_gain: float = 0.0,
     features_per_tree: str | float | None = None,
     features_per_split: str | float | None = None,
@@ -158,15 +157,15 @@ def fit_stagewise(
         "auto" is "newton" with softmax, else "best".
     l2 : float or "auto"
         Number >= 0 that is added to the weighted curvature of each side of a split and of each
-        leaf, which so becomes smaller; with a binned search. "auto" is the weight of one row where
-        labels are told apart by a named loss with a curvature, else 0. Without weights that is
-        1; with them, the weight of which all are multiples, or their mean if there is none. What
-        leaves of a loss of your own add does not depend on it, unless `leaf_step` is "newton".
-    min_weight : float or "auto"
+        leaf, which so becomes smaller; with a binned search. "auto" is, where labels are told apart
+        by a named loss with a curvature, the weight of two rows, with softmax of one, else 0. That
+        of a row is 1 without weights; with them, the weight of which all are multiples, or their
+        mean if there is none. What leaves of a loss of your own add does not depend on it, unless
+        `leaf_step` is "newton".
+    min_weight : float
         Number >= 0: the least sum of weighted curvatures on each side of a split, as others have it
         too. That of a row is its weight times the second derivative of the loss: p (1 - p) of
         the log loss, 2 of the squared loss, 1 of losses without curvature. With a binned search.
-        "auto" is that of `l2`, but 0 with softmax.
     min_gain : float
         Number >= 0: what a split has to take from the weighted sum of losses at least, as their
         second-order expansion has it, (G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H + l2)) / 2
@@ -257,12 +256,12 @@ def fit_stagewise(
 
     Along the score of one label, the others held, the loss of softmax is the log loss of this label
     against the others together. The tree of a label is one of that loss, at the log odds of the
-    label. Its leaves add 1 - 1/J of their step, since all J scores move at once: so with two labels
-    the probabilities are those of the log loss [1]_.
+    label. With two labels leaves add half of their step, since both scores move at once: so the
+    probabilities are those of the log loss [1]_. With more they add all of it.
 
     With the exponential loss, -g / h is the label and h the boosted weight, so that squared error
     is twice the Gini index. With stumps, ``start="zero"``, ``learning_rate=1``, ``max_step=None``
-    and neither `l2` nor `min_weight` the decision values are those of `fit_adaboost` with
+    and ``l2=0`` the decision values are those of `fit_adaboost` with
     ``votes="domain"``, ``smoothing=0`` and ``weak.stump(criterion="gini")``, and of other criteria
     as long as they find the same splits.
 
@@ -340,8 +339,8 @@ def grow_sum(
     if given is not None:
         check_labels(problem, given.labels)
     labels, target = _targets(problem, loss, data.y)
-    held = () if is_exact or labels is None else _held(loss)
-    options = with_numbers(options, held, problem.weights)
+    held = 0.0 if is_exact or labels is None else _held(loss)
+    options = {**options, "l2": l2_of(options["l2"], held, problem.weights)}
     watch = LossWatch(*held_out, problem, loss, data.generator)
     settings = {
         "builder": "fit_stagewise", "loss": str(loss), **options,
@@ -363,11 +362,11 @@ def grow_sum(
             return fit.model(labels, fit.run(callback, told))
 
 
-def _held(loss: Loss) -> Sequence[str]:
-    """Return by which options trees of labels with a loss are held back by default."""
+def _held(loss: Loss) -> float:
+    """Return by the weight of how many rows `l2` holds trees of labels back by default."""
     if not (is_of_package(loss) and has_curvature(loss)):
-        return ()
-    return OF_WEIGHT[:1] if isinstance(loss, Softmax) else OF_WEIGHT
+        return 0.0
+    return 1.0 if isinstance(loss, Softmax) else 2.0
 
 
 def draws(settings: Mapping[str, Any]) -> bool:

@@ -381,6 +381,20 @@ def test_weight_k_is_k_copies_but_for_rounding(name):
     assert one.training_loss[-1] == pytest.approx(other.training_loss[-1], abs=1e-4)
 
 
+@pytest.mark.parametrize("sums", ["packed", "wide"])
+def test_many_deep_trees_of_weights_are_those_of_copies(sums):
+    """No default is a limit that sums come to by rounding."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, weight = rng.normal(size=(400, 6)), rng.integers(1, 5, 400)  # without ties
+        y = X[:, 0] * X[:, 1] + X[:, 3] + rng.normal(size=400) > 0.3
+        options = {"steps": 60, "max_depth": 4, "sums": sums}
+        one = pb.fit_stagewise(X, y, sample_weight=weight, **options)
+        other = pb.fit_stagewise(X.repeat(weight, axis=0), y.repeat(weight), **options)
+        f, g = (pb.decision_function(model, X) for model in (one, other))
+        np.testing.assert_allclose(f, g, atol=1e-3 if sums == "packed" else 1e-9)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_models_of_tables_say_what_the_fit_had(seed):
     """Thresholds, sets and sides of missing rows are those of the bins."""
