@@ -699,11 +699,12 @@ def _fill_shares(score: FloatArray, odds: FloatArray, shares: FloatArray) -> Non
 
 
 def many_probabilities(score: FloatArray) -> FloatArray:
-    """Return probabilities (n, J) that are in proportion to those whose half log odds are given."""
-    # Logarithms, since all may be below the least positive number.
-    share = -np.logaddexp(0.0, -2.0 * score)
-    share -= share.max(axis=1, keepdims=True)
-    np.exp(share, out=share)
+    """Return probabilities (n, J) in proportion to exp(F) of the decision values F.
+
+    Of values F and -F of two labels they are those of `two_probabilities`. Half log odds of each label
+    against the others together are too sure of themselves after many votes.
+    """
+    share: FloatArray = np.exp(score - score.max(axis=1, keepdims=True))
     share /= share.sum(axis=1, keepdims=True)
     return settled(share, np.argmax(score, axis=1))
 
