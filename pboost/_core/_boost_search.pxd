@@ -52,7 +52,7 @@ cdef inline bint find_missing(
             some[k] = curvature > 0.0
             is_any_missing = is_any_missing or some[k]
             if packed:
-                memcpy(masses + k, slot + r.group_place[g] + r.n_bins[f] * LANES + k, sizeof(double))
+                memcpy(masses + k, slot + r.group_place[g] + <Py_ssize_t>r.n_bins[f] * LANES + k, sizeof(double))
             else:
                 masses[k], masses[LANES + k] = gradient, curvature
     return is_any_missing

@@ -114,6 +114,7 @@ def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]
             "whole: a regression is --task regression, with --model cart, forest and stagewise"
         )
     takes_any = options.model in SEVERAL_CLASSES or "one_vs_rest" in options
+    takes_any = takes_any or vars(options).get("join") == "all"
     if len(values) > 2 and not takes_any:
         numbers = (
             "; for numbers to predict --task regression, with --model cart, forest and stagewise"

@@ -204,6 +204,8 @@ MODELS: dict[str, Callable[..., Any]] = {
 }
 #: Models that take labels of more than two values.
 SEVERAL_CLASSES = tuple(name for name, fit in MODELS.items() if fit.__name__ in ANY_CLASSES)
+#: Models that tell labels apart in each member or leaf: one per label is nothing better.
+OF_MEMBERS = ("cart", "forest", "samme", "sbpmt", "probit-tree")
 #: Weak learners that answer with numbers, and the model that takes them.
 HYPOTHESES, OF_HYPOTHESES = ("feature",), "adaboost-real"
 #: Options that most models have: of the others it is said that they do not go with them.
@@ -215,8 +217,8 @@ SEEDS = ("rng", "seed")
 #: Options that are no parameters: their models, and what they do.
 SWITCHES = {
     "one_vs_rest": (
-        tuple(name for name in MODELS if name not in SEVERAL_CLASSES or name == "stagewise"),
-        "one model per label; for two-class models",
+        tuple(name for name in MODELS if name not in OF_MEMBERS),
+        "one model per label",
     ),
     "pruned": (("cart",), "pruned by cross-validation"),
     "published": (("sbpmt",), "with the options of the published code where none are given"),

@@ -701,8 +701,8 @@ def _fill_shares(score: FloatArray, odds: FloatArray, shares: FloatArray) -> Non
 def many_probabilities(score: FloatArray) -> FloatArray:
     """Return probabilities (n, J) in proportion to exp(F) of the decision values F.
 
-    Of values F and -F of two labels they are those of `two_probabilities`. Half log odds of each label
-    against the others together are too sure of themselves after many votes.
+    Of values F and -F of two labels they are those of `two_probabilities`. Half log odds of each
+    label against the others together are too sure of themselves after many votes.
     """
     share: FloatArray = np.exp(score - score.max(axis=1, keepdims=True))
     share /= share.sum(axis=1, keepdims=True)

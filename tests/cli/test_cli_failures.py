@@ -141,7 +141,6 @@ def test_help_and_version(pboost_main, arguments):
         ("x,y\n1,\n2,1\n", ["'y'", "missing", "row 1"]),
         ("x,y\n1,0\ninf,1\n", ["'x'", "infinite", "row 2"]),
         ("x,y\n1,0\n2,0\n", ["y", "two"]),
-        ("x,y\n1,0\n2,1\n3,2\n", ["y", "two"]),
         ("x,z\n1,0\n2,1\n", ["no column 'y'", "x, z"]),
         ("y\n0\n1\n", ["no column besides 'y'"]),
         (b"\xff\xfe\x00\x01,y\n1,0\n", ["t.csv"]),

@@ -85,6 +85,11 @@ SEVERAL = {
     "--one-vs-rest --model probit --steps 9": partial(
         pb.fit_one_vs_rest, pb.fit_probitboost, steps=9
     ),
+    "--rounds 4 --criterion kearns-mansour": partial(pb.fit_adaboost, rounds=4),
+    "--model tree --nodes 5": partial(pb.fit_boosted_tree, nodes=5),
+    "--model matryoshka --join all --shape 3,4": partial(
+        pb.fit_matryoshka, join="all", shape=(3, 4)
+    ),
     "--one-vs-rest --rounds 4 --criterion gini": partial(
         pb.fit_one_vs_rest, pb.fit_adaboost, rounds=4, weak=pb.weak.stump("gini")
     ),
@@ -190,7 +195,7 @@ def test_numbers(zones, pboost_main, options):
     assert result.error.mean() < y.var()
 
 
-@pytest.mark.parametrize("model", ["adaboost", "tree", "matryoshka", "topdown", "probit"])
+@pytest.mark.parametrize("model", ["adaboost-real", "matryoshka", "probit"])
 @pytest.mark.parametrize("command", ["fit", "evaluate"])
 def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, command):
     output = ["-o", zones.with_name("m")] if command == "fit" else []
@@ -199,7 +204,7 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
     assert (code, out) == (1, "")
     names = (
         "--one-vs-rest (fit_one_vs_rest)",
-        "--model cart, forest, samme, stagewise, sbpmt and probit-tree",
+        "--model adaboost, tree, topdown, cart, forest, samme, stagewise, sbpmt and probit-tree",
     )
     assert_one_line(err, "column 'zone' holds 3 values", f"--model {model} takes two", *names)
     assert not zones.with_name("m").exists()

@@ -95,12 +95,6 @@ def test_one_class(fit):
 
 
 @builders
-def test_three_classes(fit):
-    with pytest.raises(ValueError, match=r"class|label"):
-        fit(X, np.arange(60) % 3)
-
-
-@builders
 @pytest.mark.parametrize(
     "y", [Y[:-1], np.append(Y, 1), np.column_stack([Y, Y]), np.where(Y > 0, 1.0, np.nan), None],
     ids=["short", "long", "2-D", "NaN", "None"],

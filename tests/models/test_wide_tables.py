@@ -56,7 +56,7 @@ OF_TREES = {
     "regression": lambda X, **more: pb.fit_forest(X, X[:, 7], task="regression", **FOREST, **more),
     "stagewise": lambda X, **more: pb.fit_stagewise(X, Y, loss="logistic", **SUM, **more),
     "softmax": lambda X, **more: pb.fit_stagewise(
-        X, Y + 1 * (X[:, 9] > 1), loss="softmax", **SUM, **more
+        X, Y + 1 * (X[:, 9] > 1), loss="softmax", **{**SUM, "steps": 3}, **more
     ),
 }
 

@@ -295,7 +295,9 @@ def test_sums_on_ranks_are_those_of_the_walk(kind, depth, max_bins):
 def test_ranks_are_not_used_where_a_walk_is_faster_or_they_do_not_fit(monkeypatch):
     X, y = problem()
     assert pb.fit_forest(X, y, members=3).ranked is None  # deep
-    assert pb.fit_forest(X, y, members=1, max_depth=8).ranked is None  # most nodes are not reached
+    wide = np.random.default_rng(0).normal(size=(len(y), 40))
+    alone = pb.fit_forest(wide, y, members=1, max_depth=8, rng=0)
+    assert alone.ranked is None  # few nodes are reached, and ranks are to be found in 40 columns
     shallow = {"members": 60, "max_depth": 5, "min_leaf": 5, "rng": 0}
     forest = pb.fit_forest(X, y, **shallow)
     assert (forest.ranked is not None) == tree_walk.has_ranks()
