@@ -2,13 +2,14 @@
 
 Run as ``python boosted_sets.py --data folder``, or with the folder in the environment variable
 PBOOST_DATA; it holds files as the module ``published_table`` describes them. Every set has at most
-4,000 rows, drawn once, with its holes and categories; of more than two labels one is told from the
-others. All take 100 trees, the learning rate 0.1 and the same depth, and otherwise their defaults;
-options of `fit_stagewise` from which its defaults were chosen stand beside them. Some sets were
-kept apart from that choice. Two divisions into five folds; problems that are drawn have new rows to
-test with, and stand for themselves once for each draw. Prints tables, in the form of
-reStructuredText; ``--rst file`` writes them to a file, too. With ``--results file`` outcomes are
-stored after each set, and not worked out again by the next run.
+4,000 rows (of many labels 2,000), drawn once, with its holes and categories; of more than two
+labels one is told from the others, or each from each. All take 100 trees, the learning rate 0.1 and
+the same depth, and otherwise their defaults; options of `fit_stagewise` from which its defaults
+were chosen stand beside them. Some sets were kept apart from that choice. Two divisions into five
+folds; problems that are drawn have new rows to test with, and stand for themselves once for each
+draw; sets of many labels are divided once. Prints tables, in the form of reStructuredText; ``--rst
+file`` writes them to a file, too. With ``--results file`` outcomes are stored after each set, and
+not worked out again by the next run.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from table_command import Results, arguments, publish, stored, write
 
 import pboost as pb
 
-FOLDS, REPEATS = 5, 2
-MOST_ROWS, QUICK_ROWS = 4000, 200
+TWO, NUMBERS, MANY = "two labels", "numbers", "many labels"
+FOLDS, REPEATS = 5, {TWO: 2, NUMBERS: 2, MANY: 1}
+MOST_ROWS, QUICK_ROWS = {TWO: 4000, NUMBERS: 4000, MANY: 2000}, 200
 TREES, RATE, DEPTHS = 100, 0.1, (3, 6)
 #: Of these numbers of trees best steps and Newton's are compared.
 STAGES = (10, 30, TREES)
 #: Probabilities below this count as this in the log loss.
 LEAST = 1e-15
-TWO, NUMBERS = "two labels", "numbers"
 #: Files by the kind of the target: those on which defaults were chosen, and those kept apart. After
 #: a stroke, the label that is told from others (else the most frequent), or the column of numbers.
 SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -56,6 +57,11 @@ SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("bupa/gammagt", "banknote/entropy", "adult_census/age", "higgs_sample/x26",
          "covertype/elevation", "letter/x-bar", "magic04/fDist"),
     ),
+    MANY: (
+        ("iris", "glass", "balance_scale", "obesity", "bhp", "waveform_noise", "nursery",
+         "satimage", "pendigits", "letter"),
+        (),
+    ),
 }  # fmt: skip
 #: Rows of drawn problems to train with, and how often they are drawn; rows to test with.
 DRAWS = {10_000: 6, 100_000: 2}
@@ -63,7 +69,7 @@ TEST_ROWS, COLUMNS = 50_000, 20
 #: What learners of two labels are compared by: the mean difference of log losses, the median of
 #: ratios, the sets on which the loss is lower, the difference of errors.
 COMPARED = ["log loss", "median, %", "lower on", "error, %"]
-OURS, NEWTON = "pboost", "leaf_step='newton'"
+OURS, NEWTON, BEST = "pboost", "leaf_step='newton'", "leaf_step='best'"
 #: Options of `fit_stagewise` beside its defaults.
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     TWO: {
@@ -74,6 +80,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "l2=1, min_weight=1": {"l2": 1.0, "min_weight": 1.0},
     },
     NUMBERS: {OURS: {}, "l2=2": {"l2": 2.0}},
+    MANY: {OURS: {}, BEST: {"leaf_step": "best"}, "l2=0": {"l2": 0.0}},
 }
 
 
@@ -93,7 +100,7 @@ class DataSet:
     folds: tuple[NDArray[np.intp], ...]
 
 
-#: What a learner says of new rows, probabilities of label 1 or numbers, at some sizes.
+#: What a learner says of new rows, probabilities of label 1 or of all, or numbers, at some sizes.
 Said = dict[str, NDArray[np.float64]]
 Learner = Callable[[DataSet, NDArray[Any], NDArray[Any], NDArray[Any], int], Said]
 # Results are, by set and depth and by learner and size, means of the log loss and of the error in
@@ -110,11 +117,11 @@ def data_sets(folder: Path, quick: bool) -> Iterator[DataSet]:
             for name in names[: 1 if quick else None]:
                 path = folder / f"{name.partition('/')[0]}.csv.gz"
                 if path.exists():
-                    data = of_file(path, name, kind, QUICK_ROWS if quick else MOST_ROWS)
-                    divided = folds_of(data[2], kind, 1 if quick else REPEATS)
+                    data = of_file(path, name, kind, QUICK_ROWS if quick else MOST_ROWS[kind])
+                    divided = folds_of(data[2], kind, 1 if quick else REPEATS[kind])
                     yield DataSet(name, kind, group, *data, divided)
     for n, draws in {QUICK_ROWS: 2}.items() if quick else DRAWS.items():
-        for kind in SETS:
+        for kind in (TWO, NUMBERS):
             for draw in range(draws):
                 yield drawn(kind, n, draw)
 
@@ -122,13 +129,20 @@ def data_sets(folder: Path, quick: bool) -> Iterator[DataSet]:
 def of_file(
     path: Path, name: str, kind: str, most: int
 ) -> tuple[NDArray[np.float64], tuple[int, ...], NDArray[Any]]:
-    """Return X, its columns of categories and the targets: 0 and 1, or numbers."""
+    """Return X, its columns of categories and the targets: labels from 0 on, or numbers.
+
+    Of many labels those are left out that cannot be in every fold.
+    """
     X, categories, target = as_it_is(path, most)
     said = name.partition("/")[2]
     if kind == TWO:
         labels, counts = np.unique(target, return_counts=True)
         one = said or labels[1 if len(labels) == 2 else np.argmax(counts)]
         return X, categories, (target == one).astype(np.int64)
+    if kind == MANY:
+        _, label, counts = np.unique(target, return_inverse=True, return_counts=True)
+        kept = counts[label] >= FOLDS
+        return X[kept], categories, np.unique(label[kept], return_inverse=True)[1].astype(np.int64)
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         j = next(csv.reader(file)).index(said)
     known = ~np.isnan(X[:, j])
@@ -141,7 +155,7 @@ def folds_of(y: NDArray[Any], kind: str, repeats: int) -> tuple[NDArray[np.intp]
     found = []
     for repeat in range(repeats):
         order = np.random.default_rng(1000 + repeat).permutation(len(y))
-        if kind == TWO:
+        if kind != NUMBERS:
             order = order[np.argsort(y[order], kind="stable")]
         fold = np.empty(len(y), dtype=np.intp)
         fold[order] = np.arange(len(y)) % FOLDS
@@ -163,24 +177,32 @@ def drawn(kind: str, n: int, draw: int) -> DataSet:
 # Learners
 
 
+def shares(data: DataSet, found: Any) -> NDArray[np.float64]:
+    """Return what is said of probabilities (rows, labels): of two labels those of label 1."""
+    said: NDArray[np.float64] = found[:, 1] if data.kind == TWO else found
+    return said
+
+
 def own(options: dict[str, Any], data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
     """Say what a sum of trees says, and, of labels, what its first trees do."""
     model = pb.fit_stagewise(
         X, y, max_depth=depth, categorical=data.categories, steps=TREES, learning_rate=RATE,
-        task="classification" if data.kind == TWO else "regression", n_threads=1, **options,
+        task="regression" if data.kind == NUMBERS else "classification", n_threads=1, **options,
     )  # fmt: skip
     if data.kind == NUMBERS:
         return {"": pb.predict(model, new)}
-    stages = STAGES[:-1] if options in ({}, OPTIONS[TWO][NEWTON]) else ()
-    said = {f" {k}": pb.predict_proba(pb.prefix(model, k), new)[:, 1] for k in stages}
-    return {"": pb.predict_proba(model, new)[:, 1], **said}
+    compared = data.kind == TWO and options in ({}, OPTIONS[TWO][NEWTON])
+    stages = STAGES[:-1] if compared else ()
+    said = {f" {k}": shares(data, pb.predict_proba(pb.prefix(model, k), new)) for k in stages}
+    return {"": shares(data, pb.predict_proba(model, new)), **said}
 
 
 def with_lightgbm(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
     """Say what lightgbm says, with as many leaves as the depth allows."""
     lightgbm = importlib.import_module("lightgbm")
     options = {
-        "objective": "binary" if data.kind == TWO else "regression", "max_depth": depth,
+        "objective": {TWO: "binary", NUMBERS: "regression", MANY: "multiclass"}[data.kind],
+        "num_class": y.max() + 1 if data.kind == MANY else 1, "max_depth": depth,
         "num_leaves": 2**depth, "learning_rate": RATE, "num_threads": 1, "verbosity": -1,
     }  # fmt: skip
     rows = lightgbm.Dataset(X, y, params=options, categorical_feature=list(data.categories))
@@ -191,8 +213,10 @@ def with_xgboost(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
     """Say what xgboost says; for it levels that are new are missing."""
     xgboost = importlib.import_module("xgboost")
     types = ["c" if j in data.categories else "q" for j in range(X.shape[1])]
+    objective = {TWO: "binary:logistic", NUMBERS: "reg:squarederror", MANY: "multi:softprob"}
     options = {
-        "objective": "binary:logistic" if data.kind == TWO else "reg:squarederror", "eta": RATE,
+        "objective": objective[data.kind], "eta": RATE,
+        **({"num_class": y.max() + 1} if data.kind == MANY else {}),
         "max_depth": depth, "nthread": 1, "tree_method": "hist", "verbosity": 0,
     }  # fmt: skip
     new = new.copy()
@@ -215,18 +239,19 @@ def with_histograms(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said
         for rows in (X, new):
             code = np.searchsorted(coded, rows[:, j])
             rows[:, j] = np.where(np.append(coded, np.nan)[code] == rows[:, j], code, np.nan)
-    kind = "Classifier" if data.kind == TWO else "Regressor"
+    kind = "Regressor" if data.kind == NUMBERS else "Classifier"
     model = getattr(ensemble, f"HistGradientBoosting{kind}")(
         max_iter=TREES, max_depth=depth, max_leaf_nodes=2**depth, learning_rate=RATE,
         early_stopping=False, categorical_features=list(data.categories) or None,
     ).fit(X, y)  # fmt: skip
-    return {"": model.predict_proba(new)[:, 1] if data.kind == TWO else model.predict(new)}
+    numbers = data.kind == NUMBERS
+    return {"": model.predict(new) if numbers else shares(data, model.predict_proba(new))}
 
 
 def with_catboost(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
     """Say what catboost says, whose categories are words."""
     catboost, pandas = (importlib.import_module(name) for name in ("catboost", "pandas"))
-    kind = "Classifier" if data.kind == TWO else "Regressor"
+    kind = "Regressor" if data.kind == NUMBERS else "Classifier"
     model = getattr(catboost, f"CatBoost{kind}")(
         iterations=TREES, learning_rate=RATE, depth=depth, thread_count=1, verbose=False,
         allow_writing_files=False, random_seed=0, cat_features=list(data.categories),
@@ -237,7 +262,8 @@ def with_catboost(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
             for rows in (X, new):
                 rows[j] = [str(value) for value in rows[j]]
     model.fit(X, y)
-    return {"": model.predict_proba(new)[:, 1] if data.kind == TWO else model.predict(new)}
+    numbers = data.kind == NUMBERS
+    return {"": model.predict(new) if numbers else shares(data, model.predict_proba(new))}
 
 
 def learners(data: DataSet) -> dict[str, Learner]:
@@ -299,8 +325,14 @@ def losses(said: NDArray[np.float64], truth: NDArray[Any]) -> list[float]:
     """Return the log loss and the error in %; of numbers the root of the mean square."""
     if truth.dtype != np.int64:
         return [float(np.mean((said - truth) ** 2)) ** 0.5]
-    share = np.clip(np.where(truth == 1, said, 1 - said), LEAST, 1.0)
-    return [-float(np.mean(np.log(share))), 100 * float(np.mean(share < 0.5))]
+    if said.ndim == 1:
+        share = np.where(truth == 1, said, 1 - said)
+        wrong = share < 0.5
+    else:
+        share = said[np.arange(len(truth)), truth]
+        wrong = said.argmax(axis=1) != truth
+    loss = -np.log(np.clip(share, LEAST, 1.0))
+    return [float(np.mean(loss)), 100 * float(np.mean(wrong))]
 
 
 # Tables
@@ -332,7 +364,7 @@ def figures(results: Results, sets: list[DataSet], depth: int, name: str) -> Any
 def comparison(results: Results, sets: list[DataSet], depth: int, title: str) -> str:
     """Return the table of all learners beside the defaults."""
     kind = sets[0].kind
-    head = ["", *(COMPARED if kind == TWO else ["RMSE, %", *COMPARED[1:3]])]
+    head = ["", *(["RMSE, %", *COMPARED[1:3]] if kind == NUMBERS else COMPARED)]
     ours, rows = figures(results, sets, depth, OURS), [head]
     for name in [*OPTIONS[kind], *peers()]:
         theirs = figures(results, sets, depth, name)
@@ -359,7 +391,7 @@ def by_set(results: Results, sets: list[DataSet], depth: int) -> str:
     for data in sets:
         of = results[key(data, depth)]
         rows.append([data.name, f"{len(data.y):,}", *(f"{of[name][0]:.4g}" for name in names)])
-    loss = "Log losses" if sets[0].kind == TWO else "Roots of mean squares"
+    loss = "Roots of mean squares" if sets[0].kind == NUMBERS else "Log losses"
     return table(f"{loss}, depth {depth}", rows)
 
 

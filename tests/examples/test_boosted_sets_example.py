@@ -99,3 +99,25 @@ def test_command(example, folder, tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out == printed
     with pytest.raises(SystemExit):
         example.main(["--quick", "--data", str(tmp_path)])
+
+
+def test_many_labels(example, folder, monkeypatch):
+    monkeypatch.setattr(example, "TREES", 5)
+    X, categories, y = example.of_file(folder / "some.csv.gz", "some", example.MANY, 1000)
+    assert sorted(set(y)) == [0, 1, 2]
+    folds = example.folds_of(y, example.MANY, 1)
+    assert all(set(y[folds[0] == k]) == {0, 1, 2} for k in range(5))
+    data = example.DataSet("some", example.MANY, "chosen on", X, categories, y, folds)
+    found = dict(example.outcome(data, example.learners(data)["pboost"], 2))
+    expected = []
+    for k in range(5):
+        train, test = folds[0] != k, folds[0] == k
+        model = pb.fit_stagewise(
+            X[train], y[train], loss="softmax", steps=5, max_depth=2, categorical=categories
+        )
+        said = pb.predict_proba(model, X[test])
+        loss = -np.log(said[np.arange(test.sum()), y[test]]).mean()
+        expected.append([loss, 100 * (pb.predict(model, X[test]) != y[test]).mean()])
+    assert found[""] == pytest.approx(np.mean(expected, axis=0))
+    few = example.of_file(folder / "some.csv.gz", "some", example.MANY, 20)[2]
+    assert np.bincount(few).min() >= example.FOLDS
