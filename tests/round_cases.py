@@ -7,11 +7,20 @@ from pboost._core import boost
 from pboost.data.special_columns import LEVELS
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
+from pboost.trees.restraints import Restraints, _groups
 from pboost.trees.steps import has_curvature
 
 NAMES = list(boost.LOSSES)
 OF_NUMBERS = [name for name in NAMES if LOSSES[name].is_regression]
 OF_LABELS = [name for name in NAMES if name not in OF_NUMBERS[1:]]
+
+
+#: Options that hold trees back, so that each makes another model.
+HELD = [
+    {}, {"min_weight": 5.0}, {"min_gain": 3.0}, {"features_per_tree": 2},
+    {"features_per_split": 0.5}, {"monotone": {1: 1}}, {"max_leaves": 6},
+    {"interactions": [[0, 1]]},
+]  # fmt: skip
 
 
 def limits(depth, min_leaf=1, smoothing=0.0, leaves=None):
@@ -89,6 +98,16 @@ def restrained(seed, case, options):
         if special is not None:
             options["direction"][special & LEVELS > 0] = 0
     return options
+
+
+def restraints_of(options, columns):
+    """Return what the options of a case hold trees back with."""
+    groups = options.get("groups")
+    if groups is not None:
+        every = columns.n_features
+        together = _groups([sorted(group) for group in groups if group], columns)
+        options = {**options, "together": together, "per_tree": every, "per_split": every}
+    return Restraints(**{k: v for k, v in options.items() if k in Restraints.__slots__})
 
 
 def restrained_case(seed):

@@ -28,6 +28,18 @@ WIDTHS = (8, 4, 2)
 LEAST_ROWS = 1024
 
 
+def check_room(n_labels: int, n_rows: int) -> None:
+    """Raise MemoryError where scores and gradients of each label and row have no room."""
+    try:
+        np.empty((2, n_labels, n_rows))
+    except MemoryError:
+        raise MemoryError(
+            f"y: the scores and gradients of {n_rows} rows for {n_labels} labels take "
+            f"{16 * n_labels * n_rows} bytes, which there are not; fit_one_vs_rest has one label "
+            "at a time"
+        ) from None
+
+
 class SoftmaxRounds:
     """A fit of J trees a round, made by rounds of one tree.
 

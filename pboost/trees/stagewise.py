@@ -48,7 +48,7 @@ from pboost.trees.restraints import (
     refuse_restraints,
 )
 from pboost.trees.rounds import Rounds
-from pboost.trees.softmax_rounds import SoftmaxRounds
+from pboost.trees.softmax_rounds import SoftmaxRounds, check_room
 from pboost.trees.steps import Steps, has_curvature
 from pboost.values import (
     Bar,
@@ -239,6 +239,8 @@ def fit_stagewise(
     ------
     ValueError, TypeError
         If the data or an option is not as described; the message names the argument.
+    MemoryError
+        If there is no room for two numbers of each label and row with softmax.
 
     Notes
     -----
@@ -571,6 +573,7 @@ def _targets(problem: Problem, loss: Loss, y: Any) -> tuple[NDArray[Any] | None,
     if isinstance(loss, Softmax):
         if isinstance(y, SoftLabels):
             y.check_present()
+        check_room(len(problem.labels), problem.n_rows)  # before work on each label
         return problem.labels, problem.label.astype(np.float64)
     try:
         if isinstance(y, SoftLabels):

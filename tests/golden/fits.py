@@ -320,12 +320,19 @@ def other_fits() -> dict[str, Fit]:
     }  # fmt: skip
     tree = {k: v for k, v in CART.items() if k not in ("task", "rng", "sample_weight")}
     chain = {k: v for k, v in ADABOOST.items() if k not in ("rng", "sample_weight")}
+    softmax = {"loss": "softmax", "y": THREE}
     steps = {
         **{loss: {"loss": loss} for loss in ("logistic", "exponential", "hinge", "probit")},
         "squared": {"loss": "squared", "y": NUMBERS},
         "binned, half of the rows": {"search": "binned", "bag": 0.5},
         "weights": WEIGHTED,
-    }
+        "softmax": {**softmax, "leaf_step": "newton", "l2": 1.0, "search": "binned"},
+        "softmax, exact": softmax,
+        "softmax, weights, columns drawn": {
+            **softmax, **WEIGHTED, "search": "binned", "features_per_split": 2, "bag": 0.5,
+            "max_leaves": 5, "max_depth": None,
+        },
+    }  # fmt: skip
     sums = {
         "shared trees": {}, "trees of each class": {"one_vs_all": "tree"},
         "two classes, mean": {"y": TWO, "vote": "average", "stratify": True},

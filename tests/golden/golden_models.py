@@ -59,8 +59,7 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
         "tree_affine": of("boosted_tree: affine of three columns, binned"),
         "tree_separators": of("boosted_tree: separators"),
         "tree_names": ("two", partial(_named_tree, named)),
-        "no_nodes": ("two", lambda: pb.fit_adaboost(
-            np.zeros((8, 6)), np.arange(8) > 2, rounds=3)),
+        "no_nodes": ("two", lambda: pb.fit_adaboost(np.zeros((8, 6)), np.arange(8) > 2, rounds=3)),
         "matryoshka": of("matryoshka: additive"),
         "matryoshka_sign": of("matryoshka: three deep, by sign"),
         "matryoshka_all": of("matryoshka: all join"),
@@ -77,6 +76,7 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
         "forest_regression": of("forest: regression", "numbers"),
         "stagewise": of("stagewise: logistic"),
         "stagewise_regression": of("stagewise: squared", "numbers"),
+        "stagewise_softmax": of("stagewise: softmax", "three"),
         "stagewise_validation": ("two", lambda: pb.fit_stagewise(
             fits.X, fits.TWO, loss="probit", steps=6, validation=(fits.X[:99], fits.TWO[:99]))),
         "probit": of("probitboost: steps"),

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from reference import rounds as twin
 from round_cases import (
+    HELD,
     NAMES,
     OF_LABELS,
     OF_NUMBERS,
     bundled_case,
     limits,
     restrained_case,
+    restraints_of,
     special_case,
 )
 from special_problems import draw, problem
@@ -21,7 +23,7 @@ from special_problems import draw, problem
 import pboost as pb
 from pboost._core import boost
 from pboost.losses import LOSSES
-from pboost.trees.restraints import RESTRAINTS, Restraints, _groups
+from pboost.trees.restraints import RESTRAINTS
 from pboost.trees.rounds import Rounds
 from pboost.trees.steps import Steps, has_curvature
 
@@ -29,19 +31,13 @@ from pboost.trees.steps import Steps, has_curvature
 def compiled(columns, y, loss, weight, listed, options, steps=3):
     """Return the rounds, and after each the tree and a copy of the decision values."""
     f = np.full(len(y), options["bias"])
-    groups = options.get("groups")
-    if groups is not None:
-        every = columns.n_features
-        together = _groups([sorted(group) for group in groups if group], columns)
-        options = {**options, "together": together, "per_tree": every, "per_split": every}
-    held = Restraints(**{k: v for k, v in options.items() if k in Restraints.__slots__})
     step = Steps(
         options["rate"], options["most"], options["solved"], options["l2"], options["sums"]
     )
     limit = limits(
         options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves")
     )
-    rounds = Rounds(columns, y, loss, weight, f, limit, step, held)
+    rounds = Rounds(columns, y, loss, weight, f, limit, step, restraints_of(options, columns))
     found = [(None, f.copy(), rounds.mean_loss)]
     for t in range(steps):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
@@ -278,18 +274,10 @@ def test_wide_sums_have_no_order_either(name):
     assert_same([(a, f[order], m) for a, f, m in one], other)
 
 
-#: Options that hold trees back, so that each makes another model.
-HELD = [
-    {}, {"min_weight": 5.0}, {"min_gain": 3.0}, {"features_per_tree": 2},
-    {"features_per_split": 0.5}, {"monotone": {1: 1}}, {"max_leaves": 6},
-    {"interactions": [[0, 1]]},
-]  # fmt: skip
-
-
 def test_options_change_models_and_are_kept():
     X, y = data(1000)
     models = [
-        pb.fit_stagewise(X, y > 0, steps=4, **options)
+        pb.fit_stagewise(X, y > 0, steps=4, rng=1, **options)
         for options in (
             {},
             {"leaf_step": "newton"},
