@@ -154,6 +154,25 @@ def stumps() -> list[float]:
     return [ours, min(others) / ours]
 
 
+def trees() -> list[float]:
+    """Return the seconds of 100 boosted trees of depth 6 at (100,000, 20)."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100_000, 20)).astype(np.float32)
+    y = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + X[:, 3] + rng.normal(size=len(X)) > 0
+    seconds = []
+    for _ in range(5):
+        start = time.process_time()
+        pb.fit_stagewise(X, y, max_depth=6, n_threads=1)
+        seconds.append(time.process_time() - start)
+    return [float(np.median(seconds))]
+
+
+def real_sets() -> list[float]:
+    """Return the number of sets of two labels on which sums of trees stand beside others."""
+    compared = example("boosted_sets")
+    return [float(sum(map(len, compared.SETS[compared.TWO])))]
+
+
 def seconds_of(command: str) -> float:
     """Return how long a command of README takes in a copy that was never built."""
     with tempfile.TemporaryDirectory() as folder:
@@ -242,6 +261,8 @@ CLAIMS = [
         slow=True,
     ),
     Claim(r"xgboost take (\d+) times as long", lambda: stumps()[1:], factor(1.6), slow=True),
+    Claim(r"100 trees of depth 6 takes ([\d.]+) s", trees, factor(3), slow=True),
+    Claim(r"on (\d+) real sets", real_sets, rounded(0)),
     Claim(
         r"runs the demo \(about (\d+) seconds",
         lambda: [seconds_of(command(FIRST))],
