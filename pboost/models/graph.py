@@ -21,6 +21,7 @@ from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
 from pboost.models.attribution import as_shares, falls
+from pboost.models.base import two_probabilities
 from pboost.models.hard_walk import MOST_STEPS, walk_rows
 from pboost.models.new_rows import input_values, match_columns, match_sigma
 from pboost.models.node_walk import asks_functions, exits, hard_exits, passages
@@ -114,6 +115,14 @@ class DecisionGraph(Graph):
     def decision_function(self, X: Any) -> FloatArray:
         """Return the sum of the votes that each row meets, (n,) or (n, J)."""
         return walk_rows(self, X, False)[0]
+
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return the probabilities that go with decision values."""
+        found = super().probabilities(score)
+        if score.ndim > 1 and self.n_nodes == 0:  # half log odds of the shares in training
+            found = two_probabilities(score.ravel())[:, 1].reshape(score.shape)
+            found /= found.sum(axis=1, keepdims=True)
+        return found
 
     def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
         """Return the decision value of each row, expected or drawn."""
