@@ -114,3 +114,23 @@ def restrained_case(seed):
     """Return a case with options of the trees that make them smaller."""
     *case, options = special_case(seed)
     return *case, restrained(seed, case, options)
+
+
+def subset_of(words):
+    return frozenset(b for b in range(256) if int(words[b // 64]) >> b % 64 & 1)
+
+
+def assert_equals_twin(grown, nodes, values, at):
+    """Compare a tree with the nodes that the twin has, and what these add."""
+    assert np.array_equal(grown.nodes["feature"], [n.feature for n in nodes]), at
+    assert np.array_equal(grown.mass[:, 0], [n.curvature for n in nodes]), at
+    assert np.array_equal(grown.nodes["missing"], [n.missing for n in nodes]), at
+    assert np.array_equal(grown.nodes["mean"], values), at
+    rows = grown.nodes["stop"] - grown.nodes["start"]
+    assert np.array_equal(rows, [len(n.rows) for n in nodes]), at
+    for e, node in enumerate(nodes):
+        low, high = grown.nodes["low"][e], grown.nodes["high"][e]
+        if node.bin is not None and high >= 0:
+            assert low == node.bin, at
+        if node.above:
+            assert subset_of(grown.subset[e]) == node.above, at

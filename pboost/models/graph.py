@@ -118,11 +118,11 @@ class DecisionGraph(Graph):
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities that go with decision values."""
-        found = super().probabilities(score)
-        if score.ndim > 1 and self.n_nodes == 0:  # half log odds of the shares in training
-            found = two_probabilities(score.ravel())[:, 1].reshape(score.shape)
-            found /= found.sum(axis=1, keepdims=True)
-        return found
+        if score.ndim == 1 or self.n_nodes:
+            return super().probabilities(score)
+        # Half log odds of the shares in training.
+        share: FloatArray = two_probabilities(score.ravel())[:, 1].reshape(score.shape)
+        return share / share.sum(axis=1, keepdims=True)
 
     def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
         """Return the decision value of each row, expected or drawn."""

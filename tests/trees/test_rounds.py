@@ -12,6 +12,7 @@ from round_cases import (
     NAMES,
     OF_LABELS,
     OF_NUMBERS,
+    assert_equals_twin,
     bundled_case,
     limits,
     restrained_case,
@@ -46,10 +47,6 @@ def compiled(columns, y, loss, weight, listed, options, steps=3):
     return found
 
 
-def subset_of(words):
-    return frozenset(b for b in range(256) if int(words[b // 64]) >> b % 64 & 1)
-
-
 @pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case])
 @pytest.mark.parametrize("start", range(0, 240, 20))
 def test_equals_the_twin(start, make):
@@ -80,18 +77,7 @@ def assert_twin(case, at):
     for (grown, _, _), nodes, values in zip(
         found[1:], expected.trees, expected.values, strict=True
     ):
-        assert np.array_equal(grown.nodes["feature"], [n.feature for n in nodes]), at
-        assert np.array_equal(grown.mass[:, 0], [n.curvature for n in nodes]), at
-        assert np.array_equal(grown.nodes["missing"], [n.missing for n in nodes]), at
-        assert np.array_equal(grown.nodes["mean"], values), at
-        rows = grown.nodes["stop"] - grown.nodes["start"]
-        assert np.array_equal(rows, [len(n.rows) for n in nodes]), at
-        for e, node in enumerate(nodes):
-            low, high = grown.nodes["low"][e], grown.nodes["high"][e]
-            if node.bin is not None and high >= 0:
-                assert low == node.bin, at
-            if node.above:
-                assert subset_of(grown.subset[e]) == node.above, at
+        assert_equals_twin(grown, nodes, values, at)
 
 
 def assert_same(one, other):

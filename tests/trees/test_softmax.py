@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reference import rounds, softmax
-from round_cases import limits, restrained, restraints_of
+from round_cases import assert_equals_twin, limits, restrained, restraints_of
 from special_problems import draw, problem
 
 from pboost._core import boost
@@ -87,10 +87,7 @@ def test_equals_the_twin(start, make):
         assert np.array_equal(found[-1][1], expected.f), seed
         grown = [tree for trees, _, _ in found for tree in trees]
         for tree, nodes, values in zip(grown, expected.trees, expected.values, strict=True):
-            assert np.array_equal(tree.nodes["feature"], [n.feature for n in nodes]), seed
-            assert np.array_equal(tree.mass[:, 0], [n.curvature for n in nodes]), seed
-            assert np.array_equal(tree.nodes["missing"], [n.missing for n in nodes]), seed
-            assert np.array_equal(tree.nodes["mean"], values), seed
+            assert_equals_twin(tree, nodes, values, seed)
 
 
 def wide_case(n=9000):
