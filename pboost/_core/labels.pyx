@@ -11,14 +11,8 @@ sums (d, bins, 2 * k + 1): for each bin T, P and the number of rows.
 """
 from libc.math cimport INFINITY, sqrt
 
+from pboost._core._fixed cimport LEAST_WEIGHT, rounded
 from pboost._core.types cimport HOLES, LEVELS, int32_t, int64_t, uint8_t
-
-cdef extern from *:
-    """
-    /* As in reweight.pyx. */
-    #define PBOOST_LEAST_LABEL_WEIGHT 1e-290
-    """
-    const double LEAST_WEIGHT "PBOOST_LEAST_LABEL_WEIGHT"
 
 cdef enum:
     GROUP = 4  # columns whose sums one row is added to while its weights are at hand
@@ -132,7 +126,7 @@ def search(
     there is none; of columns with holes first with missing rows above, then, second, below.
     """
     cdef Py_ssize_t width = whole.shape[0], k = (width - 1) // 2, bins = sums.shape[1], f, b, q
-    cdef int64_t[::1] left = bytearray_of(width)
+    cdef int64_t[::1] left = integers_of(width)
     cdef double[::1] term = doubles_of(k)
     cdef Judge judge
     cdef Py_ssize_t look, looks = found.shape[1]
@@ -168,7 +162,7 @@ def search(
                     found[f, look, b] = score(&judge)
 
 
-cdef bytearray_of(Py_ssize_t n):
+cdef integers_of(Py_ssize_t n):
     """Zeros, as integers of 64 bits."""
     return memoryview(bytearray(8 * n)).cast("q")
 
@@ -204,4 +198,4 @@ def reweight(
             weight[i, own] = kept
             for l in range(J):
                 weight[i, l] = max(weight[i, l], LEAST_WEIGHT)
-                fixed[i, l] = <int64_t>(weight[i, l] * scale + 0.5)
+                fixed[i, l] = rounded(weight[i, l] * scale)

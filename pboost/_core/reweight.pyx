@@ -9,18 +9,11 @@ Rows 0..n_negative-1 are class -1. `source` and `weight` may be the same array.
 """
 from libc.math cimport frexp, ldexp
 
+from pboost._core._fixed cimport LEAST_WEIGHT, rounded
 from pboost._core._side cimport code_goes_right
 from pboost._core._sum cimport sum_of
 from pboost._core._team cimport SHARE, lock, run_ranges, team_at, unlock
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t
-
-cdef extern from *:
-    """
-    /* Weights below this are 0 in fixed point; kept from becoming subnormal, they stay fast. */
-    #define PBOOST_LEAST_WEIGHT 1e-290
-    """
-    const double LEAST_WEIGHT "PBOOST_LEAST_WEIGHT"
-
 
 cdef enum:
     MOST_EXPONENT = 1000  # beyond it a power of two may be no normal float64
@@ -28,10 +21,6 @@ cdef enum:
     FIXED_BITS = 61  # the sum of fixed-point weights stays below this power of two
 cdef enum:
     SUM_ROWS = 512  # added up at a time
-
-
-cdef inline int64_t rounded(double value) noexcept nogil:
-    return <int64_t>(value + 0.5)
 
 
 cdef inline int64_t reweight_class(

@@ -1,0 +1,13 @@
+# Weights of rows in fixed point.
+from pboost._core.types cimport int64_t
+
+cdef extern from *:
+    """
+    /* Weights below this are 0 in fixed point; kept from becoming subnormal, they stay fast. */
+    #define PBOOST_LEAST_WEIGHT 1e-290
+    """
+    const double LEAST_WEIGHT "PBOOST_LEAST_WEIGHT"
+
+
+cdef inline int64_t rounded(double value) noexcept nogil:
+    return <int64_t>(value + 0.5)
