@@ -4,13 +4,34 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+def use_simd_level(level: int) -> None: ...
+def lanes_of(k: int) -> tuple[int, int]: ...
 def add_up(
-    codes: Array, rows: Array, weight: Array, own: Array, sums: Array, first: int, last: int
+    codes: Array,
+    rows: Array,
+    weight: Array,
+    label: Array,
+    scale: float,
+    used: Array,
+    place: Array,
+    sums: Array,
+    first: int,
+    last: int,
+    team: int = 0,
 ) -> None: ...
-def total(fixed: Array, label: Array, rows: Array, all_: Array, positive: Array) -> None: ...
+def take(
+    rows: Array,
+    label: Array,
+    factor: Array,
+    scale: float,
+    weight: Array,
+    start: Array,
+    found: Array,
+) -> None: ...
 def search(
     sums: Array,
     n_bins: Array,
+    k: int,
     whole: Array,
     factor: Array,
     min_mass: float,
@@ -20,14 +41,4 @@ def search(
     last: int,
     special: Array | None = None,
 ) -> None: ...
-def reweight(
-    label: Array,
-    exit_: Array,
-    for_it: Array,
-    against: Array,
-    scale: float,
-    weight: Array,
-    fixed: Array,
-    start: int,
-    stop: int,
-) -> None: ...
+def part(rows: Array, codes: Array, above: Array, spare: Array) -> int: ...

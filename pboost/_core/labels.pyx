@@ -5,197 +5,198 @@ So a node needs sums of the weights at the root only: for each bin of a column a
 T of all rows and P of the rows of the label. They are integers: sums in any order, and differences, are
 exact. A label whose P or T - P is 0 at a node adds 0 to every score and is left out.
 
-Arrays: codes (d, n), bin of each row in each column; rows (m,), those at a node; weight (m, k), in fixed
-point, for the k labels that count there, and own (m,), which of them is the row's own, -1 if none is;
-sums (d, bins, 2 * k + 1): for each bin T, P and the number of rows.
+Arrays: codes (d, n), bin of each row in each column; weight (n, width) float64, of J labels, beyond which
+lanes are 0, `scale` times which are the integers; label (n,); rows (m,), those at a node; used (k,), the
+labels that count there. Lanes stand in blocks, of which lanes_of says how many there are: sums
+(d, 2, blocks * bins * lanes), T as [block][bin][lane], where the lane after the last label has the number of
+rows, and P as [label][bin]; see labels_simd.h.
 """
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY
 
-from pboost._core._fixed cimport LEAST_WEIGHT, rounded
+from pboost._core._fixed cimport LEAST_WEIGHT
+from pboost._core._segment cimport partition_by_code
+from pboost._core._team cimport run_ranges, team_at
 from pboost._core.types cimport HOLES, LEVELS, int32_t, int64_t, uint8_t
 
-cdef enum:
-    GROUP = 4  # columns whose sums one row is added to while its weights are at hand
+cdef extern from "labels_simd.h" nogil:
+    enum:
+        WIDE "PBOOST_WIDE"
+        NARROW "PBOOST_NARROW"
+    ctypedef struct Held "pboost_held_rows":
+        pass
+    ctypedef struct Rows "pboost_label_rows":
+        const uint8_t* codes
+        Py_ssize_t n_codes
+        const int32_t* rows
+        Py_ssize_t n
+        const double* weight
+        Py_ssize_t width
+        const int32_t* label
+        double scale
+        const int32_t* used
+        const int32_t* place
+        Py_ssize_t k
+        int64_t* sums
+        Py_ssize_t bins, blocks, lanes
+    ctypedef struct Node "pboost_label_node":
+        Py_ssize_t k, blocks, lanes, bins
+        const int64_t* whole
+        const double* for_it
+        const double* against
+        const double* both
+        double min_mass
+        int64_t min_count
+    ctypedef struct Passes "pboost_label_passes":
+        void add_up(const Rows* of, Py_ssize_t first, Py_ssize_t last, Held* held) noexcept nogil
+        void score(
+            const Node* at, const int64_t* sums, Py_ssize_t n, int64_t* left, double* score) noexcept nogil
+        # `pass` is a word of Python's.
+        void take "pass"(
+            const int32_t* rows, Py_ssize_t n, const int32_t* label, const double* for_it,
+            double* factor, double least, double scale, double* weight, Py_ssize_t width,
+            const int64_t* start, int64_t* all_, int64_t* own, int64_t* by_class) noexcept nogil
+    Passes choose_passes "pboost_choose_label_passes"(int level)
+
+cdef Passes passes = choose_passes(2)
 
 
-cdef inline void add_row(
-    int64_t* at, const int64_t* weight, Py_ssize_t k, int32_t own
-) noexcept nogil:
-    cdef Py_ssize_t j
-    for j in range(k):
-        at[j] += weight[j]
-    if own >= 0:
-        at[k + own] += weight[own]
-    at[2 * k] += 1
+def use_simd_level(int level):
+    """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
+    global passes
+    passes = choose_passes(level)
+
+
+def lanes_of(Py_ssize_t k):
+    """Return how many blocks of how many lanes sums of k labels have."""
+    cdef Py_ssize_t lanes = NARROW if k < NARROW else WIDE
+    return k // lanes + 1, lanes
+
+
+# What threads share that add up columns of it, from the first on.
+cdef struct Columns:
+    Rows rows
+    Py_ssize_t first
+
+
+cdef void add_up_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Columns* all_ = <Columns*>task
+    cdef Held held
+    passes.add_up(&all_.rows, all_.first + start, all_.first + stop, &held)
 
 
 def add_up(
-    const uint8_t[:, ::1] codes, const int32_t[::1] rows, const int64_t[:, ::1] weight,
-    const int32_t[::1] own, int64_t[:, :, ::1] sums, Py_ssize_t first, Py_ssize_t last,
+    const uint8_t[:, ::1] codes, const int32_t[::1] rows, const double[:, ::1] weight,
+    const int32_t[::1] label, double scale, const int32_t[::1] used, const int32_t[::1] place,
+    int64_t[:, :, ::1] sums, Py_ssize_t first, Py_ssize_t last, size_t team=0,
 ):
-    """Fill the sums of columns first..last-1."""
-    cdef Py_ssize_t m = rows.shape[0], k = weight.shape[1], n = codes.shape[1], f, stop, r, j, b
-    cdef Py_ssize_t width = 2 * k + 1, row, bins = sums.shape[1]
-    cdef int64_t* here
-    cdef int32_t mine
-    if (not 0 <= first <= last <= codes.shape[0] or sums.shape[0] != codes.shape[0]
-            or weight.shape[0] != m or own.shape[0] != m or sums.shape[2] != width):
+    """Fill the sums of columns first..last-1.
+
+    IN used: the labels, in the order of the lanes; place (J,): of each label among them, -1 of others; team:
+    where the threads are that share the columns.
+    """
+    cdef Columns all_
+    cdef Py_ssize_t J = place.shape[0], k = used.shape[0], n = codes.shape[1], n_parts = last - first, step
+    cdef Py_ssize_t blocks, lanes
+    blocks, lanes = lanes_of(k)
+    if (not 0 <= first <= last <= codes.shape[0] or sums.shape[0] != codes.shape[0] or sums.shape[1] != 2
+            or sums.shape[2] % (blocks * lanes) or weight.shape[0] != n or label.shape[0] != n
+            or weight.shape[1] < blocks * lanes or k > J):
         raise ValueError("add_up: arrays of different sizes")
+    if first == last or n == 0 or k == 0:
+        return
+    all_.first = first
+    all_.rows.codes, all_.rows.n_codes, all_.rows.n = &codes[0, 0], n, rows.shape[0]
+    all_.rows.rows = &rows[0] if rows.shape[0] else NULL
+    all_.rows.weight, all_.rows.width, all_.rows.label = &weight[0, 0], weight.shape[1], &label[0]
+    all_.rows.scale, all_.rows.k, all_.rows.place = scale, k, &place[0]
+    all_.rows.used = &used[0] if k < J else NULL
+    all_.rows.bins, all_.rows.blocks, all_.rows.lanes = sums.shape[2] // (blocks * lanes), blocks, lanes
+    all_.rows.sums = &sums[0, 0, 0]
     with nogil:
-        f = first
-        while f < last:
-            stop = min(f + GROUP, last)
-            for j in range(f, stop):
-                here = &sums[j, 0, 0]
-                for b in range(bins * width):
-                    here[b] = 0
-            for r in range(m):
-                row, mine = rows[r], own[r]
-                for j in range(f, stop):
-                    add_row(&sums[j, codes[j, row], 0], &weight[r, 0] if k else NULL, k, mine)
-            f = stop
+        step = n_parts if team == 0 else (n_parts - 1) // team_at(team).n_threads + 1
+        run_ranges(team_at(team), 0, n_parts, step, add_up_part, &all_)
 
 
-def total(
-    const int64_t[:, ::1] fixed, const int32_t[::1] label, const int32_t[::1] rows, int64_t[::1] all_,
-    int64_t[::1] positive,
+def take(
+    const int32_t[::1] rows, const int32_t[::1] label, double[:, ::1] factor, double scale,
+    double[:, ::1] weight, const int64_t[::1] start, int64_t[:, ::1] found,
 ):
-    """Weight of the listed rows by label: OUT all_ (J,), of all, and positive (J,), of the label's own."""
-    cdef Py_ssize_t r, l, row, J = fixed.shape[1]
-    if all_.shape[0] != J or positive.shape[0] != J or label.shape[0] != fixed.shape[0]:
-        raise ValueError("total: arrays of different sizes")
+    """Add up listed rows, and, before it, multiply their weights by the factors of an exit.
+
+    IN factor (2, width): of the rows of a label, and of the others, or (0, width); start (n,): starting
+    weights, in fixed point. INOUT weight; found (3, width), to which is added: by label the weight of all
+    rows, that of the rows of the label, and the starting weight of these.
+    """
+    cdef Py_ssize_t n = weight.shape[0], width = weight.shape[1]
+    cdef double* by = NULL
+    if (label.shape[0] != n or start.shape[0] != n or found.shape[0] != 3 or found.shape[1] != width
+            or factor.shape[1] != width or factor.shape[0] not in (0, 2) or (width != NARROW and width % WIDE)):
+        raise ValueError("take: arrays of different sizes")
+    if rows.shape[0] == 0 or width == 0:
+        return
+    if factor.shape[0]:
+        by = &factor[0, 0]
     with nogil:
-        for l in range(J):
-            all_[l] = positive[l] = 0
-        for r in range(rows.shape[0]):
-            row = rows[r]
-            for l in range(J):
-                all_[l] += fixed[row, l]
-            positive[label[row]] += fixed[row, label[row]]
-
-
-# What cuts of a node are judged by. In units of the weights at the root; `both` are roots of the
-# products of the two factors of each label.
-cdef struct Judge:
-    Py_ssize_t k
-    const int64_t* whole       # sums of the node, (2 * k + 1,)
-    const double* for_it       # (k,), factor of the rows of a label
-    const double* against      # (k,), of the others
-    const double* both
-    double min_mass
-    int64_t min_count
-    int64_t* left              # WORK (2 * k + 1,)
-    double* term               # WORK (k,)
-
-
-cdef inline double score(const Judge* judge) noexcept nogil:
-    """Half the sum of the roots, over labels and sides, as Schapire & Singer; infinite if not allowed."""
-    cdef Py_ssize_t j, k = judge.k
-    cdef int64_t p, t, count = judge.left[2 * k]
-    cdef double lp, ln, rp, rn, z = 0.0, below = 0.0, above = 0.0
-    if count < judge.min_count or judge.whole[2 * k] - count < judge.min_count:
-        return INFINITY
-    for j in range(k):
-        p, t = judge.left[k + j], judge.left[j]
-        lp, ln = <double>p, <double>(t - p)
-        rp = <double>(judge.whole[k + j] - p)
-        rn = <double>((judge.whole[j] - t) - (judge.whole[k + j] - p))
-        judge.term[j] = judge.both[j] * (sqrt(lp * ln) + sqrt(rp * rn))
-    for j in range(k):
-        z += judge.term[j]
-    if judge.min_mass > 0.0:
-        for j in range(k):
-            p, t = judge.left[k + j], judge.left[j]
-            below += judge.for_it[j] * <double>p + judge.against[j] * <double>(t - p)
-            p, t = judge.whole[k + j] - p, judge.whole[j] - t
-            above += judge.for_it[j] * <double>p + judge.against[j] * <double>(t - p)
-        if below < judge.min_mass or above < judge.min_mass:
-            return INFINITY
-    return z
+        passes.take(
+            &rows[0], rows.shape[0], &label[0], by, by + width if by != NULL else NULL, LEAST_WEIGHT, scale,
+            &weight[0, 0], width, &start[0], &found[0, 0], &found[1, 0], &found[2, 0])
 
 
 def search(
-    const int64_t[:, :, ::1] sums, const int32_t[::1] n_bins, const int64_t[::1] whole,
+    const int64_t[:, :, ::1] sums, const int32_t[::1] n_bins, Py_ssize_t k, const int64_t[:, ::1] whole,
     const double[:, ::1] factor, double min_mass, int64_t min_count, double[:, :, ::1] found,
     Py_ssize_t first, Py_ssize_t last, const uint8_t[::1] special=None,
 ):
-    """Scores of the cuts of columns first..last-1 but those of levels.
+    """Scores of the cuts of columns first..last-1 but those of levels, for k labels.
 
-    IN whole (2 * k + 1,): the node's sums; factor (3, k): of the rows of a label, of the others, and the
-    root of the product. OUT found (d, 1 or 2, bins): the score of the cut above each bin, infinite where
-    there is none; of columns with holes first with missing rows above, then, second, below.
+    A score is half the sum of the roots, over labels and sides, as Schapire & Singer. IN whole (2, width):
+    the node's sums, T and P; factor (3, width): of the rows of a label, of the others, and the root of the
+    product, 0 beyond the labels. OUT found (d, 1 or 2, bins): the score of the cut above each bin, infinite
+    where there is none; of columns with holes first with missing rows above, then, second, below.
     """
-    cdef Py_ssize_t width = whole.shape[0], k = (width - 1) // 2, bins = sums.shape[1], f, b, q
-    cdef int64_t[::1] left = integers_of(width)
-    cdef double[::1] term = doubles_of(k)
-    cdef Judge judge
-    cdef Py_ssize_t look, looks = found.shape[1]
-    cdef const int64_t* missing
-    cdef int known
-    if (not 0 <= first <= last <= sums.shape[0] or sums.shape[2] != width or factor.shape[0] != 3
-            or factor.shape[1] != k or found.shape[0] != sums.shape[0] or found.shape[2] != bins
-            or n_bins.shape[0] != sums.shape[0] or (special is None) != (looks == 1)):
+    cdef Node at
+    cdef Py_ssize_t blocks, lanes, width = whole.shape[1], bins = found.shape[2], looks = found.shape[1]
+    cdef Py_ssize_t f, l, look, known, n_cuts
+    cdef int64_t[:, ::1] left = memoryview(bytearray(16 * max(width, 1))).cast("q", (2, max(width, 1)))
+    cdef const int64_t* cell
+    cdef bint is_missing
+    blocks, lanes = lanes_of(k)
+    if (not 0 <= first <= last <= sums.shape[0] or width != blocks * lanes or whole.shape[0] != 2
+            or sums.shape[1] != 2 or sums.shape[2] != width * bins or factor.shape[0] != 3
+            or factor.shape[1] != width or found.shape[0] != sums.shape[0] or n_bins.shape[0] != sums.shape[0]
+            or (special is None) != (looks == 1)):
         raise ValueError("search: arrays of different sizes")
-    judge.k, judge.whole, judge.min_mass, judge.min_count = k, &whole[0], min_mass, min_count
-    judge.left, judge.term = &left[0], &term[0]
-    judge.for_it = judge.against = judge.both = NULL
-    if k:
-        judge.for_it, judge.against, judge.both = &factor[0, 0], &factor[1, 0], &factor[2, 0]
+    at.k, at.blocks, at.lanes, at.bins = k, blocks, lanes, bins
+    at.whole, at.min_mass, at.min_count = &whole[0, 0], min_mass, min_count
+    at.for_it, at.against, at.both = &factor[0, 0], &factor[1, 0], &factor[2, 0]
     with nogil:
         for f in range(first, last):
-            known, missing = n_bins[f], NULL
+            known, is_missing, cell = n_bins[f], False, &sums[f, 0, 0]
             for look in range(looks):
-                for b in range(bins):
-                    found[f, look, b] = INFINITY
+                for l in range(bins):
+                    found[f, look, l] = INFINITY
             if special is not None:
                 if special[f] & LEVELS:
                     continue
-                if special[f] & HOLES:
-                    missing = &sums[f, known, 0]
-            for look in range(2 if missing != NULL and missing[2 * k] else 1):
-                for q in range(width):
-                    left[q] = missing[q] if look else 0
+                is_missing = special[f] & HOLES and cell[(k // lanes * bins + known) * lanes + k % lanes] > 0
+            for look in range(2 if is_missing else 1):
+                for l in range(width):
+                    left[0, l] = cell[(l // lanes * bins + known) * lanes + l % lanes] if look > 0 else 0
+                    left[1, l] = cell[(width + l) * bins + known] if look > 0 else 0
                 # Above the last value are missing rows, or none.
-                for b in range(known if missing != NULL and not look else known - 1):
-                    for q in range(width):
-                        left[q] += sums[f, b, q]
-                    found[f, look, b] = score(&judge)
+                n_cuts = known if is_missing and look == 0 else known - 1
+                passes.score(&at, cell, n_cuts, &left[0, 0], &found[f, look, 0])
 
 
-cdef integers_of(Py_ssize_t n):
-    """Zeros, as integers of 64 bits."""
-    return memoryview(bytearray(8 * n)).cast("q")
+def part(int32_t[::1] rows, const uint8_t[::1] codes, const uint8_t[::1] above, int32_t[::1] spare):
+    """Move the rows below a cut before the others, in their order; returns their number.
 
-
-cdef doubles_of(Py_ssize_t n):
-    """Zeros, as float64; of no number there is one, too."""
-    return memoryview(bytearray(8 * max(n, 1))).cast("d")
-
-
-def reweight(
-    const int32_t[::1] label, const int32_t[::1] exit_, const double[:, ::1] for_it,
-    const double[:, ::1] against, double scale, double[:, ::1] weight, int64_t[:, ::1] fixed,
-    Py_ssize_t start, Py_ssize_t stop,
-):
-    """Multiply the weights of rows start..stop-1 by the factors of their exits.
-
-    IN exit_ (n,); for_it, against (exits, J). INOUT weight (n, J); OUT fixed: weight times scale, rounded.
+    IN codes (n,); above (256,), the side of each code. WORK spare, as long as `rows`.
     """
-    cdef Py_ssize_t i, l, J = weight.shape[1], n = weight.shape[0]
-    cdef int32_t own
-    cdef double kept
-    cdef const double* by
-    if (not 0 <= start <= stop <= n or label.shape[0] != n or exit_.shape[0] != n or fixed.shape[0] != n
-            or fixed.shape[1] != J or for_it.shape[1] != J or against.shape[1] != J
-            or for_it.shape[0] != against.shape[0]):
-        raise ValueError("reweight: arrays of different sizes")
-    with nogil:
-        for i in range(start, stop):
-            own, by = label[i], &against[exit_[i], 0]
-            kept = weight[i, own] * for_it[exit_[i], own]
-            for l in range(J):
-                weight[i, l] *= by[l]
-            weight[i, own] = kept
-            for l in range(J):
-                weight[i, l] = max(weight[i, l], LEAST_WEIGHT)
-                fixed[i, l] = rounded(weight[i, l] * scale)
+    cdef Py_ssize_t n_below = 0
+    if spare.shape[0] < rows.shape[0] or above.shape[0] != 256:
+        raise ValueError("part: arrays of different sizes")
+    if rows.shape[0]:
+        with nogil:
+            n_below = partition_by_code(&rows[0], rows.shape[0], &codes[0], &above[0], &spare[0])
+    return n_below

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,9 @@ from pboost.growth.step import (
     fixed_scale,
 )
 from pboost.models.graph import DecisionGraph
+from pboost.threads import MIN_CELLS
 from pboost.values import FloatArray, IntArray
-from pboost.weak.label_search import LabelSearch, Node, Sums
+from pboost.weak.label_search import LabelSearch, Node, Sums, aligned
 from pboost.weak.stump_search import StumpCut
 
 #: Bytes of sums that are kept for exits to be split; of others they are made anew.
@@ -58,7 +58,6 @@ class LabelSplit:
     """A stump found for an exit, and the votes of the exits it makes, (2, J)."""
 
     cut: StumpCut
-    above: NDArray[np.bool_]
     votes: FloatArray
     after: float
     parts: list[LabelExit]
@@ -68,7 +67,7 @@ class LabelSplit:
 class Pair:
     """The two exits of a node, and the sums of the node until the sums of one of them are made."""
 
-    labels: NDArray[np.intp]
+    labels: IntArray
     sums: Sums
     exits: list[LabelExit]
 
@@ -87,8 +86,9 @@ class LabelExit:
         Number of nodes on the way from the root of the tree.
     rows : ndarray of int32
         The rows that arrive.
-    whole, own : ndarray of int64, shape (J,)
-        Their weights at the root of the tree, and those of the rows of each label.
+    whole, own, start : ndarray of int64, shape (J,)
+        Their weights at the root of the tree, and those of the rows of each label; of these also
+        the starting weights, all in fixed point.
     for_it, against : ndarray of float64, shape (J,)
         By what the weights of the rows of a label, and of the others, are multiplied since.
     mass : float
@@ -105,6 +105,7 @@ class LabelExit:
     rows: IntArray
     whole: NDArray[np.int64]
     own: NDArray[np.int64]
+    start: NDArray[np.int64]
     for_it: FloatArray
     against: FloatArray
     mass: float
@@ -113,13 +114,18 @@ class LabelExit:
     error: float
     pair: Pair | None = None
     sums: Sums | None = None
-    labels: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    labels: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     split: LabelSplit | None = None
 
     @property
-    def mixed(self) -> NDArray[np.intp]:
+    def mixed(self) -> IntArray:
         """The labels that some of the rows have, and some have not."""
-        return np.flatnonzero((self.own > 0) & (self.own < self.whole))
+        return np.flatnonzero((self.own > 0) & (self.own < self.whole)).astype(np.int32)
+
+    @property
+    def masses(self) -> NDArray[np.int64]:
+        """What `LabelTrees` adds up of rows, (3, J)."""
+        return np.stack([self.whole, self.own, self.start])
 
 
 class LabelTrees(Growth, BestFirst):
@@ -148,23 +154,25 @@ class LabelTrees(Growth, BestFirst):
         assert data.problem.labels is not None
         self.n_labels = len(data.problem.labels)
         n, n_labels = data.n_rows, self.n_labels
+        width = math.prod(kernels.lanes_of(n_labels))
         try:
-            self._weight = np.repeat(data.weight[:, None], n_labels, axis=1)
-            self._fixed = np.empty((n, n_labels), dtype=np.int64)
+            self._weight = aligned((n, width), np.float64)
         except MemoryError:
             raise MemoryError(
-                f"y: the weights of {n} rows for {n_labels} labels take {16 * n * n_labels} bytes, "
+                f"y: the weights of {n} rows for {n_labels} labels take {8 * n * width} bytes, "
                 "which there are not; fit_one_vs_rest has one label at a time"
             ) from None
-        self._start, self._whole = data.weight.copy(), math.fsum(data.weight)
+        self._weight[:, :n_labels] = data.weight[:, None]
+        self._weight[:, n_labels:] = 0.0
+        self._whole, self._total = math.fsum(data.weight), int(data.fixed.sum())
+        self._rows = np.arange(n, dtype=np.int32)
         self._scale, self._kept, self._serial = 1.0, 0, 0
         self.no_vote = np.zeros(n_labels)
         self.open: dict[int, LabelExit] = {}
         self._replays = False
         self.heap = []
-        ones = np.ones((1, n_labels))
-        self._reweight(np.zeros(n, dtype=np.int32), ones, ones)
-        self._enter(())
+        self._put_on_scale()
+        self._enter((), self._add_up(self._rows))
 
     def grow(self, callback: Callback | None) -> str:
         """Grow trees until there are enough; returns why it stopped."""
@@ -183,20 +191,37 @@ class LabelTrees(Growth, BestFirst):
                 return f"no split is left{changes}" if self._rounds > 1 else reason
         return reason if self._rounds == 1 else "all rounds are done"
 
-    def _reweight(self, exit_: IntArray, for_it: FloatArray, against: FloatArray) -> None:
-        """Multiply the weights of rows by the factors of their exits."""
+    def _put_on_scale(self) -> None:
+        """Choose the scale of weights in fixed point by what they add up to."""
         self._scale = fixed_scale(self.n_labels * self._whole * self.certificate[-1])
-        work = partial(
-            kernels.reweight, self.data.label, exit_, for_it, against, self._scale, self._weight,
-            self._fixed,
-        )  # fmt: skip
-        self.search.workers.run(work, self.data.n_rows, cells=2 * self.n_labels)
 
-    def _enter(self, edges: Edges) -> None:
+    def _add_up(self, rows: IntArray, *factor: FloatArray) -> NDArray[np.int64]:
+        """Return sums of rows (3, J): their weights, those of their labels, starting weights.
+
+        Before, weights are multiplied by the factors of a label and of the others, if given.
+        """
+        n, width = len(rows), self._weight.shape[1]
+        by = np.ones((len(factor), width))
+        if factor:
+            by[:, : self.n_labels] = factor
+
+        def work(start: int, stop: int) -> NDArray[np.int64]:
+            found = np.zeros((3, width), dtype=np.int64)
+            kernels.take(
+                rows[start:stop], self.data.label, by.copy(), self._scale, self._weight,
+                self.data.fixed, found,
+            )  # fmt: skip
+            return found[:, : self.n_labels]
+
+        if n * width < MIN_CELLS:
+            return work(0, n)
+        found = self.search.workers.run(work, n, cells=width)
+        return np.sum(found, axis=0)
+
+    def _enter(self, edges: Edges, masses: NDArray[np.int64]) -> None:
         """Open the entrance of a tree, where exits join."""
         ones = np.ones(self.n_labels)
-        rows = np.arange(self.data.n_rows, dtype=np.int32)
-        root = self._exit(edges, 0, rows, ones, ones)
+        root = self._exit(edges, 0, self._rows, masses, ones, ones)
         self.open = {root.serial: root}
         self.heap, self._kept = [], 0
         self.push(root)
@@ -204,30 +229,24 @@ class LabelTrees(Growth, BestFirst):
     def _join(self) -> None:
         """Let all open exits join."""
         exits = [*self.open.values()]
-        at = np.empty(self.data.n_rows, dtype=np.int32)
-        for k, exit_ in enumerate(exits):
-            at[exit_.rows] = k
-        self._reweight(
-            at, np.array([exit_.for_it for exit_ in exits]),
-            np.array([exit_.against for exit_ in exits]),
-        )  # fmt: skip
-        self._enter(tuple(sorted(edge for exit_ in exits for edge in exit_.edges)))
+        self._put_on_scale()
+        parts = [self._add_up(exit_.rows, exit_.for_it, exit_.against) for exit_ in exits]
+        edges = tuple(sorted(edge for exit_ in exits for edge in exit_.edges))
+        self._enter(edges, np.sum(parts, axis=0))
 
     def _exit(
-        self, edges: Edges, depth: int, rows: IntArray, for_it: FloatArray, against: FloatArray
-    ) -> LabelExit:
-        """Return an exit; sums its masses."""
-        whole, own = np.empty((2, self.n_labels), dtype=np.int64)
-        kernels.total(self._fixed, self.data.label, rows, whole, own)
+        self, edges: Edges, depth: int, rows: IntArray, masses: NDArray[np.int64],
+        for_it: FloatArray, against: FloatArray,
+    ) -> LabelExit:  # fmt: skip
+        """Return an exit, given the sums of its rows."""
+        whole, own, start = masses
         mass = math.fsum([*(for_it * own).tolist(), *(against * (whole - own)).tolist()])
-        start = self._start[rows]
-        by_class = np.bincount(self.data.label[rows], start, self.n_labels)
-        reach = float(start.sum()) / self._whole
+        arriving = int(start.sum())
         self._serial += 1
         return LabelExit(
-            self._serial, edges, depth, rows, whole, own, for_it, against, mass,
-            mass / self._scale / (self.n_labels * self._whole), reach,
-            reach - float(by_class.max(initial=0.0)) / self._whole,
+            self._serial, edges, depth, rows, whole, own, start, for_it, against, mass,
+            mass / self._scale / (self.n_labels * self._whole), arriving / self._total,
+            (arriving - int(start.max())) / self._total,
         )  # fmt: skip
 
     def push(self, exit_: LabelExit) -> bool:
@@ -241,13 +260,9 @@ class LabelTrees(Growth, BestFirst):
             return None
         self._fill(exit_)
         assert exit_.sums is not None
-        sums, labels = exit_.sums, exit_.labels
-        used = labels
-        if not self._labels.needs_all and 2 * len(mixed) <= len(labels):
-            k, place = len(labels), np.searchsorted(labels, mixed)
-            used, sums = mixed, sums[:, :, np.concatenate([place, k + place, [2 * k]])].copy()
+        used = exit_.labels
         whole = np.concatenate([exit_.whole[used], exit_.own[used], [len(exit_.rows)]])
-        node = Node(sums, whole, exit_.for_it[used], exit_.against[used], exit_.mass)
+        node = Node(exit_.sums, whole, exit_.for_it[used], exit_.against[used], exit_.mass)
         cut = self._labels.best_at(node)
         if cut is None:
             self._forget(exit_)
@@ -258,11 +273,16 @@ class LabelTrees(Growth, BestFirst):
 
     def _split_at(self, exit_: LabelExit, cut: StumpCut, votes: FloatArray | None) -> LabelSplit:
         """Return what a stump makes of an exit, with the votes that its masses give, or others."""
-        above = self._labels.is_above(cut, exit_.rows)
         delta = self.rule.smoothing * exit_.mass / self.n_labels
         parts, made = [], np.empty((2, self.n_labels))
-        for side, is_here in enumerate((~above, above)):
-            part = self._exit((), exit_.depth + 1, exit_.rows[is_here], exit_.for_it, exit_.against)
+        rows = self._labels.part(cut, exit_.rows)
+        fewer = int(len(rows[1]) < len(rows[0]))
+        masses = [self._add_up(rows[fewer])] * 2
+        masses[1 - fewer] = exit_.masses - masses[fewer]
+        for side in (0, 1):
+            part = self._exit(
+                (), exit_.depth + 1, rows[side], masses[side], exit_.for_it, exit_.against
+            )
             if votes is not None:
                 made[side] = votes[side]
             else:
@@ -275,25 +295,37 @@ class LabelTrees(Growth, BestFirst):
             part.mass = math.fsum(np.concatenate(weights).tolist())
             part.bound = part.mass / self._scale / (self.n_labels * self._whole)
             parts.append(part)
-        return LabelSplit(cut, above, made, parts[0].bound + parts[1].bound, parts)
+        return LabelSplit(cut, made, parts[0].bound + parts[1].bound, parts)
 
     def _fill(self, exit_: LabelExit) -> None:
         """Make the sums of an exit; of a node's two exits those of one by difference."""
         if exit_.sums is not None:
             return
-        pair = exit_.pair
+        pair, every = exit_.pair, self._labels.needs_all
+        if pair is not None and not every and self._have_fewer(pair):
+            self._kept -= pair.sums.nbytes
+            for one in pair.exits:
+                one.pair = pair = None
         if pair is None:
-            every = self._labels.needs_all
-            exit_.labels = np.arange(self.n_labels) if every else exit_.mixed
-            exit_.sums = self._labels.sums(exit_.rows, self._fixed, exit_.labels)
+            exit_.labels = np.arange(self.n_labels, dtype=np.int32) if every else exit_.mixed
+            exit_.sums = self._sums(exit_, exit_.labels)
             self._kept += exit_.sums.nbytes
             return
         small, large = sorted(pair.exits, key=lambda one: len(one.rows))
-        small.sums = self._labels.sums(small.rows, self._fixed, pair.labels)
+        small.sums = self._sums(small, pair.labels)
         large.sums = np.subtract(pair.sums, small.sums, out=pair.sums)
         self._kept += small.sums.nbytes
         for one in (small, large):
             one.labels, one.pair = pair.labels, None
+
+    def _sums(self, exit_: LabelExit, labels: IntArray) -> Sums:
+        """Return sums of the rows of an exit for some labels."""
+        return self._labels.sums(exit_.rows, self._weight, self._scale, labels)
+
+    def _have_fewer(self, pair: Pair) -> bool:
+        """Whether both exits of a node have so few labels left that their sums are better made."""
+        blocks = kernels.lanes_of(len(pair.labels))[0]
+        return all(2 * kernels.lanes_of(len(one.mixed))[0] <= blocks for one in pair.exits)
 
     def split(self, exit_: LabelExit) -> None:
         """Make a node of an exit for which a split was found, and open the node's exits."""

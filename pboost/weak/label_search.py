@@ -20,6 +20,8 @@ from pboost.weak.stump_search import Affine, ColumnLearner, Stump, StumpCut, Stu
 #: Share of the mass within which two cuts are equally good, as in `criteria.pxd`.
 TIE = 1e-12
 Sums = NDArray[np.int64]
+#: Bytes of a cache line.
+LINE = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,11 +30,12 @@ class Node:
 
     Attributes
     ----------
-    sums : ndarray of int64, shape (d, bins, 2 k + 1)
-        For each bin of a column the weights, at the root of the tree, of k labels: those of all
-        rows, those of the rows of each label, and the number of rows.
+    sums : ndarray of int64, shape (d, 2, size)
+        For each column the weights, at the root of the tree, by bin and label, of k labels, as
+        the kernels have them: those of all rows, with the number of rows, and those of the rows
+        of each label.
     whole : ndarray of int64, shape (2 k + 1,)
-        The same of all rows.
+        The same of all rows: k, k and the number of rows.
     for_it, against : ndarray of float64, shape (k,)
         By what the weights of the rows of a label, and of the others, have been multiplied since.
     mass : float
@@ -47,8 +50,28 @@ class Node:
 
     @property
     def factor(self) -> FloatArray:
-        """Factors as the kernel reads them, (3, k)."""
+        """Factors (3, k): of the rows of a label, of the others, and the root of the product."""
         return np.stack([self.for_it, self.against, np.sqrt(self.for_it * self.against)])
+
+    @property
+    def in_lanes(self) -> tuple[int, Sums, FloatArray]:
+        """The number of labels, the sums of all rows and the factors, as the kernel reads them."""
+        k = len(self.for_it)
+        width = math.prod(kernels.lanes_of(k))
+        whole, factor = np.zeros((2, width), dtype=np.int64), np.zeros((3, width))
+        whole[0, :k], whole[0, k], whole[1, :k] = self.whole[:k], self.whole[-1], self.whole[k:-1]
+        factor[:, :k] = self.factor
+        return k, whole, factor
+
+    def column(self, column: int) -> Sums:
+        """Return the sums of each bin of a column (bins, 2 k + 1), in the order of `whole`."""
+        k = len(self.for_it)
+        blocks, lanes = kernels.lanes_of(k)
+        every, own = self.sums[column]
+        bins = len(own) // (blocks * lanes)
+        every = every.reshape(blocks, bins, lanes).swapaxes(0, 1).reshape(bins, -1)
+        parts = every[:, :k], own.reshape(-1, bins)[:k].T, every[:, k : k + 1]
+        return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +109,14 @@ class LevelCuts:
         return self.sides[side], (members, absent)
 
 
+def aligned(shape: tuple[int, ...], dtype: type[np.generic] = np.int64) -> NDArray[Any]:
+    """Return an uninitialised array of 8-byte numbers that begins where a cache line does."""
+    n = math.prod(shape)
+    room = np.empty(n + LINE // 8, dtype=dtype)
+    start = -room.ctypes.data % LINE // 8
+    return room[start : start + n].reshape(shape)
+
+
 class LabelSearch(StumpSearch):
     """Search over one set of columns."""
 
@@ -94,30 +125,34 @@ class LabelSearch(StumpSearch):
         self._bins = most_bins(data.columns.n_bins, data.columns.special)
         d = data.columns.n_features
         self._levels = levels_among(self._special, 0, d)
+        self._spare = np.empty(data.n_rows, dtype=np.int32)
         self._found = np.empty((d, 1 if self._special is None else 2, self._bins))
+        assert data.problem.labels is not None
+        self.n_labels = len(data.problem.labels)
         #: Whether sums are those of all labels: each side has its share of the whole mass.
         self.needs_all = weak.min_weight > 0
 
-    def sums(self, rows: IntArray, fixed: NDArray[np.int64], labels: NDArray[np.intp]) -> Sums:
-        """Return the sums (d, bins, 2 k + 1) of some rows for k of the labels."""
-        d, n_labels = len(self._found), fixed.shape[1]
-        weight = fixed.take(rows, axis=0)
-        if len(labels) < n_labels:
-            weight = weight.take(labels, axis=1)
+    def sums(self, rows: IntArray, weight: FloatArray, scale: float, labels: IntArray) -> Sums:
+        """Return the sums, as of `Node`, of some rows for k of the labels; weights are scaled."""
+        d, n_labels = len(self._found), self.n_labels
+        blocks, lanes = kernels.lanes_of(len(labels))
         place = np.full(n_labels, -1, dtype=np.int32)
         place[labels] = np.arange(len(labels), dtype=np.int32)
-        own = place[self.data.label[rows]]
-        sums = np.empty((d, self._bins, 2 * len(labels) + 1), dtype=np.int64)
-        work = partial(kernels.add_up, self._columns.codes, rows, weight, own, sums)
-        self.workers.run(work, d, 4, len(rows) * (len(labels) + 2))
+        sums = aligned((d, 2, blocks * lanes * self._bins))
+        work = partial(
+            kernels.add_up, self._columns.codes, rows, weight, self.data.label, scale, labels,
+            place, sums,
+        )  # fmt: skip
+        self.workers.run_shared(work, d, 2, len(rows) * (blocks + 1))
         return sums
 
     def best_at(self, node: Node) -> StumpCut | None:
         """Return the best stump, None where no cut is legal."""
         found, d = self._found, len(self._found)
         least = self._min_weight * node.mass
+        k, whole, factor = node.in_lanes
         work = partial(
-            kernels.search, node.sums, self._columns.n_bins, node.whole, node.factor, least,
+            kernels.search, node.sums, self._columns.n_bins, k, whole, factor, least,
             self._min_leaf, found,
         )  # fmt: skip
         if self._special is not None:
@@ -137,7 +172,7 @@ class LabelSearch(StumpSearch):
         look, cut_bin = divmod(int(np.argmax(found[column].ravel() <= limit)), self._bins)
         side = 1 - look if self._missing(node, column) is not None else -1
         last = int(self._columns.n_bins[column])
-        if side == 1 and not node.sums[column, cut_bin + 1 : last, -1].any():
+        if side == 1 and not node.column(column)[cut_bin + 1 : last, -1].any():
             cut_bin = last - 1  # only missing rows lie above
         position = int(self._bin_start[column, cut_bin + 1])
         return StumpCut(column, (), cut_bin, position, side=side)
@@ -146,7 +181,7 @@ class LabelSearch(StumpSearch):
         """Return the sums of the rows without a value, None where there are none."""
         if not has(self._special, HOLES, column):
             return None
-        found: Sums = node.sums[column, self._columns.n_bins[column]]
+        found: Sums = node.column(column)[self._columns.n_bins[column]]
         return found if found[-1] else None
 
     def _cuts_of_levels(self, node: Node, column: int, least: float) -> LevelCuts:
@@ -155,7 +190,7 @@ class LabelSearch(StumpSearch):
         Levels are put in order by the share of a label, and prefixes tried, for one label after
         the other; with smoothing each level against the rest, too.
         """
-        sums = node.sums[column, : self._columns.n_bins[column]]
+        sums = node.column(column)[: self._columns.n_bins[column]]
         here, k = np.flatnonzero(sums[:, -1]), len(node.for_it)
         missing, known = self._missing(node, column), sums[here]
         own, whole = node.whole[k : 2 * k], node.whole[:k]
@@ -201,12 +236,12 @@ class LabelSearch(StumpSearch):
             is_legal &= (masses[0] >= least) & (masses[1] >= least)
         return np.where(is_legal, score, math.inf)
 
-    def is_above(self, cut: StumpCut, rows: IntArray) -> NDArray[np.bool_]:
-        """Return whether rows lie above a cut."""
-        codes = self._columns.codes[cut.feature].take(rows)
-        if cut.levels is None and cut.side < 0:
-            return codes > cut.cut_bin
-        return self._side_of_codes(cut)[codes] > 0
+    def part(self, cut: StumpCut, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the rows below a cut and those above it, in their order."""
+        parted = rows.copy()
+        codes, sides = self._columns.codes[cut.feature], self._side_of_codes(cut)
+        n_below = kernels.part(parted, codes, sides, self._spare)
+        return parted[:n_below], parted[n_below:]
 
 
 def refusal(weak: Any) -> str:

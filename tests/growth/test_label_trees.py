@@ -11,7 +11,6 @@ import pytest
 from reference import labels as reference
 
 import pboost as pb
-from pboost._core import labels as kernels
 from pboost.data.subsets import Subsets
 
 MOST = np.finfo(float).max
@@ -301,24 +300,3 @@ def test_cross_validation():
     table = pb.cross_validate(partial(pb.fit_adaboost, rounds=5), X, Y, folds=3, rng=0)
     assert table.error.mean() < 0.5
     assert np.isfinite(table.log_loss).all()
-
-
-def test_kernels_refuse_arrays_that_do_not_fit():
-    codes, rows = np.zeros((2, 5), np.uint8), np.arange(3, dtype=np.int32)
-    weight, own = np.ones((3, 2), np.int64), np.zeros(3, np.int32)
-    sums = np.zeros((2, 4, 5), np.int64)
-    kernels.add_up(codes, rows, weight, own, sums, 0, 2)
-    assert sums[:, 0].tolist() == [[3, 3, 3, 0, 3]] * 2
-    with pytest.raises(ValueError, match="different sizes"):
-        kernels.add_up(codes, rows, weight, own[:2].copy(), sums, 0, 2)
-    label, total = np.zeros(5, np.int32), np.zeros(2, np.int64)
-    with pytest.raises(ValueError, match="different sizes"):
-        kernels.total(weight, label, rows, total, total)
-    found, bins = np.zeros((2, 1, 4)), np.full(2, 4, np.int32)
-    with pytest.raises(ValueError, match="different sizes"):
-        kernels.search(sums, bins, np.ones(3, np.int64), np.ones((3, 2)), 0.0, 1, found, 0, 2)
-    with pytest.raises(ValueError, match="different sizes"):
-        kernels.reweight(
-            label, label, np.ones((1, 3)), np.ones((1, 2)), 1.0, np.ones((5, 2)),
-            np.ones((5, 2), np.int64), 0, 5,
-        )  # fmt: skip

@@ -1,0 +1,341 @@
+/* Passes over rows that have a weight for each of many labels: sums by bin, scores of cuts, new weights.
+ *
+ * Labels stand side by side, in blocks of PBOOST_WIDE or, where there are few, of PBOOST_NARROW lanes: a row is
+ * added to a bin by as many vector additions as there are blocks. The lane after the last label counts rows.
+ * Sums of a column are [block][bin][lane], the weights of all rows, and then [label][bin], those of the rows of
+ * the label: rows stand by label, so that of these few lines are written at a time.
+ *
+ * Written for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512; the variant is chosen when the
+ * module is imported. Each has the same operations in the same order, and the same bits.
+ */
+#ifndef PBOOST_LABELS_SIMD_H
+#define PBOOST_LABELS_SIMD_H
+#include "boost_scan.h"
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PBOOST_WIDE 8
+#define PBOOST_NARROW 4
+#define PBOOST_AT_ONCE 4           /* blocks whose lanes are added up in one pass over the rows */
+#define PBOOST_HELD (1 << 14)      /* numbers, in fixed point, of the rows at hand */
+#define PBOOST_MOST_HELD 2048      /* rows at hand */
+#define PBOOST_BINS_ABREAST 8      /* whose scores are added up together */
+#if defined(__GNUC__) || defined(__clang__)
+#define PBOOST_ALIGNED __attribute__((aligned(64)))
+#else
+#define PBOOST_ALIGNED
+#endif
+#define PBOOST_FAR_ROWS 16         /* rows whose weights are asked for before they are needed */
+
+static inline int64_t pboost_fixed(double value) { return (int64_t)(value + 0.5); }
+
+/* Weights of rows. `used` are the k labels that count, NULL if they are the first; `place` of a label among them is
+   -1 for others. */
+typedef struct {
+    const uint8_t *codes;
+    ptrdiff_t n_codes;
+    const int32_t *rows;
+    ptrdiff_t n;
+    const double *weight;
+    ptrdiff_t width;
+    const int32_t *label;
+    double scale;
+    const int32_t *used, *place;
+    ptrdiff_t k;
+    int64_t *sums;
+    ptrdiff_t bins, blocks, lanes;
+} pboost_label_rows;
+
+/* Rows at hand: their lanes, [block][row][lane], and the weight for their own label, with the place of its first
+   bin in the sums of a column. */
+typedef struct {
+    int64_t lane[PBOOST_HELD] PBOOST_ALIGNED;
+    int64_t own[PBOOST_MOST_HELD];
+    int32_t at[PBOOST_MOST_HELD], row[PBOOST_MOST_HELD];
+} pboost_held_rows;
+
+/* Hold the lanes of `blocks` blocks from the first on of m rows. */
+PBOOST_ALWAYS void pboost_hold(
+    const pboost_label_rows *of, ptrdiff_t start, ptrdiff_t m, ptrdiff_t first, ptrdiff_t blocks,
+    const int lanes, pboost_held_rows *held)
+{
+    for (ptrdiff_t i = 0; i < m; i++) {
+        const ptrdiff_t row = of->rows[start + i];
+        const double *weight = of->weight + row * of->width;
+        const int32_t label = of->label[row], place = of->place[label];
+        if (start + i + PBOOST_FAR_ROWS < of->n)
+            PBOOST_ASK(of->weight + of->rows[start + i + PBOOST_FAR_ROWS] * of->width);
+        held->row[i] = (int32_t)row;
+        for (ptrdiff_t q = 0; q < blocks; q++) {
+            int64_t *lane = held->lane + (q * m + i) * lanes;
+            const ptrdiff_t before = (first + q) * lanes;
+            if (of->used)
+                for (ptrdiff_t l = 0; l < lanes; l++)
+                    lane[l] = before + l < of->k ? pboost_fixed(weight[of->used[before + l]] * of->scale) : 0;
+            else
+                for (int l = 0; l < lanes; l++) lane[l] = pboost_fixed(weight[before + l] * of->scale);
+            if (of->k / lanes == first + q) lane[of->k % lanes] = 1;
+        }
+        held->own[i] = place < 0 ? 0 : pboost_fixed(weight[label] * of->scale);
+        held->at[i] = (int32_t)((of->blocks * lanes + (place < 0 ? 0 : place)) * of->bins);
+    }
+}
+
+/* Add the rows at hand to the sums of two columns, `apart` numbers apart, or, where `second` is NULL, of one; the
+   weights for their own labels to `own` of the first, where that is not NULL. `row` is NULL of rows that follow
+   one another in `codes`. */
+PBOOST_ALWAYS void pboost_add_lanes(
+    const int64_t *lane, const pboost_held_rows *held, const int32_t *row, const uint8_t *codes,
+    const uint8_t *second, ptrdiff_t m, const int lanes, int64_t *sums, int64_t *own, ptrdiff_t apart)
+{
+    for (ptrdiff_t i = 0; i < m; i++) {
+        /* All lanes are read before one is written: so compilers see one vector. */
+        int64_t sum[PBOOST_WIDE], other[PBOOST_WIDE];
+        const ptrdiff_t at = row ? row[i] : i, bin = codes[at], bin_2 = second ? second[at] : 0;
+        int64_t *cell = sums + bin * lanes, *cell_2 = sums + apart + bin_2 * lanes;
+        for (int l = 0; l < lanes; l++) sum[l] = cell[l] + lane[i * lanes + l];
+        if (second)
+            for (int l = 0; l < lanes; l++) other[l] = cell_2[l] + lane[i * lanes + l];
+        for (int l = 0; l < lanes; l++) cell[l] = sum[l];
+        if (second)
+            for (int l = 0; l < lanes; l++) cell_2[l] = other[l];
+        if (own) {
+            own[held->at[i] + bin] += held->own[i];
+            if (second) own[apart + held->at[i] + bin_2] += held->own[i];
+        }
+    }
+}
+
+PBOOST_ALWAYS void pboost_add_columns(
+    const int64_t *lane, const pboost_held_rows *held, const int32_t *row, const uint8_t *codes,
+    const uint8_t *second, ptrdiff_t m, const int lanes, int64_t *sums, int64_t *own, ptrdiff_t apart)
+{
+    if (own && second)
+        pboost_add_lanes(lane, held, row, codes, second, m, lanes, sums, own, apart);
+    else if (second)
+        pboost_add_lanes(lane, held, row, codes, second, m, lanes, sums, NULL, apart);
+    else
+        pboost_add_lanes(lane, held, row, codes, NULL, m, lanes, sums, own, apart);
+}
+
+#define PBOOST_ADD_UP_ARGS const pboost_label_rows *of, ptrdiff_t first, ptrdiff_t last, pboost_held_rows *held
+
+/* Fill the sums of columns first..last-1. */
+PBOOST_ALWAYS void pboost_add_up_lanes(PBOOST_ADD_UP_ARGS, const int lanes)
+{
+    const ptrdiff_t size = 2 * of->blocks * of->bins * lanes;
+    memset(of->sums + first * size, 0, sizeof(int64_t) * (size_t)((last - first) * size));
+    for (ptrdiff_t q = 0; q < of->blocks; q += PBOOST_AT_ONCE) {
+        const ptrdiff_t blocks = of->blocks - q < PBOOST_AT_ONCE ? of->blocks - q : PBOOST_AT_ONCE;
+        ptrdiff_t most = PBOOST_HELD / (blocks * lanes);
+        most = most < PBOOST_MOST_HELD ? most : PBOOST_MOST_HELD;
+        for (ptrdiff_t start = 0; start < of->n; start += most) {
+            const ptrdiff_t m = of->n - start < most ? of->n - start : most;
+            pboost_hold(of, start, m, q, blocks, lanes, held);
+            const int follow = held->row[m - 1] - held->row[0] == m - 1; /* rows ascend */
+            for (ptrdiff_t f = first; f < last; f += 2) {
+                const uint8_t *codes = of->codes + f * of->n_codes + (follow ? held->row[0] : 0);
+                const uint8_t *second = f + 1 < last ? codes + of->n_codes : NULL;
+                int64_t *sums = of->sums + f * size;
+                for (ptrdiff_t r = 0; r < blocks; r++) {
+                    const int64_t *lane = held->lane + r * m * lanes;
+                    int64_t *here = sums + (q + r) * of->bins * lanes, *own = q + r ? NULL : sums;
+                    if (follow)
+                        pboost_add_columns(lane, held, NULL, codes, second, m, lanes, here, own, size);
+                    else
+                        pboost_add_columns(lane, held, held->row, codes, second, m, lanes, here, own, size);
+                }
+            }
+        }
+    }
+}
+
+/* What cuts of a node are judged by, in units of the weights at the root; `both` are roots of the products of the
+   two factors of each label; 0 in lanes that have none. */
+typedef struct {
+    ptrdiff_t k, blocks, lanes, bins;
+    const int64_t *whole;                    /* [2][blocks * lanes] */
+    const double *for_it, *against, *both;   /* (blocks * lanes,) */
+    double min_mass;
+    int64_t min_count;
+} pboost_label_node;
+
+/* Scores of the cuts above `n` bins; INOUT left [2][blocks * lanes], the sums below. */
+#define PBOOST_SCORE_ARGS                                                                          \
+    const pboost_label_node *at, const int64_t *sums, ptrdiff_t n, int64_t *left, double *score
+
+/* The terms of some labels of up to PBOOST_BINS_ABREAST cuts are added up label by label. */
+PBOOST_ALWAYS void pboost_score_block(
+    const pboost_label_node *at, const int64_t *sums, ptrdiff_t q, ptrdiff_t start, int n, const int lanes,
+    int64_t *left, double *score, double *below, double *above, int64_t *count)
+{
+    const ptrdiff_t width = at->blocks * lanes;
+    double term[PBOOST_BINS_ABREAST][PBOOST_WIDE], less[PBOOST_BINS_ABREAST][PBOOST_WIDE];
+    double more[PBOOST_BINS_ABREAST][PBOOST_WIDE];
+    const int64_t *whole = at->whole + q * lanes, *cells = sums + (q * at->bins + start) * lanes;
+    const int64_t *own = sums + (width + q * lanes) * at->bins + start;
+    int64_t *lt = left + q * lanes, *lp = lt + width, more_own[PBOOST_BINS_ABREAST][PBOOST_WIDE];
+    const double *for_it = at->for_it + q * lanes, *against = at->against + q * lanes, *both = at->both + q * lanes;
+    const int is_last = at->k / lanes == q, some = (int)(is_last ? at->k % lanes : lanes);
+    for (int l = 0; l < lanes; l++)
+        for (int b = 0; b < n; b++) more_own[b][l] = own[l * at->bins + b];
+    for (int b = 0; b < n; b++) {
+        int64_t p[PBOOST_WIDE], t[PBOOST_WIDE];
+        double yes[PBOOST_WIDE], no[PBOOST_WIDE], far_yes[PBOOST_WIDE], far_no[PBOOST_WIDE];
+        for (int l = 0; l < lanes; l++) t[l] = lt[l] + cells[b * lanes + l];
+        for (int l = 0; l < lanes; l++) p[l] = lp[l] + more_own[b][l];
+        for (int l = 0; l < lanes; l++) lt[l] = t[l];
+        for (int l = 0; l < lanes; l++) lp[l] = p[l];
+        for (int l = 0; l < lanes; l++) yes[l] = (double)p[l];
+        for (int l = 0; l < lanes; l++) no[l] = (double)(t[l] - p[l]);
+        for (int l = 0; l < lanes; l++) far_yes[l] = (double)(whole[width + l] - p[l]);
+        for (int l = 0; l < lanes; l++) far_no[l] = (double)((whole[l] - t[l]) - (whole[width + l] - p[l]));
+        for (int l = 0; l < lanes; l++) term[b][l] = both[l] * (sqrt(yes[l] * no[l]) + sqrt(far_yes[l] * far_no[l]));
+        if (at->min_mass > 0.0)
+            for (int l = 0; l < lanes; l++) {
+                less[b][l] = for_it[l] * yes[l] + against[l] * no[l];
+                more[b][l] = for_it[l] * far_yes[l] + against[l] * far_no[l];
+            }
+        if (is_last) count[b] = lt[some];
+    }
+    for (int l = 0; l < some; l++)
+        for (int b = 0; b < n; b++) score[b] += term[b][l];
+    if (at->min_mass > 0.0)
+        for (int l = 0; l < some; l++)
+            for (int b = 0; b < n; b++) below[b] += less[b][l], above[b] += more[b][l];
+}
+
+PBOOST_ALWAYS void pboost_score_lanes(PBOOST_SCORE_ARGS, const int lanes)
+{
+    const int64_t all = at->whole[at->k];
+    for (ptrdiff_t start = 0; start < n; start += PBOOST_BINS_ABREAST) {
+        const int m = (int)(n - start < PBOOST_BINS_ABREAST ? n - start : PBOOST_BINS_ABREAST);
+        double here[PBOOST_BINS_ABREAST] = {0}, below[PBOOST_BINS_ABREAST] = {0}, above[PBOOST_BINS_ABREAST] = {0};
+        int64_t count[PBOOST_BINS_ABREAST] = {0};
+        for (ptrdiff_t q = 0; q < at->blocks; q++)
+            if (m == PBOOST_BINS_ABREAST)
+                pboost_score_block(
+                    at, sums, q, start, PBOOST_BINS_ABREAST, lanes, left, here, below, above, count);
+            else
+                pboost_score_block(at, sums, q, start, m, lanes, left, here, below, above, count);
+        for (int b = 0; b < m; b++) {
+            const int is_legal = count[b] >= at->min_count && all - count[b] >= at->min_count;
+            const int is_heavy = at->min_mass <= 0.0 || (below[b] >= at->min_mass && above[b] >= at->min_mass);
+            score[start + b] = is_legal && is_heavy ? here[b] : INFINITY;
+        }
+    }
+}
+
+/* Multiply weights of listed rows (n, width) by the factors of their labels and of the others, unless `for_it` is
+   NULL, and add the weights, in fixed point, to all (width,), those of their labels to own (width,), and `start`
+   (n,) to by_class (width,). WORK factor (width,), which is `against`. */
+#define PBOOST_PASS_ARGS                                                                           \
+    const int32_t *rows, ptrdiff_t n, const int32_t *label, const double *for_it, double *factor,  \
+    double least, double scale, double *weight, ptrdiff_t width, const int64_t *start, int64_t *all, \
+    int64_t *own, int64_t *by_class
+
+/* The rows from the first on that have its label; returns where they end. */
+PBOOST_ALWAYS ptrdiff_t pboost_pass_run(
+    const int32_t *rows, ptrdiff_t i, ptrdiff_t n, const int32_t *label, const int changes, const double *factor,
+    double least, double scale, double *weight, ptrdiff_t width, const int64_t *start, int64_t *all,
+    int64_t *own, int64_t *by_class, const int lanes)
+{
+    const int32_t mine = label[rows[i]];
+    int64_t of_label = 0, begun = 0;
+    for (; i < n && label[rows[i]] == mine; i++) {
+        double *here = weight + (ptrdiff_t)rows[i] * width;
+        if (i + PBOOST_FAR_ROWS < n) PBOOST_ASK(weight + rows[i + PBOOST_FAR_ROWS] * width);
+        const double product = changes ? here[mine] * factor[mine] : here[mine];
+        of_label += pboost_fixed((!changes || product > least ? product : least) * scale);
+        begun += start[rows[i]];
+        for (ptrdiff_t q = 0; q < width; q += lanes) {
+            double changed[PBOOST_WIDE];
+            int64_t sum[PBOOST_WIDE];
+            for (int l = 0; l < lanes; l++) changed[l] = changes ? here[q + l] * factor[q + l] : here[q + l];
+            if (changes)
+                for (int l = 0; l < lanes; l++) changed[l] = changed[l] > least ? changed[l] : least;
+            for (int l = 0; l < lanes; l++) sum[l] = all[q + l] + pboost_fixed(changed[l] * scale);
+            for (int l = 0; l < lanes; l++) all[q + l] = sum[l];
+            if (changes)
+                for (int l = 0; l < lanes; l++) here[q + l] = changed[l];
+        }
+    }
+    own[mine] += of_label;
+    by_class[mine] += begun;
+    return i;
+}
+
+PBOOST_ALWAYS void pboost_pass_lanes(PBOOST_PASS_ARGS, const int lanes)
+{
+    for (ptrdiff_t i = 0; i < n;) {
+        const int32_t mine = label[rows[i]];
+        const double other = for_it ? factor[mine] : 0.0;
+        if (for_it) {
+            factor[mine] = for_it[mine];
+            i = pboost_pass_run(
+                rows, i, n, label, 1, factor, least, scale, weight, width, start, all, own, by_class, lanes);
+            factor[mine] = other;
+        } else
+            i = pboost_pass_run(
+                rows, i, n, label, 0, factor, least, scale, weight, width, start, all, own, by_class, lanes);
+    }
+}
+
+#define PBOOST_BY_LANES(pass, lanes_, ...)                                                         \
+    if ((lanes_) == PBOOST_WIDE)                                                                   \
+        pass(__VA_ARGS__, PBOOST_WIDE);                                                            \
+    else                                                                                           \
+        pass(__VA_ARGS__, PBOOST_NARROW);
+
+typedef struct {
+    void (*add_up)(PBOOST_ADD_UP_ARGS);
+    void (*score)(PBOOST_SCORE_ARGS);
+    void (*pass)(PBOOST_PASS_ARGS);
+} pboost_label_passes;
+
+#define PBOOST_LABEL_VARIANT(name, attribute)                                                      \
+    attribute static void pboost_add_up_##name(PBOOST_ADD_UP_ARGS)                                 \
+    {                                                                                              \
+        PBOOST_BY_LANES(pboost_add_up_lanes, of->lanes, of, first, last, held)                     \
+    }                                                                                              \
+    attribute static void pboost_score_##name(PBOOST_SCORE_ARGS)                                   \
+    {                                                                                              \
+        PBOOST_BY_LANES(pboost_score_lanes, at->lanes, at, sums, n, left, score)                   \
+    }                                                                                              \
+    attribute static void pboost_pass_##name(PBOOST_PASS_ARGS)                                     \
+    {                                                                                              \
+        PBOOST_BY_LANES(                                                                           \
+            pboost_pass_lanes, width == PBOOST_NARROW ? PBOOST_NARROW : PBOOST_WIDE, rows, n, label, for_it, \
+            factor, least, scale, weight, width, start, all, own, by_class)                       \
+    }
+
+PBOOST_LABEL_VARIANT(baseline, )
+
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+PBOOST_LABEL_VARIANT(avx2, PBOOST_WITH_AVX2)
+PBOOST_LABEL_VARIANT(avx512, PBOOST_WITH_AVX512)
+
+/* level: 0 baseline, 1 AVX2, 2 AVX-512; the best supported one not above it. */
+static inline pboost_label_passes pboost_choose_label_passes(int level)
+{
+    const pboost_label_passes variant[3] = {
+        {pboost_add_up_baseline, pboost_score_baseline, pboost_pass_baseline},
+        {pboost_add_up_avx2, pboost_score_avx2, pboost_pass_avx2},
+        {pboost_add_up_avx512, pboost_score_avx512, pboost_pass_avx512}};
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) level = 0;
+    if (!__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+        level = level < 1 ? level : 1;
+    return variant[level < 0 ? 0 : level > 2 ? 2 : level];
+}
+#else
+static inline pboost_label_passes pboost_choose_label_passes(int level)
+{
+    const pboost_label_passes baseline = {pboost_add_up_baseline, pboost_score_baseline, pboost_pass_baseline};
+    (void)level;
+    return baseline;
+}
+#endif
+#endif
