@@ -17,6 +17,7 @@ from pboost.growth.stopwatch import StopwatchObserver
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.observation.sampling import SampledObserver
+from pboost.threads import Workers
 from pboost.values import Progress, Seed, check_integer, vote_rule
 from pboost.values.options import builder
 from pboost.weak.base import Weak
@@ -155,11 +156,13 @@ def fit_adaboost(
     )  # fmt: skip
     settings = fit.settings("fit_adaboost", rounds=rounds, votes=votes)
     with fit.workers() as workers, fit.told(rounds, "rounds") as told:
-        trees = fit.label_trees(workers, rounds, TreeLimits(1, 1, GROWTHS[0], -1.0))
-        if trees is not None:
-            return fit.best(trees.model(settings, trees.grow(told)))
-        observer = fit.observer(workers)
-        if isinstance(observer, SampledObserver) and observer.observation.stop == "stopwatch":
-            observer = StopwatchObserver(observer, rule)
-        chain = Chain(fit.data, observer, rule, rounds)
-        return fit.best(chain.model(settings, chain.grow(told)))
+        stumps = fit.label_trees(workers, rounds, TreeLimits(1, 1, GROWTHS[0], -1.0))
+        return fit.grown(stumps or _chain(fit, rounds, workers), settings, told)
+
+
+def _chain(fit: GraphFit, rounds: int, workers: Workers) -> Chain:
+    """Return the growth of a chain of two labels."""
+    observer = fit.observer(workers)
+    if isinstance(observer, SampledObserver) and observer.observation.stop == "stopwatch":
+        observer = StopwatchObserver(observer, fit.rule)
+    return Chain(fit.data, observer, fit.rule, rounds)

@@ -171,7 +171,7 @@ def fit_adaboost_real(
             "given one label of each row"
         )
     y = labels_of_rows(y, y_proba, labels)
-    problem = weak.read(with_categories(X, categorical), y, sample_weight)
+    problem = weak.read(with_categories(X, categorical), y, sample_weight, "")
     with with_bar(callback, progress, rounds, "rounds") as told:
         if isinstance(weak, Feature | Hypothesis):
             real = RealChain(problem, rule, rounds, told)

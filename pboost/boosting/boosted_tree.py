@@ -176,14 +176,13 @@ def fit_boosted_tree(
     )  # fmt: skip
     limits = TreeLimits(max_nodes, depth, growth, target)
     with fit.workers() as workers, fit.told(nodes, "nodes") as told:
-        trees = fit.label_trees(workers, 1, limits)
-        if trees is not None:
-            return fit.best(trees.model(settings, trees.grow(told)))
+        tree = fit.label_trees(workers, 1, limits)
+        if tree is not None:
+            return fit.grown(tree, settings, told)
         if isinstance(weak, ImpurityStump):
             own = ImpurityTree(fit.data, weak, rule, limits)
             return own.model(settings, own.grow(told))
         if is_exact and isinstance(weak, ColumnLearner) and not weak.goes_both_ways(fit.data):
             arrays = BoostedArrays(fit.data, weak, rule, limits)
             return fit.best(arrays.model(settings, grow_tree(arrays, workers, told)))
-        tree = SoftTree(fit.data, fit.observer(workers), rule, limits)
-        return fit.best(tree.model(settings, tree.grow(told)))
+        return fit.grown(SoftTree(fit.data, fit.observer(workers), rule, limits), settings, told)

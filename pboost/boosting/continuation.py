@@ -83,7 +83,7 @@ def continue_graph(
     _check_votes(model, way)
     growth = _check_growth(growth, way, stored)
     generator = as_generator(rng)
-    if model.n_votes > 1 and (refusal(weak) or not observation.is_exact or not model.is_exact):
+    if model.n_votes > 1 and (refusal(weak, observation) or not model.is_exact):
         raise NotImplementedError(
             "model: graphs whose exits have several votes are continued with exact answers and "
             f"stumps, got {weak!r} and {observation!r}"
@@ -303,12 +303,9 @@ def _prepare(
         y.check_labels(model.labels)
     else:
         label = classes_of_labels(model, y, X.n_rows)
-    if model.n_votes == 1:
-        problem = weak.read(X, y, sample_weight)
-    else:
-        problem = weak.read_many(X, y, sample_weight)
-        if problem.entries is None and not isinstance(y, SoftLabels):
-            problem = replace(problem, label=label.astype(np.int32))
+    problem = weak.read(X, y, sample_weight, "" if model.n_votes == 1 else None)
+    if model.n_votes > 1 and not isinstance(y, SoftLabels):
+        problem = replace(problem, label=label.astype(np.int32))
     table = problem.table
     if model.table is not None:
         holes = model.table.has_missing

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from pboost.data.columns import MAX_BINS, BinnedColumns, to_fixed_point
 from pboost.data.convert import Features
 from pboost.data.node_inputs import GrownInputs
 from pboost.data.subsets import in_set
-from pboost.data.training import Problem, TrainingData
+from pboost.data.training import TrainingData
 from pboost.growth.label_trees import LabelTrees
 from pboost.growth.step import Callback, StepRecord, TreeLimits
 from pboost.growth.validation import ValidationRows, validation_rows
@@ -34,11 +34,17 @@ from pboost.models.nodes import ABOVE, BELOW
 from pboost.observation.answers import Observer, check_pair
 from pboost.threads import Workers
 from pboost.values import FloatArray, Progress, as_generator, check_callback, with_bar
-from pboost.values.options import ManyClassesError
 from pboost.weak.label_search import LabelSearch, refusal
 
 #: Returns number k of some rows.
 Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]
+
+
+class Grows(Protocol):
+    """What adds nodes until there are enough, says why it stopped, and makes a model of them."""
+
+    def grow(self, callback: Callback | None) -> str: ...  # noqa: D102
+    def model(self, settings: Mapping[str, Any], stop_reason: str) -> DecisionGraph: ...  # noqa: D102
 
 
 class GraphFit:
@@ -76,10 +82,8 @@ class GraphFit:
         self._callback, self._progress = check_callback(callback, progress), progress
         # Entropy of the system is drawn only for those that draw, too.
         self._rng = None if rng is None else as_generator(rng)
-        try:
-            problem = weak.read(X, y, sample_weight)
-        except ManyClassesError as error:
-            problem = self._read_many(error, X, y, sample_weight, two)
+        two = two or refusal(weak, observation)
+        problem = weak.read(X, y, sample_weight, two or None)
         is_share = validation is not None and not isinstance(validation, tuple | list)
         if is_share and isinstance(problem.columns, BinnedColumns):
             raise TypeError(
@@ -100,22 +104,6 @@ class GraphFit:
             self._votes_stay = votes_stay
             if votes_stay:
                 self._callback = self._watch
-
-    def _read_many(
-        self, error: ManyClassesError, X: Any, y: Any, sample_weight: Any, two: str
-    ) -> Problem:
-        """Return the arguments of a fit of more than two labels; raise if there is none."""
-        why = two or refusal(self.weak)
-        if why:
-            said, found = str(error).rsplit(", got ", 1)
-            error.args = (f"{said} {why}, got {found}",)
-            raise error
-        if not self.observation.is_exact:
-            raise NotImplementedError(
-                "observation: expected exact answers where there are more than two labels; "
-                "fit_one_vs_rest tells each label from the others"
-            )
-        return self.weak.read_many(X, y, sample_weight)
 
     def label_trees(self, workers: Workers, rounds: int, limits: TreeLimits) -> LabelTrees | None:
         """Return the growth of trees of more than two labels, None of two."""
@@ -149,6 +137,12 @@ class GraphFit:
     def observer(self, workers: Workers) -> Observer:
         """Return what asks weak classifiers."""
         return self.observation.bind(self.data, self._learner, workers, as_generator(self._rng))
+
+    def grown(
+        self, growth: Grows, settings: Mapping[str, Any], told: Callback | None
+    ) -> DecisionGraph:
+        """Return the model that grows, see `best`."""
+        return self.best(growth.model(settings, growth.grow(told)))
 
     def best(self, model: DecisionGraph) -> DecisionGraph:
         """Return the first of the models of least validation error that growth went through."""

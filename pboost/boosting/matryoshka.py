@@ -17,7 +17,7 @@ from pboost.data.splits import Validation
 from pboost.data.table import Categorical
 from pboost.growth.greedy import GreedyGrowth
 from pboost.growth.nested import JOINS, NestedGrowth
-from pboost.growth.ports import COLLECTS, Matryoshka
+from pboost.growth.ports import COLLECTS
 from pboost.growth.step import GROWTHS as GROWTHS_OF_TREES
 from pboost.growth.step import Callback, TreeLimits
 from pboost.models.graph import DecisionGraph
@@ -202,19 +202,18 @@ def fit_matryoshka(
     )
     total = math.prod(sizes) if size is None else size
     with fit.workers() as workers, fit.told(total, "nodes") as told:
-        if join == "all" and len(sizes) <= LEVELS_OF_MANY:
-            size_of_tree, rounds = (1, *sizes)[-LEVELS_OF_MANY:]
-            limits = TreeLimits(size_of_tree, INT32_MAX, GROWTHS_OF_TREES[0], -1.0)
-            trees = fit.label_trees(workers, rounds, limits)
-            if trees is not None:
-                return fit.best(trees.model(settings, trees.grow(told)))
+        # Of a shape that more labels cannot have, such labels were refused above.
+        size_of_tree, rounds = (1, 1, *sizes)[-LEVELS_OF_MANY:]
+        limits = TreeLimits(size_of_tree, INT32_MAX, GROWTHS_OF_TREES[0], -1.0)
+        trees = fit.label_trees(workers, rounds, limits)
+        if trees is not None:
+            return fit.grown(trees, settings, told)
         observer = fit.observer(workers)
-        grown: Matryoshka
         if size is not None:
-            grown = GreedyGrowth(fit.data, observer, rule, collect, size)
-        else:
-            grown = NestedGrowth(fit.data, observer, rule, collect, sizes, join)
-        return fit.best(grown.model(settings, grown.grow(told)))
+            return fit.grown(GreedyGrowth(fit.data, observer, rule, collect, size), settings, told)
+        return fit.grown(
+            NestedGrowth(fit.data, observer, rule, collect, sizes, join), settings, told
+        )
 
 
 def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:

@@ -37,7 +37,14 @@ def distinct(values: Array) -> Array:
 def as_codes(values: Array) -> tuple[Array, NDArray[np.int32]]:
     """Return the sorted different values, and for each entry which it is."""
     found = distinct(values)
+    return found, codes_among(values, found)
+
+
+def codes_among(values: Array, found: Array) -> NDArray[np.int32]:
+    """Return for each entry which of the sorted different values it is."""
+    if len(found) == 2:
+        return (values == found[1]).astype(np.int32)
     codes = np.empty(len(values), dtype=np.int32)
     for here in blocks(values):
         codes[here] = np.searchsorted(found, values[here])
-    return found, codes
+    return codes

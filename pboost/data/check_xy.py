@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.blocks import as_codes, distinct
+from pboost.data.blocks import codes_among, distinct
 from pboost.data.convert import Features, Trained, check_size, column_names, read_matrix
 from pboost.data.frames import of_array
 from pboost.data.levels import ColumnReader, lightest_joined, match_levels
@@ -281,50 +281,48 @@ class AbsentClassError(ValueError):
 
 
 def as_labels(y: Any, n: int) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the two sorted label values, and for each row whether it has the second.
+    """Return the two sorted label values, and for each row whether it has the second."""
+    values, code = as_classes(y, n, "")
+    return values, code.astype(np.bool_)
+
+
+def as_classes(y: Any, n: int, two: str | None = None) -> tuple[Array, NDArray[np.int32]]:
+    """Return the sorted label values, two or more, and for each row which it has.
 
     Parameters
     ----------
     y : array_like of shape (n,)
-        Labels: any two numbers, booleans or strings.
+        Labels: any numbers, booleans or strings.
     n : int
         Number of rows of X.
+    two : str, optional
+        That there can be two labels only, and because of what if not always. Default: any number.
 
     Raises
     ------
     ValueError
         If `y` is not one-dimensional, has another length, is empty, misses a label (None, NaN, a
-        mask), or does not hold exactly two values.
+        mask), or does not hold so many values. More than two numbers that are not all whole are a
+        regression.
     TypeError
         If the labels are not all numbers or all strings.
     """
     labels = _plain_labels(y, n)
     values = label_values(labels)
     _refuse_continuous(values)
-    refuse_many(values)
+    if two is not None:
+        refuse_many(values, two)
     if len(values) < 2:
-        raise ValueError(f"y: expected two label values, got only {values.tolist()[0]!r}")
-    return values, labels == values[1]
+        least = "at least two" if two is None else "two"
+        raise ValueError(f"y: expected {least} label values, got only {values.tolist()[0]!r}")
+    return values, codes_among(labels, values)
 
 
-def as_classes(y: Any, n: int) -> tuple[Array, NDArray[np.int32]]:
-    """Return the sorted label values, two or more, and for each row which it has.
-
-    Raises as `as_labels` does, but for more than two values. More than two numbers that are not
-    all whole are a regression.
-    """
-    labels = _plain_labels(y, n)
-    values, codes = as_codes(labels)
-    _refuse_continuous(values)
-    if len(values) < 2:
-        raise ValueError(f"y: expected at least two label values, got only {values.tolist()[0]!r}")
-    return values, codes
-
-
-def refuse_many(values: Array) -> None:
+def refuse_many(values: Array, why: str = "") -> None:
     """Raise ManyClassesError for more than two labels; builders add what to call instead."""
     if len(values) > 2:
-        error = ManyClassesError(f"y: expected two label values, got {len(values)}")
+        expected = f"two label values {why}".rstrip()
+        error = ManyClassesError(f"y: expected {expected}, got {len(values)}")
         error.may_be_numbers = len(values) > MOST_CLASSES and values.dtype.kind in "iuf"
         raise error
 

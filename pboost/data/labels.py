@@ -14,7 +14,6 @@ from pboost.data.blocks import as_codes
 from pboost.data.check_xy import (
     AbsentClassError,
     as_classes,
-    as_labels,
     as_numbers,
     as_targets,
     as_weights,
@@ -117,12 +116,11 @@ class SoftLabels:
                 f"{shown(self.labels.tolist())}"
             )
 
-    def check_two(self) -> None:
+    def check_two(self, why: str = "") -> None:
         """Raise for more than two labels, and where one of them has no probability."""
         if len(self.labels) > 2:
-            raise ManyClassesError(
-                f"y_proba: expected two columns, one per label, got {len(self.labels)}"
-            )
+            expected = f"two columns, one per label, {why}".rstrip(" ,")
+            raise ManyClassesError(f"y_proba: expected {expected}, got {len(self.labels)}")
         self.check_present()
 
     def check_present(self) -> None:
@@ -150,21 +148,17 @@ class SoftLabels:
         return Classes(self.labels, label, weight, Entries(rows, first, self.likeliest))
 
 
-def classes_of_rows(y: Any, sample_weight: Any, n: int, *, two: bool) -> Classes:
-    """Return the checked classes and weights of n rows, of two classes or of any number.
+def classes_of_rows(y: Any, sample_weight: Any, n: int, two: str | None = None) -> Classes:
+    """Return the checked classes and weights of n rows.
 
-    Labels are told from `SoftLabels`; of two classes the class of an entry is an uint8.
+    Labels are told from `SoftLabels`; `two` says that there can be two only, see `as_classes`.
     """
     if isinstance(y, SoftLabels):
         y.check_rows(n)
-        if two:
-            y.check_two()
-        found = y.expanded(as_weights(sample_weight, n))
-        return found._replace(label=found.label.astype(np.uint8)) if two else found
-    if two:
-        labels, is_second = as_labels(y, n)
-        return Classes(labels, is_second.view(np.uint8), as_weights(sample_weight, n))
-    return Classes(*as_classes(y, n), as_weights(sample_weight, n))
+        if two is not None:
+            y.check_two(two)
+        return y.expanded(as_weights(sample_weight, n))
+    return Classes(*as_classes(y, n, two), as_weights(sample_weight, n))
 
 
 def by_class(label: NDArray[Any]) -> NDArray[np.intp]:
@@ -187,7 +181,7 @@ def truth_of_rows(y: Any, sample_weight: Any, n: int, task: str) -> Classes:
     if task == "regression":
         targets = as_targets(numbers_given(y), n)
         return Classes(None, targets, as_weights(sample_weight, n))
-    return classes_of_rows(y, sample_weight, n, two=False)
+    return classes_of_rows(y, sample_weight, n)
 
 
 def numbers_given(y: Any) -> Any:

@@ -34,7 +34,7 @@ from pboost.data.special_columns import (
     most_bins,
     trimmed,
 )
-from pboost.data.table import EVERYTHING
+from pboost.data.table import EVERYTHING, Takes
 from pboost.threads import Workers, check_stop
 from pboost.values import Array, FloatArray, IntArray, check_flag, check_integer, sealed
 
@@ -327,3 +327,13 @@ def _sort_blocks(
                 keep(start, order, block)
 
     workers.run(work, d)
+
+
+def read_once(X: Any, sample_weight: Any, takes: Takes) -> Any:
+    """Return X as it is trained on, to be read from again: columns made before, or features."""
+    if isinstance(X, SortedColumns | BinnedColumns):
+        return X
+    features = as_features(X)
+    if features.table is None:
+        return features
+    return training_features(features, as_weights(sample_weight, features.n_rows), takes)

@@ -35,6 +35,7 @@ from pboost.data.indicators import indicators_of
 from pboost.data.labels import (
     Classes,
     Entries,
+    SoftLabels,
     by_class,
     classes_of_rows,
     numbers_given,
@@ -456,15 +457,22 @@ class TrainingData:
         return replace(self, columns=columns, exact=exact, order=_searched_order(columns, exact))
 
 
-def two_classes(X: Any, y: Any, sample_weight: Any, *, as_given: bool = False,
-                takes: Takes = NUMBERS, two: bool = True) -> Problem:  # fmt: skip
-    """Check the arguments of a builder of models of two classes, or, if not `two`, of any number.
+def boosted_problem(
+    X: Any, y: Any, sample_weight: Any, two: str | None, *, as_given: bool = False,
+    takes: Takes = NUMBERS,
+) -> Problem:  # fmt: skip
+    """Check the arguments of a builder of boosted models.
 
-    `as_given` says that X, rows of anything, stays as it is; `takes` what X may hold.
+    `two` says that there can be two labels only, see `as_classes`; `as_given` that X, rows of
+    anything, stays as it is; `takes` what X may hold. Of two classes that of an entry is an uint8.
     """
     columns = as_rows(X) if as_given else _as_columns(X)
     n = columns.n_rows
-    found = classes_of_rows(y, sample_weight, n, two=two)
+    found = classes_of_rows(y, sample_weight, n, two)
+    if isinstance(y, SoftLabels):
+        y.check_present()
+    if len(found.labels) == 2:
+        found = found._replace(label=found.label.astype(np.uint8))
     table = None
     if isinstance(columns, Features):
         columns = training_features(columns, found.weights_of_rows(sample_weight, n), takes)
@@ -496,7 +504,7 @@ def tree_problem(
     n, names = columns.n_rows, columns.names
     targets, exponent = _NO_NUMBERS, 0
     if task == "classification":
-        found = classes_of_rows(y, sample_weight, n, two=False)
+        found = classes_of_rows(y, sample_weight, n)
     else:
         targets = as_targets(numbers_given(y), n)
         exponent = int(np.frexp(np.abs(targets).max())[1])
@@ -521,16 +529,6 @@ def tree_problem(
         columns=_of_entries(columns, found.entries), **found._asdict(), names=names, y=targets,
         exponent=exponent, table=columns.table,
     )  # fmt: skip
-
-
-def read_once(X: Any, sample_weight: Any, takes: Takes) -> Any:
-    """Return X as it is trained on, to be read from again: columns made before, or features."""
-    if isinstance(X, SortedColumns | BinnedColumns):
-        return X
-    features = as_features(X)
-    if features.table is None:
-        return features
-    return training_features(features, as_weights(sample_weight, features.n_rows), takes)
 
 
 def check_values(problem: Problem, kind: str) -> None:

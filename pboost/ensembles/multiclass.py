@@ -290,7 +290,7 @@ def _classes(y: Any, sample_weight: Any, n: int) -> Classes:
     if isinstance(y, SoftLabels):
         y.check_rows(n)
         y.check_present()
-    return classes_of_rows(y, sample_weight, n, two=False)
+    return classes_of_rows(y, sample_weight, n)
 
 
 def _of_rows(y: Any, found: Classes, w: FloatArray) -> tuple[FloatArray, Any]:

@@ -103,7 +103,7 @@ def fit_probitboost(
     safeguard = check_flag("safeguard", safeguard)
     features = as_features(X, categorical)
     n = len(features.values)
-    found = classes_of_rows(labels_of_rows(y, y_proba, labels), sample_weight, n, two=True)
+    found = classes_of_rows(labels_of_rows(y, y_proba, labels), sample_weight, n, "")
     features = training_features(
         features, found.weights_of_rows(sample_weight, n), Takes(holes=True, levels=True)
     )

@@ -19,10 +19,11 @@ from pboost.data.columns import MAX_BINS, SortedColumns, column_spread
 from pboost.data.fill import column_means
 from pboost.data.indicators import in_sums
 from pboost.data.labels import labels_of_rows
+from pboost.data.made_columns import read_once
 from pboost.data.sharing import check_values
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import Categorical, Takes
-from pboost.data.training import Problem, read_once
+from pboost.data.training import Problem
 from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_columns
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.trees import Tree

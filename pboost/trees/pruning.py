@@ -21,10 +21,11 @@ from pboost.data.check_xy import (
 from pboost.data.columns import SortedColumns
 from pboost.data.criteria import IMPURITIES, class_criteria
 from pboost.data.labels import labels_of_rows
+from pboost.data.made_columns import read_once
 from pboost.data.sharing import Search, check_values, reads_columns, search_option
 from pboost.data.splits import any_folds
 from pboost.data.table import Categorical
-from pboost.data.training import Problem, read_once
+from pboost.data.training import Problem
 from pboost.models.stored import Stored, column
 from pboost.models.trees import LEAF, PruningTable, Tree, tree_only
 from pboost.trees.cart import TAKES, fit_cart_problem, fit_tree, refuse_both_ways

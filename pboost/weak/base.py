@@ -18,7 +18,7 @@ from pboost._core import reweight
 from pboost.data.node_inputs import GrownInputs
 from pboost.data.special_columns import is_heavier
 from pboost.data.table import NUMBERS, Takes
-from pboost.data.training import Problem, TrainingData, two_classes
+from pboost.data.training import Problem, TrainingData, boosted_problem
 from pboost.threads import Workers
 from pboost.values import Choice, FloatArray
 from pboost.values.options import Kinds
@@ -54,13 +54,12 @@ class Weak(Choice):
         """Whether rows whose value is missing at a node go both ways."""
         return False
 
-    def read(self, X: Any, y: Any, sample_weight: Any) -> Problem:
-        """Return the arguments of a builder of models of two classes, checked."""
-        return two_classes(X, y, sample_weight, takes=self.takes)
+    def read(self, X: Any, y: Any, sample_weight: Any, two: str | None) -> Problem:
+        """Return the arguments of a builder, checked.
 
-    def read_many(self, X: Any, y: Any, sample_weight: Any) -> Problem:
-        """Return the arguments of a builder of models of any number of classes, checked."""
-        return two_classes(X, y, sample_weight, takes=self.takes, two=False)
+        `two` says that there can be two labels only, and because of what; None: any number.
+        """
+        return boosted_problem(X, y, sample_weight, two, takes=self.takes)
 
     def measured(self) -> Weak:
         """Return the learner for features measured with errors; ValueError if there is none."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.data.convert import Features, Rows
 from pboost.data.functions import Oracles, ask, probability
-from pboost.data.training import Problem, TrainingData, two_classes
+from pboost.data.training import Problem, TrainingData, boosted_problem
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray, draw_key, shown, uncalled
 from pboost.weak.base import NO_WEIGHT, SideCut, SideSearch, Weak, Weights, maker
@@ -167,14 +167,14 @@ class RowLearner(Weak):
     has_answers: ClassVar[bool] = True
     is_oracle: ClassVar[bool] = False
 
-    def read(self, X: Any, y: Any, sample_weight: Any) -> Problem:
-        """Return the arguments of a builder of models of two classes, checked."""
+    def read(self, X: Any, y: Any, sample_weight: Any, two: str | None) -> Problem:
+        """Return the arguments of a builder, checked."""
         if isinstance(X, Features) and X.table is not None:
             raise ValueError(
                 "categorical: expected None with weak learners that are functions, which are given "
                 "rows of X as they are"
             )
-        return two_classes(X, y, sample_weight, as_given=True)
+        return boosted_problem(X, y, sample_weight, two, as_given=True)
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data that the learner's search reads."""

@@ -244,8 +244,10 @@ class LabelSearch(StumpSearch):
         return parted[:n_below], parted[n_below:]
 
 
-def refusal(weak: Any) -> str:
-    """Return why a weak learner takes two labels only, nothing if it takes more."""
+def refusal(weak: Any, observation: Any) -> str:
+    """Return with what there can be two labels only, nothing if there can be more."""
+    if not observation.is_exact:
+        return f"with observation={type(observation).__name__}"
     if type(weak) not in (Stump, Affine):
         return f"with weak={type(weak).__name__}"
     if weak.criterion != "kearns-mansour":

@@ -27,11 +27,11 @@ class RealLearner(Weak):
     takes: ClassVar[Takes] = Takes(holes=True, levels=True)
     __slots__ = ()
 
-    def read(self, X: Any, y: Any, sample_weight: Any) -> Problem:
-        """Return the arguments of a builder of models of two classes, checked."""
+    def read(self, X: Any, y: Any, sample_weight: Any, two: str | None) -> Problem:
+        """Return the arguments of a builder, checked."""
         if isinstance(X, BinnedColumns):
             raise TypeError("X: BinnedColumns hold no values; pass X or SortedColumns")
-        return super().read(X, y, sample_weight)
+        return super().read(X, y, sample_weight, two)
 
 
 @dataclass(frozen=True, slots=True)

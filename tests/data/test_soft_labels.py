@@ -11,7 +11,7 @@ import pytest
 
 import pboost as pb
 from pboost.data.labels import labels_of_rows
-from pboost.data.training import two_classes
+from pboost.data.training import boosted_problem
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 import hashes
@@ -161,7 +161,7 @@ def test_all_labels_of_a_row_are_drawn_or_none(name):
 
 def test_rows_held_out_are_those_of_all_their_labels():
     state = np.random.default_rng(5)
-    problem = two_classes(X, labels_of_rows(None, SHARE[2]), WEIGHT)
+    problem = boosted_problem(X, labels_of_rows(None, SHARE[2]), WEIGHT, "")
     held = problem.hold_out(0.3, state)
     rows = problem.given(held)
     left = problem.given(np.setdiff1d(np.flatnonzero(problem.weights > 0), held))

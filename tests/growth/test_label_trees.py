@@ -278,6 +278,7 @@ def test_perfect_rows_end_growth():
         (partial(pb.fit_adaboost, weak=pb.weak.stump(search="exact")), 'search="exact"'),
         (partial(pb.fit_adaboost, weak=pb.weak.stump(missing="both")), 'missing="both"'),
         (partial(pb.fit_adaboost, weak=pb.weak.separator()), "weak=Separator"),
+        (partial(pb.fit_adaboost, observation=pb.observation.flip(0.1)), "observation=Flip"),
         (pb.fit_matryoshka, "join='sign'"),
         (partial(pb.fit_matryoshka, shape=(2, 2, 2), join="all"), "3 levels"),
         (partial(pb.fit_matryoshka, growth="greedy"), "join='sign'"),
@@ -288,9 +289,7 @@ def test_what_takes_two_labels_says_so(fit, said):
         fit(X, Y)
 
 
-def test_what_is_not_implemented_says_so():
-    with pytest.raises(NotImplementedError, match="exact answers"):
-        pb.fit_adaboost(X, Y, observation=pb.observation.flip(0.1))
+def test_a_label_without_weight():
     with pytest.raises(ValueError, match="every class"):
         pb.fit_adaboost(X, Y, sample_weight=(Y > 0).astype(float))
     assert pb.fit_one_vs_rest(pb.fit_adaboost, X, Y).labels.tolist() == [0, 1, 2, 3]

@@ -8,7 +8,7 @@ from reference.gaussian import HoledColumns, exit_probabilities
 
 import pboost as pb
 from pboost.data.table import Takes
-from pboost.data.training import two_classes
+from pboost.data.training import boosted_problem
 from pboost.threads import Workers
 from pboost.weak.base import Weights
 
@@ -45,7 +45,7 @@ def draw_sigma(rng, kind, X):
 def searched(X, y, w, sigma, **options):
     """Return the data, the observer and the weights at the start."""
     weak = pb.weak.stump(**options).measured()
-    made = two_classes(X, y, w, takes=Takes(holes=True))
+    made = boosted_problem(X, y, w, "", takes=Takes(holes=True))
     data = weak.arrange(made, 1)
     observer = pb.observation.gaussian(sigma).bind(data, weak, Workers(1), np.random.default_rng())
     return data, observer, Weights(data.weight, data.fixed, data.scale, data.class_masses())
