@@ -192,14 +192,10 @@ class Regressor(RegressorMixin, Estimator):
 class Classifier(ClassifierMixin, Estimator):
     """Base of those that predict labels.
 
-    Attributes
-    ----------
-    of_two : bool
-        Whether the builder takes two labels: of more, each is told from the rest.
+    Where a builder with these options takes two labels, of more each is told from the rest.
     """
 
     own: ClassVar = {"class_weight": None}
-    of_two: ClassVar[bool] = False
 
     def fit(
         self,
@@ -243,18 +239,15 @@ class Classifier(ClassifierMixin, Estimator):
         if self.class_weight is not None:
             weights = options["sample_weight"]
             y, options["sample_weight"] = with_class_weights(y, self.class_weight, weights)
-        if len(self.classes_) > 2 and self._takes_two():
+        try:
+            return super()._build(X, y, options)
+        except pb.ManyClassesError as error:
             if not get_tags(self).classifier_tags.multi_class:
                 raise ValueError(
                     "y: Only binary classification is supported. The type of the target is "
                     f"multiclass, it has {len(self.classes_)} classes"
-                )
-            return fitted(partial(pb.fit_one_vs_rest, type(self).builder), X, y, options)
-        return super()._build(X, y, options)
-
-    def _takes_two(self) -> bool:
-        """Return whether the builder takes two labels with these parameters."""
-        return self.of_two
+                ) from error
+        return fitted(partial(pb.fit_one_vs_rest, type(self).builder), X, y, options)
 
     def _checked_labels(self, y: NDArray[Any]) -> NDArray[Any]:
         """Return labels of two or more classes, which are kept."""

@@ -18,7 +18,6 @@ class GraphClassifier(StagedScores):
     """Base of those whose model is a decision graph, or one for each of more than two classes."""
 
     own: ClassVar = {"route": "hard"}
-    of_two = True
 
     def fit(
         self,
@@ -74,7 +73,8 @@ class GraphClassifier(StagedScores):
         Returns
         -------
         ndarray of shape (n_samples,), or (n_samples, n_classes) of more than two classes
-            Half log odds of the second of two classes, or of each class against the rest.
+            Half log odds of the second of two classes; of more the sum of votes for each class, or
+            its half log odds against the rest.
         """
         X = self._rows(X)
         route = self.route if sigma is None else "expected"
@@ -141,8 +141,9 @@ class GraphClassifier(StagedScores):
 class ProbabilisticAdaBoostClassifier(GraphClassifier):
     """AdaBoost: a chain of weak classifiers, whose answers may be known to err.
 
-    `pboost.fit_adaboost` as an estimator; of more than two classes, each is told from the rest.
-    The model of two classes has a certificate, an upper bound on its training error.
+    `pboost.fit_adaboost` as an estimator. A decision graph has a certificate, an upper bound on
+    its training error. Of more than two classes its exits vote for each; with options for which
+    there are two only, each class is told from the rest.
 
     Parameters
     ----------
@@ -174,7 +175,8 @@ class ProbabilisticAdaBoostClassifier(GraphClassifier):
 class SoftTreeClassifier(GraphClassifier):
     """AdaTree: a boosted tree, in training with answers that are not sure.
 
-    `pboost.fit_boosted_tree` as an estimator; of more than two classes, each is told from the rest.
+    `pboost.fit_boosted_tree` as an estimator. Of more than two classes the exits vote for each;
+    with options for which there are two only, each class is told from the rest.
     With ``growth="largest-error"`` it is AdaTree 2, and AdaTree 1 with ``observation="exact"``.
 
     Parameters
@@ -208,7 +210,8 @@ class SoftTreeClassifier(GraphClassifier):
 class MatryoshkaClassifier(GraphClassifier):
     """A tree whose nodes are trees: paths part inside an inner tree and join again behind it.
 
-    `pboost.fit_matryoshka` as an estimator; of more than two classes, each is told from the rest.
+    `pboost.fit_matryoshka` as an estimator. Of more than two classes the exits vote for each with
+    ``join="all"``; else each is told from the rest.
 
     Parameters
     ----------

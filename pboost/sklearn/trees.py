@@ -215,10 +215,6 @@ class StagewiseClassifier(StagedScores):
     own: ClassVar = BY_CLASSES
     said: ClassVar = CLASSIFICATION
 
-    def _takes_two(self) -> bool:
-        loss = None if self.loss is None else pb.losses.check_loss(self.loss)
-        return not (loss is None or isinstance(loss, pb.losses.Softmax))
-
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:  # noqa: D102
         return super().predict_proba(X)
