@@ -185,8 +185,9 @@ static inline void pboost_sleep(pboost_team *team, int who, pboost_flag calls)
 static inline void pboost_serve(pboost_team *team, int who)
 {
     pboost_wait wait = {0, 0};
-    while (!PBOOST_LOAD(&team->stop)) {
-        const pboost_flag calls = PBOOST_LOAD(&team->calls);
+    for (;;) {
+        const pboost_flag calls = PBOOST_LOAD(&team->calls); /* first: who stops the team calls, too */
+        if (PBOOST_LOAD(&team->stop)) return;
         if (pboost_help(team, who, 0)) {
             PBOOST_PLUS(&team->place[who].n_joined, 1);
             wait.pauses = 0;
