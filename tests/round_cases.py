@@ -1,5 +1,7 @@
 """Problems of rounds of boosting on bins, at random, for the tests of what grows their trees."""
 
+from dataclasses import replace
+
 import numpy as np
 from special_problems import draw, problem, with_one_hot
 
@@ -9,6 +11,7 @@ from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
 from pboost.trees.restraints import Restraints, _groups
 from pboost.trees.steps import has_curvature
+from pboost.trees.weights import weights_of
 
 NAMES = list(boost.LOSSES)
 OF_NUMBERS = [name for name in NAMES if LOSSES[name].is_regression]
@@ -62,6 +65,40 @@ def special_case(seed, one_hot=False):
         "sums": str(rng.choice(["auto", "packed", "wide"])),
     }  # fmt: skip
     return columns, target, loss, weight / weight.max(), listed, options
+
+
+def weighed(weight):
+    """Return weights as rounds take them; whole numbers above 1 are copies."""
+    return weights_of(weight, 1.0 if weight.max() > 1 else None)
+
+
+def with_rows(columns, rows):
+    """Return columns of other rows."""
+    bins, of_rows = columns.columns, {}
+    for name in ("label", "y"):
+        if np.size(getattr(columns, name)):
+            of_rows[name] = getattr(columns, name)[rows]
+    return replace(columns, **of_rows, columns=replace(bins, codes=bins.codes[:, rows]))
+
+
+def as_copies(case, seed, most=9):
+    """Return a case with whole numbers as weights, the case of the copies, and the rows of these.
+
+    What counts rows counts copies as more.
+    """
+    columns, y, *others, weight, listed, options = case
+    copies = np.random.default_rng(seed + 2000).integers(0, most + 1, len(y)) * (weight > 0)
+    copies[np.argmax(weight)] = most
+    options = {**options, "min_leaf": 1, "smoothing": 0.0}
+    rows = np.arange(len(y)).repeat(copies)
+    if listed is not None:
+        listed = [part[copies[part] > 0] for part in listed]
+    of_copies = listed and [np.flatnonzero(np.isin(rows, part)) for part in listed]
+    return (
+        (columns, y, *others, copies.astype(float), listed, options),
+        (with_rows(columns, rows), y[rows], *others, np.ones(len(rows)), of_copies, options),
+        rows,
+    )
 
 
 def columns_of(case):
@@ -120,14 +157,14 @@ def subset_of(words):
     return frozenset(b for b in range(256) if int(words[b // 64]) >> b % 64 & 1)
 
 
-def assert_equals_twin(grown, nodes, values, at):
-    """Compare a tree with the nodes that the twin has, and what these add."""
+def assert_equals_twin(grown, nodes, values, at, of_copies=False):
+    """Compare a tree with the nodes that the twin has, perhaps of copies, and what these add."""
     assert np.array_equal(grown.nodes["feature"], [n.feature for n in nodes]), at
     assert np.array_equal(grown.mass[:, 0], [n.curvature for n in nodes]), at
     assert np.array_equal(grown.nodes["missing"], [n.missing for n in nodes]), at
     assert np.array_equal(grown.nodes["mean"], values), at
     rows = grown.nodes["stop"] - grown.nodes["start"]
-    assert np.array_equal(rows, [len(n.rows) for n in nodes]), at
+    assert of_copies or np.array_equal(rows, [len(n.rows) for n in nodes]), at
     for e, node in enumerate(nodes):
         low, high = grown.nodes["low"][e], grown.nodes["high"][e]
         if node.bin is not None and high >= 0:

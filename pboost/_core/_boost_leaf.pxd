@@ -35,7 +35,7 @@ cdef extern from "boost_loss.h" nogil:
     const double WIDTH "PBOOST_WIDTH"
     const double FLAT "PBOOST_FLAT"
     ctypedef struct Rows "pboost_rows":
-        int loss
+        int loss, are_copies
         double per_limit, parameter
         const double* y
         const double* f
@@ -48,8 +48,8 @@ cdef extern from "boost_loss.h" nogil:
             const Rows* rows, Py_ssize_t n, double scale, double* gradient, double* curvature,
             double* found) noexcept nogil
         void (*pack)(
-            const int64_t* gradient, const double* curvature, const int32_t* rows, Py_ssize_t n,
-            double gradient_scale, double curvature_scale, int64_t* packed) noexcept nogil
+            const int64_t* gradient, const double* curvature, const double* copies,
+            const int32_t* rows, Py_ssize_t n, double gradient_scale, double curvature_scale, int64_t* packed) noexcept nogil
         void (*sums)(
             const Rows* rows, Py_ssize_t n, double step, int is_raised, const double* scale,
             double* found) noexcept nogil
@@ -68,7 +68,7 @@ cdef enum:
 # that share the leaf, `share` rows at a time, on the side of `who`; NULL: one.
 cdef struct Leaf:
     Rows rows
-    Py_ssize_t n, share
+    Py_ssize_t n, n_copies, share
     Threads* team
     int who
     const LossPasses* passes
@@ -151,8 +151,8 @@ cdef inline void look_at(Leaf* leaf, double step, bint is_raised) noexcept nogil
     pboost_bounds(&leaf.rows, &leaf.far, step, &steepest, &most, &ignored)
     if is_raised:
         most = max(most, steepest * leaf.rows.per_limit)
-    leaf.scale[0] = scale_of(2.0 * leaf.heaviest * steepest, leaf.n)
-    leaf.scale[1] = scale_of(2.0 * leaf.heaviest * most, leaf.n)
+    leaf.scale[0] = scale_of(2.0 * leaf.heaviest * steepest, leaf.n_copies)
+    leaf.scale[1] = scale_of(2.0 * leaf.heaviest * most, leaf.n_copies)
     look.leaf, look.step, look.is_raised, look.in_hand = leaf, step, is_raised, 0
     leaf.whole[0] = leaf.whole[1] = 0.0
     run_ranges(leaf.team, leaf.who, leaf.n, leaf.share, sums_part, &look)
@@ -227,7 +227,9 @@ cdef inline double kink_of(Leaf* leaf) noexcept nogil:
     cdef double* weight = <double*>leaf.rows.weight
     cdef double total = leaf.n, above = 0.0, scale = 1.0, wanted, flat = 0.0
     cdef Py_ssize_t i
-    if weight != NULL:
+    if weight != NULL and leaf.rows.are_copies:
+        total = leaf.n_copies
+    elif weight != NULL:
         scale, total, flat = scale_of(2.0 * leaf.heaviest, leaf.n), 0.0, leaf.n
         for i in range(leaf.n):
             weight[i] = rint(weight[i] * scale)

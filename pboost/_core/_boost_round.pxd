@@ -4,7 +4,8 @@
 # sums G, H is scored by G^2 / (H + l2) of both sides together. Scores are fractions, compared by
 # products. A node open to be split has its masses by bin in a slot: of two children only those of the
 # smaller are counted, in the next slot, and the larger has what is left, in the slot of their parent.
-# Masses of few rows are sums of words, at the beginning of the places of groups.
+# Masses of few rows are sums of words, at the beginning of the places of groups. The word of a row whose
+# weight is a number of copies is that of one, so many times.
 from libc.math cimport fabs
 from libc.string cimport memset
 
@@ -40,7 +41,7 @@ cdef extern from "boost_simd.h" nogil:
     ctypedef struct Passes "pboost_passes":
         void (*count)(
             const uint8_t* group, const int32_t* rows, const int64_t* packed, Py_ssize_t n,
-            int ahead, int n_lanes, int bins, int64_t* words, double* masses) noexcept nogil
+            Py_ssize_t block, int ahead, int n_lanes, int bins, int64_t* words, double* masses) noexcept nogil
         void (*subtract)(
             double* masses, const double* part, Py_ssize_t cells, int n_packed) noexcept nogil
         void (*scan)(
@@ -122,6 +123,8 @@ cdef struct Round:
     int32_t* spare
     int64_t* packed
     int64_t* spare_packed
+    const double* copies  # of each row, NULL where there is one, or weights are no copies
+    Py_ssize_t block  # rows for whose sums words have room
     int64_t* low  # NULL, or the second words of wide sums: then words stand row by row
     double* masses
     Node* node
@@ -177,7 +180,7 @@ cdef inline double curvature_in(int64_t word) noexcept nogil:
 
 cdef inline bint is_packed(const Round* r, const Node* node) noexcept nogil:
     """Whether the masses of a node by bin are sums of words."""
-    return r.low == NULL and node.stop - node.start <= BLOCK
+    return r.low == NULL and node.stop - node.start <= r.block
 
 
 # The masses of a column by bin.
@@ -310,7 +313,7 @@ cdef inline void sums_below(
 cdef inline bint is_pure(const Round* r, const Node* node) noexcept nogil:
     """Whether the Newton steps of all rows are equal but for rounding, so that no split lowers
     anything."""
-    cdef double step = node.gradient / node.curvature, slack = 1.0 + fabs(step), gradient, curvature
+    cdef double step = node.gradient / node.curvature, slack = 1.0 + fabs(step), gradient, curvature, copies
     cdef Py_ssize_t i, row
     for i in range(node.start, node.stop):
         row = i if r.low == NULL else r.rows[i]
@@ -318,6 +321,9 @@ cdef inline bint is_pure(const Round* r, const Node* node) noexcept nogil:
         if r.low != NULL:
             gradient = gradient * LOW_UNIT + gradient_in(r.low[row])
             curvature = curvature * LOW_UNIT + curvature_in(r.low[row])
+        if r.copies != NULL:  # of one
+            copies = r.copies[r.rows[i]]
+            gradient, curvature = gradient / copies, curvature / copies
         if fabs(gradient - step * curvature) > slack:
             return False
     return True
@@ -339,7 +345,7 @@ cdef inline void count_groups(
             memset(masses, 0, sizeof(double) * 2 * LANES * <size_t>r.group_bins[g])
         r.passes.count(
             r.groups + g * LANES * r.n_rows + ahead, rows + start if rows != NULL else NULL,
-            words + start, n, FAR_AHEAD if r.n_rows > NEAR_ROWS else AHEAD,
+            words + start, n, r.block, FAR_AHEAD if r.n_rows > NEAR_ROWS else AHEAD,
             <int>min(LANES, r.n_lanes - LANES * g), r.group_bins[g],
             <int64_t*>masses if packed else NULL, masses)
 

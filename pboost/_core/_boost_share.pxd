@@ -51,7 +51,8 @@ cdef inline void pack_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexce
     """The words of all rows, each in place of its gradient."""
     cdef Pack* all = <Pack*>task
     all.passes.pack(
-        all.r.packed + start, <const double*>all.r.spare_packed + start, NULL, stop - start,
+        all.r.packed + start, <const double*>all.r.spare_packed + start,
+        NULL if all.r.copies == NULL else all.r.copies + start, NULL, stop - start,
         all.gradient_scale, all.curvature_scale, all.r.packed + start)
 
 
@@ -101,20 +102,26 @@ cdef struct Gather:
 cdef inline void gather_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     cdef Gather* all = <Gather*>task
     cdef Leaf* leaf = all.leaf
-    cdef double heaviest = 1.0
+    cdef double heaviest = 1.0, n_copies = stop - start
     cdef Rows own
     cdef Far far
     cdef Py_ssize_t i
     gather_two(
         all.rows.y, all.rows.f, all.listed + start, stop - start, all.y + start, all.f + start)
     if all.weight != NULL:
-        heaviest = 0.0
         gather(all.rows.weight, all.listed + start, stop - start, all.weight + start)
-        for i in range(start, stop):
-            heaviest = max(heaviest, all.weight[i])
+        if all.rows.are_copies:
+            n_copies = 0.0
+            for i in range(start, stop):
+                n_copies += all.weight[i]
+        else:
+            heaviest = 0.0
+            for i in range(start, stop):
+                heaviest = max(heaviest, all.weight[i])
     own = rows_from(&leaf.rows, start)
     leaf.passes.farthest(&own, stop - start, &far)
     lock(&all.in_hand)
     leaf.heaviest = max(leaf.heaviest, heaviest)
+    leaf.n_copies += <Py_ssize_t>n_copies
     take_far(all.rows, &leaf.far, &far)
     unlock(&all.in_hand)

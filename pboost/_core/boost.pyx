@@ -4,8 +4,8 @@ The caller's arrays (see `Rounds` in trees/rounds.py) are borrowed for one call.
 `slopes` (or derivatives written in its place), `begin`, `grow` until it is done, `add_leaves` and, of
 rows that the tree has not seen, `add_others`. Nothing depends on the order of rows.
 """
-from libc.math cimport fabs, floor, frexp, isfinite, ldexp, rint
-from libc.string cimport memcpy, memset
+from libc.math cimport fabs, isfinite, rint
+from libc.string cimport memset
 
 from pboost._core._address cimport address
 from pboost._core._boost_best cimport begin_best, end_best, split_best
@@ -17,14 +17,15 @@ from pboost._core._boost_leaf cimport (
 )
 from pboost._core._boost_grow cimport grow_part, list_preorder
 from pboost._core._boost_round cimport (
-    LANES, LOW_UNIT, Node, Open, Passes, ROOM, Round, Stack, State, WORDS, count_node, is_any,
-    is_packed, n_groups, pboost_choose_passes, read_bin, spare_of,
+    LANES, Node, Open, Passes, ROOM, Round, Stack, State, WORDS, count_node, is_any,
+    pboost_choose_passes, read_bin, spare_of,
 )
 from pboost._core._boost_share cimport (
     Added, Gather, Pack, Slopes, add_others_part, add_part, far_part, gather_part, pack_part,
     slopes_part,
 )
-from pboost._core._boost_softmax cimport Passes as SoftmaxPasses, bend_of, pboost_choose_softmax_passes
+from pboost._core._boost_softmax cimport Passes as SoftmaxPasses, pboost_choose_softmax_passes
+from pboost._core._boost_words cimport copies_in, pack_wide, take_root, unfold
 from pboost._core._team cimport (
     Threads, Wait, close_post, help, load, nap, open_post, pause, plus, run_ranges, team_at,
 )
@@ -83,6 +84,9 @@ cdef Round read_round(arrays) except *:
     r.group_place = <const int64_t*>address(arrays.group_place)
     r.rows = <int32_t*>address(arrays.rows)
     r.spare = <int32_t*>address(arrays.spare)
+    r.copies, r.block = NULL, arrays.block
+    if arrays.are_copies:
+        r.copies = <const double*>address(arrays.weight)
     r.packed = <int64_t*>address(arrays.packed)
     r.spare_packed = <int64_t*>address(arrays.spare_packed)
     r.low = NULL
@@ -124,7 +128,7 @@ cdef Round read_round(arrays) except *:
 
 cdef Rows read_rows(arrays) except *:
     cdef Rows rows
-    rows.loss, rows.per_limit = arrays.loss_code, arrays.per_limit
+    rows.loss, rows.per_limit, rows.are_copies = arrays.loss_code, arrays.per_limit, arrays.are_copies
     rows.parameter = arrays.parameter
     rows.y = <const double*>address(arrays.y)
     rows.f = <const double*>address(arrays.f)
@@ -143,13 +147,14 @@ cdef const double* residual_of(arrays) except? NULL:
 
 
 def slopes(arrays):
-    """Find the derivatives of the loss at `f`: gradients into `packed`, curvatures into `spare_packed`.
+    """Find the derivatives of the loss at `f`: gradients into `packed`, curvatures into `spare_packed`,
+    weighted, but those of one copy where weights are copies.
 
     Returns the largest size of a gradient, the largest curvature and the sum of the losses.
     """
     cdef Rows rows = read_rows(arrays)
     cdef Threads* team = team_at(arrays.team)
-    cdef Py_ssize_t n = arrays.codes.shape[1], n_used = arrays.n_used, share = arrays.share
+    cdef Py_ssize_t n = arrays.codes.shape[1], n_copies = arrays.n_copies, share = arrays.share
     cdef double most
     cdef double[2] ignored
     cdef Slopes all
@@ -161,7 +166,7 @@ def slopes(arrays):
     with nogil:
         run_ranges(team, 0, n, share, far_part, &all)
         pboost_bounds(&rows, &all.far, 0.0, &ignored[0], &ignored[1], &most)
-        all.scale = scale_of(2.0 * most, n_used)
+        all.scale = scale_of(2.0 * most, n_copies)
         run_ranges(team, 0, n, share, slopes_part, &all)
     return all.found[0], all.found[1], all.found[2] / all.scale if isfinite(most) else most
 
@@ -171,18 +176,26 @@ def is_uneven(arrays, double steepest):
     of the largest: to the others a word leaves six bits or fewer."""
     cdef const double* gradient = <const double*>address(arrays.packed)
     cdef const double* residual = residual_of(arrays)
-    cdef const double* weight = NULL
-    cdef Py_ssize_t start, i, n = arrays.codes.shape[1], large = 0, some = 0
+    cdef Rows rows = read_rows(arrays)
+    cdef const double* weight = rows.weight if residual != NULL or rows.are_copies else NULL
+    cdef Py_ssize_t start, i, n = arrays.codes.shape[1], left, large = 0, some = 0, copies
     cdef double limit = steepest / 4096.0, size
     if residual != NULL:
-        gradient, weight = residual, read_rows(arrays).weight
+        gradient = residual
+    left = arrays.n_copies if rows.are_copies else n
     with nogil:
         for start in range(0, n, 4096):
             for i in range(start, min(start + 4096, n)):
-                size = fabs(gradient[i] if weight == NULL else weight[i] * gradient[i])
-                large += size >= limit
-                some += size != 0.0
-            if 100 * large >= some + (n - start):  # whatever follows
+                copies = 1
+                size = fabs(gradient[i])
+                if rows.are_copies:
+                    copies = <Py_ssize_t>weight[i]
+                elif weight != NULL:
+                    size *= weight[i]
+                large += copies * (size >= limit)
+                some += copies * (size != 0.0)
+                left -= copies
+            if 100 * large >= some + left:  # whatever follows
                 break
     return 100 * large < some
 
@@ -197,7 +210,7 @@ def begin(arrays, double steepest, double most):
     cdef const double[:, :, :] root = arrays.root
     cdef int gradient_bits = OF_GRADIENT, curvature_bits = OF_CURVATURE, bits
     cdef double gradient_scale, curvature_scale, gradient, curvature
-    cdef Py_ssize_t b, n = arrays.n_used, g = 0
+    cdef Py_ssize_t b, n = arrays.n_copies, g = 0
     cdef Pack pack
     if r.low != NULL:
         bits = 52
@@ -213,12 +226,12 @@ def begin(arrays, double steepest, double most):
             pack_wide(&r, gradient_scale, curvature_scale)
         elif residual != NULL:
             softmax_passes.words(
-                residual, rows.weight, r.rows if r.n < r.n_rows else NULL, r.n, rows.per_limit,
-                gradient_scale, curvature_scale, r.packed)
+                residual, rows.weight, rows.are_copies, r.rows if r.n < r.n_rows else NULL, r.n,
+                rows.per_limit, gradient_scale, curvature_scale, r.packed)
         elif r.n < r.n_rows:  # words go where gradients of other rows are
             loss_passes.pack(
-                r.packed, <const double*>r.spare_packed, r.rows, r.n, gradient_scale, curvature_scale,
-                r.packed)
+                r.packed, <const double*>r.spare_packed, r.copies, r.rows, r.n, gradient_scale,
+                curvature_scale, r.packed)
         else:
             pack.r, pack.passes = &r, &loss_passes
             pack.gradient_scale, pack.curvature_scale = gradient_scale, curvature_scale
@@ -244,53 +257,6 @@ def begin(arrays, double steepest, double most):
         r.state.nodes = r.state.open = r.stack.last = 1
         r.open.node = r.open.slot = 0
     return gradient_scale, curvature_scale, curvature_bits
-
-
-cdef void unfold(const Round* r, const Rows* rows, const double* residual) noexcept nogil:
-    """The derivatives of all rows, where `slopes` has them."""
-    cdef double* gradient = <double*>r.packed
-    cdef double* curvature = <double*>r.spare_packed
-    cdef double w
-    cdef Py_ssize_t i
-    for i in range(r.n_rows):
-        w = 1.0 if rows.weight == NULL else rows.weight[i]
-        gradient[i] = w * residual[i]
-        curvature[i] = w * bend_of(fabs(residual[i]), rows.per_limit)
-
-
-cdef void take_root(const Round* r, const double[:, :, :] root) noexcept nogil:
-    """The masses of the root that have been counted, (n_lanes, 256, 2)."""
-    cdef Py_ssize_t lane, b, g, cell, cells
-    cdef double* masses
-    for g in range(n_groups(r)):
-        masses, cells = r.masses + r.group_place[g], <Py_ssize_t>r.group_bins[g] * LANES
-        memset(masses, 0, sizeof(double) * 2 * cells)
-        for lane in range(g * LANES, min(r.n_lanes, (g + 1) * LANES)):
-            for b in range(r.group_bins[g]):
-                cell = b * LANES + lane % LANES
-                if is_packed(r, r.node):
-                    (<int64_t*>masses)[cell] = word(root[lane, b, 0], root[lane, b, 1])
-                else:
-                    masses[cell], masses[cells + cell] = root[lane, b, 0], root[lane, b, 1]
-
-
-cdef void pack_wide(const Round* r, double gradient_scale, double curvature_scale) noexcept nogil:
-    """Two words for each row, in place of the derivatives."""
-    cdef const double* gradient = <const double*>r.packed
-    cdef const double* curvature = <const double*>r.spare_packed
-    cdef double g, h, first_g, first_h
-    cdef Py_ssize_t i
-    for i in range(r.n_rows):
-        g = rint(gradient[i] * gradient_scale)
-        h = max(rint(curvature[i] * curvature_scale), 1.0)
-        first_g, first_h = rint(g / LOW_UNIT), floor(h / LOW_UNIT)
-        r.low[i] = word(g - first_g * LOW_UNIT, h - first_h * LOW_UNIT)
-        r.spare_packed[i] = word(first_g, first_h)
-    memcpy(r.packed, r.spare_packed, sizeof(int64_t) * r.n_rows)
-
-
-cdef inline int64_t word(double gradient, double curvature) noexcept nogil:
-    return (<int64_t>gradient) * (<int64_t>1 << 32) + <int64_t>curvature
 
 
 # ---------------------------------------------------------------------------------------------
@@ -412,7 +378,7 @@ cdef double step_of(const Leaves* all, const Node* node, int who) noexcept nogil
     cdef Leaf leaf
     cdef Gather gather
     leaf.most = all.most
-    if rows.loss == SHARES and not all.solved and node.curvature >= <double>FINE_WORDS * n:
+    if rows.loss == SHARES and not all.solved and node.curvature >= FINE_WORDS * copies_in(r, node):
         return bounded(&leaf, guess)
     gather.leaf, gather.rows, gather.listed, gather.in_hand = &leaf, rows, r.rows + node.start, 0
     gather.y, gather.f, gather.weight = <double*>r.packed + place, <double*>r.spare_packed + place, NULL
@@ -421,7 +387,7 @@ cdef double step_of(const Leaves* all, const Node* node, int who) noexcept nogil
     leaf.rows, leaf.n, leaf.share, leaf.who, leaf.passes = rows[0], n, r.share, who, &loss_passes
     leaf.rows.y, leaf.rows.f, leaf.rows.weight = gather.y, gather.f, gather.weight
     leaf.team = r.team if n >= 2 * r.share else NULL
-    leaf.l2, leaf.heaviest, leaf.far = all.l2, 0.0, no_far(rows)
+    leaf.l2, leaf.heaviest, leaf.far, leaf.n_copies = all.l2, 0.0, no_far(rows), 0
     run_ranges(leaf.team, who, n, r.share, gather_part, &gather)
     leaf.tiny = TINY_STEP
     if rows.loss == HUBER:  # no step is longer than the largest residual
@@ -460,7 +426,7 @@ def newton_leaves(
     arrays, nodes, const double[::1] gradient, const double[::1] curvature, double l2, double most,
     double rate
 ):
-    """As `solve_leaves` without `solved`, given the weighted derivatives of all rows."""
+    """As `solve_leaves` without `solved`, given the weighted derivatives of all rows, or of copies."""
     cdef Round r = read_round(arrays)
     cdef Node* node = <Node*>address(nodes)
     cdef const int32_t* rows
@@ -470,32 +436,41 @@ def newton_leaves(
         for e in range(n_nodes):
             if node[e].feature < 0:
                 rows, n = r.rows + node[e].start, node[e].stop - node[e].start
-                slope, bend = sum_of(&gradient[0], rows, n), sum_of(&curvature[0], rows, n) + l2
+                slope = sum_of(&gradient[0], r.copies, rows, n)
+                bend = sum_of(&curvature[0], r.copies, rows, n) + l2
                 if bend > 0.0:
                     node[e].mean = rate * min(max(-slope / bend, -most), most)
 
 
-cdef double sum_of(const double* values, const int32_t* rows, Py_ssize_t n) noexcept nogil:
-    """The sum of numbers of the listed rows, whatever their order."""
-    cdef double most = 0.0, scale, total = 0.0
+cdef double sum_of(
+    const double* values, const double* copies, const int32_t* rows, Py_ssize_t n
+) noexcept nogil:
+    """The sum of numbers of the listed rows, whatever their order; of their copies, where there are some."""
+    cdef double most = 0.0, scale, total = 0.0, terms = 0.0
     cdef Py_ssize_t i
     for i in range(n):
         most = max(most, fabs(values[rows[i]]))
-    scale = scale_of(2.0 * most, n)
+        terms += 1.0 if copies == NULL else copies[rows[i]]
+    scale = scale_of(2.0 * most, <Py_ssize_t>terms)
     for i in range(n):
-        total += rint(values[rows[i]] * scale)
+        total += rint(values[rows[i]] * scale) * (1.0 if copies == NULL else copies[rows[i]])
     return total / scale
 
 
-def exact_sum(const double[::1] values):
-    """Return the sum of numbers >= 0, whatever their order."""
-    cdef double most = 0.0, scale, total = 0.0
-    cdef Py_ssize_t i, n = values.shape[0], some = 0
+def exact_sum(const double[::1] values, copies=None):
+    """Return the sum of numbers >= 0, each so many times, (n,), or once, whatever their order."""
+    cdef double most = 0.0, scale, total = 0.0, terms = 0.0, times
+    cdef Py_ssize_t i, n = values.shape[0]
+    cdef const double* k = NULL
+    if copies is not None:
+        k = <const double*>address(copies)
     with nogil:
         for i in range(n):
-            most = max(most, values[i])
-            some += values[i] > 0.0
-        scale = scale_of(2.0 * most, some)
+            if values[i] > 0.0:
+                most = max(most, values[i])
+                terms += 1.0 if k == NULL else k[i]
+        scale = scale_of(2.0 * most, <Py_ssize_t>terms)
         for i in range(n):
-            total += rint(values[i] * scale)
+            times = 1.0 if k == NULL else k[i]
+            total += rint(values[i] * scale) * times
     return total / scale

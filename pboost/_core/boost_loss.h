@@ -55,9 +55,10 @@ PBOOST_INLINE double pboost_log_1_plus(double e)
     return 2.0 * s * ((c0 + z4 * c4) + (z4 * z4) * (c8 + z4 * c12));
 }
 
-/* Rows that are looked at: targets, decision values, and weights, NULL where all are 1. */
+/* Rows that are looked at: targets, decision values, and weights, NULL where all are 1. Weights that are
+   numbers of copies multiply what is rounded of one copy, so that sums are those of the copies. */
 typedef struct {
-    int loss;
+    int loss, are_copies;
     double per_limit; /* 1 / the bound on a Newton step */
     double parameter; /* of the loss, if it has one */
     const double *y, *f, *weight;
@@ -136,6 +137,12 @@ PBOOST_INLINE void pboost_add_rounded(
     for (ptrdiff_t i = 0; i < m; i += 8)
         for (int k = 0; k < 8; k++) s[k] += (values[i + k] * scale + PBOOST_MAGIC) - PBOOST_MAGIC;
     for (int k = 0; k < 8; k++) sum[k] = s[k];
+}
+
+/* What is rounded of rows, times their copies. */
+PBOOST_INLINE void pboost_copy_rounded(double *restrict values, const double *restrict copies, ptrdiff_t m, double scale)
+{
+    for (ptrdiff_t i = 0; i < m; i++) values[i] = copies[i] * ((values[i] * scale + PBOOST_MAGIC) - PBOOST_MAGIC);
 }
 
 PBOOST_INLINE void pboost_raise(const double *restrict values, ptrdiff_t m, double *restrict most)
@@ -262,7 +269,7 @@ PBOOST_INLINE void pboost_bounds(
 #define PBOOST_SLOPES_ARGS                                                                         \
     const pboost_rows *rows, ptrdiff_t n, double scale, double *restrict gradient,                 \
     double *restrict curvature, double *restrict found
-/* Weighted gradients and curvatures of n rows, these raised where a Newton step were beyond the limit.
+/* Weighted gradients and curvatures of n rows, or those of copies, these raised where a Newton step were beyond the limit.
    OUT found: the largest size of a gradient, the largest curvature, and the sum of the losses, times
    `scale`, each rounded. There is room for seven rows more. */
 PBOOST_INLINE void pboost_slopes_body(PBOOST_SLOPES_ARGS)
@@ -281,26 +288,29 @@ PBOOST_INLINE void pboost_slopes_body(PBOOST_SLOPES_ARGS)
             h[i] = !is_curved ? 1.0 : bend[i] < least ? least : bend[i];
             g[i] = of_margin ? -y[i] * slope[i] : -slope[i];
         }
-        if (w)
-            for (ptrdiff_t i = 0; i < m; i++) { /* weight 0 is nothing, even of infinity */
-                g[i] = w[i] > 0.0 ? w[i] * g[i] : 0.0;
-                h[i] = w[i] > 0.0 ? w[i] * h[i] : 0.0;
-                value[i] = w[i] > 0.0 ? w[i] * value[i] : 0.0;
+        if (w) /* weight 0 is nothing, even of infinity */
+            for (ptrdiff_t i = 0; i < m; i++) {
+                const double times = rows->are_copies ? 1.0 : w[i];
+                g[i] = w[i] > 0.0 ? times * g[i] : 0.0;
+                h[i] = w[i] > 0.0 ? times * h[i] : 0.0;
+                value[i] = w[i] > 0.0 ? times * value[i] : 0.0;
             }
         for (ptrdiff_t i = 0; i < m; i++) slope[i] = fabs(g[i]);
         pboost_raise(slope, pboost_fill(slope, m, 0.0), steepest);
         pboost_raise(h, pboost_fill(h, m, 0.0), most);
-        pboost_add_rounded(value, pboost_fill(value, m, 0.0), scale, sum);
+        if (w && rows->are_copies) pboost_copy_rounded(value, w, m, scale);
+        pboost_add_rounded(value, pboost_fill(value, m, 0.0), w && rows->are_copies ? 1.0 : scale, sum);
     }
     found[0] = pboost_most_of_eight(steepest);
     found[1] = pboost_most_of_eight(most);
     found[2] = pboost_add_eight(sum);
 }
 
-/* The words of rows: gradient and curvature times their scales, rounded to nearest, these at least 1. */
+/* The words of rows: gradient and curvature times their scales, rounded to nearest, these at least 1, and
+   then times the copies, where there are such. */
 #define PBOOST_PACK_ARGS                                                                           \
-    const int64_t *gradient, const double *curvature, const int32_t *rows, ptrdiff_t n,            \
-    double gradient_scale, double curvature_scale, int64_t *packed
+    const int64_t *gradient, const double *curvature, const double *copies, const int32_t *rows,   \
+    ptrdiff_t n, double gradient_scale, double curvature_scale, int64_t *packed
 PBOOST_INLINE int64_t pboost_word(double gradient, double curvature)
 {
     const uint64_t g = pboost_bits(gradient + PBOOST_MAGIC);
@@ -308,10 +318,23 @@ PBOOST_INLINE int64_t pboost_word(double gradient, double curvature)
     return (int64_t)((g << 32) + (h + (h == 0)));
 }
 
+PBOOST_INLINE int64_t pboost_word_of_copies(double copies, double gradient, double curvature)
+{
+    const double g = (gradient + PBOOST_MAGIC) - PBOOST_MAGIC, h = (curvature + PBOOST_MAGIC) - PBOOST_MAGIC;
+    return pboost_word(copies * g, copies * (h < 1.0 ? 1.0 : h));
+}
+
 /* `gradient` are the bits of float64, and may lie where `packed` does: listed rows increase. */
 PBOOST_INLINE void pboost_pack_body(PBOOST_PACK_ARGS)
 {
-    if (rows)
+    if (copies)
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const ptrdiff_t row = rows ? rows[i] : i;
+            packed[i] = pboost_word_of_copies(
+                copies[row], pboost_from_bits((uint64_t)gradient[row]) * gradient_scale,
+                curvature[row] * curvature_scale);
+        }
+    else if (rows)
         for (ptrdiff_t i = 0; i < n; i++)
             packed[i] = pboost_word(
                 pboost_from_bits((uint64_t)gradient[rows[i]]) * gradient_scale, curvature[rows[i]] * curvature_scale);
@@ -341,13 +364,17 @@ PBOOST_INLINE void pboost_sums_body(PBOOST_SUMS_ARGS)
             bend[i] = bend[i] < least ? least : bend[i];
             slope[i] = of_margin ? -y[i] * slope[i] : -slope[i];
         }
-        if (rows->weight) /* asked in the loop it is a masked load of NULL, which takes long */
+        if (rows->weight && rows->are_copies) {
+            pboost_copy_rounded(slope, rows->weight + start, m, scale[0]);
+            pboost_copy_rounded(bend, rows->weight + start, m, scale[1]);
+        } else if (rows->weight) /* asked in the loop it is a masked load of NULL, which takes long */
             for (ptrdiff_t i = 0; i < m; i++) {
                 bend[i] *= rows->weight[start + i];
                 slope[i] *= rows->weight[start + i];
             }
-        pboost_add_rounded(slope, pboost_fill(slope, m, 0.0), scale[0], gradients);
-        pboost_add_rounded(bend, pboost_fill(bend, m, 0.0), scale[1], curvatures);
+        const double of_slope = rows->are_copies ? 1.0 : scale[0], of_bend = rows->are_copies ? 1.0 : scale[1];
+        pboost_add_rounded(slope, pboost_fill(slope, m, 0.0), of_slope, gradients);
+        pboost_add_rounded(bend, pboost_fill(bend, m, 0.0), of_bend, curvatures);
     }
     found[0] = pboost_add_eight(gradients);
     found[1] = pboost_add_eight(curvatures);
@@ -360,7 +387,7 @@ static void pboost_slopes_baseline(PBOOST_SLOPES_ARGS)
 }
 static void pboost_pack_baseline(PBOOST_PACK_ARGS)
 {
-    pboost_pack_body(gradient, curvature, rows, n, gradient_scale, curvature_scale, packed);
+    pboost_pack_body(gradient, curvature, copies, rows, n, gradient_scale, curvature_scale, packed);
 }
 static void pboost_sums_baseline(PBOOST_SUMS_ARGS)
 {
@@ -386,7 +413,7 @@ typedef struct {
     }                                                                                              \
     TARGET static void pboost_pack_##name(PBOOST_PACK_ARGS)                                       \
     {                                                                                              \
-        pboost_pack_body(gradient, curvature, rows, n, gradient_scale, curvature_scale, packed);   \
+        pboost_pack_body(gradient, curvature, copies, rows, n, gradient_scale, curvature_scale, packed);   \
     }                                                                                              \
     TARGET static void pboost_sums_##name(PBOOST_SUMS_ARGS)                                       \
     {                                                                                              \

@@ -1,8 +1,8 @@
 /* Passes over the rows of a node of a boosted sum of trees: masses by bin, cuts between bins, sides.
  *
  * A row's gradient and curvature are integers in one word: gradient << 32 (signed) + curvature (from 1
- * on). Codes stand in groups of eight columns, [row][lane]. So do the masses of a group, [bin][lane]: of
- * PBOOST_BLOCK rows or fewer as sums of words, which have room for them, else in float64, first the
+ * on), or copies of such. Codes stand in groups of eight columns, [row][lane]. So do the masses of a
+ * group, [bin][lane]: of PBOOST_BLOCK copies or fewer as sums of words, which have room for them, else in float64, first the
  * gradients', then the curvatures'. Either are integers, those below 2**53, so that sums have no rounding
  * error and no order.
  *
@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define PBOOST_BINS 256
-#define PBOOST_BLOCK 8192 /* rows whose words are added up before they are unpacked */
+#define PBOOST_BLOCK 8192 /* words of one copy of a row that are added up before they are unpacked, at most */
 /* Rows whose codes are asked for before they are needed: where a column of a group is in reach, or not. */
 #define PBOOST_AHEAD 24
 #define PBOOST_FAR_AHEAD 112
@@ -57,8 +57,8 @@ PBOOST_ALWAYS void pboost_add_words(
 }
 
 #define PBOOST_COUNT_ARGS                                                                          \
-    const uint8_t *group, const int32_t *rows, const int64_t *packed, ptrdiff_t n, int ahead,      \
-    int n_lanes, int bins, int64_t *restrict words, double *restrict masses
+    const uint8_t *group, const int32_t *rows, const int64_t *packed, ptrdiff_t n, ptrdiff_t block, \
+    int ahead, int n_lanes, int bins, int64_t *restrict words, double *restrict masses
 
 PBOOST_ALWAYS void pboost_count_block(
     const uint8_t *group, const int32_t *rows, const int64_t *packed, ptrdiff_t n, int ahead, int n_lanes,
@@ -75,8 +75,8 @@ PBOOST_ALWAYS void pboost_count_block(
         pboost_add_words(group, NULL, packed, n, ahead, 1, words);
 }
 
-/* The masses of n rows, of the listed ones, or, where `rows` is NULL, of the first: those of a block at
-   most into `words`, or any to those in `masses`, where `words` is NULL. */
+/* The masses of n rows, of the listed ones, or, where `rows` is NULL, of the first: those of a block of
+   rows at most into `words`, or any to those in `masses`, where `words` is NULL. */
 PBOOST_ALWAYS void pboost_count_body(PBOOST_COUNT_ARGS)
 {
     int64_t table[PBOOST_BINS * PBOOST_LANES];
@@ -86,8 +86,8 @@ PBOOST_ALWAYS void pboost_count_body(PBOOST_COUNT_ARGS)
         pboost_count_block(group, rows, packed, n, ahead, n_lanes, bins, words);
         return;
     }
-    for (ptrdiff_t start = 0; start < n; start += PBOOST_BLOCK) {
-        const ptrdiff_t m = n - start < PBOOST_BLOCK ? n - start : PBOOST_BLOCK;
+    for (ptrdiff_t start = 0; start < n; start += block) {
+        const ptrdiff_t m = n - start < block ? n - start : block;
         pboost_count_block(
             rows ? group : group + PBOOST_LANES * start, rows ? rows + start : NULL, packed + start, m,
             ahead, n_lanes, bins, table);
@@ -168,7 +168,7 @@ static ptrdiff_t pboost_part_baseline(PBOOST_PART_ARGS)
 
 static void pboost_count_baseline(PBOOST_COUNT_ARGS)
 {
-    pboost_count_body(group, rows, packed, n, ahead, n_lanes, bins, words, masses);
+    pboost_count_body(group, rows, packed, n, block, ahead, n_lanes, bins, words, masses);
 }
 
 static void pboost_subtract_baseline(PBOOST_SUBTRACT_ARGS) { pboost_subtract_body(masses, part, cells, n_packed); }
@@ -213,7 +213,7 @@ static inline void pboost_add_to(double *values, const int32_t *rows, ptrdiff_t 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
 PBOOST_WITH_AVX2 static void pboost_count_avx2(PBOOST_COUNT_ARGS)
 {
-    pboost_count_body(group, rows, packed, n, ahead, n_lanes, bins, words, masses);
+    pboost_count_body(group, rows, packed, n, block, ahead, n_lanes, bins, words, masses);
 }
 
 PBOOST_WITH_AVX2 static void pboost_subtract_avx2(PBOOST_SUBTRACT_ARGS)
@@ -223,7 +223,7 @@ PBOOST_WITH_AVX2 static void pboost_subtract_avx2(PBOOST_SUBTRACT_ARGS)
 
 PBOOST_WITH_AVX512 static void pboost_count_avx512(PBOOST_COUNT_ARGS)
 {
-    pboost_count_body(group, rows, packed, n, ahead, n_lanes, bins, words, masses);
+    pboost_count_body(group, rows, packed, n, block, ahead, n_lanes, bins, words, masses);
 }
 
 PBOOST_WITH_AVX512 static void pboost_subtract_avx512(PBOOST_SUBTRACT_ARGS)

@@ -17,12 +17,12 @@ PBOOST_INLINE double pboost_bend(double size, double per_limit)
 }
 
 #define PBOOST_SHARES_ARGS                                                                         \
-    const double *scores, const double *label, const double *weight, ptrdiff_t n_classes,          \
-    ptrdiff_t n, double per_limit, double *restrict residual, double *restrict loss,               \
+    const double *scores, const double *label, const double *weight, int are_copies,               \
+    ptrdiff_t n_classes, ptrdiff_t n, double per_limit, double *restrict residual, double *restrict loss,               \
     double *restrict steepest, double *restrict most
 /* IN scores (n_classes, n), label (n,), weight (n,) or NULL; OUT residual (n_classes, n); loss (n,): weight
    times -ln of the probability of the row's class; steepest, most (n_classes,): the largest weighted size of
-   a residual and the largest weighted curvature. */
+   a residual and the largest weighted curvature. Where weights are copies, all this is of one. */
 PBOOST_INLINE void pboost_shares_body(PBOOST_SHARES_ARGS)
 {
     double top[PBOOST_ROWS], own[PBOOST_ROWS], others[PBOOST_ROWS], share[PBOOST_ROWS];
@@ -55,7 +55,8 @@ PBOOST_INLINE void pboost_shares_body(PBOOST_SHARES_ARGS)
             others[i] *= -share[i];
         }
         if (w)
-            for (ptrdiff_t i = 0; i < m; i++) loss[start + i] = w[i] > 0.0 ? w[i] * loss[start + i] : 0.0;
+            for (ptrdiff_t i = 0; i < m; i++)
+                loss[start + i] = w[i] > 0.0 ? (are_copies ? 1.0 : w[i]) * loss[start + i] : 0.0;
         for (ptrdiff_t l = 0; l < n_classes; l++) {
             double *restrict e = residual + l * n + start;
             const double k = (double)l;
@@ -67,8 +68,9 @@ PBOOST_INLINE void pboost_shares_body(PBOOST_SHARES_ARGS)
             }
             if (w)
                 for (ptrdiff_t i = 0; i < m; i++) {
-                    size[i] *= w[i];
-                    bend[i] *= w[i];
+                    const double times = are_copies && w[i] > 0.0 ? 1.0 : w[i];
+                    size[i] *= times;
+                    bend[i] *= times;
                 }
             for (ptrdiff_t i = 0; i < m; i++) { /* numbers >= 0 are as large as their bits */
                 g = pboost_bits(size[i]) > g ? pboost_bits(size[i]) : g;
@@ -81,12 +83,19 @@ PBOOST_INLINE void pboost_shares_body(PBOOST_SHARES_ARGS)
 }
 
 #define PBOOST_WORDS_ARGS                                                                          \
-    const double *residual, const double *weight, const int32_t *rows, ptrdiff_t n,                \
-    double per_limit, double gradient_scale, double curvature_scale, int64_t *restrict packed
+    const double *residual, const double *weight, int are_copies, const int32_t *rows,             \
+    ptrdiff_t n, double per_limit, double gradient_scale, double curvature_scale, int64_t *restrict packed
 /* The words of n rows, the first or the listed ones: of the gradient and the curvature. */
 PBOOST_INLINE void pboost_words_body(PBOOST_WORDS_ARGS)
 {
-    if (weight)
+    if (weight && are_copies)
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const ptrdiff_t row = rows ? rows[i] : i;
+            const double g = residual[row];
+            packed[i] = pboost_word_of_copies(
+                weight[row], g * gradient_scale, pboost_bend(fabs(g), per_limit) * curvature_scale);
+        }
+    else if (weight)
         for (ptrdiff_t i = 0; i < n; i++) {
             const ptrdiff_t row = rows ? rows[i] : i;
             const double w = weight[row], g = residual[row];
@@ -120,9 +129,9 @@ PBOOST_INLINE void pboost_add_lanes(int64_t *table, const int64_t *words, const 
 
 #define PBOOST_ROOTS_ARGS                                                                          \
     const uint8_t *groups, ptrdiff_t stride, const int32_t *bins, ptrdiff_t n_lanes,               \
-    const double *residual, const double *weight, ptrdiff_t start, ptrdiff_t stop, double per_limit, const double *scale,   \
-    int n_classes, int64_t *restrict words, double *restrict masses
-/* Add the rows from `start` to `stop`, PBOOST_BLOCK at most, to the masses of the roots of `n_classes` classes,
+    const double *residual, const double *weight, int are_copies, ptrdiff_t start, ptrdiff_t stop, \
+    double per_limit, const double *scale, int n_classes, int64_t *restrict words, double *restrict masses
+/* Add the rows from `start` to `stop`, PBOOST_BLOCK copies at most, to the masses of the roots of `n_classes` classes,
    `width` at most: groups (ceil(n_lanes / 8), stride, 8): codes; bins (n_lanes,); residual (n_classes, stride); masses
    (n_lanes, PBOOST_BINS, 2, width); scale (n_classes, 2); rows of weight 0 are none. The words
    of a row stand side by side in `words` (stop - start, width), aligned to 64 bytes. Masses are 0 at the
@@ -140,7 +149,7 @@ PBOOST_INLINE void pboost_roots_body(PBOOST_ROOTS_ARGS, const int width)
         int64_t *restrict out = words + i * width;
         for (int k = 0; k < n_classes; k++) {
             pboost_words_body(
-                residual + k * stride + start + i, w, NULL, m, per_limit, scale[2 * k], scale[2 * k + 1], part);
+                residual + k * stride + start + i, w, are_copies, NULL, m, per_limit, scale[2 * k], scale[2 * k + 1], part);
             if (w)
                 for (ptrdiff_t q = 0; q < m; q++) part[q] = w[q] > 0.0 ? part[q] : 0;
             for (ptrdiff_t q = 0; q < m; q++) out[q * width + k] = part[q];
@@ -169,18 +178,18 @@ typedef struct {
 
 #define PBOOST_ROOTS_CALL(width)                                                                   \
     pboost_roots_body(                                                                             \
-        groups, stride, bins, n_lanes, residual, weight, start, stop, per_limit, scale, n_classes, words, \
+        groups, stride, bins, n_lanes, residual, weight, are_copies, start, stop, per_limit, scale, n_classes, words, \
         masses, width)
 #define PBOOST_SOFTMAX_VARIANT(TARGET, name)                                                       \
     TARGET static void pboost_shares_##name(PBOOST_SHARES_ARGS)                                    \
     {                                                                                              \
         pboost_shares_body(                                                                        \
-            scores, label, weight, n_classes, n, per_limit, residual, loss, steepest, most);       \
+            scores, label, weight, are_copies, n_classes, n, per_limit, residual, loss, steepest, most); \
     }                                                                                              \
     TARGET static void pboost_words_##name(PBOOST_WORDS_ARGS)                                      \
     {                                                                                              \
         pboost_words_body(                                                                         \
-            residual, weight, rows, n, per_limit, gradient_scale, curvature_scale, packed);        \
+            residual, weight, are_copies, rows, n, per_limit, gradient_scale, curvature_scale, packed); \
     }                                                                                              \
     TARGET static void pboost_roots_##name(PBOOST_ROOTS_ARGS, int width)                           \
     {                                                                                              \

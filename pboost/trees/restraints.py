@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import boost
 from pboost.data.table import column_label, named_columns, positions
 from pboost.data.training import Problem
 from pboost.trees.cart import resolve_features
 from pboost.values import (
-    FloatArray,
     IntArray,
     check_choice,
     check_integer,
@@ -62,34 +60,12 @@ class Restraints:
         return replace(self, min_weight=self.min_weight / unit, min_gain=self.min_gain / unit)
 
 
-#: Weights are no numbers of copies if their mean is so many times what all are multiples of.
-MOST_COPIES = 1000.0
-
-
-def l2_of(option: float | str, rows: float, weights: FloatArray | None) -> float:
-    """Return `l2` as a number; "auto" is the weight of so many rows."""
+def l2_of(option: float | str, rows: float, of_row: float) -> float:
+    """Return `l2` as a number; "auto" is the weight of so many rows, each of which has `of_row`."""
     if not isinstance(option, str):
         return check_number("l2", option, least=0.0)
     check_choice("l2", option, ("auto",))
-    return rows * _weight_of_copy(weights) if rows else 0.0
-
-
-def _weight_of_copy(weights: FloatArray | None) -> float:
-    """Return the weight of a row, as far as one can be told: that of which all are multiples, or
-    their mean if there is none. So the unit of the weights is no matter, nor are copies of rows.
-    """
-    if weights is None:
-        return 1.0
-    unit = float(weights.max())
-    some = weights[weights > 0] / unit
-    mean, found = boost.exact_sum(some) / len(some), float(some.min())
-    while found * MOST_COPIES > mean:
-        parts = some / found
-        left = np.abs(parts - np.rint(parts))
-        if not (left > 1e-6).any():
-            return found * unit
-        found *= float(left[left > 1e-6].min())
-    return mean * unit
+    return rows * of_row if rows else 0.0
 
 
 def draws_columns(options: Mapping[str, Any]) -> bool:

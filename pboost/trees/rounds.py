@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost import threads
-from pboost._core import boost
+from pboost._core import boost, softmax
 from pboost._core.lanes import GROUP_LANES
 from pboost.data.columns import BinnedColumns
 from pboost.data.special_columns import LEVELS
@@ -22,6 +22,7 @@ from pboost.models.trees import Tree
 from pboost.trees.lanes import lanes_of
 from pboost.trees.restraints import Restraints
 from pboost.trees.steps import Steps, slopes_of
+from pboost.trees.weights import Weights
 from pboost.values import FloatArray, IntArray
 
 #: The types of what the kernel knows of a node, of one that is open, of its state, and of the nodes
@@ -49,14 +50,14 @@ class Rounds:
         The columns, binned.
     y : ndarray of float64, shape (n,)
         Targets of the loss.
-    weight : ndarray of float64, shape (n,)
-        Weights of the rows, the largest 1; 0 for rows that take no part.
+    weight : Weights
+        Those of the rows.
     f : ndarray of float64, shape (n,)
         Decision values; they are changed.
     """
 
     def __init__(
-        self, problem: Problem, y: FloatArray, loss: Loss, weight: FloatArray, f: FloatArray,
+        self, problem: Problem, y: FloatArray, loss: Loss, weight: Weights, f: FloatArray,
         limits: CartLimits, steps: Steps, restraints: Restraints | None = None,
         workers: threads.Workers | None = None,
     ) -> None:  # fmt: skip
@@ -70,17 +71,19 @@ class Rounds:
         self.max_leaves = limits.leaves if limits.growth == "best-first" else 0
         self.level_smoothing = limits.level_smoothing
         n = self.codes.shape[1]
-        self.n_used = int(np.count_nonzero(weight))
-        self.weight = None if (weight == 1).all() else weight
-        self.total = float(weight.sum()) if self.weight is None else boost.exact_sum(weight)
+        self.weight, self.are_copies, self.total = weight.of_rows, weight.are_copies, weight.total
+        self.n_used, self.n_copies = weight.n_used, weight.n_copies
+        #: Rows whose words have room together.
+        self.block = softmax.BLOCK >> (weight.most_copies - 1).bit_length()
         self.loss_code = boost.LOSSES.get(loss.name, -1) if is_of_package(loss) else -1
-        self.used = np.flatnonzero(weight) if self.loss_code < 0 else np.empty(0, dtype=np.intp)
+        self.used = np.empty(0, dtype=np.intp)
+        if self.loss_code < 0:
+            self.used = np.arange(n) if self.weight is None else np.flatnonzero(self.weight)
         self.per_limit = 1.0 / loss.limit
         self.parameter = next(iter(loss.parameters.values()), 0.0)
         self.more_loss = 0.0  # what the compiled loss leaves out
         if self.loss_code == boost.LOSSES["poisson"]:
-            value = np.where(weight > 0, weight * loss.value(y, np.zeros(n)), 0.0)
-            self.more_loss = boost.exact_sum(value) - self.total
+            self.more_loss = weight.sum(loss.value(y, np.zeros(n))) - self.total
         self.lanes = lanes_of(columns)
         self._make_histograms()
         self.rows, self.spare = np.zeros((2, n + boost.BEHIND), dtype=np.int32)
@@ -154,7 +157,8 @@ class Rounds:
             y, f = self.y[rows], self.f[rows]
             total = float((self.loss.value(y, f) * weight).sum())
             self.gradient, self.curvature = np.zeros((2, len(self.y)))
-            found = slopes_of(self.loss, y, f, weight, self.problem.given(rows))
+            times = np.ones(len(rows)) if self.are_copies else weight
+            found = slopes_of(self.loss, y, f, times, self.problem.given(rows))
             self.gradient[rows], self.curvature[rows] = found
             self.packed[: len(self.y)] = self.gradient.view(np.int64)
             self.spare_packed[: len(self.y)] = self.curvature.view(np.int64)

@@ -20,6 +20,7 @@ from pboost.models.forest import Forest
 from pboost.models.trees import Tree
 from pboost.trees.rounds import SLOT_BYTES, Rounds
 from pboost.trees.steps import Steps
+from pboost.trees.weights import Weights
 from pboost.values import FloatArray, IntArray
 
 #: Classes whose roots are counted at once: of how many a row's masses stand side by side.
@@ -47,23 +48,23 @@ class SoftmaxRounds:
     ----------
     label : ndarray of float64, shape (n,)
         The number of the class of each row.
-    weight : ndarray of float64, shape (n,)
-        Weights of the rows, the largest 1; 0 for rows that take no part.
+    weights : Weights
+        Those of the rows.
     f : ndarray of float64, shape (J, n)
         Decision values; they are changed.
     steps : Steps
         Of one class while the others stay.
     make : callable
-        ``make(y, loss, weight, f, steps)`` returns the rounds of one tree.
+        ``make(y, loss, weights, f, steps)`` returns the rounds of one tree.
     """
 
     def __init__(
-        self, label: FloatArray, weight: FloatArray, f: FloatArray, steps: Steps,
-        make: Callable[[FloatArray, Loss, FloatArray, FloatArray, Steps], Any],
+        self, label: FloatArray, weights: Weights, f: FloatArray, steps: Steps,
+        make: Callable[[FloatArray, Loss, Weights, FloatArray, Steps], Any],
     ) -> None:  # fmt: skip
         self.label, self.f, self.n_trees = label, f, len(f)
-        self.weight = None if (weight == 1).all() else weight
-        self.total = float(len(label)) if self.weight is None else boost.exact_sum(weight)
+        self.weight, self.are_copies = weights.of_rows, weights.are_copies
+        self.total = weights.total
         self.residual, self.loss = np.empty(f.shape), np.empty(len(label))
         self.steepest, self.most = np.empty((2, len(f)))
         self.per_limit = 1.0 / LOSSES["logistic"].limit
@@ -72,7 +73,7 @@ class SoftmaxRounds:
         # Both trees of two classes move the log odds.
         rate = steps.rate * (0.5 if len(f) == 2 else 1.0)
         # What these rounds find at first is of no use: they take gradients before each tree.
-        self.one = make(label, LOSSES["logistic"], weight, f[0], steps._replace(rate=rate))
+        self.one = make(label, LOSSES["logistic"], weights, f[0], steps._replace(rate=rate))
         self.roots = Roots(self.one) if isinstance(self.one, Rounds) else None
 
     @property
@@ -88,10 +89,11 @@ class SoftmaxRounds:
     def look(self) -> None:
         """Find the gradients and the mean loss of the decision values as they are."""
         softmax.shares(
-            self.f, self.label, self.weight, self.per_limit, self.residual, self.loss,
-            self.steepest, self.most,
+            self.f, self.label, self.weight, self.are_copies, self.per_limit, self.residual,
+            self.loss, self.steepest, self.most,
         )  # fmt: skip
-        self.mean_loss = boost.exact_sum(self.loss) / self.total
+        copies = self.weight if self.are_copies else None
+        self.mean_loss = boost.exact_sum(self.loss, copies) / self.total
 
     def grow(self, rows: IntArray) -> list[Any] | None:
         """Grow the trees of a round on the listed rows and add them."""
@@ -154,11 +156,12 @@ class Roots:
         d, n = len(self.bins), len(self.one.y)
         if self.masses.shape[-1] != width:
             self.masses = np.empty((d, 256, 2, width))
-        at_once = softmax.BLOCK * max(1, threads.CELLS_PER_CALL // (softmax.BLOCK * d))
+        block = self.one.block
+        at_once = block * max(1, threads.CELLS_PER_CALL // (block * d))
         for start in range(0, n, at_once):
             softmax.count_roots(
                 self.one.lanes.groups, self.bins, rounds.residual[classes], rounds.weight,
-                rounds.per_limit, rounds.steepest[classes], rounds.most[classes], start,
-                min(n, start + at_once), self.work, self.masses,
+                rounds.are_copies, block, rounds.per_limit, rounds.steepest[classes],
+                rounds.most[classes], start, min(n, start + at_once), self.work, self.masses,
             )  # fmt: skip
             threads.check_stop()

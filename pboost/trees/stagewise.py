@@ -50,6 +50,7 @@ from pboost.trees.restraints import (
 from pboost.trees.rounds import Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds, check_room
 from pboost.trees.steps import Steps, has_curvature
+from pboost.trees.weights import Weights, weight_of_copy, weights_of
 from pboost.values import (
     Bar,
     FloatArray,
@@ -251,10 +252,12 @@ def fit_stagewise(
     adds the step that `leaf_step` names, times `learning_rate`.
 
     A binned search rounds derivatives as `sums` says, and curvatures at least to 1: sums are then
-    exact, so that no order of rows and no processor changes a model. What leaves
+    exact, so that no order of rows and no processor changes a model. Weights that are multiples of
+    one weight, up to 64 times it, are numbers of copies, with other losses than softmax: what is
+    rounded is multiplied, so that the trees are those of the copies. What leaves
     add is found with at least 33 bits of the largest derivative in the leaf. Of such trees
-    ``weight`` is counted in a unit of which the largest weight of a row is between 1/2 and 1, and
-    ``impurity`` is what all splits below a node gain, by its weight.
+    ``weight`` is counted in a unit of which the largest curvature of a row is between 1/2 and 1,
+    and ``impurity`` is what all splits below a node gain, by its weight.
 
     Along the score of one label, the others held, the loss of softmax is the log loss of this label
     against the others together. The tree of a label is one of that loss, at the log odds of the
@@ -342,7 +345,8 @@ def grow_sum(
         check_labels(problem, given.labels)
     labels, target = _targets(problem, loss, data.y)
     held = 0.0 if is_exact or labels is None else _held(loss)
-    options = {**options, "l2": l2_of(options["l2"], held, problem.weights)}
+    of_row = weight_of_copy(problem.weights)
+    options = {**options, "l2": l2_of(options["l2"], held, of_row)}
     watch = LossWatch(*held_out, problem, loss, data.generator)
     settings = {
         "builder": "fit_stagewise", "loss": str(loss), **options,
@@ -359,7 +363,9 @@ def grow_sum(
         settings["rng"] = state
     cells = problem.n_rows * problem.n_features
     with Workers(data.n_threads, cells) as workers:
-        fit = _Fit(problem, target, loss, watch, limits, settings, data, given, restraints, workers)
+        fit = _Fit(
+            problem, target, loss, watch, limits, settings, data, given, restraints, of_row, workers
+        )
         with bar(settings["steps"], "steps", told) as callback:
             return fit.model(labels, fit.run(callback, told))
 
@@ -385,7 +391,7 @@ class _Fit:
     def __init__(
         self, problem: Problem, y: FloatArray, loss: Loss, watch: LossWatch, limits: CartLimits,
         settings: dict[str, Any], data: FitData, given: StagewiseModel | None,
-        restraints: Restraints, workers: Workers,
+        restraints: Restraints, of_row: float, workers: Workers,
     ) -> None:  # fmt: skip
         self.loss, self.watch, self.settings = loss, watch, settings
         nothing = np.broadcast_to(0.0, problem.n_rows)  # one number
@@ -408,6 +414,9 @@ class _Fit:
         self.features = data.X if isinstance(data.X, Features) else None
         most = np.inf if settings["max_step"] is None else settings["max_step"]
         unit = 1.0 if problem.weights is None else float(problem.weights.max())
+        may_copy = isinstance(problem.columns, BinnedColumns) and not isinstance(loss, Softmax)
+        weights = weights_of(weight, of_row / unit if may_copy else None)
+        unit = of_row if weights.are_copies else unit
         steps = Steps(
             settings["learning_rate"],
             most,
@@ -419,22 +428,22 @@ class _Fit:
         held = restraints.of_unit(unit)
         make = partial(self._rounds, replace(limits, criterion="squared"), held, workers)
         if isinstance(loss, Softmax):
-            self.rounds: Any = SoftmaxRounds(y, weight, f, steps, make)
+            self.rounds: Any = SoftmaxRounds(y, weights, f, steps, make)
         else:
-            self.rounds = make(y, loss, weight, f, steps)
+            self.rounds = make(y, loss, weights, f, steps)
         self.trees: list[Any] = []
         self.training_loss = [self.rounds.mean_loss]
         watch.begin(self.bias)
 
     def _rounds(
         self, limits: CartLimits, held: Restraints, workers: Workers, y: FloatArray,
-        loss: Loss, weight: FloatArray, f: FloatArray, steps: Steps,
+        loss: Loss, weights: Weights, f: FloatArray, steps: Steps,
     ) -> Rounds | ExactRounds:  # fmt: skip
         """Return what grows one tree a round."""
-        parts = self.problem, y, loss, weight, f, limits, steps
         if isinstance(self.problem.columns, BinnedColumns):
-            return Rounds(*parts, held, workers)
-        return ExactRounds(*parts, workers.n_threads)
+            return Rounds(self.problem, y, loss, weights, f, limits, steps, held, workers)
+        weight = np.broadcast_to(1.0, len(y)) if weights.of_rows is None else weights.of_rows
+        return ExactRounds(self.problem, y, loss, weight, f, limits, steps, workers.n_threads)
 
     def run(self, callback: Callback | None, told: int) -> str:
         """Add trees until done; returns why fitting stopped. Of the first the callback is told."""

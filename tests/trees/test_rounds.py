@@ -10,14 +10,16 @@ from reference import rounds as twin
 from round_cases import (
     HELD,
     NAMES,
-    OF_LABELS,
     OF_NUMBERS,
+    as_copies,
     assert_equals_twin,
     bundled_case,
     limits,
     restrained_case,
     restraints_of,
     special_case,
+    weighed,
+    with_rows,
 )
 from special_problems import draw, problem
 
@@ -27,6 +29,7 @@ from pboost.losses import LOSSES
 from pboost.trees.restraints import RESTRAINTS
 from pboost.trees.rounds import Rounds
 from pboost.trees.steps import Steps, has_curvature
+from pboost.trees.weights import weight_of_copy, weights_of
 
 
 def compiled(columns, y, loss, weight, listed, options, steps=3):
@@ -38,7 +41,8 @@ def compiled(columns, y, loss, weight, listed, options, steps=3):
     limit = limits(
         options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves")
     )
-    rounds = Rounds(columns, y, loss, weight, f, limit, step, restraints_of(options, columns))
+    held = restraints_of(options, columns)
+    rounds = Rounds(columns, y, loss, weighed(weight), f, limit, step, held)
     found = [(None, f.copy(), rounds.mean_loss)]
     for t in range(steps):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
@@ -63,9 +67,35 @@ def test_more_rows_than_words_have_room_for_equal_the_twin(name, sums):
     assert_twin((*case, {**options, "depth": 4, "sums": sums}), name)
 
 
-def assert_twin(case, at):
+@pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case])
+@pytest.mark.parametrize("start", range(0, 120, 20))
+def test_weights_that_are_copies_equal_the_twin_of_the_copies(start, make):
+    for seed in range(start, start + 20):
+        case, copied, rows = as_copies(make(seed), seed, (2, 9, 64)[seed % 3])
+        if case[4] is None or all(map(len, case[4])):
+            assert_twin(copied, f"case {seed}", case, rows)
+
+
+@pytest.mark.parametrize("most", [2, 64])
+def test_many_copies_have_room(most):
+    """Of derivatives that are all of the largest size, where words and blocks are full."""
+    columns, y, loss, weight, _, options = wide_case(n=3000 if most == 64 else 20_000, max_bins=3)
+    y, options = np.where(y > 2, y, 1.0), {**options, "bias": 0.0, "smoothing": 0.0, "min_leaf": 1}
+    weight = np.where(np.arange(len(y)) < len(y) - 9, most, 1.0)
+    case = columns, y, loss, weight, None, options
+    rows = np.arange(len(y)).repeat(weight.astype(int))
+    copied = with_rows(columns, rows), y[rows], loss, np.ones(len(rows)), None, options
+    one, other = compiled(*case), compiled(*copied)
+    for (a, f, value), (b, g, of_copies) in zip(one, other, strict=True):
+        assert np.array_equal(f[rows], g)
+        assert value == of_copies
+        assert a is None or np.array_equal(a.mass, b.mass)
+
+
+def assert_twin(case, at, weighted=None, rows=slice(None)):
+    """Compare rounds with the twin's; `weighted` has weights in place of copies of rows."""
     columns, y, loss, weight, listed, options = case
-    found = compiled(columns, y, loss, weight, listed, options)
+    found = compiled(*(case if weighted is None else weighted))
     bins = columns.columns
     special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
     expected = twin.fit(
@@ -73,11 +103,11 @@ def assert_twin(case, at):
         listed=listed, **options,
     )  # fmt: skip
     assert [loss_ for _, _, loss_ in found] == expected.mean_loss, at
-    assert np.array_equal(found[-1][1], expected.f), at
+    assert np.array_equal(found[-1][1][rows], expected.f), at
     for (grown, _, _), nodes, values in zip(
         found[1:], expected.trees, expected.values, strict=True
     ):
-        assert_equals_twin(grown, nodes, values, at)
+        assert_equals_twin(grown, nodes, values, at, weighted is not None)
 
 
 def assert_same(one, other):
@@ -120,6 +150,7 @@ def wide_case(name="logistic", n=20_000, d=11, seed=0, max_bins=255):
 @pytest.mark.parametrize("level", [0, 1])
 def test_without_simd_the_bits_are_the_same(name, level, restored):
     cases = [wide_case(name), *(special_case(seed) for seed in range(8))]
+    cases += [as_copies(case, seed)[0] for seed, case in enumerate(cases)]
     fast = [compiled(*case) for case in cases]
     boost.use_simd_level(level)
     for case, found in zip(cases, fast, strict=True):
@@ -343,30 +374,67 @@ def test_bad_options(options, error, message):
         pb.fit_stagewise(X, y > 0, **options)
 
 
-@pytest.mark.parametrize("name", OF_LABELS)
-def test_weight_k_is_k_copies_but_for_rounding(name):
+def assert_copies(X, y, copies, unit=1.0, **options):
+    """Weights are copies but for the rounding of the constant before the first tree."""
+    one = pb.fit_stagewise(X, y, sample_weight=unit * copies, **options)
+    other = pb.fit_stagewise(X.repeat(copies, axis=0), y.repeat(copies), **options)
+    for left, right in zip(one.trees, other.trees, strict=True):
+        assert np.array_equal(left.feature, right.feature)
+        assert np.array_equal(left.threshold, right.threshold)
+        np.testing.assert_allclose(left.value, right.value, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(one.training_loss, other.training_loss, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weight_k_is_k_copies(name):
     X, y = data(400)
-    weight = np.random.default_rng(1).integers(1, 4, 400)
-    options = {"loss": name, "steps": 10, "task": "classification"}
-    one = pb.fit_stagewise(X, y > 0, sample_weight=weight, **options)
-    other = pb.fit_stagewise(X.repeat(weight, axis=0), (y > 0).repeat(weight), **options)
-    f, g = (pb.decision_function(model, X) for model in (one, other))
-    np.testing.assert_allclose(f, g, atol=1e-3)
-    assert one.training_loss[-1] == pytest.approx(other.training_loss[-1], abs=1e-4)
+    copies = np.random.default_rng(1).integers(1, 4, 400)
+    if name == "poisson":
+        y = np.floor(np.exp(y / 4))
+    y = y if name in OF_NUMBERS[1:] else y > 0
+    task = "regression" if name in OF_NUMBERS[1:] else "classification"
+    assert_copies(X, y, copies, loss=name, steps=10, task=task)
 
 
 @pytest.mark.parametrize("sums", ["packed", "wide"])
-def test_many_deep_trees_of_weights_are_those_of_copies(sums):
-    """No default is a limit that sums come to by rounding."""
+@pytest.mark.parametrize(
+    "options", [{}, {"max_depth": 4}, {"leaf_step": "newton"}, {"max_leaves": 9}, {"max_bins": 8}]
+)
+def test_many_deep_trees_of_weights_are_those_of_copies(sums, options):
+    """Cuts that are equally good are so in either fit, and the same one is taken."""
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        X, weight = rng.normal(size=(400, 6)), rng.integers(1, 5, 400)  # without ties
+        X, copies = rng.normal(size=(400, 6)), rng.integers(1, (5, 65)[seed % 2], 400)
         y = X[:, 0] * X[:, 1] + X[:, 3] + rng.normal(size=400) > 0.3
-        options = {"steps": 60, "max_depth": 4, "sums": sums}
-        one = pb.fit_stagewise(X, y, sample_weight=weight, **options)
-        other = pb.fit_stagewise(X.repeat(weight, axis=0), y.repeat(weight), **options)
-        f, g = (pb.decision_function(model, X) for model in (one, other))
-        np.testing.assert_allclose(f, g, atol=1e-3 if sums == "packed" else 1e-9)
+        unit = (1.0, 0.1, 1e-200)[seed % 3]
+        assert_copies(X, y, copies, unit, **{"steps": 60, "max_depth": 6, "sums": sums, **options})
+
+
+def test_weights_of_many_copies_are_rounded():
+    """Words have no room for them; nor are weights copies whose multiples are none."""
+    X, y = data(400)
+    rng = np.random.default_rng(1)
+    for weight, are_copies in (
+        (rng.integers(1, 65, 400), True),
+        (np.where(np.arange(400) == 7, 65, rng.integers(1, 5, 400)), False),
+        (rng.uniform(1, 5, 400), False),
+        (0.1 * rng.integers(1, 5, 400) * (1 + 1e-8 * rng.normal(size=400)), False),
+    ):
+        given = weight / weight.max()
+        assert weights_of(given, weight_of_copy(given)).are_copies == are_copies
+        model = pb.fit_stagewise(X, y > 0, sample_weight=weight, steps=10)
+        assert model.training_loss[-1] < model.training_loss[0]
+
+
+def test_weights_of_a_loss_in_python_are_copies():
+    class Own(pb.losses.Logistic):
+        """A loss of a user."""
+
+    X, y = data(400)
+    copies = np.random.default_rng(1).integers(1, 9, 400)
+    for leaf_step in ("best", "newton"):
+        options = {"steps": 20, "max_depth": 6, "leaf_step": leaf_step}
+        assert_copies(X, y > 0, copies, loss=Own(), **options)
 
 
 @pytest.mark.parametrize("seed", range(30))

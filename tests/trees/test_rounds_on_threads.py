@@ -7,7 +7,14 @@ import time
 
 import numpy as np
 import pytest
-from round_cases import bundled_case, limits, restrained_case, special_case
+from round_cases import (
+    as_copies,
+    bundled_case,
+    limits,
+    restrained_case,
+    special_case,
+    weighed,
+)
 from special_problems import problem
 
 import pboost as pb
@@ -43,7 +50,7 @@ def grown(case, workers):
         options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves")
     )
     f = np.full(len(y), options["bias"])
-    rounds = Rounds(columns, y, loss, weight, f, limit, step, held, workers)
+    rounds = Rounds(columns, y, loss, weighed(weight), f, limit, step, held, workers)
     found = []
     for t in range(3):
         tree = rounds.grow(np.flatnonzero(weight > 0) if listed is None else listed[t])
@@ -60,6 +67,8 @@ def grown(case, workers):
 def test_rounds_do_not_depend_on_threads(small_shares, make, start):
     for seed in range(start, start + 40):
         case = make(seed)
+        if seed % 4 == 1:
+            case = as_copies(case, seed)[0]
         expected = grown(case, None)
         for n_threads in (2, 4, 8):
             with threads.Workers(n_threads) as workers:
@@ -130,7 +139,7 @@ def test_helpers_really_help():
     columns = problem(X, y.astype(int), None, {}, 2, 255)
     step = Steps(0.1, 4.0, True, 0.0, "auto")
     with threads.Workers(2) as workers:
-        rounds = Rounds(columns, 2.0 * y - 1.0, LOSSES["logistic"], np.ones(len(y)),
+        rounds = Rounds(columns, 2.0 * y - 1.0, LOSSES["logistic"], weighed(np.ones(len(y))),
                         np.zeros(len(y)), limits(6), step, workers=workers)  # fmt: skip
         until = time.monotonic() + 60  # another process may have the second processor
         while workers.helped < 20 and time.monotonic() < until:

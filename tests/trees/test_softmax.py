@@ -7,7 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reference import rounds, softmax
-from round_cases import assert_equals_twin, limits, restrained, restraints_of
+from round_cases import (
+    as_copies,
+    assert_equals_twin,
+    limits,
+    restrained,
+    restraints_of,
+    weighed,
+)
 from special_problems import draw, problem
 
 from pboost._core import boost
@@ -61,7 +68,7 @@ def compiled(columns, y, n_classes, weight, listed, options, steps=2):
     )
     f = np.repeat(np.asarray(options["bias"])[:, None], len(y), axis=1)
     made = SoftmaxRounds(
-        y.astype(float), weight, f, step,
+        y.astype(float), weighed(weight), f, step,
         lambda y, loss, weight, f, step: Rounds(columns, y, loss, weight, f, limit, step, held),
     )  # fmt: skip
     found = [([], f.copy(), made.mean_loss)]
@@ -75,19 +82,33 @@ def compiled(columns, y, n_classes, weight, listed, options, steps=2):
 @pytest.mark.parametrize("start", range(0, 80, 20))
 def test_equals_the_twin(start, make):
     for seed in range(start, start + 20):
-        columns, y, n_classes, weight, listed, options = make(seed)
-        found = compiled(columns, y, n_classes, weight, listed, options)
-        bins = columns.columns
-        special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
-        expected = softmax.fit(
-            rounds.Columns(bins.codes, bins.n_bins, special), y, n_classes, weight, steps=2,
-            listed=listed, **options,
-        )  # fmt: skip
-        assert [loss for _, _, loss in found] == expected.mean_loss, seed
-        assert np.array_equal(found[-1][1], expected.f), seed
-        grown = [tree for trees, _, _ in found for tree in trees]
-        for tree, nodes, values in zip(grown, expected.trees, expected.values, strict=True):
-            assert_equals_twin(tree, nodes, values, seed)
+        assert_twin(make(seed), seed)
+
+
+@pytest.mark.parametrize("make", [special_case, restrained_case])
+@pytest.mark.parametrize("start", range(0, 80, 20))
+def test_weights_that_are_copies_equal_the_twin_of_the_copies(start, make):
+    for seed in range(start, start + 20):
+        case, copied, rows = as_copies(make(seed), seed, (2, 9, 64)[seed % 3])
+        if case[4] is None or all(map(len, case[4])):
+            assert_twin(copied, seed, case, rows)
+
+
+def assert_twin(case, seed, weighted=None, of_rows=slice(None)):
+    """Compare rounds with the twin's; `weighted` has weights in place of copies of rows."""
+    columns, y, n_classes, weight, listed, options = case
+    found = compiled(*(case if weighted is None else weighted))
+    bins = columns.columns
+    special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
+    expected = softmax.fit(
+        rounds.Columns(bins.codes, bins.n_bins, special), y, n_classes, weight, steps=2,
+        listed=listed, **options,
+    )  # fmt: skip
+    assert [loss for _, _, loss in found] == expected.mean_loss, seed
+    assert np.array_equal(found[-1][1][:, of_rows], expected.f), seed
+    grown = [tree for trees, _, _ in found for tree in trees]
+    for tree, nodes, values in zip(grown, expected.trees, expected.values, strict=True):
+        assert_equals_twin(tree, nodes, values, seed, weighted is not None)
 
 
 def wide_case(n=9000):
@@ -122,6 +143,7 @@ def restored():
 @pytest.mark.parametrize("level", [0, 1])
 def test_without_simd_the_bits_are_the_same(level, restored):
     cases = [wide_case(), *(special_case(seed) for seed in range(8))]
+    cases += [as_copies(case, seed)[0] for seed, case in enumerate(cases)]
     fast = [compiled(*case) for case in cases]
     boost.use_simd_level(level)
     softmax_core.use_simd_level(level)
@@ -140,9 +162,12 @@ def test_neither_the_order_of_rows_matters_nor_rows_of_weight_0():
         assert_same([(a, f[:, rows], m) for a, f, m in one], found)
 
 
+@pytest.mark.parametrize("most", [None, 40])
 @pytest.mark.parametrize("n_classes", [2, 3, 7, 11])
-def test_roots_counted_together_are_those_counted_alone(n_classes, monkeypatch):
+def test_roots_counted_together_are_those_counted_alone(n_classes, most, monkeypatch):
     columns, y, _, weight, _, options = wide_case()
+    if most is not None:
+        weight = np.random.default_rng(2).integers(0, most + 1, len(y)).astype(float)
     y = y * 3 % n_classes
     case = columns, y, n_classes, weight, None, {**options, "bias": np.zeros(n_classes)}
     together = compiled(*case)

@@ -1,0 +1,68 @@
+# Words of the rows of a round, where no pass of boost_loss.h or boost_softmax.h makes them.
+from libc.math cimport fabs, floor, rint
+from libc.string cimport memcpy, memset
+
+from pboost._core._boost_leaf cimport Rows
+from pboost._core._boost_round cimport LANES, LOW_UNIT, Node, Round, is_packed, n_groups
+from pboost._core._boost_softmax cimport bend_of
+from pboost._core.types cimport int64_t
+
+
+cdef inline int64_t word(double gradient, double curvature) noexcept nogil:
+    return (<int64_t>gradient) * (<int64_t>1 << 32) + <int64_t>curvature
+
+
+cdef inline void unfold(const Round* r, const Rows* rows, const double* residual) noexcept nogil:
+    """The derivatives of all rows, where `slopes` has them."""
+    cdef double* gradient = <double*>r.packed
+    cdef double* curvature = <double*>r.spare_packed
+    cdef double w
+    cdef Py_ssize_t i
+    for i in range(r.n_rows):
+        w = 1.0 if rows.weight == NULL or rows.are_copies else rows.weight[i]
+        gradient[i] = w * residual[i]
+        curvature[i] = w * bend_of(fabs(residual[i]), rows.per_limit)
+
+
+cdef inline void take_root(const Round* r, const double[:, :, :] root) noexcept nogil:
+    """The masses of the root that have been counted, (n_lanes, 256, 2)."""
+    cdef Py_ssize_t lane, b, g, cell, cells
+    cdef double* masses
+    for g in range(n_groups(r)):
+        masses, cells = r.masses + r.group_place[g], <Py_ssize_t>r.group_bins[g] * LANES
+        memset(masses, 0, sizeof(double) * 2 * cells)
+        for lane in range(g * LANES, min(r.n_lanes, (g + 1) * LANES)):
+            for b in range(r.group_bins[g]):
+                cell = b * LANES + lane % LANES
+                if is_packed(r, r.node):
+                    (<int64_t*>masses)[cell] = word(root[lane, b, 0], root[lane, b, 1])
+                else:
+                    masses[cell], masses[cells + cell] = root[lane, b, 0], root[lane, b, 1]
+
+
+cdef inline void pack_wide(const Round* r, double gradient_scale, double curvature_scale) noexcept nogil:
+    """Two words for each row, in place of the derivatives."""
+    cdef const double* gradient = <const double*>r.packed
+    cdef const double* curvature = <const double*>r.spare_packed
+    cdef double g, h, first_g, first_h
+    cdef Py_ssize_t i
+    for i in range(r.n_rows):
+        g = rint(gradient[i] * gradient_scale)
+        h = max(rint(curvature[i] * curvature_scale), 1.0)
+        if r.copies != NULL:
+            g, h = g * r.copies[i], h * r.copies[i]
+        first_g, first_h = rint(g / LOW_UNIT), floor(h / LOW_UNIT)
+        r.low[i] = word(g - first_g * LOW_UNIT, h - first_h * LOW_UNIT)
+        r.spare_packed[i] = word(first_g, first_h)
+    memcpy(r.packed, r.spare_packed, sizeof(int64_t) * r.n_rows)
+
+
+cdef inline double copies_in(const Round* r, const Node* node) noexcept nogil:
+    """How many copies of rows a node has."""
+    cdef double found = node.stop - node.start
+    cdef Py_ssize_t i
+    if r.copies != NULL:
+        found = 0.0
+        for i in range(node.start, node.stop):
+            found += r.copies[r.rows[i]]
+    return found

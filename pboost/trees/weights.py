@@ -1,0 +1,84 @@
+"""Weights of rows as rounds on bins take them: numbers of copies, where they are such."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pboost._core import boost
+from pboost.values import FloatArray
+
+#: Weights are no numbers of copies if their mean is so many times what all are multiples of.
+MOST_COPIES = 1000.0
+#: Copies of a row at most that words have room for; with more of them sums take longer.
+MOST_OF_ROW = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """The weights of the rows of a fit.
+
+    Attributes
+    ----------
+    of_rows : ndarray of float64, shape (n,), or None
+        Weights; 0 for rows that take no part; None where all are 1.
+    are_copies : bool
+        Whether they are whole numbers of copies of a row, so that a model is that of the copies:
+        derivatives are rounded and then multiplied.
+    n_used, n_copies, most_copies : int
+        How many rows take part; how many copies there are of them, and of one of them at most,
+        where weights are copies; else each row is one.
+    total : float
+        The sum of the weights.
+    """
+
+    of_rows: FloatArray | None
+    are_copies: bool
+    n_used: int
+    n_copies: int
+    most_copies: int
+    total: float
+
+    def sum(self, values: FloatArray) -> float:
+        """Return the weighted sum of numbers >= 0, whatever their order."""
+        if self.of_rows is None:
+            return boost.exact_sum(values)
+        if self.are_copies:
+            return boost.exact_sum(np.where(self.of_rows > 0, values, 0.0), self.of_rows)
+        return boost.exact_sum(np.where(self.of_rows > 0, self.of_rows * values, 0.0))
+
+
+def weights_of(weight: FloatArray, unit: float | None = None) -> Weights:
+    """Return weights for rounds.
+
+    `weight` has 0 for rows that take no part; `unit` is what all are multiples of, so that they
+    are as many copies of rows, as far as floating point can tell; None: none is known.
+    """
+    used = int(np.count_nonzero(weight))
+    if (weight == 1).all():
+        return Weights(None, False, used, used, 1, float(used))
+    if unit is not None:
+        copies = np.rint(weight / unit)
+        if copies.max() <= MOST_OF_ROW and not (np.abs(weight / unit - copies) > 1e-9).any():
+            total, most = int(copies.sum()), int(copies.max())
+            return Weights(copies, True, used, total, most, float(total))
+    return Weights(weight, False, used, used, 1, boost.exact_sum(weight))
+
+
+def weight_of_copy(weights: FloatArray | None) -> float:
+    """Return the weight of a row, as far as one can be told: that of which all are multiples, or
+    their mean if there is none. So the unit of the weights is no matter, nor are copies of rows.
+    """
+    if weights is None:
+        return 1.0
+    unit = float(weights.max())
+    some = weights[weights > 0] / unit
+    mean, found = boost.exact_sum(some) / len(some), float(some.min())
+    while found * MOST_COPIES > mean:
+        parts = some / found
+        left = np.abs(parts - np.rint(parts))
+        if not (left > 1e-6).any():
+            return found * unit
+        found *= float(left[left > 1e-6].min())
+    return mean * unit
