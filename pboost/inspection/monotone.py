@@ -59,10 +59,10 @@ def is_monotone(model: Model, column: str | int, direction: int | None = None) -
     """
     check_model(model)
     trees = model.trees if isinstance(model, StagewiseModel) else model
-    if not isinstance(trees, Tree | Forest) or trees.labels is not None:
+    if not isinstance(trees, Tree | Forest) or trees.labels is not None or trees.value.ndim > 1:
         raise NotImplementedError(
-            "model: expected a sum of trees, or a tree or forest of a regression, got "
-            f"{shown(model)}; others have no proof"
+            "model: expected a sum of trees of one decision value each, or a tree or forest of a "
+            f"regression, got {shown(model)}; others have no proof"
         )
     (j,) = positions("column", [column], trees.feature_names, trees.n_features)
     if trees.table is not None and trees.table.values_of(j) is not None:

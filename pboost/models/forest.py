@@ -144,7 +144,7 @@ class Forest(Trees):
     def mean(self, X: Any) -> FloatArray:
         """Return the mean over the trees of what is said at the leaf of each row."""
         mean = self.total(X) / len(self)
-        return mean[:, 0] if self.labels is None else mean
+        return mean[:, 0] if self.value.ndim == 1 else mean
 
     def importances(self, spread: FloatArray | None) -> FloatArray:
         """Return the mean of those of the trees."""

@@ -62,14 +62,15 @@ class StagewiseModel(Model):
     """A constant and a sum of regression trees, made by `fit_stagewise`.
 
     With the softmax loss there is such a sum for each of J labels, and a round of fitting makes J
-    trees; with other losses one. ``len(model)`` is the number of rounds.
+    trees, or one whose leaves add to each sum; with other losses one. ``len(model)`` is the number
+    of rounds.
 
     Attributes
     ----------
     trees : Forest
         The trees, as regression trees, tree k of round r at place ``r * J + k``; ``value`` is what
         each leaf adds to the decision value, 0 at other nodes, and ``weight`` is counted in the
-        largest weight of a row in its step.
+        largest weight of a row in its step. Of one tree a round ``value`` is (n_nodes, J).
     bias : float, or ndarray of float64, shape (J,)
         Decision value before the first tree, of softmax that of each label.
     loss : Loss
@@ -128,7 +129,14 @@ class StagewiseModel(Model):
         if self.labels is None and not self.loss.is_regression:
             wanted = "those" if _is_softmax(self) else "two"
             raise ValueError(f"labels: expected {wanted} for the {self.loss} loss, got None")
-        if len(self.trees) % self.n_votes:
+        if self.trees.value.ndim > 1 and (
+            not _is_softmax(self) or self.trees.value.shape[1] != self.n_votes
+        ):
+            raise ValueError(
+                f"trees: expected values for {self.n_votes} labels or for one, got "
+                f"{self.trees.value.shape[1]}"
+            )
+        if len(self.trees) % self.n_trees:
             raise ValueError(
                 f"trees: expected one for each of {self.n_votes} labels in each round, got "
                 f"{len(self.trees)} in all"
@@ -147,17 +155,24 @@ class StagewiseModel(Model):
         return f"<fit_stagewise: {self._size}, {self.n_features} features, {self.loss} loss>"
 
     def __len__(self) -> int:
-        return len(self.trees) // self.n_votes
+        return len(self.trees) // self.n_trees
 
     @property
     def n_votes(self) -> int:
-        """Number of decision values of a row, and of trees in a round."""
+        """Number of decision values of a row."""
         return len(self.labels) if _is_softmax(self) and self.labels is not None else 1
 
     @property
+    def n_trees(self) -> int:
+        """Number of trees in a round."""
+        return 1 if self.trees.value.ndim > 1 else self.n_votes
+
+    @property
     def _size(self) -> str:
-        if _is_softmax(self):
-            return f"{counted(len(self), 'round')} of {self.n_votes} trees"
+        if self.n_trees > 1:
+            return f"{counted(len(self), 'round')} of {self.n_trees} trees"
+        if self.n_votes > 1:
+            return f"{counted(len(self), 'tree')} for {self.n_votes} labels"
         return counted(len(self), "tree")
 
     @property
@@ -170,7 +185,7 @@ class StagewiseModel(Model):
 
         Of softmax those of the labels, (n, J).
         """
-        return self.bias + self._of_labels(self.trees.total(X, self.n_votes))
+        return self.bias + self._of_labels(self.trees.total(X, self.n_trees))
 
     def labels_of(self, score: FloatArray) -> NDArray[Any]:
         """Return the predictions that go with decision values: labels, or numbers."""
@@ -185,8 +200,8 @@ class StagewiseModel(Model):
         return (self.bias + total for total in accumulate(terms))
 
     def _of_labels(self, values: FloatArray) -> FloatArray:
-        """Return decision values (n, J), or (n,) where there is one."""
-        return values if _is_softmax(self) else values[:, 0]
+        """Return decision values (n, J), or (n,) where there is one; of one tree (n, 1, J)."""
+        return values if _is_softmax(self) and values.ndim == 2 else values[:, 0]
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probability of each label that goes with decision values."""
@@ -205,19 +220,19 @@ class StagewiseModel(Model):
         unit = "rounds" if _is_softmax(self) else "trees"
         return replace(
             self,
-            trees=self.trees[: n_trees * self.n_votes],
+            trees=self.trees[: n_trees * self.n_trees],
             stop_reason=f"{CUT} {n_trees} of {len(self)} {unit}",
             training_loss=self.training_loss[: n_trees + 1],
         )
 
     def contributions(self, X: Any) -> FloatArray:
         """Return the parts of the decision value of a row, see `Trees.path_parts`."""
-        numbers = np.arange(len(self.trees)).reshape(-1, self.n_votes)
-        parts = np.empty((1 + self.n_features, self.n_votes))
-        for k in range(self.n_votes):
-            trees = self.trees if self.n_votes == 1 else self.trees.only(numbers[:, k])
-            parts[:, k] = trees.path_parts(X, trees.expected_values(trees.value))
-        parts = self._of_labels(parts)
+        numbers = np.arange(len(self.trees)).reshape(-1, self.n_trees)
+        each = []
+        for k in range(self.n_trees):
+            trees = self.trees if self.n_trees == 1 else self.trees.only(numbers[:, k])
+            each.append(trees.path_parts(X, trees.expected_values(trees.value)))
+        parts = self._of_labels(np.column_stack(each))
         parts[0] += self.bias
         return parts
 
@@ -229,7 +244,7 @@ class StagewiseModel(Model):
         """Return the mean of those of the trees, by the decrease of the training loss."""
         each = (tree.importances(spread) for tree in self.trees)
         # The trees of a round share in what it lowers the loss.
-        fall = as_shares(falls(self.training_loss)).repeat(self.n_votes).tolist()
+        fall = as_shares(falls(self.training_loss)).repeat(self.n_trees).tolist()
         return mean_of_shares(self.n_features, zip(fall, each, strict=True))
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
@@ -244,11 +259,11 @@ class StagewiseModel(Model):
             f"stopped: {self.stop_reason}",
             f"constant {' '.join(f'{bias:+.6g}' for bias in np.atleast_1d(self.bias))}",
         ]
-        labels = self.labels if _is_softmax(self) else None
+        labels = self.labels if self.n_trees > 1 else None
         for t, tree in enumerate(self.trees):
             called = f"tree {t + 1}"
             if labels is not None:
-                number, k = divmod(t, self.n_votes)
+                number, k = divmod(t, self.n_trees)
                 called = f"round {number + 1}, label {labels[k].item()!r}"
             # A tree's own first lines say how it was made.
             lines += [called, *(f"  {line}" for line in tree.describe().splitlines()[2:])]

@@ -65,9 +65,7 @@ class Trees(Averaged):
     feature: IntArray = stored.column(np.int32, "n_nodes", within=(LEAF, "n_inputs"))
     threshold: FloatArray = stored.column(np.float64, "n_nodes")
     children: IntArray = stored.column(np.int32, "n_nodes", 2)
-    value: FloatArray = stored.column(
-        np.float64, "n_nodes", lambda trees: () if trees.labels is None else (len(trees.labels),)
-    )
+    value: FloatArray = stored.column(np.float64, "n_nodes", lambda trees: trees.of_value)
     impurity: FloatArray = stored.column(np.float64, "n_nodes", positive=True)
     weight: FloatArray = stored.column(np.float64, "n_nodes", positive=True)
     n_rows: IntArray = stored.column(np.int32, "n_nodes", positive=True)
@@ -117,6 +115,13 @@ class Trees(Averaged):
     def n_nodes(self) -> int:
         """Number of nodes, leaves included."""
         return len(self.feature)
+
+    @property
+    def of_value(self) -> tuple[int, ...]:
+        """Shape of the value of a node: a number, shares of labels, or a number for each label."""
+        if self.labels is not None:
+            return (len(self.labels),)
+        return self.value.shape[1:2] if self.value.ndim == 2 else ()
 
     @property
     def n_inputs(self) -> int:
@@ -306,7 +311,7 @@ class Trees(Averaged):
             most = weight.max(axis=1, keepdims=True)
             weight = np.divide(weight, most, out=np.ones(weight.shape), where=most > 0)
             weight /= weight.sum(axis=1, keepdims=True)
-            value[node] = (value[child] * weight).sum(axis=1)
+            value[node] = (value[child].T * weight.T).sum(axis=-2).T
         return value
 
     def expected_mean(self, X: Any) -> FloatArray:
@@ -384,7 +389,8 @@ class Tree(Trees):
     children : ndarray of int32, shape (n_nodes, 2)
         The two children; -1 in leaves.
     value : ndarray of float64, shape (n_nodes, J) or (n_nodes,)
-        Share of each class in the weight at the node; of a regression tree, the mean target.
+        Share of each class in the weight at the node; of a regression tree, the mean target, or a
+        number for each of several labels, `StagewiseModel`.
     impurity : ndarray of float64, shape (n_nodes,)
         Impurity by the criterion of the fit; of a regression tree, the mean squared error.
     weight : ndarray of float64, shape (n_nodes,)
@@ -560,7 +566,7 @@ class Tree(Trees):
         """What is known of the rows at a node."""
         rows = f"({self.weight[node]:.6g})"
         if self.labels is None:
-            return f"{self.value[node]:.6g} {rows}"
+            return f"{' '.join(f'{of:.6g}' for of in np.atleast_1d(self.value[node]))} {rows}"
         best = int(np.argmax(self.value[node]))
         return f"{self.labels[best].item()!r} {self.value[node, best]:.4f} {rows}"
 

@@ -93,7 +93,7 @@ class LossWatch:
     def _predictions(self, trees: Tree | list[Tree], X: NDArray[Any]) -> FloatArray:
         if isinstance(trees, list):
             return np.stack([self._predictions(tree, X) for tree in trees])
-        return trees.predict(Features(X, trees.feature_names, trees.table))
+        return trees.predict(Features(X, trees.feature_names, trees.table)).T
 
     def _measure(self, rows: ValidationRows) -> None:
         value = self._loss.value(self._y, self._f.T)

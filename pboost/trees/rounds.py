@@ -219,6 +219,12 @@ class Rounds:
                 self, grown.nodes, grown.children, grown.subset, np.flatnonzero(others)
             )
 
+    def add_each(self, grown: Grown, f: FloatArray, value: FloatArray, rows: IntArray) -> None:
+        """Add a tree whose nodes add to several decision values, value (n_nodes, J), f (J, n)."""
+        for k, of_class in enumerate(f):
+            self.f, grown.nodes["mean"] = of_class, value[:, k]
+            self.add(grown, rows)
+
     def _count_in(self, of_gradient: float, of_curvature: float) -> None:
         """Take over the units in which gradients and curvatures are counted."""
         held = self.restraints
@@ -279,21 +285,23 @@ class Rounds:
         """Return one tree as a model; it may be one already."""
         if isinstance(grown, Tree):
             return grown
-        _, columns = self._columns([grown])
-        return Tree(**columns, **self._said(), stop_reason="")
+        _, columns = self.columns([grown])
+        return Tree(**columns, **self.said(), stop_reason="")
 
     def forest(self, trees: list[Any]) -> Forest:
         """Return trees as a model."""
         grown = [tree for tree in trees if isinstance(tree, Grown)]
         if len(grown) < len(trees):
-            return join_trees([self.tree(tree) for tree in trees], self._said()["settings"], None)
-        root, columns = self._columns(grown)
-        return Forest(root, **columns, **self._said(), oob=None)
+            return join_trees([self.tree(tree) for tree in trees], self.said()["settings"], None)
+        root, columns = self.columns(grown)
+        return Forest(root, **columns, **self.said(), oob=None)
 
-    def _columns(self, grown: list[Grown]) -> tuple[IntArray, dict[str, Any]]:
+    def columns(self, grown: list[Any]) -> tuple[IntArray, dict[str, Any]]:
+        """Return where trees begin, and the columns of their nodes."""
         return tree_columns(replace(self.problem, labels=None, exponent=0), grown, "squared")
 
-    def _said(self) -> dict[str, Any]:
+    def said(self) -> dict[str, Any]:
+        """Return what models say of themselves."""
         problem = self.problem
         return {
             "labels": None, "n_features": problem.n_features, "feature_names": problem.names,

@@ -50,6 +50,7 @@ from pboost.trees.restraints import (
 from pboost.trees.rounds import Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds, check_room
 from pboost.trees.steps import Steps, has_curvature
+from pboost.trees.vector_rounds import VectorRounds
 from pboost.trees.weights import Weights, weight_of_copy, weights_of
 from pboost.values import (
     Bar,
@@ -69,6 +70,7 @@ from pboost.values.options import ManyClassesError, builder
 STARTS = ("constant", "zero")
 LEAF_STEPS = ("auto", "best", "newton")
 SUMS = ("auto", "packed", "wide")
+TREES = ("per-class", "one")
 #: Bound on what a leaf adds to decision values of labels: that of LogitBoost's targets.
 MAX_STEP = 4.0
 #: The options of a sum of trees that are those of `fit_cart`.
@@ -77,8 +79,8 @@ TREE_OPTIONS = (
 )  # fmt: skip
 #: What a sum of trees is fitted with beside loss, validation and number, as in its settings.
 SUM_OPTIONS = (
-    "task", "learning_rate", "max_step", "start", "bag", "leaf_step", "l2", "sums", *TREE_OPTIONS,
-    *RESTRAINTS,
+    "task", "trees", "learning_rate", "max_step", "start", "bag", "leaf_step", "l2", "sums",
+    *TREE_OPTIONS, *RESTRAINTS,
 )  # fmt: skip
 
 
@@ -89,6 +91,7 @@ def fit_stagewise(
     *,
     loss: str | Loss | None = None,
     task: str | None = None,
+    trees: str = "per-class",
     steps: int = 100,
     learning_rate: float = 0.1,
     max_depth: int | None = 3,
@@ -140,9 +143,13 @@ def fit_stagewise(
         refused unless `task` says what they are.
     task : {"classification", "regression"}, optional
         What `y` is. Default: regression for losses of numbers, such as "squared".
+    trees : {"per-class", "one"}
+        Trees of a round of softmax: one for each label, or one for all of them, whose leaves add a
+        step to the decision value of each label, so that a row is compared as often as by a single
+        tree. "one" with a binned search.
     steps : int
         Greatest number of rounds: of trees, with softmax of as many trees as there are labels, all
-        of which see the decision values before the round.
+        of which see the decision values before the round, unless `trees` is "one".
     learning_rate : float
         Factor in (0, 1] of what each tree adds.
     max_depth : int or None
@@ -170,7 +177,8 @@ def fit_stagewise(
     min_gain : float
         Number >= 0: what a split has to take from the weighted sum of losses at least, as their
         second-order expansion has it, (G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H + l2)) / 2
-        of gradients G and curvatures H of the sides and of the node; with a binned search.
+        of gradients G and curvatures H of the sides and of the node; of a tree for all labels the
+        sum over the labels. With a binned search.
     features_per_tree : int, float, "sqrt", "log2" or None
         Number of columns that a tree is grown on, drawn anew for each tree: how many, a share in
         (0, 1], the root or the logarithm of the number of columns; None: all. With a binned search.
@@ -264,6 +272,10 @@ def fit_stagewise(
     label. With two labels leaves add half of their step, since both scores move at once: so the
     probabilities are those of the log loss [1]_. With more they add all of it.
 
+    One tree for all labels is split where the sum over labels of what their own trees would gain is
+    largest, if it gains anything; its leaves add to each label what a leaf of its tree with these
+    rows would [3]_. The levels of a category are put in order by the step of each label in turn.
+
     With the exponential loss, -g / h is the label and h the boosted weight, so that squared error
     is twice the Gini index. With stumps, ``start="zero"``, ``learning_rate=1``, ``max_step=None``
     and ``l2=0`` the decision values are those of `fit_adaboost` with
@@ -276,6 +288,8 @@ def fit_stagewise(
        Statistics 29 (2001), algorithm 1.
     .. [2] J. Friedman, T. Hastie and R. Tibshirani, "Additive logistic regression: a statistical
        view of boosting", Annals of Statistics 28 (2000), algorithm 3.
+    .. [3] Z. Zhang and C. Jung, "GBDT-MO: gradient-boosted decision trees for multiple outputs",
+       IEEE Transactions on Neural Networks and Learning Systems 32 (2021).
 
     Examples
     --------
@@ -295,7 +309,7 @@ def fit_stagewise(
     loss = check_loss(_loss_of(y, task) if loss is None else loss)
     task = _task_of(loss, task)
     options = {
-        "task": task, "steps": check_integer("steps", steps, least=1),
+        "task": task, "trees": trees, "steps": check_integer("steps", steps, least=1),
         "learning_rate": learning_rate, "leaf_step": leaf_step, "l2": l2, "max_step": max_step,
         "start": start, "min_weight": min_weight, "min_gain": min_gain,
         "features_per_tree": features_per_tree, "features_per_split": features_per_split,
@@ -329,6 +343,7 @@ def grow_sum(
     if options["search"] == "auto" and not isinstance(data.X, SortedColumns):
         of_trees["search"] = "binned"
     is_exact = options["search"] == "exact" or isinstance(data.X, SortedColumns)
+    _check_trees(options["trees"], loss, is_exact)
     if is_exact:
         refuse_restraints(options)
         if options["sums"] != "auto":
@@ -368,6 +383,22 @@ def grow_sum(
         )
         with bar(settings["steps"], "steps", told) as callback:
             return fit.model(labels, fit.run(callback, told))
+
+
+def _check_trees(trees: str, loss: Loss, is_exact: bool) -> None:
+    """Raise ValueError or NotImplementedError unless a round can have such trees."""
+    if check_choice("trees", trees, TREES) == "per-class":
+        return
+    if not isinstance(loss, Softmax):
+        raise ValueError(
+            f'trees: expected "per-class" with the {loss} loss, which has one decision value and '
+            'one tree a round; loss="softmax" has one for each label'
+        )
+    if is_exact:
+        raise NotImplementedError(
+            'trees: expected "per-class" with search="exact"; a binned search grows one tree for '
+            "all labels"
+        )
 
 
 def _held(loss: Loss) -> float:
@@ -428,7 +459,8 @@ class _Fit:
         held = restraints.of_unit(unit)
         make = partial(self._rounds, replace(limits, criterion="squared"), held, workers)
         if isinstance(loss, Softmax):
-            self.rounds: Any = SoftmaxRounds(y, weights, f, steps, make)
+            kind = VectorRounds if settings["trees"] == "one" else SoftmaxRounds
+            self.rounds: Any = kind(y, weights, f, steps, make)
         else:
             self.rounds = make(y, loss, weights, f, steps)
         self.trees: list[Any] = []
@@ -459,7 +491,8 @@ class _Fit:
             self.training_loss.append(rounds.mean_loss)
             tired = self.watch.add(partial(rounds.tree, tree), rounds.f)
             if callback is not None and step > told:
-                n_leaves = (len(value) + np.size(self.bias)) // 2
+                n_trees = np.size(self.bias) if value.ndim == 1 else 1
+                n_leaves = (len(value) + n_trees) // 2
                 record = StagewiseStep(n_leaves, rounds.mean_loss, self.watch.latest)
                 if callback(step, record):
                     return STOPPED
@@ -487,11 +520,11 @@ class _Fit:
             return rounds.grow(np.flatnonzero(self.bags.draw(step - 1)[0] > 0).astype(np.int32))
         found = self.given[step - 1]
         rounds.number += len(found) if isinstance(found, list) else 1
-        if isinstance(found, list):
+        if isinstance(found, list) and len(found) == len(rounds.f):
             for k, tree in enumerate(found):
                 rounds.f[k] += self._values(tree)
         else:
-            rounds.f += self._values(found)
+            rounds.f += self._values(found[0] if isinstance(found, list) else found).T
         rounds.look()
         return found
 
@@ -520,7 +553,7 @@ def _constant(
 
 def _by_rounds(model: StagewiseModel) -> Iterator[Any]:
     """Yield the tree of each round, of softmax the list of its trees."""
-    trees, n = list(model.trees), model.n_votes
+    trees, n = list(model.trees), model.n_trees
     for start in range(0, len(trees), n):
         yield trees[start : start + n] if isinstance(model.loss, Softmax) else trees[start]
 

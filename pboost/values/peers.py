@@ -38,6 +38,7 @@ PEERS = {
     "members": Peers("n_estimators", _ROUNDS, "n_estimators, num_parallel_tree"),
     "rounds": _BOOSTED,
     "steps": _BOOSTED,
+    "trees": Peers("", "", "multi_strategy"),
     "nodes": _NODES,
     "separators": _NODES,
     "stumps": NONE,

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from round_cases import HELD
+from softmax_cases import assert_same_model, data, mean_loss
 
 import pboost as pb
 from pboost.losses import LOSSES
@@ -17,27 +18,6 @@ from pboost.trees import softmax_rounds
 from pboost.trees.restraints import RESTRAINTS
 
 SOFTMAX = LOSSES["softmax"]
-
-
-def data(n=300, seed=0, n_classes=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 4))
-    score = X[:, 0] * X[:, 1] + X[:, 2] + 0.4 * rng.normal(size=n)
-    edges = np.quantile(score, np.arange(1, n_classes) / n_classes)
-    return X, np.array([f"class {k}" for k in range(n_classes)])[np.digitize(score, edges)]
-
-
-def assert_same_model(a, b):
-    for name in ("root", "feature", "threshold", "children", "value", "weight"):
-        assert np.array_equal(getattr(a.trees, name), getattr(b.trees, name)), name
-    assert np.array_equal(a.bias, b.bias)
-    assert a.loss == b.loss
-    assert a.labels.tolist() == b.labels.tolist()
-    assert np.array_equal(a.training_loss, b.training_loss)
-
-
-def mean_loss(model, y, score):
-    return SOFTMAX.value(np.searchsorted(model.labels, y), score).mean()
 
 
 @pytest.mark.parametrize("search", ["binned", "exact"])

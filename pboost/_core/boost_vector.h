@@ -1,0 +1,124 @@
+/* Rounds of softmax with one tree for all classes: masses by bin, and cuts that are judged by all of them.
+ *
+ * A row has a word, see boost_simd.h, for each class, and where sums are wide two. Words stand eight rows
+ * or fewer side by side, see vector_boost.pyx. Every operation is the same in each variant and nothing is
+ * fused (-ffp-contract=off).
+ */
+#ifndef PBOOST_BOOST_VECTOR_H
+#define PBOOST_BOOST_VECTOR_H
+#include "boost_softmax.h"
+
+#define PBOOST_TOGETHER 4 /* classes whose sums below the cuts of a column are found at once */
+
+#define PBOOST_VECTOR_COUNT_ARGS                                                                   \
+    const uint8_t *codes, const int32_t *rows, const int64_t *words, ptrdiff_t n, int width,       \
+    int64_t *restrict table
+/* Add the words (n, width) of n rows, the listed or the first ones, to those of their codes. */
+PBOOST_INLINE void pboost_vector_count_body(
+    const uint8_t *codes, const int32_t *rows, const int64_t *words, ptrdiff_t n, int64_t *restrict table,
+    const int width)
+{
+    if (rows)
+        for (ptrdiff_t i = 0; i < n; i++)
+            pboost_add_lanes(table + (ptrdiff_t)codes[rows[i]] * width, words + i * width, width);
+    else
+        for (ptrdiff_t i = 0; i < n; i++)
+            pboost_add_lanes(table + (ptrdiff_t)codes[i] * width, words + i * width, width);
+}
+
+/* What cuts of a node are judged by: of each class its sums `total` (n_classes, 2), what is added to the
+   curvature of a side, what a score counts, and 1 by the unit of curvatures; the least number of rows and
+   the least curvature of a side. */
+typedef struct {
+    const double *total, *l2, *factor, *unit;
+    ptrdiff_t n_classes;
+    double n_rows, least_rows, least_weight;
+} pboost_vector_judge;
+
+#define PBOOST_VECTOR_SCAN_ARGS                                                                    \
+    const double *masses, ptrdiff_t stride, int n_bins, int missing, const double *rows,           \
+    const pboost_vector_judge *at, double *restrict found, int32_t *restrict bin
+/* The best cut of a column, the first of equal ones. IN masses (n_classes, 2, stride): gradients and
+   curvatures by bin, of which `n_bins` are looked at; missing: that of missing rows if these lie
+   below, else -1; rows (stride,): numbers of rows, or what is below 1 where there is none. IN/OUT found, bin: the
+   score so far, and where it was found. */
+PBOOST_INLINE void pboost_vector_scan_body(PBOOST_VECTOR_SCAN_ARGS)
+{
+    double gradient[PBOOST_TOGETHER * PBOOST_BINS], curvature[PBOOST_TOGETHER * PBOOST_BINS];
+    double score[PBOOST_BINS], below[PBOOST_BINS], above[PBOOST_BINS];
+    const ptrdiff_t n = at->n_classes;
+    for (int b = 0; b < n_bins; b++) score[b] = below[b] = above[b] = 0.0;
+    for (ptrdiff_t first = 0; first < n; first += PBOOST_TOGETHER) {
+        const int together = n - first < PBOOST_TOGETHER ? (int)(n - first) : PBOOST_TOGETHER;
+        double g[PBOOST_TOGETHER], h[PBOOST_TOGETHER];
+        const double *of[PBOOST_TOGETHER];
+        for (int k = 0; k < PBOOST_TOGETHER; k++) {
+            of[k] = masses + 2 * stride * (first + (k < together ? k : 0));
+            g[k] = missing < 0 ? 0.0 : of[k][missing];
+            h[k] = missing < 0 ? 0.0 : of[k][stride + missing];
+        }
+        for (int b = 0; b < n_bins; b++)
+            for (int k = 0; k < PBOOST_TOGETHER; k++) {
+                gradient[k * PBOOST_BINS + b] = g[k] += of[k][b];
+                curvature[k * PBOOST_BINS + b] = h[k] += of[k][stride + b];
+            }
+        for (int k = 0; k < together; k++) {
+            const double *gl = gradient + k * PBOOST_BINS, *hl = curvature + k * PBOOST_BINS;
+            const double whole = at->total[2 * (first + k)], bend = at->total[2 * (first + k) + 1];
+            const double l2 = at->l2[first + k], factor = at->factor[first + k], unit = at->unit[first + k];
+            for (int b = 0; b < n_bins; b++) {
+                const double gr = whole - gl[b], dl = hl[b] + l2, dr = (bend - hl[b]) + l2;
+                score[b] += (gl[b] * gl[b] * dr + gr * gr * dl) / (dl * dr) * factor;
+            }
+            if (at->least_weight > 0.0)
+                for (int b = 0; b < n_bins; b++) {
+                    below[b] += hl[b] * unit;
+                    above[b] += (bend - hl[b]) * unit;
+                }
+        }
+    }
+    double count = missing < 0 ? 0.0 : rows[missing];
+    for (int b = 0; b < n_bins; b++) {
+        count += rows[b];
+        if (count >= at->least_rows && at->n_rows - count >= at->least_rows && score[b] > *found
+            && (!(at->least_weight > 0.0) || (below[b] >= at->least_weight && above[b] >= at->least_weight)))
+            *found = score[b], *bin = b;
+    }
+}
+
+typedef struct {
+    void (*count)(PBOOST_VECTOR_COUNT_ARGS);
+    void (*scan)(PBOOST_VECTOR_SCAN_ARGS);
+} pboost_vector_passes;
+
+#define PBOOST_VECTOR_COUNT_CALL(width) pboost_vector_count_body(codes, rows, words, n, table, width)
+#define PBOOST_VECTOR_VARIANT(TARGET, name)                                                        \
+    TARGET static void pboost_vector_count_##name(PBOOST_VECTOR_COUNT_ARGS)                        \
+    {                                                                                              \
+        if (width == 8) PBOOST_VECTOR_COUNT_CALL(8);                                               \
+        else if (width == 4) PBOOST_VECTOR_COUNT_CALL(4);                                          \
+        else PBOOST_VECTOR_COUNT_CALL(2);                                                          \
+    }                                                                                              \
+    TARGET static void pboost_vector_scan_##name(PBOOST_VECTOR_SCAN_ARGS)                          \
+    {                                                                                              \
+        pboost_vector_scan_body(masses, stride, n_bins, missing, rows, at, found, bin);            \
+    }
+#define PBOOST_VECTOR_PASSES(name) {pboost_vector_count_##name, pboost_vector_scan_##name}
+PBOOST_VECTOR_VARIANT(, baseline)
+#ifdef PBOOST_AVX512
+PBOOST_VECTOR_VARIANT(PBOOST_AVX2, avx2)
+PBOOST_VECTOR_VARIANT(PBOOST_AVX512, avx512)
+#endif
+static inline pboost_vector_passes pboost_choose_vector_passes(int level)
+{
+#ifdef PBOOST_AVX512
+    const pboost_vector_passes variant[3] = {
+        PBOOST_VECTOR_PASSES(baseline), PBOOST_VECTOR_PASSES(avx2), PBOOST_VECTOR_PASSES(avx512)};
+    return variant[pboost_probit_level(level)];
+#else
+    const pboost_vector_passes baseline = PBOOST_VECTOR_PASSES(baseline);
+    (void)level;
+    return baseline;
+#endif
+}
+#endif

@@ -1,0 +1,34 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+WORK: int
+
+def use_simd_level(level: int) -> None: ...
+def pack(arrays: object, scale: NDArray[Any], start: int, stop: int) -> None: ...
+def count(
+    arrays: object,
+    start: int,
+    stop: int,
+    masses: NDArray[Any],
+    work: NDArray[Any],
+    first: int,
+    last: int,
+) -> None: ...
+def subtract(
+    arrays: object, masses: NDArray[Any], part: NDArray[Any], first: int, last: int
+) -> None: ...
+def search(
+    arrays: object,
+    masses: NDArray[Any],
+    total: NDArray[Any],
+    score: NDArray[Any],
+    cut: NDArray[Any],
+    first: int,
+    last: int,
+) -> None: ...
+def part(
+    arrays: object, start: int, stop: int, feature: int, cut: int, table: NDArray[Any]
+) -> int: ...
+def take(among: NDArray[Any], wanted: int, key: int, path: int, number: int) -> None: ...
+def unit_of(most: float, bits: int) -> float: ...

@@ -1,0 +1,342 @@
+"""Rounds of softmax with one tree for all classes: words of rows, masses by bin, the best cuts of columns.
+
+A row has a word of gradient and curvature for each of J classes, as in `boost`, of a class whose sums are
+wide two, and one that counts rows where a side has to have several. Words stand in blocks of eight columns,
+the last of 2, 4 or 8: (n, width), block after block. Masses of a node are those of its columns one after
+another: of a column (S, 2, stride), S being J and perhaps one for rows. The arrays of a fit (see
+`VectorRounds` in trees/vector_rounds.py) are borrowed for one call. Masses are integers: no order of rows
+and no threads change them.
+"""
+from libc.math cimport fabs, floor, rint
+from libc.stdint cimport uintptr_t
+from libc.string cimport memcpy, memset
+
+from pboost._core._address cimport address
+from pboost._core._boost_leaf cimport power_below
+from pboost._core._boost_round cimport AHEAD, BLOCK, LOW_UNIT, Passes, pboost_choose_passes
+from pboost._core._boost_softmax cimport Passes as SoftmaxPasses, bend_of, pboost_choose_softmax_passes
+from pboost._core._boost_words cimport word
+from pboost._core._rng cimport draw_from, stream
+from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint8_t, uint64_t
+
+cdef extern from "boost_vector.h" nogil:
+    ctypedef struct Judge "pboost_vector_judge":
+        const double* total
+        const double* l2
+        const double* factor
+        const double* unit
+        Py_ssize_t n_classes
+        double n_rows
+        double least_rows
+        double least_weight
+    ctypedef struct VectorPasses "pboost_vector_passes":
+        void (*count)(
+            const uint8_t* codes, const int32_t* rows, const int64_t* words, Py_ssize_t n, int width,
+            int64_t* table) noexcept nogil
+        void (*scan)(
+            const double* masses, Py_ssize_t stride, int n_bins, int missing, const double* rows,
+            const Judge* at, double* found, int32_t* bin) noexcept nogil
+    VectorPasses pboost_choose_vector_passes(int level)
+    void ask "PBOOST_ASK"(const void* address)
+
+cdef enum:
+    WIDTH = 8
+    CHUNK = 256
+cdef Passes passes = pboost_choose_passes(2)
+cdef SoftmaxPasses softmax_passes = pboost_choose_softmax_passes(2)
+cdef VectorPasses vector_passes = pboost_choose_vector_passes(2)
+#: Places for the words of some rows, with those in front that bring them to a line of the cache.
+WORK = WIDTH * BLOCK + WIDTH
+
+
+def use_simd_level(int level):
+    """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
+    global passes, softmax_passes, vector_passes
+    passes, softmax_passes = pboost_choose_passes(level), pboost_choose_softmax_passes(level)
+    vector_passes = pboost_choose_vector_passes(level)
+
+
+cdef inline int64_t* in_line(int64_t* work) noexcept nogil:
+    """The first place that begins a line of the cache."""
+    return <int64_t*>((<uintptr_t>work + 63) & ~<uintptr_t>63)
+
+
+# What words of rows stand for: column c of n_columns is of class `of` (J: rows), counted in `unit`.
+cdef struct Words:
+    int64_t* word
+    const int32_t* of
+    const double* unit
+    Py_ssize_t n, n_columns
+
+
+cdef Words read_words(arrays) except *:
+    cdef Words words
+    words.word = in_line(<int64_t*>address(arrays.words))
+    words.of, words.unit = <const int32_t*>address(arrays.word_of), <const double*>address(arrays.word_unit)
+    words.n, words.n_columns = arrays.codes.shape[1], len(arrays.word_of)
+    return words
+
+
+cdef inline int width_of(const Words* words, Py_ssize_t block) noexcept nogil:
+    """How many words of a row stand side by side in a block."""
+    cdef Py_ssize_t left = words.n_columns - WIDTH * block
+    return 8 if left > 4 else 4 if left > 2 else 2
+
+
+cdef inline int64_t* block_of(const Words* words, Py_ssize_t block) noexcept nogil:
+    return words.word + WIDTH * words.n * block
+
+
+def pack(arrays, const double[:, ::1] scale, Py_ssize_t start, Py_ssize_t stop):
+    """Make the words of rows start..stop-1. IN scale (J, 2): what gradients and curvatures of each class
+    are multiplied by."""
+    cdef Words words = read_words(arrays)
+    cdef const double[:, ::1] residual = arrays.residual
+    cdef const double* w = NULL
+    cdef double per_limit = arrays.per_limit
+    cdef bint are_copies = arrays.are_copies
+    cdef int64_t[CHUNK] part
+    cdef Py_ssize_t i, c, l, m
+    if scale.shape[0] != residual.shape[0] or scale.shape[1] != 2 or not 0 <= start <= stop <= words.n:
+        raise ValueError("pack: arrays of different sizes")
+    if arrays.weight is not None:
+        w = <const double*>address(arrays.weight)
+    with nogil:
+        i = start
+        while i < stop:
+            m = min(CHUNK, stop - i)
+            for c in range(words.n_columns):
+                l = words.of[c]
+                if l == residual.shape[0]:
+                    put_ones(part, m)
+                elif words.unit[c] == 1.0 and (c == 0 or words.of[c - 1] != l):
+                    softmax_passes.words(
+                        &residual[l, i], NULL if w == NULL else w + i, are_copies, NULL, m, per_limit,
+                        scale[l, 0], scale[l, 1], part)
+                else:
+                    pack_wide(
+                        &residual[l, i], NULL if w == NULL else w + i, are_copies, m, per_limit,
+                        scale[l, 0], scale[l, 1], words.unit[c] == 1.0, part)
+                put_words(&words, c, i, m, part)
+            i += CHUNK
+
+
+cdef void put_ones(int64_t* part, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        part[i] = 1
+
+
+cdef void pack_wide(
+    const double* residual, const double* weight, bint are_copies, Py_ssize_t n, double per_limit,
+    double gradient_scale, double curvature_scale, bint is_low, int64_t* part
+) noexcept nogil:
+    """The first or the second words of wide sums."""
+    cdef double w, g, h, first_g, first_h
+    cdef Py_ssize_t i
+    for i in range(n):
+        w = 1.0 if weight == NULL or are_copies else weight[i]
+        g = rint(w * residual[i] * gradient_scale)
+        h = max(rint(w * bend_of(fabs(residual[i]), per_limit) * curvature_scale), 1.0)
+        if are_copies:
+            g, h = g * weight[i], h * weight[i]
+        first_g, first_h = rint(g / LOW_UNIT), floor(h / LOW_UNIT)
+        if is_low:
+            first_g, first_h = g - first_g * LOW_UNIT, h - first_h * LOW_UNIT
+        part[i] = word(first_g, first_h)
+
+
+cdef void put_words(
+    const Words* words, Py_ssize_t c, Py_ssize_t start, Py_ssize_t n, const int64_t* part
+) noexcept nogil:
+    cdef int width = width_of(words, c // WIDTH)
+    cdef int64_t* at = block_of(words, c // WIDTH) + start * width + c % WIDTH
+    cdef Py_ssize_t i
+    for i in range(n):
+        at[i * width] = part[i]
+
+
+# Where the masses of a column stand, and its codes.
+cdef struct Columns:
+    const uint8_t* codes
+    const uint8_t* special
+    const int32_t* n_bins
+    const int64_t* place
+    Py_ssize_t n, n_sums
+
+
+cdef Columns read_columns(arrays, Py_ssize_t size, Py_ssize_t first, Py_ssize_t last) except *:
+    cdef Columns columns
+    columns.codes, columns.special = <const uint8_t*>address(arrays.codes), NULL
+    if arrays.special is not None:
+        columns.special = <const uint8_t*>address(arrays.special)
+    columns.n_bins, columns.place = <const int32_t*>address(arrays.n_bins), <const int64_t*>address(arrays.place)
+    columns.n, columns.n_sums = arrays.codes.shape[1], arrays.n_sums
+    if not 0 <= first <= last <= arrays.codes.shape[0] or size < columns.place[last]:
+        raise ValueError("read_columns: arrays of different sizes")
+    return columns
+
+
+cdef inline Py_ssize_t stride_of(const Columns* columns, Py_ssize_t f) noexcept nogil:
+    return (columns.place[f + 1] - columns.place[f]) // (2 * columns.n_sums)
+
+
+cdef inline int kind_of(const Columns* columns, Py_ssize_t f) noexcept nogil:
+    return 0 if columns.special == NULL else columns.special[f]
+
+
+def count(
+    arrays, Py_ssize_t start, Py_ssize_t stop, double[::1] masses, int64_t[::1] work, Py_ssize_t first,
+    Py_ssize_t last
+):
+    """The masses of columns first..last-1 of the rows at places start..stop-1 of the list; of all rows, as
+    they stand, where the list is that. WORK work."""
+    cdef Columns columns = read_columns(arrays, masses.shape[0], first, last)
+    cdef Words words = read_words(arrays)
+    cdef const int32_t* rows = <const int32_t*>address(arrays.rows)
+    cdef bint is_all = arrays.is_all
+    cdef Py_ssize_t at_once = arrays.block, i, m, f, block, n_blocks = (words.n_columns + WIDTH - 1) // WIDTH
+    cdef int64_t[MAX_BINS * WIDTH + WIDTH] room
+    cdef int64_t* table = in_line(room)
+    cdef const int64_t* at
+    cdef const uint8_t* codes
+    cdef int width
+    if work.shape[0] < WORK or not 0 <= start <= stop <= words.n or not 1 <= at_once <= BLOCK:
+        raise ValueError("count: arrays of different sizes")
+    is_all = is_all and start == 0 and stop == words.n
+    with nogil:
+        memset(&masses[columns.place[first]], 0,
+               sizeof(double) * <size_t>(columns.place[last] - columns.place[first]))
+        i = start
+        while i < stop:
+            m = min(at_once, stop - i)
+            for block in range(n_blocks):
+                width = width_of(&words, block)
+                at = block_of(&words, block) + i * width
+                if not is_all:
+                    at = in_line(&work[0])
+                    gather(block_of(&words, block), rows + i, m, width, in_line(&work[0]))
+                for f in range(first, last):
+                    codes = columns.codes + f * columns.n + (i if is_all else 0)
+                    memset(table, 0, sizeof(int64_t) * <size_t>(stride_of(&columns, f) * width))
+                    vector_passes.count(codes, NULL if is_all else rows + i, at, m, width, table)
+                    add_table(&columns, &words, block, f, table, width, &masses[0])
+            i += at_once
+
+
+cdef void gather(
+    const int64_t* words, const int32_t* rows, Py_ssize_t n, int width, int64_t* found
+) noexcept nogil:
+    """The words of listed rows, one after another."""
+    cdef Py_ssize_t i, k
+    for i in range(n):
+        ask(words + <Py_ssize_t>rows[i + AHEAD] * width)
+        if width == WIDTH:
+            memcpy(found + WIDTH * i, words + <Py_ssize_t>rows[i] * WIDTH, WIDTH * sizeof(int64_t))
+        else:
+            for k in range(width):
+                found[i * width + k] = words[<Py_ssize_t>rows[i] * width + k]
+
+
+cdef void add_table(
+    const Columns* columns, const Words* words, Py_ssize_t block, Py_ssize_t f, const int64_t* table,
+    int width, double* masses
+) noexcept nogil:
+    """Add sums of words by bin to the masses of a column."""
+    cdef Py_ssize_t stride = stride_of(columns, f), b, k, c
+    cdef double* gradient
+    cdef double* curvature
+    cdef double unit
+    for k in range(min(width, words.n_columns - WIDTH * block)):
+        c = WIDTH * block + k
+        gradient, unit = masses + columns.place[f] + 2 * stride * words.of[c], words.unit[c]
+        curvature = gradient + stride
+        for b in range(stride):
+            gradient[b] += unit * <double>(<int32_t>(table[b * width + k] >> 32))
+            curvature[b] += unit * <double>(table[b * width + k] & <int64_t>0xFFFFFFFF)
+
+
+def subtract(arrays, double[::1] masses, const double[::1] part, Py_ssize_t first, Py_ssize_t last):
+    """Take the masses of some rows from those of columns first..last-1."""
+    cdef Columns columns = read_columns(arrays, min(masses.shape[0], part.shape[0]), first, last)
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(columns.place[first], columns.place[last]):
+            masses[i] -= part[i]
+
+
+def search(
+    arrays, const double[::1] masses, const double[:, ::1] total, double[::1] score, int32_t[:, ::1] cut,
+    Py_ssize_t first, Py_ssize_t last
+):
+    """The best cuts of columns first..last-1 but those of levels.
+
+    IN total (S, 2): the sums of the node. OUT score (d,), -1 where there is no cut; cut (2, d): the last bin
+    below, and the side of missing rows, -1 where there are none.
+    """
+    cdef Columns columns = read_columns(arrays, masses.shape[0], first, last)
+    cdef Judge at
+    cdef Py_ssize_t f, of_rows
+    cdef const double[:, ::1] judged = arrays.judged
+    at.n_classes = judged.shape[1]
+    if (total.shape[0] != columns.n_sums or total.shape[1] != 2 or score.shape[0] < last
+            or cut.shape[0] != 2 or cut.shape[1] < last or judged.shape[0] != 3):
+        raise ValueError("search: arrays of different sizes")
+    at.total, at.l2, at.factor, at.unit = &total[0, 0], &judged[0, 0], &judged[1, 0], &judged[2, 0]
+    of_rows = at.n_classes if columns.n_sums > at.n_classes else 0
+    at.n_rows, at.least_rows, at.least_weight = total[of_rows, 1], arrays.min_leaf, arrays.min_weight
+    with nogil:
+        for f in range(first, last):
+            score[f], cut[0, f], cut[1, f] = -1.0, -1, -1
+            if not kind_of(&columns, f) & LEVELS:
+                search_column(&columns, &at, &masses[columns.place[f]], of_rows, f, &score[f], &cut[0, f],
+                              &cut[1, f])
+
+
+cdef void search_column(
+    const Columns* columns, const Judge* at, const double* masses, Py_ssize_t of_rows, Py_ssize_t f,
+    double* score, int32_t* bin_, int32_t* side
+) noexcept nogil:
+    """First with missing rows above, then below."""
+    cdef Py_ssize_t stride = stride_of(columns, f)
+    cdef const double* rows = masses + (2 * of_rows + 1) * stride
+    cdef int n = columns.n_bins[f]
+    cdef bint is_missing = kind_of(columns, f) & HOLES and rows[n] > 0.0
+    cdef double before
+    vector_passes.scan(masses, stride, n if is_missing else n - 1, -1, rows, at, score, bin_)
+    if is_missing:
+        side[0], before = 1, score[0]
+        vector_passes.scan(masses, stride, n, n, rows, at, score, bin_)
+        if score[0] > before:
+            side[0] = 0
+
+
+def part(arrays, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t feature, int cut, const uint8_t[::1] table):
+    """Part the rows at places start..stop-1 of the list, those above a cut behind: by the last code below,
+    or, where it is -1, by `table` (256,), 1 for codes above. Returns how many are below."""
+    cdef Py_ssize_t n = arrays.codes.shape[1], below
+    cdef int32_t* rows = <int32_t*>address(arrays.rows)
+    cdef int32_t* spare = <int32_t*>address(arrays.spare)
+    cdef int64_t* no_words = <int64_t*>address(arrays.one.spare_packed)
+    cdef const uint8_t* codes = <const uint8_t*>address(arrays.codes)
+    if not 0 <= start <= stop <= n or not 0 <= feature < arrays.codes.shape[0] or table.shape[0] != MAX_BINS:
+        raise ValueError("part: arrays of different sizes")
+    with nogil:
+        below = passes.part(
+            codes + feature * n, cut, &table[0] if cut < 0 else NULL, rows + start, NULL, stop - start, spare,
+            no_words)
+    return below
+
+
+def take(int32_t[::1] among, Py_ssize_t wanted, uint64_t key, uint64_t path, uint64_t number):
+    """Put so many of the columns listed in front, drawn without repetition, as `_boost_columns.pxd` does."""
+    cdef uint64_t start = stream(key, path, number)
+    cdef Py_ssize_t i, j, n = among.shape[0]
+    for i in range(wanted if wanted < n else 0):
+        j = i + <Py_ssize_t>(draw_from(start, <uint64_t>i) * <double>(n - i))
+        among[i], among[j] = among[j], among[i]
+
+
+def unit_of(double most, int bits):
+    """The power of two that brings numbers of this size below 2**bits, when they are rounded, too."""
+    return power_below(most, bits)

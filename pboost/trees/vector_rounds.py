@@ -1,0 +1,472 @@
+"""Rounds of boosting several classes: one tree for all of them, whose leaves add a step to each.
+
+A cut is judged by the sum over classes of what its sides bring. Nodes are split here, one after
+another; their sums and cuts are found in `pboost._core.vector_boost`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost import threads
+from pboost._core import boost, vector_boost
+from pboost.data.special_columns import HOLES, has, is_heavier, levels_among
+from pboost.growth.tree import Grown
+from pboost.models.forest import Forest, join_trees
+from pboost.models.sides import WORDS
+from pboost.models.trees import LEAF, Tree
+from pboost.trees.rounds import NODE, SLOT_BYTES, Rounds
+from pboost.trees.softmax_rounds import SoftmaxRounds
+from pboost.trees.steps import Steps
+from pboost.trees.vector_levels import Judge, LevelCut, best_set, summed
+from pboost.trees.weights import Weights
+from pboost.values import FloatArray, IntArray
+
+#: Share of the score of a node that is the rounding of its sum.
+TIE = 1e-9
+#: What the first of two words of a wide sum is counted in.
+LOW_UNIT = 2.0**18
+#: Words of rows that stand side by side.
+WIDTH = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorGrown(Grown):
+    """A tree as it was grown, and what its nodes add to each score, (n_nodes, J)."""
+
+    value: FloatArray
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A node: its rows, sums and cut.
+
+    Attributes
+    ----------
+    start, stop : int
+        Where its rows stand in the list.
+    path : int
+        Its number in a tree that is full; 1 of the root.
+    total, below : ndarray of float64, shape (S, 2)
+        Its sums, and those below the cut.
+    masses : ndarray of float64, or None
+        Its sums by column and bin, as long as they are needed.
+    alive : ndarray of uint64
+        The groups of columns that have all columns compared on the way.
+    low, high, missing, subset
+        The cut, as nodes of `pboost._core.boost` have it; `subset` a number, whose bits are levels.
+    """
+
+    start: int
+    stop: int
+    depth: int
+    path: int
+    total: FloatArray
+    alive: NDArray[np.uint64] | None
+    masses: FloatArray | None = None
+    below: FloatArray | None = None
+    feature: int = LEAF
+    low: int = -1
+    high: int = -1
+    missing: int = 0
+    subset: int = 0
+    gain: float = 0.0
+    children: tuple[Node, Node] | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return self.stop - self.start
+
+
+class VectorRounds(SoftmaxRounds):
+    """A fit of one tree a round for J classes; parameters as of `SoftmaxRounds`.
+
+    The arrays that `pboost._core.vector_boost` reads are those of the rounds of one tree, `one`,
+    the words of rows, and what cuts are judged by: `judged` (3, J), see `Judge`.
+    """
+
+    def __init__(
+        self, label: FloatArray, weights: Weights, f: FloatArray, steps: Steps,
+        make: Callable[..., Any],
+    ) -> None:  # fmt: skip
+        super().__init__(label, weights, f, steps, make)
+        one = self.one
+        assert isinstance(one, Rounds)
+        self.roots, n_labels = None, len(f)
+        self.codes, self.n_bins, self.special = one.codes, one.n_bins, one.special
+        self.rows, self.spare, self.block = one.rows, one.spare, one.block
+        self.min_leaf = max(one.min_leaf, 1)
+        self.min_weight = one.restraints.min_weight
+        self.n_sums = n_labels + (self.min_leaf > 1)
+        bins = self.n_bins + (0 if self.special is None else self.special & HOLES)
+        ends = np.cumsum(2 * self.n_sums * (-(-bins.astype(np.int64) // WIDTH) * WIDTH))
+        self.place = np.concatenate([[0], ends])
+        self.levels = levels_among(self.special, 0, len(bins))
+        self.words, self.is_all = np.empty(0, dtype=np.int64), False
+        self.word_of, self.word_unit = np.empty(0, dtype=np.int32), np.empty(0)
+        self.judged, self.share = np.empty((3, n_labels)), np.empty(n_labels)
+        self.score = np.empty((2, len(bins)))
+        self.cut = np.empty((2, 2, len(bins)), dtype=np.int32)
+        self.of_tree: IntArray | None = None
+        # Masses and places for words that are free.
+        self.free: list[FloatArray] = []
+        self.room: list[NDArray[np.int64]] = []
+        self.n_kept = max(3, SLOT_BYTES // (8 * int(self.place[-1])))
+
+    def grow(self, rows: IntArray) -> list[Any] | None:
+        """Grow the tree of a round on the listed rows and add it."""
+        if not (np.isfinite(self.steepest).all() and np.isfinite(self.most).all()):
+            return None
+        units = self._begin(rows)
+        root = self._grow_nodes(len(rows))
+        grown = self._listed(root, units)
+        self.one.add_each(grown, self.f, grown.value, rows)
+        self.look()
+        return [grown]
+
+    # ------------------------------------------------------------------ words
+
+    def _begin(self, rows: IntArray) -> FloatArray:
+        """Make the words of rows; returns the units of gradients and curvatures, (J, 2)."""
+        one, n_labels = self.one, self.n_trees
+        one.n_listed, self.is_all = len(rows), len(rows) == len(one.y)
+        one.rows[: len(rows)] = rows
+        one.number += 1
+        is_wide = [self._is_wide(k) for k in range(n_labels)]
+        wide = min(boost.WIDE_BITS, 52 - (one.n_copies - 1).bit_length())
+        found = [
+            [vector_boost.unit_of(self.steepest[k], wide if is_wide[k] else boost.GRADIENT_BITS),
+             vector_boost.unit_of(self.most[k], wide if is_wide[k] else boost.CURVATURE_BITS)]
+            for k in range(n_labels)
+        ]  # fmt: skip
+        units = np.array(found)
+        of = [k for k in range(n_labels) for _ in range(1 + is_wide[k])]
+        unit = [u for wide in is_wide for u in ([LOW_UNIT, 1.0] if wide else [1.0])]
+        of_rows = range(n_labels, self.n_sums)
+        self.word_of = np.array([*of, *of_rows], dtype=np.int32)
+        self.word_unit = np.array([*unit, *(1.0 for _ in of_rows)])
+        # In powers of two nothing is rounded.
+        of_gradient, of_curvature = np.frexp(units)[1].T - 1
+        self.judged[0] = one.steps.l2 * units[:, 1]
+        self.judged[1] = np.ldexp(1.0, of_curvature - 2 * of_gradient)
+        self.judged[2] = 1.0 / units[:, 1]
+        self.share = units[:, 1].min() / units[:, 1]
+        width = -(-len(self.word_of) // WIDTH) * WIDTH
+        if len(self.words) < width * len(one.y) + WIDTH:
+            self.words = np.empty(width * len(one.y) + WIDTH, dtype=np.int64)
+
+        def work(start: int, stop: int) -> None:
+            vector_boost.pack(self, units, start, stop)
+
+        one.workers.run(work, len(one.y), 8, 2 * len(self.word_of))
+        if one.restraints.per_tree is not None:
+            self.of_tree = self._drawn(
+                np.arange(len(self.codes), dtype=np.int32), one.restraints.per_tree, 0
+            )
+        return units
+
+    def _is_wide(self, k: int) -> bool:
+        one = self.one
+        if one.steps.sums == "auto":
+            one.residual = self.residual[k]
+            return boost.is_uneven(one, float(self.steepest[k]))
+        return bool(one.steps.sums == "wide")
+
+    # ------------------------------------------------------------------ growth
+
+    def _grow_nodes(self, n_rows: int) -> Node:
+        """Split nodes: with a bound on leaves that of greatest gain first, else the newest."""
+        root, masses = self._root(n_rows), self._take_masses()
+        most, leaves, n_nodes = self.one.max_leaves or n_rows, 1, 1
+        is_best_first = self.one.max_leaves > 0
+        waiting: list[tuple[float, int, Node]] = []
+        self._run(lambda first, last: self._count(root, masses, first, last), n_rows)
+        root.total = self._column(masses, 0).sum(axis=2)
+        self._run(lambda first, last: self._search(root, 0, masses, first, last), 0)
+        if self._find(root, 0, masses) and most > 1 and self._may_split(root):
+            waiting.append((-root.gain, 0, root))
+        while waiting and leaves < most:
+            node = heapq.heappop(waiting)[2] if is_best_first else waiting.pop()[2]
+            children = self._split(node)
+            leaves += 1
+            if leaves < most:
+                # The smaller one comes first, so that few wait.
+                for side in self._open(node, children):
+                    entry = -children[side].gain, n_nodes + side, children[side]
+                    if is_best_first:
+                        heapq.heappush(waiting, entry)
+                    else:
+                        waiting.append(entry)
+                if is_best_first:
+                    self._drop(waiting)
+            self._give_back(node)
+            n_nodes += 2
+        for node in (root, *(node for *_, node in waiting)):
+            self._give_back(node)
+            if node.children is None:
+                node.feature = LEAF
+        return root
+
+    def _root(self, n_rows: int) -> Node:
+        together = self.one.restraints.together
+        alive = None if together is None else ~np.zeros(together.shape[1], dtype=np.uint64)
+        return Node(0, n_rows, 0, 1, np.empty(0), alive)
+
+    def _may_split(self, node: Node) -> bool:
+        return node.depth < self.one.max_depth and node.size >= 2 * self.min_leaf
+
+    def _take_masses(self) -> FloatArray:
+        return self.free.pop() if self.free else np.empty(int(self.place[-1]))
+
+    def _give_back(self, node: Node) -> None:
+        if node.masses is not None:
+            self.free.append(node.masses)
+            node.masses = None
+
+    def _drop(self, waiting: list[tuple[float, int, Node]]) -> None:
+        """Forget the masses of waiting nodes of least gain if there are too many."""
+        kept = [entry for entry in waiting if entry[2].masses is not None]
+        while len(kept) > self.n_kept - 3:
+            self._give_back(kept.pop(kept.index(max(kept)))[2])
+
+    def _run(self, work: Callable[[int, int], None], n_rows: int) -> None:
+        """Call work on ranges of columns."""
+        cells = n_rows * (-(-len(self.word_of) // WIDTH)) + 64 * self.n_sums
+        d = len(self.codes)
+        if d * cells < threads.MIN_CELLS:
+            threads.check_stop()
+            work(0, d)
+        else:
+            self.one.workers.run(work, d, 1, cells)
+
+    def _count(self, node: Node, masses: FloatArray, first: int, last: int) -> None:
+        room = self.room.pop() if self.room else np.empty(vector_boost.WORK, dtype=np.int64)
+        vector_boost.count(self, node.start, node.stop, masses, room, first, last)
+        self.room.append(room)
+
+    def _search(self, node: Node, k: int, masses: FloatArray, first: int, last: int) -> None:
+        vector_boost.search(self, masses, node.total, self.score[k], self.cut[k], first, last)
+
+    def _split(self, node: Node) -> tuple[Node, Node]:
+        """Part the rows of a node; returns its children."""
+        table = self._table(node)
+        cut = -1 if table is not None else node.low
+        none = np.empty(256, dtype=np.uint8) if table is None else table
+        n_below = vector_boost.part(self, node.start, node.stop, node.feature, cut, none)
+        alive, middle = node.alive, node.start + n_below
+        if alive is not None:
+            alive = alive & self.one.restraints.together[node.feature]
+        assert node.below is not None
+        path, depth = 2 * node.path % 2**64, node.depth + 1
+        node.children = (
+            Node(node.start, middle, depth, path, node.below, alive),
+            Node(middle, node.stop, depth, path + 1, node.total - node.below, alive),
+        )
+        return node.children
+
+    def _table(self, node: Node) -> NDArray[np.uint8] | None:
+        """Return which codes lie above, None where these are all that are larger."""
+        j = node.feature
+        if self.special is None or not self.special[j] or (node.high >= 0 and node.missing):
+            return None
+        above = np.zeros(256, dtype=np.uint8)
+        if node.low < 0:
+            above[: self.n_bins[j]] = [node.subset >> k & 1 for k in range(self.n_bins[j])]
+        elif node.high >= 0:
+            above[node.high : self.n_bins[j]] = 1
+        if has(self.special, HOLES, j):
+            above[self.n_bins[j]] = node.missing
+        return above
+
+    def _open(self, node: Node, children: tuple[Node, Node]) -> list[int]:
+        """Find the cuts of children; returns the sides that have one, the larger one first."""
+        less = int(children[1].size < children[0].size)
+        small, large = children[less], children[1 - less]
+        if not self._may_split(large):
+            return []
+        part, whole, is_kept = self._take_masses(), node.masses, node.masses is not None
+        masses = self._take_masses() if whole is None else whole
+        node.masses = None
+
+        def work(first: int, last: int) -> None:
+            self._count(small, part, first, last)
+            if is_kept:
+                vector_boost.subtract(self, masses, part, first, last)
+            else:
+                self._count(large, masses, first, last)
+            if self._may_split(small):
+                self._search(small, 0, part, first, last)
+            self._search(large, 1, masses, first, last)
+
+        self._run(work, small.size if is_kept else node.size)
+        found = [1 - less] if self._find(large, 1, masses) else []
+        if not self._may_split(small):
+            self.free.append(part)
+        elif self._find(small, 0, part):
+            found.append(less)
+        return found
+
+    # ------------------------------------------------------------------ cuts
+
+    def _column(self, masses: FloatArray, j: int) -> FloatArray:
+        """Return the masses (S, 2, bins) of a column."""
+        found = masses[self.place[j] : self.place[j + 1]]
+        return found.reshape(self.n_sums, 2, -1)
+
+    def _find(self, node: Node, k: int, masses: FloatArray) -> bool:
+        """Choose the best cut of a node, which then keeps its masses; whether there is one."""
+        score, cut, sets, taken = self.score[k], self.cut[k], {}, self._taken(node)
+        judge = self._judge(node)
+        for j in self.levels:
+            if taken is None or taken[j]:
+                column = self._column(masses, j)
+                found = best_set(column, int(self.n_bins[j]), has(self.special, HOLES, j), judge)
+                if found is not None:
+                    sets[j], score[j] = found, found.score
+        if taken is not None:
+            score[~taken] = -1.0
+        j = int(score.argmax())
+        own = judge.own_score()
+        node.gain = float(score[j]) - own
+        least = 2.0 * self.one.restraints.min_gain
+        if not (score[j] >= 0 and node.gain > TIE * own and node.gain >= least):
+            self.free.append(masses)
+            return False
+        node.feature, node.masses, column = j, masses, self._column(masses, j)
+        if j in sets:
+            side = self._note_set(node, column, sets[j])
+        else:
+            last, side, n_bins = int(cut[0, j]), int(cut[1, j]), int(self.n_bins[j])
+            node.below = column[:, :, : last + 1].sum(axis=2)
+            node.low, node.high = (last, last + 1) if last < n_bins - 1 else (0, -1)
+            if side == 0:
+                node.below += column[:, :, n_bins]
+            node.missing = self._side(node) if side < 0 else side
+        return True
+
+    def _side(self, node: Node) -> int:
+        """Return where missing rows go if there have been none."""
+        assert node.below is not None
+        return int(is_heavier(self._mass(node.total - node.below), self._mass(node.below)))
+
+    def _mass(self, total: FloatArray) -> float:
+        """Return the curvature of rows in the coarsest of the units."""
+        return float(np.rint(summed(total[: self.n_trees, 1] * self.share)))
+
+    def _judge(self, node: Node) -> Judge:
+        return Judge(
+            self.judged, node.total, node.size, self.min_leaf, self.min_weight,
+            self.one.level_smoothing,
+        )  # fmt: skip
+
+    def _note_set(self, node: Node, column: FloatArray, found: LevelCut) -> int:
+        """Keep a set of levels; those without rows are where missing rows are."""
+        n_levels = int(self.n_bins[node.feature])
+        node.below, node.missing = found.below, found.side
+        if found.side < 0:
+            node.missing = self._side(node)
+        absent = set(range(n_levels)).difference(found.here) if node.missing else ()
+        node.subset = sum(1 << int(k) for k in (*found.above, *absent))
+        node.low, node.high = -1 if node.subset else 0, -1
+        return node.missing
+
+    def _taken(self, node: Node) -> NDArray[np.bool_] | None:
+        """Return in which columns a node is searched, None if in all."""
+        if self.of_tree is None:
+            return None
+        held, among = self.one.restraints, self.of_tree
+        if node.alive is not None:
+            among = among[(held.together[among] & node.alive).any(axis=1)]
+        taken = np.zeros(len(self.codes), dtype=np.bool_)
+        taken[self._drawn(among, held.per_split, node.path)] = True
+        return taken
+
+    def _drawn(self, among: IntArray, wanted: int, path: int) -> IntArray:
+        listed = among.copy()
+        vector_boost.take(listed, wanted, self.one.restraints.key, path, self.one.number)
+        return np.sort(listed[:wanted])
+
+    # ------------------------------------------------------------------ the tree
+
+    def _listed(self, root: Node, units: FloatArray) -> VectorGrown:
+        """Return the tree, its nodes in preorder, and find what its leaves add."""
+        found: list[Node] = []
+        children: list[list[int]] = []
+        waiting = [(root, -1)]
+        while waiting:
+            node, above = waiting.pop()
+            if above >= 0:
+                children[above][1] = len(found)
+            here = len(found)
+            found.append(node)
+            children.append([LEAF, LEAF])
+            if node.children is not None:
+                children[here][0] = here + 1
+                waiting += [(node.children[1], here), (node.children[0], -1)]
+        nodes = np.zeros(len(found), dtype=NODE)
+        for name in ("start", "stop", "feature", "low", "high", "missing", "depth"):
+            nodes[name] = [getattr(node, name) for node in found]
+        leaves = nodes["feature"] == LEAF
+        nodes["low"][leaves] = nodes["high"][leaves] = -1
+        nodes["missing"][leaves] = 0
+        gain = np.array([max(node.gain, 0.0) for node in found]) * ~leaves
+        for e in range(len(found) - 1, -1, -1):
+            if not leaves[e]:
+                gain[e] += gain[children[e]].sum()
+        first = int(units[:, 1].argmin())
+        bits = int(np.frexp(self.most[first] * units[first, 1])[1])
+        scale = 2.0**bits
+        nodes["loss"] = np.minimum(gain * units[first, 1] / scale, np.finfo(np.float64).max)
+        mass = np.zeros((len(found), 2), dtype=np.int64)
+        mass[:, 0] = [self._mass(node.total) for node in found]
+        subset = np.zeros((len(found) if len(self.one.subset) else 0, WORDS), dtype=np.uint64)
+        for e in np.flatnonzero(~leaves & (nodes["low"] < 0)).tolist():
+            for w in range(WORDS):
+                subset[e, w] = found[e].subset >> 64 * w & (2**64 - 1)
+        value = self._steps(nodes, np.array([node.total for node in found]), units)
+        places = np.array(children, dtype=np.int32)
+        return VectorGrown(nodes, places, mass, scale, 0, self.special, subset, value)
+
+    def _steps(self, nodes: NDArray[Any], total: FloatArray, units: FloatArray) -> FloatArray:
+        """Return what nodes add to the scores, (n_nodes, J)."""
+        one, steps = self.one, self.one.steps
+        value, most = np.zeros((len(nodes), self.n_trees)), min(steps.most, one.loss.limit)
+        for k, (of_gradient, of_curvature) in enumerate(units.tolist()):
+            one.residual, one.node_l2 = self.residual[k], float(self.judged[0, k])
+            nodes["gradient"], nodes["curvature"] = total[:, k].T
+            unit = of_curvature / of_gradient
+            boost.solve_leaves(one, nodes, steps.l2, most, steps.rate, unit, steps.solved)
+            value[:, k] = np.where(nodes["feature"] == LEAF, nodes["mean"], 0.0)
+        return value
+
+    def values(self, trees: list[Any]) -> FloatArray:
+        """Return what the nodes of the tree of a round add, 0 where they are no leaves."""
+        found: FloatArray = trees[0].value
+        return found
+
+    def tree(self, trees: list[Any]) -> Any:
+        """Return the tree of a round as a model."""
+        if isinstance(trees[0], Tree):
+            return trees[0]
+        _, columns = self._columns(trees)
+        return Tree(**columns, **self.one.said(), stop_reason="")
+
+    def forest(self, trees: list[list[Any]]) -> Forest:
+        """Return the trees of rounds as a model."""
+        grown = [tree for (tree,) in trees if isinstance(tree, VectorGrown)]
+        if len(grown) < len(trees):
+            said = self.one.said()["settings"]
+            return join_trees([self.tree(found) for found in trees], said, None)
+        root, columns = self._columns(grown)
+        return Forest(root, **columns, **self.one.said(), oob=None)
+
+    def _columns(self, grown: list[VectorGrown]) -> tuple[IntArray, dict[str, Any]]:
+        root, columns = self.one.columns(grown)
+        return root, {**columns, "value": np.concatenate([tree.value for tree in grown])}

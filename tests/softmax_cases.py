@@ -1,0 +1,110 @@
+"""Problems of rounds of softmax, at random, and what grows their trees."""
+
+import numpy as np
+from round_cases import limits, restrained, restraints_of, weighed
+from special_problems import draw, problem
+
+from pboost.losses import LOSSES
+from pboost.trees.rounds import Rounds
+from pboost.trees.softmax_rounds import SoftmaxRounds
+from pboost.trees.steps import Steps
+
+
+def special_case(seed, n_classes=None):
+    """Return columns, classes, weights and options, at random; classes can lack rows."""
+    rng = np.random.default_rng(seed)
+    n_classes = n_classes or (2, 3, 7, 26)[seed % 4]
+    n = 30 if n_classes > 7 else None
+    X, y, weight, levels = draw(rng, n_classes, n=n)
+    n = len(y)
+    if weight is None or not (weight > 0).any():
+        weight = np.ones(n)
+    columns = problem(X, y, None, levels, n_classes, int(rng.choice([4, 16, 255])))
+    listed = None
+    if seed % 5 == 0:
+        used = np.flatnonzero(weight > 0)
+        listed = [np.sort(rng.choice(used, max(1, len(used) // 2), replace=False)) for _ in "ab"]
+    options = {
+        "depth": int(rng.integers(1, 6 if n_classes < 7 else 3)),
+        "min_leaf": int(rng.choice([1, 1, 2, 5])),
+        "l2": float(rng.choice([0.0, 0.0, 0.5])), "smoothing": float(rng.choice([0.0, 0.0, 2.0])),
+        "most": float(rng.choice([0.7, 4.0, np.inf])), "solved": bool(rng.random() < 0.6),
+        "rate": float(rng.choice([0.1, 1.0])), "bias": rng.normal(size=n_classes),
+        "sums": str(rng.choice(["auto", "wide"])),
+    }  # fmt: skip
+    return columns, y.astype(int), n_classes, weight / weight.max(), listed, options
+
+
+def restrained_case(seed):
+    """Return a case of three classes or seven, with one option more that makes trees smaller."""
+    seed += seed % 6 == 3  # no column is monotone
+    *case, options = special_case(seed, (3, 7)[seed // 6 % 2])
+    return *case, restrained(seed, case, options)
+
+
+def compiled(
+    columns, y, n_classes, weight, listed, options, steps=2, rounds=SoftmaxRounds, workers=None
+):
+    """Return the rounds, and after each the trees, the scores and the mean loss."""
+    limit = limits(
+        options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves")
+    )
+    held = restraints_of(options, columns)
+    step = Steps(
+        options["rate"], options["most"], options["solved"], options["l2"], options["sums"]
+    )
+    f = np.repeat(np.asarray(options["bias"])[:, None], len(y), axis=1)
+    made = rounds(
+        y.astype(float), weighed(weight), f, step,
+        lambda y, loss, weight, f, step: Rounds(
+            columns, y, loss, weight, f, limit, step, held, workers
+        ),
+    )  # fmt: skip
+    found = [([], f.copy(), made.mean_loss)]
+    for t in range(steps):
+        rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
+        found.append((made.grow(rows), made.f.copy(), made.mean_loss))
+    return found
+
+
+def wide_case(n=9000):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 9))
+    X[:, 3] = rng.integers(0, 6, n)
+    X[:, 8] = np.where(rng.random(n) < 0.1, np.nan, X[:, 0])
+    y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n), [-1.5, 0, 0.4, 2])
+    weight = rng.uniform(0.1, 1, n) * (rng.random(n) < 0.9)
+    options = {"depth": 5, "min_leaf": 3, "l2": 0.1, "smoothing": 1.0, "most": 4.0, "solved": True,
+               "rate": 0.3, "bias": rng.normal(size=5), "sums": "auto"}  # fmt: skip
+    return problem(X, y, None, {3: 6}, 5, 255), y, 5, weight / weight.max(), None, options
+
+
+def assert_same(one, other):
+    for (trees, f, loss), (more, g, value) in zip(one, other, strict=True):
+        assert np.array_equal(f, g)
+        assert loss == value
+        for a, b in zip(trees, more, strict=True):
+            for name in ("children", "mass", "subset"):
+                assert np.array_equal(getattr(a, name), getattr(b, name)), name
+            assert a.nodes.tolist() == b.nodes.tolist()
+
+
+def data(n=300, seed=0, n_classes=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    score = X[:, 0] * X[:, 1] + X[:, 2] + 0.4 * rng.normal(size=n)
+    edges = np.quantile(score, np.arange(1, n_classes) / n_classes)
+    return X, np.array([f"class {k}" for k in range(n_classes)])[np.digitize(score, edges)]
+
+
+def assert_same_model(a, b):
+    for name in ("root", "feature", "threshold", "children", "value", "weight"):
+        assert np.array_equal(getattr(a.trees, name), getattr(b.trees, name)), name
+    assert np.array_equal(a.bias, b.bias)
+    assert a.loss == b.loss
+    assert a.labels.tolist() == b.labels.tolist()
+    assert np.array_equal(a.training_loss, b.training_loss)
+
+
+def mean_loss(model, y, score):
+    return LOSSES["softmax"].value(np.searchsorted(model.labels, y), score).mean()

@@ -1,0 +1,241 @@
+"""Sums of trees that several labels share: models, options, files, bad input."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from round_cases import HELD
+from softmax_cases import assert_same_model, data, mean_loss
+
+import pboost as pb
+from pboost.trees.restraints import RESTRAINTS
+
+ONE = {"trees": "one", "loss": "softmax"}
+
+
+@pytest.mark.parametrize("leaf_step", ["best", "newton"])
+def test_two_labels_are_the_log_loss(leaf_step):
+    """Both gradients are the same but for the sign, and each value goes half of the way."""
+    X, y = data(n_classes=2)
+    options = {"steps": 20, "l2": 1.0, "leaf_step": leaf_step}
+    both = pb.fit_stagewise(X, y, **ONE, **options)
+    one = pb.fit_stagewise(X, y, loss="logistic", **options)
+    assert both.trees.value.shape == (len(both.trees.feature), 2)
+    assert np.array_equal(both.trees.feature, one.trees.feature)
+    assert np.array_equal(both.trees.threshold, one.trees.threshold)
+    np.testing.assert_allclose(pb.predict_proba(both, X), pb.predict_proba(one, X), atol=1e-5)
+
+
+def test_one_leaf_adds_what_those_of_all_labels_do():
+    X, y = data()
+    options = {"steps": 1, "max_depth": 1, "learning_rate": 1, "l2": 0.5}
+    one = pb.fit_stagewise(X, y, trees="one", **options)
+    node, (tree,) = one.trees.nodes_of(X)[:, 0], one.trees
+    share = np.exp(one.bias) / np.exp(one.bias).sum()
+    for leaf in (1, 2):
+        rows = node == leaf
+        own = y[rows, None] == one.labels
+        step = (own - share).sum(axis=0) / ((share * (1 - share)).sum() * 0 + rows.sum()
+                * share * (1 - share) + 0.5)  # fmt: skip
+        np.testing.assert_allclose(tree.value[leaf], step, rtol=1e-4)
+    losses = []
+    for j in range(4):
+        for cut in np.sort(X[:, j])[:-1]:
+            below, loss = X[:, j] <= cut, 0.0
+            for rows in (below, ~below):
+                g = (share - (y[rows, None] == one.labels)).sum(axis=0)
+                loss += (g**2 / (rows.sum() * share * (1 - share) + 0.5)).sum()
+            losses.append((loss, j, cut))
+    _, j, cut = max(losses)
+    assert tree.feature[0] == j
+    assert abs(((X[:, j] <= cut) == (node == 1)).mean() - 1) < 0.02  # bins
+
+
+def test_a_round_is_a_tree():
+    X, y = data(n_classes=5)
+    model = pb.fit_stagewise(X, y, **ONE, steps=12, max_leaves=8)
+    assert repr(model) == "<fit_stagewise: 12 trees for 5 labels, 4 features, softmax loss>"
+    assert len(model) == len(model.trees) == 12
+    assert (model.n_votes, model.n_trees) == (5, 1)
+    score = pb.decision_function(model, X)
+    by_hand = model.bias + sum(tree.predict(X) for tree in model.trees)
+    np.testing.assert_allclose(score, by_hand, atol=1e-12)
+    each = np.concatenate([pb.decision_function(model, X[i : i + 1]) for i in range(40)])
+    assert np.array_equal(each, score[:40])
+    stages = list(pb.staged_decision_function(model, X))
+    np.testing.assert_allclose(stages[-1], score, atol=1e-12)
+    for n in (1, 5):
+        cut = pb.prefix(model, n)
+        np.testing.assert_allclose(pb.decision_function(cut, X), stages[n - 1], atol=1e-12)
+        assert_same_model(cut, pb.fit_stagewise(X, y, **ONE, steps=n, max_leaves=8))
+    cost = pb.evaluation_cost(model, X)
+    assert cost.tolist() == sum(pb.evaluation_cost(tree, X) for tree in model.trees).tolist()
+    loss = mean_loss(model, y, score)
+    assert model.training_loss[-1] == pytest.approx(loss, rel=1e-12)
+    assert loss < 0.8 * model.training_loss[0]
+
+
+def test_explained_and_described():
+    X, y = data()
+    X[::7, 1] = np.nan
+    model = pb.fit_stagewise(X, y, **ONE, steps=20)
+    found = pb.explain(model, X[:1])
+    assert found.contributions.shape == (4, 3)
+    np.testing.assert_allclose(
+        found.bias + found.contributions.sum(axis=0), pb.decision_function(model, X[:1])[0]
+    )
+    fall = -np.diff(model.training_loss)
+    of_trees = np.array([pb.feature_importances(tree) for tree in model.trees])
+    share = pb.feature_importances(model)
+    np.testing.assert_allclose(share, fall @ of_trees / fall.sum(), rtol=1e-12)
+    assert share[:3].min() > 3 * share[3]
+    lines = pb.describe(model).splitlines()
+    assert lines[0].startswith("fit_stagewise: 20 trees for 3 labels, 4 features")
+    assert sum(line.startswith("tree ") for line in lines) == 20
+    with pytest.raises(NotImplementedError, match="model: expected a sum of trees of one"):
+        pb.is_monotone(model, 0)
+
+
+@pytest.mark.parametrize("validation", [None, 0.2])
+def test_saved_and_pickled(validation, tmp_path):
+    X, y = data()
+    model = pb.fit_stagewise(X, y, **ONE, steps=8, validation=validation, rng=0)
+    pb.save(model, tmp_path / "m.npz")
+    for again in (pb.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(model))):
+        assert_same_model(model, again)
+        assert again.settings == model.settings
+        assert np.array_equal(pb.decision_function(again, X), pb.decision_function(model, X))
+        assert pb.describe(again) == pb.describe(model)
+
+
+def test_wrong_parts_are_named():
+    X, y = data()
+    model = pb.fit_stagewise(X, y, **ONE, steps=3)
+    trees = model.trees
+    for parts, message in (
+        ({"bias": model.bias[:2]}, "bias: expected 3 finite numbers"),
+        ({"trees": replace(trees, value=trees.value[:, :2])}, "trees: expected values for 3"),
+        ({"training_loss": model.training_loss[:2]}, "training_loss: expected shape"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            replace(model, **parts)
+    with pytest.raises(ValueError, match="value: expected shape"):
+        replace(trees, value=trees.value[:, :, None])
+    numbers = pb.fit_stagewise(X, X[:, 0], steps=3)
+    with pytest.raises(ValueError, match="trees: expected values for 1 label"):
+        replace(numbers, trees=replace(numbers.trees, value=numbers.trees.value[:, None]))
+
+
+def test_options_change_models_and_are_kept():
+    X, y = data(1000)
+    X[::5, 0] = np.nan
+    X[:, 3] = np.random.default_rng(0).integers(0, 6, 1000)
+    options = {**ONE, "steps": 2, "max_depth": 5, "rng": 1, "categorical": [3]}
+    models = [
+        pb.fit_stagewise(X, y, **options, **more)
+        for more in (
+            {"l2": 5.0}, {"min_leaf": 30}, {"bag": 0.5}, {"leaf_step": "best"},
+            *(held for held in HELD if "monotone" not in held),
+        )
+    ]  # fmt: skip
+    values = [model.trees.value.tolist() for model in models]
+    assert all(a != b for k, a in enumerate(values) for b in values[:k])
+    assert all(tree.n_rows.min() >= 30 for tree in models[1].trees)
+    assert all(tree.n_leaves <= 6 for tree in models[-2].trees)
+    for model in models:
+        more = pb.continue_fit(model, X, y, steps=2)
+        for name in ("trees", "l2", "min_leaf", "bag", "max_leaves", *RESTRAINTS):
+            assert more.settings[name] == model.settings[name]
+        assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
+        assert more.training_loss[-1] < model.training_loss[-1]
+
+
+def test_fits_go_on_as_one_fit():
+    X, y = data()
+    options = {**ONE, "bag": 0.6, "features_per_tree": 3, "rng": 3}
+    whole = pb.fit_stagewise(X, y, steps=7, **options)
+    assert_same_model(pb.continue_fit(pb.prefix(whole, 3), X, y, steps=4), whole)
+
+
+def test_validation_chooses_the_number_of_trees():
+    X, y = data(600)
+    new, truth = data(600, seed=4)
+    options = {**ONE, "steps": 200, "learning_rate": 0.4, "patience": 8}
+    model = pb.fit_stagewise(X, y, validation=(new, truth), **options)
+    tried = model.validation_loss
+    assert len(model) == tried.argmin() == len(tried) - 9
+    losses = [mean_loss(model, truth, f) for f in pb.staged_decision_function(model, new)]
+    np.testing.assert_allclose(losses, tried[1 : len(model) + 1])
+
+
+def test_weights_and_soft_labels():
+    X, y = data()
+    rng = np.random.default_rng(0)
+    weight = rng.integers(0, 3, len(y)).astype(float)
+    used, order = np.flatnonzero(weight), rng.permutation(len(y))
+    options = {**ONE, "steps": 5}
+    model = pb.fit_stagewise(X, y, sample_weight=weight, **options)
+    for rows in (used, order):
+        other = pb.fit_stagewise(X[rows], y[rows], sample_weight=weight[rows], **options)
+        assert_same_model(model, other)
+    times = weight.astype(int)
+    copies = pb.fit_stagewise(X.repeat(times, 0), y.repeat(times), **options)
+    f, g = (pb.decision_function(m, X) for m in (model, copies))
+    np.testing.assert_allclose(f, g, atol=1e-3)
+    labels = np.unique(y)
+    share = (y[:, None] == labels).astype(float)
+    soft = pb.fit_stagewise(X, y_proba=share, labels=labels, **options)
+    assert_same_model(soft, pb.fit_stagewise(X, y, **options))
+    mixed = pb.fit_stagewise(X, y_proba=0.7 * share + 0.1, labels=labels, **ONE, steps=100)
+    found = pb.predict_proba(mixed, X)
+    assert np.abs(found - 0.7 * share - 0.1).mean() < np.abs(found - share).mean()
+
+
+def test_callback_sees_each_tree():
+    X, y = data()
+    seen = []
+    model = pb.fit_stagewise(X, y, **ONE, steps=3, callback=lambda step, of: seen.append(of))
+    assert [of.n_leaves for of in seen] == [tree.n_leaves for tree in model.trees]
+
+
+def test_nothing_to_learn():
+    y = np.array(["a", "b", "c"] * 10)
+    model = pb.fit_stagewise(np.ones((30, 2)), y, **ONE, steps=10)
+    np.testing.assert_allclose(pb.predict_proba(model, np.ones((1, 2))), 1 / 3, rtol=1e-12)
+    # No split of equal rows gains anything.
+    X = np.arange(40.0)[:, None]
+    model = pb.fit_stagewise(X, X[:, 0] // 10, **ONE, steps=1, max_depth=9, l2=0.0)
+    assert model.trees[0].n_leaves == 4
+
+
+def test_separable_rows_stay_finite():
+    X = np.arange(40.0)[:, None]
+    y = np.array(["a", "b", "c", "d"])[(X[:, 0] // 10).astype(int)]
+    model = pb.fit_stagewise(X, y, **ONE, steps=300, learning_rate=1, max_step=None)
+    assert (pb.predict(model, X) == y).all()
+    assert np.isfinite(pb.decision_function(model, X)).all()
+    assert np.isfinite(model.training_loss).all()
+
+
+def test_as_many_labels_as_rows():
+    X, y = np.arange(60.0)[:, None], [f"row {i}" for i in range(60)]
+    model = pb.fit_stagewise(X, y, **ONE, steps=3)
+    share = pb.predict_proba(model, X)
+    assert share.shape == (60, 60)
+    assert (np.diff(model.training_loss) < 0).all()
+
+
+def test_what_is_refused():
+    X, y = data()
+    two = np.where(y == "class 1", "a", "b")
+    with pytest.raises(ValueError, match='trees: expected "per-class" with the logistic loss'):
+        pb.fit_stagewise(X, two, trees="one")
+    with pytest.raises(NotImplementedError, match=r'trees: .*search="exact"'):
+        pb.fit_stagewise(X, y, trees="one", search="exact")
+    with pytest.raises(NotImplementedError, match=r"monotone: .*do not follow one score"):
+        pb.fit_stagewise(X, y, trees="one", monotone={1: -1})
+    with pytest.raises(ValueError, match="trees: expected one of"):
+        pb.fit_stagewise(X, y, trees="each")
