@@ -72,7 +72,8 @@ def fit_adaboost(
         How sure answers are, from `pboost.observation`; the exits join whatever they are.
     smoothing : float
         Share of the mass, 0 to 1, that is added to each class mass before the log odds are
-        taken. 0 gives the textbook formula; infinite votes are then clipped.
+        taken. 0 gives the textbook formula; infinite votes are then clipped. Of J > 2 labels it is
+        a share of 1/J of the mass.
     learning_rate : float
         Factor in (0, 1] of every vote.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional

@@ -91,7 +91,8 @@ def fit_boosted_tree(
         Greatest number of weak classifiers evaluated for a row.
     smoothing : float
         Share of the mass at the node, 0 to 1, that is added to each class mass before the log
-        odds are taken. 0 gives leaves their textbook votes ``0.5 ln(P+/P-)``, clipped.
+        odds are taken. 0 gives leaves their textbook votes ``0.5 ln(P+/P-)``, clipped. Of J > 2
+        labels it is a share of 1/J of the mass at the root.
     learning_rate : float
         Factor in (0, 1] of every vote.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional

@@ -104,7 +104,8 @@ def fit_matryoshka(
         How sure answers are, from `pboost.observation`.
     smoothing : float
         Share of the mass at the node, 0 to 1, that is added to each class mass before the log
-        odds are taken.
+        odds are taken. Of J > 2 labels it is a share of 1/J of the mass at the root of the tree;
+        chains go on when no training row is wrong, until the certificate is below 1e-9.
     learning_rate : float, optional
         Factor in (0, 1] of every vote. None: 0.3 for ``join="all"``, a chain of trees, else 1.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional

@@ -40,6 +40,8 @@ from pboost.weak.stump_search import StumpCut
 
 #: Bytes of sums that are kept for exits to be split; of others they are made anew.
 MOST_KEPT = 1 << 28
+#: Certificate below which chains of trees end that go on without errors.
+LEAST = 1e-9
 
 
 class ExactLabels:
@@ -166,7 +168,7 @@ class LabelTrees(Growth, BestFirst):
         self._weight[:, n_labels:] = 0.0
         self._whole, self._total = math.fsum(data.weight), int(data.fixed.sum())
         self._rows = np.arange(n, dtype=np.int32)
-        self._scale, self._kept, self._serial = 1.0, 0, 0
+        self._scale, self._kept, self._serial, self._delta = 1.0, 0, 0, 0.0
         self.no_vote = np.zeros(n_labels)
         self.open: dict[int, LabelExit] = {}
         self._replays = False
@@ -178,7 +180,7 @@ class LabelTrees(Growth, BestFirst):
         """Grow trees until there are enough; returns why it stopped."""
         for k in range(self._rounds):
             if k:
-                if not any(len(exit_.mixed) for exit_ in self.open.values()):
+                if self._is_done():
                     return PERFECT
                 self._join()
             before = self.n_nodes
@@ -190,6 +192,14 @@ class LabelTrees(Growth, BestFirst):
                 changes = " that changes the weights" if k else ""
                 return f"no split is left{changes}" if self._rounds > 1 else reason
         return reason if self._rounds == 1 else "all rounds are done"
+
+    def _is_done(self) -> bool:
+        """Return whether a further tree would be the last one again, or has no weights."""
+        if self.certificate[-1] < LEAST:
+            return True
+        # With smoothing, votes of pure exits differ by how much weight they have, and so do trees.
+        pure = not any(len(exit_.mixed) for exit_ in self.open.values())
+        return pure and self.rule.smoothing == 0
 
     def _put_on_scale(self) -> None:
         """Choose the scale of weights in fixed point by what they add up to."""
@@ -222,6 +232,7 @@ class LabelTrees(Growth, BestFirst):
         """Open the entrance of a tree, where exits join."""
         ones = np.ones(self.n_labels)
         root = self._exit(edges, 0, self._rows, masses, ones, ones)
+        self._delta = self.rule.smoothing * root.mass / self.n_labels
         self.open = {root.serial: root}
         self.heap, self._kept = [], 0
         self.push(root)
@@ -273,7 +284,6 @@ class LabelTrees(Growth, BestFirst):
 
     def _split_at(self, exit_: LabelExit, cut: StumpCut, votes: FloatArray | None) -> LabelSplit:
         """Return what a stump makes of an exit, with the votes that its masses give, or others."""
-        delta = self.rule.smoothing * exit_.mass / self.n_labels
         parts, made = [], np.empty((2, self.n_labels))
         rows = self._labels.part(cut, exit_.rows)
         fewer = int(len(rows[1]) < len(rows[0]))
@@ -287,7 +297,7 @@ class LabelTrees(Growth, BestFirst):
                 made[side] = votes[side]
             else:
                 own, other = exit_.for_it * part.own, exit_.against * (part.whole - part.own)
-                odds = [half_log_odds(p, n, delta) for p, n in zip(own, other, strict=True)]
+                odds = [half_log_odds(p, n, self._delta) for p, n in zip(own, other, strict=True)]
                 made[side] = self.rule.learning_rate * np.array(odds)
             down, up = np.exp(-made[side]), np.exp(made[side])
             part.for_it, part.against = exit_.for_it * down, exit_.against * up
@@ -384,8 +394,8 @@ class LabelTrees(Growth, BestFirst):
     def constant_vote(self) -> tuple[Any, float]:
         """Return the votes of a model without nodes, and its certificate."""
         (root,) = self.open.values()
-        delta, other = self.rule.smoothing * root.mass / self.n_labels, root.whole - root.own
-        odds = [half_log_odds(p, n, delta) for p, n in zip(root.own, other, strict=True)]
+        other = root.whole - root.own
+        odds = [half_log_odds(p, n, self._delta) for p, n in zip(root.own, other, strict=True)]
         votes = self.rule.learning_rate * np.array(odds)
         mass = math.fsum([*(root.own * np.exp(-votes)).tolist(), *(other * np.exp(votes)).tolist()])
         return votes, mass / root.mass

@@ -264,8 +264,16 @@ def test_nothing_to_split():
     )
 
 
-def test_perfect_rows_end_growth():
-    model = pb.fit_matryoshka(np.arange(6.0)[:, None], [0, 0, 1, 1, 2, 2], join="all")
+def test_chains_go_on_without_errors():
+    """Smoothed votes of pure exits differ, and so do the next weights."""
+    fit = partial(pb.fit_matryoshka, np.array([0.0, 0, 0, 1, 2, 2])[:, None], [0, 0, 0, 1, 2, 2])
+    model = fit(shape=(2, 4), join="all")
+    assert (model.n_nodes, model.record.stop_reason) == (8, "all rounds are done")
+    model = fit(shape=(2, 400), join="all")
+    assert model.n_nodes < 400
+    assert model.record.certificate[-3] > 1e-9 > pb.certificate(model)
+    assert "certificate is 0" in model.record.stop_reason
+    model = fit(shape=(2, 4), join="all", smoothing=0)
     assert model.n_nodes == 2
     assert "certificate is 0" in model.record.stop_reason
 

@@ -111,9 +111,8 @@ def best_cut(X, y, w, rows, kinds, smoothing, min_leaf, values):
 
 
 def votes_of(exit_, w, y, rule):
-    """Return the votes of the exits of a split, given the smoothing and the learning rate."""
-    (smoothing, rate), J, above = rule, w.shape[1], exit_.cut[-1]
-    delta = smoothing * w[exit_.rows].sum() / J
+    """Return the votes of the exits of a split, given what is added to masses, and the rate."""
+    (delta, rate), above = rule, exit_.cut[-1]
     votes = []
     for rows in (exit_.rows & ~above, exit_.rows & above):
         pairs = zip(*masses(w, y, rows), strict=True)
@@ -160,9 +159,9 @@ def fit(
         cut = best_cut(X, y, w, rows, levels, level_smoothing, min_leaf, values)
         return Exit(next(serial), edges, depth, rows, cut)
 
-    rule = smoothing, learning_rate
     edges = ()
     for _ in range(rounds):
+        rule = smoothing * w.sum() / J, learning_rate
         leaves, size = [opened(edges, 0, np.ones(n, dtype=bool))], 0
         while size < nodes:
             able = [leaf for leaf in leaves if leaf.cut is not None]
@@ -181,7 +180,8 @@ def fit(
             size += 1
         if not size:
             break
-        if not any(((p > 0) & (q > 0)).any() for p, q in (masses(w, y, f.rows) for f in leaves)):
+        pure = not any(((p > 0) & (q > 0)).any() for p, q in (masses(w, y, f.rows) for f in leaves))
+        if pure and smoothing == 0:
             break
         edges = tuple(sorted(edge for leaf in leaves for edge in leaf.edges))
     return made
