@@ -40,5 +40,36 @@ def search(
     first: int,
     last: int,
     special: Array | None = None,
+    bound: Array | None = None,
 ) -> None: ...
+
+class Inside:
+    def __init__(
+        self,
+        order: Array,
+        bin_start: Array,
+        here: Array,
+        weight: Array,
+        label: Array,
+        scale: float,
+        used: Array,
+        place: Array,
+        sums: Array,
+        whole: Array,
+        factor: Array,
+        min_mass: float,
+        min_count: int,
+    ) -> None: ...
+    def search(
+        self,
+        n_bins: Array,
+        bound: Array,
+        best: float,
+        tie: float,
+        found: Array,
+        first: int,
+        last: int,
+    ) -> None: ...
+    def first(self, f: int, b: int, missing: int, limit: float) -> int: ...
+
 def part(rows: Array, codes: Array, above: Array, spare: Array) -> int: ...

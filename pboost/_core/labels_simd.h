@@ -21,6 +21,7 @@
 #define PBOOST_AT_ONCE 4           /* blocks whose lanes are added up in one pass over the rows */
 #define PBOOST_HELD (1 << 14)      /* numbers, in fixed point, of the rows at hand */
 #define PBOOST_MOST_HELD 2048      /* rows at hand */
+#define PBOOST_LOWERED (1.0 - 1e-12) /* bounds, by more than their rounding error */
 #define PBOOST_BINS_ABREAST 8      /* whose scores are added up together */
 #if defined(__GNUC__) || defined(__clang__)
 #define PBOOST_ALIGNED __attribute__((aligned(64)))
@@ -152,6 +153,20 @@ PBOOST_ALWAYS void pboost_add_up_lanes(PBOOST_ADD_UP_ARGS, const int lanes)
     }
 }
 
+#define PBOOST_ADD_SLOTS_ARGS const pboost_label_rows *of, const uint8_t *slots, pboost_held_rows *held
+
+/* Add rows, of which `slots` has the bins, to the sums of one column. */
+PBOOST_ALWAYS void pboost_add_slots_lanes(PBOOST_ADD_SLOTS_ARGS, const int lanes)
+{
+    for (ptrdiff_t q = 0; q < of->blocks; q++)
+        for (ptrdiff_t start = 0; start < of->n; start += PBOOST_MOST_HELD) {
+            const ptrdiff_t m = of->n - start < PBOOST_MOST_HELD ? of->n - start : PBOOST_MOST_HELD;
+            int64_t *here = of->sums + q * of->bins * lanes;
+            pboost_hold(of, start, m, q, 1, lanes, held);
+            pboost_add_columns(held->lane, held, NULL, slots + start, NULL, m, lanes, here, q ? NULL : of->sums, 0);
+        }
+}
+
 /* What cuts of a node are judged by, in units of the weights at the root; `both` are roots of the products of the
    two factors of each label; 0 in lanes that have none. */
 typedef struct {
@@ -228,6 +243,43 @@ PBOOST_ALWAYS void pboost_score_lanes(PBOOST_SCORE_ARGS, const int lanes)
     }
 }
 
+#define PBOOST_BOUND_ARGS const pboost_label_node *at, const int64_t *sums, ptrdiff_t n, int64_t *left, double *bound
+
+/* No cut inside a bin scores less than its bound. The part of a label is concave in the two masses below the cut,
+   which lie between those at the bin's ends: it is least at a corner. Takes `left` past the bins. */
+PBOOST_ALWAYS void pboost_bound_lanes(PBOOST_BOUND_ARGS, const int lanes)
+{
+    const ptrdiff_t width = at->blocks * lanes;
+    for (ptrdiff_t b = 0; b < n; b++) bound[b] = 0.0;
+    for (ptrdiff_t q = 0; q < at->blocks; q++) {
+        const int64_t *whole = at->whole + q * lanes, *cells = sums + q * at->bins * lanes;
+        const int64_t *own = sums + (width + q * lanes) * at->bins;
+        int64_t *lt = left + q * lanes, *lp = lt + width;
+        const double *both = at->both + q * lanes;
+        double p[2][PBOOST_WIDE], n_[2][PBOOST_WIDE], rp[2][PBOOST_WIDE], rn[2][PBOOST_WIDE], least[PBOOST_WIDE];
+        for (ptrdiff_t b = 0; b < n; b++) {
+            for (int end = 0; end < 2; end++) {
+                for (int l = 0; l < lanes; l++) p[end][l] = (double)lp[l];
+                for (int l = 0; l < lanes; l++) n_[end][l] = (double)(lt[l] - lp[l]);
+                for (int l = 0; l < lanes; l++) rp[end][l] = (double)(whole[width + l] - lp[l]);
+                for (int l = 0; l < lanes; l++)
+                    rn[end][l] = (double)((whole[l] - lt[l]) - (whole[width + l] - lp[l]));
+                for (int l = 0; !end && l < lanes; l++) lt[l] += cells[b * lanes + l];
+                for (int l = 0; !end && l < lanes; l++) lp[l] += own[l * at->bins + b];
+            }
+            for (int l = 0; l < lanes; l++) least[l] = INFINITY;
+            for (int i = 0; i < 2; i++)
+                for (int j = 0; j < 2; j++)
+                    for (int l = 0; l < lanes; l++) {
+                        const double z = sqrt(p[i][l] * n_[j][l]) + sqrt(rp[i][l] * rn[j][l]);
+                        least[l] = z < least[l] ? z : least[l];
+                    }
+            for (int l = 0; l < lanes; l++) bound[b] += both[l] * least[l];
+        }
+    }
+    for (ptrdiff_t b = 0; b < n; b++) bound[b] *= PBOOST_LOWERED;
+}
+
 /* Multiply weights of listed rows (n, width) by the factors of their labels and of the others, unless `for_it` is
    NULL, and add the weights, in fixed point, to all (width,), those of their labels to own (width,), and `start`
    (n,) to by_class (width,). WORK factor (width,), which is `against`. */
@@ -291,7 +343,9 @@ PBOOST_ALWAYS void pboost_pass_lanes(PBOOST_PASS_ARGS, const int lanes)
 
 typedef struct {
     void (*add_up)(PBOOST_ADD_UP_ARGS);
+    void (*add_slots)(PBOOST_ADD_SLOTS_ARGS);
     void (*score)(PBOOST_SCORE_ARGS);
+    void (*bound)(PBOOST_BOUND_ARGS);
     void (*pass)(PBOOST_PASS_ARGS);
 } pboost_label_passes;
 
@@ -299,6 +353,14 @@ typedef struct {
     attribute static void pboost_add_up_##name(PBOOST_ADD_UP_ARGS)                                 \
     {                                                                                              \
         PBOOST_BY_LANES(pboost_add_up_lanes, of->lanes, of, first, last, held)                     \
+    }                                                                                              \
+    attribute static void pboost_add_slots_##name(PBOOST_ADD_SLOTS_ARGS)                           \
+    {                                                                                              \
+        PBOOST_BY_LANES(pboost_add_slots_lanes, of->lanes, of, slots, held)                        \
+    }                                                                                              \
+    attribute static void pboost_bound_##name(PBOOST_BOUND_ARGS)                                   \
+    {                                                                                              \
+        PBOOST_BY_LANES(pboost_bound_lanes, at->lanes, at, sums, n, left, bound)                   \
     }                                                                                              \
     attribute static void pboost_score_##name(PBOOST_SCORE_ARGS)                                   \
     {                                                                                              \
@@ -311,6 +373,9 @@ typedef struct {
             factor, least, scale, weight, width, start, all, own, by_class)                       \
     }
 
+#define PBOOST_LABEL_PASSES(name)                                                                  \
+    {pboost_add_up_##name, pboost_add_slots_##name, pboost_score_##name, pboost_bound_##name, pboost_pass_##name}
+
 PBOOST_LABEL_VARIANT(baseline, )
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
@@ -321,9 +386,7 @@ PBOOST_LABEL_VARIANT(avx512, PBOOST_WITH_AVX512)
 static inline pboost_label_passes pboost_choose_label_passes(int level)
 {
     const pboost_label_passes variant[3] = {
-        {pboost_add_up_baseline, pboost_score_baseline, pboost_pass_baseline},
-        {pboost_add_up_avx2, pboost_score_avx2, pboost_pass_avx2},
-        {pboost_add_up_avx512, pboost_score_avx512, pboost_pass_avx512}};
+        PBOOST_LABEL_PASSES(baseline), PBOOST_LABEL_PASSES(avx2), PBOOST_LABEL_PASSES(avx512)};
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) level = 0;
     if (!__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
@@ -333,7 +396,7 @@ static inline pboost_label_passes pboost_choose_label_passes(int level)
 #else
 static inline pboost_label_passes pboost_choose_label_passes(int level)
 {
-    const pboost_label_passes baseline = {pboost_add_up_baseline, pboost_score_baseline, pboost_pass_baseline};
+    const pboost_label_passes baseline = PBOOST_LABEL_PASSES(baseline);
     (void)level;
     return baseline;
 }

@@ -273,7 +273,10 @@ class LabelTrees(Growth, BestFirst):
         assert exit_.sums is not None
         used = exit_.labels
         whole = np.concatenate([exit_.whole[used], exit_.own[used], [len(exit_.rows)]])
-        node = Node(exit_.sums, whole, exit_.for_it[used], exit_.against[used], exit_.mass)
+        node = Node(
+            exit_.sums, whole, exit_.for_it[used], exit_.against[used], exit_.mass, exit_.rows,
+            used, self._weight, self._scale,
+        )  # fmt: skip
         cut = self._labels.best_at(node)
         if cut is None:
             self._forget(exit_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import labels as kernels
+from pboost.data.columns import MAX_BINS, ROW_MASK
 from pboost.data.special_columns import HOLES, has, levels_among, most_bins
 from pboost.data.training import TrainingData
 from pboost.threads import Workers
@@ -40,6 +42,8 @@ class Node:
         By what the weights of the rows of a label, and of the others, have been multiplied since.
     mass : float
         Sum of all weights now, of all labels.
+    rows, labels, weight, scale :
+        What the sums are of, as `LabelSearch.sums` takes it.
     """
 
     sums: Sums
@@ -47,6 +51,10 @@ class Node:
     for_it: FloatArray
     against: FloatArray
     mass: float
+    rows: IntArray
+    labels: IntArray
+    weight: FloatArray
+    scale: float
 
     @property
     def factor(self) -> FloatArray:
@@ -54,14 +62,14 @@ class Node:
         return np.stack([self.for_it, self.against, np.sqrt(self.for_it * self.against)])
 
     @property
-    def in_lanes(self) -> tuple[int, Sums, FloatArray]:
-        """The number of labels, the sums of all rows and the factors, as the kernel reads them."""
+    def in_lanes(self) -> tuple[Sums, FloatArray]:
+        """The sums of all rows and the factors, as the kernel reads them."""
         k = len(self.for_it)
         width = math.prod(kernels.lanes_of(k))
         whole, factor = np.zeros((2, width), dtype=np.int64), np.zeros((3, width))
         whole[0, :k], whole[0, k], whole[1, :k] = self.whole[:k], self.whole[-1], self.whole[k:-1]
         factor[:, :k] = self.factor
-        return k, whole, factor
+        return whole, factor
 
     def column(self, column: int) -> Sums:
         """Return the sums of each bin of a column (bins, 2 k + 1), in the order of `whole`."""
@@ -127,6 +135,8 @@ class LabelSearch(StumpSearch):
         self._levels = levels_among(self._special, 0, d)
         self._spare = np.empty(data.n_rows, dtype=np.int32)
         self._found = np.empty((d, 1 if self._special is None else 2, self._bins))
+        #: What no cut inside a bin is below; None where only their edges are searched.
+        self._within = np.empty_like(self._found) if data.exact else None
         assert data.problem.labels is not None
         self.n_labels = len(data.problem.labels)
         #: Whether sums are those of all labels: each side has its share of the whole mass.
@@ -134,34 +144,44 @@ class LabelSearch(StumpSearch):
 
     def sums(self, rows: IntArray, weight: FloatArray, scale: float, labels: IntArray) -> Sums:
         """Return the sums, as of `Node`, of some rows for k of the labels; weights are scaled."""
-        d, n_labels = len(self._found), self.n_labels
+        d = len(self._found)
         blocks, lanes = kernels.lanes_of(len(labels))
-        place = np.full(n_labels, -1, dtype=np.int32)
-        place[labels] = np.arange(len(labels), dtype=np.int32)
         sums = aligned((d, 2, blocks * lanes * self._bins))
         work = partial(
             kernels.add_up, self._columns.codes, rows, weight, self.data.label, scale, labels,
-            place, sums,
+            self._places(labels), sums,
         )  # fmt: skip
         self.workers.run_shared(work, d, 2, len(rows) * (blocks + 1))
         return sums
 
+    def _places(self, labels: IntArray) -> IntArray:
+        """Return the place of each label among some, -1 of others."""
+        place = np.full(self.n_labels, -1, dtype=np.int32)
+        place[labels] = np.arange(len(labels), dtype=np.int32)
+        return place
+
     def best_at(self, node: Node) -> StumpCut | None:
         """Return the best stump, None where no cut is legal."""
-        found, d = self._found, len(self._found)
-        least = self._min_weight * node.mass
-        k, whole, factor = node.in_lanes
+        found, least, lanes = self._found, self._min_weight * node.mass, node.in_lanes
         work = partial(
-            kernels.search, node.sums, self._columns.n_bins, k, whole, factor, least,
-            self._min_leaf, found,
+            kernels.search, node.sums, self._columns.n_bins, len(node.labels), *lanes, least,
+            self._min_leaf, found, bound=self._within,
         )  # fmt: skip
         if self._special is not None:
             work = partial(work, special=self._special)
-        self.workers.run(work, d, 1, self._bins * len(node.whole))
+        self.workers.run(work, len(found), 1, self._bins * len(node.whole))
         sets = {j: self._cuts_of_levels(node, j, least) for j in self._levels}
         by_column = found.min(axis=(1, 2))
         for j, cuts in sets.items():
             by_column[j] = cuts.score.min(initial=math.inf)
+        inside = None
+        if self._within is not None:
+            inside = partial(
+                kernels.Inside, self._order, self._bin_start, self._at(node), node.weight,
+                self.data.label, node.scale, node.labels, self._places(node.labels), node.sums,
+                *lanes, least, self._min_leaf,
+            )  # fmt: skip
+            self._look_inside(inside, by_column, 0.5 * TIE * node.mass)
         limit = by_column.min() + 0.5 * TIE * node.mass
         if not limit < math.inf:
             return None
@@ -169,12 +189,45 @@ class LabelSearch(StumpSearch):
         if column in sets:
             side, levels = sets[column].of(int(np.argmax(sets[column].score <= limit)))
             return StumpCut(column, (), 0, 0, side=side, levels=levels)
-        look, cut_bin = divmod(int(np.argmax(found[column].ravel() <= limit)), self._bins)
+        return self._located(node, column, float(limit), inside)
+
+    def _at(self, node: Node) -> NDArray[np.uint8]:
+        """Return of each row whether it is at a node."""
+        here = np.zeros(self._n_rows, dtype=np.uint8)
+        here[node.rows] = 1
+        return here
+
+    def _look_inside(
+        self, inside: Callable[[], kernels.Inside], by_column: FloatArray, tie: float
+    ) -> None:
+        """Search inside the bins: of `found`, and of each column, what is less takes its place."""
+        assert self._within is not None
+        best, within, found = float(by_column.min()), self._within, np.empty_like(self._within)
+
+        def work(start: int, stop: int) -> None:
+            inside().search(self._columns.n_bins, within, best, tie, found, start, stop)
+
+        self.workers.run(work, len(found), 1, self._n_rows)
+        np.minimum(self._found, found, out=self._found)
+        np.minimum(by_column, found.min(axis=(1, 2)), out=by_column)
+
+    def _located(
+        self, node: Node, column: int, limit: float, inside: Callable[[], kernels.Inside] | None
+    ) -> StumpCut:
+        """Return the first cut of a column within the limit."""
+        of_column = self._found[column]
+        look, cut_bin = divmod(int(np.argmax(of_column.ravel() <= limit)), self._bins)
         side = 1 - look if self._missing(node, column) is not None else -1
-        last = int(self._columns.n_bins[column])
+        last, starts = int(self._columns.n_bins[column]), self._bin_start[column]
+        position = -1
+        if inside is not None:
+            position = inside().first(column, cut_bin, last if look else -1, limit)
+        if position < 0:
+            position = int(starts[cut_bin + 1])
         if side == 1 and not node.column(column)[cut_bin + 1 : last, -1].any():
-            cut_bin = last - 1  # only missing rows lie above
-        position = int(self._bin_start[column, cut_bin + 1])
+            rows = self._order[column, position : starts[cut_bin + 1]] & ROW_MASK
+            if not np.isin(rows, node.rows).any():
+                cut_bin, position = last - 1, int(starts[last])  # only missing rows lie above
         return StumpCut(column, (), cut_bin, position, side=side)
 
     def _missing(self, node: Node, column: int) -> Sums | None:
@@ -238,8 +291,11 @@ class LabelSearch(StumpSearch):
 
     def part(self, cut: StumpCut, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Return the rows below a cut and those above it, in their order."""
-        parted = rows.copy()
+        parted, end = rows.copy(), int(self._bin_start[cut.feature, cut.cut_bin + 1])
         codes, sides = self._columns.codes[cut.feature], self._side_of_codes(cut)
+        if cut.levels is None and cut.position < end:  # a bin is divided
+            codes, sides = sides.take(codes), np.arange(MAX_BINS, dtype=np.uint8)
+            codes[self._order[cut.feature, cut.position : end] & ROW_MASK] = 1
         n_below = kernels.part(parted, codes, sides, self._spare)
         return parted[:n_below], parted[n_below:]
 
@@ -252,6 +308,4 @@ def refusal(weak: Any, observation: Any) -> str:
         return f"with weak={type(weak).__name__}"
     if weak.criterion != "kearns-mansour":
         return f"with criterion={weak.criterion!r}"
-    if weak.search == "exact":
-        return 'with search="exact"'
     return 'with missing="both"' if weak.goes_both else ""

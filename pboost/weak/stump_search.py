@@ -328,7 +328,7 @@ class ColumnLearner(Weak):
         return "binned" if is_binned(self.search, n_rows) else "exact"
 
     def is_exact(self, problem: Problem) -> bool:
-        """Return whether the search of these data is exact; of more than two labels it is not."""
+        """Return whether the search is exact; of more labels than two only if asked for."""
         X = problem.columns
         if isinstance(X, BinnedColumns):
             if self.search == "exact":
@@ -340,7 +340,7 @@ class ColumnLearner(Weak):
                 )
             return False
         if problem.of_many:
-            return False
+            return self.search == "exact"
         if isinstance(X, SortedColumns) and self.search == "auto" and self.keeps_order:
             return True
         return self.resolve_search(problem.n_rows) == "exact"
@@ -450,7 +450,8 @@ def stump(
         masses.
     search : {"auto", "exact", "binned"}
         "exact" tries every cut between two different values; "binned" only the edges of
-        `max_bins` bins of about equal weight. "auto" is exact below 1e7 rows.
+        `max_bins` bins of about equal weight. "auto" is exact below 1e7 rows, of two labels; of
+        more it is binned.
     max_bins : int
         Number of bins, 2 to 256. It does not change what the exact search finds.
     min_weight : float

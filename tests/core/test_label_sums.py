@@ -175,5 +175,14 @@ def test_arrays_that_do_not_fit_are_refused():
     bins, whole, out = np.full(2, 4, np.int32), np.ones((2, 4), np.int64), np.zeros((2, 1, 5))
     with pytest.raises(ValueError, match="different sizes"):
         kernels.search(sums, bins, 3, whole, np.ones((3, 4)), 0.0, 1, out, 0, 2)
+    order, starts = np.zeros((2, 5), np.int32), np.array([[0, 3, 5]] * 2, dtype=np.int32)
+    rest = weight, label, 1.0, place, place, sums, whole, np.ones((3, 4)), 0.0, 1
+    with pytest.raises(ValueError, match="different sizes"):
+        kernels.Inside(order, starts, codes[0, :4], *rest)
+    inside = kernels.Inside(order, starts, codes[0], *rest)
+    with pytest.raises(ValueError, match="different sizes"):
+        inside.search(bins, out, 0.0, 0.0, out, 0, 2)
+    with pytest.raises(ValueError, match="no such bin"):
+        inside.first(0, 2, -1, 0.0)
     with pytest.raises(ValueError, match="different sizes"):
         kernels.part(rows, codes[0], codes[0], rows)

@@ -71,7 +71,11 @@ def test_equals_the_definition(seed):
     rate = float(rng.choice([0.5, 1.0]))
     weight = None if rng.random() < 0.5 else rng.integers(1, 4, n).astype(float)
     pull, least = float(rng.choice([0.0, 2.0])), int(rng.choice([1, 1, 3]))
-    weak = pb.weak.stump(level_smoothing=pull, min_leaf=least)
+    # With so few bins the exact search has cuts to find inside of them.
+    search, bins = [("auto", 256), ("exact", int(rng.integers(2, 6)))][int(rng.integers(2))]
+    weak = pb.weak.stump(
+        level_smoothing=pull, min_leaf=least, search=search, max_bins=256 if columns else bins
+    )
     common = {"smoothing": smoothing, "learning_rate": rate}
     given = {**common, "weak": weak, "sample_weight": weight, "categorical": columns or None}
     theirs = {
@@ -97,6 +101,9 @@ FITS = {
     "chain": partial(pb.fit_adaboost, rounds=25),
     "tree": partial(pb.fit_boosted_tree, nodes=20),
     "trees": partial(pb.fit_matryoshka, shape=(7, 5), join="all"),
+    "exact": partial(
+        pb.fit_matryoshka, shape=(4, 3), join="all", weak=pb.weak.stump(search="exact", max_bins=8)
+    ),
     "affine": partial(pb.fit_adaboost, rounds=8, weak=pb.weak.affine(directions=12)),
 }
 each = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
@@ -224,6 +231,24 @@ def test_validation_and_callbacks(fit):
     assert (stopped.n_nodes, stopped.record.stop_reason) == (3, "stopped by the callback")
 
 
+def test_exact_search_does_not_depend_on_bins():
+    rows = X + np.random.default_rng(4).normal(size=X.shape) * 1e-3
+    for make in (pb.weak.stump, partial(pb.weak.affine, directions=12)):
+        fits = [
+            digest(pb.fit_adaboost(rows, Y, rounds=6, weak=make(search="exact", max_bins=bins)))
+            for bins in (2, 9, 256)
+        ]
+        assert fits[0] == fits[1] == fits[2]
+    weak = pb.weak.stump(search="exact")
+    sorted_once = digest(pb.fit_adaboost(pb.sort_columns(rows), Y, rounds=6, weak=weak))
+    assert sorted_once == digest(pb.fit_adaboost(rows, Y, rounds=6, weak=weak))
+    binned = pb.fit_adaboost(rows, Y, rounds=6, weak=pb.weak.stump(search="binned", max_bins=2))
+    whole = pb.fit_adaboost(pb.sort_columns(rows), Y, rounds=6, weak=pb.weak.stump(search="exact"))
+    assert pb.certificate(whole) < pb.certificate(binned)
+    half = pb.continue_fit(pb.fit_adaboost(rows, Y, rounds=2, weak=weak), rows, Y, rounds=4)
+    assert digest(half) == sorted_once
+
+
 def test_fitting_goes_on():
     whole = pb.fit_adaboost(HOLED, Y, rounds=12)
     half = pb.continue_fit(pb.fit_adaboost(HOLED, Y, rounds=5), HOLED, Y, rounds=7)
@@ -283,7 +308,6 @@ def test_chains_go_on_without_errors():
     [
         (partial(pb.fit_adaboost, votes="symmetric"), "votes='symmetric'"),
         (partial(pb.fit_adaboost, weak=pb.weak.stump(criterion="gini")), "criterion='gini'"),
-        (partial(pb.fit_adaboost, weak=pb.weak.stump(search="exact")), 'search="exact"'),
         (partial(pb.fit_adaboost, weak=pb.weak.stump(missing="both")), 'missing="both"'),
         (partial(pb.fit_adaboost, weak=pb.weak.separator()), "weak=Separator"),
         (partial(pb.fit_adaboost, observation=pb.observation.flip(0.1)), "observation=Flip"),
