@@ -70,6 +70,11 @@ TEST_ROWS, COLUMNS = 50_000, 20
 #: ratios, the sets on which the loss is lower, the difference of errors.
 COMPARED = ["log loss", "median, %", "lower on", "error, %"]
 OURS, NEWTON, BEST = "pboost", "leaf_step='newton'", "leaf_step='best'"
+FREE, SYMMETRIC = "growth='free'", "growth='symmetric'"
+#: How nodes of a level are cut together, or not.
+GROWTHS: dict[str, dict[str, Any]] = {
+    FREE: {"growth": "free"}, SYMMETRIC: {"growth": "symmetric"},
+}  # fmt: skip
 #: Options of `fit_stagewise` beside its defaults.
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     TWO: {
@@ -78,9 +83,10 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "l2=1": {"l2": 1.0},
         "l2=0": {"l2": 0.0},
         "l2=1, min_weight=1": {"l2": 1.0, "min_weight": 1.0},
+        **GROWTHS,
     },
-    NUMBERS: {OURS: {}, "l2=2": {"l2": 2.0}},
-    MANY: {OURS: {}, BEST: {"leaf_step": "best"}, "l2=0": {"l2": 0.0}},
+    NUMBERS: {OURS: {}, "l2=2": {"l2": 2.0}, **GROWTHS},
+    MANY: {OURS: {}, BEST: {"leaf_step": "best"}, "l2=0": {"l2": 0.0}, **GROWTHS},
 }
 
 

@@ -10,7 +10,8 @@ from pboost.data.special_columns import LEVELS
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
 from pboost.trees.restraints import Restraints, _groups
-from pboost.trees.steps import has_curvature
+from pboost.trees.rounds import Rounds
+from pboost.trees.steps import Steps, has_curvature
 from pboost.trees.weights import weights_of
 
 NAMES = list(boost.LOSSES)
@@ -26,8 +27,8 @@ HELD = [
 ]  # fmt: skip
 
 
-def limits(depth, min_leaf=1, smoothing=0.0, leaves=None):
-    growth = "depth-first" if leaves is None else "best-first"
+def limits(depth, min_leaf=1, smoothing=0.0, leaves=None, growth="depth-first"):
+    growth = growth if leaves is None else "best-first"
     return CartLimits("squared", depth, leaves or 2**31, min_leaf, 2, 1, growth,
                       level_smoothing=smoothing)  # fmt: skip
 
@@ -153,6 +154,19 @@ def restrained_case(seed):
     return *case, restrained(seed, case, options)
 
 
+#: Options that trees grown level by level do not take.
+ALONE = "max_leaves", "groups", "direction"
+
+
+def pooled_case(seed):
+    """Return a case whose trees grow level by level."""
+    *case, options = (special_case, restrained_case, bundled_case)[seed % 3](seed // 3)
+    options = {name: value for name, value in options.items() if name not in ALONE}
+    if "per_split" in options:
+        options["per_split"] = options["per_tree"]
+    return *case, {**options, "growth": ("pooled", "symmetric")[seed % 2]}
+
+
 def subset_of(words):
     return frozenset(b for b in range(256) if int(words[b // 64]) >> b % 64 & 1)
 
@@ -171,3 +185,53 @@ def assert_equals_twin(grown, nodes, values, at, of_copies=False):
             assert low == node.bin, at
         if node.above:
             assert subset_of(grown.subset[e]) == node.above, at
+
+
+def compiled(columns, y, loss, weight, listed, options, steps=3):
+    """Return the rounds, and after each the tree and a copy of the decision values."""
+    f = np.full(len(y), options["bias"])
+    step = Steps(
+        options["rate"], options["most"], options["solved"], options["l2"], options["sums"]
+    )
+    limit = limits(
+        options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves"),
+        options.get("growth", "depth-first"),
+    )  # fmt: skip
+    held = restraints_of(options, columns)
+    rounds = Rounds(columns, y, loss, weighed(weight), f, limit, step, held)
+    found = [(None, f.copy(), rounds.mean_loss)]
+    for t in range(steps):
+        rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
+        grown = rounds.grow(rows)
+        found.append((grown, rounds.f.copy(), rounds.mean_loss))
+    return found
+
+
+def assert_same(one, other):
+    """Compare what `compiled` returns, to the last bit."""
+    for (a, f, loss), (b, g, value) in zip(one, other, strict=True):
+        assert np.array_equal(f, g)
+        assert loss == value
+        if a is not None:
+            for name in ("children", "mass", "subset"):
+                assert np.array_equal(getattr(a, name), getattr(b, name)), name
+            assert a.nodes.tolist() == b.nodes.tolist()
+
+
+def wide_case(name="logistic", n=20_000, d=11, seed=0, max_bins=255):
+    """Return a case of several blocks of rows and two groups of columns, the second not full."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[:, 3] = rng.integers(0, 6, n)
+    X[:, 9] = np.where(rng.random(n) < 0.1, np.nan, X[:, 0])
+    y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n) > 0, 1, 0)
+    weight = rng.uniform(0.1, 1, n) * (rng.random(n) < 0.9)
+    columns = problem(X, y, None, {3: 6}, 2, max_bins)
+    options = {"depth": 6, "min_leaf": 3, "l2": 0.1, "smoothing": 1.0, "most": 4.0, "solved": True,
+               "rate": 0.3, "bias": 0.1, "sums": "auto"}  # fmt: skip
+    target = 2.0 * y - 1
+    if name in OF_NUMBERS:
+        target = X[:, 0] * X[:, 1] + X[:, 2] + rng.standard_t(2, size=n)
+    if name == "poisson":
+        target = rng.poisson(np.exp(X[:, 2])).astype(float)
+    return columns, target, LOSSES[name], weight / weight.max(), None, options

@@ -1,4 +1,6 @@
 # Splits of nodes of a boosted tree, and its nodes in preorder.
+from libc.string cimport memset
+
 from pboost._core._boost_columns cimport take_for_node
 from pboost._core._boost_levels cimport spread_of
 from pboost._core._boost_round cimport (
@@ -7,7 +9,9 @@ from pboost._core._boost_round cimport (
 )
 from pboost._core._boost_search cimport search
 from pboost._core._side cimport code_goes_right, in_set
-from pboost._core._team cimport help, load, lock, plus, unlock, wake
+from pboost._core._team cimport (
+    Wait, close_post, help, load, lock, nap, open_post, pause, plus, unlock, wake,
+)
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, uint8_t, uint64_t
 
 
@@ -262,6 +266,24 @@ cdef inline bint grow_part(void* task, int who) noexcept nogil:
             if r.team != NULL and n >= CELLS_PER_ROW * r.share and load(&r.state.open) > 1:
                 wake(r.team)
     return did or (r.team != NULL and help(r.team, who, 1))
+
+
+cdef inline void grow_together(Round* r) noexcept nogil:
+    """Split open nodes with whoever helps. Threads without a node wait for those that are being split."""
+    cdef Wait wait
+    if r.team == NULL:
+        grow_part(r, 0)
+        return
+    open_post(r.team, 0, grow_part, r)
+    memset(&wait, 0, sizeof(Wait))
+    while True:
+        if grow_part(r, 0):
+            memset(&wait, 0, sizeof(Wait))
+        elif load(&r.state.busy) == 0:
+            break
+        elif pause(&wait):
+            nap(r.team, 0)
+    close_post(r.team, 0, 0)
 
 
 cdef inline void take_place(Round* r, int who) noexcept nogil:

@@ -34,6 +34,9 @@ cdef extern from "boost_simd.h" nogil:
         double high
         bint is_bounded
         int direction
+    ctypedef struct PooledCuts "pboost_pooled_cuts":
+        float* value
+        int32_t* bin
     ctypedef struct Lanes "pboost_lanes":
         const double* masses
         const double* below
@@ -50,6 +53,13 @@ cdef extern from "boost_simd.h" nogil:
         Py_ssize_t (*part)(
             const uint8_t* codes, int cut, const uint8_t* table, int32_t* rows, int64_t* packed,
             Py_ssize_t n, int32_t* spare_rows, int64_t* spare_packed) noexcept nogil
+        void (*gain)(
+            const Lanes* group, int is_packed, const Masses* at, double own, float* gains
+        ) noexcept nogil
+        void (*pooled)(
+            const float* gains, const float* pool, int bins, float share, PooledCuts* cuts
+        ) noexcept nogil
+    void pool_gains "pboost_pool_gains"(const float* gains, Py_ssize_t n, float* pool) noexcept
     Passes pboost_choose_passes(int level)
     void gather "pboost_gather"(
         const double* values, const int32_t* rows, Py_ssize_t n, double* found) noexcept
@@ -154,6 +164,16 @@ cdef struct Round:
     int32_t* free  # the slots that no open node has
     int64_t max_leaves  # 0: any number, depth first
     uint64_t key, number
+    # Of trees that grow level by level, NULL of others: what cuts gain, `n_gains` of each open node, and of
+    # all together; where those of columns of levels begin, -1 of others, and the order of levels; from
+    # which depth on `pooling` of the latter counts.
+    float* gains
+    float* pool
+    const int64_t* set_place
+    char* sets
+    Py_ssize_t n_gains
+    int32_t pool_from
+    float pooling
 
 
 cdef inline int kind_of(const Round* r, Py_ssize_t f) noexcept nogil:

@@ -8,6 +8,7 @@ BEHIND: int
 GRADIENT_BITS: int
 CURVATURE_BITS: int
 WIDE_BITS: int
+SETS_SIZE: int
 FINE: int
 
 def use_simd_level(level: int) -> None: ...

@@ -15,7 +15,8 @@ from pboost._core._boost_leaf cimport (
     POISSON, PROBIT, QUANTILE, Rows, SHARES, SQUARED, TINY_STEP, best_step, bounded, newton_step, no_far,
     pboost_bounds, pboost_choose_loss_passes, power_below, scale_of,
 )
-from pboost._core._boost_grow cimport grow_part, list_preorder
+from pboost._core._boost_grow cimport grow_together, list_preorder
+from pboost._core._boost_pooled cimport Sets, begin_levels, split_level
 from pboost._core._boost_round cimport (
     LANES, Node, Open, Passes, ROOM, Round, Stack, State, WORDS, count_node, is_any,
     pboost_choose_passes, read_bin, spare_of,
@@ -26,9 +27,7 @@ from pboost._core._boost_share cimport (
 )
 from pboost._core._boost_softmax cimport Passes as SoftmaxPasses, pboost_choose_softmax_passes
 from pboost._core._boost_words cimport copies_in, pack_wide, take_root, unfold
-from pboost._core._team cimport (
-    Threads, Wait, close_post, help, load, nap, open_post, pause, plus, run_ranges, team_at,
-)
+from pboost._core._team cimport Threads, close_post, help, load, open_post, plus, run_ranges, team_at
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
 cdef enum:
@@ -56,6 +55,8 @@ BEHIND = ROOM
 GRADIENT_BITS, CURVATURE_BITS = OF_GRADIENT, OF_CURVATURE
 #: Units of curvature that a row of a leaf has on the average, if words are enough for its Newton step.
 FINE = FINE_WORDS
+#: Bytes of what is known of the levels of a column that all nodes of a level of the tree share.
+SETS_SIZE = sizeof(Sets)
 #: Bits of either in two words, if float64 holds the sum of all rows.
 WIDE_BITS = 35
 
@@ -123,6 +124,12 @@ cdef Round read_round(arrays) except *:
         r.picked = <int32_t*>address(arrays.picked)
         r.per_tree, r.per_split = arrays.per_tree, arrays.per_split
         r.key, r.number = arrays.restraints.key, arrays.number
+    r.pool = NULL
+    if arrays.pooling is not None:
+        r.gains, r.pool = <float*>address(arrays.pooling.gains), <float*>address(arrays.pooling.pool)
+        r.set_place = <const int64_t*>address(arrays.pooling.set_place)
+        r.sets, r.n_gains = <char*>address(arrays.pooling.sets), len(arrays.pooling.pool)
+        r.pool_from, r.pooling = arrays.pooling.depth, arrays.pooling.share
     return r
 
 
@@ -267,7 +274,12 @@ def grow(arrays, Py_ssize_t cells):
     cdef Round r = read_round(arrays)
     cdef Py_ssize_t done = 0
     with nogil:
-        if r.max_leaves == 0:
+        if r.pool != NULL:
+            if r.state.leaves == 0:
+                begin_levels(&r)
+            while r.state.open > 0 and done < cells:
+                done += split_level(&r) * r.d
+        elif r.max_leaves == 0:
             r.state.done, r.state.wanted = 0, cells
             grow_together(&r)
         else:
@@ -278,24 +290,6 @@ def grow(arrays, Py_ssize_t cells):
             if r.state.leaves == r.max_leaves:
                 end_best(&r)
     return r.state.open == 0
-
-
-cdef void grow_together(Round* r) noexcept nogil:
-    """Split open nodes with whoever helps. Threads without a node wait for those that are being split."""
-    cdef Wait wait
-    if r.team == NULL:
-        grow_part(r, 0)
-        return
-    open_post(r.team, 0, grow_part, r)
-    memset(&wait, 0, sizeof(Wait))
-    while True:
-        if grow_part(r, 0):
-            memset(&wait, 0, sizeof(Wait))
-        elif load(&r.state.busy) == 0:
-            break
-        elif pause(&wait):
-            nap(r.team, 0)
-    close_post(r.team, 0, 0)
 
 
 def list_nodes(arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset, int32_t[::1] place):

@@ -113,9 +113,9 @@ PBOOST_ALWAYS PBOOST_WITH_AVX2 pboost_four pboost_begin_four(const double *below
     return four;
 }
 
-PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_scan_four(
-    pboost_four *four, int is_packed, const double *masses, ptrdiff_t cells,
-    const pboost_same_four *at, __m256d bin)
+/* The next bin of four lanes. */
+PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_next_four(
+    pboost_four *four, int is_packed, const double *masses, ptrdiff_t cells)
 {
     if (is_packed) { /* halves of a word, exact in the place of a significand */
         const __m256i low = _mm256_set1_epi64x(0x4330000000000000), high = _mm256_set1_epi64x(0x4330000080000000);
@@ -129,14 +129,29 @@ PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_scan_four(
         four->gl = _mm256_add_pd(four->gl, _mm256_loadu_pd(masses));
         four->hl = _mm256_add_pd(four->hl, _mm256_loadu_pd(masses + cells));
     }
+}
+
+/* The score of the cuts of four lanes with these sums below; returns which have enough on both sides. */
+PBOOST_ALWAYS PBOOST_WITH_AVX2 __m256d pboost_score_four(
+    const pboost_four *four, const pboost_same_four *at, __m256d *numerator, __m256d *divisor)
+{
     const __m256d gl = four->gl, hl = four->hl;
     const __m256d gr = _mm256_sub_pd(at->gradient, gl), hr = _mm256_sub_pd(at->curvature, hl);
-    const __m256d ok = _mm256_and_pd(
-        _mm256_cmp_pd(hl, at->least, _CMP_GE_OQ), _mm256_cmp_pd(hr, at->least, _CMP_GE_OQ));
     const __m256d dl = _mm256_add_pd(hl, at->l2), dr = _mm256_add_pd(hr, at->l2);
-    const __m256d q = _mm256_add_pd(
+    *numerator = _mm256_add_pd(
         _mm256_mul_pd(_mm256_mul_pd(gl, gl), dr), _mm256_mul_pd(_mm256_mul_pd(gr, gr), dl));
-    const __m256d d = _mm256_mul_pd(dl, dr);
+    *divisor = _mm256_mul_pd(dl, dr);
+    return _mm256_and_pd(
+        _mm256_cmp_pd(hl, at->least, _CMP_GE_OQ), _mm256_cmp_pd(hr, at->least, _CMP_GE_OQ));
+}
+
+PBOOST_ALWAYS PBOOST_WITH_AVX2 void pboost_scan_four(
+    pboost_four *four, int is_packed, const double *masses, ptrdiff_t cells,
+    const pboost_same_four *at, __m256d bin)
+{
+    __m256d q, d;
+    pboost_next_four(four, is_packed, masses, cells);
+    const __m256d ok = pboost_score_four(four, at, &q, &d);
     const __m256d is_better = _mm256_and_pd(ok, _mm256_cmp_pd(
         _mm256_mul_pd(q, four->divisor), _mm256_mul_pd(four->numerator, d), _CMP_GT_OQ));
     four->numerator = _mm256_blendv_pd(four->numerator, q, is_better);
@@ -189,9 +204,9 @@ typedef struct {
     __m512d gl, hl, numerator, divisor;
 } pboost_eight;
 
-PBOOST_ALWAYS PBOOST_WITH_AVX512 void pboost_scan_eight(
-    pboost_eight *eight, int is_packed, const double *masses, ptrdiff_t cells,
-    const pboost_same_eight *at, __m512i bin)
+/* The next bin of eight lanes. */
+PBOOST_ALWAYS PBOOST_WITH_AVX512 void pboost_next_eight(
+    pboost_eight *eight, int is_packed, const double *masses, ptrdiff_t cells)
 {
     if (is_packed) {
         eight->word = _mm512_add_epi64(eight->word, _mm512_loadu_si512(masses));
@@ -201,14 +216,29 @@ PBOOST_ALWAYS PBOOST_WITH_AVX512 void pboost_scan_eight(
         eight->gl = _mm512_add_pd(eight->gl, _mm512_loadu_pd(masses));
         eight->hl = _mm512_add_pd(eight->hl, _mm512_loadu_pd(masses + cells));
     }
+}
+
+/* The score of the cuts of eight lanes with these sums below; returns which have enough on both sides. */
+PBOOST_ALWAYS PBOOST_WITH_AVX512 __mmask8 pboost_score_eight(
+    const pboost_eight *eight, const pboost_same_eight *at, __m512d *numerator, __m512d *divisor)
+{
     const __m512d gl = eight->gl, hl = eight->hl;
     const __m512d gr = _mm512_sub_pd(at->gradient, gl), hr = _mm512_sub_pd(at->curvature, hl);
-    const __mmask8 below = _mm512_cmp_pd_mask(hl, at->least, _CMP_GE_OQ);
-    const __mmask8 ok = _mm512_mask_cmp_pd_mask(below, hr, at->least, _CMP_GE_OQ);
     const __m512d dl = _mm512_add_pd(hl, at->l2), dr = _mm512_add_pd(hr, at->l2);
-    const __m512d q = _mm512_add_pd(
+    *numerator = _mm512_add_pd(
         _mm512_mul_pd(_mm512_mul_pd(gl, gl), dr), _mm512_mul_pd(_mm512_mul_pd(gr, gr), dl));
-    const __m512d d = _mm512_mul_pd(dl, dr);
+    *divisor = _mm512_mul_pd(dl, dr);
+    return _mm512_mask_cmp_pd_mask(
+        _mm512_cmp_pd_mask(hl, at->least, _CMP_GE_OQ), hr, at->least, _CMP_GE_OQ);
+}
+
+PBOOST_ALWAYS PBOOST_WITH_AVX512 void pboost_scan_eight(
+    pboost_eight *eight, int is_packed, const double *masses, ptrdiff_t cells,
+    const pboost_same_eight *at, __m512i bin)
+{
+    __m512d q, d;
+    pboost_next_eight(eight, is_packed, masses, cells);
+    const __mmask8 ok = pboost_score_eight(eight, at, &q, &d);
     const __mmask8 is_better = _mm512_mask_cmp_pd_mask(
         ok, _mm512_mul_pd(q, eight->divisor), _mm512_mul_pd(eight->numerator, d), _CMP_GT_OQ);
     eight->numerator = _mm512_mask_mov_pd(eight->numerator, is_better, q);

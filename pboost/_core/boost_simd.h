@@ -12,6 +12,7 @@
  */
 #ifndef PBOOST_BOOST_SIMD_H
 #define PBOOST_BOOST_SIMD_H
+#include "boost_pool.h"
 #include "boost_scan.h"
 #include "side.h"
 #include <stddef.h>
@@ -178,6 +179,8 @@ typedef struct {
     void (*subtract)(PBOOST_SUBTRACT_ARGS);
     void (*scan)(PBOOST_SCAN_ARGS);
     ptrdiff_t (*part)(PBOOST_PART_ARGS);
+    void (*gain)(PBOOST_GAIN_ARGS);
+    void (*pooled)(PBOOST_POOLED_ARGS);
 } pboost_passes;
 
 /* Values of listed rows, one after another. */
@@ -368,9 +371,12 @@ PBOOST_WITH_AVX512 static ptrdiff_t pboost_part_avx512(PBOOST_PART_ARGS)
 static inline pboost_passes pboost_choose_passes(int level)
 {
     const pboost_passes variant[3] = {
-        {pboost_count_baseline, pboost_subtract_baseline, pboost_scan_baseline, pboost_part_baseline},
-        {pboost_count_avx2, pboost_subtract_avx2, pboost_scan_avx2, pboost_part_avx2},
-        {pboost_count_avx512, pboost_subtract_avx512, pboost_scan_avx512, pboost_part_avx512}};
+        {pboost_count_baseline, pboost_subtract_baseline, pboost_scan_baseline, pboost_part_baseline,
+         pboost_gain_baseline, pboost_pooled_baseline},
+        {pboost_count_avx2, pboost_subtract_avx2, pboost_scan_avx2, pboost_part_avx2,
+         pboost_gain_avx2, pboost_pooled_avx2},
+        {pboost_count_avx512, pboost_subtract_avx512, pboost_scan_avx512, pboost_part_avx512,
+         pboost_gain_avx512, pboost_pooled_avx2}};
     __builtin_cpu_init();
     pboost_fill_tables();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) level = 0;
@@ -382,7 +388,8 @@ static inline pboost_passes pboost_choose_passes(int level)
 static inline pboost_passes pboost_choose_passes(int level)
 {
     const pboost_passes baseline = {
-        pboost_count_baseline, pboost_subtract_baseline, pboost_scan_baseline, pboost_part_baseline};
+        pboost_count_baseline, pboost_subtract_baseline, pboost_scan_baseline, pboost_part_baseline,
+        pboost_gain_baseline, pboost_pooled_baseline};
     (void)level;
     return baseline;
 }

@@ -20,6 +20,7 @@ from pboost.models.forest import Forest, join_trees
 from pboost.models.sides import WORDS
 from pboost.models.trees import Tree
 from pboost.trees.lanes import lanes_of
+from pboost.trees.pooling import SHARES, Pooling, open_nodes, pooling_of
 from pboost.trees.restraints import Restraints
 from pboost.trees.steps import Steps, slopes_of
 from pboost.trees.weights import Weights
@@ -85,7 +86,12 @@ class Rounds:
         if self.loss_code == boost.LOSSES["poisson"]:
             self.more_loss = weight.sum(loss.value(y, np.zeros(n))) - self.total
         self.lanes = lanes_of(columns)
-        self._make_histograms()
+        share = SHARES.get(limits.growth)
+        self._make_histograms(share is not None and share.depth < self.max_depth)
+        self.pooling: Pooling | None = None
+        if share is not None and share.depth < self.max_depth:
+            cells = self.masses.shape[1] // 2
+            self.pooling = pooling_of(share, columns, self.lanes, cells, self.n_slots)
         self.rows, self.spare = np.zeros((2, n + boost.BEHIND), dtype=np.int32)
         self.packed, self.spare_packed = np.zeros((2, n + boost.BEHIND), dtype=np.int64)
         self.leaf_weight = np.empty(0 if self.weight is None else n)
@@ -94,6 +100,8 @@ class Rounds:
         self.node = np.empty(2 * most - 1, dtype=NODE)
         self.subset = np.empty((2 * most - 1 if has_levels else 0, WORDS), dtype=np.uint64)
         places = max(self.slot_of.shape[1], self.max_leaves and most) + 3
+        if self.pooling is not None:
+            places = 2 * self.n_slots
         self.open = np.empty((len(self.slot_of), places), dtype=OPEN)
         self.stack = np.empty(len(self.slot_of), dtype=STACK)
         self.free = np.empty(self.n_slots, dtype=np.int32)
@@ -109,8 +117,11 @@ class Rounds:
         self.steepest = self.most_curved = self.mean_loss = 0.0
         self.look()
 
-    def _make_histograms(self) -> None:
-        """Make places for the masses by bin of a node and of those that are smaller by halves."""
+    def _make_histograms(self, of_level: bool) -> None:
+        """Make places for the masses by bin of a node and of those that are smaller by halves.
+
+        Or of all of a level.
+        """
         n, bins = self.codes.shape[1], self.lanes.bins
         starts = np.arange(0, len(bins), GROUP_LANES)
         self.group_bins = np.maximum.reduceat(bins, starts).astype(np.int32)
@@ -118,7 +129,9 @@ class Rounds:
         self.group_place = np.concatenate([[0], ends[:-1]])
         slots, takers = 1 + min(self.max_depth, int(n).bit_length()), self.n_threads
         kept = SLOT_BYTES // (8 * int(ends[-1]))
-        if self.max_leaves:
+        if of_level:
+            slots, takers = open_nodes(self.max_depth, n), 1
+        elif self.max_leaves:
             slots, takers = max(3, min(min(self.max_leaves, n) + 2, kept)), 1
         elif slots * takers > kept:
             takers = 1  # the others help with its nodes

@@ -37,6 +37,7 @@ from pboost.trees.cart import FitData, check_labels, fit_cart_problem, refuse_bo
 from pboost.trees.exact_rounds import ExactRounds
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.loss_watch import LossWatch
+from pboost.trees.pooling import limits_of_growth
 from pboost.trees.restraints import (
     RESTRAINTS,
     Restraints,
@@ -80,6 +81,7 @@ TREE_OPTIONS = (
 #: What a sum of trees is fitted with beside loss, validation and number, as in its settings.
 SUM_OPTIONS = (
     "task", "trees", "learning_rate", "max_step", "start", "bag", "leaf_step", "l2", "sums",
+    "growth",
     *TREE_OPTIONS, *RESTRAINTS,
 )  # fmt: skip
 
@@ -96,6 +98,7 @@ def fit_stagewise(
     learning_rate: float = 0.1,
     max_depth: int | None = 3,
     max_leaves: int | None = None,
+    growth: str = "auto",
     min_leaf: int = 1,
     leaf_step: str = "auto",
     l2: float | str = "auto",
@@ -157,6 +160,14 @@ def fit_stagewise(
     max_leaves : int or None
         Greatest number of leaves of each tree, within `max_depth`, which None lifts. Where it is
         given, the node whose split gains most is split next.
+    growth : {"auto", "free", "pooled", "symmetric"}
+        How splits of the nodes of a level are chosen: "free" by what each gains in its node;
+        "symmetric" by what it gains in all nodes of the level together, so that they have one split
+        wherever it divides them; "pooled" from the fourth level on by 0.8 of what it gains in all
+        of them and 0.2 of what it gains in its node. "auto" is pooled, but free with an option or a
+        search that goes another way: with ``trees="one"``, `max_leaves`, `monotone`,
+        `interactions`, `features_per_split` or an exact search, and where the open nodes of a level
+        would take more than 256 MB.
     min_leaf : int
         Least number of training rows in a leaf.
     leaf_step : {"auto", "best", "newton"}
@@ -314,7 +325,7 @@ def fit_stagewise(
         "start": start, "min_weight": min_weight, "min_gain": min_gain,
         "features_per_tree": features_per_tree, "features_per_split": features_per_split,
         "monotone": plain_monotone(monotone), "interactions": plain_interactions(interactions),
-        "bag": bag, "max_depth": max_depth, "max_leaves": max_leaves,
+        "bag": bag, "max_depth": max_depth, "max_leaves": max_leaves, "growth": growth,
         "min_leaf": min_leaf, "search": search,
         "max_bins": max_bins, "sums": sums, "missing": missing, "level_smoothing": level_smoothing,
     }  # fmt: skip
@@ -374,6 +385,7 @@ def grow_sum(
             "monotone: expected None with softmax, whose probabilities do not follow one score"
         )
     problem = problem.sorted_once(data.n_threads)
+    settings["growth"], limits = limits_of_growth(options, limits, problem.columns)
     if state is not None and draws(settings):
         settings["rng"] = state
     cells = problem.n_rows * problem.n_features

@@ -149,6 +149,12 @@ class Grown:
     def pull(self, rows, j):
         """Return the curvature of the node's own rows that is added to each level."""
         here = self.columns.codes[j, rows]
+        levels = [k for k in range(self.columns.n_bins[j]) if (here == k).any()]
+        parts = [(self.apart(rows[here == k], rows), self.sums(rows[here == k])[1]) for k in levels]
+        return self.pull_of(parts, self.spread(rows), len(rows))
+
+    def spread(self, rows):
+        """Return by how much the steps of rows differ from their mean."""
         g, h = self.sums(rows)
         gs, hs = self.g[rows].astype(float), self.h[rows].astype(float)
         if self.is_wide:  # the first words
@@ -156,23 +162,23 @@ class Grown:
             squares = 2.0**18 * rounded(first[0] * first[0] / np.maximum(first[1], 1.0)).sum()
         else:
             squares = rounded(gs * gs / hs).sum()
-        spread = squares - g * g / h
+        return squares - g * g / h
+
+    def pull_of(self, parts, spread, n_rows):
+        """As `pull`; `parts` has by how much each level departs, and its curvature."""
         if not (self.smoothing > 0 and spread > 0):
             return 0.0
-        levels = [k for k in range(self.columns.n_bins[j]) if (here == k).any()]
         squares = known = 0.0
-        for level in levels:
-            mass = self.sums(rows[here == level])[1]
-            apart = self.apart(rows[here == level], rows)
+        for apart, mass in parts:
             squares += apart * (apart / mass)
             known += mass
-        squares *= len(rows) / spread
-        chance = self.smoothing * max(len(levels) - 2, 0)
+        squares *= n_rows / spread
+        chance = self.smoothing * max(len(parts) - 2, 0)
         if chance <= 0:
             return 0.0
-        if squares - chance <= chance / (1e6 * len(levels)):
+        if squares - chance <= chance / (1e6 * len(parts)):
             return 1e6 * known
-        return known / len(levels) * (chance / (squares - chance))
+        return known / len(parts) * (chance / (squares - chance))
 
     def order(self, rows, j):
         """Return the levels at a node in order, and by how much they depart, smoothed."""
@@ -367,7 +373,7 @@ class Fit(NamedTuple):
 
 def fit(
     columns, y, loss, weight, *, bias, steps, rate, depth, min_leaf=1, l2=0.0, smoothing=0.0,
-    most=math.inf, solved=True, listed=None, sums="auto", **held,
+    most=math.inf, solved=True, listed=None, sums="auto", grower=Grown, **held,
 ):  # fmt: skip
     """Return the trees, and the decision values of all rows; `listed` are those of each tree."""
     f, limit = np.full(len(y), bias), loss.limit
@@ -384,7 +390,7 @@ def fit(
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
         bits = bits_of(gradient, sums, (weight > 0).sum())
         parts = columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits
-        grown = Grown(*parts, t + 1, most=min(most, limit), **held)
+        grown = grower(*parts, t + 1, most=min(most, limit), **held)
         nodes = preorder(grown.root)
         values = np.zeros(len(nodes))
         for e, node in enumerate(nodes):

@@ -13,42 +13,22 @@ from round_cases import (
     OF_NUMBERS,
     as_copies,
     assert_equals_twin,
+    assert_same,
     bundled_case,
-    limits,
+    compiled,
     restrained_case,
-    restraints_of,
     special_case,
-    weighed,
+    wide_case,
     with_rows,
 )
-from special_problems import draw, problem
+from special_problems import draw
 
 import pboost as pb
 from pboost._core import boost
 from pboost.losses import LOSSES
 from pboost.trees.restraints import RESTRAINTS
-from pboost.trees.rounds import Rounds
-from pboost.trees.steps import Steps, has_curvature
+from pboost.trees.steps import has_curvature
 from pboost.trees.weights import weight_of_copy, weights_of
-
-
-def compiled(columns, y, loss, weight, listed, options, steps=3):
-    """Return the rounds, and after each the tree and a copy of the decision values."""
-    f = np.full(len(y), options["bias"])
-    step = Steps(
-        options["rate"], options["most"], options["solved"], options["l2"], options["sums"]
-    )
-    limit = limits(
-        options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves")
-    )
-    held = restraints_of(options, columns)
-    rounds = Rounds(columns, y, loss, weighed(weight), f, limit, step, held)
-    found = [(None, f.copy(), rounds.mean_loss)]
-    for t in range(steps):
-        rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
-        grown = rounds.grow(rows)
-        found.append((grown, rounds.f.copy(), rounds.mean_loss))
-    return found
 
 
 @pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case])
@@ -110,40 +90,10 @@ def assert_twin(case, at, weighted=None, rows=slice(None)):
         assert_equals_twin(grown, nodes, values, at, weighted is not None)
 
 
-def assert_same(one, other):
-    """Compare what `compiled` returns, to the last bit."""
-    for (a, f, loss), (b, g, value) in zip(one, other, strict=True):
-        assert np.array_equal(f, g)
-        assert loss == value
-        if a is not None:
-            for name in ("children", "mass", "subset"):
-                assert np.array_equal(getattr(a, name), getattr(b, name)), name
-            assert a.nodes.tolist() == b.nodes.tolist()
-
-
 @pytest.fixture
 def restored():
     yield
     boost.use_simd_level(2)
-
-
-def wide_case(name="logistic", n=20_000, d=11, seed=0, max_bins=255):
-    """Return a case of several blocks of rows and two groups of columns, the second not full."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    X[:, 3] = rng.integers(0, 6, n)
-    X[:, 9] = np.where(rng.random(n) < 0.1, np.nan, X[:, 0])
-    y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n) > 0, 1, 0)
-    weight = rng.uniform(0.1, 1, n) * (rng.random(n) < 0.9)
-    columns = problem(X, y, None, {3: 6}, 2, max_bins)
-    options = {"depth": 6, "min_leaf": 3, "l2": 0.1, "smoothing": 1.0, "most": 4.0, "solved": True,
-               "rate": 0.3, "bias": 0.1, "sums": "auto"}  # fmt: skip
-    target = 2.0 * y - 1
-    if name in OF_NUMBERS:
-        target = X[:, 0] * X[:, 1] + X[:, 2] + rng.standard_t(2, size=n)
-    if name == "poisson":
-        target = rng.poisson(np.exp(X[:, 2])).astype(float)
-    return columns, target, LOSSES[name], weight / weight.max(), None, options
 
 
 @pytest.mark.parametrize("name", NAMES)

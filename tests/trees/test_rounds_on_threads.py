@@ -11,6 +11,7 @@ from round_cases import (
     as_copies,
     bundled_case,
     limits,
+    pooled_case,
     restrained_case,
     special_case,
     weighed,
@@ -47,8 +48,9 @@ def grown(case, workers):
         options["rate"], options["most"], options["solved"], options["l2"], options["sums"]
     )
     limit = limits(
-        options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves")
-    )
+        options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves"),
+        options.get("growth", "depth-first"),
+    )  # fmt: skip
     f = np.full(len(y), options["bias"])
     rounds = Rounds(columns, y, loss, weighed(weight), f, limit, step, held, workers)
     found = []
@@ -62,7 +64,7 @@ def grown(case, workers):
     return found
 
 
-@pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case])
+@pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case, pooled_case])
 @pytest.mark.parametrize("start", range(0, 120, 40))
 def test_rounds_do_not_depend_on_threads(small_shares, make, start):
     for seed in range(start, start + 40):
@@ -77,6 +79,8 @@ def test_rounds_do_not_depend_on_threads(small_shares, make, start):
 
 OPTIONS = {
     "plain": {},
+    "free": {"growth": "free"},
+    "symmetric": {"growth": "symmetric"},
     "in parts": {"max_depth": 8},
     "wide": {"sums": "wide"},
     "newton": {"leaf_step": "newton"},

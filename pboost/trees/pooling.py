@@ -1,0 +1,135 @@
+"""Growth of trees of sums whose nodes on a level are cut by what all of them together gain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import boost
+from pboost.data.columns import BinnedColumns
+from pboost.data.special_columns import HOLES, LEVELS
+from pboost.growth.tree import CartLimits
+from pboost.trees.lanes import Lanes
+from pboost.values import IntArray, check_choice
+
+GROWTHS = ("auto", "free", "pooled", "symmetric")
+#: Memory for the masses and the gains of the open nodes of a level.
+MOST_BYTES = 1 << 28
+#: Options that a node's search in columns of its own depends on.
+OWN_COLUMNS = ("monotone", "interactions", "features_per_split")
+
+
+class Share(NamedTuple):
+    """From which depth on what share of the gain in all nodes of a level counts."""
+
+    depth: int
+    share: float
+
+
+#: Of nodes near the root each has many rows, and its own gain says enough.
+SHARES = {"pooled": Share(3, 0.8), "symmetric": Share(1, 1.0)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pooling:
+    """The arrays of trees that grow level by level; see ``pboost/_core/_boost_pooled.pxd``.
+
+    Attributes
+    ----------
+    depth : int
+    share : float
+        See `Share`.
+    gains : ndarray of float32, shape (n_slots, n_gains)
+        What cuts gain in each open node: of numbers by bin, with missing rows above, then below; of
+        the sets of columns of levels; of columns of bundles.
+    pool : ndarray of float32, shape (n_gains,)
+        What they gain in all of them.
+    set_place : ndarray of int64, shape (d,)
+        Where the gains of columns of levels begin, -1 of others.
+    sets : ndarray of uint8, shape (d or 0, boost.SETS_SIZE)
+        The order of the levels of columns.
+    """
+
+    depth: int
+    share: float
+    gains: NDArray[np.float32]
+    pool: NDArray[np.float32]
+    set_place: IntArray
+    sets: NDArray[np.uint8]
+
+
+def limits_of_growth(
+    options: Mapping[str, Any], limits: CartLimits, columns: Any
+) -> tuple[str, CartLimits]:
+    """Return `growth` as it is meant, "auto" the pooled one where nothing speaks against it, and
+    limits that say so.
+
+    ValueError or NotImplementedError where something does.
+    """
+    growth = str(check_choice("growth", options["growth"], GROWTHS))
+    if growth != "free":
+        try:
+            _check(growth, options, limits, columns)
+        except (ValueError, NotImplementedError):
+            if growth != "auto":
+                raise
+            growth = "free"
+    growth = "pooled" if growth == "auto" else growth
+    return growth, limits if growth == "free" else replace(limits, growth=growth)
+
+
+def _check(growth: str, options: Mapping[str, Any], limits: CartLimits, columns: Any) -> None:
+    if not isinstance(columns, BinnedColumns):
+        raise NotImplementedError(
+            f'growth: expected "free" with search="exact", got {growth!r}, for which cuts of '
+            "different nodes have to be the same"
+        )
+    if options["trees"] != "per-class":
+        raise NotImplementedError(
+            f'growth: expected "free" with trees={options["trees"]!r}, got {growth!r}'
+        )
+    if limits.growth == "best-first":
+        raise ValueError(
+            f"max_leaves: expected None with growth={growth!r}, which goes level by level"
+        )
+    for name in OWN_COLUMNS:
+        if options[name]:
+            raise NotImplementedError(
+                f"{name}: expected None with growth={growth!r}: nodes of a level are then not "
+                'searched for the same cuts; growth="free" takes it'
+            )
+    d, n = columns.codes.shape
+    # 16 bytes of masses and up to 8 of gains of each bin.
+    size = 24 * int(columns.n_bins.sum() + d) * open_nodes(limits.depth, n)
+    if size > MOST_BYTES:
+        raise ValueError(
+            f"growth: the open nodes of a level take {size} bytes with growth={growth!r} and "
+            f'max_depth={limits.depth}, of which there are {MOST_BYTES}; growth="free" takes less'
+        )
+
+
+def open_nodes(depth: int, n: int) -> int:
+    """Return how many nodes of a level can be open, and their children counted, at most."""
+    return max(min(1 << min(depth - 1, 40), n), 1)
+
+
+def pooling_of(
+    share: Share, columns: BinnedColumns, lanes: Lanes, cells: int, n_slots: int
+) -> Pooling:
+    """Return the arrays; `cells` are the bins of all lanes."""
+    d, special = len(columns.codes), columns.special
+    special = np.zeros(d, dtype=np.uint8) if special is None else special
+    has_holes = bool((special == HOLES).any())
+    of_levels = (special & LEVELS) > 0
+    sizes = np.where(of_levels, 4 * columns.n_bins.astype(np.int64), 0)
+    ends = (1 + has_holes) * cells + np.cumsum(sizes)
+    n_gains = int(ends[-1]) + len(lanes.bundled)
+    return Pooling(
+        share.depth, share.share, np.empty((n_slots, n_gains), dtype=np.float32),
+        np.empty(n_gains, dtype=np.float32), np.where(of_levels, ends - sizes, -1),
+        np.empty((d if of_levels.any() else 0, boost.SETS_SIZE), dtype=np.uint8),
+    )  # fmt: skip
