@@ -13,7 +13,7 @@ def propagate(
     answer: Array,
     sigma: Array,
     label: Array,
-    bias: float,
+    bias: Array,
     reach: Array,
     work: Array,
     score: Array,

@@ -126,8 +126,9 @@ def fit_adaboost(
     labels of what they are chosen by of two (AdaBoost.MH, [2]_, sections 7 and 8): a row takes one
     path, whatever the number of labels, and the label of the largest sum of votes is predicted.
     The certificate bounds the Hamming loss, see `certificate`. Columns are searched by bins. This
-    takes stumps, also affine ones, of the criterion "kearns-mansour", ``votes="domain"`` and exact
-    answers; with others `fit_one_vs_rest` has a model for each label.
+    takes stumps, also affine ones, of the criterion "kearns-mansour", ``votes="domain"``, and
+    answers that are exact or have a table, such as `pboost.observation.adatree2`. With others
+    `fit_one_vs_rest` has a model for each label.
 
     References
     ----------

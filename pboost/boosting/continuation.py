@@ -22,8 +22,8 @@ from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
 from pboost.data.training import TrainingData
 from pboost.growth.exact_tree import BoostedArrays
-from pboost.growth.label_trees import LabelTrees
 from pboost.growth.nested import NestedGrowth
+from pboost.growth.soft_label_trees import label_trees
 from pboost.growth.soft_tree import SoftTree
 from pboost.growth.step import GROWTHS, Chain, TreeLimits
 from pboost.growth.tree import grow_tree
@@ -83,10 +83,11 @@ def continue_graph(
     _check_votes(model, way)
     growth = _check_growth(growth, way, stored)
     generator = as_generator(rng)
-    if model.n_votes > 1 and (refusal(weak, observation) or not model.is_exact):
+    if model.n_votes > 1 and (refusal(weak, observation) or model.goes_both):
         raise NotImplementedError(
-            "model: graphs whose exits have several votes are continued with exact answers and "
-            f"stumps, got {weak!r} and {observation!r}"
+            "model: graphs whose exits have several votes are continued with stumps, and where "
+            f"missing values lie on one side, and with answers of a table, got {weak!r} and "
+            f"{observation!r}"
         )
     data = _prepare(model, X, y, sample_weight, searched, n_threads)
     model = _renumbered(model, data)
@@ -102,11 +103,13 @@ def continue_graph(
     depth = stored.get("max_depth") or INT32_MAX
     limits = TreeLimits(model.n_nodes + size, depth, growth, -1.0)
     told = bar(limits.nodes, "nodes", model.n_nodes)
+    if observation.is_exact and model.answer is not None:
+        observation = Flip(0.0)  # the same answers, kept as tables, since the model has tables
     if model.n_votes > 1:
         trees = replace(limits, nodes=1 if joins else size)
         with Workers(n_threads, data.cells) as workers, told as callback:
             search = LabelSearch(data, learner, workers)
-            more_trees = LabelTrees(data, search, rule, size if joins else 1, trees)
+            more_trees = label_trees(data, search, rule, size if joins else 1, trees, observation)
             more_trees.replay(model, joins=joins)
             return more_trees.model(settings, more_trees.grow(callback))
     with Workers(n_threads, data.cells) as workers, told as callback:
@@ -115,9 +118,6 @@ def continue_graph(
             arrays = BoostedArrays(data, learner, rule, limits, given=model.n_nodes)
             arrays.replay(model)
             return arrays.model(settings, grow_tree(arrays, workers, callback))
-        if observation.is_exact and model.answer is not None:
-            # The same answers, kept as tables, since the model has tables.
-            observation = Flip(0.0)
         observer = observation.bind(data, learner, workers, generator)
         more = _growth(model, way, joins, data, observer, rule, limits)
         return more.model(settings, more.grow(callback))

@@ -24,6 +24,7 @@ from pboost.data.node_inputs import GrownInputs
 from pboost.data.subsets import in_set
 from pboost.data.training import TrainingData
 from pboost.growth.label_trees import LabelTrees
+from pboost.growth.soft_label_trees import label_trees
 from pboost.growth.step import Callback, StepRecord, TreeLimits
 from pboost.growth.validation import ValidationRows, validation_rows
 from pboost.models.base import prefix, staged_decision_function
@@ -110,7 +111,7 @@ class GraphFit:
         if not self.data.problem.of_many:
             return None
         search = LabelSearch(self.data, self._learner, workers)  # type: ignore[arg-type]
-        return LabelTrees(self.data, search, self.rule, rounds, limits)
+        return label_trees(self.data, search, self.rule, rounds, limits, self.observation)
 
     def settings(self, builder: str, **own: Any) -> dict[str, Any]:
         """Return the model's record of how it was made; a builder's own options come first."""

@@ -63,6 +63,7 @@ class LabelSplit:
     votes: FloatArray
     after: float
     parts: list[LabelExit]
+    table: FloatArray | None = None  # of uncertain answers
 
 
 @dataclass(slots=True, eq=False)
@@ -275,17 +276,19 @@ class LabelTrees(Growth, BestFirst):
         whole = np.concatenate([exit_.whole[used], exit_.own[used], [len(exit_.rows)]])
         node = Node(
             exit_.sums, whole, exit_.for_it[used], exit_.against[used], exit_.mass, exit_.rows,
-            used, self._weight, self._scale,
+            used, *self._weights_at(exit_),
         )  # fmt: skip
         cut = self._labels.best_at(node)
         if cut is None:
             self._forget(exit_)
             return None
-        split = self._split_at(exit_, cut, None)
+        split = self._split_at(exit_, cut)
         is_stump = self._size == 1 and self._rounds > 1
         return None if is_stump and np.abs(split.votes).max() < NO_VOTE else split
 
-    def _split_at(self, exit_: LabelExit, cut: StumpCut, votes: FloatArray | None) -> LabelSplit:
+    def _split_at(
+        self, exit_: LabelExit, cut: StumpCut, votes: FloatArray | None = None
+    ) -> LabelSplit:
         """Return what a stump makes of an exit, with the votes that its masses give, or others."""
         parts, made = [], np.empty((2, self.n_labels))
         rows = self._labels.part(cut, exit_.rows)
@@ -300,8 +303,7 @@ class LabelTrees(Growth, BestFirst):
                 made[side] = votes[side]
             else:
                 own, other = exit_.for_it * part.own, exit_.against * (part.whole - part.own)
-                odds = [half_log_odds(p, n, self._delta) for p, n in zip(own, other, strict=True)]
-                made[side] = self.rule.learning_rate * np.array(odds)
+                made[side] = self._votes(own, other, self._delta)
             down, up = np.exp(-made[side]), np.exp(made[side])
             part.for_it, part.against = exit_.for_it * down, exit_.against * up
             weights = part.for_it * part.own, part.against * (part.whole - part.own)
@@ -309,6 +311,12 @@ class LabelTrees(Growth, BestFirst):
             part.bound = part.mass / self._scale / (self.n_labels * self._whole)
             parts.append(part)
         return LabelSplit(cut, made, parts[0].bound + parts[1].bound, parts)
+
+    def _votes(self, own: NDArray[Any], other: NDArray[Any], delta: float) -> FloatArray:
+        """Return the votes of an exit for each label, given the masses of its rows and others."""
+        odds = [half_log_odds(p, n, delta) for p, n in zip(own, other, strict=True)]
+        votes: FloatArray = self.rule.learning_rate * np.array(odds)
+        return votes
 
     def _fill(self, exit_: LabelExit) -> None:
         """Make the sums of an exit; of a node's two exits those of one by difference."""
@@ -333,7 +341,11 @@ class LabelTrees(Growth, BestFirst):
 
     def _sums(self, exit_: LabelExit, labels: IntArray) -> Sums:
         """Return sums of the rows of an exit for some labels."""
-        return self._labels.sums(exit_.rows, self._weight, self._scale, labels)
+        return self._labels.sums(exit_.rows, *self._weights_at(exit_), labels)
+
+    def _weights_at(self, exit_: LabelExit) -> tuple[FloatArray, float]:
+        """Return the weights of rows, but for the factors of an exit, and their scale."""
+        return self._weight, self._scale
 
     def _have_fewer(self, pair: Pair) -> bool:
         """Whether both exits of a node have so few labels left that their sums are better made."""
@@ -350,7 +362,7 @@ class LabelTrees(Growth, BestFirst):
         heavier = int(is_heavier(parts[1].reach, parts[0].reach))
         node = self.add_node(
             exit_.edges, cut, [tuple(vote) for vote in votes.tolist()],  # type: ignore[misc]
-            None, exit_.reach, certificate, heavier,
+            exit_.split.table, exit_.reach, certificate, heavier,
         )  # fmt: skip
         for side, part in enumerate(parts):
             part.edges = ((node, side),)
@@ -385,7 +397,7 @@ class LabelTrees(Growth, BestFirst):
                     f"chains of trees of which all exits join: node {node} is entered otherwise"
                 )
             cut = self._labels.place(**asked_at(model, node))
-            here[0].split = self._split_at(here[0], cut, model.vote[node])
+            here[0].split = self._stored(here[0], cut, model, node)
             self.split(here[0])
         self._replays, self.heap = False, []
         if joins:
@@ -394,11 +406,16 @@ class LabelTrees(Growth, BestFirst):
             for exit_ in self.open.values():
                 self.push(exit_)
 
+    def _stored(
+        self, exit_: LabelExit, cut: StumpCut, model: DecisionGraph, node: int
+    ) -> LabelSplit:
+        """Return the split of a node of a model, with its votes."""
+        return self._split_at(exit_, cut, model.vote[node])
+
     def constant_vote(self) -> tuple[Any, float]:
         """Return the votes of a model without nodes, and its certificate."""
         (root,) = self.open.values()
         other = root.whole - root.own
-        odds = [half_log_odds(p, n, self._delta) for p, n in zip(root.own, other, strict=True)]
-        votes = self.rule.learning_rate * np.array(odds)
+        votes = self._votes(root.own, other, self._delta)
         mass = math.fsum([*(root.own * np.exp(-votes)).tolist(), *(other * np.exp(votes)).tolist()])
         return votes, mass / root.mass

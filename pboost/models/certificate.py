@@ -97,11 +97,6 @@ def certificate(
             "be computed anew"
         )
     refuse_oracles(model, "the certificate")
-    if np.ndim(model.bias) and not model.is_exact:
-        raise NotImplementedError(
-            "model: the certificate of uncertain answers cannot be computed anew where exits have "
-            f"{len(model.labels)} votes"
-        )
     X = table_for(model, X)
     with held(X):
         n = count_rows(model, X)
@@ -148,6 +143,14 @@ def _losses(model: Any, X: Any, second: NDArray[np.bool_], sigma: Any) -> FloatA
 
 def _losses_of_labels(model: Any, X: Any, share: FloatArray, sigma: Any) -> FloatArray:
     """Return the mean over J labels of exp(-F y), for rows of these probabilities (n, J)."""
+    if not model.is_exact:
+        graph, total = as_graph(model), np.zeros(len(share))
+        if (share.max(axis=1) == 1).all():
+            return expectation(graph, X, share.argmax(axis=1), sigma)[1]
+        for k, of_label in enumerate(share.T):
+            rows = np.full(len(share), k)
+            total += np.where(of_label > 0, of_label * expectation(graph, X, rows, sigma)[1], 0.0)
+        return total
     match_sigma(model, X, sigma)  # raises if one is given
     score = decision_function(model, X)
     with np.errstate(over="ignore"):  # an infinite one is right

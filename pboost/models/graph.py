@@ -70,9 +70,10 @@ class DecisionGraph(Graph):
         The options the model was fitted with.
     record : TrainingRecord
         Certificate and cost after each node, and why growing stopped.
-    answer : ndarray of float64, shape (n_nodes, 2, 2), or None
+    answer : ndarray of float64, shape (n_nodes, 2, 2), or (n_nodes, 2, J), or None
         Probability that a row takes exit 1, by the side of the threshold on which it lies (0:
         below, 1: above) and by its class, as assumed in training; None where answers are exact.
+        (n_nodes, 2, J) where exits have J > 2 votes.
     inputs : Inputs or None
         What `feature` counts, where it is not the columns of X: ``inputs.values(X)`` are the
         numbers that are compared, ``inputs.names(columns)`` how they are written.
@@ -126,12 +127,7 @@ class DecisionGraph(Graph):
 
     def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
         """Return the decision value of each row, expected or drawn."""
-        if self.n_votes > 1:
-            if not self.is_exact:
-                raise NotImplementedError(
-                    f"model: route={route!r} of uncertain answers is not implemented where exits "
-                    f"have {self.n_votes} votes"
-                )
+        if self.n_votes > 1 and self.is_exact:
             match_sigma(self, X, sigma)  # raises if one is given
             return self.decision_function(X)  # all routes are the same
         if route == "expected":

@@ -164,8 +164,9 @@ class Graph(TwoClassModel):
     settings: Mapping[str, Any] = stored.settings()
     record: TrainingRecord = stored.part(TrainingRecord)
     answer: FloatArray | None = stored.column(
-        np.float64, "n_nodes", 2, 2, finite=False, optional=True
-    )
+        np.float64, "n_nodes", 2, lambda graph: (max(2, graph.n_votes),), finite=False,
+        optional=True,
+    )  # fmt: skip
     inputs: Inputs | None = stored.kept_as(Derived(), default=None)
     sigma: FloatArray | None = stored.column(np.float64, "n_features", finite=False, optional=True)
     missing: FloatArray | None = stored.kept_as(
@@ -240,13 +241,17 @@ class Graph(TwoClassModel):
     def needs_class(self) -> bool:
         """Whether the assumed answers depend on a row's class, unknown at prediction."""
         return self.answer is not None and bool(
-            (self.answer[:, :, 0] != self.answer[:, :, 1]).any()
+            (self.answer[:, :, :1] != self.answer[:, :, 1:]).any()
         )
 
     def by_vote(self) -> list[Self]:
-        """Return for each of several votes of the exits the graph that has no other."""
+        """Return for each of several votes of the exits the graph that has no other.
+
+        Answers by more classes than two are left out.
+        """
+        answer = self.answer if self.n_votes == 2 else None
         return [
-            replace(self, vote=vote, bias=float(bias), labels=self.labels[:2])
+            replace(self, vote=vote, bias=float(bias), labels=self.labels[:2], answer=answer)
             for vote, bias in zip(np.moveaxis(self.vote, 2, 0), self.bias, strict=True)
         ]
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import soft_walk
 from pboost.models.hard_walk import MOST_STEPS
-from pboost.models.new_rows import as_graph, input_values, is_second_label, match_sigma
+from pboost.models.new_rows import as_graph, classes_of_labels, input_values, match_sigma
 from pboost.models.node_walk import (
     asks_functions,
     functions_of,
@@ -23,7 +23,7 @@ from pboost.values import FloatArray, Seed, as_generator, check_integer
 
 #: What the answer of a node costs, in cells: random numbers and exponentials.
 COST = 5
-NO_TABLES, NONE = np.empty((0, 2, 2)), np.empty(0)
+NO_TABLES, NONE = np.empty((0, 2, 2)), np.empty((0, 1))
 
 
 def reach(
@@ -68,8 +68,6 @@ def reach(
     [1.0, 0.25, 0.188]
     """
     model = as_graph(model, "reach")
-    if model.n_votes > 1:  # where rows go does not depend on them
-        model = model.by_vote()[0]
     refuse_oracles(model, "reach")
     values, answer, noise, label = _asked(model, X, sigma, y)
     out = np.empty((len(values), model.n_nodes))
@@ -79,28 +77,39 @@ def reach(
 
 
 def expected_score(model: Graph, X: Any, sigma: Any) -> FloatArray:
-    """Return the expected decision value of each row."""
+    """Return the expected decision value of each row, (n,), or of several votes values (n, J)."""
     refuse_oracles(model, 'route="expected"')
     return expectation(model, X, None, sigma)[0]
 
 
 def expectation(
-    model: Graph, X: Any, second: NDArray[np.bool_] | None, sigma: Any
+    model: Graph, X: Any, label: NDArray[Any] | None, sigma: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return the expected decision value and the expected exponential loss of each row.
 
-    `second` says which rows have the model's second label; None where answers do not depend on it
-    and the loss is not wanted.
+    Of several votes per exit values (n, J), and the mean over the labels of the losses. `label`
+    holds the numbers of the rows' labels; None where answers do not depend on it and the loss is
+    not wanted.
     """
-    values, answer, noise, label = _asked(model, X, sigma, second=second)
-    score, loss = np.empty(len(values)), np.empty(len(values))
+    values, answer, noise, label = _asked(model, X, sigma, label=label)
+    bias = _by_vote(model.bias)
+    score, loss = np.empty((2, len(values), model.n_votes))
     if not model.n_nodes:
-        score[:] = model.bias
+        score[:] = bias
+        positive = label == 1 if model.n_votes == 1 else label[:, None] == np.arange(model.n_votes)
         with np.errstate(over="ignore"):  # an infinite one is right
-            return score, np.exp(np.where(label, -model.bias, model.bias))
-    if len(values):
+            loss[:] = np.exp(np.where(positive.reshape(loss.shape), -score, score))
+    elif len(values):
         _propagate(model, values, answer, noise, label, None, score, loss)
-    return score, loss
+    if model.n_votes == 1:
+        return score[:, 0], loss[:, 0]
+    return score, loss.mean(axis=1)
+
+
+def _by_vote(votes: Any) -> FloatArray:
+    """Return votes, or the bias, with an axis of votes also where there is one."""
+    votes = np.asarray(votes, dtype=np.float64)
+    return votes if votes.ndim % 2 else votes[..., None]
 
 
 def _propagate(
@@ -108,36 +117,38 @@ def _propagate(
     values: FloatArray,
     answer: FloatArray,
     noise: FloatArray,
-    label: NDArray[np.uint8],
+    label: NDArray[np.int32],
     reach: FloatArray | None,
     score: FloatArray,
     loss: FloatArray,
 ) -> None:
     """Fill `reach` (n, n_nodes) if it is wanted, and `score` and `loss` if they have places."""
+    vote, bias = _by_vote(model.vote), _by_vote(model.bias)
 
     def work(start: int, stop: int) -> None:
         here = slice(start, stop)
         soft_walk.propagate(
-            values[here], model.feature, model.threshold, model.next, model.vote, answer,
-            noise[here] if len(noise) > 1 else noise, label[here], model.bias,
+            values[here], model.feature, model.threshold, model.next, vote, answer,
+            noise[here] if len(noise) > 1 else noise, label[here], bias,
             np.empty((1, model.n_nodes)) if reach is None else reach[here],
-            np.empty(model.n_nodes), score[here], loss[here], model.sides,
+            np.empty((model.n_nodes, model.n_votes)), score[here], loss[here], model.sides,
         )  # fmt: skip
 
-    run_ranges(work, len(values), cells=COST * model.n_nodes)
+    run_ranges(work, len(values), cells=COST * model.n_nodes * model.n_votes)
 
 
 def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> FloatArray:
-    """Return the mean decision value of each row over random walks."""
+    """Return the mean decision value of each row over random walks, (n,) or (n, J)."""
     draws, generator = check_integer("draws", draws, least=1), as_generator(rng)
     if asks_functions(model) and (functions_of(model).is_random or model.is_estimated):
         _classes(model, None, 0)
         return sample_functions(model, X, generator, draws)
     key = int(generator.integers(2**64, dtype=np.uint64))
     values, answer, noise, _ = _asked(model, X, sigma)
-    total = np.zeros(len(values))
+    total = np.zeros((len(values), model.n_votes))
     scale, vote, bias = scaled_votes(model, draws)
-    cost = COST * min(model.n_nodes, MOST_STEPS)
+    vote = _by_vote(vote)
+    cost = COST * model.n_votes * min(model.n_nodes, MOST_STEPS)
     at_once = max(1, CELLS_PER_CALL // max(cost, 1))
 
     def work(start: int, stop: int) -> None:
@@ -149,7 +160,8 @@ def sampled_score(model: Graph, X: Any, rng: Seed, draws: int, sigma: Any) -> Fl
             )  # fmt: skip
 
     run_ranges(work, len(values), cells=cost * min(draws, at_once))
-    return (bias + total / draws) * scale
+    found: FloatArray = (_by_vote(bias) + total / draws) * scale
+    return found[:, 0] if model.n_votes == 1 else found
 
 
 def _asked(
@@ -157,8 +169,8 @@ def _asked(
     X: Any,
     sigma: Any,
     y: ArrayLike | None = None,
-    second: NDArray[np.bool_] | None = None,
-) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.uint8]]:
+    label: NDArray[Any] | None = None,
+) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int32]]:
     """Return what nodes compare, tables of answers, standard deviations, and classes of rows.
 
     There are no tables where answers are gaussian, and neither where what nodes compare are
@@ -166,12 +178,12 @@ def _asked(
     """
     if asks_functions(model) and model.is_estimated:
         values = input_values(model, X)
-        return values, NO_TABLES, np.empty((0, 0)), np.zeros(len(values), dtype=np.uint8)
+        return values, NO_TABLES, np.empty((0, 0)), np.zeros(len(values), dtype=np.int32)
     values, noise = input_values(model, X), match_sigma(model, X, sigma)
     if noise.size:
         _check_noise(model, values, noise)
-    label = _classes(model, y, len(values)) if second is None else second.astype(np.uint8)
-    return values, _tables(model), noise, label
+    label = _classes(model, y, len(values)) if label is None else label
+    return values, _tables(model), noise, label.astype(np.int32)
 
 
 def _check_noise(model: Graph, values: FloatArray, noise: FloatArray) -> None:
@@ -192,13 +204,14 @@ def _tables(model: Graph) -> FloatArray:
         return model.answer
     if model.sigma is not None:
         return NO_TABLES
-    return np.ascontiguousarray(np.broadcast_to(CERTAIN, (model.n_nodes, 2, 2)))
+    certain = np.repeat(CERTAIN[:, :1], max(2, model.n_votes), axis=1)
+    return np.ascontiguousarray(np.broadcast_to(certain, (model.n_nodes, *certain.shape)))
 
 
-def _classes(model: Graph, y: ArrayLike | None, n: int) -> NDArray[np.uint8]:
+def _classes(model: Graph, y: ArrayLike | None, n: int) -> NDArray[Any]:
     """Return the class of each row, any where the answers do not depend on it."""
     if y is not None:
-        return is_second_label(model, y, n).astype(np.uint8)
+        return classes_of_labels(model, y, n)
     if model.needs_class:
         kind = model.settings.get("observation", {}).get("kind")
         # Of a model that was continued, they may be those of the later nodes only.
@@ -208,4 +221,4 @@ def _classes(model: Graph, y: ArrayLike | None, n: int) -> NDArray[np.uint8]:
             "is unknown here: "
             'give y to reach(), and evaluate the model with route="hard"'
         )
-    return np.zeros(n, dtype=np.uint8)
+    return np.zeros(n, dtype=np.int32)

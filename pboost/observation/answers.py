@@ -164,7 +164,8 @@ class Observer:
 
 def stacked(tables: Tables) -> FloatArray:
     """Return the tables of all nodes as one array."""
-    return np.array(list(tables), dtype=np.float64).reshape(len(tables), *CERTAIN.shape)
+    found: FloatArray = np.array(list(tables), dtype=np.float64)
+    return found.reshape(-1, *found.shape[1:] or CERTAIN.shape)
 
 
 def side_masses(cut: Cut, weights: Weights) -> FloatArray:
@@ -217,10 +218,13 @@ class Observation(Choice):
         Whether every answer is certain.
     needs_class : bool
         Whether answers depend on the row's class, which is unknown at prediction.
+    takes_many : bool
+        Whether there can be more classes than two.
     """
 
     is_exact: ClassVar[bool] = False
     needs_class: ClassVar[bool] = False
+    takes_many: ClassVar[bool] = False
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
         """Return the weak learner as it is trained with these answers, ValueError if it cannot be.
@@ -303,14 +307,16 @@ class TableObserver(Observer):
 class TableObservation(Observation):
     """Base of the observation models whose answers are a table for each node."""
 
+    takes_many: ClassVar[bool] = True
+
     def table(self, reach: FloatArray) -> FloatArray:
         """Return the probability of exit 1, (side, class), at one node.
 
         Parameters
         ----------
-        reach : ndarray of float64, shape (2, 2)
+        reach : ndarray of float64, shape (2, J)
             Reach mass at the node, by side and class: starting weight times the probability of
-            arriving there.
+            arriving there. J is 2 but of exits with a vote for each of more labels.
         """
         raise NotImplementedError
 
@@ -364,7 +370,9 @@ class Flip(TableObservation):
 
     def table(self, reach: FloatArray) -> FloatArray:
         """Return the same table for every node."""
-        return np.array([[self.rate, self.rate], [1 - self.rate, 1 - self.rate]])
+        return np.stack(
+            [np.full(reach.shape[1], self.rate), np.full(reach.shape[1], 1 - self.rate)]
+        )
 
 
 @maker
@@ -404,7 +412,7 @@ class Half(TableObservation):
 
     def table(self, reach: FloatArray) -> FloatArray:
         """Return one half everywhere."""
-        return np.full((2, 2), 0.5)
+        return np.full(reach.shape, 0.5)
 
 
 @maker
@@ -475,27 +483,38 @@ def uniform() -> Uniform:
 class AdaTree2(TableObservation):
     """The rule of AdaTree 2; made by `adatree2`."""
 
+    strength: float = 1.0
     kind: ClassVar[str] = "adatree2"
     needs_class: ClassVar[bool] = True
 
     def table(self, reach: FloatArray) -> FloatArray:
         """Return more certain answers on the side that holds more of a row's class."""
-        below, above = (1 + np.sqrt(side_shares(reach))) / 2
-        return np.stack([1 - below, above])
+        stay = (1 - self.strength) + self.strength * ((1 + np.sqrt(side_shares(reach))) / 2)
+        return np.stack([1 - stay[0], stay[1]])
 
 
 @maker
-def adatree2() -> AdaTree2:
-    """AdaTree 2: a row takes its side's exit with probability ``(1 + sqrt(V)) / 2``.
+def adatree2(strength: float = 1.0) -> AdaTree2:
+    """AdaTree 2: a row takes its side's exit with probability ``1 - strength * (1 - sqrt(V)) / 2``.
 
     V is the share of the row's class, by reach mass, that lies on its side of the threshold. So
     every node is trained on all rows, those on the other side with less weight. At prediction
     rows take the exit on whose side they lie.
 
+    Parameters
+    ----------
+    strength : float
+        How uncertain answers are, in (0, 1]: 1 as published; near 0 they are nearly exact.
+
     Returns
     -------
     AdaTree2
         To be passed as ``observation=`` to a builder.
+
+    Raises
+    ------
+    ValueError
+        If the strength is not in (0, 1].
 
     Notes
     -----
@@ -510,9 +529,9 @@ def adatree2() -> AdaTree2:
     --------
     >>> import pboost as pb
     >>> pb.observation.adatree2()
-    AdaTree2()
+    AdaTree2(strength=1.0)
     """
-    return AdaTree2()
+    return AdaTree2(check_number("strength", strength, least=0.0, most=1.0, open_least=True))
 
 
 def side_shares(reach: FloatArray) -> FloatArray:

@@ -157,6 +157,7 @@ PEERS = {
     "seed": Peers("random_state", "seed, random_state", "seed, random_state"),
     # how sure answers are, and estimators as weak classifiers
     "rate": NONE,
+    "strength": NONE,
     "sigma": NONE,
     "stop": NONE,
     "estimator": Peers("estimator"),

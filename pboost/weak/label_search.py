@@ -291,18 +291,29 @@ class LabelSearch(StumpSearch):
 
     def part(self, cut: StumpCut, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Return the rows below a cut and those above it, in their order."""
-        parted, end = rows.copy(), int(self._bin_start[cut.feature, cut.cut_bin + 1])
+        parted = rows.copy()
         codes, sides = self._columns.codes[cut.feature], self._side_of_codes(cut)
-        if cut.levels is None and cut.position < end:  # a bin is divided
-            codes, sides = sides.take(codes), np.arange(MAX_BINS, dtype=np.uint8)
-            codes[self._order[cut.feature, cut.position : end] & ROW_MASK] = 1
+        if self._divides_a_bin(cut):
+            codes, sides = self.sides_of_rows(cut), np.arange(MAX_BINS, dtype=np.uint8)
         n_below = kernels.part(parted, codes, sides, self._spare)
         return parted[:n_below], parted[n_below:]
+
+    def _divides_a_bin(self, cut: StumpCut) -> bool:
+        end = int(self._bin_start[cut.feature, cut.cut_bin + 1])
+        return cut.levels is None and cut.position < end
+
+    def sides_of_rows(self, cut: StumpCut) -> NDArray[np.uint8]:
+        """Return on which side of a cut each row lies, (n,)."""
+        found: NDArray[np.uint8] = self._side_of_codes(cut).take(self._columns.codes[cut.feature])
+        if self._divides_a_bin(cut):
+            end = self._bin_start[cut.feature, cut.cut_bin + 1]
+            found[self._order[cut.feature, cut.position : end] & ROW_MASK] = 1
+        return found
 
 
 def refusal(weak: Any, observation: Any) -> str:
     """Return with what there can be two labels only, nothing if there can be more."""
-    if not observation.is_exact:
+    if not observation.takes_many:
         return f"with observation={type(observation).__name__}"
     if type(weak) not in (Stump, Affine):
         return f"with weak={type(weak).__name__}"

@@ -87,9 +87,9 @@ def test_all_walks_of_finite_values_agree(cut):
     *_, last = pb.staged_decision_function(chain, rows)
     np.testing.assert_array_equal(last, votes[right].sum())
     assert [test.answer for test in pb.explain(chain, FINITE).tests] == right.tolist()
-    total = np.zeros(70)
+    total = np.zeros((70, 1))
     soft_walk.sample(
-        rows, chain.feature, chain.threshold, chain.next, chain.vote,
+        rows, chain.feature, chain.threshold, chain.next, chain.vote[..., None],
         np.repeat(CERTAIN[None], n, axis=0), np.empty((0, n)), 0, 0, 1, 0, 70, total,
     )  # fmt: skip
     np.testing.assert_array_equal(total, votes[right].sum())

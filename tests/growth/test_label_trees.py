@@ -57,19 +57,23 @@ def check(model, nodes, columns, d):
         np.testing.assert_allclose(model.vote[k], node.votes, rtol=1e-9, atol=1e-10)
         assert model.record.certificate[k + 1] == pytest.approx(node.certificate, rel=1e-9)
         assert edges[k] == node.edges
+        if model.answer is not None:
+            np.testing.assert_allclose(model.answer[k], node.answer, atol=1e-9)
+            assert np.diff(model.record.cost)[k] == pytest.approx(node.reach, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_equals_the_definition(seed):
-    rng = np.random.default_rng(seed)
-    n, J = int(rng.integers(4, 40)), int(rng.integers(3, 8))
-    n = max(n, J + 1, 6)
-    X, y, columns = problem(rng, n, J, holes=rng.random() < 0.4, levels=rng.random() < 0.4)
-    kind = rng.integers(3)
-    # Between trees, weights are rounded to fixed point: those by the votes of pure exits are lost.
-    smoothing = float(rng.choice([0.0 if kind == 1 else 1e-3, 1e-4, 0.1]))
+#: Answers, with numbers.
+ANSWERS = (("adatree2", 1.0), ("adatree2", 0.3), ("flip", 0.1), ("uniform",), ("half",))
+
+
+def observation(kind, *numbers):
+    return getattr(pb.observation, kind)(*numbers)
+
+
+def compare(rng, X, y, columns, answers, kind, smoothing):
+    """Compare a random fit with the reference."""
     rate = float(rng.choice([0.5, 1.0]))
-    weight = None if rng.random() < 0.5 else rng.integers(1, 4, n).astype(float)
+    weight = None if rng.random() < 0.5 else rng.integers(1, 4, len(y)).astype(float)
     pull, least = float(rng.choice([0.0, 2.0])), int(rng.choice([1, 1, 3]))
     # With so few bins the exact search has cuts to find inside of them.
     search, bins = [("auto", 256), ("exact", int(rng.integers(2, 6)))][int(rng.integers(2))]
@@ -77,9 +81,11 @@ def test_equals_the_definition(seed):
         level_smoothing=pull, min_leaf=least, search=search, max_bins=256 if columns else bins
     )
     common = {"smoothing": smoothing, "learning_rate": rate}
-    given = {**common, "weak": weak, "sample_weight": weight, "categorical": columns or None}
+    given = {**common, "weak": weak, "sample_weight": weight, "categorical": columns or None,
+             "observation": observation(*answers)}  # fmt: skip
     theirs = {
-        **common, "weight": weight, "levels": columns, "level_smoothing": pull, "min_leaf": least
+        **common, "weight": weight, "levels": columns, "level_smoothing": pull, "min_leaf": least,
+        "observation": answers,
     }  # fmt: skip
     if kind == 0:
         model = pb.fit_adaboost(X, y, rounds=6, **given)
@@ -95,6 +101,28 @@ def test_equals_the_definition(seed):
     check(model, nodes, columns, X.shape[1])
 
 
+@pytest.mark.parametrize("seed", range(300))
+def test_equals_the_definition(seed):
+    rng = np.random.default_rng(seed)
+    n, J = int(rng.integers(4, 40)), int(rng.integers(3, 8))
+    n = max(n, J + 1, 6)
+    X, y, columns = problem(rng, n, J, holes=rng.random() < 0.4, levels=rng.random() < 0.4)
+    kind = rng.integers(3)
+    # Between trees, weights are rounded to fixed point: those by the votes of pure exits are lost.
+    smoothing = float(rng.choice([0.0 if kind == 1 else 1e-3, 1e-4, 0.1]))
+    compare(rng, X, y, columns, ("exact",), kind, smoothing)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_uncertain_answers_equal_the_definition(seed):
+    rng = np.random.default_rng(seed)
+    J = int(rng.integers(3, 6))
+    n = int(rng.integers(J + 3, 40))
+    X, y, columns = problem(rng, n, J, holes=rng.random() < 0.4, levels=rng.random() < 0.4)
+    smoothing = float(rng.choice([1e-3, 1e-4, 0.1]))
+    compare(rng, X, y, columns, ANSWERS[seed % 5], rng.integers(3), smoothing)
+
+
 X, Y = problem(np.random.default_rng(1), 300, 4)[:2]
 HOLED = np.where(np.random.default_rng(2).random(X.shape) < 0.1, np.nan, X)
 FITS = {
@@ -106,11 +134,23 @@ FITS = {
     ),
     "affine": partial(pb.fit_adaboost, rounds=8, weak=pb.weak.affine(directions=12)),
 }
+SOFT = {
+    "soft chain": partial(pb.fit_adaboost, rounds=12, observation=pb.observation.adatree2()),
+    "soft tree": partial(pb.fit_boosted_tree, nodes=11, observation=pb.observation.adatree2()),
+    "soft trees": partial(pb.fit_matryoshka, shape=(4, 4), join="all",
+                          observation=pb.observation.adatree2(0.3)),
+    "flip": partial(pb.fit_matryoshka, shape=(4, 4), join="all",
+                    observation=pb.observation.flip(0.1)),
+}  # fmt: skip
 each = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+each_soft = pytest.mark.parametrize("fit", SOFT.values(), ids=SOFT)
+every = pytest.mark.parametrize("fit", [*FITS.values(), *SOFT.values()], ids=[*FITS, *SOFT])
 
 
 def digest(model):
-    arrays = (model.feature, model.threshold, model.next, model.vote, model.record.certificate)
+    arrays = [model.feature, model.threshold, model.next, model.vote, model.record.certificate]
+    if model.answer is not None:
+        arrays.append(model.answer)
     return [array.tobytes() for array in arrays]
 
 
@@ -128,7 +168,68 @@ def test_bounds_hold_at_every_stage(fit):
         assert pb.certificate(model) < 1
 
 
-@each
+@each_soft
+def test_certificates_of_uncertain_answers(fit):
+    """They are the expected loss where answers are drawn, so that they bound expected errors."""
+    for rows in (X, HOLED):
+        model = fit(rows, Y)
+        assert model.answer.shape == (model.n_nodes, 2, 4)
+        for size in (1, 2, model.n_nodes - 1, model.n_nodes):
+            first = pb.prefix(model, size)
+            found = pb.certificate(first, rows, Y)
+            assert found == pytest.approx(pb.certificate(first), rel=1e-9)
+    assert "not the predictions" in str(model.certificate_note)
+
+
+def test_expected_errors_of_a_tree():
+    """Every path of a soft tree, with its probability."""
+    model = SOFT["soft tree"](HOLED, Y)
+    for size in range(1, model.n_nodes + 1):
+        tree = pb.prefix(model, size)
+        arrives = pb.reach(tree, HOLED, Y)
+        hamming = top = 0.0
+        total = np.zeros(len(Y))
+        gathered = {0: np.zeros(4)}
+        sign = 2 * np.eye(4)[Y] - 1
+        for node in range(size):
+            x = HOLED[:, tree.feature[node]]
+            above = (x > tree.threshold[node]) | (np.isnan(x) & (tree.missing[node] == 1))
+            q = tree.answer[node][above.astype(int), Y]
+            for exit_, p in enumerate((arrives[:, node] * (1 - q), arrives[:, node] * q)):
+                score = gathered[node] + tree.vote[node, exit_]
+                to = int(tree.next[node, exit_])
+                if to >= 0:
+                    gathered[to] = score
+                    continue
+                hamming += (p[:, None] * (sign * score <= 0)).mean()
+                top += (p * (score.argmax() != Y)).mean()
+                total += p
+        np.testing.assert_allclose(total, 1, atol=1e-12)
+        assert hamming <= pb.certificate(tree) + 1e-12
+        assert top <= 2 * pb.certificate(tree) + 1e-12
+
+
+@pytest.mark.parametrize("answers", ANSWERS[:4], ids=str)
+def test_of_two_labels_uncertain_answers_are_those_of_one_vote(answers):
+    y = (Y > 1).astype(int)
+    given = {"observation": observation(*answers), "smoothing": 0}  # else of another mass in trees
+    theirs = {"observation": answers, "smoothing": 0}
+    for model, nodes in (
+        (pb.fit_adaboost(X, y, rounds=8, **given), reference.fit(X, y, rounds=8, **theirs)),
+        (pb.fit_boosted_tree(X, y, nodes=8, **given), reference.fit(X, y, nodes=8, **theirs)),
+        (
+            pb.fit_matryoshka(X, y, shape=(3, 3), join="all", learning_rate=1.0, **given),
+            reference.fit(X, y, rounds=3, nodes=3, **theirs),
+        ),
+    ):
+        votes = np.array([node.votes for node in nodes])
+        np.testing.assert_allclose(votes[..., 1], model.vote, rtol=1e-7, atol=1e-10)
+        np.testing.assert_allclose(votes[..., 0], -model.vote, rtol=1e-7, atol=1e-10)
+        np.testing.assert_allclose([n.answer for n in nodes], model.answer, atol=1e-9)
+        np.testing.assert_allclose([n.certificate for n in nodes], model.record.certificate[1:])
+
+
+@every
 def test_same_for_any_threads_and_order_of_rows(fit):
     rng = np.random.default_rng(5)
     many, labels = np.tile(HOLED, (40, 1)), np.tile(Y, 40)
@@ -140,7 +241,7 @@ def test_same_for_any_threads_and_order_of_rows(fit):
     assert digest(fit(many[order], labels[order])) == one
 
 
-@each
+@every
 def test_weights_are_copies_and_zero_weights_absent_rows(fit):
     weight = np.random.default_rng(3).integers(0, 4, len(Y))
     weight[:4] = 1
@@ -154,7 +255,7 @@ def test_weights_are_copies_and_zero_weights_absent_rows(fit):
     assert digest(scaled) == digest(found)
 
 
-@each
+@every
 def test_names_and_order_of_labels_do_not_matter(fit):
     found = fit(X, Y)
     order = np.array([2, 0, 3, 1])
@@ -164,7 +265,7 @@ def test_names_and_order_of_labels_do_not_matter(fit):
     np.testing.assert_allclose(other.vote[..., order], found.vote, rtol=1e-9, atol=1e-12)
 
 
-@each
+@every
 def test_soft_labels_are_entries(fit):
     share = np.eye(4)[Y] * 0.75
     share[np.arange(len(Y)), (Y + 1) % 4] = 0.25
@@ -198,7 +299,7 @@ def test_of_two_labels_it_is_adaboost():
     np.testing.assert_allclose([n.certificate for n in nodes], model.record.certificate[1:])
 
 
-@each
+@every
 def test_files_and_prefixes(fit, tmp_path):
     model = fit(HOLED, Y)
     pb.save(model, tmp_path / "model.npz")
@@ -211,7 +312,7 @@ def test_files_and_prefixes(fit, tmp_path):
     assert pb.certificate(first, HOLED, Y) == pytest.approx(pb.certificate(first), rel=1e-9)
 
 
-@each
+@every
 def test_validation_and_callbacks(fit):
     rows, held = np.arange(200), np.arange(200, 300)
     seen = []
@@ -256,6 +357,18 @@ def test_fitting_goes_on():
     whole = pb.fit_boosted_tree(HOLED, Y, nodes=12)
     half = pb.continue_fit(pb.fit_boosted_tree(HOLED, Y, nodes=5), HOLED, Y, nodes=7)
     assert digest(half) == digest(whole)
+    soft = {"observation": pb.observation.adatree2(0.5)}
+    whole = pb.fit_boosted_tree(HOLED, Y, nodes=9, **soft)
+    half = pb.continue_fit(pb.fit_boosted_tree(HOLED, Y, nodes=4, **soft), HOLED, Y, nodes=5)
+    assert digest(half) == digest(whole)
+    whole = pb.fit_adaboost(HOLED, Y, rounds=5, **soft)
+    half = pb.continue_fit(pb.fit_adaboost(HOLED, Y, rounds=2, **soft), HOLED, Y, rounds=3)
+    assert digest(half) == digest(whole)
+    for first, second in ((soft, pb.observation.exact()), ({}, soft["observation"])):
+        more = pb.continue_fit(
+            pb.fit_boosted_tree(HOLED, Y, nodes=4, **first), HOLED, Y, nodes=4, observation=second
+        )
+        assert pb.certificate(more, HOLED, Y) == pytest.approx(pb.certificate(more), rel=1e-9)
     trees = pb.fit_matryoshka(HOLED, Y, shape=(4, 3), join="all", learning_rate=1.0)
     more = pb.continue_fit(trees, HOLED, Y, rounds=3)
     assert more.n_nodes == 15
@@ -267,6 +380,8 @@ def test_fitting_goes_on():
         pb.continue_fit(replace(trees, next=leads), HOLED, Y, rounds=1)
     with pytest.raises(ValueError, match="expected labels of the model"):
         pb.continue_fit(trees, HOLED, Y + 1, rounds=1)
+    with pytest.raises(ValueError, match="observation: expected answers that are not gaussian"):
+        pb.continue_fit(trees, HOLED, Y, rounds=1, observation=pb.observation.gaussian(0.1))
 
 
 def test_levels_of_data_frames():
@@ -310,7 +425,11 @@ def test_chains_go_on_without_errors():
         (partial(pb.fit_adaboost, weak=pb.weak.stump(criterion="gini")), "criterion='gini'"),
         (partial(pb.fit_adaboost, weak=pb.weak.stump(missing="both")), 'missing="both"'),
         (partial(pb.fit_adaboost, weak=pb.weak.separator()), "weak=Separator"),
-        (partial(pb.fit_adaboost, observation=pb.observation.flip(0.1)), "observation=Flip"),
+        (
+            partial(pb.fit_adaboost, observation=pb.observation.gaussian(0.1)),
+            "observation=Gaussian",
+        ),
+        (partial(pb.fit_adaboost, observation=pb.observation.sampled()), "observation=Sampled"),
         (pb.fit_matryoshka, "join='sign'"),
         (partial(pb.fit_matryoshka, shape=(2, 2, 2), join="all"), "3 levels"),
         (partial(pb.fit_matryoshka, growth="greedy"), "join='sign'"),

@@ -290,23 +290,47 @@ def test_members_of_ensembles(models):
     assert set(pb.predict(pb.fit_bagging(fit, X, y, members=2, rng=0), X)) <= set(range(J))
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda model: pb.decision_function(flipped(model), X, "expected"),
-        lambda model: pb.decision_function(flipped(model), X, "sample", rng=0),
-        lambda model: pb.certificate(flipped(model), X, np.arange(700) % J),
-    ],
-)
-def test_what_is_not_implemented_says_so(models, ask):
-    with pytest.raises(NotImplementedError, match="exits have 3 votes"):
-        ask(models[0])
-
-
 def flipped(model):
-    answer = np.full((model.n_nodes, 2, 2), 0.25)
+    answer = np.full((model.n_nodes, 2, max(2, model.n_votes)), 0.25)
     answer[:, 1] = 0.75
     return replace(model, answer=answer)
+
+
+def test_uncertain_answers_are_those_of_graphs_of_one_vote(models):
+    model, singles = flipped(models[0]), [flipped(one) for one in models[1]]
+    for route, options in (("expected", {}), ("sample", {"rng": 0, "draws": 3})):
+        found = pb.decision_function(model, X, route, **options)
+        expected = stacked(pb.decision_function(one, X, route, **options) for one in singles)
+        assert found.tobytes() == expected.tobytes()
+    assert pb.reach(model, X).tobytes() == pb.reach(singles[0], X).tobytes()
+    y = np.arange(len(X)) % J
+    share = np.eye(J)[y] * 0.75 + np.eye(J)[(y + 1) % J] * 0.25
+    for hard in (pb.certificate(model, X, y), pb.certificate(model, X, y_proba=np.eye(J)[y])):
+        each = [pb.certificate(one, X, y == k) for k, one in enumerate(singles)]
+        assert hard == pytest.approx(np.mean(each), rel=1e-12)
+    both = pb.certificate(model, X, y_proba=share)
+    each = (pb.certificate(model, X, y), pb.certificate(model, X, (y + 1) % J))
+    assert both == pytest.approx(0.75 * each[0] + 0.25 * each[1], rel=1e-12)
+
+
+def test_answers_by_label(models):
+    """Rows of a label are answered as where all are of that label."""
+    rng = np.random.default_rng(4)
+    model = replace(models[0], answer=rng.random((models[0].n_nodes, 2, J)))
+    assert model.needs_class
+    y = rng.integers(0, J, len(X))
+    found = pb.reach(model, X, y)
+    for k in range(J):
+        same = replace(model, answer=np.repeat(model.answer[:, :, k : k + 1], J, axis=2))
+        assert not same.needs_class
+        assert found[y == k].tobytes() == pb.reach(same, X)[y == k].tobytes()
+    for route in ("expected", "sample"):
+        with pytest.raises(ValueError, match="depend on the class of a row"):
+            pb.decision_function(model, X, route, rng=0)
+    with pytest.raises(ValueError, match="depend on the class of a row"):
+        pb.reach(model, X)
+    with pytest.raises(ValueError, match="expected labels of the model"):
+        pb.reach(model, X, y + 1)
 
 
 @pytest.mark.parametrize(
@@ -321,6 +345,8 @@ def flipped(model):
         ({"vote": np.zeros((9, 3, 3))}, r"vote: expected shape \(9, 2, 3\)"),
         ({"vote": np.full((9, 2, 3), 1e308)}, "vote: .*finite sum along every path"),
         ({"vote": np.full((9, 2, 3), np.inf)}, "vote: expected finite"),
+        ({"answer": np.zeros((9, 2, 2))}, r"answer: expected shape \(9, 2, 3\)"),
+        ({"answer": np.full((9, 2, 3), 1.5)}, "answer: expected probabilities"),
     ],
 )
 def test_what_does_not_fit(changes, message):

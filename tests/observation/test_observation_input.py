@@ -41,6 +41,24 @@ def test_rates_in_range():
         pb.observation.flip()
 
 
+@pytest.mark.parametrize("strength", [0.0, -0.1, 1.1, np.nan])
+def test_strengths_out_of_range(strength):
+    with pytest.raises(ValueError, match="strength: expected"):
+        pb.observation.adatree2(strength)
+
+
+def test_strength_lies_between_exact_and_adatree2():
+    reach = np.array([[0.1, 0.4, 0.0], [0.3, 0.0, 0.2]])
+    exact, whole = pb.observation.exact().table(reach[:, :2]), pb.observation.adatree2(1.0)
+    stay = (1 + np.sqrt(reach[0, 0] / 0.4)) / 2
+    assert whole.table(reach)[0, 0] == 1 - stay
+    for strength in (0.3, 1e-12):
+        table = pb.observation.adatree2(strength).table(reach)
+        assert table.shape == (2, 3)
+        assert table[0, 0] == pytest.approx(strength * (1 - stay), rel=1e-3)
+    np.testing.assert_allclose(table[:, :2], exact, atol=1e-12)
+
+
 @builders
 @pytest.mark.parametrize(
     "observation",
@@ -54,10 +72,10 @@ def test_observation_of_a_wrong_type(fit, observation):
 
 @builders
 def test_models_are_recorded(fit):
-    kinds = ("exact", "half", "uniform", "adatree2")
-    for kind in kinds:
+    for kind in ("exact", "half", "uniform", "adatree2"):
         made = fit(observation=getattr(pb.observation, kind)())
-        assert made.settings["observation"] == {"kind": kind}
+        options = {"strength": 1.0} if kind == "adatree2" else {}
+        assert made.settings["observation"] == {"kind": kind, **options}
         assert (made.answer is None) == (kind == "exact")
     made = fit(observation=pb.observation.flip(0.125))
     assert made.settings["observation"] == {"kind": "flip", "rate": 0.125}

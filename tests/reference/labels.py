@@ -1,7 +1,8 @@
 """AdaBoost.MH on trees and chains of trees, from the definition.
 
 Each row has a weight for each label. The weights are carried along, and every cut is scored by
-adding up the weights on its sides.
+adding up the weights on its sides. With uncertain answers every row arrives at every exit, with the
+probability by which its weights are multiplied; the answer to it is the same for all labels.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ class Node(NamedTuple):
     edges: tuple
     votes: np.ndarray  # (2, J)
     certificate: float
+    answer: np.ndarray  # (side, label): probability of exit 1
+    reach: float
 
 
 class Exit(NamedTuple):
@@ -32,6 +35,8 @@ class Exit(NamedTuple):
     edges: tuple
     depth: int
     rows: np.ndarray
+    w: np.ndarray  # (n, J), weights
+    p: np.ndarray  # (n,), probability of arriving
     cut: Any
 
 
@@ -77,7 +82,8 @@ def cuts_of_levels(x, rows, w, y, smoothing):
         share = []
         for level in here:
             p, n = masses(w, y, rows & (x == level))
-            share.append((p[k] + pull * own[k] / (own[k] + other[k])) / (p[k] + n[k] + pull))
+            pulled = p[k] + pull * own[k] / (own[k] + other[k])
+            share.append(pulled / max(p[k] + n[k] + pull, 1e-300))
         order = here[np.argsort(np.rint(np.array(share) * 2**40), kind="stable")]
         below += [order[: k + 1] for k in range(len(order))]
     if smoothing > 0:
@@ -110,40 +116,64 @@ def best_cut(X, y, w, rows, kinds, smoothing, min_leaf, values):
     return next(cut for cut in found if cut[0] <= limit)[1:]
 
 
-def votes_of(exit_, w, y, rule):
-    """Return the votes of the exits of a split, given what is added to masses, and the rate."""
-    (delta, rate), above = rule, exit_.cut[-1]
-    votes = []
-    for rows in (exit_.rows & ~above, exit_.rows & above):
-        pairs = zip(*masses(w, y, rows), strict=True)
-        votes.append([rate * half_log_odds(p + delta, q + delta) for p, q in pairs])
-    return np.array(votes)
+def answer_table(observation, above, y, reach, J):
+    """Return P(exit 1 | side, label of the row); `reach`: D p at the node."""
+    kind, *number = observation
+    if kind == "exact":
+        return np.array([[0.0] * J, [1.0] * J])
+    if kind == "half":
+        return np.full((2, J), 0.5)
+    if kind == "flip":
+        return np.array([number * J, [1 - number[0]] * J])
+    share = np.full((2, J), 0.5)
+    for k in range(J):
+        below, above_ = (math.fsum(reach[side & (y == k)]) for side in (~above, above))
+        if below + above_ > 0:
+            share[:, k] = below / (below + above_), above_ / (below + above_)
+    if kind == "uniform":
+        return np.array([share[1], share[1]])
+    assert kind == "adatree2", kind
+    stay = 1 - number[0] * (1 - np.sqrt(share)) / 2
+    return np.array([1 - stay[0], stay[1]])
 
 
-def boosted(exit_, votes, w, y):
-    """Return the weights after a split."""
-    sign = np.where(np.arange(w.shape[1]) == y[:, None], 1, -1)
-    change = np.exp(-sign * np.where(exit_.cut[-1][:, None], votes[1], votes[0]))
-    return np.where(exit_.rows[:, None], w * change, w)
+def split(exit_, D, y, rule, observation):
+    """Return table and votes of the exits, and (rows, weights, reach) of either.
+
+    Of the rule: what is added to masses, and the rate.
+    """
+    (delta, rate), J, above = rule, exit_.w.shape[1], exit_.cut[-1]
+    table = answer_table(observation, above, y, D * exit_.p, J)
+    sign = np.where(np.arange(J) == y[:, None], 1, -1)
+    taken = table[above.astype(int), y]
+    votes, after = [], []
+    for q, side in ((1 - taken, ~above), (taken, above)):
+        w, p = exit_.w * q[:, None], exit_.p * q
+        pairs = zip(*masses(w, y, exit_.rows), strict=True)
+        votes.append([rate * half_log_odds(own + delta, other + delta) for own, other in pairs])
+        rows = exit_.rows & side if observation[0] == "exact" else exit_.rows
+        after.append((rows, w * np.exp(-sign * votes[-1]), p))
+    return table, np.array(votes), after
 
 
-def key(exit_, growth, w, D, y, rule):
+def key(exit_, growth, D, y, rule, observation):
     """Return what is largest of the exit that is split next."""
-    bound = w[exit_.rows].sum()
+    bound = exit_.w.sum()
     if growth == "breadth-first":
         return 0.0
     if growth == "largest-bound":
         return rounded(bound)
+    reach = D * exit_.p
     if growth == "largest-error":
-        by_class = [D[exit_.rows & (y == k)].sum() for k in range(w.shape[1])]
-        return rounded(D[exit_.rows].sum() - max(by_class))
-    after = boosted(exit_, votes_of(exit_, w, y, rule), w, y)[exit_.rows].sum()
-    return decrease(bound, bound - after)
+        return rounded(reach.sum() - max(reach[y == k].sum() for k in range(exit_.w.shape[1])))
+    _, _, after = split(exit_, D, y, rule, observation)
+    return decrease(bound, bound - sum(w.sum() for _, w, _ in after))
 
 
 def fit(
     X, y, *, rounds=1, nodes=1, growth="largest-bound", max_depth=math.inf, smoothing=1e-4,
     learning_rate=1.0, weight=None, levels=(), level_smoothing=0.0, min_leaf=1,
+    observation=("exact",),
 ):  # fmt: skip
     """Return the nodes; `y` are the numbers of labels, of which each occurs."""
     n, J = len(y), int(y.max()) + 1
@@ -153,35 +183,40 @@ def fit(
     values = [np.unique(x[~np.isnan(x)]) for x in X.T]
     made, serial = [], iter(range(10**9))
 
-    def opened(edges, depth, rows):
-        if depth >= max_depth:
-            return Exit(next(serial), edges, depth, rows, None)
-        cut = best_cut(X, y, w, rows, levels, level_smoothing, min_leaf, values)
-        return Exit(next(serial), edges, depth, rows, cut)
+    def opened(edges, depth, rows, w, p):
+        cut = None
+        if depth < max_depth:
+            cut = best_cut(X, y, w, rows, levels, level_smoothing, min_leaf, values)
+        return Exit(next(serial), edges, depth, rows, w, p, cut)
 
     edges = ()
     for _ in range(rounds):
         rule = smoothing * w.sum() / J, learning_rate
-        leaves, size = [opened(edges, 0, np.ones(n, dtype=bool))], 0
+        leaves, size = [opened(edges, 0, np.ones(n, dtype=bool), w, np.ones(n))], 0
         while size < nodes:
             able = [leaf for leaf in leaves if leaf.cut is not None]
             if not able:
                 break
-            chosen = able[first_largest([key(leaf, growth, w, D, y, rule) for leaf in able])]
-            votes = votes_of(chosen, w, y, rule)
+            keys = [key(leaf, growth, D, y, rule, observation) for leaf in able]
+            chosen = able[first_largest(keys)]
+            table, votes, after = split(chosen, D, y, rule, observation)
             if nodes == 1 and rounds > 1 and np.abs(votes).max() < 1e-12:
                 break
-            w = boosted(chosen, votes, w, y)
-            j, threshold, inside, side, above = chosen.cut
+            j, threshold, inside, side, _ = chosen.cut
             leaves = [leaf for leaf in leaves if leaf is not chosen]
-            for exit_, rows in enumerate((chosen.rows & ~above, chosen.rows & above)):
-                leaves.append(opened(((len(made), exit_),), chosen.depth + 1, rows))
-            made.append(Node(j, threshold, inside, side, chosen.edges, votes, math.fsum(w.ravel())))
+            for exit_, there in enumerate(after):
+                leaves.append(opened(((len(made), exit_),), chosen.depth + 1, *there))
+            bound = math.fsum(v for leaf in leaves for v in leaf.w.ravel())
+            reach = float((D * chosen.p).sum())
+            node = Node(j, threshold, inside, side, chosen.edges, votes, bound, table, reach)
+            made.append(node)
             size += 1
         if not size:
             break
-        pure = not any(((p > 0) & (q > 0)).any() for p, q in (masses(w, y, f.rows) for f in leaves))
+        mixed = [masses(leaf.w, y, leaf.rows) for leaf in leaves]
+        pure = not any(((own > 0) & (other > 0)).any() for own, other in mixed)
         if pure and smoothing == 0:
             break
+        w = sum(leaf.w for leaf in leaves)
         edges = tuple(sorted(edge for leaf in leaves for edge in leaf.edges))
     return made

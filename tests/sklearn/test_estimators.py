@@ -55,7 +55,7 @@ GRAPHS = (
     ObliqueTreeClassifier,
 )
 #: Those of which, as they are, each of more than two classes is told from the rest.
-OF_TWO = {"MatryoshkaClassifier", "ObliqueTreeClassifier", "SoftTreeClassifier"}
+OF_TWO = {"MatryoshkaClassifier", "ObliqueTreeClassifier"}
 X, CODES = load_iris(return_X_y=True)
 SPECIES = np.array(["setosa", "versicolor", "virginica"])[CODES]
 NUMBERS = X[:, 2] - X[:, 0]
