@@ -263,17 +263,18 @@ def candidates(kind: str) -> Candidates:
     """Return what the defaults of the builders were chosen from."""
     found: Candidates = {}
     if kind == TWO:
-        found |= graphs() | matryoshki() | steps()
+        graphs(found)
+        matryoshki(found)
+        steps(found)
     if kind != NUMBERS:
-        found |= of_classes(kind)
+        of_classes(kind, found)
     if kind != MANY:
-        found |= sums(kind)
+        sums(kind, found)
     return found
 
 
-def graphs() -> Candidates:
-    """Return the candidates of chains and trees of two labels."""
-    found: Candidates = {}
+def graphs(found: Candidates) -> None:
+    """Add the candidates of chains and trees of two labels."""
     adatree2 = pb.observation.adatree2()
     for builder in (pb.fit_adaboost, pb.fit_adaboost_real):
         found[builder.__name__] = {
@@ -299,12 +300,10 @@ def graphs() -> Candidates:
         )
         for depth, stumps in ((4, 50), (4, 20), (3, 50), (2, 50), (2, 100))
     }
-    return found
 
 
-def matryoshki() -> Candidates:
-    """Return the candidates of trees of trees."""
-    found: Candidates = {}
+def matryoshki(found: Candidates) -> None:
+    """Add the candidates of trees of trees."""
     adatree2 = pb.observation.adatree2()
     found["fit_matryoshka"] = {
         f"shape {shape}{', adatree2()' if soft else ''}": partial(
@@ -329,22 +328,18 @@ def matryoshki() -> Candidates:
                          observation=adatree2)
         )
     }  # fmt: skip
-    return found
 
 
-def steps() -> Candidates:
-    """Return the candidates of probit models."""
-    found: Candidates = {}
+def steps(found: Candidates) -> None:
+    """Add the candidates of probit models."""
     found["fit_probitboost"] = {
         f"steps {steps}": partial(own, partial(pb.fit_probitboost, steps=steps))
         for steps in (25, 50, 100, 200, 400)
     }
-    return found
 
 
-def of_classes(kind: str) -> Candidates:
-    """Return the candidates of builders of any number of labels."""
-    found: Candidates = {}
+def of_classes(kind: str, found: Candidates) -> None:
+    """Add the candidates of builders of any number of labels."""
     found["fit_samme"] = {
         f"max_depth {depth}, learning_rate {rate}, rounds": partial(
             staged,
@@ -368,12 +363,10 @@ def of_classes(kind: str) -> Candidates:
         for of, options in (("paper's", PAPER), ("published code's", published))
         for where in ("tree", *(["leaf"] if kind == MANY else []))
     }  # fmt: skip
-    return found
 
 
-def sums(kind: str) -> Candidates:
-    """Return the candidates of sums of trees."""
-    found: Candidates = {}
+def sums(kind: str, found: Candidates) -> None:
+    """Add the candidates of sums of trees."""
     found["fit_stagewise"] = {
         f"max_depth {depth}, learning_rate {rate}, steps": partial(
             staged,
@@ -384,7 +377,6 @@ def sums(kind: str) -> Candidates:
         for depth in (3, 5)
         for rate in (0.3, 0.1)
     }  # fmt: skip
-    return found
 
 
 # Outcomes

@@ -1,18 +1,24 @@
 """Gradient boosting by pboost and its peers at the same work, interleaved in one run.
 
     python -m asv_bench.peers.boosted --quick
-    python -m asv_bench.peers.boosted --rst docs/user/boosted_table.rst
+    python -m asv_bench.peers.boosted --draws 6 --rst docs/user/boosted_table.rst
+    python -m asv_bench.peers.boosted --rows 1000000 --trees 50 --memory \\
+        --rst docs/user/million_table.rst
     python -m asv_bench.peers.boosted --task "seven classes" --rst docs/user/seven_classes_table.rst
     python -m asv_bench.peers.boosted --one-hot --data folder --rst docs/user/one_hot_table.rst
 
-100 trees of each depth on normal features, the target a sum of products, sines and noise; of seven
-classes, only run where `--task` says so, the one whose sum is greatest, and 100 rounds; or, with
-`--one-hot`, on covertype, which has 44 one-hot columns beside ten of numbers, in two classes and,
-20 rounds, in seven. It is read from ``covertype.csv.gz`` in the folder, or else drawn with the same
-columns. One thread. Peers have their default settings but for the learning rate, 0.1, and the size
-of trees; lightgbm also counts rows in its other order and with quantised gradients. Every
-measurement has a process of its own; repetitions go round the competitors, and the least CPU time
-is shown.
+100 trees of each depth, or as `--trees` says, on normal features, the target a sum of products,
+sines and noise; of seven classes, only run where `--task` says so, the one whose sum is greatest,
+and 100 rounds; or, with `--one-hot`, on covertype, which has 44 one-hot columns beside ten of
+numbers, in two classes and, 20 rounds, in seven. It is read from ``covertype.csv.gz`` in the
+folder, or else drawn with the same columns. One thread. Peers have their default settings but for
+the learning rate, 0.1, and the size of trees; lightgbm also counts rows in its other order and with
+quantised gradients. Every measurement has a process of its own; repetitions go round the
+competitors, and the least CPU time is shown. With `--draws` the problem is drawn so often, and
+beside mean losses stands by how much they are above pboost's, with the standard error over the
+draws; times are those of the first. With `--memory` the peak of memory is that of the first fit
+above what is held before it, imports and data. With `--results` outcomes are stored after each
+measurement, and not measured again.
 """
 
 from __future__ import annotations
@@ -42,21 +48,23 @@ ONE_HOT, ONE_HOT_SIZES = tuple(TREES)[len(TASKS) + 1 :], ((300_000, 6),)
 WILDERNESS, SOIL, LEVELS_FROM = 4, 40, 10
 PEERS = {
     "pboost": "pboost", "pboost, leaf_step='newton'": "pboost",
-    "pboost, leaf_step='best'": "pboost", "pboost, without SIMD": "pboost",
+    "pboost, without SIMD": "pboost",
     "lightgbm, by rows": "lightgbm", "lightgbm, by columns": "lightgbm",
     "lightgbm, quantised": "lightgbm", "xgboost hist": "xgboost",
     "scikit-learn HistGradientBoosting": "sklearn", "catboost": "catboost",
 }  # fmt: skip
 
 
-def problem(n: int, task: str) -> tuple[Any, ...]:
+def problem(n: int, task: str, draw: int = 0) -> tuple[Any, ...]:
     """Return rows and targets to train with, and others to test with."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(draw)
     if task in ONE_HOT:
         X, y = covertype(rng, n + TEST_ROWS)
         y = (y == 1).astype(int) if task == ONE_HOT[0] else y
         return X[:n], y[:n], X[n:], y[n:]
-    X = rng.normal(size=(n + TEST_ROWS, D)).astype(np.float32)
+    X = np.empty((n + TEST_ROWS, D), dtype=np.float32)
+    for start in range(0, len(X), TEST_ROWS):  # no larger copy, whose memory would be there again
+        X[start : start + TEST_ROWS] = rng.normal(size=X[start : start + TEST_ROWS].shape)
     if task == SEVEN:
         y = seven_classes(rng, X)
         return X[:n], y[:n], X[n:], y[n:]
@@ -95,7 +103,7 @@ def covertype(rng: Any, n: int) -> tuple[Any, Any]:
     return np.hstack(parts).astype(np.float32), np.searchsorted(bounds, score)
 
 
-def pboost(name: str, X: Any, y: Any, depth: int, task: str) -> Any:
+def pboost(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any:
     """Return a fit by pboost, as a function of rows: probabilities or numbers."""
     import pboost as pb
 
@@ -105,13 +113,11 @@ def pboost(name: str, X: Any, y: Any, depth: int, task: str) -> Any:
         boost.use_simd_level(0)
     options = {"leaf_step": name.split("'")[1]} if "leaf_step" in name else {}
     loss = "squared" if task == "numbers" else "logistic" if y.max() == 1 else "softmax"
-    model = pb.fit_stagewise(
-        X, y, loss=loss, steps=TREES[task], max_depth=depth, n_threads=1, **options
-    )
+    model = pb.fit_stagewise(X, y, loss=loss, steps=trees, max_depth=depth, n_threads=1, **options)
     return partial(pb.predict if task == "numbers" else pb.predict_proba, model)
 
 
-def lightgbm(name: str, X: Any, y: Any, depth: int, task: str) -> Any:
+def lightgbm(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any:
     """Return a fit by lightgbm."""
     import lightgbm as lgb
 
@@ -123,10 +129,10 @@ def lightgbm(name: str, X: Any, y: Any, depth: int, task: str) -> Any:
         "force_col_wise" if "columns" in name else "force_row_wise": True,
         "use_quantized_grad": "quantised" in name,
     }  # fmt: skip
-    return lgb.train(options, lgb.Dataset(X, y, params=options), TREES[task]).predict
+    return lgb.train(options, lgb.Dataset(X, y, params=options), trees).predict
 
 
-def xgboost(name: str, X: Any, y: Any, depth: int, task: str) -> Any:
+def xgboost(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any:
     """Return a fit by xgboost."""
     import xgboost as xgb
 
@@ -137,28 +143,28 @@ def xgboost(name: str, X: Any, y: Any, depth: int, task: str) -> Any:
         "tree_method": "hist", "verbosity": 0,
         **({"num_class": y.max() + 1} if objective == "multi:softprob" else {}),
     }  # fmt: skip
-    return xgb.train(options, xgb.QuantileDMatrix(X, y, nthread=1), TREES[task]).inplace_predict
+    return xgb.train(options, xgb.QuantileDMatrix(X, y, nthread=1), trees).inplace_predict
 
 
-def sklearn(name: str, X: Any, y: Any, depth: int, task: str) -> Any:
+def sklearn(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any:
     """Return a fit by scikit-learn."""
     from sklearn import ensemble
 
     kind = "Regressor" if task == "numbers" else "Classifier"
     model = getattr(ensemble, f"HistGradientBoosting{kind}")(
-        max_iter=TREES[task], max_depth=depth, max_leaf_nodes=2**depth, learning_rate=RATE,
+        max_iter=trees, max_depth=depth, max_leaf_nodes=2**depth, learning_rate=RATE,
         early_stopping=False,
     ).fit(X, y)  # fmt: skip
     return model.predict if task == "numbers" else model.predict_proba
 
 
-def catboost(name: str, X: Any, y: Any, depth: int, task: str) -> Any:
+def catboost(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any:
     """Return a fit by catboost."""
     import catboost as cat
 
     kind = cat.CatBoostRegressor if task == "numbers" else cat.CatBoostClassifier
     model = kind(
-        iterations=TREES[task], depth=depth, learning_rate=RATE, thread_count=1, verbose=False,
+        iterations=trees, depth=depth, learning_rate=RATE, thread_count=1, verbose=False,
         allow_writing_files=False,
     ).fit(X, y)  # fmt: skip
     return model.predict if task == "numbers" else model.predict_proba
@@ -170,66 +176,122 @@ FITS = {
 }  # fmt: skip
 
 
-def measure(name: str, n: int, depth: int, task: str) -> dict[str, float]:
-    """Return the least CPU time of the fits, and the errors on new rows."""
+def measure(
+    name: str, n: int, depth: int, task: str, trees: int, fits: int, draws: list[int], memory: bool
+) -> dict[str, Any]:
+    """Return the CPU time of some fits, the least, memory, and the errors on new rows by draw."""
+    fit, found = FITS[PEERS[name]], {}
     X, y, rows, truth = problem(n, task)
-    fit = FITS[PEERS[name]]
     few = np.concatenate([np.arange(1000), np.unique(y, return_index=True)[1][:10]])
-    fit(name, X[few], y[few], depth, task)
-    seconds = []
-    for _ in range(3 if task in TASKS else 1):
-        cost, predict = run(lambda: fit(name, X, y, depth, task))
-        seconds.append(cost.cpu)
-    found = np.asarray(predict(rows), dtype=np.float64)
+    fit(name, X[few], y[few], depth, trees, task)
+    for k in range(fits):
+        cost, predict = run(partial(fit, name, X, y, depth, trees, task), memory and k == 0)
+        found["cpu"] = min(cost.cpu, found.get("cpu", cost.cpu))
+        if cost.peak_mb is not None:
+            found["peak"] = cost.peak_mb
+    for draw in draws:
+        if draw or not fits:
+            X, y, rows, truth = problem(n, task, draw)
+            predict = fit(name, X, y, depth, trees, task)
+        for what, value in errors(np.asarray(predict(rows), np.float64), truth, task).items():
+            found.setdefault(what, []).append(value)
+    return found
+
+
+def errors(found: Any, truth: Any, task: str) -> dict[str, float]:
+    """Return the error, and of classes the log loss, of what was predicted."""
     if task == "numbers":
-        return {"cpu": min(seconds), "error": float(np.sqrt(np.mean((found - truth) ** 2)))}
+        return {"error": float(np.sqrt(np.mean((found - truth) ** 2)))}
     if found.ndim == 1:
         found = np.column_stack([1 - found, found])
     share = np.clip(found[np.arange(len(truth)), truth], 1e-15, 1)
-    return {
-        "cpu": min(seconds), "error": float((found.argmax(axis=1) != truth).mean()),
-        "loss": float(-np.log(share).mean()),
-    }  # fmt: skip
+    wrong = found.argmax(axis=1) != truth
+    return {"error": float(wrong.mean()), "loss": float(-np.log(share).mean())}
 
 
-def in_process(*case: Any) -> dict[str, float] | None:
+def in_process(*case: Any) -> dict[str, Any] | None:
     """Measure a case in a process of its own; None where the library is not there."""
     environment = dict(os.environ, **dict.fromkeys(LIMITS, "1"))
     command = [sys.executable, "-m", "asv_bench.peers.boosted", "--case", json.dumps(case)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    found = done.stdout.splitlines()
-    if done.returncode or not found:
+    lines = done.stdout.splitlines()
+    if done.returncode or not lines:
         print(f"{case}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
         return None
-    result: dict[str, float] = json.loads(found[-1])
+    result: dict[str, Any] = json.loads(lines[-1])
     return result
 
 
-def table(task: str, sizes: Any, reps: int) -> Table:
-    """Measure a task, and return the table; of leaf steps that which is not the default."""
-    rows, default = [], "best" if task in (*TASKS, ONE_HOT[0]) else "newton"
-    names = [name for name in PEERS if default not in name]
+def measured(task: str, sizes: Any, trees: int, options: Any) -> dict[str, Any]:
+    """Return what is known of each case, measured where it is not known yet."""
+    file = options.results
+    results = json.loads(file.read_text()) if file and file.exists() else {}
+    fits = 3 if task in TASKS and options.rows is None else 1
     for n, depth in sizes:
-        best: dict[str, dict[str, float]] = {}
-        for _ in range(reps):
-            for name in names:
-                found = in_process(name, n, depth, task)
-                if found is not None:
-                    cpu = min(found["cpu"], best.get(name, found)["cpu"])
-                    best[name] = {**found, "cpu": cpu}
-        base = best["pboost"]["cpu"]
-        for name, of in sorted(best.items(), key=lambda item: item[1]["cpu"]):
-            errors = [f"{of['error']:.4f}", *([f"{of['loss']:.4f}"] if "loss" in of else [])]
-            cells = [number(of["cpu"]), number(of["cpu"] / base), *errors]
-            rows.append([f"{n:,}", str(depth), name, *cells])
-    errors = ["RMSE"] if task == "numbers" else ["error", "log loss"]
-    header = ["rows", "depth", "library", "s", "÷ pboost", *errors]
+        for rep in range(max(options.reps, 1)):
+            for name in PEERS:
+                of = results.setdefault(key(task, n, depth, trees, name), {"reps": 0})
+                draws = list(range(options.draws if rep == 0 else 0))
+                draws = draws[len(of.get("error", ())) :]
+                new = of["reps"] <= rep < options.reps
+                memory = options.memory and "peak" not in of
+                if of.get("gone") or not (new or draws or memory):
+                    continue
+                case = name, n, depth, task, trees, fits * (new or memory), draws, memory
+                found = in_process(*case)
+                if found is None:
+                    of["gone"] = True
+                    continue
+                take(of, found, new)
+                if file:
+                    file.write_text(json.dumps(results))
+    return results
+
+
+def take(of: dict[str, Any], found: dict[str, Any], new: bool) -> None:
+    """Add what was measured to what is known of a case."""
+    of["reps"] += new
+    if "cpu" in found:
+        of["cpu"] = min(found["cpu"], of.get("cpu", found["cpu"]))
+    of.update({what: found[what] for what in ("peak",) if what in found})
+    for what in ("error", "loss"):
+        of[what] = of.get(what, []) + found.get(what, [])
+
+
+def key(task: str, n: int, depth: int, trees: int, name: str) -> str:
+    """Return what is known of a case is stored under."""
+    return f"{task}, {n} rows, depth {depth}, {trees} trees, {name}"
+
+
+def table(task: str, sizes: Any, trees: int, options: Any) -> Table:
+    """Measure a task, and return the table, empty without times."""
+    results, rows = measured(task, sizes, trees, options), []
+    for n, depth in sizes:
+        of = {name: results.get(key(task, n, depth, trees, name), {}) for name in PEERS}
+        of = {name: found for name, found in of.items() if "cpu" in found}
+        base = of.get("pboost", {})
+        for name, found in sorted(of.items(), key=lambda item: item[1]["cpu"]):
+            cells = [number(found["cpu"]), number(found["cpu"] / base["cpu"])]
+            if options.memory:
+                cells.append(number(found.get("peak")))
+            rows.append([f"{n:,}", str(depth), name, *cells, *losses(found, base, options.draws)])
+    header = ["rows", "depth", "library", "s", "÷ pboost", *(["MB"] if options.memory else [])]
+    header += ["RMSE"] if task == "numbers" else ["error", "log loss"]
+    header += ["− pboost's"] if options.draws > 1 else []
     if task in ONE_HOT:
-        return Table(
-            f"{TREES[task]} rounds, 10 numbers and 44 one-hot columns, {task}", header, rows
-        )
+        return Table(f"{trees} rounds, 10 numbers and 44 one-hot columns, {task}", header, rows)
     unit = "rounds" if task == SEVEN else "trees"
-    return Table(f"{TREES[task]} {unit}, {D} features, {task}", header, rows)
+    return Table(f"{trees} {unit}, {D} features, {task}", header, rows)
+
+
+def losses(found: dict[str, Any], base: dict[str, Any], draws: int) -> list[str]:
+    """Return the mean errors of a library, and by how much the last of them is above pboost's."""
+    names = [name for name in ("error", "loss") if found.get(name)]
+    cells = [f"{np.mean(found[name][:draws]):.4f}" for name in names]
+    if draws > 1:
+        above = np.subtract(found[names[-1]][:draws], base[names[-1]][:draws])
+        cells.append(f"{above.mean():+.4f} ± {above.std(ddof=1) / len(above) ** 0.5:.4f}")
+    return cells
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -237,8 +299,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m asv_bench.peers.boosted", description=__doc__)
     parser.add_argument("--case", help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="a small size: to see that it works")
-    parser.add_argument("--reps", type=int, default=3, help="repetitions; default 3")
+    parser.add_argument(
+        "--reps", type=int, default=3, help="repetitions; 0: losses only; default 3"
+    )
     parser.add_argument("--one-hot", action="store_true", help="covertype instead")
+    parser.add_argument("--rows", type=int, help="of this size only, at depth 6")
+    parser.add_argument("--trees", type=int, help="how many trees, or rounds of trees")
+    parser.add_argument("--draws", type=int, default=1, help="of which losses are; default 1")
+    parser.add_argument("--memory", action="store_true", help="measure the peak of memory, too")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="outcomes, to go on with")
     parser.add_argument("--task", choices=list(TREES), help="this task only")
     parser.add_argument("--data", help="folder of covertype; default: PBOOST_DATA")
     parser.add_argument("--rst", type=Path, metavar="FILE", help="write the tables, too")
@@ -250,12 +319,18 @@ def main(arguments: list[str] | None = None) -> int:
         os.environ["PBOOST_DATA"] = options.data
     tasks = (options.task,) if options.task else ONE_HOT if options.one_hot else TASKS
     sizes = QUICK if options.quick else ONE_HOT_SIZES if tasks[0] in ONE_HOT else SIZES
-    reps = 1 if options.quick else options.reps
-    loads = _load()
-    tables = [table(task, sizes if task == TASKS[0] else sizes[-1:], reps) for task in tasks]
-    fits = 3 * reps if tasks[0] in TASKS else reps
+    if options.rows is not None:
+        tasks, sizes = tasks[:1], ((options.rows, 6),)
+    options.reps = 1 if options.quick else options.reps
+    loads, tables = _load(), []
+    for task in tasks:
+        trees = options.trees or TREES[task]
+        tables.append(table(task, sizes if task == TASKS[0] else sizes[-1:], trees, options))
+    fits = options.reps * (3 if tasks[0] in TASKS and options.rows is None else 1)
     least = f"the least of {fits} fits" if fits > 1 else "one fit each"
-    said = f"CPU time, one thread, {least}. {machine(loads + _load())}"
+    drawn = f"; losses of {options.draws} draws" if options.draws > 1 else ""
+    peak = "; memory above imports and data" if options.memory else ""
+    said = f"CPU time, one thread, {least}{drawn}{peak}. {machine(loads + _load())}"
     print("\n\n".join([*(part.text() for part in tables), said]))
     if options.rst:
         parts = [part for one in tables for part in (one.rst(), "")]

@@ -173,7 +173,7 @@ def fit_stagewise(
     leaf_step : {"auto", "best", "newton"}
         What a leaf adds, before `learning_rate`: the step of least loss on its rows
         (``Loss.leaf_value``), or one Newton step, which is shorter work and needs a curvature.
-        "auto" is "newton" with softmax, else "best".
+        "auto" is "best".
     l2 : float or "auto"
         Number >= 0 that is added to the weighted curvature of each side of a split and of each
         leaf, which so becomes smaller; with a binned search. "auto" is, where labels are told apart
@@ -361,7 +361,7 @@ def grow_sum(
             raise ValueError('sums: expected "auto" with search="exact", whose sums are wider')
     leaf_step = options["leaf_step"]
     if leaf_step == "auto":
-        leaf_step = "newton" if isinstance(loss, Softmax) else "best"
+        leaf_step = "best"
     if leaf_step == "newton" and not has_curvature(loss):
         raise ValueError(
             f'leaf_step: expected "best" for a loss without curvature, got {options["leaf_step"]!r}'
