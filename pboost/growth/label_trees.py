@@ -241,6 +241,8 @@ class LabelTrees(Growth, BestFirst):
     def _join(self) -> None:
         """Let all open exits join."""
         exits = [*self.open.values()]
+        for exit_ in exits:
+            exit_.pair = exit_.sums = None  # a pair knows its exits: else its sums would stay
         self._put_on_scale()
         parts = [self._add_up(exit_.rows, exit_.for_it, exit_.against) for exit_ in exits]
         edges = tuple(sorted(edge for exit_ in exits for edge in exit_.edges))

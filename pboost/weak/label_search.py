@@ -146,7 +146,14 @@ class LabelSearch(StumpSearch):
         """Return the sums, as of `Node`, of some rows for k of the labels; weights are scaled."""
         d = len(self._found)
         blocks, lanes = kernels.lanes_of(len(labels))
-        sums = aligned((d, 2, blocks * lanes * self._bins))
+        try:
+            sums = aligned((d, 2, blocks * lanes * self._bins))
+        except MemoryError:
+            size = 16 * d * blocks * lanes * self._bins
+            raise MemoryError(
+                f"y: the sums of a node for {len(labels)} labels take {size} bytes, "
+                "which there are not; fit_one_vs_rest has one label at a time"
+            ) from None
         work = partial(
             kernels.add_up, self._columns.codes, rows, weight, self.data.label, scale, labels,
             self._places(labels), sums,

@@ -12,6 +12,8 @@ from reference import labels as reference
 
 import pboost as pb
 from pboost.data.subsets import Subsets
+from pboost.growth import label_trees
+from pboost.weak import label_search
 
 MOST = np.finfo(float).max
 
@@ -444,6 +446,17 @@ def test_a_label_without_weight():
     with pytest.raises(ValueError, match="every class"):
         pb.fit_adaboost(X, Y, sample_weight=(Y > 0).astype(float))
     assert pb.fit_one_vs_rest(pb.fit_adaboost, X, Y).labels.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("module", "said"), [(label_trees, 19200), (label_search, 32768)])
+def test_what_memory_does_not_hold_is_said_in_bytes(monkeypatch, module, said):
+    def full(*args):
+        raise MemoryError
+
+    rows = np.arange(600.0).reshape(300, 2) % 256
+    monkeypatch.setattr(module, "aligned", full)
+    with pytest.raises(MemoryError, match=f"{said} bytes.*fit_one_vs_rest"):
+        pb.fit_adaboost(rows, Y, rounds=1)
 
 
 def test_cross_validation():
