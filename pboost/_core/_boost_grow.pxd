@@ -1,5 +1,5 @@
 # Splits of nodes of a boosted tree, and its nodes in preorder.
-from libc.string cimport memset
+from libc.string cimport memcpy, memmove, memset
 
 from pboost._core._boost_columns cimport take_for_node
 from pboost._core._boost_levels cimport spread_of
@@ -10,9 +10,12 @@ from pboost._core._boost_round cimport (
 from pboost._core._boost_search cimport search
 from pboost._core._side cimport code_goes_right, in_set
 from pboost._core._team cimport (
-    Wait, close_post, help, load, lock, nap, open_post, pause, plus, unlock, wake,
+    Threads, Wait, close_post, help, load, lock, nap, open_post, pause, plus, run_ranges, unlock, wake,
 )
-from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, uint8_t, uint64_t
+from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint8_t, uint64_t
+
+cdef enum:
+    MOST_PIECES = 16  # in which rows are parted
 
 
 cdef inline bint has_set(const Node* node) noexcept nogil:
@@ -68,19 +71,83 @@ cdef inline int side_of(
     return code_goes_right(code, node.low) if node.high >= 0 else 0
 
 
+# The parting of rows, and of their words if there are any: piece by piece, then the pieces are joined.
+cdef struct Parting:
+    const Round* r
+    const uint8_t* codes
+    const uint8_t* table
+    int cut
+    int32_t* rows
+    int32_t* spare
+    int64_t* words
+    int64_t* spare_words
+    Py_ssize_t step  # rows of a piece
+    Py_ssize_t[MOST_PIECES] below, place  # how many of a piece are below, where the others are to be
+
+
+cdef inline void part_piece(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    cdef Parting* all = <Parting*>task
+    all.below[start // all.step] = all.r.passes.part(
+        all.codes, all.cut, all.table, all.rows + start,
+        all.words + start if all.words != NULL else NULL, stop - start, all.spare + start,
+        all.spare_words + start)
+
+
+cdef inline void put_above(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    """Put the rows of a piece that are above where they belong."""
+    cdef Parting* all = <Parting*>task
+    cdef Py_ssize_t k = start // all.step
+    cdef Py_ssize_t place = all.place[k], n = stop - start - all.below[k]
+    memcpy(all.rows + place, all.spare + start, sizeof(int32_t) * n)
+    if all.words != NULL:
+        memcpy(all.words + place, all.spare_words + start, sizeof(int64_t) * n)
+
+
+cdef inline Py_ssize_t part_rows(Parting* all, Threads* team, int who, Py_ssize_t n) noexcept nogil:
+    """Part n rows, in a piece or in several; returns how many are below. They stay in their order."""
+    cdef Py_ssize_t k, start, below, n_below, n_above, pieces = (n + all.step - 1) // all.step
+    run_ranges(team, who, n, all.step, part_piece, all)
+    n_below = all.below[0]
+    for k in range(1, pieces):
+        start, below = k * all.step, all.below[k]
+        memmove(all.rows + n_below, all.rows + start, sizeof(int32_t) * below)
+        if all.words != NULL:
+            memmove(all.words + n_below, all.words + start, sizeof(int64_t) * below)
+        n_below += below
+    n_above = n_below
+    for k in range(pieces):
+        all.place[k] = n_above
+        n_above += min(all.step, n - k * all.step) - all.below[k]
+    run_ranges(team, who, n, all.step, put_above, all)
+    return n_below
+
+
+cdef inline Py_ssize_t pieces_of(const Round* r, Py_ssize_t n) noexcept nogil:
+    """In how many pieces n rows are parted: one for each thread, where some of them have nothing else to
+    do, as at the root."""
+    cdef bint some_idle = r.n_takers == 1 or load(&r.state.busy) + load(&r.state.open) < r.n_threads
+    if r.team == NULL or n < 2 * r.share or not some_idle:
+        return 1
+    return min(r.n_threads, MOST_PIECES)
+
+
 cdef inline Py_ssize_t part_node(const Round* r, const Node* node, bint with_words) noexcept nogil:
     """Part the rows of a node, and their words if these are wanted; returns how many are below."""
     cdef uint8_t[MAX_BINS] above
-    cdef const uint8_t* table = NULL
-    cdef int code, cut = node.low
+    cdef Parting all
+    cdef Py_ssize_t n = node.stop - node.start, pieces = pieces_of(r, n)
+    cdef int code
+    all.r, all.codes, all.cut, all.table = r, r.codes + node.feature * r.stride, node.low, NULL
     if kind_of(r, node.feature) and (node.high < 0 or node.missing == 0):
         for code in range(MAX_BINS):
             above[code] = side_of(r, node, r.subset + WORDS * (node - r.node), code)
-        table = above
-    return r.passes.part(
-        r.codes + node.feature * r.stride, cut, table, r.rows + node.start,
-        r.packed + node.start if with_words and r.low == NULL else NULL, node.stop - node.start,
-        r.spare + spare_of(r, node), r.spare_packed + spare_of(r, node))
+        all.table = above
+    all.rows, all.words = r.rows + node.start, NULL
+    if with_words and r.low == NULL:
+        all.words = r.packed + node.start
+    all.spare, all.spare_words = r.spare + spare_of(r, node), r.spare_packed + spare_of(r, node)
+    all.step = (n + pieces - 1) // pieces
+    return part_rows(&all, r.team, r.who, n)
 
 
 cdef inline Node child_of(

@@ -126,8 +126,8 @@ PBOOST_ALWAYS void pboost_subtract_body(PBOOST_SUBTRACT_ARGS)
 }
 
 /* ------------------------------------------------------------------------------------------ */
-/* Rows below first, the others behind them; in no order. Returns the number of those below. `packed` may
- * be NULL. A row is above if its code is larger than `cut`, or, where there is one, by a table. */
+/* Rows below stay, side by side from the first place on, the others are put in spare places; both in their
+ * order. Returns the number of those below. `packed` may be NULL. A row is above if its code is larger than `cut`, or, where there is one, by a table. */
 
 #define PBOOST_PART_ARGS                                                                           \
     const uint8_t *codes, int cut, const uint8_t *table, int32_t *rows, int64_t *packed,           \
@@ -151,8 +151,6 @@ PBOOST_ALWAYS ptrdiff_t pboost_part_rest(PBOOST_PART_ARGS, ptrdiff_t i, ptrdiff_
         below += 1 - side;
         above += side;
     }
-    memcpy(rows + below, spare_rows, sizeof(int32_t) * (size_t)above);
-    if (packed) memcpy(packed + below, spare_packed, sizeof(int64_t) * (size_t)above);
     return below;
 }
 

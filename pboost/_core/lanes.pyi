@@ -19,4 +19,6 @@ def interleave(
     code: NDArray[Any],
     side: NDArray[Any],
     groups: NDArray[Any],
+    first: int,
+    last: int,
 ) -> None: ...

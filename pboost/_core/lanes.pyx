@@ -136,9 +136,9 @@ def bundle(
 
 def interleave(
     const uint8_t[:, ::1] codes, const int32_t[::1] lane, const uint8_t[::1] code, const uint8_t[::1] side,
-    uint8_t[:, :, ::1] groups
+    uint8_t[:, :, ::1] groups, Py_ssize_t first, Py_ssize_t last
 ):
-    """Put the codes of lanes side by side, eight of them, 0 where there are fewer.
+    """Put the codes of lanes side by side, eight of them, 0 where there are fewer, of rows first..last.
 
     IN codes (d, n); of each column lane (d,), code (d,), side (d,), see `bundle`; OUT groups (k, n, 8).
     """
@@ -147,14 +147,15 @@ def interleave(
     cdef uint8_t* group
     cdef uint8_t number, chosen
     if (lane.shape[0] != d or code.shape[0] != d or side.shape[0] != d or groups.shape[1] != n
-            or groups.shape[2] != LANES):
+            or groups.shape[2] != LANES
+            or not 0 <= first <= last <= n):
         raise ValueError("interleave: arrays of different sizes")
     for j in range(d):
         if not 0 <= lane[j] < LANES * groups.shape[0]:
             raise ValueError("interleave: a lane that is not there")
     with nogil:
-        for start in range(0, n, 1024):
-            stop = min(n, start + 1024)
+        for start in range(first, last, 1024):
+            stop = min(last, start + 1024)
             for j in range(groups.shape[0]):
                 memset(&groups[j, start, 0], 0, LANES * (stop - start))
             for j in range(d):

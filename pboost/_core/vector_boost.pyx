@@ -325,6 +325,7 @@ def part(arrays, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t feature, int cut,
         below = passes.part(
             codes + feature * n, cut, &table[0] if cut < 0 else NULL, rows + start, NULL, stop - start, spare,
             no_words)
+        memcpy(rows + start + below, spare, sizeof(int32_t) * (stop - start - below))
     return below
 
 

@@ -78,23 +78,32 @@ def coded_columns(
     d, n, n_bins = sampled.n_features, len(rows), sampled.n_bins
     edge = _edges(sampled)
     codes = np.empty((d, n), dtype=np.uint8)
-    lower, upper = np.full((d, MAX_BINS), np.inf), np.full((d, MAX_BINS), -np.inf)
-    count = np.zeros((d, MAX_BINS), dtype=np.int32)
 
-    def work(first: int, last: int) -> None:
+    def ends_and_counts() -> tuple[FloatArray, FloatArray, IntArray]:
+        shape = d, MAX_BINS
+        return np.full(shape, np.inf), np.full(shape, -np.inf), np.zeros(shape, dtype=np.int32)
+
+    def work(first: int, last: int) -> tuple[FloatArray, FloatArray, IntArray]:
         scratch = np.empty(WIDTH * HEIGHT)
-        for start in range(first, last, WIDTH):
-            here = slice(start, min(start + WIDTH, last))
-            arrays = [of[here] for of in (edge, n_bins, codes, lower, upper, count)]
-            for row in range(0, n, HEIGHT):
+        found = ends_and_counts()
+        for start in range(0, d, WIDTH):
+            here = slice(start, min(start + WIDTH, d))
+            arrays = [of[here] for of in (edge, n_bins, codes, *found)]
+            for row in range(first, last, HEIGHT):
                 check_stop()
-                listed = rows[row : row + HEIGHT]
+                listed = rows[row : min(row + HEIGHT, last)]
                 k, m = here.stop - start, len(listed)
                 columns = scratch[: k * m].reshape(k, m)
                 gather(listed, start, columns)
                 bins.code_columns(columns, row, *arrays)
+        return found
 
-    workers.run(work, d)
+    # A thread has rows of its own: of few columns each would read what stands between its own.
+    lower, upper, count = ends_and_counts()
+    for least, greatest, some in workers.run(work, n, multiple=HEIGHT):
+        np.minimum(lower, least, out=lower)
+        np.maximum(upper, greatest, out=upper)
+        count += some
     place, known = np.arange(MAX_BINS), n_bins[:, None]
     n_missing = np.where(place == known, count, 0).sum(axis=1).astype(np.int32)
     special = flags(n_missing, n_levels)

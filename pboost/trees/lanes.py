@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pboost._core import lanes
 from pboost.data.columns import BinnedColumns
 from pboost.data.special_columns import HOLES
+from pboost.threads import Workers
 from pboost.values import IntArray
 
 
@@ -42,7 +43,7 @@ class Lanes(NamedTuple):
     groups: NDArray[np.uint8]
 
 
-def lanes_of(columns: BinnedColumns) -> Lanes:
+def lanes_of(columns: BinnedColumns, workers: Workers | None = None) -> Lanes:
     """Return the lanes of columns.
 
     Columns of numbers without holes that have two bins, or one, share a lane where no row lies in
@@ -63,6 +64,10 @@ def lanes_of(columns: BinnedColumns) -> Lanes:
     bundled = np.flatnonzero(code).astype(np.int32)
     np.maximum.at(n_codes, lane[bundled], code[bundled].astype(np.int32) + 1)
     groups = np.empty((-(-len(column) // lanes.GROUP_LANES), n, lanes.GROUP_LANES), np.uint8)
-    lanes.interleave(codes, lane, code, side, groups)
+
+    def put(start: int, stop: int) -> None:
+        lanes.interleave(codes, lane, code, side, groups, start, stop)
+
+    (Workers(1) if workers is None else workers).run(put, n, cells=d)
     column = np.where(code[column] > 0, -1, column).astype(np.int32)
     return Lanes(lane, code, side, column, bundled, n_codes, groups)

@@ -34,6 +34,9 @@ NODE, OPEN, STATE, STACK = (
 #: Memory for the masses by bin of open nodes, where they are split in the order of their gains, or
 #: by several threads.
 SLOT_BYTES = 1 << 26
+#: Cells of nodes that take no longer than one elsewhere. At the end of a call threads wait for one
+#: another.
+CELLS_AS_ONE = 16
 #: Rows, a multiple of 8, that a thread takes at a time.
 SHARE_ROWS = 8192
 
@@ -85,7 +88,7 @@ class Rounds:
         self.more_loss = 0.0  # what the compiled loss leaves out
         if self.loss_code == boost.LOSSES["poisson"]:
             self.more_loss = weight.sum(loss.value(y, np.zeros(n))) - self.total
-        self.lanes = lanes_of(columns)
+        self.lanes = lanes_of(columns, self.workers)
         share = SHARES.get(limits.growth)
         self._make_histograms(share is not None and share.depth < self.max_depth)
         self.pooling: Pooling | None = None
@@ -212,7 +215,7 @@ class Rounds:
         self.number += 1
         *units, bits = boost.begin(self, self.steepest, self.most_curved)
         self._count_in(*units)
-        while not boost.grow(self, threads.CELLS_PER_CALL):
+        while not boost.grow(self, CELLS_AS_ONE * threads.CELLS_PER_CALL):
             threads.check_stop()
         grown = self._listed(units[1] / units[0], bits)
         unit = units[1] / units[0]

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.bags import check_bag, make_bags
-from pboost.data.blocks import distinct
 from pboost.data.check_xy import (
     TASKS,
     is_continuous,
@@ -559,8 +558,12 @@ def _constant(
         assert problem.labels is not None
         found = loss.constant(y, weight) if is_constant else np.zeros(len(problem.labels))
         return np.asarray(found)
-    rows = np.flatnonzero(weight > 0)
-    return float(loss.constant(y[rows], weight[rows])) if is_constant else 0.0
+    if not is_constant:
+        return 0.0
+    used = weight > 0
+    if not used.all():
+        y, weight = y[used], weight[used]
+    return float(loss.constant(y, weight))
 
 
 def _by_rounds(model: StagewiseModel) -> Iterator[Any]:
@@ -584,7 +587,7 @@ def _loss_of(y: Any, task: str | None) -> str:
         return "logistic"  # refused later
     if task is not None or labels.dtype.kind not in "biuf":
         return "softmax" if len(label_values(labels)) > 2 else "logistic"
-    values = distinct(labels)
+    values = label_values(labels)
     if is_continuous(values):
         return "squared"
     if len(values) > 2 and np.isfinite(values).all():
