@@ -30,6 +30,8 @@ from pboost.weak.stump_search import Stump, stump_search
 GROWTHS = ("nested", "greedy")
 #: By `join`: the shape, and the learning rate.
 DEFAULTS = {"sign": ((8, 8), 1.0), "all": ((8, 30), 0.3)}
+#: The shape of chains whose exits have votes for more than two labels.
+SHAPE_OF_MANY = (31, 30)
 #: Number of weak classifiers of greedy growth.
 DEFAULT_NODES = 128
 #: Levels of a chain of trees, whose exits may have votes for more than two labels.
@@ -84,7 +86,7 @@ def fit_matryoshka(
     shape : sequence of int, optional
         For ``growth="nested"``: number of nodes of the trees of each level, innermost first, at
         most 100; their product is the greatest number of weak classifiers. None: (8, 8), and
-        (8, 30) with ``join="all"``.
+        (8, 30) with ``join="all"``, or (31, 30) of more than two labels.
     growth : {"nested", "greedy"}
         At every level the exit of largest bound is split next. "nested" builds the given shape.
         "greedy" has none: after each weak classifier it collects the outermost sub-tree around it
@@ -197,9 +199,15 @@ def fit_matryoshka(
         X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
         callback, progress, votes_stay=collect == "additive", two=_two(sizes, join, collect),
     )  # fmt: skip
-    shape = list(sizes) or None
+    if shape is None and fit.data.problem.of_many:
+        sizes = SHAPE_OF_MANY
     settings = fit.settings(
-        "fit_matryoshka", shape=shape, growth=growth, nodes=size, collect=collect, join=join
+        "fit_matryoshka",
+        shape=list(sizes) or None,
+        growth=growth,
+        nodes=size,
+        collect=collect,
+        join=join,
     )
     total = math.prod(sizes) if size is None else size
     with fit.workers() as workers, fit.told(total, "nodes") as told:

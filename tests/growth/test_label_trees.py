@@ -386,6 +386,11 @@ def test_fitting_goes_on():
         pb.continue_fit(trees, HOLED, Y, rounds=1, observation=pb.observation.gaussian(0.1))
 
 
+def test_trees_of_chains_are_larger():
+    many, two = (pb.fit_matryoshka(X, y, join="all") for y in (Y, Y > 1))
+    assert (list(many.settings["shape"]), list(two.settings["shape"])) == ([31, 30], [8, 30])
+
+
 def test_levels_of_data_frames():
     frame = pd.DataFrame({"a": X[:, 0], "kind": np.array(list("uvwxyz"))[np.arange(300) % 6]})
     y = np.array(["p", "q", "r"])[(np.arange(300) % 6) // 2]
