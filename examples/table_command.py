@@ -21,7 +21,7 @@ def arguments(
     """Return the parser, the options and the folder of the data, or exit with what is missing.
 
     `more` are the help texts of further options, each the name of a file; or a default number, and
-    the help text.
+    the help text, or False, and that of a flag.
     """
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the data; default: $PBOOST_DATA")
@@ -30,6 +30,8 @@ def arguments(
     for name, of in more.items():
         if isinstance(of, str):
             parser.add_argument(f"--{name}", type=Path, help=of)
+        elif of[0] is False:
+            parser.add_argument(f"--{name}", action="store_true", help=of[1])
         else:
             parser.add_argument(f"--{name}", type=int, default=of[0], help=f"{of[1]}; {of[0]}")
     options = parser.parse_args(argv)
