@@ -65,23 +65,24 @@ class Losses:
 class Softmax:
     """Of classes as large as one another, along the sum of two columns."""
 
-    params = ([3, 7, 26], ["best", "newton"])
-    param_names = ("n_classes", "leaf_step")
+    params = ([3, 7, 26], ["best", "newton"], ["per-class", "one"])
+    param_names = ("n_classes", "leaf_step", "trees")
     setup_cache = Stagewise.setup_cache
 
-    def setup(self, data, n_classes, leaf_step):
+    def setup(self, data, n_classes, leaf_step, trees):
         self.X, _ = data[10_000, N_FEATURES[0]]
         score = self.X[:, 0] + self.X[:, 1]
         edges = np.quantile(score, np.arange(1, n_classes) / n_classes)
         self.y = np.digitize(score, edges)
 
-    def time_fit_stagewise(self, data, n_classes, leaf_step):
+    def time_fit_stagewise(self, data, n_classes, leaf_step, trees):
         pb.fit_stagewise(
-            self.X, self.y, loss="softmax", steps=20, max_depth=6, leaf_step=leaf_step, n_threads=1
-        )
+            self.X, self.y, loss="softmax", trees=trees, steps=20, max_depth=6,
+            leaf_step=leaf_step, n_threads=1,
+        )  # fmt: skip
 
-    def peakmem_fit_stagewise(self, data, n_classes, leaf_step):
-        self.time_fit_stagewise(data, n_classes, leaf_step)
+    def peakmem_fit_stagewise(self, data, n_classes, leaf_step, trees):
+        self.time_fit_stagewise(data, n_classes, leaf_step, trees)
 
 
 class Sums:

@@ -11,19 +11,35 @@
 #define PBOOST_TOGETHER 4 /* classes whose sums below the cuts of a column are found at once */
 
 #define PBOOST_VECTOR_COUNT_ARGS                                                                   \
-    const uint8_t *codes, const int32_t *rows, const int64_t *words, ptrdiff_t n, int width,       \
-    int64_t *restrict table
-/* Add the words (n, width) of n rows, the listed or the first ones, to those of their codes. */
+    const uint8_t *first, const uint8_t *second, const int32_t *rows, const int64_t *words, ptrdiff_t n, \
+    int width, int64_t *restrict table, int64_t *restrict other
+/* Add the words (n, width) of n rows, the listed or the first ones, to those of their codes in two columns. */
 PBOOST_INLINE void pboost_vector_count_body(
-    const uint8_t *codes, const int32_t *rows, const int64_t *words, ptrdiff_t n, int64_t *restrict table,
-    const int width)
+    const uint8_t *first, const uint8_t *second, const int32_t *rows, const int64_t *words, ptrdiff_t n,
+    int64_t *restrict table, int64_t *restrict other, const int width)
 {
-    if (rows)
-        for (ptrdiff_t i = 0; i < n; i++)
-            pboost_add_lanes(table + (ptrdiff_t)codes[rows[i]] * width, words + i * width, width);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const ptrdiff_t row = rows ? rows[i] : i;
+        pboost_add_lanes(table + (ptrdiff_t)first[row] * width, words + i * width, width);
+        pboost_add_lanes(other + (ptrdiff_t)second[row] * width, words + i * width, width);
+    }
+}
+
+#define PBOOST_VECTOR_UNPACK_ARGS                                                                  \
+    const int64_t *table, ptrdiff_t cells, int is_first, double *restrict gradient, double *restrict curvature
+/* Add sums of words to gradients and curvatures, or put them there. */
+PBOOST_INLINE void pboost_vector_unpack_body(PBOOST_VECTOR_UNPACK_ARGS)
+{
+    if (is_first)
+        for (ptrdiff_t i = 0; i < cells; i++) {
+            gradient[i] = PBOOST_GRADIENT_IN(table[i]);
+            curvature[i] = PBOOST_CURVATURE_IN(table[i]);
+        }
     else
-        for (ptrdiff_t i = 0; i < n; i++)
-            pboost_add_lanes(table + (ptrdiff_t)codes[i] * width, words + i * width, width);
+        for (ptrdiff_t i = 0; i < cells; i++) {
+            gradient[i] += PBOOST_GRADIENT_IN(table[i]);
+            curvature[i] += PBOOST_CURVATURE_IN(table[i]);
+        }
 }
 
 /* What cuts of a node are judged by: of each class its sums `total` (n_classes, 2), what is added to the
@@ -88,22 +104,34 @@ PBOOST_INLINE void pboost_vector_scan_body(PBOOST_VECTOR_SCAN_ARGS)
 
 typedef struct {
     void (*count)(PBOOST_VECTOR_COUNT_ARGS);
+    void (*unpack)(PBOOST_VECTOR_UNPACK_ARGS);
     void (*scan)(PBOOST_VECTOR_SCAN_ARGS);
 } pboost_vector_passes;
 
-#define PBOOST_VECTOR_COUNT_CALL(width) pboost_vector_count_body(codes, rows, words, n, table, width)
+#define PBOOST_VECTOR_COUNT_CALL(width)                                                            \
+    if (rows) pboost_vector_count_body(first, second, rows, words, n, table, other, width);        \
+    else pboost_vector_count_body(first, second, NULL, words, n, table, other, width)
 #define PBOOST_VECTOR_VARIANT(TARGET, name)                                                        \
     TARGET static void pboost_vector_count_##name(PBOOST_VECTOR_COUNT_ARGS)                        \
     {                                                                                              \
-        if (width == 8) PBOOST_VECTOR_COUNT_CALL(8);                                               \
-        else if (width == 4) PBOOST_VECTOR_COUNT_CALL(4);                                          \
-        else PBOOST_VECTOR_COUNT_CALL(2);                                                          \
+        if (width == 8) {                                                                          \
+            PBOOST_VECTOR_COUNT_CALL(8);                                                           \
+        } else if (width == 4) {                                                                   \
+            PBOOST_VECTOR_COUNT_CALL(4);                                                           \
+        } else {                                                                                   \
+            PBOOST_VECTOR_COUNT_CALL(2);                                                           \
+        }                                                                                          \
+    }                                                                                              \
+    TARGET static void pboost_vector_unpack_##name(PBOOST_VECTOR_UNPACK_ARGS)                      \
+    {                                                                                              \
+        pboost_vector_unpack_body(table, cells, is_first, gradient, curvature);                    \
     }                                                                                              \
     TARGET static void pboost_vector_scan_##name(PBOOST_VECTOR_SCAN_ARGS)                          \
     {                                                                                              \
         pboost_vector_scan_body(masses, stride, n_bins, missing, rows, at, found, bin);            \
     }
-#define PBOOST_VECTOR_PASSES(name) {pboost_vector_count_##name, pboost_vector_scan_##name}
+#define PBOOST_VECTOR_PASSES(name)                                                            \
+    {pboost_vector_count_##name, pboost_vector_unpack_##name, pboost_vector_scan_##name}
 PBOOST_VECTOR_VARIANT(, baseline)
 #ifdef PBOOST_AVX512
 PBOOST_VECTOR_VARIANT(PBOOST_AVX2, avx2)

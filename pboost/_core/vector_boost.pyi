@@ -27,8 +27,24 @@ def search(
     first: int,
     last: int,
 ) -> None: ...
+def choose(
+    arrays: object,
+    masses: NDArray[Any],
+    total: NDArray[Any],
+    score: NDArray[Any],
+    cut: NDArray[Any],
+    below: NDArray[Any],
+) -> tuple[int, float, float]: ...
 def part(
     arrays: object, start: int, stop: int, feature: int, cut: int, table: NDArray[Any]
 ) -> int: ...
+def add(
+    arrays: object,
+    leaf: NDArray[Any],
+    value: NDArray[Any],
+    scores: NDArray[Any],
+    first: int,
+    last: int,
+) -> None: ...
 def take(among: NDArray[Any], wanted: int, key: int, path: int, number: int) -> None: ...
 def unit_of(most: float, bits: int) -> float: ...

@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 
 from pboost._core._address cimport address
 from pboost._core._boost_leaf cimport power_below
-from pboost._core._boost_round cimport AHEAD, BLOCK, LOW_UNIT, Passes, pboost_choose_passes
+from pboost._core._boost_round cimport AHEAD, BLOCK, LOW_UNIT, Passes, add_to, pboost_choose_passes
 from pboost._core._boost_softmax cimport Passes as SoftmaxPasses, bend_of, pboost_choose_softmax_passes
 from pboost._core._boost_words cimport word
 from pboost._core._rng cimport draw_from, stream
@@ -31,8 +31,11 @@ cdef extern from "boost_vector.h" nogil:
         double least_weight
     ctypedef struct VectorPasses "pboost_vector_passes":
         void (*count)(
-            const uint8_t* codes, const int32_t* rows, const int64_t* words, Py_ssize_t n, int width,
-            int64_t* table) noexcept nogil
+            const uint8_t* first, const uint8_t* second, const int32_t* rows, const int64_t* words,
+            Py_ssize_t n, int width, int64_t* table, int64_t* other) noexcept nogil
+        void (*unpack)(
+            const int64_t* table, Py_ssize_t cells, bint is_first, double* gradient,
+            double* curvature) noexcept nogil
         void (*scan)(
             const double* masses, Py_ssize_t stride, int n_bins, int missing, const double* rows,
             const Judge* at, double* found, int32_t* bin) noexcept nogil
@@ -42,11 +45,13 @@ cdef extern from "boost_vector.h" nogil:
 cdef enum:
     WIDTH = 8
     CHUNK = 256
+    COLUMNS = 32  # whose masses are added up before they are put in order
 cdef Passes passes = pboost_choose_passes(2)
 cdef SoftmaxPasses softmax_passes = pboost_choose_softmax_passes(2)
 cdef VectorPasses vector_passes = pboost_choose_vector_passes(2)
-#: Places for the words of some rows, with those in front that bring them to a line of the cache.
-WORK = WIDTH * BLOCK + WIDTH
+#: Places for the words of some rows and the masses of some columns, with those in front that bring them to
+#: a line of the cache.
+WORK = WIDTH * (BLOCK + COLUMNS * 2 * MAX_BINS + 1)
 
 
 def use_simd_level(int level):
@@ -195,33 +200,55 @@ def count(
     cdef Words words = read_words(arrays)
     cdef const int32_t* rows = <const int32_t*>address(arrays.rows)
     cdef bint is_all = arrays.is_all
-    cdef Py_ssize_t at_once = arrays.block, i, m, f, block, n_blocks = (words.n_columns + WIDTH - 1) // WIDTH
-    cdef int64_t[MAX_BINS * WIDTH + WIDTH] room
-    cdef int64_t* table = in_line(room)
-    cdef const int64_t* at
-    cdef const uint8_t* codes
-    cdef int width
+    cdef Py_ssize_t at_once = arrays.block, block, n_blocks = (words.n_columns + WIDTH - 1) // WIDTH
     if work.shape[0] < WORK or not 0 <= start <= stop <= words.n or not 1 <= at_once <= BLOCK:
         raise ValueError("count: arrays of different sizes")
-    is_all = is_all and start == 0 and stop == words.n
+    if is_all and start == 0 and stop == words.n:
+        rows = NULL
     with nogil:
         memset(&masses[columns.place[first]], 0,
                sizeof(double) * <size_t>(columns.place[last] - columns.place[first]))
-        i = start
-        while i < stop:
-            m = min(at_once, stop - i)
+        while first < last:
             for block in range(n_blocks):
-                width = width_of(&words, block)
-                at = block_of(&words, block) + i * width
-                if not is_all:
-                    at = in_line(&work[0])
-                    gather(block_of(&words, block), rows + i, m, width, in_line(&work[0]))
-                for f in range(first, last):
-                    codes = columns.codes + f * columns.n + (i if is_all else 0)
-                    memset(table, 0, sizeof(int64_t) * <size_t>(stride_of(&columns, f) * width))
-                    vector_passes.count(codes, NULL if is_all else rows + i, at, m, width, table)
-                    add_table(&columns, &words, block, f, table, width, &masses[0])
-            i += at_once
+                count_block(
+                    &columns, &words, block, rows, start, stop, at_once, first, min(last, first + COLUMNS),
+                    in_line(&work[0]), &masses[0])
+            first += COLUMNS
+
+
+cdef void count_block(
+    const Columns* columns, const Words* words, Py_ssize_t block, const int32_t* rows, Py_ssize_t start,
+    Py_ssize_t stop, Py_ssize_t at_once, Py_ssize_t first, Py_ssize_t last, int64_t* work, double* masses
+) noexcept nogil:
+    """Add what the words of a block are of to the masses of COLUMNS columns at most."""
+    cdef int64_t[2 * MAX_BINS * WIDTH + WIDTH] room
+    cdef int64_t* table = in_line(room)
+    cdef double* sums = <double*>(work + WIDTH * BLOCK)
+    cdef const int64_t* at
+    cdef int width = width_of(words, block)
+    cdef Py_ssize_t i = start, m, f, other, k, cells
+    while i < stop:
+        m = min(at_once, stop - i)
+        at = block_of(words, block) + i * width
+        if rows != NULL:
+            gather(block_of(words, block), rows + i, m, width, work)
+            at = work
+        for f in range(first, last, 2):
+            other = min(f + 1, last - 1)
+            memset(table, 0, 2 * sizeof(int64_t) * MAX_BINS * WIDTH)
+            vector_passes.count(
+                columns.codes + f * columns.n + (i if rows == NULL else 0),
+                columns.codes + other * columns.n + (i if rows == NULL else 0),
+                NULL if rows == NULL else rows + i, at, m, width, table, table + MAX_BINS * WIDTH)
+            for k in range(f, min(f + 2, last)):
+                cells = stride_of(columns, k) * width
+                vector_passes.unpack(
+                    table + (k - f) * MAX_BINS * WIDTH, cells, i == start,
+                    sums + (k - first) * 2 * MAX_BINS * WIDTH,
+                    sums + (2 * (k - first) + 1) * MAX_BINS * WIDTH)
+        i += at_once
+    for f in range(first, last if start < stop else first):
+        add_sums(columns, words, block, f, sums + (f - first) * 2 * MAX_BINS * WIDTH, width, masses)
 
 
 cdef void gather(
@@ -238,11 +265,11 @@ cdef void gather(
                 found[i * width + k] = words[<Py_ssize_t>rows[i] * width + k]
 
 
-cdef void add_table(
-    const Columns* columns, const Words* words, Py_ssize_t block, Py_ssize_t f, const int64_t* table,
+cdef void add_sums(
+    const Columns* columns, const Words* words, Py_ssize_t block, Py_ssize_t f, const double* sums,
     int width, double* masses
 ) noexcept nogil:
-    """Add sums of words by bin to the masses of a column."""
+    """Add sums by bin of what words are of to the masses of a column."""
     cdef Py_ssize_t stride = stride_of(columns, f), b, k, c
     cdef double* gradient
     cdef double* curvature
@@ -252,8 +279,8 @@ cdef void add_table(
         gradient, unit = masses + columns.place[f] + 2 * stride * words.of[c], words.unit[c]
         curvature = gradient + stride
         for b in range(stride):
-            gradient[b] += unit * <double>(<int32_t>(table[b * width + k] >> 32))
-            curvature[b] += unit * <double>(table[b * width + k] & <int64_t>0xFFFFFFFF)
+            gradient[b] += unit * sums[b * width + k]
+            curvature[b] += unit * sums[MAX_BINS * WIDTH + b * width + k]
 
 
 def subtract(arrays, double[::1] masses, const double[::1] part, Py_ssize_t first, Py_ssize_t last):
@@ -311,6 +338,38 @@ cdef void search_column(
             side[0] = 0
 
 
+def choose(
+    arrays, const double[::1] masses, const double[:, ::1] total, const double[::1] score,
+    const int32_t[:, ::1] cut, double[:, ::1] below
+):
+    """The column of the best cut, its score, and that of the node.
+
+    OUT below (S, 2): the sums below, where the cut is not one of levels.
+    """
+    cdef Py_ssize_t d = arrays.codes.shape[0], f, j = 0, s, b, stride
+    cdef Columns columns = read_columns(arrays, masses.shape[0], 0, d)
+    cdef const double[:, ::1] judged = arrays.judged
+    cdef const double* at
+    cdef double own = 0.0
+    if (total.shape[0] != columns.n_sums or below.shape[0] != columns.n_sums or total.shape[1] != 2
+            or below.shape[1] != 2 or score.shape[0] != d or cut.shape[1] != d or cut.shape[0] != 2
+            or judged.shape[0] != 3 or judged.shape[1] > columns.n_sums):
+        raise ValueError("choose: arrays of different sizes")
+    with nogil:
+        for f in range(1, d):
+            if score[f] > score[j]:
+                j = f
+        for s in range(judged.shape[1]):
+            own += total[s, 0] * total[s, 0] / (total[s, 1] + judged[0, s]) * judged[1, s]
+        stride = stride_of(&columns, j)
+        for s in range(2 * columns.n_sums if cut[0, j] >= 0 else 0):
+            at = &masses[columns.place[j]] + s * stride
+            below[s // 2, s % 2] = at[columns.n_bins[j]] if cut[1, j] == 0 else 0.0
+            for b in range(cut[0, j] + 1):
+                below[s // 2, s % 2] += at[b]
+    return j, score[j], own
+
+
 def part(arrays, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t feature, int cut, const uint8_t[::1] table):
     """Part the rows at places start..stop-1 of the list, those above a cut behind: by the last code below,
     or, where it is -1, by `table` (256,), 1 for codes above. Returns how many are below."""
@@ -327,6 +386,25 @@ def part(arrays, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t feature, int cut,
             no_words)
         memcpy(rows + start + below, spare, sizeof(int32_t) * (stop - start - below))
     return below
+
+
+def add(
+    arrays, const int32_t[:, ::1] leaf, const double[:, ::1] value, double[:, ::1] scores, Py_ssize_t first,
+    Py_ssize_t last
+):
+    """Add what leaves add to the scores (J, n) of classes first..last-1 of their rows.
+
+    IN leaf (k, 2): the places where the rows of each begin and end in the list; value (k, J).
+    """
+    cdef const int32_t* rows = <const int32_t*>address(arrays.rows)
+    cdef Py_ssize_t e, k
+    if (leaf.shape[1] != 2 or value.shape[0] != leaf.shape[0] or value.shape[1] != scores.shape[0]
+            or not 0 <= first <= last <= scores.shape[0]):
+        raise ValueError("add: arrays of different sizes")
+    with nogil:
+        for k in range(first, last):
+            for e in range(leaf.shape[0]):
+                add_to(&scores[k, 0], rows + leaf[e, 0], leaf[e, 1] - leaf[e, 0], value[e, k])
 
 
 def take(int32_t[::1] among, Py_ssize_t wanted, uint64_t key, uint64_t path, uint64_t number):

@@ -35,12 +35,6 @@ class Judge(NamedTuple):
     min_weight: float
     smoothing: float
 
-    def own_score(self) -> float:
-        """Return the score of the node if it is not split."""
-        l2, factor, _ = self.judged
-        g, h = self.total[: len(l2)].T
-        return float(summed(g * g / (h + l2) * factor))
-
     def scores(self, below: FloatArray) -> FloatArray:
         """Return the scores of cuts with these sums below, (m, S, 2); -1 where there is none."""
         l2, factor, unit = self.judged

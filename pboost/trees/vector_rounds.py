@@ -99,11 +99,11 @@ class VectorRounds(SoftmaxRounds):
         super().__init__(label, weights, f, steps, make)
         one = self.one
         assert isinstance(one, Rounds)
-        self.roots, n_labels = None, len(f)
+        self.roots, n_labels, self.most_copies = None, len(f), weights.most_copies
         self.codes, self.n_bins, self.special = one.codes, one.n_bins, one.special
         self.rows, self.spare, self.block = one.rows, one.spare, one.block
         self.min_leaf = max(one.min_leaf, 1)
-        self.min_weight = one.restraints.min_weight
+        self.min_weight, self.min_gain = one.restraints.min_weight, 2.0 * one.restraints.min_gain
         self.n_sums = n_labels + (self.min_leaf > 1)
         bins = self.n_bins + (0 if self.special is None else self.special & HOLES)
         ends = np.cumsum(2 * self.n_sums * (-(-bins.astype(np.int64) // WIDTH) * WIDTH))
@@ -127,7 +127,17 @@ class VectorRounds(SoftmaxRounds):
         units = self._begin(rows)
         root = self._grow_nodes(len(rows))
         grown = self._listed(root, units)
-        self.one.add_each(grown, self.f, grown.value, rows)
+        if self.is_all:
+            leaves = np.flatnonzero(grown.nodes["feature"] == LEAF)
+            places = np.column_stack([grown.nodes[name][leaves] for name in ("start", "stop")])
+            value = grown.value[leaves]
+
+            def work(first: int, last: int) -> None:
+                vector_boost.add(self, places, value, self.f, first, last)
+
+            self._share(work, len(self.f), len(rows))
+        else:
+            self.one.add_each(grown, self.f, grown.value, rows)
         self.look()
         return [grown]
 
@@ -239,12 +249,15 @@ class VectorRounds(SoftmaxRounds):
     def _run(self, work: Callable[[int, int], None], n_rows: int) -> None:
         """Call work on ranges of columns."""
         cells = n_rows * (-(-len(self.word_of) // WIDTH)) + 64 * self.n_sums
-        d = len(self.codes)
-        if d * cells < threads.MIN_CELLS:
+        self._share(work, len(self.codes), cells)
+
+    def _share(self, work: Callable[[int, int], None], n: int, cells: int) -> None:
+        """Call work on ranges of n, on one thread where that is not much."""
+        if n * cells < threads.MIN_CELLS:
             threads.check_stop()
-            work(0, d)
+            work(0, n)
         else:
-            self.one.workers.run(work, d, 1, cells)
+            self.one.workers.run(work, n, 1, cells)
 
     def _count(self, node: Node, masses: FloatArray, first: int, last: int) -> None:
         room = self.room.pop() if self.room else np.empty(vector_boost.WORK, dtype=np.int64)
@@ -323,42 +336,40 @@ class VectorRounds(SoftmaxRounds):
     def _find(self, node: Node, k: int, masses: FloatArray) -> bool:
         """Choose the best cut of a node, which then keeps its masses; whether there is one."""
         score, cut, sets, taken = self.score[k], self.cut[k], {}, self._taken(node)
-        judge = self._judge(node)
         for j in self.levels:
             if taken is None or taken[j]:
-                column = self._column(masses, j)
+                column, judge = self._column(masses, j), self._judge(node)
                 found = best_set(column, int(self.n_bins[j]), has(self.special, HOLES, j), judge)
                 if found is not None:
                     sets[j], score[j] = found, found.score
         if taken is not None:
             score[~taken] = -1.0
-        j = int(score.argmax())
-        own = judge.own_score()
-        node.gain = float(score[j]) - own
-        least = 2.0 * self.one.restraints.min_gain
-        if not (score[j] >= 0 and node.gain > TIE * own and node.gain >= least):
+        below = np.empty((self.n_sums, 2))
+        j, best, own = vector_boost.choose(self, masses, node.total, score, cut, below)
+        node.gain = best - own
+        if not (best >= 0 and node.gain > TIE * own and node.gain >= self.min_gain):
             self.free.append(masses)
             return False
-        node.feature, node.masses, column = j, masses, self._column(masses, j)
+        node.feature, node.masses, node.below = j, masses, below
         if j in sets:
-            side = self._note_set(node, column, sets[j])
+            self._note_set(node, sets[j])
         else:
-            last, side, n_bins = int(cut[0, j]), int(cut[1, j]), int(self.n_bins[j])
-            node.below = column[:, :, : last + 1].sum(axis=2)
-            node.low, node.high = (last, last + 1) if last < n_bins - 1 else (0, -1)
-            if side == 0:
-                node.below += column[:, :, n_bins]
-            node.missing = self._side(node) if side < 0 else side
+            last = int(cut[0, j])
+            node.low, node.high = (last, last + 1) if last < self.n_bins[j] - 1 else (0, -1)
+            node.missing = int(cut[1, j])
+            if node.missing < 0:
+                node.missing = self._side(node)
         return True
 
     def _side(self, node: Node) -> int:
         """Return where missing rows go if there have been none."""
         assert node.below is not None
-        return int(is_heavier(self._mass(node.total - node.below), self._mass(node.below)))
+        sides = np.array([node.below, node.total - node.below])
+        return int(is_heavier(*self._masses(sides)[::-1]))
 
-    def _mass(self, total: FloatArray) -> float:
-        """Return the curvature of rows in the coarsest of the units."""
-        return float(np.rint(summed(total[: self.n_trees, 1] * self.share)))
+    def _masses(self, total: FloatArray) -> FloatArray:
+        """Return the curvatures of nodes with these sums (n, S, 2) in the coarsest of the units."""
+        return np.rint(summed(total[:, : self.n_trees, 1] * self.share))
 
     def _judge(self, node: Node) -> Judge:
         return Judge(
@@ -366,7 +377,7 @@ class VectorRounds(SoftmaxRounds):
             self.one.level_smoothing,
         )  # fmt: skip
 
-    def _note_set(self, node: Node, column: FloatArray, found: LevelCut) -> int:
+    def _note_set(self, node: Node, found: LevelCut) -> None:
         """Keep a set of levels; those without rows are where missing rows are."""
         n_levels = int(self.n_bins[node.feature])
         node.below, node.missing = found.below, found.side
@@ -375,7 +386,6 @@ class VectorRounds(SoftmaxRounds):
         absent = set(range(n_levels)).difference(found.here) if node.missing else ()
         node.subset = sum(1 << int(k) for k in (*found.above, *absent))
         node.low, node.high = -1 if node.subset else 0, -1
-        return node.missing
 
     def _taken(self, node: Node) -> NDArray[np.bool_] | None:
         """Return in which columns a node is searched, None if in all."""
@@ -425,12 +435,13 @@ class VectorRounds(SoftmaxRounds):
         scale = 2.0**bits
         nodes["loss"] = np.minimum(gain * units[first, 1] / scale, np.finfo(np.float64).max)
         mass = np.zeros((len(found), 2), dtype=np.int64)
-        mass[:, 0] = [self._mass(node.total) for node in found]
+        total = np.array([node.total for node in found])
+        mass[:, 0] = self._masses(total)
         subset = np.zeros((len(found) if len(self.one.subset) else 0, WORDS), dtype=np.uint64)
         for e in np.flatnonzero(~leaves & (nodes["low"] < 0)).tolist():
             for w in range(WORDS):
                 subset[e, w] = found[e].subset >> 64 * w & (2**64 - 1)
-        value = self._steps(nodes, np.array([node.total for node in found]), units)
+        value = self._steps(nodes, total, units)
         places = np.array(children, dtype=np.int32)
         return VectorGrown(nodes, places, mass, scale, 0, self.special, subset, value)
 
@@ -438,12 +449,21 @@ class VectorRounds(SoftmaxRounds):
         """Return what nodes add to the scores, (n_nodes, J)."""
         one, steps = self.one, self.one.steps
         value, most = np.zeros((len(nodes), self.n_trees)), min(steps.most, one.loss.limit)
-        for k, (of_gradient, of_curvature) in enumerate(units.tolist()):
+        leaves = np.flatnonzero(nodes["feature"] == LEAF)
+        is_left = np.ones(self.n_trees, dtype=np.bool_)
+        if not steps.solved:  # where words have enough bits the kernel would do the same
+            g, h = total[leaves, : self.n_trees].transpose(2, 0, 1)
+            copies = (nodes["stop"] - nodes["start"])[leaves] * self.most_copies
+            step = -(units[:, 1] / units[:, 0]) * g / (h + self.judged[0])
+            value[leaves] = steps.rate * np.clip(step, -most, most)
+            is_left = ~(h >= float(boost.FINE) * copies[:, None]).all(axis=0)
+        for k in np.flatnonzero(is_left).tolist():
+            of_gradient, of_curvature = units[k].tolist()
             one.residual, one.node_l2 = self.residual[k], float(self.judged[0, k])
             nodes["gradient"], nodes["curvature"] = total[:, k].T
             unit = of_curvature / of_gradient
             boost.solve_leaves(one, nodes, steps.l2, most, steps.rate, unit, steps.solved)
-            value[:, k] = np.where(nodes["feature"] == LEAF, nodes["mean"], 0.0)
+            value[leaves, k] = nodes["mean"][leaves]
         return value
 
     def values(self, trees: list[Any]) -> FloatArray:

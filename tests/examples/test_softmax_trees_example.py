@@ -1,0 +1,36 @@
+"""One tree for all labels beside one for each: what is compared is what the models say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from example_modules import imported
+
+import pboost as pb
+
+MODULES = "softmax_trees", "boosted_sets", "oblique_trees", "table_command"
+
+
+@pytest.mark.parametrize("trees", ["one", "per-class"])
+def test_figures_are_those_of_the_models(trees, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.digitize(X[:, 0] + X[:, 1] ** 2, [0.2, 2.5]).astype(np.int64)
+    with imported(*MODULES) as example:
+        monkeypatch.setattr(example, "ROUNDS", 9)
+        monkeypatch.setattr(example, "STAGES", (2, 9))
+        monkeypatch.setattr(example, "BUDGETS", (1, 20))
+        data = example.DataSet("some", X, (), y, np.arange(200) % 5)
+        found = example.curve(data, 0, trees, 0.3)
+        test = data.fold == 0
+        model = pb.fit_stagewise(
+            X[~test], y[~test], loss="softmax", trees=trees, steps=9, max_depth=None, max_leaves=8,
+            learning_rate=0.3, leaf_step="newton",
+        )  # fmt: skip
+        stages = [pb.prefix(model, k) for k in range(1, 10)]
+        cost = [pb.evaluation_cost(stage, X[test]).mean() for stage in stages]
+        np.testing.assert_allclose(example.costs(model, X[test]), cost)
+        fits = max([k for k in range(9) if cost[k] <= 20], default=0)
+        for at, k in enumerate((1, 8, 0, fits)):
+            share = pb.predict_proba(stages[k], X[test])
+            np.testing.assert_allclose(found[at], example.losses(share, y[test]))
