@@ -70,10 +70,10 @@ TEST_ROWS, COLUMNS = 50_000, 20
 #: ratios, the sets on which the loss is lower, the difference of errors.
 COMPARED = ["log loss", "median, %", "lower on", "error, %"]
 OURS, NEWTON = "pboost", "leaf_step='newton'"
-FREE, SYMMETRIC = "growth='free'", "growth='symmetric'"
+FREE, POOLED, SYMMETRIC = (f"growth={word!r}" for word in ("free", "pooled", "symmetric"))
 #: How nodes of a level are cut together, or not.
 GROWTHS: dict[str, dict[str, Any]] = {
-    FREE: {"growth": "free"}, SYMMETRIC: {"growth": "symmetric"},
+    FREE: {"growth": "free"}, POOLED: {"growth": "pooled"}, SYMMETRIC: {"growth": "symmetric"},
 }  # fmt: skip
 #: Options of `fit_stagewise` beside its defaults.
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {

@@ -46,9 +46,10 @@ TASKS, SEVEN = ("two classes", "numbers"), "seven classes"
 TREES = dict.fromkeys((*TASKS, SEVEN, "covertype, class 2"), 100) | {"covertype, seven classes": 20}
 ONE_HOT, ONE_HOT_SIZES = tuple(TREES)[len(TASKS) + 1 :], ((300_000, 6),)
 WILDERNESS, SOIL, LEVELS_FROM = 4, 40, 10
+POOLED = "pboost, growth='pooled'"
 PEERS = {
     "pboost": "pboost", "pboost, leaf_step='newton'": "pboost",
-    "pboost, without SIMD": "pboost",
+    POOLED: "pboost", "pboost, growth='symmetric'": "pboost", "pboost, without SIMD": "pboost",
     "lightgbm, by rows": "lightgbm", "lightgbm, by columns": "lightgbm",
     "lightgbm, quantised": "lightgbm", "xgboost hist": "xgboost",
     "scikit-learn HistGradientBoosting": "sklearn", "catboost": "catboost",
@@ -111,7 +112,8 @@ def pboost(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any:
         from pboost._core import boost
 
         boost.use_simd_level(0)
-    options = {"leaf_step": name.split("'")[1]} if "leaf_step" in name else {}
+    option, _, value = name.removeprefix("pboost, ").partition("=")
+    options: dict[str, Any] = {option: value.strip("'")} if value else {}
     loss = "squared" if task == "numbers" else "logistic" if y.max() == 1 else "softmax"
     model = pb.fit_stagewise(X, y, loss=loss, steps=trees, max_depth=depth, n_threads=1, **options)
     return partial(pb.predict if task == "numbers" else pb.predict_proba, model)
@@ -230,6 +232,8 @@ def measured(task: str, sizes: Any, trees: int, options: Any) -> dict[str, Any]:
     for n, depth in sizes:
         for rep in range(max(options.reps, 1)):
             for name in PEERS:
+                if "growth" in name and (task not in TASKS or (depth <= 3 and name == POOLED)):
+                    continue  # so shallow trees are not pooled
                 of = results.setdefault(key(task, n, depth, trees, name), {"reps": 0})
                 draws = list(range(options.draws if rep == 0 else 0))
                 draws = draws[len(of.get("error", ())) :]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pboost._core import boost
 from pboost.data.columns import BinnedColumns
 from pboost.data.special_columns import HOLES, LEVELS
+from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits
 from pboost.trees.lanes import Lanes
 from pboost.values import IntArray, check_choice
@@ -19,6 +20,8 @@ from pboost.values import IntArray, check_choice
 GROWTHS = ("auto", "free", "pooled", "symmetric")
 #: Memory for the masses and the gains of the open nodes of a level.
 MOST_BYTES = 1 << 28
+#: With more rows, or copies of rows as weights are, nodes of real tables know better themselves.
+FEW_ROWS = 5000
 #: Options that a node's search in columns of its own depends on.
 OWN_COLUMNS = ("monotone", "interactions", "features_per_split")
 
@@ -63,22 +66,25 @@ class Pooling:
 
 
 def limits_of_growth(
-    options: Mapping[str, Any], limits: CartLimits, columns: Any
+    options: Mapping[str, Any], limits: CartLimits, problem: Problem, of_row: float
 ) -> tuple[str, CartLimits]:
-    """Return `growth` as it is meant, "auto" the pooled one where nothing speaks against it, and
-    limits that say so.
+    """Return `growth` as it is meant, and limits that say so; `of_row` is the weight of a row.
 
+    "auto" is the pooled one of few rows, where nothing speaks against it.
     ValueError or NotImplementedError where something does.
     """
     growth = str(check_choice("growth", options["growth"], GROWTHS))
+    if growth == "auto":
+        weights = problem.weights
+        n = problem.n_rows if weights is None else boost.exact_sum(weights) / of_row
+        growth = "pooled" if n <= FEW_ROWS else "free"
     if growth != "free":
         try:
-            _check(growth, options, limits, columns)
+            _check(growth, options, limits, problem.columns)
         except (ValueError, NotImplementedError):
-            if growth != "auto":
+            if options["growth"] != "auto":
                 raise
             growth = "free"
-    growth = "pooled" if growth == "auto" else growth
     return growth, limits if growth == "free" else replace(limits, growth=growth)
 
 

@@ -163,10 +163,10 @@ def fit_stagewise(
         How splits of the nodes of a level are chosen: "free" by what each gains in its node;
         "symmetric" by what it gains in all nodes of the level together, so that they have one split
         wherever it divides them; "pooled" from the fourth level on by 0.8 of what it gains in all
-        of them and 0.2 of what it gains in its node. "auto" is pooled, but free with an option or a
-        search that goes another way: with ``trees="one"``, `max_leaves`, `monotone`,
-        `interactions`, `features_per_split` or an exact search, and where the open nodes of a level
-        would take more than 256 MB.
+        of them and 0.2 of what it gains in its node. "auto" is pooled of up to 5,000 rows, free of
+        more, and free with an option or a search that goes another way: with ``trees="one"``,
+        `max_leaves`, `monotone`, `interactions`, `features_per_split` or an exact search, and where
+        the open nodes of a level would take more than 256 MB.
     min_leaf : int
         Least number of training rows in a leaf.
     leaf_step : {"auto", "best", "newton"}
@@ -384,7 +384,7 @@ def grow_sum(
             "monotone: expected None with softmax, whose probabilities do not follow one score"
         )
     problem = problem.sorted_once(data.n_threads)
-    settings["growth"], limits = limits_of_growth(options, limits, problem.columns)
+    settings["growth"], limits = limits_of_growth(options, limits, problem, of_row)
     if state is not None and draws(settings):
         settings["rng"] = state
     cells = problem.n_rows * problem.n_features

@@ -128,6 +128,19 @@ def test_pooled_trees_of_few_levels_are_free():
         "free", "pooled", "pooled"]  # fmt: skip
 
 
+def test_many_rows_grow_freely_as_their_weights_do(monkeypatch):
+    X, y = data(200)
+    monkeypatch.setattr(pooling, "FEW_ROWS", 400)
+    growths = [
+        pb.fit_stagewise(*of, max_depth=5, steps=1, sample_weight=weight).settings["growth"]
+        for of, weight in [
+            ((X, y), None), ((X, y), np.full(200, 3.0)), ((X, y), np.r_[np.full(199, 3.0), 1.0]),
+            ((X.repeat(3, axis=0), y.repeat(3)), None),
+        ]
+    ]  # fmt: skip
+    assert growths == ["pooled", "pooled", "free", "free"]
+
+
 def test_pooling_lowers_the_loss_of_products():
     X, y = data(4000)
     new, truth = data(4000, seed=1)
