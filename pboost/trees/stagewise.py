@@ -271,7 +271,7 @@ def fit_stagewise(
 
     A binned search rounds derivatives as `sums` says, and curvatures at least to 1: sums are then
     exact, so that no order of rows and no processor changes a model. Weights that are multiples of
-    one weight, up to 64 times it, are numbers of copies, with other losses than softmax: what is
+    one weight, up to 64 times it, are numbers of copies: what is
     rounded is multiplied, so that the trees are those of the copies. What leaves
     add is found with at least 33 bits of the largest derivative in the leaf. Of such trees
     ``weight`` is counted in a unit of which the largest curvature of a row is between 1/2 and 1,
@@ -456,8 +456,9 @@ class _Fit:
         self.features = data.X if isinstance(data.X, Features) else None
         most = np.inf if settings["max_step"] is None else settings["max_step"]
         unit = 1.0 if problem.weights is None else float(problem.weights.max())
-        may_copy = isinstance(problem.columns, BinnedColumns) and not isinstance(loss, Softmax)
-        weights = weights_of(weight, of_row / unit if may_copy else None)
+        may_copy = isinstance(problem.columns, BinnedColumns)
+        is_binned = isinstance(problem.columns, BinnedColumns)
+        weights = weights_of(weight, of_row / unit if is_binned else None)
         unit = of_row if weights.are_copies else unit
         steps = Steps(
             settings["learning_rate"],
