@@ -4,16 +4,12 @@ import numpy as np
 
 import pboost as pb
 
-N_ROWS, N_FEATURES = 100_000, 20
-FITS = {
-    "stumps": lambda X, y, **options: pb.fit_adaboost(X, y, rounds=20, **options),
-    "trees": lambda X, y, **options: pb.fit_matryoshka(
-        X, y, shape=(15, 4), join="all", **options
-    ),
-}  # fmt: skip
+N_ROWS, N_FEATURES, FEW_ROWS = 100_000, 20, 5_000
+N_LABELS = [7, 26]
+CHAIN = {"shape": (15, 4), "join": "all"}
 
 
-def problem(n_labels):
+def greatest(n_labels):
     """Return rows, and the label of the greatest of sums of sines and noise."""
     random = np.random.default_rng(0)
     X = random.standard_normal((N_ROWS, N_FEATURES), dtype=np.float32)
@@ -22,38 +18,38 @@ def problem(n_labels):
 
 
 class ManyLabels:
-    params = ([7, 26], list(FITS), ["binned", "exact"], [1, 2])
-    param_names = ("n_labels", "fit", "search", "n_threads")
+    params = (N_LABELS, ["binned", "exact"], [1, 2])
+    param_names = ("n_labels", "search", "n_threads")
 
-    def setup(self, n_labels, fit, search, n_threads):
-        self.X, self.y = problem(n_labels)
+    def setup_cache(self):
+        return {n_labels: greatest(n_labels) for n_labels in N_LABELS}
+
+    def setup(self, data, n_labels, search, n_threads):
+        self.X, self.y = data[n_labels]
         self.options = {"weak": pb.weak.stump(search=search), "n_threads": n_threads}
 
-    def time_fit(self, n_labels, fit, search, n_threads):
-        FITS[fit](self.X, self.y, **self.options)
+    def time_fit_adaboost(self, data, n_labels, search, n_threads):
+        pb.fit_adaboost(self.X, self.y, rounds=20, **self.options)
+
+    def time_fit_matryoshka(self, data, n_labels, search, n_threads):
+        pb.fit_matryoshka(self.X, self.y, **CHAIN, **self.options)
 
 
-class ManyLabelsMemory:
-    params = ([7, 26], list(FITS))
-    param_names = ("n_labels", "fit")
+class ManyLabelsOnce:
+    params = (N_LABELS,)
+    param_names = ("n_labels",)
+    setup_cache = ManyLabels.setup_cache
 
-    def setup(self, n_labels, fit):
-        self.X, self.y = problem(n_labels)
+    def setup(self, data, n_labels):
+        self.X, self.y = data[n_labels]
+        self.model = pb.fit_matryoshka(self.X[:FEW_ROWS], self.y[:FEW_ROWS], **CHAIN)
 
-    def peakmem_fit(self, n_labels, fit):
-        FITS[fit](self.X, self.y, n_threads=1)
+    def peakmem_fit_matryoshka(self, data, n_labels):
+        pb.fit_matryoshka(self.X, self.y, **CHAIN, n_threads=1)
 
+    def time_decision_function(self, data, n_labels):
+        pb.decision_function(self.model, self.X)
 
-class ManyLabelsPrediction:
-    params = ([7, 26], list(FITS))
-    param_names = ("n_labels", "fit")
-
-    def setup(self, n_labels, fit):
-        self.X, y = problem(n_labels)
-        self.model = FITS[fit](self.X[:5000], y[:5000])
-
-    def time_decision_function(self, n_labels, fit):
-        pb.decision_function(self.model, self.X, n_threads=1)
-
-    def time_one_row(self, n_labels, fit):
+    def time_predict(self, data, n_labels):
+        """One row."""
         pb.predict(self.model, self.X[:1])

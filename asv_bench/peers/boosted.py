@@ -272,8 +272,8 @@ def table(task: str, sizes: Any, trees: int, options: Any) -> Table:
     results, rows = measured(task, sizes, trees, options), []
     for n, depth in sizes:
         of = {name: results.get(key(task, n, depth, trees, name), {}) for name in PEERS}
-        of = {name: found for name, found in of.items() if "cpu" in found}
-        base = of.get("pboost", {})
+        base = of["pboost"]
+        of = {name: found for name, found in of.items() if "cpu" in found and "cpu" in base}
         for name, found in sorted(of.items(), key=lambda item: item[1]["cpu"]):
             cells = [number(found["cpu"]), number(found["cpu"] / base["cpu"])]
             if options.memory:

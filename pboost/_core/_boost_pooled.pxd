@@ -246,7 +246,8 @@ cdef struct Best:
 
 cdef inline bint is_better(const Best* best, float value, Py_ssize_t f) noexcept nogil:
     """Of equal cuts that of the lower column is better, then the earlier one."""
-    return value > best.value or (value == best.value and f < best.cut.feature)
+    cdef Py_ssize_t other = best.cut.feature
+    return value > best.value or (value == best.value and f < other)
 
 
 cdef inline bint take(
@@ -267,7 +268,7 @@ cdef inline void choose_number(
     cdef double[2 * LANES] below
     cdef bint[LANES] some
     cdef PooledCuts cuts
-    cdef Py_ssize_t turn, k, f, place = r.group_place[g] // 2
+    cdef Py_ssize_t turn, k, f, at, place = r.group_place[g] // 2
     find_missing(r, node, slot, g, below, some)
     for turn in range(2 if has_holes(r, g) else 1):
         r.passes.pooled(gains + place, r.pool + place, r.group_bins[g], r.pooling, &cuts)
@@ -276,9 +277,9 @@ cdef inline void choose_number(
             if f < 0 or cuts.bin[k] < 0 or is_out(r, f) or kind_of(r, f) & LEVELS or (
                     turn and not kind_of(r, f)):
                 continue
+            at = place + LANES * <Py_ssize_t>cuts.bin[k] + k
             take(
-                best, cuts.value[k], gains[place + LANES * cuts.bin[k] + k], f, cuts.bin[k],
-                <int32_t>(1 - turn) if some[k] else -1)
+                best, cuts.value[k], gains[at], f, cuts.bin[k], <int32_t>(1 - turn) if some[k] else -1)
         place += half_slot(r)
 
 
@@ -414,7 +415,7 @@ cdef inline void do_all(const Round* r, Level* level, Task task) noexcept nogil:
 
 cdef inline Node* smaller_child(const Round* r, const Node* node) noexcept nogil:
     cdef Node* below = r.node + node.child
-    return below + (2 * (below.stop - below.start) > node.stop - node.start)
+    return below + (below.stop - below.start > node.stop - below.stop)
 
 
 cdef inline Py_ssize_t open_level(const Round* r) noexcept nogil:

@@ -362,7 +362,7 @@ def choose(
         for s in range(judged.shape[1]):
             own += total[s, 0] * total[s, 0] / (total[s, 1] + judged[0, s]) * judged[1, s]
         stride = stride_of(&columns, j)
-        for s in range(2 * columns.n_sums if cut[0, j] >= 0 else 0):
+        for s in range(0 if cut[0, j] == -1 else 2 * columns.n_sums):
             at = &masses[columns.place[j]] + s * stride
             below[s // 2, s % 2] = at[columns.n_bins[j]] if cut[1, j] == 0 else 0.0
             for b in range(cut[0, j] + 1):
@@ -378,11 +378,14 @@ def part(arrays, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t feature, int cut,
     cdef int32_t* spare = <int32_t*>address(arrays.spare)
     cdef int64_t* no_words = <int64_t*>address(arrays.one.spare_packed)
     cdef const uint8_t* codes = <const uint8_t*>address(arrays.codes)
+    cdef const uint8_t* of_set = NULL
     if not 0 <= start <= stop <= n or not 0 <= feature < arrays.codes.shape[0] or table.shape[0] != MAX_BINS:
         raise ValueError("part: arrays of different sizes")
+    if cut == -1:
+        of_set = &table[0]
     with nogil:
         below = passes.part(
-            codes + feature * n, cut, &table[0] if cut < 0 else NULL, rows + start, NULL, stop - start, spare,
+            codes + feature * n, cut, of_set, rows + start, NULL, stop - start, spare,
             no_words)
         memcpy(rows + start + below, spare, sizeof(int32_t) * (stop - start - below))
     return below

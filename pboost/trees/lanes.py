@@ -43,7 +43,7 @@ class Lanes(NamedTuple):
     groups: NDArray[np.uint8]
 
 
-def lanes_of(columns: BinnedColumns, workers: Workers | None = None) -> Lanes:
+def lanes_of(columns: BinnedColumns, n_threads: int = 1) -> Lanes:
     """Return the lanes of columns.
 
     Columns of numbers without holes that have two bins, or one, share a lane where no row lies in
@@ -68,6 +68,7 @@ def lanes_of(columns: BinnedColumns, workers: Workers | None = None) -> Lanes:
     def put(start: int, stop: int) -> None:
         lanes.interleave(codes, lane, code, side, groups, start, stop)
 
-    (Workers(1) if workers is None else workers).run(put, n, cells=d)
+    with Workers(n_threads) as workers:  # no other is needed afterwards
+        workers.run(put, n, cells=d)
     column = np.where(code[column] > 0, -1, column).astype(np.int32)
     return Lanes(lane, code, side, column, bundled, n_codes, groups)

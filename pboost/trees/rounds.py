@@ -88,7 +88,7 @@ class Rounds:
         self.more_loss = 0.0  # what the compiled loss leaves out
         if self.loss_code == boost.LOSSES["poisson"]:
             self.more_loss = weight.sum(loss.value(y, np.zeros(n))) - self.total
-        self.lanes = lanes_of(columns, self.workers)
+        self.lanes = lanes_of(columns, self.n_threads)
         share = SHARES.get(limits.growth)
         self._make_histograms(share is not None and share.depth < self.max_depth)
         self.pooling: Pooling | None = None

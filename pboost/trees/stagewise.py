@@ -456,7 +456,6 @@ class _Fit:
         self.features = data.X if isinstance(data.X, Features) else None
         most = np.inf if settings["max_step"] is None else settings["max_step"]
         unit = 1.0 if problem.weights is None else float(problem.weights.max())
-        may_copy = isinstance(problem.columns, BinnedColumns)
         is_binned = isinstance(problem.columns, BinnedColumns)
         weights = weights_of(weight, of_row / unit if is_binned else None)
         unit = of_row if weights.are_copies else unit

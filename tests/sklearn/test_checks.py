@@ -31,9 +31,6 @@ OTHERS = [
 
 def not_expected(estimator):
     """Return the checks that an estimator does not pass, and why."""
-    if isinstance(estimator, StagewiseClassifier) and estimator.sums == "auto":
-        why = "derivatives are rounded to words; wide ones tell weights from copies"
-        return {"check_sample_weight_equivalence_on_dense_data": why}
     if not isinstance(estimator, RESAMPLING):
         return {}
     why = "bags are drawn of rows, not of copies of rows"
