@@ -310,7 +310,7 @@ GRIDS = Grids(
 )  # fmt: skip
 #: Of more rows, of which there are fewer settings.
 LARGE_GRIDS = Grids(
-    rates=(0.3, 0.5), chains=(16, 64, 256, 1024), sums=(3, 6), leaves=(8, 64),
+    rates=(0.3, 0.5), chains=(16, 64, 256, 1024, 4096), sums=(3, 6), leaves=(8, 64),
     samme=(64, 256), xgboost=(5, 8, 10), symmetric=(5, 8), forests=(None, 256),
 )  # fmt: skip
 
