@@ -1,6 +1,9 @@
 """Problems of rounds of softmax, at random, and what grows their trees."""
 
+from dataclasses import replace
+
 import numpy as np
+from reference import rounds
 from round_cases import limits, restrained, restraints_of, weighed
 from special_problems import draw, problem
 
@@ -108,3 +111,28 @@ def assert_same_model(a, b):
 
 def mean_loss(model, y, score):
     return LOSSES["softmax"].value(np.searchsorted(model.labels, y), score).mean()
+
+
+def against_twin(fit, found, case, seed, of_rows=slice(None)):
+    """Return compiled trees beside the nodes and values of the twin, which has the same losses."""
+    columns, y, n_classes, weight, listed, options = case
+    bins = columns.columns
+    special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
+    twin = rounds.Columns(bins.codes, bins.n_bins, special)
+    expected = fit(twin, y, n_classes, weight, steps=2, listed=listed, **options)
+    assert [loss for _, _, loss in found] == expected.mean_loss, seed
+    assert np.array_equal(found[-1][1][:, of_rows], expected.f), seed
+    grown = [tree for trees, _, _ in found for tree in trees]
+    return zip(grown, expected.trees, expected.values, strict=True)
+
+
+def assert_rows_have_no_order(compiled):
+    """Permute rows, and leave out those of weight 0."""
+    columns, y, n_classes, weight, _, options = wide_case()
+    one = compiled(columns, y, n_classes, weight, None, options)
+    rng, bins = np.random.default_rng(1), columns.columns
+    for rows in (rng.permutation(len(y)), np.flatnonzero(weight)):
+        other = replace(columns, label=columns.label[rows],
+                        columns=replace(bins, codes=bins.codes[:, rows]))  # fmt: skip
+        found = compiled(other, y[rows], n_classes, weight[rows], None, options)
+        assert_same([(a, f[:, rows], m) for a, f, m in one], found)

@@ -6,9 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference import rounds, softmax
+from reference import softmax
 from round_cases import as_copies, assert_equals_twin
-from softmax_cases import assert_same, compiled, restrained_case, special_case, wide_case
+from softmax_cases import (
+    against_twin,
+    assert_rows_have_no_order,
+    assert_same,
+    compiled,
+    restrained_case,
+    special_case,
+    wide_case,
+)
 
 from pboost._core import boost
 from pboost._core import softmax as softmax_core
@@ -33,18 +41,8 @@ def test_weights_that_are_copies_equal_the_twin_of_the_copies(start, make):
 
 def assert_twin(case, seed, weighted=None, of_rows=slice(None)):
     """Compare rounds with the twin's; `weighted` has weights in place of copies of rows."""
-    columns, y, n_classes, weight, listed, options = case
     found = compiled(*(case if weighted is None else weighted))
-    bins = columns.columns
-    special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
-    expected = softmax.fit(
-        rounds.Columns(bins.codes, bins.n_bins, special), y, n_classes, weight, steps=2,
-        listed=listed, **options,
-    )  # fmt: skip
-    assert [loss for _, _, loss in found] == expected.mean_loss, seed
-    assert np.array_equal(found[-1][1][:, of_rows], expected.f), seed
-    grown = [tree for trees, _, _ in found for tree in trees]
-    for tree, nodes, values in zip(grown, expected.trees, expected.values, strict=True):
+    for tree, nodes, values in against_twin(softmax.fit, found, case, seed, of_rows):
         assert_equals_twin(tree, nodes, values, seed, weighted is not None)
 
 
@@ -67,14 +65,7 @@ def test_without_simd_the_bits_are_the_same(level, restored):
 
 
 def test_neither_the_order_of_rows_matters_nor_rows_of_weight_0():
-    columns, y, n_classes, weight, _, options = wide_case()
-    one = compiled(columns, y, n_classes, weight, None, options)
-    rng, bins = np.random.default_rng(1), columns.columns
-    for rows in (rng.permutation(len(y)), np.flatnonzero(weight)):
-        other = replace(columns, label=columns.label[rows],
-                        columns=replace(bins, codes=bins.codes[:, rows]))  # fmt: skip
-        found = compiled(other, y[rows], n_classes, weight[rows], None, options)
-        assert_same([(a, f[:, rows], m) for a, f, m in one], found)
+    assert_rows_have_no_order(compiled)
 
 
 @pytest.mark.parametrize("most", [None, 40])

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 import softmax_cases
-from reference import rounds, vector_rounds
+from reference import vector_rounds
 from round_cases import as_copies, assert_equals_twin
-from softmax_cases import assert_same, restrained_case, special_case, wide_case
+from softmax_cases import (
+    against_twin,
+    assert_rows_have_no_order,
+    assert_same,
+    restrained_case,
+    special_case,
+    wide_case,
+)
 
 from pboost import threads
 from pboost._core import boost, vector_boost
@@ -38,21 +44,11 @@ def test_weights_that_are_copies_equal_the_twin_of_the_copies(make):
 
 def assert_twin(case, seed, weighted=None, of_rows=slice(None)):
     """Compare rounds with the twin's; `weighted` has weights in place of copies of rows."""
-    columns, y, n_classes, weight, listed, options = case
     found = compiled(*(case if weighted is None else weighted))
-    bins = columns.columns
-    special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
-    expected = vector_rounds.fit(
-        rounds.Columns(bins.codes, bins.n_bins, special), y, n_classes, weight, steps=2,
-        listed=listed, **options,
-    )  # fmt: skip
-    grown = [tree for trees, _, _ in found for tree in trees]
-    for tree, nodes, values in zip(grown, expected.trees, expected.values, strict=True):
+    for tree, nodes, values in against_twin(vector_rounds.fit, found, case, seed, of_rows):
         assert np.array_equal(tree.value, values), seed
         tree.nodes["mean"] = 0.0  # what a tree of one label has
         assert_equals_twin(tree, nodes, np.zeros(len(nodes)), seed, weighted is not None)
-    assert [loss for _, _, loss in found] == expected.mean_loss, seed
-    assert np.array_equal(found[-1][1][:, of_rows], expected.f), seed
 
 
 @pytest.fixture
@@ -73,14 +69,7 @@ def test_without_simd_the_bits_are_the_same(level, restored):
 
 
 def test_neither_the_order_of_rows_matters_nor_rows_of_weight_0():
-    columns, y, n_classes, weight, _, options = wide_case()
-    one = compiled(columns, y, n_classes, weight, None, options)
-    rng, bins = np.random.default_rng(1), columns.columns
-    for rows in (rng.permutation(len(y)), np.flatnonzero(weight)):
-        other = replace(columns, label=columns.label[rows],
-                        columns=replace(bins, codes=bins.codes[:, rows]))  # fmt: skip
-        found = compiled(other, y[rows], n_classes, weight[rows], None, options)
-        assert_same([(a, f[:, rows], m) for a, f, m in one], found)
+    assert_rows_have_no_order(compiled)
 
 
 @pytest.mark.parametrize("n_threads", [2, 3])
