@@ -187,9 +187,8 @@ def assert_equals_twin(grown, nodes, values, at, of_copies=False):
             assert subset_of(grown.subset[e]) == node.above, at
 
 
-def compiled(columns, y, loss, weight, listed, options, steps=3):
-    """Return the rounds, and after each the tree and a copy of the decision values."""
-    f = np.full(len(y), options["bias"])
+def steps_and_limits(options):
+    """Return what leaves add, and the limits of trees, as the options of a case say."""
     step = Steps(
         options["rate"], options["most"], options["solved"], options["l2"], options["sums"]
     )
@@ -197,6 +196,13 @@ def compiled(columns, y, loss, weight, listed, options, steps=3):
         options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves"),
         options.get("growth", "depth-first"),
     )  # fmt: skip
+    return step, limit
+
+
+def compiled(columns, y, loss, weight, listed, options, steps=3):
+    """Return the rounds, and after each the tree and a copy of the decision values."""
+    f = np.full(len(y), options["bias"])
+    step, limit = steps_and_limits(options)
     held = restraints_of(options, columns)
     rounds = Rounds(columns, y, loss, weighed(weight), f, limit, step, held)
     found = [(None, f.copy(), rounds.mean_loss)]

@@ -125,10 +125,10 @@ def fit_adaboost(
     Of J > 2 labels each row has a weight for each label, and stumps are chosen by the sum over the
     labels of what they are chosen by of two (AdaBoost.MH, [2]_, sections 7 and 8): a row takes one
     path, whatever the number of labels, and the label of the largest sum of votes is predicted.
-    The certificate bounds the Hamming loss, see `certificate`. Columns are searched by bins. This
-    takes stumps, also affine ones, of the criterion "kearns-mansour", ``votes="domain"``, and
-    answers that are exact or have a table, such as `pboost.observation.adatree2`. With others
-    `fit_one_vs_rest` has a model for each label.
+    The certificate bounds the Hamming loss, see `certificate`. Columns are searched by bins, with
+    ``search="exact"`` of the weak learner in every cut. This takes stumps, also affine ones, of the
+    criterion "kearns-mansour", ``votes="domain"``, and answers that are exact or have a table, such
+    as `pboost.observation.adatree2`. With others `fit_one_vs_rest` has a model for each label.
 
     References
     ----------

@@ -14,6 +14,7 @@ from round_cases import (
     pooled_case,
     restrained_case,
     special_case,
+    steps_and_limits,
     weighed,
 )
 from special_problems import problem
@@ -44,13 +45,7 @@ def grown(case, workers):
     """Return the bits of three trees, of the decision values and the losses after each."""
     columns, y, loss, weight, listed, options = case
     held = Restraints(**{k: v for k, v in options.items() if k in Restraints.__slots__})
-    step = Steps(
-        options["rate"], options["most"], options["solved"], options["l2"], options["sums"]
-    )
-    limit = limits(
-        options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves"),
-        options.get("growth", "depth-first"),
-    )  # fmt: skip
+    step, limit = steps_and_limits(options)
     f = np.full(len(y), options["bias"])
     rounds = Rounds(columns, y, loss, weighed(weight), f, limit, step, held, workers)
     found = []
