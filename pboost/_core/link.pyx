@@ -1,9 +1,8 @@
 """Probabilities of two labels from decision values that are half their log odds."""
-from libc.math cimport fabs
 
 cdef extern from "link_simd.h" nogil:
     ctypedef void (*Kernel "pboost_link_kernel")(
-        const double* score, const double* e, Py_ssize_t n, double* shares
+        const double* score, Py_ssize_t n, double* shares
     )
     Kernel pboost_choose_link(int most)
 
@@ -16,20 +15,12 @@ def choose_level(int most):
     kernel = pboost_choose_link(most)
 
 
-def exponents(const double[::1] score, double[::1] out):
-    """out = -2 |score|, the logarithm of the odds against the label predicted."""
-    cdef Py_ssize_t i
-    with nogil:
-        for i in range(score.shape[0]):
-            out[i] = -2.0 * fabs(score[i])
-
-
-def two_shares(const double[::1] score, const double[::1] odds, double[:, ::1] shares):
-    """shares (n, 2) = the probabilities of the labels, given the odds against those predicted.
+def two_shares(const double[::1] score, double[:, ::1] shares):
+    """shares (n, 2) = the probabilities of the labels whose half log odds are score.
 
     Where rounding leaves both 1/2, that of the label predicted, the second of scores > 0, is larger
     by a unit in the last place.
     """
     if score.shape[0] > 0:
         with nogil:
-            kernel(&score[0], &odds[0], score.shape[0], &shares[0, 0])
+            kernel(&score[0], score.shape[0], &shares[0, 0])

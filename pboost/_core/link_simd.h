@@ -7,15 +7,16 @@
  */
 #ifndef PBOOST_LINK_SIMD_H
 #define PBOOST_LINK_SIMD_H
-#include "probit_simd.h" /* PBOOST_INLINE, levels of SIMD */
+#include "exponential.h"
 
-/* OUT shares (n, 2), given the e of each score. Where rounding leaves both 1/2, that of the label
-   predicted, the second of scores > 0, is made larger by a unit in the last place. */
+/* OUT shares (n, 2) of decision values, half the log odds. Where rounding leaves both 1/2, that of the
+   label predicted, the second of scores > 0, is made larger by a unit in the last place. */
 PBOOST_INLINE void pboost_link_body(
-    const double *restrict score, const double *restrict e, ptrdiff_t n, double *restrict shares)
+    const double *restrict score, ptrdiff_t n, double *restrict shares)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
-        const double x = score[i], smaller = e[i] / (1.0 + e[i]), larger = 1.0 / (1.0 + e[i]);
+        const double x = score[i], e = pboost_exp_below_0(-2.0 * fabs(x));
+        const double larger = 1.0 / (1.0 + e), smaller = e * larger;
         const double above = larger > smaller ? larger : 0.5000000000000001;
         const double first = x > 0.0 ? smaller : larger, second = x > 0.0 ? above : smaller;
         shares[2 * i] = first;
@@ -23,21 +24,14 @@ PBOOST_INLINE void pboost_link_body(
     }
 }
 
-#define PBOOST_LINK_ARGS                                                                          \
-    const double *restrict score, const double *restrict e, ptrdiff_t n, double *restrict shares
+#define PBOOST_LINK_ARGS const double *restrict score, ptrdiff_t n, double *restrict shares
 typedef void (*pboost_link_kernel)(PBOOST_LINK_ARGS);
 
-static void pboost_link_baseline(PBOOST_LINK_ARGS) { pboost_link_body(score, e, n, shares); }
+static void pboost_link_baseline(PBOOST_LINK_ARGS) { pboost_link_body(score, n, shares); }
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-PBOOST_AVX2 static void pboost_link_avx2(PBOOST_LINK_ARGS)
-{
-    pboost_link_body(score, e, n, shares);
-}
-PBOOST_AVX512 static void pboost_link_avx512(PBOOST_LINK_ARGS)
-{
-    pboost_link_body(score, e, n, shares);
-}
+PBOOST_AVX2 static void pboost_link_avx2(PBOOST_LINK_ARGS) { pboost_link_body(score, n, shares); }
+PBOOST_AVX512 static void pboost_link_avx512(PBOOST_LINK_ARGS) { pboost_link_body(score, n, shares); }
 
 static inline pboost_link_kernel pboost_choose_link(int most)
 {

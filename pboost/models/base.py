@@ -27,8 +27,6 @@ UNITS = ("nodes", "features", "stumps")
 ROUTES = ("hard", "expected", "sample")
 #: Relative difference up to which probabilities count as equal.
 ROUNDING = 1e-15
-#: Rows of which what is between fits into a cache.
-CACHED_ROWS = 8192
 #: The models that can be stored, by their kinds in files.
 KINDS: dict[str, type[Model]] = {}
 
@@ -475,9 +473,11 @@ def predict_proba(model: Model, X: Any, *, route: str = "hard") -> FloatArray:
     >>> pb.predict_proba(model, X).round(2).tolist()
     [[0.78, 0.22], [0.11, 0.89], [0.11, 0.89], [0.11, 0.89]]
     """
-    check_model(model)
-    if check_choice("route", route, ROUTES[:2]) == "hard":
+    # At once: for one row the checks take longer.
+    if type(route) is str and route == "hard" and isinstance(model, Model):
         return model.predict_proba(X)
+    check_model(model)
+    check_choice("route", route, ROUTES[:2])
     return model.proba_by_route(route, X)
 
 
@@ -678,24 +678,13 @@ def lead_of_second(share: FloatArray) -> FloatArray:
 
 
 def two_probabilities(score: FloatArray) -> FloatArray:
-    """Return the probabilities (n, 2) whose half log odds are decision values (n,)."""
-    score = np.ascontiguousarray(score)
-    n, shares = len(score), np.empty((len(score), 2))
-    odds = np.empty(min(n, CACHED_ROWS))
-    if n <= CACHED_ROWS:
-        _fill_shares(score, odds, shares)
-        return shares
-    for start in range(0, n, CACHED_ROWS):
-        part = score[start : start + CACHED_ROWS]
-        _fill_shares(part, odds[: len(part)], shares[start : start + CACHED_ROWS])
+    """Return the probabilities (n, 2) whose half log odds are decision values (n,).
+
+    The same bits on all processors; the smaller one is not below exp(-707).
+    """
+    shares = np.empty((len(score), 2))
+    link.two_shares(np.ascontiguousarray(score), shares)
     return shares
-
-
-def _fill_shares(score: FloatArray, odds: FloatArray, shares: FloatArray) -> None:
-    """Write the probabilities (n, 2) of rows whose odds fit into the cache."""
-    link.exponents(score, odds)
-    np.exp(odds, out=odds)
-    link.two_shares(score, odds, shares)
 
 
 def many_probabilities(score: FloatArray) -> FloatArray:
