@@ -143,6 +143,13 @@ class Model(Stored):
             f"{self.no_graph}{hint}"
         )
 
+    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the decision values (T + 1, n, ...) and the comparisons (T + 1, n) at the joints.
+
+        Before the first node and after the last, where there are no joints.
+        """
+        return at_ends(self.decision_function(X), self.evaluation_cost(X, "nodes"))
+
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values at the stages of growth."""
         raise NotImplementedError(f"model: a {type(self).__name__} has no stages")
@@ -284,6 +291,14 @@ class Averaged(Model):
             return self.predict(X)
         self._check_two()
         return lead_of_second(self.mean(X))
+
+    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Return what is said before the first node and after the last; of J > 2 labels shares."""
+        return at_ends(self.values_of_mean(self.mean(X)), self.evaluation_cost(X, "nodes"))
+
+    def values_of_mean(self, mean: FloatArray) -> FloatArray:
+        """Return the numbers or shares (..., J) of a mean, of two labels leads (...) of one."""
+        return lead_of_second(mean) if self.labels is not None and len(self.labels) == 2 else mean
 
     def _check_two(self) -> None:
         if self.labels is not None and len(self.labels) > 2:
@@ -674,7 +689,26 @@ def one_of_two(labels: NDArray[Any], score: FloatArray) -> NDArray[Any]:
 
 def lead_of_second(share: FloatArray) -> FloatArray:
     """Return by how much the second of two labels is more probable than the first."""
-    return share[:, 1] - share[:, 0]
+    lead: FloatArray = share[..., 1] - share[..., 0]
+    return lead
+
+
+def at_ends(score: FloatArray, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what rows have before they are asked anything, and in the end."""
+    return np.stack([np.zeros_like(score), score]), np.stack([np.zeros_like(cost), cost])
+
+
+def means_by_then(said: FloatArray) -> FloatArray:
+    """Return the means of the first 0, 1, ... of the terms (T, n, ...), 0 of none."""
+    means = np.zeros((1 + len(said), *said.shape[1:]))
+    total = np.add.accumulate(said)
+    np.divide(total, np.arange(1, 1 + len(said)).reshape(-1, *[1] * (said.ndim - 1)), means[1:])
+    return means
+
+
+def costs_by_then(cost: FloatArray) -> FloatArray:
+    """Return the sums of the first 0, 1, ... of the costs (T, n)."""
+    return np.vstack([np.zeros((1, cost.shape[1])), np.add.accumulate(cost, dtype=np.float64)])
 
 
 def two_probabilities(score: FloatArray) -> FloatArray:

@@ -19,10 +19,12 @@ from pboost.models.attribution import among, mean_of_shares, shared_out
 from pboost.models.base import (
     Averaged,
     Model,
+    costs_by_then,
     decision_function,
     describe,
     evaluation_cost,
     lead_of_second,
+    means_by_then,
     predict,
     predict_proba,
     staged_decision_function,
@@ -82,6 +84,11 @@ class Composite(Model):
             for member in self.models:
                 cost += evaluation_cost(check_known(member), X, unit)
         return cost
+
+    def costs_by_then(self, X: Any) -> FloatArray:
+        """Return what the first 0, 1, ... members cost, (T + 1, n)."""
+        costs = [evaluation_cost(check_known(member), X, "nodes") for member in self.models]
+        return costs_by_then(np.array(costs))
 
     def importances(self, spread: FloatArray | None) -> FloatArray:
         """Return the mean of those of the members."""
@@ -400,6 +407,14 @@ class WeightedVote(Ensemble):
         """Yield the sums of the votes (n, J) of the first 1, 2, ... members."""
         return (score.copy() for score in self._votes(X))
 
+    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the sums of the votes of the first 0, 1, ... members, and what they cost."""
+        if not self.models:
+            return Model.trajectory(self, X)
+        votes = [score.copy() for score in self._votes(X)]
+        start = np.broadcast_to(self.bias, votes[0].shape)
+        return np.stack([start, *votes]), self.costs_by_then(X)
+
     def titles(self) -> list[str]:
         """Return what is said of the whole, and then of each member."""
         builder = self.settings.get("builder", "weighted vote")
@@ -574,6 +589,11 @@ class Bagging(Composite, Averaged):
             # The mean is a number even where the sum is none.
             shares = (said_by(model, X, self.labels, self.vote) / n for model in self.models)
             return reduce(np.add, shares)
+
+    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the means of what the first 0, 1, ... members say, and what they cost."""
+        said = np.array([said_by(model, X, self.labels, self.vote) for model in self.models])
+        return self.values_of_mean(means_by_then(said)), self.costs_by_then(X)
 
     def parts(self) -> Parts:
         """Return the fields of a file's header and its arrays; numbers are averaged in any case."""

@@ -15,6 +15,7 @@ from pboost.data.node_inputs import ColumnNames
 from pboost.data.shared_reads import held
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares
+from pboost.models.base import costs_by_then, means_by_then
 from pboost.models.hard_walk import of_columns_read, over_tiles, with_room
 from pboost.models.new_rows import match_columns, table_for
 from pboost.models.ranked import RankedTrees, rank_trees
@@ -145,6 +146,12 @@ class Forest(Trees):
         """Return the mean over the trees of what is said at the leaf of each row."""
         mean = self.total(X) / len(self)
         return mean[:, 0] if self.value.ndim == 1 else mean
+
+    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the means of the first 0, 1, ... trees, and what these have compared."""
+        node = (self.nodes_of(X) + self.root[:-1]).T
+        means = means_by_then(self.value[node])
+        return self.values_of_mean(means), costs_by_then(self.node_depth()[node])
 
     def importances(self, spread: FloatArray | None) -> FloatArray:
         """Return the mean of those of the trees."""

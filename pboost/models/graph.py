@@ -25,7 +25,7 @@ from pboost.models.base import two_probabilities
 from pboost.models.hard_walk import MOST_STEPS, walk_rows
 from pboost.models.new_rows import input_values, match_columns, match_sigma
 from pboost.models.node_walk import asks_functions, exits, hard_exits, passages
-from pboost.models.nodes import ABOVE, BELOW, OUT, Graph, at_start
+from pboost.models.nodes import ABOVE, BELOW, OUT, Graph, at_start, joints_of
 from pboost.models.soft_walk import expected_score, sampled_score
 from pboost.models.text import input_names, of_missing, question, signed, summary
 from pboost.threads import Workers
@@ -149,6 +149,22 @@ class DecisionGraph(Graph):
             score[here] += np.where(taken, self.vote[node, 1], self.vote[node, 0])
             if is_stage[node]:
                 yield score.copy()
+
+    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the decision values and the comparisons at the joints."""
+        if not self.n_nodes:
+            return Graph.trajectory(self, X)
+        n, take = hard_exits(self, X)
+        done, now = np.append(joints_of(self.next), self.n_nodes), at_start(self, n)
+        score, cost = np.empty((1 + len(done), *now.shape)), np.zeros((1 + len(done), n))
+        score[0], made, count = now, 1, np.zeros(n)
+        for node, (here, above) in enumerate(passages(self, n, take)):
+            now[here] += self.vote[node, above.astype(np.intp)]
+            count[here] += 1
+            if node + 1 == done[made - 1]:
+                score[made], cost[made] = now, count
+                made += 1
+        return score, cost
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of nodes, of columns or of stumps that are read for each row."""

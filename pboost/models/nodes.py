@@ -301,6 +301,13 @@ def _check_sums(graph: Graph) -> None:
             )
 
 
+def joints_of(next_: IntArray) -> NDArray[np.intp]:
+    """Return the nodes but the first through which every path leads."""
+    n = len(next_)
+    farthest = np.maximum.accumulate(np.where(next_ == OUT, n, next_).max(axis=1, initial=0))
+    return np.flatnonzero(farthest[:-1] == np.arange(1, n)) + 1
+
+
 def at_start(graph: Graph, n: int) -> FloatArray:
     """Return the decision values of n rows before the first node."""
     return np.full((n, *np.shape(graph.bias)), graph.bias)

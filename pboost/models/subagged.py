@@ -16,7 +16,7 @@ from pboost.data.indicators import in_sums
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares, shared_out
-from pboost.models.base import Model, lead_of_second, settled
+from pboost.models.base import Model, costs_by_then, lead_of_second, means_by_then, settled
 from pboost.models.ensembles import (
     REST_OR_CLASS,
     OneVsRest,
@@ -352,6 +352,15 @@ class SubaggedProbitTrees(Model):
         for member in range(len(self)):
             total += said[:, member]
             yield self._score(total / (member + 1))
+
+    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the values of the first 0, 1, ... members, and what they cost."""
+        features = match_columns(self, X)
+        of_trees = [self.tree(t).evaluation_cost(features, "nodes") for t in range(len(self.trees))]
+        cost = np.add.reduceat(of_trees, self.start[:-1] * self.trees_per_round)
+        said = self._said(X, lambda said: said, (len(self),))
+        means = means_by_then(np.moveaxis(said, 1, 0))
+        return lead_of_second(means) if len(self.labels) == 2 else means, costs_by_then(cost)
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities (n, J) that go with decision values."""

@@ -14,7 +14,7 @@ from pboost.data.table import Table
 from pboost.losses import LOSSES, Loss, Softmax, is_of_package
 from pboost.models import stored
 from pboost.models.attribution import as_shares, falls, mean_of_shares
-from pboost.models.base import Model, settled
+from pboost.models.base import Model, costs_by_then, settled
 from pboost.models.forest import Forest
 from pboost.models.nodes import Bias
 from pboost.models.stored import Arrays, Header, Kind, Parts, check_sum
@@ -198,6 +198,18 @@ class StagewiseModel(Model):
         rounds = np.hsplit(node, len(self))
         terms = (self._of_labels(self.trees.value[nodes]) for nodes in rounds)
         return (self.bias + total for total in accumulate(terms))
+
+    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the decision values and the comparisons before each round and after the last."""
+        node = (self.trees.nodes_of(X) + self.trees.root[:-1]).T.reshape(
+            len(self), self.n_trees, -1
+        )
+        value, cost = self.trees.value[node], self.trees.node_depth()[node].sum(axis=1)
+        terms = value[:, 0] if self.n_trees == 1 else np.moveaxis(value, 1, 2)
+        total = np.add.accumulate(terms)
+        score = np.empty((1 + len(self), *total.shape[1:]))
+        score[0], score[1:] = self.bias, self.bias + total
+        return score, costs_by_then(cost)
 
     def _of_labels(self, values: FloatArray) -> FloatArray:
         """Return decision values (n, J), or (n,) where there is one; of one tree (n, 1, J)."""

@@ -1,0 +1,65 @@
+"""What a model says, and has compared, on the way to its answer: at the joints of its paths."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from pboost.data.shared_reads import held
+from pboost.models.base import Model, check_model
+from pboost.models.new_rows import table_for
+from pboost.values import FloatArray
+
+
+class Trajectory(NamedTuple):
+    """Decision values and comparisons after 0, 1, ..., T joints, see `trajectory`.
+
+    Attributes
+    ----------
+    score : ndarray of float64, shape (T + 1, n), or (T + 1, n, J)
+        The decision value of each row; of J labels those of all.
+    cost : ndarray of float64, shape (T + 1, n)
+        Comparisons made by then.
+    """
+
+    score: FloatArray
+    cost: FloatArray
+
+
+def trajectory(model: Model, X: Any) -> Trajectory:
+    """Return the decision values of rows, and what they have cost, at each joint of a model.
+
+    A joint is where all paths of a row meet: every node of a chain, the root of every tree whose
+    exits all join the next, every round of a `StagewiseModel`, every tree of a `Forest`, every
+    member of models that vote or are averaged. There the decision value so far is that of a model
+    by itself: of sums the sum, of means the mean. Models without joints have T = 1. The last values
+    are those of `decision_function` to the last bit, but of averages, `SubaggedProbitTrees` and
+    `Bagging`, whose sums are added in another order; where more than two labels have shares and no
+    decision values they are the shares.
+
+    Parameters
+    ----------
+    model : DecisionGraph, or another model
+        A fitted model.
+    X : array_like of shape (n, d), or data frame
+        See `decision_function`.
+
+    Returns
+    -------
+    Trajectory
+        Of T + 1 states; T rows of memory for each row of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> from pboost.models.trajectory import trajectory
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> model = pb.fit_adaboost(X, [0, 1, 0, 1], rounds=3)
+    >>> score, cost = trajectory(model, X)
+    >>> score.shape, cost[:, 0].tolist()
+    ((4, 4), [0.0, 1.0, 2.0, 3.0])
+    """
+    check_model(model)
+    X = table_for(model, X)
+    with held(X):
+        return Trajectory(*model.trajectory(X))
