@@ -208,9 +208,8 @@ def depths_of(left: list[int], right: list[int]) -> NDArray[np.int64]:
     """Return the number of comparisons on the way to each node of a tree."""
     depth = np.zeros(len(left), dtype=np.int64)
     for node, children in enumerate(zip(left, right, strict=True)):
-        for child in children:
-            if child >= 0:
-                depth[child] = depth[node] + 1
+        if children[0] >= 0:  # "right" of the leaf of a tree for all labels is a number of leaves
+            depth[list(children)] = depth[node] + 1
     return depth
 
 
