@@ -16,13 +16,14 @@ from pathlib import Path
 import pboost as pb
 from asv_bench.benchmarks.common import additive
 from asv_bench.peers.__main__ import as_rst, machine
+from asv_bench.peers.boosted import SEVEN, problem
 from asv_bench.peers.report import Table
 
 N_FEATURES = 20
 
 
 def stagewise(steps, **options):
-    return partial(pb.fit_stagewise, loss="logistic", steps=steps, **options)
+    return partial(pb.fit_stagewise, **{"loss": "logistic", "steps": steps, **options})
 
 
 def boosted(search):
@@ -40,6 +41,7 @@ JOBS = {
     "fit_stagewise, depth 3": (100_000, 100, as_it_is, stagewise(100, max_depth=3)),
     "fit_stagewise, depth 6": (100_000, 100, as_it_is, stagewise(100, max_depth=6)),
     "the same": (1_000_000, 50, as_it_is, stagewise(50, max_depth=6)),
+    SEVEN: (100_000, 20, as_it_is, stagewise(20, max_depth=6, loss="softmax")),
     "fit_adaboost, exact rounds": (100_000, 100, *boosted("exact")),
     "fit_adaboost, binned rounds": (100_000, 100, *boosted("binned")),
 }
@@ -84,7 +86,7 @@ def main() -> None:
     for name, (n_rows, n_rounds, prepare, fit) in JOBS.items():
         if any(part in name for part in options.only):
             n_rows = n_rows // 50 if options.quick else n_rows
-            X, y = additive(n_rows, N_FEATURES, 0)
+            X, y = problem(n_rows, SEVEN)[:2] if name == SEVEN else additive(n_rows, N_FEATURES, 0)
             X = prepare(X)
             rows.append(row_of(name, n_rows, n_rounds, pairs(partial(fit, X, y), options.pairs)))
             print(*rows[-1], sep="  ", flush=True)

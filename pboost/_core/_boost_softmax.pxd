@@ -5,8 +5,8 @@ cdef extern from "boost_softmax.h" nogil:
     ctypedef struct Passes "pboost_softmax_passes":
         void (*shares)(
             const double* scores, const double* label, const double* weight, int are_copies,
-            Py_ssize_t n_classes, Py_ssize_t n, double per_limit, double* residual, double* loss, double* steepest,
-            double* most) noexcept nogil
+            Py_ssize_t n_classes, Py_ssize_t n, Py_ssize_t stride, double per_limit, double* residual,
+            double* loss, double* steepest, double* most) noexcept nogil
         void (*words)(
             const double* residual, const double* weight, int are_copies, const int32_t* rows,
             Py_ssize_t n, double per_limit, double gradient_scale, double curvature_scale, int64_t* packed) noexcept nogil

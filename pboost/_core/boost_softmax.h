@@ -18,28 +18,28 @@ PBOOST_INLINE double pboost_bend(double size, double per_limit)
 
 #define PBOOST_SHARES_ARGS                                                                         \
     const double *scores, const double *label, const double *weight, int are_copies,               \
-    ptrdiff_t n_classes, ptrdiff_t n, double per_limit, double *restrict residual, double *restrict loss,               \
-    double *restrict steepest, double *restrict most
-/* IN scores (n_classes, n), label (n,), weight (n,) or NULL; OUT residual (n_classes, n); loss (n,): weight
-   times -ln of the probability of the row's class; steepest, most (n_classes,): the largest weighted size of
-   a residual and the largest weighted curvature. Where weights are copies, all this is of one. */
+    ptrdiff_t n_classes, ptrdiff_t n, ptrdiff_t stride, double per_limit, double *restrict residual,                    \
+    double *restrict loss, double *restrict steepest, double *restrict most
+/* Of n rows: IN scores (n_classes, stride), label (n,), weight (n,) or NULL; OUT residual (n_classes, stride);
+   loss (n,): weight times -ln of the probability of the row's class; IN/OUT steepest, most (n_classes,): the
+   largest weighted size of a residual and the largest weighted curvature. Where weights are copies, all this is
+   of one. */
 PBOOST_INLINE void pboost_shares_body(PBOOST_SHARES_ARGS)
 {
     double top[PBOOST_ROWS], own[PBOOST_ROWS], others[PBOOST_ROWS], share[PBOOST_ROWS];
     double size[PBOOST_ROWS], bend[PBOOST_ROWS];
-    for (ptrdiff_t l = 0; l < n_classes; l++) steepest[l] = most[l] = 0.0;
     for (ptrdiff_t start = 0; start < n; start += PBOOST_ROWS) {
         const ptrdiff_t m = n - start < PBOOST_ROWS ? n - start : PBOOST_ROWS;
         const double *number = label + start, *w = weight ? weight + start : NULL;
         for (ptrdiff_t i = 0; i < m; i++) top[i] = -INFINITY;
         for (ptrdiff_t l = 0; l < n_classes; l++) {
-            const double *f = scores + l * n + start;
+            const double *f = scores + l * stride + start;
             for (ptrdiff_t i = 0; i < m; i++) top[i] = f[i] > top[i] ? f[i] : top[i];
         }
         for (ptrdiff_t i = 0; i < m; i++) own[i] = others[i] = 0.0;
         for (ptrdiff_t l = 0; l < n_classes; l++) {
-            const double *f = scores + l * n + start, k = (double)l;
-            double *restrict e = residual + l * n + start;
+            const double *f = scores + l * stride + start, k = (double)l;
+            double *restrict e = residual + l * stride + start;
             for (ptrdiff_t i = 0; i < m; i++) {
                 e[i] = pboost_exp(f[i] - top[i]);
                 own[i] += number[i] == k ? f[i] - top[i] : 0.0;
@@ -58,7 +58,7 @@ PBOOST_INLINE void pboost_shares_body(PBOOST_SHARES_ARGS)
             for (ptrdiff_t i = 0; i < m; i++)
                 loss[start + i] = w[i] > 0.0 ? (are_copies ? 1.0 : w[i]) * loss[start + i] : 0.0;
         for (ptrdiff_t l = 0; l < n_classes; l++) {
-            double *restrict e = residual + l * n + start;
+            double *restrict e = residual + l * stride + start;
             const double k = (double)l;
             uint64_t g = 0, h = 0;
             for (ptrdiff_t i = 0; i < m; i++) {
@@ -134,8 +134,7 @@ PBOOST_INLINE void pboost_add_lanes(int64_t *table, const int64_t *words, const 
 /* Add the rows from `start` to `stop`, PBOOST_BLOCK copies at most, to the masses of the roots of `n_classes` classes,
    `width` at most: groups (ceil(n_lanes / 8), stride, 8): codes; bins (n_lanes,); residual (n_classes, stride); masses
    (n_lanes, PBOOST_BINS, 2, width); scale (n_classes, 2); rows of weight 0 are none. The words
-   of a row stand side by side in `words` (stop - start, width), aligned to 64 bytes. Masses are 0 at the
-   first row. */
+   of a row stand side by side in `words` (stop - start, width), aligned to 64 bytes. */
 PBOOST_INLINE void pboost_roots_body(PBOOST_ROOTS_ARGS, const int width)
 {
     int64_t part[PBOOST_ROWS];
@@ -159,7 +158,6 @@ PBOOST_INLINE void pboost_roots_body(PBOOST_ROOTS_ARGS, const int width)
         const uint8_t *code = groups + (j / PBOOST_LANES * stride + start) * PBOOST_LANES + j % PBOOST_LANES;
         double *restrict sums = masses + j * PBOOST_BINS * 2 * width;
         memset(table, 0, sizeof(int64_t) * (size_t)(bins[j] * width));
-        if (start == 0) memset(sums, 0, sizeof(double) * 2 * (size_t)(bins[j] * width));
         for (ptrdiff_t i = 0; i < n; i++)
             pboost_add_lanes(table + (ptrdiff_t)code[i * PBOOST_LANES] * width, words + i * width, width);
         for (int b = 0; b < bins[j]; b++, sums += 2 * width)
@@ -184,7 +182,8 @@ typedef struct {
     TARGET static void pboost_shares_##name(PBOOST_SHARES_ARGS)                                    \
     {                                                                                              \
         pboost_shares_body(                                                                        \
-            scores, label, weight, are_copies, n_classes, n, per_limit, residual, loss, steepest, most); \
+            scores, label, weight, are_copies, n_classes, n, stride, per_limit, residual, loss, steepest, \
+            most);                                                                                 \
     }                                                                                              \
     TARGET static void pboost_words_##name(PBOOST_WORDS_ARGS)                                      \
     {                                                                                              \

@@ -16,6 +16,8 @@ def shares(
     loss: NDArray[Any],
     steepest: NDArray[Any],
     most: NDArray[Any],
+    team: int = 0,
+    share: int = 0,
 ) -> None: ...
 def count_roots(
     codes: NDArray[Any],
@@ -31,4 +33,5 @@ def count_roots(
     stop: int,
     work: NDArray[Any],
     masses: NDArray[Any],
+    team: int = 0,
 ) -> None: ...

@@ -18,6 +18,7 @@ from pboost._core.lanes import GROUP_LANES
 from pboost.losses import LOSSES, Loss
 from pboost.models.forest import Forest
 from pboost.models.trees import Tree
+from pboost.trees import rounds
 from pboost.trees.rounds import SLOT_BYTES, Rounds
 from pboost.trees.steps import Steps
 from pboost.trees.weights import Weights
@@ -56,12 +57,16 @@ class SoftmaxRounds:
         Of one class while the others stay.
     make : callable
         ``make(y, loss, weights, f, steps)`` returns the rounds of one tree.
+    workers : Workers, optional
+        The threads that share rows.
     """
 
     def __init__(
         self, label: FloatArray, weights: Weights, f: FloatArray, steps: Steps,
         make: Callable[[FloatArray, Loss, Weights, FloatArray, Steps], Any],
+        workers: threads.Workers | None = None,
     ) -> None:  # fmt: skip
+        self.workers = threads.Workers(1) if workers is None else workers
         self.label, self.f, self.n_trees = label, f, len(f)
         self.weight, self.are_copies = weights.of_rows, weights.are_copies
         self.total = weights.total
@@ -88,10 +93,14 @@ class SoftmaxRounds:
 
     def look(self) -> None:
         """Find the gradients and the mean loss of the decision values as they are."""
+        share = rounds.SHARE_ROWS
+        team = 0 if len(self.label) < 2 * share else self.workers.team
+        largest = np.zeros((2, self.workers.n_threads, len(self.f)))
         softmax.shares(
             self.f, self.label, self.weight, self.are_copies, self.per_limit, self.residual,
-            self.loss, self.steepest, self.most,
+            self.loss, largest[0], largest[1], team, share,
         )  # fmt: skip
+        self.steepest, self.most = largest.max(axis=1)
         copies = self.weight if self.are_copies else None
         self.mean_loss = boost.exact_sum(self.loss, copies) / self.total
 
@@ -134,34 +143,39 @@ class Roots:
     def __init__(self, one: Rounds) -> None:
         self.one = one
         self.bins = one.group_bins.repeat(GROUP_LANES)[: len(one.lanes.bins)]
-        self.masses = np.empty((len(self.bins), 256, 2, 0))
+        self.masses = np.empty((1, len(self.bins), 256, 2, 0))
         size = self.masses.itemsize * 512 * len(self.bins)
         self.most = max((k for k in WIDTHS if k * size <= SLOT_BYTES), default=1)
         if len(one.y) < LEAST_ROWS or one.of_tree is not None or one.steps.sums == "wide":
             self.most = 1
-        self.work = np.empty(softmax.WORK if self.most > 1 else 0, dtype=np.int64)
+        at_once = min(one.n_threads, len(one.y) // one.block)
+        n_threads = one.n_threads if at_once > 1 else 1
+        self.work = np.empty((n_threads, softmax.WORK if self.most > 1 else 0), dtype=np.int64)
 
-    def of(self, k: int, rounds: SoftmaxRounds, n_listed: int) -> FloatArray | None:
+    def of(self, k: int, fit: SoftmaxRounds, n_listed: int) -> FloatArray | None:
         """Return those of class `k`, classes in their turn; None where each counts its own."""
         first = k - k % self.most
-        last = min(first + self.most, rounds.n_trees)
+        last = min(first + self.most, fit.n_trees)
         if last - first < 2 or n_listed < self.one.n_used:
             return None
         if k == first:
-            self._count(rounds, slice(first, last), last - first)
-        return self.masses[..., k - first]
+            self._count(fit, slice(first, last), last - first)
+        return self.masses[0, ..., k - first]
 
-    def _count(self, rounds: SoftmaxRounds, classes: slice, n_classes: int) -> None:
+    def _count(self, fit: SoftmaxRounds, classes: slice, n_classes: int) -> None:
         width = min(k for k in WIDTHS if k >= n_classes)
         d, n = len(self.bins), len(self.one.y)
         if self.masses.shape[-1] != width:
-            self.masses = np.empty((d, 256, 2, width))
-        block = self.one.block
-        at_once = block * max(1, threads.CELLS_PER_CALL // (block * d))
+            self.masses = np.empty((len(self.work), d, 256, 2, width))
+        self.masses[:] = 0.0
+        block, team = self.one.block, 0 if len(self.work) == 1 else self.one.team
+        at_once = block * max(1, len(self.work) * threads.CELLS_PER_CALL // (block * d))
         for start in range(0, n, at_once):
             softmax.count_roots(
-                self.one.lanes.groups, self.bins, rounds.residual[classes], rounds.weight,
-                rounds.are_copies, block, rounds.per_limit, rounds.steepest[classes],
-                rounds.most[classes], start, min(n, start + at_once), self.work, self.masses,
+                self.one.lanes.groups, self.bins, fit.residual[classes], fit.weight,
+                fit.are_copies, block, fit.per_limit, fit.steepest[classes], fit.most[classes],
+                start, min(n, start + at_once), self.work, self.masses, team,
             )  # fmt: skip
             threads.check_stop()
+        for more in self.masses[1:]:
+            self.masses[0] += more

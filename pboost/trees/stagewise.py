@@ -471,7 +471,7 @@ class _Fit:
         make = partial(self._rounds, replace(limits, criterion="squared"), held, workers)
         if isinstance(loss, Softmax):
             kind = VectorRounds if settings["trees"] == "one" else SoftmaxRounds
-            self.rounds: Any = kind(y, weights, f, steps, make)
+            self.rounds: Any = kind(y, weights, f, steps, make, workers)
         else:
             self.rounds = make(y, loss, weights, f, steps)
         self.trees: list[Any] = []

@@ -94,9 +94,9 @@ class VectorRounds(SoftmaxRounds):
 
     def __init__(
         self, label: FloatArray, weights: Weights, f: FloatArray, steps: Steps,
-        make: Callable[..., Any],
+        make: Callable[..., Any], workers: threads.Workers | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(label, weights, f, steps, make)
+        super().__init__(label, weights, f, steps, make, workers)
         one = self.one
         assert isinstance(one, Rounds)
         self.roots, n_labels, self.most_copies = None, len(f), weights.most_copies
