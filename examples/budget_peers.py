@@ -21,7 +21,8 @@ Floats = NDArray[Any]
 MOST_COMPARISONS, MOST_ROUNDS = 600, 400
 #: Rows of a leaf, where the default is made for large sets.
 ROWS_OF_LEAF = 5
-#: Levels of a category that HistGradientBoosting takes; rarer ones are missing.
+#: Levels of a category that HistGradientBoosting takes; rarer ones are missing. Of more levels
+#: catboost takes statistics.
 MOST_LEVELS = 255
 
 
@@ -190,7 +191,10 @@ def leaf_table(tree: dict[str, Any]) -> Floats:
 
 
 def catboost(depth: int, rate: float, rows: Rows) -> Staged:
-    """Fit catboost, each of whose trees is symmetric, and for all labels."""
+    """Fit catboost, each of whose trees is symmetric, and for all labels.
+
+    Levels are compared one by one: statistics of levels, its default, need many more trees.
+    """
     library, pandas = (importlib.import_module(name) for name in ("catboost", "pandas"))
 
     def data(of: Floats, label: Any = None) -> Any:
@@ -203,7 +207,7 @@ def catboost(depth: int, rate: float, rows: Rows) -> Staged:
 
     model = library.CatBoostClassifier(
         iterations=rounds(1.4 * depth), learning_rate=rate, depth=depth, thread_count=1,
-        verbose=False, allow_writing_files=False, random_seed=0,
+        verbose=False, allow_writing_files=False, random_seed=0, one_hot_max_size=MOST_LEVELS,
         loss_function="Logloss" if rows.n_labels == 2 else "MultiClass",
     ).fit(data(rows.X, rows.y))  # fmt: skip
     costs = np.log2(model.get_tree_leaf_counts())  # a row takes all comparisons of a tree
@@ -285,9 +289,9 @@ SIZES_AND_RATES: dict[str, dict[str, tuple[tuple[int, float], ...]]] = {
     "many labels": {
         "xgboost": ((5, 1.0), (4, 0.3)),
         "xgboost, one tree a round": ((4, 1.0), (8, 1.0), (8, 0.5), (4, 0.3)),
-        "lightgbm": ((4, 1.0), (4, 0.5), (8, 0.3), (31, 0.3)),
+        "lightgbm": ((2, 1.0), (4, 1.0), (4, 0.5), (8, 0.3), (31, 0.3)),
         "catboost": ((5, 1.0), (5, 0.5), (6, 0.3), (4, 0.15)),
-        "HistGradientBoosting": ((8, 1.0), (16, 0.3), (8, 0.15)),
+        "HistGradientBoosting": ((2, 1.0), (8, 1.0), (16, 0.3), (8, 0.15)),
     },
 }
 #: Modules, names and fits of the libraries; settings of one name are chosen among by validation.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import gzip
 import importlib
 import json
@@ -279,8 +280,7 @@ def test_figures_are_those_of_the_models(example, peers, folder):
     train, test = data.divided(1, 2)
     assert len(train.y) + len(test.y) == 150
     assert abs(np.bincount(train.y) / 120 - np.bincount(test.y) / 30).max() < 0.05
-    settings = peers.peers(example.MANY)["HistGradientBoosting"]
-    settings = dict([*settings.items()][:1])
+    settings = {"name": functools.partial(peers.histograms, 8, 1.0)}
     (said, cost), plan = example.within(settings, train, test.X, (40,), 0)[40, False]
     staged = peers.histograms(8, 1.0, train)
     seen, new = staged(train.X), staged(test.X)
