@@ -6,6 +6,7 @@ from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.adaboost_real import fit_adaboost_real
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
+from pboost.budget.calibrate_exit import early_exit
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
 from pboost.data.labels import balanced_weights
@@ -41,6 +42,7 @@ from pboost.models.base import (
     staged_predict_proba,
 )
 from pboost.models.certificate import certificate
+from pboost.models.early_exit import EarlyExitModel
 from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote
 from pboost.models.files import load, save
 from pboost.models.forest import Forest
@@ -67,6 +69,7 @@ __all__ = [
     "Coefficients",
     "CrossValidation",
     "DecisionGraph",
+    "EarlyExitModel",
     "Explanation",
     "Forest",
     "HypothesisSum",
@@ -99,6 +102,7 @@ __all__ = [
     "decision_function",
     "decision_path",
     "describe",
+    "early_exit",
     "evaluation_cost",
     "explain",
     "feature_importances",

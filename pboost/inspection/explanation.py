@@ -14,6 +14,7 @@ from pboost.data.check_xy import as_features, check_finite
 from pboost.data.convert import Features, as_array, is_frame, is_series
 from pboost.data.node_inputs import ColumnNames
 from pboost.models.base import Model, check_model
+from pboost.models.early_exit import EarlyExitModel
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
 from pboost.models.new_rows import (
@@ -107,6 +108,8 @@ class Explanation:
     goes_with : mapping of int to str
         Of a Tree: with which values the row goes, by columns in which its own is missing; of a
         Forest or a StagewiseModel with which it goes in most tests.
+    left : str
+        Of an EarlyExitModel: where the row left it, and why.
     """
 
     tests: tuple[PathTest, ...]
@@ -119,6 +122,7 @@ class Explanation:
     explained: str = "decision value"
     classes: tuple[Any, ...] = ()
     goes_with: Mapping[int, str] = field(default_factory=dict)
+    left: str = ""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Explanation):
@@ -161,7 +165,7 @@ class Explanation:
         is_plain = bool(self.tests and self.classes) and not _are_words(self.classes)
         if not (self.label is None or self.explained == "prediction" or is_plain):
             lines[-1] += f": {self.label}"
-        return "\n".join(lines)
+        return "\n".join([*lines, *([self.left] if self.left else [])])
 
 
 def _are_words(classes: tuple[Any, ...]) -> bool:
@@ -233,6 +237,9 @@ def explain(model: Model, x: Any) -> Explanation:
         constant of the root, and by what the leaf's intercept differs from the leaf's constant.
     OneVsRest
         Contributions to the decision value of each class's model.
+    EarlyExitModel
+        What adds up to the value of the model up to the joint where the row leaves, before it is
+        multiplied by the slope; ``left`` says where that is, and why.
     Bagging, WeightedVote, SubaggedProbitTrees
         A member's vote, or its probability of a class, is divided among the columns whose
         contributions to the member's value speak for the class, as these are; where none does, it
@@ -270,6 +277,9 @@ def explain(model: Model, x: Any) -> Explanation:
             "read"
         )
     row = _one_row(model, x)
+    if isinstance(model, EarlyExitModel):
+        passed, said = model.left_after(row)
+        return replace(explain(passed, x), left=said)
     parts = model.contributions(row)
     if not np.isfinite(parts).all():
         raise ValueError(

@@ -143,6 +143,30 @@ class Model(Stored):
             f"{self.no_graph}{hint}"
         )
 
+    @property
+    def n_votes(self) -> int:
+        """Number of decision values of a row, or of its shares where it has no others."""
+        return 1 if self.labels is None or len(self.labels) == 2 else len(self.labels)
+
+    @property
+    def n_joints(self) -> int:
+        """Number of places where all paths meet, with the end; see `trajectory`."""
+        return 1
+
+    def longest_costs(self) -> FloatArray:
+        """Return the comparisons (T + 1,) that a row has made at most at each joint."""
+        raise NotImplementedError(
+            f"model: how many comparisons a {type(self).__name__} makes at most is not known"
+        )
+
+    def first(self, n_joints: int) -> Any:
+        """Return the model that ends after so many joints."""
+        raise NotImplementedError(f"model: a {type(self).__name__} has no joints")
+
+    def scaled(self, score: FloatArray, slope: FloatArray) -> FloatArray:
+        """Return decision values times factors."""
+        return score * slope
+
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return the decision values (T + 1, n, ...) and the comparisons (T + 1, n) at the joints.
 
@@ -295,6 +319,16 @@ class Averaged(Model):
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return what is said before the first node and after the last; of J > 2 labels shares."""
         return at_ends(self.values_of_mean(self.mean(X)), self.evaluation_cost(X, "nodes"))
+
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return the shares that go with leads of the second of two labels; others are shares."""
+        if self.labels is None:
+            raise TypeError(f"model: {self.of_numbers} no probabilities")
+        return shares_of_leads(score)
+
+    def scaled(self, score: FloatArray, slope: FloatArray) -> FloatArray:
+        """Return leads times factors, and shares that differ so many times from equal ones."""
+        return scaled_shares(score, slope)
 
     def values_of_mean(self, mean: FloatArray) -> FloatArray:
         """Return the numbers or shares (..., J) of a mean, of two labels leads (...) of one."""
@@ -691,6 +725,23 @@ def lead_of_second(share: FloatArray) -> FloatArray:
     """Return by how much the second of two labels is more probable than the first."""
     lead: FloatArray = share[..., 1] - share[..., 0]
     return lead
+
+
+def shares_of_leads(score: FloatArray) -> FloatArray:
+    """Return the shares (n, 2) of two labels, given the lead of the second; others are shares."""
+    if score.ndim > 1:
+        return score
+    return settled(np.column_stack([(1 - score) / 2, (1 + score) / 2]), score > 0)
+
+
+def scaled_shares(score: FloatArray, slope: FloatArray) -> FloatArray:
+    """Return leads (n,) times factors; of shares (n, J) what they differ from equal ones."""
+    if score.ndim == 1:
+        return np.clip(score * slope, -1.0, 1.0)
+    equal = 1 / score.shape[1]
+    found = np.clip(equal + slope * (score - equal), 0.0, 1.0)
+    found /= found.sum(axis=1, keepdims=True)
+    return found
 
 
 def at_ends(score: FloatArray, cost: FloatArray) -> tuple[FloatArray, FloatArray]:

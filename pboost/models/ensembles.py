@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import zip_longest
 from typing import Any, TypeAlias
@@ -120,6 +120,11 @@ class Ensemble(Composite):
 
     #: Label values, sorted, (J,).
     labels: NDArray[Any]
+
+    @property
+    def n_votes(self) -> int:
+        """Number of decision values of a row, one for each label also where there are two."""
+        return len(self.labels)
 
     def __repr__(self) -> str:
         builder = self.settings.get("builder", type(self).__name__)
@@ -407,6 +412,15 @@ class WeightedVote(Ensemble):
         """Yield the sums of the votes (n, J) of the first 1, 2, ... members."""
         return (score.copy() for score in self._votes(X))
 
+    @property
+    def n_joints(self) -> int:
+        """Number of members, and 1 where there is none."""
+        return max(1, len(self.models))
+
+    def first(self, n_joints: int) -> WeightedVote:
+        """Return the vote of the first members."""
+        return replace(self, models=self.models[:n_joints], alpha=self.alpha[:n_joints])
+
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return the sums of the votes of the first 0, 1, ... members, and what they cost."""
         if not self.models:
@@ -589,6 +603,15 @@ class Bagging(Composite, Averaged):
             # The mean is a number even where the sum is none.
             shares = (said_by(model, X, self.labels, self.vote) / n for model in self.models)
             return reduce(np.add, shares)
+
+    @property
+    def n_joints(self) -> int:
+        """Number of members."""
+        return len(self)
+
+    def first(self, n_joints: int) -> Bagging:
+        """Return the mean of the first members."""
+        return replace(self, models=self.models[:n_joints])
 
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return the means of what the first 0, 1, ... members say, and what they cost."""

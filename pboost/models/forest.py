@@ -147,6 +147,19 @@ class Forest(Trees):
         mean = self.total(X) / len(self)
         return mean[:, 0] if self.value.ndim == 1 else mean
 
+    @property
+    def n_joints(self) -> int:
+        """Number of trees."""
+        return len(self)
+
+    def longest_costs(self) -> FloatArray:
+        """Return the comparisons (T + 1,) that a row makes at most in the first trees."""
+        return np.cumsum([0, *self.depths], dtype=np.float64)
+
+    def first(self, n_joints: int) -> Forest:
+        """Return the forest of the first trees."""
+        return self[:n_joints]
+
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return the means of the first 0, 1, ... trees, and what these have compared."""
         node = (self.nodes_of(X) + self.root[:-1]).T

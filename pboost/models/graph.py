@@ -150,6 +150,24 @@ class DecisionGraph(Graph):
             if is_stage[node]:
                 yield score.copy()
 
+    @property
+    def n_joints(self) -> int:
+        """Number of places where all paths meet, with the end."""
+        return 1 + len(joints_of(self.next))
+
+    def longest_costs(self) -> FloatArray:
+        """Return the number of nodes (T + 1,) on the longest path to each joint."""
+        longest = np.zeros(self.n_nodes + 1)  # the last is OUT's
+        for node, leads in enumerate(self.next.tolist()):
+            for to in leads:
+                longest[to] = max(longest[to], longest[node] + 1)
+        return np.concatenate([[0.0], longest[joints_of(self.next)], longest[-1:]])
+
+    def first(self, n_joints: int) -> DecisionGraph:
+        """Return the graph that ends at a joint."""
+        ends = [*joints_of(self.next).tolist(), self.n_nodes]
+        return self._cut(ends[n_joints - 1], None)
+
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return the decision values and the comparisons at the joints."""
         if not self.n_nodes:
@@ -231,6 +249,10 @@ class DecisionGraph(Graph):
                     f"{n}: between them votes were replaced"
                 )
             stages = stages[stages <= n]
+        return self._cut(n, stages)
+
+    def _cut(self, n: int, stages: IntArray | None) -> DecisionGraph:
+        """Return the model with its first n nodes only, and these stages."""
         feature, inputs = self.feature[:n], self.inputs
         if inputs is not None:
             feature, inputs = inputs.of_nodes(feature)

@@ -16,7 +16,14 @@ from pboost.data.indicators import in_sums
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares, shared_out
-from pboost.models.base import Model, costs_by_then, lead_of_second, means_by_then, settled
+from pboost.models.base import (
+    Model,
+    costs_by_then,
+    lead_of_second,
+    means_by_then,
+    scaled_shares,
+    shares_of_leads,
+)
 from pboost.models.ensembles import (
     REST_OR_CLASS,
     OneVsRest,
@@ -353,6 +360,19 @@ class SubaggedProbitTrees(Model):
             total += said[:, member]
             yield self._score(total / (member + 1))
 
+    @property
+    def n_joints(self) -> int:
+        """Number of members."""
+        return len(self)
+
+    def first(self, n_joints: int) -> SubaggedProbitTrees:
+        """Return the model of the first members."""
+        return self[:n_joints]
+
+    def scaled(self, score: FloatArray, slope: FloatArray) -> FloatArray:
+        """Return leads times factors, and shares that differ so many times from equal ones."""
+        return scaled_shares(score, slope)
+
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return the values of the first 0, 1, ... members, and what they cost."""
         features = match_columns(self, X)
@@ -364,9 +384,7 @@ class SubaggedProbitTrees(Model):
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities (n, J) that go with decision values."""
-        if score.ndim > 1:
-            return score
-        return settled(np.column_stack([(1 - score) / 2, (1 + score) / 2]), score > 0)
+        return shares_of_leads(score)
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the trees."""

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pboost.data.shared_reads import held
 from pboost.models.base import Model, check_model
-from pboost.models.new_rows import table_for
+from pboost.models.exits import Exits, joints_left
+from pboost.models.new_rows import match_columns, reads_columns, table_for, with_levels
 from pboost.values import FloatArray
+
+#: Values of trajectories that are held at a time.
+BLOCK_VALUES = 1 << 22
 
 
 class Trajectory(NamedTuple):
@@ -63,3 +70,25 @@ def trajectory(model: Model, X: Any) -> Trajectory:
     X = table_for(model, X)
     with held(X):
         return Trajectory(*model.trajectory(X))
+
+
+def leave(model: Model, X: Any, exits: Exits) -> tuple[FloatArray, NDArray[np.intp], FloatArray]:
+    """Return the values with which rows leave a model, after how many joints, and comparisons."""
+    if not reads_columns(model):
+        return _left(trajectory(model, X), exits)
+    features = match_columns(model, X)
+    values = features.values
+    block = max(1, BLOCK_VALUES // (2 * exits.high.size))
+    found = [
+        _left(trajectory(model, with_levels(values[i : i + block], features)), exits)
+        for i in range(0, max(1, len(values)), block)
+    ]
+    score, joint, cost = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return score, joint, cost
+
+
+def _left(states: Trajectory, exits: Exits) -> tuple[FloatArray, NDArray[np.intp], FloatArray]:
+    """Return value, joint and cost of rows whose states are all known."""
+    at = joints_left(states.score, exits)
+    rows = np.arange(len(at))
+    return states.score[at, rows], at, states.cost[at, rows]

@@ -199,6 +199,20 @@ class StagewiseModel(Model):
         terms = (self._of_labels(self.trees.value[nodes]) for nodes in rounds)
         return (self.bias + total for total in accumulate(terms))
 
+    @property
+    def n_joints(self) -> int:
+        """Number of rounds."""
+        return len(self)
+
+    def longest_costs(self) -> FloatArray:
+        """Return the comparisons (T + 1,) that a row makes at most in the first rounds."""
+        depths = self.trees.depths.reshape(len(self), -1).sum(axis=1)
+        return np.cumsum([0, *depths], dtype=np.float64)
+
+    def first(self, n_joints: int) -> StagewiseModel:
+        """Return the model of the first rounds."""
+        return self.prefix(n_joints)
+
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return the decision values and the comparisons before each round and after the last."""
         node = (self.trees.nodes_of(X) + self.trees.root[:-1]).T.reshape(

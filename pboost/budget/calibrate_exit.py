@@ -1,0 +1,260 @@
+"""Where rows leave a model, so that they take so many comparisons on average."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.models.base import Model, check_model
+from pboost.models.early_exit import EarlyExitModel
+from pboost.models.exits import exits_of, joints_left, sizes, sizes_at_end
+from pboost.models.trajectory import Trajectory, trajectory
+from pboost.values import FloatArray, check_number
+
+#: How often joints are set apart at which many rows leave together.
+ROUNDS = 16
+#: A budget that is filled so far needs no more of this.
+FILLED = 0.99
+
+
+def early_exit(
+    model: Model,
+    X_cal: Any,
+    *,
+    comparisons: float | None = None,
+    worst: float | None = None,
+    length: float | None = 3.0,
+) -> EarlyExitModel:
+    """Let rows leave a model as soon as their decision values are sure enough for a budget.
+
+    After t of T joints (places where all paths of a row meet: nodes of a chain, trees of a sum or a
+    forest, members that vote) a row leaves where the size of its decision value F_t, of more than
+    two labels the lead of the largest over the second, is at least ``tau * s_t``. s_t is the root
+    mean square, over the calibration rows, of what the rest adds, F_T - F_t; tau is found by
+    bisection, so that the mean number of comparisons plus its standard error is at most the budget.
+    Decision values and probabilities are those of ``a_t * F_t`` with a_t the least squares slope of
+    F_T on F_t.
+
+    Parameters
+    ----------
+    model : DecisionGraph, StagewiseModel, Forest or another model with joints
+        A fitted classifier. Of an `EarlyExitModel` the whole model is calibrated anew.
+    X_cal : array_like of shape (n, d), data frame, or Trajectory
+        Rows as they will come, best such that the model was not fitted to: on its own training rows
+        a model is surer than on others. No labels are needed. Or the trajectories of such rows,
+        `pboost.models.trajectory.trajectory`, for example out of folds.
+    comparisons : float, optional
+        The budget: mean number of comparisons per row.
+    worst : float, optional
+        The number of comparisons that no row exceeds: all rows leave, at the latest, at the last
+        joint to which no path is longer. Of DecisionGraph, StagewiseModel and Forest.
+    length : float, optional
+        With `comparisons`: all rows leave, at the latest, after those joints to which rows take at
+        most this many times the budget on average; F_T is then the value there. None: at the end.
+
+    Returns
+    -------
+    EarlyExitModel
+        ``settings`` have what was given, tau, the joint where all leave, and the standard error.
+
+    Raises
+    ------
+    ValueError
+        If neither budget is given, or one is below what the first joint takes; or if there are no
+        joints, fewer than two calibration rows, or trajectories of another model.
+    NotImplementedError
+        Of a regression; or if `worst` is asked of a model whose longest path is not known.
+
+    See Also
+    --------
+    evaluation_cost : ``exit="proven"`` counts up to where no vote left can change the label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> y = X[:, 0] + 0.5 * rng.normal(size=600) > 0
+    >>> model = pb.fit_adaboost(X[:300], y[:300], rounds=50)
+    >>> small = pb.early_exit(model, X[300:], comparisons=10)
+    >>> bool(pb.evaluation_cost(small, X[300:]).mean() <= 10)
+    True
+    >>> bool(np.mean(pb.predict(small, X) == pb.predict(model, X)) > 0.9)
+    True
+    """
+    check_model(model)
+    if isinstance(model, EarlyExitModel):
+        model = model.model
+    if model.labels is None:
+        raise NotImplementedError(
+            "model: rows leave early where their label is settled, and a regression has none; a "
+            "cheaper regression is prefix(model, k), or a forest model[:k]"
+        )
+    if model.n_joints < 2:
+        raise ValueError(
+            f"model: the paths of this {type(model).__name__} meet nowhere before the end, so that "
+            "rows cannot leave early; chains do (fit_adaboost, join='all' of fit_matryoshka), sums "
+            "of trees, forests and models that vote"
+        )
+    if comparisons is None and worst is None:
+        raise ValueError("comparisons: expected a budget, comparisons= or worst=, got None")
+    states = X_cal if isinstance(X_cal, Trajectory) else trajectory(model, X_cal)
+    _check_states(states, model)
+    end = model.n_joints if worst is None else _end_of(model, check_number("worst", worst, least=0))
+    if comparisons is not None:
+        budget = check_number("comparisons", comparisons, least=0.0)
+        _check_least(states, budget)
+        if length is not None:
+            most = check_number("length", length, least=1.0) * budget
+            mean = states.cost[1:].mean(axis=1)
+            end = min(end, max(1, int(np.count_nonzero(mean <= most))))
+    spread = _spreads(states.score, end)
+    tau = np.full(end, np.inf)
+    if comparisons is not None:
+        tau = _factors(states, end, spread, budget)
+    threshold = _thresholds(spread, tau, model.n_joints)
+    cost, error, joint = _costs(states, threshold)
+    own = {"comparisons": comparisons, "worst": worst, "length": length, "joints": end}
+    found = {"rows": len(joint), "tau": _last(tau), "standard_error": error}
+    counts = np.bincount(joint, minlength=model.n_joints + 1)
+    return EarlyExitModel(
+        model,
+        threshold,
+        _slopes(states.score, end),
+        float(comparisons if comparisons is not None else worst),  # type: ignore[arg-type]
+        cost,
+        {"builder": "early_exit", **own, **found},
+        None,
+        counts / len(joint),
+    )
+
+
+def _check_states(states: Trajectory, model: Model) -> None:
+    """Raise ValueError unless these are trajectories of two or more rows through the model."""
+    votes = () if model.n_votes == 1 else (model.n_votes,)
+    n = states.cost.shape[-1]
+    expected = (model.n_joints + 1, n)
+    if states.score.shape != (*expected, *votes) or states.cost.shape != expected:
+        raise ValueError(
+            f"X_cal: expected trajectories of {model.n_joints} joints, scores of shape "
+            f"{(*expected, *votes)}, got {states.score.shape} and costs {states.cost.shape}"
+        )
+    if n < 2:
+        raise ValueError(f"X_cal: expected two rows or more to calibrate on, got {n}")
+
+
+def _check_least(states: Trajectory, budget: float) -> None:
+    """Raise ValueError where the first joint takes more than the budget."""
+    least, error = _mean(states.cost[1])
+    if not least + error <= budget:
+        raise ValueError(
+            f"comparisons: expected at least {least + error:.4g}, what rows take up to the first "
+            f"joint of the model (its mean and standard error), got {budget:.4g}; a model whose "
+            "first tree is smaller takes less"
+        )
+
+
+def _end_of(model: Model, worst: float) -> int:
+    """Return the last joint to which no path is longer."""
+    longest = model.longest_costs()
+    if longest[1] > worst:
+        raise ValueError(
+            f"worst: expected at least {longest[1]:.4g}, the longest path to the first joint of "
+            f"the model, got {worst:.4g}"
+        )
+    return int(np.count_nonzero(longest[1:] <= worst))
+
+
+def _spreads(score: FloatArray, end: int) -> FloatArray:
+    """Return the root mean squares (end,) of what is added between each joint and the last."""
+    changes = [sizes_at_end(one, score[end]) - sizes(one) for one in score[:end]]
+    return np.sqrt(np.mean(np.square(changes), axis=1))
+
+
+def _thresholds(spread: FloatArray, tau: FloatArray, n_joints: int) -> FloatArray:
+    """Return the thresholds (T,): none leaves at once, and all at the last joint."""
+    threshold = np.zeros(n_joints)
+    threshold[: len(tau)] = np.inf
+    if _last(tau) is not None:
+        threshold[1 : len(tau)] = tau[1:] * spread[1:]
+    return threshold
+
+
+def _last(tau: FloatArray) -> float | None:
+    """Return the largest factor, None where no row leaves before the last joint."""
+    largest = float(tau[1:].max(initial=0.0))
+    return largest if math.isfinite(largest) else None
+
+
+def _mean(cost: FloatArray) -> tuple[float, float]:
+    """Return mean and standard error."""
+    return float(cost.mean()), float(cost.std(ddof=1) / math.sqrt(len(cost)))
+
+
+def _costs(states: Trajectory, threshold: FloatArray) -> tuple[float, float, Any]:
+    """Return what rows take on average, its standard error, and the joints where they leave."""
+    score = states.score
+    joint = joints_left(score, exits_of(threshold, 1 if score.ndim == 2 else score.shape[2]))
+    return *_mean(states.cost[joint, np.arange(len(joint))]), joint
+
+
+def _factors(states: Trajectory, end: int, spread: FloatArray, budget: float) -> FloatArray:
+    """Return by what the spreads (end,) are multiplied, so that the budget is kept.
+
+    It is one number where values are all different. Where many rows have the same value at a joint,
+    as in the leaves of a first tree, and all these leave or none, that joint keeps the number with
+    which they leave, and the others go on from there.
+    """
+    mean, error = _mean(states.cost[end])
+    if mean + error <= budget:
+        return np.full(end, np.inf)
+    size = np.array([sizes(one) for one in states.score[1:end]])
+    every, is_open, tau = np.arange(size.shape[1]), np.ones(end - 1, dtype=bool), np.zeros(end - 1)
+
+    def leaving(factor: float) -> NDArray[np.bool_]:
+        factors = np.where(is_open, factor, tau)
+        return size >= (factors * spread[1:])[:, None]
+
+    def takes(factor: float) -> float:
+        leaves = np.vstack([leaving(factor), np.ones(len(every), dtype=bool)])
+        mean, error = _mean(states.cost[1 + leaves.argmax(axis=0), every])
+        return mean + error
+
+    low, high = 0.0, 1.0
+    for _ in range(ROUNDS):
+        while leaving(high)[is_open].any() and takes(high) <= budget:
+            high *= 2
+        low, high = _bisected(lambda factor: takes(factor) <= budget, low, high)
+        is_filled = takes(low) >= FILLED * budget
+        stuck = (leaving(low) != leaving(high)).any(axis=1)
+        tau[is_open] = low
+        is_open &= ~stuck
+        if is_filled or not (stuck.any() and is_open.any()):
+            break
+    return np.append(np.inf, tau)
+
+
+def _bisected(is_kept: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """Return the largest number that is kept, and the next."""
+    while True:
+        middle = (low + high) / 2
+        if not low < middle < high:
+            return low, high
+        low, high = (middle, high) if is_kept(middle) else (low, middle)
+
+
+def _slopes(score: FloatArray, end: int) -> FloatArray:
+    """Return the slopes (T,) of the last values on those at each joint; 1 where there is none."""
+    if score.ndim == 3:
+        score = score - score.mean(axis=2, keepdims=True)
+    flat = score.reshape(len(score), -1)
+    slope = np.ones(len(score) - 1)
+    product, square = flat[:end] @ flat[end], np.square(flat[:end]).sum(axis=1)
+    is_sure = (product > 0) & (square > 0)
+    slope[:end][is_sure] = product[is_sure] / square[is_sure]
+    return slope

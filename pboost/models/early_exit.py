@@ -1,0 +1,235 @@
+"""The model of an early exit: a model, and where rows leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.convert import as_rows
+from pboost.data.shared_reads import held
+from pboost.data.table import Table
+from pboost.models import stored
+from pboost.models.base import Model
+from pboost.models.exits import exits_of, joints_left, sizes
+from pboost.models.new_rows import table_for
+from pboost.models.stored import Arrays, Header, ModelFileError, Models
+from pboost.models.text import counted
+from pboost.models.trajectory import leave, trajectory
+from pboost.values import FloatArray
+
+#: How many joints a text shows.
+MOST_LINES = 12
+
+
+class Inner(Models):
+    """One model within a model."""
+
+    def kept(self, value: Any) -> Any:
+        """Return the model as it is."""
+        return value
+
+    def read(self, name: str, header: Header, arrays: Arrays) -> Any:
+        """Return the only model of a file."""
+        models = header["models"]
+        if len(models) != 1:
+            raise ModelFileError(f"{name}: expected one model, got {len(models)}")
+        return models[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class EarlyExitModel(Model):
+    """A model that rows leave as soon as their values are sure enough, made by `early_exit`.
+
+    ``model.model`` is the whole model. Its functions are those of the values with which rows leave;
+    :func:`~pboost.evaluation_cost` counts what they have compared by then.
+
+    Attributes
+    ----------
+    model : DecisionGraph, StagewiseModel, Forest or another model with joints
+        The whole model. A joint is where all paths meet: every node of a chain, every tree of a sum
+        or a forest, every member of models that vote; there are T, with its end.
+    threshold : ndarray of float64, shape (T,)
+        A row leaves after t joints, t = 0, ..., T - 1, where the size of its decision value, of
+        several the lead of the largest over the second, is at least ``threshold[t]``; infinity:
+        none leaves; 0: all do.
+    slope : ndarray of float64, shape (T,)
+        By what decision values are multiplied with which rows leave there, see `early_exit`.
+    comparisons : float
+        The budget, in comparisons per row.
+    cost : float
+        What the rows took that it was calibrated on, on average.
+    settings : mapping
+        The options it was made with.
+    curve : ndarray of float64, shape (k, 4), or None
+        What was found when the model was chosen: budget, comparisons, error and its standard error.
+    leaving : ndarray of float64, shape (T + 1,), or None
+        Share of the calibration rows that left after 0, 1, ..., T joints.
+    labels, n_features, feature_names, table
+        Those of the model.
+    """
+
+    model: Any = stored.kept_as(Inner())
+    threshold: FloatArray = stored.column(
+        np.float64, lambda own: (own.model.n_joints,), finite=False, positive=True
+    )
+    slope: FloatArray = stored.column(np.float64, lambda own: (own.model.n_joints,))
+    comparisons: float = stored.number()
+    cost: float = stored.number()
+    settings: Mapping[str, Any] = stored.settings("builder")
+    curve: FloatArray | None = stored.column(np.float64, ndim=2, finite=False, optional=True)
+    leaving: FloatArray | None = stored.column(
+        np.float64, lambda own: (own.model.n_joints + 1,), positive=True, optional=True
+    )
+    labels: NDArray[Any] = stored.of_part("model", "labels")
+    n_features: int = stored.of_part("model", "n_features")
+    feature_names: tuple[str, ...] | None = stored.of_part("model", "feature_names")
+    table: Table | None = stored.of_part("model", "table")
+    takes_missing: bool = stored.of_part("model", "takes_missing")
+
+    no_graph = "whose rows leave early; model.model is the whole model"
+    file_kind, file_stop = "early-exit", "thresholds are set"
+
+    def check_whole(self) -> None:
+        """Check that rows can leave the model, and the numbers."""
+        if self.labels is None or self.model.n_joints < 2:
+            raise ValueError("model: expected one of labels with joints at which rows can leave")
+        if not (self.slope > 0).all():
+            raise ValueError("slope: expected numbers > 0")
+        if self.curve is not None and self.curve.shape[1] != 4:
+            raise ValueError(f"curve: expected shape (k, 4), got {self.curve.shape}")
+
+    def __repr__(self) -> str:
+        return f"<early_exit: {self.cost:.4g} comparisons per row, of {self.model!r}>"
+
+    @property
+    def models(self) -> tuple[Model]:
+        """The model, as the only one that is stored with it."""
+        return (self.model,)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of the whole model."""
+        nodes: int = self.model.n_nodes
+        return nodes
+
+    @property
+    def n_votes(self) -> int:
+        """Number of decision values of a row."""
+        votes: int = self.model.n_votes
+        return votes
+
+    def leave(self, X: Any) -> tuple[FloatArray, NDArray[np.intp], FloatArray]:
+        """Return the values with which rows leave, after how many joints, and the comparisons."""
+        return leave(self.model, X, exits_of(self.threshold, self.n_votes))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of the value with which each row leaves."""
+        return self.labels_of(self.leave(X)[0])
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the values with which rows leave, times the slopes there."""
+        score, joint, _ = self.leave(X)
+        return self._scaled(score, joint)
+
+    def _scaled(self, score: FloatArray, joint: NDArray[np.intp]) -> FloatArray:
+        """Return decision values times the slopes of the joints at which rows leave."""
+        slope = np.append(self.slope, 1.0)[joint].reshape(-1, *[1] * (score.ndim - 1))
+        found: FloatArray = self.model.scaled(score, slope)
+        return found
+
+    def labels_of(self, score: FloatArray) -> NDArray[Any]:
+        """Return the labels that go with decision values."""
+        found: NDArray[Any] = self.model.labels_of(score)
+        return found
+
+    def probabilities(self, score: FloatArray) -> FloatArray:
+        """Return the probabilities that go with decision values."""
+        found: FloatArray = self.model.probabilities(score)
+        return found
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the decision values after each joint; rows that have left keep theirs."""
+        score = trajectory(self.model, X).score
+        left = joints_left(score, exits_of(self.threshold, self.n_votes))
+        rows = np.arange(len(left))
+        for t in range(1, len(score)):
+            at = np.minimum(left, t)
+            yield self._scaled(score[at, rows], at)
+
+    def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Return decision values and comparisons at the joints; rows that have left keep theirs."""
+        score, cost = self.model.trajectory(X)
+        left = joints_left(score, exits_of(self.threshold, self.n_votes))
+        at = np.minimum(left, np.arange(len(score))[:, None])
+        rows = np.arange(len(left))
+        return np.stack([self._scaled(score[t, rows], t) for t in at]), cost[at, rows]
+
+    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+        """Return what each row costs until it leaves."""
+        X = table_for(self, X)
+        with held(X):
+            _, joint, cost = self.leave(X)
+            if unit == "nodes":
+                return cost
+            rows = as_rows(X)
+            cost = np.zeros(rows.n_rows)
+            for t in np.unique(joint[joint > 0]).tolist():
+                here = np.flatnonzero(joint == t)
+                cost[here] = self.model.first(t).evaluation_cost(rows.take(here), unit)
+        return cost
+
+    def left_after(self, X: Any) -> tuple[Any, str]:
+        """Return the model of the joints that one row passes, and in words why it leaves there."""
+        score, (joint,), (cost,) = self.leave(X)
+        end = self.model.n_joints
+        if joint == end:
+            return self.model, f"went to the end, after {cost:.4g} comparisons"
+        size = float(sizes(score)[0])
+        called = "size of the value" if score.ndim == 1 else "lead over the second label"
+        why = f"{called} {size:.4g} >= {self.threshold[joint]:.4g}"
+        if self.threshold[joint] == 0:
+            why = "all rows leave here"
+        slope = f"; the decision value is {self.slope[joint]:.4g} times this one"
+        said = f"left after {joint} of {end} joints and {cost:.4g} comparisons: {why}{slope}"
+        return self.model.first(int(joint)), said
+
+    def importances(self, spread: FloatArray | None) -> FloatArray:
+        """Return those of the whole model."""
+        found: FloatArray = self.model.importances(spread)
+        return found
+
+    def describe(self) -> str:
+        """Return what is set at the joints, the curve if there is one, and the whole model."""
+        lines = [
+            f"early_exit: {self.cost:.4g} comparisons per calibration row, budget "
+            f"{self.comparisons:.4g}, {self.model.n_joints} joints"
+        ]
+        worst = self.settings.get("worst")
+        if worst is not None:
+            lines.append(f"no row takes more than {worst:.4g}")
+        lines += self._joint_lines()
+        if self.curve is not None:
+            lines.append("budget, comparisons, error and its standard error:")
+            lines += [f"  {b:.4g}  {c:.4g}  {e:.4g} +- {s:.2g}" for b, c, e, s in self.curve]
+        text = self.model.describe().splitlines()
+        return "\n".join([*lines, *(f"  {line}" for line in text)])
+
+    def _joint_lines(self) -> list[str]:
+        """Return where rows leave: some of the joints, if there are many."""
+        open_ = np.flatnonzero(np.isfinite(self.threshold))
+        every = open_[self.threshold[open_] == 0]
+        open_ = open_[open_ <= every.min(initial=self.model.n_joints)]
+        if not len(open_):
+            return ["no row leaves before the end"]
+        shown = np.unique(np.linspace(0, len(open_) - 1, MOST_LINES).round().astype(int))
+        lines = []
+        for t in open_[shown].tolist():
+            share = ""
+            if self.leaving is not None:
+                share = f", {100 * self.leaving[: t + 1].sum():.3g} % have left"
+            lines.append(f"after {counted(t, 'joint')}: from {self.threshold[t]:.4g} on{share}")
+        return lines
