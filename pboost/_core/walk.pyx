@@ -17,13 +17,15 @@ Exits may have J votes: vote is then (n_nodes, 2 * J), score (n * J,), row by ro
 bias (J,) of each and, of chains, the votes vote by vote (J, n_nodes, 2). A row takes its path once; each of its J sums
 is that of a graph which has these votes only, to the last bit.
 """
-from libc.math cimport isinf
 from libc.string cimport memcpy
 
-from pboost._core._project cimport Projections, project, project_block, projections_of
-from pboost._core._rows cimport Rows, read, rows_of
-from pboost._core._separate cimport Separators, separate, separators_of
-from pboost._core._side cimport NO_LEVEL, goes_right, in_set, level_of
+from pboost._core._graph cimport (
+    Graph, Sides, compared, has_infinity, is_bad, side_of, takes_missing
+)
+from pboost._core._project cimport Projections, project_block, projections_of
+from pboost._core._rows cimport Rows, rows_of
+from pboost._core._separate cimport Separators, separators_of
+from pboost._core._side cimport goes_right
 from pboost._core._tile cimport (
     TILE, SpreadKernel, choose_spread, load_tile, look_up_levels, tile_has_infinity
 )
@@ -83,63 +85,6 @@ def unreached(const int32_t[:, ::1] next_):
     return n
 
 
-cdef struct Graph:
-    const int32_t* feature
-    const double* threshold
-    const int32_t* next
-    const double* vote
-    Py_ssize_t n_nodes
-    bint is_chain
-    double bias
-    Py_ssize_t n_votes
-    const double* biases   # NULL where an exit has one vote
-    const double* by_vote  # NULL but of chains with several
-    const Projections* projections
-    const Separators* separators
-
-
-# Where rows go of which a value is missing, or whose level is in a set.
-cdef struct Sides:
-    const double* missing  # (n_nodes,), the probability of exit 1
-    Py_ssize_t n_columns   # numbers from here on are sets
-    const int32_t* column
-    const uint64_t* member
-    # Of a chain the columns that are made.
-    const int32_t* above
-    const int32_t* coded
-    const uint8_t* table
-    Py_ssize_t n_above, n_coded
-
-
-cdef inline double compared(
-    const Graph* graph, const Rows* X, const char* row, Py_ssize_t node
-) noexcept nogil:
-    """The number of a row that a node compares with its threshold."""
-    if graph.projections != NULL:
-        return project(graph.projections, X, row, graph.feature[node])
-    if graph.separators != NULL:
-        return separate(graph.separators, X, row, graph.feature[node])
-    return read(X, row, graph.feature[node])
-
-
-cdef inline Py_ssize_t side_of(
-    const Graph* graph, const Sides* sides, const Rows* X, const char* row, Py_ssize_t node
-) noexcept nogil:
-    """The exit that a row takes where values may be missing and nodes may ask for sets."""
-    cdef Py_ssize_t number = graph.feature[node] - sides.n_columns, taken
-    cdef double value
-    cdef int level
-    cdef bint is_missing
-    if number < 0:
-        value = read(X, row, graph.feature[node])
-        is_missing, taken = value != value, goes_right(value, graph.threshold[node])
-    else:
-        level = level_of(read(X, row, sides.column[number]))
-        is_missing = level == NO_LEVEL
-        taken = in_set(sides.member + 4 * number, level)
-    return sides.missing[node] > 0.5 if is_missing else taken
-
-
 cdef inline Py_ssize_t walk_row(
     const Graph* graph, const Rows* X, const char* row, double* out
 ) noexcept nogil:
@@ -180,31 +125,6 @@ cdef Py_ssize_t walk_votes(
         node = graph.next[2 * node + taken]
         steps += 1
     return steps
-
-
-cdef inline bint takes_missing(const Graph* graph) noexcept nogil:
-    """Whether it is known what missing values are."""
-    return ((graph.projections != NULL and graph.projections.fill != NULL)
-            or (graph.separators != NULL and graph.separators.missing != NULL))
-
-
-cdef inline bint has_infinity(const Rows* X, const char* row) noexcept nogil:
-    """Whether a value of a row is infinite."""
-    cdef Py_ssize_t j
-    for j in range(X.d):
-        if isinf(read(X, row, j)):
-            return True
-    return False
-
-
-cdef inline bint is_bad(const Rows* X, const char* row) noexcept nogil:
-    """Whether a value of a row is not finite."""
-    cdef double value, bad = 0.0
-    cdef Py_ssize_t j
-    for j in range(X.d):
-        value = read(X, row, j)
-        bad += value - value
-    return bad != 0.0
 
 
 cdef void walk_chain(

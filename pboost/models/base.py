@@ -12,6 +12,7 @@ from pboost._core import link
 from pboost.data.indicators import indicators_of
 from pboost.data.node_inputs import Inputs
 from pboost.data.table import Table
+from pboost.models.exits import Exits, Left, NodeExits
 from pboost.models.stored import Arrays, Header, Parts, Stored, TrainingRecord
 from pboost.values import (
     FloatArray,
@@ -162,6 +163,14 @@ class Model(Stored):
     def first(self, n_joints: int) -> Any:
         """Return the model that ends after so many joints."""
         raise NotImplementedError(f"model: a {type(self).__name__} has no joints")
+
+    def node_exits(self, exits: Exits) -> NodeExits | None:
+        """Return when rows leave, as its compiled walk takes it; None where there is none."""
+        return None
+
+    def leave(self, X: Any, exits: NodeExits) -> Left:
+        """Return what rows have when they leave, see `node_exits`."""
+        raise NotImplementedError
 
     def scaled(self, score: FloatArray, slope: FloatArray) -> FloatArray:
         """Return decision values times factors."""

@@ -14,7 +14,7 @@ from pboost.data.shared_reads import held
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.base import Model
-from pboost.models.exits import exits_of, joints_left, sizes
+from pboost.models.exits import Exits, Left, NodeExits, exits_of, joints_left, sizes
 from pboost.models.new_rows import table_for
 from pboost.models.stored import Arrays, Header, ModelFileError, Models
 from pboost.models.text import counted
@@ -89,6 +89,11 @@ class EarlyExitModel(Model):
     feature_names: tuple[str, ...] | None = stored.of_part("model", "feature_names")
     table: Table | None = stored.of_part("model", "table")
     takes_missing: bool = stored.of_part("model", "takes_missing")
+    #: The slopes, with that of the end.
+    slopes: FloatArray = stored.made(lambda own: np.append(own.slope, 1.0))
+    #: When rows leave; and as the compiled walk of the model takes it.
+    exits: Exits = stored.made(lambda own: exits_of(own.threshold, own.model.n_votes))
+    compiled: NodeExits | None = stored.made(lambda own: own.model.node_exits(own.exits))
 
     no_graph = "whose rows leave early; model.model is the whole model"
     file_kind, file_stop = "early-exit", "thresholds are set"
@@ -122,23 +127,23 @@ class EarlyExitModel(Model):
         votes: int = self.model.n_votes
         return votes
 
-    def leave(self, X: Any) -> tuple[FloatArray, NDArray[np.intp], FloatArray]:
+    def left(self, X: Any) -> Left:
         """Return the values with which rows leave, after how many joints, and the comparisons."""
-        return leave(self.model, X, exits_of(self.threshold, self.n_votes))
+        return leave(self.model, X, self.exits, self.compiled)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of the value with which each row leaves."""
-        return self.labels_of(self.leave(X)[0])
+        return self.labels_of(self.left(X)[0])
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the values with which rows leave, times the slopes there."""
-        score, joint, _ = self.leave(X)
+        score, joint, _ = self.left(X)
         return self._scaled(score, joint)
 
-    def _scaled(self, score: FloatArray, joint: NDArray[np.intp]) -> FloatArray:
+    def _scaled(self, score: FloatArray, joint: NDArray[np.integer]) -> FloatArray:
         """Return decision values times the slopes of the joints at which rows leave."""
-        slope = np.append(self.slope, 1.0)[joint].reshape(-1, *[1] * (score.ndim - 1))
-        found: FloatArray = self.model.scaled(score, slope)
+        slope = self.slopes[joint]
+        found: FloatArray = self.model.scaled(score, slope if score.ndim == 1 else slope[:, None])
         return found
 
     def labels_of(self, score: FloatArray) -> NDArray[Any]:
@@ -154,7 +159,7 @@ class EarlyExitModel(Model):
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values after each joint; rows that have left keep theirs."""
         score = trajectory(self.model, X).score
-        left = joints_left(score, exits_of(self.threshold, self.n_votes))
+        left = joints_left(score, self.exits)
         rows = np.arange(len(left))
         for t in range(1, len(score)):
             at = np.minimum(left, t)
@@ -163,7 +168,7 @@ class EarlyExitModel(Model):
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return decision values and comparisons at the joints; rows that have left keep theirs."""
         score, cost = self.model.trajectory(X)
-        left = joints_left(score, exits_of(self.threshold, self.n_votes))
+        left = joints_left(score, self.exits)
         at = np.minimum(left, np.arange(len(score))[:, None])
         rows = np.arange(len(left))
         return np.stack([self._scaled(score[t, rows], t) for t in at]), cost[at, rows]
@@ -172,7 +177,7 @@ class EarlyExitModel(Model):
         """Return what each row costs until it leaves."""
         X = table_for(self, X)
         with held(X):
-            _, joint, cost = self.leave(X)
+            _, joint, cost = self.left(X)
             if unit == "nodes":
                 return cost
             rows = as_rows(X)
@@ -184,7 +189,7 @@ class EarlyExitModel(Model):
 
     def left_after(self, X: Any) -> tuple[Any, str]:
         """Return the model of the joints that one row passes, and in words why it leaves there."""
-        score, (joint,), (cost,) = self.leave(X)
+        score, (joint,), (cost,) = self.left(X)
         end = self.model.n_joints
         if joint == end:
             return self.model, f"went to the end, after {cost:.4g} comparisons"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.values import FloatArray
+from pboost.values import FloatArray, IntArray
 
 
 class Exits(NamedTuple):
@@ -20,6 +20,26 @@ class Exits(NamedTuple):
 
     high: FloatArray
     low: FloatArray
+
+
+class NodeExits(NamedTuple):
+    """`Exits` at the nodes of a graph, or the rounds of trees, as kernels take them.
+
+    `checked` (n,): whether any row can leave there; `passed` (n,): the joints before.
+    """
+
+    high: FloatArray
+    low: FloatArray
+    checked: NDArray[np.uint8]
+    passed: IntArray
+
+
+class Left(NamedTuple):
+    """The values (n, ...) with which rows leave, after how many joints, and comparisons (n,)."""
+
+    score: FloatArray
+    joint: NDArray[np.integer]
+    cost: FloatArray
 
 
 def exits_of(threshold: FloatArray, n_votes: int) -> Exits:

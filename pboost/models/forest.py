@@ -16,6 +16,8 @@ from pboost.data.shared_reads import held
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares
 from pboost.models.base import costs_by_then, means_by_then
+from pboost.models.exit_walk import leave_trees, of_trees
+from pboost.models.exits import Exits, Left, NodeExits
 from pboost.models.hard_walk import of_columns_read, over_tiles, with_room
 from pboost.models.new_rows import match_columns, table_for
 from pboost.models.ranked import RankedTrees, rank_trees
@@ -159,6 +161,15 @@ class Forest(Trees):
     def first(self, n_joints: int) -> Forest:
         """Return the forest of the first trees."""
         return self[:n_joints]
+
+    def node_exits(self, exits: Exits) -> NodeExits:
+        """Return when rows leave at the trees."""
+        return of_trees(exits)
+
+    def leave(self, X: Any, exits: NodeExits) -> Left:
+        """Return what rows have when they leave."""
+        bias = np.zeros(self.of_value or 1)
+        return leave_trees(self, self, X, bias, True, exits)
 
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return the means of the first 0, 1, ... trees, and what these have compared."""

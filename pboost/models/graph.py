@@ -22,6 +22,8 @@ from pboost.data.separators import Separators
 from pboost.data.subsets import Subsets
 from pboost.models.attribution import as_shares, falls
 from pboost.models.base import two_probabilities
+from pboost.models.exit_walk import leave_graph, of_nodes
+from pboost.models.exits import Exits, Left, NodeExits
 from pboost.models.hard_walk import MOST_STEPS, walk_rows
 from pboost.models.new_rows import input_values, match_columns, match_sigma
 from pboost.models.node_walk import asks_functions, exits, hard_exits, passages
@@ -167,6 +169,14 @@ class DecisionGraph(Graph):
         """Return the graph that ends at a joint."""
         ends = [*joints_of(self.next).tolist(), self.n_nodes]
         return self._cut(ends[n_joints - 1], None)
+
+    def node_exits(self, exits: Exits) -> NodeExits | None:
+        """Return when rows leave at the nodes; None where these are functions of a row."""
+        return None if asks_functions(self) else of_nodes(self, exits)
+
+    def leave(self, X: Any, exits: NodeExits) -> Left:
+        """Return what rows have when they leave."""
+        return leave_graph(self, X, exits)
 
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return the decision values and the comparisons at the joints."""

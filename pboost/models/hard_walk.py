@@ -48,7 +48,7 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
     """
     if model.inputs is not None and asks_functions(model):
         return walk_functions(model, X)
-    values = _plain(model, X)
+    values = plain_rows(model, X)
     n, d = values.shape
     if not len(model.feature) and model.takes_missing:  # kernels are told nothing of holes
         check_finite(match_columns(model, X), True)
@@ -61,7 +61,7 @@ def walk_rows(model: Graph, X: Any, counting: bool) -> tuple[FloatArray, FloatAr
     has_sets = False
     if model.inputs is not None:
         has_sets = isinstance(model.inputs, Subsets)
-        projections, separators = _tables(model, Projections), _tables(model, Separators)
+        projections, separators = tables_of(model, Projections), tables_of(model, Separators)
     width = d if projections is None else d + model.n_inputs
     vote, bias, several = model.vote, model.bias, None
     score: FloatArray
@@ -172,7 +172,7 @@ def _narrow_trees(trees: Any) -> tuple[IntArray, Any] | None:
     return read, replace(trees, **columns, n_features=len(read), feature_names=None, table=None)
 
 
-def _tables(model: Graph, kind: type[Projections | Separators]) -> Any:
+def tables_of(model: Graph, kind: type[Projections | Separators]) -> Any:
     """Return what nodes compare, as the kernel takes it, None where it is of another kind."""
     if not isinstance(model.inputs, kind):
         return None
@@ -334,7 +334,7 @@ def tile_of(width: int, n: int) -> FloatArray:
     return memory[first : first + size]
 
 
-def _plain(model: Graph, X: Any) -> NDArray[Any]:
+def plain_rows(model: Graph, X: Any) -> NDArray[Any]:
     """Return X as the walk reads it: the model's columns.
 
     A matrix that has these columns is returned at once.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pboost.data.shared_reads import held
 from pboost.models.base import Model, check_model
-from pboost.models.exits import Exits, joints_left
+from pboost.models.exits import Exits, Left, NodeExits, joints_left
 from pboost.models.new_rows import match_columns, reads_columns, table_for, with_levels
 from pboost.values import FloatArray
 
@@ -72,8 +71,10 @@ def trajectory(model: Model, X: Any) -> Trajectory:
         return Trajectory(*model.trajectory(X))
 
 
-def leave(model: Model, X: Any, exits: Exits) -> tuple[FloatArray, NDArray[np.intp], FloatArray]:
-    """Return the values with which rows leave a model, after how many joints, and comparisons."""
+def leave(model: Model, X: Any, exits: Exits, compiled: NodeExits | None = None) -> Left:
+    """Return what rows have when they leave a model; `compiled` is what `node_exits` returns."""
+    if compiled is not None:
+        return model.leave(X, compiled)
     if not reads_columns(model):
         return _left(trajectory(model, X), exits)
     features = match_columns(model, X)
@@ -83,12 +84,11 @@ def leave(model: Model, X: Any, exits: Exits) -> tuple[FloatArray, NDArray[np.in
         _left(trajectory(model, with_levels(values[i : i + block], features)), exits)
         for i in range(0, max(1, len(values)), block)
     ]
-    score, joint, cost = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return score, joint, cost
+    return Left(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def _left(states: Trajectory, exits: Exits) -> tuple[FloatArray, NDArray[np.intp], FloatArray]:
-    """Return value, joint and cost of rows whose states are all known."""
+def _left(states: Trajectory, exits: Exits) -> Left:
+    """Return what rows have when they leave whose states are all known."""
     at = joints_left(states.score, exits)
     rows = np.arange(len(at))
-    return states.score[at, rows], at, states.cost[at, rows]
+    return Left(states.score[at, rows], at, states.cost[at, rows])

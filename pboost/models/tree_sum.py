@@ -15,6 +15,8 @@ from pboost.losses import LOSSES, Loss, Softmax, is_of_package
 from pboost.models import stored
 from pboost.models.attribution import as_shares, falls, mean_of_shares
 from pboost.models.base import Model, costs_by_then, settled
+from pboost.models.exit_walk import leave_trees, of_trees
+from pboost.models.exits import Exits, Left, NodeExits
 from pboost.models.forest import Forest
 from pboost.models.nodes import Bias
 from pboost.models.stored import Arrays, Header, Kind, Parts, check_sum
@@ -212,6 +214,15 @@ class StagewiseModel(Model):
     def first(self, n_joints: int) -> StagewiseModel:
         """Return the model of the first rounds."""
         return self.prefix(n_joints)
+
+    def node_exits(self, exits: Exits) -> NodeExits:
+        """Return when rows leave at the rounds."""
+        return of_trees(exits)
+
+    def leave(self, X: Any, exits: NodeExits) -> Left:
+        """Return what rows have when they leave."""
+        bias = np.atleast_1d(np.asarray(self.bias, dtype=np.float64))
+        return leave_trees(self, self.trees, X, bias, False, exits)
 
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return the decision values and the comparisons before each round and after the last."""

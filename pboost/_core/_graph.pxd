@@ -1,0 +1,89 @@
+# The nodes of a graph, what each compares of a row and on which side that lies, see walk.pyx.
+from libc.math cimport isinf
+
+from pboost._core._project cimport Projections, project
+from pboost._core._rows cimport Rows, read
+from pboost._core._separate cimport Separators, separate
+from pboost._core._side cimport NO_LEVEL, goes_right, in_set, level_of
+from pboost._core.types cimport int32_t, uint8_t, uint64_t
+
+cdef struct Graph:
+    const int32_t* feature
+    const double* threshold
+    const int32_t* next
+    const double* vote
+    Py_ssize_t n_nodes
+    bint is_chain
+    double bias
+    Py_ssize_t n_votes
+    const double* biases   # NULL where an exit has one vote
+    const double* by_vote  # NULL but of chains with several
+    const Projections* projections
+    const Separators* separators
+
+
+# Where rows go of which a value is missing, or whose level is in a set.
+cdef struct Sides:
+    const double* missing  # (n_nodes,), the probability of exit 1
+    Py_ssize_t n_columns   # numbers from here on are sets
+    const int32_t* column
+    const uint64_t* member
+    # Of a chain the columns that are made.
+    const int32_t* above
+    const int32_t* coded
+    const uint8_t* table
+    Py_ssize_t n_above, n_coded
+
+
+cdef inline double compared(
+    const Graph* graph, const Rows* X, const char* row, Py_ssize_t node
+) noexcept nogil:
+    """The number of a row that a node compares with its threshold."""
+    if graph.projections != NULL:
+        return project(graph.projections, X, row, graph.feature[node])
+    if graph.separators != NULL:
+        return separate(graph.separators, X, row, graph.feature[node])
+    return read(X, row, graph.feature[node])
+
+
+cdef inline Py_ssize_t side_of(
+    const Graph* graph, const Sides* sides, const Rows* X, const char* row, Py_ssize_t node
+) noexcept nogil:
+    """The exit that a row takes where values may be missing and nodes may ask for sets."""
+    cdef Py_ssize_t number = graph.feature[node] - sides.n_columns, taken
+    cdef double value
+    cdef int level
+    cdef bint is_missing
+    if number < 0:
+        value = read(X, row, graph.feature[node])
+        is_missing, taken = value != value, goes_right(value, graph.threshold[node])
+    else:
+        level = level_of(read(X, row, sides.column[number]))
+        is_missing = level == NO_LEVEL
+        taken = in_set(sides.member + 4 * number, level)
+    return sides.missing[node] > 0.5 if is_missing else taken
+
+
+cdef inline bint takes_missing(const Graph* graph) noexcept nogil:
+    """Whether it is known what missing values are."""
+    return ((graph.projections != NULL and graph.projections.fill != NULL)
+            or (graph.separators != NULL and graph.separators.missing != NULL))
+
+
+cdef inline bint has_infinity(const Rows* X, const char* row) noexcept nogil:
+    """Whether a value of a row is infinite."""
+    cdef Py_ssize_t j
+    for j in range(X.d):
+        if isinf(read(X, row, j)):
+            return True
+    return False
+
+
+cdef inline bint is_bad(const Rows* X, const char* row) noexcept nogil:
+    """Whether a value of a row is not finite."""
+    cdef double value, bad = 0.0
+    cdef Py_ssize_t j
+    for j in range(X.d):
+        value = read(X, row, j)
+        bad += value - value
+    return bad != 0.0

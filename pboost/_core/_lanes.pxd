@@ -1,0 +1,101 @@
+# The rows of a tile that are still on their way through a model that they leave one by one.
+from libc.string cimport memset
+
+from pboost._core._tile cimport TILE
+from pboost._core.types cimport int32_t, uint8_t
+
+# Rows stay in their lanes until half of them have left; then the others move up.
+cdef struct Lanes:
+    Py_ssize_t n, active
+    int32_t[TILE] row   # of the tile, as it was loaded
+    int32_t[TILE] cost
+    uint8_t[TILE] left
+
+# When rows leave, see `pboost.models.exits`; of T joints, `checked` says at which any can.
+cdef struct Exits:
+    const double* high  # (T, V)
+    const double* low
+    const uint8_t* checked
+    Py_ssize_t n_joints, n_values
+
+
+cdef inline Exits exits_of(
+    const double[:, ::1] high, const double[:, ::1] low, const uint8_t[::1] checked
+) except *:
+    """When rows leave, in arrays that must outlive it."""
+    cdef Exits exits
+    exits.n_joints, exits.n_values = high.shape[0], high.shape[1]
+    if (low.shape[0] != exits.n_joints or low.shape[1] != exits.n_values
+            or checked.shape[0] != exits.n_joints or not exits.n_joints or not exits.n_values):
+        raise ValueError("exits: arrays of different sizes")
+    exits.high, exits.low, exits.checked = &high[0, 0], &low[0, 0], &checked[0]
+    return exits
+
+
+cdef inline void all_enter(Lanes* lanes, Py_ssize_t n) noexcept nogil:
+    """Let n rows into their lanes."""
+    cdef Py_ssize_t r
+    memset(lanes, 0, sizeof(Lanes))
+    lanes.n = lanes.active = n
+    for r in range(n):
+        lanes.row[r] = <int32_t>r
+
+
+cdef inline bint is_settled(
+    const Exits* exits, Py_ssize_t t, const double* value, Py_ssize_t step
+) noexcept nogil:
+    """Whether a row leaves at joint t whose several values stand so far from one another."""
+    cdef Py_ssize_t j, best = 0, n = exits.n_values
+    cdef const double* high = exits.high + t * n
+    cdef double low
+    for j in range(1, n):
+        if value[j * step] > value[best * step]:
+            best = j
+    low = exits.low[t * n + best]
+    for j in range(n):
+        if j != best and not value[best * step] - value[j * step] >= high[j] - low:
+            return False
+    return True
+
+
+cdef inline Py_ssize_t mark_leaving(
+    const Exits* exits, Py_ssize_t t, const double* value, const Lanes* lanes, uint8_t* leaves
+) noexcept nogil:
+    """Which rows leave at joint t, by values (V, TILE) of the lanes; returns their number. OUT leaves."""
+    cdef Py_ssize_t r, n = 0
+    cdef double high = exits.high[t * exits.n_values], low = exits.low[t * exits.n_values]
+    if exits.n_values == 1:
+        for r in range(lanes.n):  # without a branch, several at a time
+            leaves[r] = ((value[r] >= high) | (value[r] <= low)) & (lanes.left[r] == 0)
+        for r in range(lanes.n):
+            n += leaves[r]
+        return n
+    for r in range(lanes.n):
+        leaves[r] = not lanes.left[r] and is_settled(exits, t, value + r, TILE)
+        n += leaves[r]
+    return n
+
+
+cdef inline Py_ssize_t stay(Lanes* lanes, int32_t* source) noexcept nogil:
+    """Move the rows up that have not left. OUT source: the lanes in which they were."""
+    cdef Py_ssize_t r, n = 0
+    for r in range(lanes.n):
+        if lanes.left[r]:
+            continue
+        source[n], lanes.row[n], lanes.cost[n] = <int32_t>r, lanes.row[r], lanes.cost[r]
+        n += 1
+    memset(lanes.left, 0, sizeof(lanes.left))
+    lanes.n = n
+    return n
+
+
+cdef inline void move_up(
+    double* values, Py_ssize_t n_columns, const int32_t* source, Py_ssize_t n
+) noexcept nogil:
+    """Move the values (n_columns, TILE) of rows to their new lanes."""
+    cdef Py_ssize_t j, r
+    cdef double* column
+    for j in range(n_columns):
+        column = values + j * TILE
+        for r in range(n):
+            column[r] = column[source[r]]

@@ -1,0 +1,89 @@
+"""Compiled walks that rows leave are those of whole trajectories, to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost.models.exits import Exits
+from pboost.models.trajectory import leave, trajectory
+
+RNG = np.random.default_rng(11)
+X = RNG.normal(size=(700, 6)).round(1)
+SIGNAL = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * RNG.normal(size=700)
+Y, ZONE = SIGNAL > 0, np.digitize(SIGNAL, [-0.5, 0.5])
+HOLES = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
+LEVELS = HOLES.copy()
+LEVELS[:, 5] = RNG.integers(0, 5, 700)
+SHAPE = {"shape": (6, 9), "join": "all"}
+MODELS = {
+    "chain": lambda X, **o: pb.fit_adaboost(X, Y, rounds=30, **o),
+    "chain of trees": lambda X, **o: pb.fit_matryoshka(X, Y, **SHAPE, **o),
+    "chain, votes": lambda X, **o: pb.fit_matryoshka(X, ZONE, **SHAPE, **o),
+    "stagewise": lambda X, **o: pb.fit_stagewise(X, Y, loss="logistic", steps=20, **o),
+    "deep": lambda X, **o: pb.fit_stagewise(X, Y, loss="hinge", steps=9, max_depth=14, **o),
+    "softmax": lambda X, **o: pb.fit_stagewise(X, ZONE, loss="softmax", steps=8, **o),
+    "vectors": lambda X, **o: pb.fit_stagewise(X, ZONE, loss="softmax", steps=8, trees="one", **o),
+    "forest": lambda X, **o: pb.fit_forest(X, Y, members=12, rng=0, **o),
+    "forest of three": lambda X, **o: pb.fit_forest(X, ZONE, members=12, rng=0, **o),
+}
+TABLES = {"plain": (X, {}), "holes": (HOLES, {}), "levels": (LEVELS, {"categorical": [5]})}
+
+
+def drawn_exits(model, seed):
+    """Return exits at some of the joints, of a size at which rows leave everywhere."""
+    rng = np.random.default_rng(seed)
+    shape = model.n_joints, model.n_votes
+    size = np.std(trajectory(model, X).score[-1]) * rng.uniform(0.2, 2)
+    high = np.where(rng.random((shape[0], 1)) < 0.4, np.inf, size * rng.uniform(0.2, 1, shape))
+    low = -high * rng.uniform(0.5, 1, shape) if shape[1] == 1 else -rng.uniform(0, size / 9, shape)
+    return Exits(high, low)
+
+
+def agree(model, rows, exits):
+    compiled = model.node_exits(exits)
+    assert compiled is not None
+    found, twin = leave(model, rows, exits, compiled), leave(model, rows, exits)
+    np.testing.assert_array_equal(found.joint, twin.joint)
+    np.testing.assert_array_equal(found.cost, twin.cost)
+    assert (found.score + 0.0).tobytes() == (twin.score + 0.0).tobytes()
+    return found
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("kind", MODELS)
+def test_walks_are_those_of_trajectories(kind, table):
+    rows, options = TABLES[table]
+    model = MODELS[kind](rows, **options)
+    joints = set()
+    for seed in range(4):
+        exits = drawn_exits(model, seed)
+        found = agree(model, rows, exits)
+        joints.update(found.joint.tolist())
+        one = [leave(model, rows[i : i + 1], exits, model.node_exits(exits)) for i in range(9)]
+        for i in range(9):
+            assert one[i].score.tobytes() == found.score[i : i + 1].tobytes()
+            assert (one[i].joint[0], one[i].cost[0]) == (found.joint[i], found.cost[i])
+        if table == "plain":
+            agree(model, rows.astype(np.float32), exits)
+            agree(model, np.asfortranarray(rows)[::3], exits)
+            agree(model, rows[:0], exits)
+    assert len(joints) > 2
+
+
+@pytest.mark.parametrize("weak", [pb.weak.linear(), pb.weak.affine(seed=0), pb.weak.separator()])
+@pytest.mark.parametrize("rows", [X, HOLES], ids=["plain", "holes"])
+def test_graphs_of_sums(weak, rows):
+    model = pb.fit_adaboost(rows, Y, rounds=6, weak=weak)
+    agree(model, rows, drawn_exits(model, 0))
+
+
+@pytest.mark.parametrize("kind", ["chain", "stagewise"])
+def test_infinity_is_refused_and_named(kind):
+    model = MODELS[kind](X)
+    rows = X.copy()
+    rows[300, 3] = np.inf
+    exits = drawn_exits(model, 0)
+    with pytest.raises(ValueError, match="column 3"):
+        leave(model, rows, exits, model.node_exits(exits))
