@@ -7,6 +7,7 @@ from pboost.boosting.adaboost_real import fit_adaboost_real
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.budget.calibrate_exit import early_exit
+from pboost.budget.within import fit_within
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
 from pboost.data.labels import balanced_weights
@@ -30,6 +31,7 @@ from pboost.inspection.margins import (
     plot_margin_curve,
 )
 from pboost.inspection.monotone import is_monotone
+from pboost.inspection.plots import plot_budget_curve
 from pboost.models.base import (
     decision_function,
     describe,
@@ -123,6 +125,7 @@ __all__ = [
     "fit_sbpmt",
     "fit_stagewise",
     "fit_topdown_tree",
+    "fit_within",
     "generic",
     "is_monotone",
     "load",
@@ -136,6 +139,7 @@ __all__ = [
     "observation",
     "one_hot",
     "permutation_importance",
+    "plot_budget_curve",
     "plot_coefficients",
     "plot_margin_curve",
     "predict",

@@ -18,7 +18,7 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 ANY_CLASSES = (
     "fit_adaboost", "fit_boosted_tree", "fit_cart", "fit_forest", "fit_probit_tree",
     "fit_pruned_cart", "fit_samme", "fit_sbpmt", "fit_stagewise",
-    "fit_topdown_tree",
+    "fit_topdown_tree", "fit_within",
 )  # fmt: skip
 #: Where numbers are predicted.
 OF_NUMBERS = (

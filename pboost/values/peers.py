@@ -133,6 +133,11 @@ PEERS = {
         "early_stopping_rounds", "with `validation`",
     ),
     "folds": _FOLDS,
+    "comparisons": NONE,
+    "worst": NONE,
+    "price": NONE,
+    "prices": Peers("", "cegb_penalty_feature_lazy", ""),
+    "groups": NONE,
     "rule": NONE,
     # how it runs
     "rng": Peers("random_state", "seed, random_state", "seed, random_state"),

@@ -27,6 +27,8 @@ OF_BUILDERS = {
     "fit_one_vs_rest": (pb.fit_adaboost, pb.fit_stagewise),
 }
 OF_NUMBERS = ("fit_stagewise",)
+#: What cannot be left out.
+NEEDED = {"fit_within": {"comparisons": 10}}
 OF_THREE = ("fit_cart", "fit_forest", "fit_one_vs_rest", "fit_probit_tree", "fit_pruned_cart",
             "fit_samme", "fit_sbpmt")  # fmt: skip
 
@@ -49,8 +51,10 @@ def calls():
             given = () if inner is None else (inner,)
             for target, y in targets.items():
                 if target == "two" or name in (OF_THREE if target == "three" else OF_NUMBERS):
-                    said = ", ".join([*(f.__name__ for f in given), "X", target])
-                    found[f"{name}({said})"] = partial(fit, *given, fits.X, y, **draws)
+                    needed = NEEDED.get(name, {})
+                    shown = (f"{option}={value}" for option, value in needed.items())
+                    said = ", ".join([*(f.__name__ for f in given), "X", target, *shown])
+                    found[f"{name}({said})"] = partial(fit, *given, fits.X, y, **draws, **needed)
     found["fit_matryoshka(X, two, join='all')"] = partial(
         pb.fit_matryoshka, fits.X, fits.TWO, join="all"
     )

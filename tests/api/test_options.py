@@ -281,6 +281,7 @@ OF_ANY = {
     "fit_pruned_cart": {"folds": 2}, "fit_samme": {"base": pb.fit_cart, "rounds": 2},
     "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2},
     "fit_stagewise": {"task": "classification", "steps": 2}, "fit_topdown_tree": {"nodes": 2},
+    "fit_within": {"comparisons": 2},
 }  # fmt: skip
 
 
@@ -298,7 +299,7 @@ def test_what_is_said_of_three_labels_can_be_pasted(name):
     said = str(caught.value).split(": ", 2)[2]
     line = said.partition(" tells each label")[0]
     assert line == f"pb.fit_one_vs_rest(pb.{name}, X, y)"
-    assert said.endswith("fit_stagewise and fit_topdown_tree take any number of labels")
+    assert said.endswith("fit_topdown_tree and fit_within take any number of labels")
     # Options beyond the defaults are the user's.
     more = "".join(f", {option}={value!r}" for option, value in OF_TWO[name].items())
     model = eval(line[:-1] + more + ")", {"pb": pb, "X": X, "y": THREE})

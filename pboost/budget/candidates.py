@@ -1,0 +1,196 @@
+"""Models worth having within a budget: few families, each grown as long as a budget asks for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from pboost.boosting.boosted_tree import fit_boosted_tree
+from pboost.boosting.matryoshka import fit_matryoshka
+from pboost.budget.choice import REACH, first_part
+from pboost.budget.mixture import with_forest
+from pboost.data.convert import Features
+from pboost.models.forest import Forest
+from pboost.models.graph import DecisionGraph
+from pboost.models.trajectory import Trajectory, trajectory
+from pboost.models.tree_sum import StagewiseModel
+from pboost.trees.forest import fit_forest
+from pboost.trees.stagewise import fit_stagewise
+from pboost.values import FloatArray, IntArray
+
+Fitted: TypeAlias = DecisionGraph | StagewiseModel
+#: Trees of the long sum, those of it that are mixed with a forest at most, and those of the forest.
+LONG, MOST_MIXED, FOREST = 200, 150, 30
+#: Trees of the short sum, and of chains, at most.
+SHORT, DEEP = 150, 60
+#: Share of the forest in what it is mixed with.
+SHARE = 0.5
+#: Nodes of a tree that is a model by itself.
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+
+
+@dataclass(frozen=True)
+class Fits:
+    """What is fitted to rows, each model once.
+
+    `task` is "two" or "many" labels, or "regression"; `budget` the largest for which models are
+    wanted; `rng` returns the random numbers of each fit.
+    """
+
+    X: Features
+    y: Any
+    task: str
+    budget: float
+    rng: Callable[[int], np.random.Generator]
+    n_threads: int | None
+    made: dict[str, Any] = field(default_factory=dict)
+
+    def of(self, family: str) -> Fitted:
+        """Return the model of a family."""
+        model: Fitted = self._once(family, FAMILIES[family].fit)
+        return model
+
+    def _once(self, name: str, fit: Callable[[Fits], Any]) -> Any:
+        if name not in self.made:
+            self.made[name] = fit(self)
+        return self.made[name]
+
+    @property
+    def task_of_builders(self) -> str:
+        """What builders call it."""
+        return "regression" if self.task == "regression" else "classification"
+
+    def sum_of_trees(self, number: int, **options: Any) -> StagewiseModel:
+        """Return a sum of trees, one a round."""
+        trees = "one" if self.task == "many" else "per-class"
+        return fit_stagewise(
+            self.X, self.y, task=self.task_of_builders, trees=trees, max_depth=None,
+            rng=self.rng(number), n_threads=self.n_threads, **options,
+        )  # fmt: skip
+
+    def forest(self) -> Forest:
+        """Return trees grown to the end on all rows, in few columns at each node."""
+        return fit_forest(
+            self.X, self.y, task=self.task_of_builders, members=FOREST, replace=False,
+            rng=self.rng(1), n_threads=self.n_threads,
+        )  # fmt: skip
+
+    def mixture(self) -> StagewiseModel:
+        """Return a sum of trees and a forest, which err in other places, in one sum."""
+        chain = self.of("long sum of trees")
+        assert isinstance(chain, StagewiseModel)
+        return with_forest(chain.prefix(min(len(chain), MOST_MIXED)), self.forest(), SHARE)
+
+    def rounds(self, family: str, per_round: float, most: int) -> int:
+        """Return how many rounds, of so many comparisons, a family needs at most."""
+        budget = min(self.budget, FAMILIES[family].most)
+        return min(math.ceil(REACH * budget / per_round) + 1, most)
+
+
+def _long(fits: Fits) -> StagewiseModel:
+    """Return many small steps, each by other rows and columns."""
+    leaves = 16 if fits.task == "many" else 8
+    return fits.sum_of_trees(
+        0, max_leaves=leaves, learning_rate=0.1, bag=0.6, features_per_tree=0.7, steps=LONG
+    )
+
+
+def _short(fits: Fits) -> StagewiseModel:
+    """Return large steps."""
+    steps = fits.rounds("short sum of trees", 2.5, SHORT)
+    return fits.sum_of_trees(2, max_leaves=8, learning_rate=0.3, steps=steps)
+
+
+def _chain(fits: Fits, family: str, leaves: int) -> DecisionGraph:
+    """Return a chain of deep trees, which find what no single split shows."""
+    shape = leaves - 1, fits.rounds(family, 0.8 * np.log2(leaves), DEEP)
+    return fit_matryoshka(
+        fits.X, fits.y, shape=shape, join="all", learning_rate=0.3, n_threads=fits.n_threads
+    )
+
+
+def _tree(fits: Fits) -> DecisionGraph:
+    """Return a tree, whose first nodes are small models."""
+    return fit_boosted_tree(
+        fits.X, fits.y, nodes=SIZES[-1], growth="look-ahead", n_threads=fits.n_threads
+    )
+
+
+def _stumps(fits: Fits) -> StagewiseModel:
+    """Return steps of one comparison each."""
+    steps = fits.rounds("stumps", 1.0, SHORT)
+    return fits.sum_of_trees(4, max_leaves=2, learning_rate=0.5, steps=steps)
+
+
+class Family(NamedTuple):
+    """How models are grown, for which tasks and for what budgets they are tried."""
+
+    fit: Callable[[Fits], Fitted]
+    tasks: tuple[str, ...] = ("two", "many", "regression")
+    least: float = 0.0
+    most: float = math.inf
+
+
+#: In the order in which they are preferred where they are as good.
+FAMILIES = {
+    "mixture": Family(Fits.mixture, least=75),
+    "chain": Family(partial(_chain, family="chain", leaves=32), ("two", "many")),
+    "chain of smaller trees": Family(
+        partial(_chain, family="chain of smaller trees", leaves=16), ("many",), least=30
+    ),
+    "short sum of trees": Family(_short, most=75),
+    "long sum of trees": Family(_long, least=30),
+    "tree": Family(_tree, ("two", "many"), most=15),
+    "stumps": Family(_stumps, ("regression",), most=15),
+}
+
+
+def families(task: str, budget: float) -> list[str]:
+    """Return the families that are tried for a budget."""
+    return [
+        name
+        for name, family in FAMILIES.items()
+        if task in family.tasks and family.least <= budget <= family.most
+    ]
+
+
+# Models and their first parts
+
+
+def sizes_of(model: Fitted) -> IntArray | None:
+    """Return how many nodes the parts of a tree have, which are trees; None of models of joints."""
+    if model.settings["builder"] != "fit_boosted_tree":
+        return None
+    return np.array([*(size for size in SIZES if size < model.n_nodes), model.n_nodes])
+
+
+def first(model: Fitted, joints: int) -> Fitted:
+    """Return a model up to a joint, or a part of a tree."""
+    sizes = sizes_of(model)
+    if sizes is not None:
+        return model.prefix(int(sizes[min(joints, len(sizes)) - 1]))
+    part: Fitted = model.first(min(joints, model.n_joints))
+    return part
+
+
+def path_of(model: Fitted, X: Features) -> Trajectory:
+    """Return the path of rows through a model, or through the parts of a tree."""
+    sizes = sizes_of(model)
+    if sizes is None:
+        return trajectory(model, X)
+    paths = [trajectory(model.prefix(int(size)), X) for size in sizes]
+    paths = [first_part(paths[0], 0), *(Trajectory(*(at[-1:] for at in path)) for path in paths)]
+    return Trajectory(*(np.concatenate(parts) for parts in zip(*paths, strict=True)))
+
+
+def longest(model: Fitted) -> FloatArray:
+    """Return the most comparisons that a row can need in no part, and in each."""
+    sizes = sizes_of(model)
+    if sizes is None:
+        return model.longest_costs()
+    return np.array([0.0, *(model.prefix(int(size)).longest_costs()[-1] for size in sizes)])

@@ -1,0 +1,161 @@
+"""What models cost and miss on rows that they were not fitted to, and which of them to take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.budget.calibrate_exit import early_exit
+from pboost.models.exits import exits_of, joints_left
+from pboost.models.trajectory import Trajectory
+from pboost.values import FloatArray
+
+#: Comparisons of whole models by those of the budget: rows leave early, on average at the budget.
+REACH = 6.0
+#: By how many standard errors of the difference a model may miss more than the best.
+AS_GOOD = 0.5
+#: Shares of the budget that models without exits may cost.
+PARTS = (1.0, 0.5, 0.25)
+
+
+class Promise(NamedTuple):
+    """What no model may exceed: comparisons in the mean over rows, and of each row."""
+
+    comparisons: float
+    worst: float
+
+    def at_most(self, budget: float) -> Promise:
+        """Return the promise of a smaller budget."""
+        if self.comparisons < np.inf:
+            return self._replace(comparisons=budget)
+        return self._replace(worst=budget)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The paths of rows through a family's models, each row through the one it was not fitted to.
+
+    `models` are those of the folds, each with the rows that it was fitted to; `longest` (T + 1,)
+    the most comparisons that a row can need up to each joint. `has_exits`: rows can leave there.
+    """
+
+    family: str
+    path: Trajectory
+    longest: FloatArray
+    truth: NDArray[Any]
+    models: Sequence[tuple[Any, NDArray[np.intp]]]
+    has_exits: bool
+
+    @property
+    def shortest(self) -> Any:
+        """The model of a fold that has no more joints than the paths."""
+        return min((model for model, _ in self.models), key=lambda model: model.n_joints)
+
+
+class Option(NamedTuple):
+    """A model that could be taken: a family up to a joint, with exits before or without.
+
+    `loss` (n,) is that of each row.
+    """
+
+    family: str
+    joints: int
+    has_exits: bool
+    cost: float
+    loss: FloatArray
+
+    @property
+    def error(self) -> float:
+        """The mean loss."""
+        return float(self.loss.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """That of the mean loss."""
+        return standard_error(self.loss)
+
+
+def standard_error(values: FloatArray) -> float:
+    """Return the standard error of a mean."""
+    return float(values.std() / np.sqrt(len(values)))
+
+
+def options(tried: Tried, promise: Promise) -> Iterator[Option]:
+    """Yield models of a family that keep a promise: with exits, and shorter ones without."""
+    score, cost = tried.path
+    mean = cost.mean(axis=1)
+    bound = upper(cost)
+    most = _last(tried.longest, promise.worst)
+    longest = min(_last(mean, REACH * promise.comparisons), most)
+    if tried.has_exits and longest > 1 and bound[longest] > promise.comparisons >= bound[1]:
+        model = tried.shortest.first(longest)
+        found = early_exit(
+            model, first_part(tried.path, longest), comparisons=promise.comparisons, length=None
+        )
+        joint = joints_left(score[: longest + 1], exits_of(found.threshold, model.n_votes))
+        loss = losses(score[joint, np.arange(len(joint))], tried.truth)
+        yield Option(tried.family, longest, True, found.cost, loss)
+    stops = [
+        min(_last(bound, part * promise.comparisons), _last(tried.longest, part * promise.worst))
+        for part in PARTS
+    ]
+    for stop in dict.fromkeys(stop for stop in stops if stop):
+        loss = losses(score[stop], tried.truth)
+        yield Option(tried.family, stop, False, float(mean[stop]), loss)
+
+
+def upper(cost: FloatArray) -> FloatArray:
+    """Return mean costs (T + 1,) of rows, and a standard error more."""
+    error: FloatArray = cost.std(axis=1, ddof=1) / np.sqrt(cost.shape[1])
+    return cost.mean(axis=1) + error
+
+
+def first_part(path: Trajectory, joints: int) -> Trajectory:
+    """Return the path up to a joint."""
+    return Trajectory(path.score[: joints + 1], path.cost[: joints + 1])
+
+
+def _last(values: FloatArray, most: float) -> int:
+    """Return the last place of values that rise where they are not above `most`."""
+    return int(np.searchsorted(values, most * (1 + 1e-12), side="right")) - 1
+
+
+def losses(score: FloatArray, truth: NDArray[Any]) -> FloatArray:
+    """Return whether the label of each row is missed, or the squared error."""
+    if truth.dtype.kind != "i":
+        squared: FloatArray = (score - truth) ** 2
+        return squared
+    found = score > 0 if score.ndim == 1 else score.argmax(axis=1)
+    return (found != truth).astype(np.float64)
+
+
+def best(found: Sequence[Option]) -> Option | None:
+    """Return the first of those that are not worse than the best by what chance explains.
+
+    None where there is none.
+
+    Half a standard error of the difference on the same rows, so that chance decides little and
+    what comes first is not given up for nothing.
+    """
+    least = min(found, key=lambda option: option.error, default=None)
+    for option in found:
+        assert least is not None
+        more = option.loss - least.loss
+        if more.mean() <= AS_GOOD * standard_error(more):
+            return option
+    return least
+
+
+def joined(paths: Sequence[Trajectory], longest: Sequence[FloatArray]) -> tuple[Trajectory, Any]:
+    """Return the paths of all folds as one, up to the last joint but one that all of them have.
+
+    What has one joint more gives rows that go that far a slope, see `refit`.
+    """
+    joints = max(min(len(path.cost) for path in paths) - 1, 2)
+    score = np.concatenate([path.score[:joints] for path in paths], axis=1)
+    cost = np.concatenate([path.cost[:joints] for path in paths], axis=1)
+    return Trajectory(score, cost), np.max([each[:joints] for each in longest], axis=0)

@@ -1,0 +1,324 @@
+"""The most accurate model that keeps within a budget: chosen by cross-validation, then fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost.budget.candidates import (
+    FAMILIES,
+    LONG,
+    Fits,
+    families,
+    longest,
+    path_of,
+)
+from pboost.budget.choice import Option, Promise, Tried, best, joined, options
+from pboost.budget.refit import fitted_within
+from pboost.data.check_xy import (
+    TASKS,
+    as_classes,
+    as_features,
+    as_targets,
+    is_continuous,
+    label_array,
+    label_values,
+)
+from pboost.data.convert import Features
+from pboost.data.splits import any_folds, assign_folds
+from pboost.data.table import Categorical
+from pboost.models.base import Model
+from pboost.models.early_exit import EarlyExitModel
+from pboost.values import (
+    FloatArray,
+    Seed,
+    as_generator,
+    check_choice,
+    check_integer,
+    check_number,
+    child,
+    draw_seed,
+)
+from pboost.values.options import builder
+
+#: Rows on which models are compared, at most, and numbers that their paths may take.
+MOST_ROWS, MOST_NUMBERS = 20_000, 2**26
+#: Budgets of the curve, besides that which is given.
+BUDGETS = (5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
+
+
+@builder
+def fit_within(
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    comparisons: float | Sequence[float] | None = None,
+    worst: float | None = None,
+    price: float | None = None,
+    prices: Any = None,
+    groups: Any = None,
+    task: str | None = None,
+    folds: int = 3,
+    categorical: Categorical = None,
+    rng: Seed = None,
+    n_threads: int | None = None,
+) -> Any:
+    """Fit the most accurate model that rows can go through within a budget of comparisons.
+
+    Models of a few families are compared by cross-validation: chains of deep trees, sums of small
+    trees by large and by small steps, these mixed with a forest, single trees. Each is grown for
+    the budget, rows leave it early where they are sure (see `early_exit`), and the one with the
+    lowest error is fitted to all rows.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d), or data frame
+        Features, see `fit_stagewise`.
+    y : array_like of shape (n,)
+        Labels, of two or more values; of a regression finite numbers.
+    comparisons : float or sequence of float, optional
+        The budget: mean number of comparisons per row, at least 1. Of several budgets a list of
+        models is returned, from one cross-validation, which takes little longer than for the
+        largest of them.
+    worst : float, optional
+        The number of comparisons that no row exceeds, at least 1.
+    price, prices, groups : optional
+        Not known yet: budgets are counted in comparisons.
+    task : {"classification", "regression"}, optional
+        What `y` is. Default: a regression where it has more than two different numbers that are not
+        all whole, else labels.
+    folds : int
+        Folds of the cross-validation, at least 2.
+    categorical : sequence of str or int, optional
+        Names or positions of columns that hold categories, besides those of a data frame that hold
+        text or whose type says so.
+    rng : None, int, numpy.random.Generator or numpy.random.RandomState
+        Source of randomness: folds, rows and columns that are drawn.
+    n_threads : int or None
+        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
+
+    Returns
+    -------
+    EarlyExitModel, or another model
+        An early exit where the model has joints and predicts labels; else a `DecisionGraph` that is
+        one tree, or a `StagewiseModel` of a regression. ``settings`` say which family was "chosen",
+        and by what cross-validated error among which ("tried"). The field ``curve`` of an
+        `EarlyExitModel` (of others ``settings["curve"]``) has, for this budget and for usual ones
+        below it, budget, mean comparisons, error and its standard error of what would be chosen:
+        see `plot_budget_curve`. A list of models where `comparisons` is a sequence.
+
+    Raises
+    ------
+    ValueError
+        If a budget is below 1, or so small that with these rows no model is sure to keep it; or if
+        the data are not as described, or there are more folds than rows of the most frequent label.
+    TypeError
+        If there is no budget.
+    NotImplementedError
+        If a price is given.
+
+    Warns
+    -----
+    UserWarning
+        If a class has fewer rows than there are folds.
+
+    See Also
+    --------
+    early_exit : lets rows leave a model that is fitted already.
+
+    Notes
+    -----
+    The mean comparisons of rows that a model was not fitted to, plus their standard error, are
+    within the budget. Exits are those of out-of-fold rows; as a model of all rows is less sure of
+    them than those of the folds, or compares more, the budget for these is lowered by how much
+    longer training rows stay in the one than in the others.
+
+    Of models that are as good, the first of a fixed order is taken: one that is worse than the best
+    by at most half a standard error of the difference. Models that end earlier than the budget
+    allows are among them, so that error which rises with the budget ends growth. Probabilities are
+    made sharper or flatter by the factor of decision values of least log loss on out-of-fold rows.
+    The error of what was chosen is that of the best of several, and a little too low.
+
+    Of more than 20,000 rows so many are compared, fewer with many labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> y = X[:, 0] + X[:, 1] * X[:, 2] > 0
+    >>> model = pb.fit_within(X[:400], y[:400], comparisons=10, rng=0)
+    >>> bool(pb.evaluation_cost(model, X[400:]).mean() <= 10.5)
+    True
+    >>> bool(np.mean(pb.predict(model, X[400:]) == y[400:]) > 0.8)
+    True
+    """
+    if price is not None or prices is not None or groups is not None:
+        raise NotImplementedError("price: budgets are counted in comparisons so far")
+    budgets, is_list = _budgets(comparisons, worst)
+    features = as_features(X, categorical)
+    data = _data(y, features.n_rows, task)
+    folds = check_integer("folds", folds, least=2)
+    generator = as_generator(rng)
+    seed = draw_seed(generator)
+    whole = Fits(features, data.y, data.task, max(budgets), partial(child, seed), n_threads)
+    names = [name for name in FAMILIES if any(name in families(data.task, b) for b in budgets)]
+    tried = _try(whole, data, names, folds, generator)
+    promises = [
+        Promise(np.inf if comparisons is None else budget, np.inf if worst is None else worst)
+        for budget in budgets
+    ]
+    models = [_model(whole, tried, promise, folds) for promise in promises]
+    return models if is_list else models[0]
+
+
+def _budgets(comparisons: Any, worst: Any) -> tuple[list[float], bool]:
+    """Return the budgets, and whether they were given as a list."""
+    if comparisons is None and worst is None:
+        raise TypeError("comparisons, worst: expected a budget, got neither of them")
+    if worst is not None:
+        worst = check_number("worst", worst, least=1.0)
+    if comparisons is None:
+        return [worst], False
+    is_list = isinstance(comparisons, Sequence | np.ndarray)
+    given = list(comparisons) if is_list else [comparisons]
+    if not given:
+        raise ValueError("comparisons: expected one budget or more, got none")
+    return [check_number("comparisons", each, least=1.0) for each in given], is_list
+
+
+class Data(NamedTuple):
+    """What is to be predicted, as it was given and as what it is compared with; which task it is.
+
+    `truth` are the numbers of labels, or numbers.
+    """
+
+    y: NDArray[Any]
+    truth: NDArray[Any]
+    task: str
+
+
+def _data(y: Any, n: int, task: str | None) -> Data:
+    """Return what is to be predicted of n rows."""
+    if y is None:
+        raise TypeError("y: expected labels or numbers, got None")
+    if task is None:
+        given = label_array(y)
+        numbers = given.ndim == 1 and given.dtype.kind == "f" and is_continuous(label_values(given))
+        task = "regression" if numbers else "classification"
+    if check_choice("task", task, TASKS) == "regression":
+        targets = as_targets(y, n)
+        return Data(targets, targets, task)
+    labels, code = as_classes(y, n)
+    return Data(labels[code], code.astype(np.int64), "two" if len(labels) == 2 else "many")
+
+
+def _try(
+    whole: Fits, data: Data, names: Sequence[str], folds: int, generator: np.random.Generator
+) -> dict[str, Tried]:
+    """Return the paths of rows through models that were fitted to the other folds."""
+    n, truth = len(data.truth), data.truth
+    if data.task == "regression":
+        test_fold = any_folds(np.zeros(n, np.int32), None, folds, generator)
+    else:
+        test_fold = assign_folds(truth, None, folds, generator)
+    seed, n_labels = draw_seed(generator), 1 if data.task != "many" else int(truth.max()) + 1
+    most = min(MOST_ROWS, MOST_NUMBERS // (LONG * n_labels)) // folds
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    tested: list[NDArray[np.intp]] = []
+    for fold in range(folds):
+        train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
+        tested.append(test := _some(test, most, generator))
+        rng = partial(child, (*seed, fold))
+        fits = replace(whole, X=_rows(whole.X, train), y=truth[train], rng=rng, made={})
+        for name in names:
+            model = fits.of(name)
+            path = path_of(model, _rows(whole.X, test))
+            path = path._replace(score=_of_all(path.score, model.labels, truth))
+            found[name].append((path, model, train))
+    truth = truth[np.concatenate(tested)]
+    tried = {}
+    for name, of_folds in found.items():
+        paths, models, _ = zip(*of_folds, strict=True)
+        exits = data.task != "regression" and all(model.n_joints > 1 for model in models)
+        path, far = joined(paths, [longest(model) for model in models])
+        tried[name] = Tried(name, path, far, truth, [of[1:] for of in of_folds], exits)
+    return tried
+
+
+def _some(rows: NDArray[np.intp], most: int, generator: np.random.Generator) -> NDArray[np.intp]:
+    """Return rows, of many some that are drawn."""
+    if len(rows) <= most:
+        return rows
+    return np.sort(generator.choice(rows, most, replace=False))
+
+
+def _rows(features: Features, rows: NDArray[np.intp]) -> Features:
+    """Return some rows."""
+    return replace(features, values=features.values[rows])
+
+
+def _of_all(score: FloatArray, known: NDArray[Any] | None, truth: NDArray[Any]) -> FloatArray:
+    """Return decision values of all labels, lowest of those that a model does not know."""
+    n_labels = 0 if known is None else int(truth.max()) + 1
+    if known is None or len(known) == n_labels:
+        return score
+    if score.ndim == 2:
+        score = np.stack([-score, score], axis=2)
+    found = np.repeat(score.min(axis=2, keepdims=True), n_labels, axis=2)
+    found[:, :, known] = score
+    return found
+
+
+def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int) -> Model:
+    """Return the model of the best option for a budget, fitted to all rows."""
+    budget = min(promise)
+    names = families(whole.task, budget)
+    curve = [
+        (part, option.cost, option.error, option.standard_error)
+        for part in BUDGETS
+        if part < budget and (option := best(_options(tried, names, promise.at_most(part))))
+    ]
+    found = _options(tried, names, promise)
+    settings = {
+        "builder": "fit_within", "comparisons": _plain(promise.comparisons),
+        "worst": _plain(promise.worst), "folds": folds,
+        "tried": {
+            name: min(option.error for option in found if option.family == name)
+            for name in dict.fromkeys(option.family for option in found)
+        },
+    }  # fmt: skip
+    while chosen := best(found):
+        model = fitted_within(whole, tried[chosen.family], chosen, promise)
+        if model is not None:
+            break
+        found = [option for option in found if option is not chosen]
+    else:
+        raise ValueError(
+            f"comparisons: expected more than {budget:.4g}: with {folds} folds no model of the "
+            "rows is sure to take so few"
+        )
+    curve.append((budget, chosen.cost, chosen.error, chosen.standard_error))
+    settings |= {"chosen": chosen.family}
+    if isinstance(model, EarlyExitModel):
+        settings = {**model.settings, **settings}
+        return replace(model, comparisons=budget, settings=settings, curve=np.array(curve))
+    # What it is has no field for a curve.
+    return replace(model, settings={**model.settings, **settings, "curve": curve})
+
+
+def _options(tried: Mapping[str, Tried], names: Sequence[str], promise: Promise) -> list[Option]:
+    """Return what keeps a promise: models with exits first, then as families are preferred."""
+    found = [option for name in names for option in options(tried[name], promise)]
+    return sorted(found, key=lambda option: not option.has_exits)
+
+
+def _plain(number: float) -> float | None:
+    """Return a bound, None where there is none."""
+    return number if np.isfinite(number) else None

@@ -1,0 +1,255 @@
+"""fit_within: the promise is kept, the choice is by cross-validation, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pboost as pb
+from pboost.budget.candidates import FAMILIES, families, path_of
+from pboost.budget.choice import AS_GOOD, Option, best
+from pboost.budget.mixture import with_forest
+
+
+def rows(n=900, d=4, seed=0):
+    """Return rows whose label is by a product of two columns, with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=n)
+
+
+X, SCORE = rows()
+TWO = np.where(SCORE > 0, "yes", "no")
+MANY = np.digitize(SCORE, [-0.7, 0.7])
+TRAIN, TEST = slice(500), slice(500, None)
+TASKS = {"two": TWO, "many": MANY, "regression": SCORE}
+
+
+def wrong(model, y, part=TEST):
+    return float(np.mean(pb.predict(model, X[part]) != y[part]))
+
+
+def curve_of(model):
+    return np.array(model.curve if hasattr(model, "curve") else model.settings["curve"])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_budget_is_kept_and_used(task):
+    y = TASKS[task]
+    models = pb.fit_within(X[TRAIN], y[TRAIN], comparisons=[4, 12, 60], rng=0)
+    costs = [pb.evaluation_cost(model, X[TEST]).mean() for model in models]
+    for budget, model, cost in zip([4, 12, 60], models, costs, strict=True):
+        assert cost <= 1.1 * budget, (budget, model.settings["chosen"])
+        whole = pb.evaluation_cost(getattr(model, "model", model), X[TEST]).mean()
+        assert cost >= 0.85 * budget or whole < 1.5 * budget
+    if task != "regression":
+        errors = [wrong(model, y) for model in models]
+        assert errors[2] < errors[0] < np.mean(y[TEST] != pd.Series(y).mode()[0])
+
+
+def test_one_budget_is_as_in_a_list_of_one():
+    (listed,) = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=[8], rng=3)
+    model = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=8, rng=3)
+    assert np.array_equal(pb.decision_function(listed, X), pb.decision_function(model, X))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_same_for_any_number_of_threads(task):
+    y = TASKS[task][TRAIN]
+    one, two = (
+        pb.fit_within(X[TRAIN], y, comparisons=30, rng=1, n_threads=n_threads)
+        for n_threads in (1, 2)
+    )
+    assert one.settings["tried"] == two.settings["tried"]
+    assert np.array_equal(pb.predict(one, X), pb.predict(two, X))
+    assert np.array_equal(pb.evaluation_cost(one, X), pb.evaluation_cost(two, X))
+
+
+def test_labels_do_not_matter():
+    by_name = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=10, rng=0)
+    by_number = pb.fit_within(X[TRAIN], (TWO[TRAIN] == "yes") * 2 - 1, comparisons=10, rng=0)
+    assert by_name.labels.tolist() == ["no", "yes"]
+    assert np.array_equal(pb.decision_function(by_name, X), pb.decision_function(by_number, X))
+
+
+def test_settings_say_what_was_chosen_among_what():
+    model = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=20, rng=0)
+    settings = model.settings
+    assert settings["builder"] == "fit_within"
+    assert settings["folds"] == 3
+    assert settings["chosen"] in settings["tried"]
+    assert set(settings["tried"]) <= set(families("two", 20))
+    least = min(settings["tried"].values())
+    chosen = settings["tried"][settings["chosen"]]
+    assert least <= chosen < least + 0.05
+    curve = curve_of(model)
+    assert curve[:, 0].tolist() == [5.0, 10.0, 20.0]
+    assert (curve[:, 1] <= curve[:, 0]).all()
+    assert (curve[:, 3] > 0).all()
+    assert 0.5 < wrong(model, TWO) / curve[-1, 2] < 1.5
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_no_row_takes_more_than_the_worst(task):
+    y = TASKS[task]
+    model = pb.fit_within(X[TRAIN], y[TRAIN], worst=9, rng=0)
+    assert pb.evaluation_cost(model, X).max() <= 9
+    both = pb.fit_within(X[TRAIN], y[TRAIN], comparisons=6, worst=12, rng=0)
+    cost = pb.evaluation_cost(both, X[TEST])
+    assert cost.max() <= 12
+    assert cost.mean() <= 6.6
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_least_budget_is_one_comparison(task):
+    model = pb.fit_within(X[TRAIN], TASKS[task][TRAIN], comparisons=1, rng=0)
+    assert pb.evaluation_cost(model, X).max() == 1
+
+
+def test_where_no_single_split_helps():
+    bits = np.random.default_rng(0).integers(2, size=(600, 5)).astype(float)
+    y = bits[:, :3].sum(axis=1) % 2
+    model = pb.fit_within(bits[:300], y[:300], comparisons=10, rng=0)
+    assert np.mean(pb.predict(model, bits[300:]) != y[300:]) < 0.02
+
+
+def test_probabilities_are_those_of_rows_out_of_folds():
+    model = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=100, rng=0)
+    share = pb.predict_proba(model, X[TEST])[:, 1]
+    is_yes = TWO[TEST] == "yes"
+    loss = -np.log(np.where(is_yes, share, 1 - share)).mean()
+    assert loss < 0.45
+    assert abs(share.mean() - is_yes.mean()) < 0.06
+
+
+def test_categories_and_holes():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["e"] = pd.Categorical(np.where(SCORE + X[:, 3] > 0, "left", "right"))
+    frame.loc[::7, "a"] = np.nan
+    model = pb.fit_within(frame[:500], TWO[:500], comparisons=10, rng=0)
+    assert model.feature_names == ("a", "b", "c", "d", "e")
+    turned = frame[["e", "d", "c", "b", "a"]]
+    assert np.array_equal(pb.predict(model, frame), pb.predict(model, turned))
+    assert np.mean(pb.predict(model, frame[500:]) != TWO[500:]) < 0.25
+
+
+def test_a_rare_label_is_absent_in_a_fold():
+    y = MANY[TRAIN].copy()
+    y[:2] = 7
+    with pytest.warns(UserWarning, match="fewer than the 3 folds"):
+        model = pb.fit_within(X[TRAIN], y, comparisons=20, rng=0)
+    assert model.labels.tolist() == [0, 1, 2, 7]
+
+
+def test_files_and_pickles(tmp_path):
+    model = pb.fit_within(X[TRAIN], TWO[TRAIN], comparisons=10, rng=0)
+    pb.save(model, tmp_path / "model.npz")
+    again = pb.load(tmp_path / "model.npz")
+    assert np.array_equal(pb.decision_function(model, X), pb.decision_function(again, X))
+    assert np.array_equal(again.curve, model.curve)
+    assert again.settings == model.settings
+
+
+def test_the_curve_is_drawn():
+    pytest.importorskip("matplotlib")
+    for y in (TWO, SCORE):
+        model = pb.fit_within(X[TRAIN], y[TRAIN], comparisons=20, rng=0)
+        ax = pb.plot_budget_curve(model)
+        line = ax.containers[0].lines[0]
+        assert np.allclose(line.get_xydata(), curve_of(model)[:, 1:3])
+    with pytest.raises(ValueError, match="model: expected one made by fit_within"):
+        pb.plot_budget_curve(pb.fit_adaboost(X, TWO, rounds=2))
+
+
+# What is made of parts
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("share", [0.5, 0.2])
+def test_a_mixture_is_the_sum_of_its_parts(task, share):
+    y = TASKS[task]
+    options = {"task": "regression" if task == "regression" else "classification", "rng": 0}
+    trees = "one" if task == "many" else "per-class"
+    chain = pb.fit_stagewise(X, y, steps=5, trees=trees, **options)
+    forest = pb.fit_forest(X, y, members=4, **options)
+    mixed = with_forest(chain, forest, share)
+    assert len(mixed) == 9
+    of_forest = pb.predict(forest, X) if task == "regression" else pb.predict_proba(forest, X)
+    if task == "two":
+        of_forest = 4 * (2 * of_forest[:, 1] - 1)
+    elif task == "many":
+        of_forest = 8 * (of_forest - 1 / 3)
+    expected = (1 - share) * pb.decision_function(chain, X) + share * of_forest
+    assert np.allclose(pb.decision_function(mixed, X), expected, atol=1e-12)
+
+
+def test_a_tree_has_its_parts_as_states():
+    tree = pb.fit_boosted_tree(X, TWO, nodes=12)
+    path = path_of(tree, pb.data.check_xy.as_features(X))
+    assert len(path.cost) == 1 + 7
+    for size, score, cost in zip(
+        (1, 2, 3, 4, 6, 8, 12), path.score[1:], path.cost[1:], strict=True
+    ):
+        part = pb.prefix(tree, size)
+        assert np.array_equal(score, pb.decision_function(part, X))
+        assert np.array_equal(cost, pb.evaluation_cost(part, X))
+
+
+def option(loss):
+    return Option("chain", 1, True, 1.0, np.array(loss, dtype=float))
+
+
+def test_the_first_is_taken_of_those_that_are_as_good():
+    better = option([0, 0, 0, 0, 1, 0, 0, 0, 0, 0])
+    close = option([0, 0, 0, 1, 0, 0, 0, 0, 0, 1])  # one more, standard error .16
+    far = option([1, 1, 1, 1, 1, 1, 0, 0, 0, 0])
+    assert best([far, better]) is better
+    more = close.loss - better.loss
+    assert more.mean() > AS_GOOD * more.std() / np.sqrt(10)
+    assert best([close, better]) is better
+    equal = option([0, 1, 0, 0, 0, 0, 0, 0, 0, 0])
+    assert best([equal, better]) is equal
+    assert best([better, equal]) is better
+    assert best([]) is None
+
+
+def test_few_families_are_tried_for_a_budget():
+    for task in TASKS:
+        for budget in (1, 5, 10, 20, 50, 100, 200, 500, 5000):
+            assert 1 <= len(families(task, budget)) <= 5
+    assert all(set(family.tasks) <= set(TASKS) for family in FAMILIES.values())
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"comparisons": 0.5}, r"comparisons: expected a number in \[1"),
+        ({"worst": 0}, r"worst: expected a number in \[1"),
+        ({"comparisons": []}, "comparisons: expected one budget or more"),
+        ({"comparisons": [5, 0]}, r"comparisons: expected a number in \[1"),
+        ({"comparisons": 5, "folds": 1}, "folds: expected"),
+        ({"comparisons": 5, "task": "ranking"}, "task: expected"),
+    ],
+)
+def test_wrong_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        pb.fit_within(X, TWO, **options)
+
+
+def test_wrong_calls():
+    with pytest.raises(TypeError, match="expected a budget, got neither"):
+        pb.fit_within(X, TWO)
+    with pytest.raises(TypeError, match="comparisons: expected a number"):
+        pb.fit_within(X, TWO, comparisons="ten")
+    with pytest.raises(TypeError, match="y: expected labels or numbers"):
+        pb.fit_within(X, comparisons=5)
+    with pytest.raises(NotImplementedError, match="price"):
+        pb.fit_within(X, TWO, price=3.0)
+    with pytest.raises(ValueError, match="y: expected at least two label values"):
+        pb.fit_within(X, np.zeros(len(X), dtype=int), comparisons=5)
+    with pytest.raises(ValueError, match="y: expected 900"):
+        pb.fit_within(X, TWO[:-1], comparisons=5)
