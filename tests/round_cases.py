@@ -6,6 +6,7 @@ import numpy as np
 from special_problems import draw, problem, with_one_hot
 
 from pboost._core import boost
+from pboost.data.prices import read_prices
 from pboost.data.special_columns import LEVELS
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
@@ -152,6 +153,24 @@ def restrained_case(seed):
     """Return a case with options of the trees that make them smaller."""
     *case, options = special_case(seed)
     return *case, restrained(seed, case, options)
+
+
+def priced_case(seed):
+    """Return a case whose columns have prices, some of them in groups."""
+    *case, options = (special_case, restrained_case, bundled_case)[seed % 3](seed // 3)
+    rng, d = np.random.default_rng(seed + 3000), columns_of(case)
+    own = rng.choice([0.0, 0.5, 1.0, 3.0, 20.0], d)
+    said = {"prices": own.tolist(), "groups": None, "comparison_price": None}
+    if d > 2 and seed % 2:
+        said["groups"] = [rng.choice(d, 2, replace=False).tolist()]
+    if seed % 4 == 3:
+        said = {
+            **said,
+            "prices": [*([j, p] for j, p in enumerate(said["prices"])), ["both", 2.5]],
+            "groups": {"both": said["groups"][0]} if said["groups"] else {"both": [0]},
+        }
+    said["comparison_price"] = [None, 0.01, 2.0][seed % 3]
+    return *case, {**options, "prices": read_prices(said, None, d)}
 
 
 #: Options that trees grown level by level do not take.

@@ -3,6 +3,7 @@ from libc.string cimport memcpy, memmove, memset
 
 from pboost._core._boost_columns cimport take_for_node
 from pboost._core._boost_levels cimport spread_of
+from pboost._core._boost_prices cimport take_prices
 from pboost._core._boost_round cimport (
     CELLS_PER_ROW, Cut, Masses, Node, Open, Round, SAME_MASS, Stack, WORDS, count_node, is_pure,
     kind_of, masses_of, n_groups, own_score, read_bin, spare_of, step_within, subtract_child, sums_below,
@@ -181,6 +182,7 @@ cdef inline bint cut_node(
     if r.has_levels and r.level_smoothing > 0.0:
         node.spread = spread_of(r, node)
     take_for_node(r, node)
+    take_prices(r, node)
     for counted in range(2):
         search(r, node, slot, counted, &best)
         if best.feature < 0:
@@ -362,6 +364,8 @@ cdef inline void take_place(Round* r, int who) noexcept nogil:
         r.picked += who * r.d
     if r.alive != NULL:
         r.alive += who * r.group_words
+    if r.item != NULL:
+        r.to_pay += who * r.n_items
 
 
 cdef inline void list_preorder(

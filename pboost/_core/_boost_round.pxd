@@ -161,6 +161,17 @@ cdef struct Round:
     const uint64_t* together  # NULL, or the groups of columns that each is in, as bits
     uint64_t* alive
     Py_ssize_t group_words
+    # NULL, or the items that are paid for each column (d, 2), -1 for none; their prices; which rows have
+    # paid them in earlier trees, (n_items, n), and whether none (0), all (1) or some; the weights of rows
+    # that pay, NULL where all are 1. `to_pay` has what rows of the node that is searched pay in the mean.
+    const int32_t* item
+    const double* price
+    const uint8_t* paid
+    const uint8_t* payers
+    const double* payer_weight
+    double* to_pay
+    double comparison_price
+    Py_ssize_t n_items
     int32_t* free  # the slots that no open node has
     int64_t max_leaves  # 0: any number, depth first
     uint64_t key, number

@@ -5,9 +5,10 @@ from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
 
 from pboost._core._boost_levels cimport search_levels
+from pboost._core._boost_prices cimport price_of
 from pboost._core._boost_round cimport (
     ABREAST, Cut, Cuts, LANES, Lane, Lanes, Masses, Node, Round, bundled_below, is_any, is_packed,
-    kind_of, masses_of, n_groups, read_bin, read_lane, take_better, try_sums,
+    kind_of, masses_of, n_groups, own_score, read_bin, read_lane, take_better, try_sums,
 )
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, uint8_t
 
@@ -158,26 +159,51 @@ cdef inline void search_counted(
             try_sums(best, &side, gl, hl, f, <int32_t>b, turn if n_missing else -1)
 
 
+cdef inline void search_column(
+    const Round* r, const Node* node, Masses* at, const double* slot, Py_ssize_t f, int32_t* count, Cut* best
+) noexcept nogil:
+    """One column; `count` has place for the rows by bin, or is NULL where they do not matter."""
+    if count != NULL:
+        count_rows(r, node, f, count)
+    if at.is_bounded:
+        at.direction = r.direction[f]
+    if kind_of(r, f) & LEVELS:
+        search_levels(r, node, at, slot, f, count, best)
+    else:
+        search_counted(r, node, at, slot, f, count, best)
+
+
+cdef inline Cut no_cut(const Masses* at) noexcept nogil:
+    cdef Cut cut
+    cut.feature, cut.numerator, cut.divisor = -1, -INFINITY if at.is_bounded else -1.0, 1.0
+    return cut
+
+
 cdef inline void search(
     const Round* r, const Node* node, const double* slot, bint counted, Cut* best
 ) noexcept nogil:
-    """The best cut of a node; if `counted`, of those that leave enough rows on each side."""
+    """The best cut of a node; if `counted`, of those that leave enough rows on each side. With prices
+    that which lowers most for what it costs."""
     cdef Masses at = masses_of(r, node)
     cdef int32_t[MAX_BINS] count_
     cdef int32_t* count = count_ if counted else NULL
+    cdef Cut cut
+    cdef double own, score, most = -INFINITY
     cdef Py_ssize_t f
-    best.feature, best.numerator, best.divisor = -1, -INFINITY if at.is_bounded else -1.0, 1.0
-    if not counted and not at.is_bounded:
+    best[0] = no_cut(&at)
+    if not counted and not at.is_bounded and r.item == NULL:
         search_groups(r, node, &at, slot, best)
         return
+    own = own_score(&at)
     for f in range(r.d):
         if is_left_out(r, f):
             continue
-        if counted:
-            count_rows(r, node, f, count)
-        if at.is_bounded:
-            at.direction = r.direction[f]
-        if kind_of(r, f) & LEVELS:
-            search_levels(r, node, &at, slot, f, count, best)
-        else:
-            search_counted(r, node, &at, slot, f, count, best)
+        if r.item == NULL:
+            search_column(r, node, &at, slot, f, count, best)
+            continue
+        cut = no_cut(&at)
+        search_column(r, node, &at, slot, f, count, &cut)
+        if cut.feature >= 0:
+            score = (cut.numerator / cut.divisor - own) / price_of(r, f)
+            if score > most:
+                best[0], most = cut, score

@@ -124,6 +124,7 @@ cdef Round read_round(arrays) except *:
         r.picked = <int32_t*>address(arrays.picked)
         r.per_tree, r.per_split = arrays.per_tree, arrays.per_split
         r.key, r.number = arrays.restraints.key, arrays.number
+    read_prices(&r, arrays)
     r.pool = NULL
     if arrays.pooling is not None:
         r.gains, r.pool = <float*>address(arrays.pooling.gains), <float*>address(arrays.pooling.pool)
@@ -131,6 +132,21 @@ cdef Round read_round(arrays) except *:
         r.sets, r.n_gains = <char*>address(arrays.pooling.sets), len(arrays.pooling.pool)
         r.pool_from, r.pooling = arrays.pooling.depth, arrays.pooling.share
     return r
+
+
+cdef int read_prices(Round* r, arrays) except -1:
+    """Read what columns cost, and who has paid."""
+    r.item = NULL
+    if arrays.payments is None:
+        return 0
+    r.item = <const int32_t*>address(arrays.payments.item)
+    r.price, r.paid = <const double*>address(arrays.payments.price), <const uint8_t*>address(arrays.payments.paid)
+    r.payers, r.payer_weight = <const uint8_t*>address(arrays.payments.payers), NULL
+    if arrays.weight is not None:
+        r.payer_weight = <const double*>address(arrays.weight)
+    r.to_pay, r.n_items = <double*>address(arrays.payments.to_pay), len(arrays.payments.price)
+    r.comparison_price = arrays.payments.comparison
+    return 0
 
 
 cdef Rows read_rows(arrays) except *:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -11,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from pboost._core import link
 from pboost.data.indicators import indicators_of
 from pboost.data.node_inputs import Inputs
+from pboost.data.prices import GroupOption, PriceOption
 from pboost.data.table import Table
 from pboost.models.exits import Exits, Left, NodeExits
+from pboost.models.priced import prices_for
 from pboost.models.stored import Arrays, Header, Parts, Stored, TrainingRecord
 from pboost.values import (
     FloatArray,
@@ -24,7 +27,7 @@ from pboost.values import (
     shown,
 )
 
-UNITS = ("nodes", "features", "stumps")
+UNITS = ("nodes", "features", "stumps", "price")
 ROUTES = ("hard", "expected", "sample")
 #: Relative difference up to which probabilities count as equal.
 ROUNDING = 1e-15
@@ -190,6 +193,16 @@ class Model(Stored):
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, in "nodes" or "features"."""
         raise NotImplementedError
+
+    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+        """Yield which columns are read of each row by then, (n, d), at joint 1, 2, ... of a model.
+
+        The last is that of the whole model. It may be the same array each time.
+        """
+        raise NotImplementedError(
+            f'unit: expected another than "price": which columns a {type(self).__name__} reads of '
+            "a row is not known"
+        )
 
     def equations(self) -> tuple[FloatArray, FloatArray, IntArray | None]:
         """Return coefficients (leaves, K, 1 + d) and the share of the weight in each leaf.
@@ -663,7 +676,14 @@ def prefix(model: Any, n_nodes: int) -> Any:
     return model.prefix(n_nodes)
 
 
-def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
+def evaluation_cost(
+    model: Model,
+    X: Any,
+    unit: str = "nodes",
+    *,
+    prices: PriceOption = None,
+    groups: GroupOption = None,
+) -> FloatArray:
     """Return what evaluating each row costs.
 
     Parameters
@@ -672,9 +692,13 @@ def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
         A fitted model.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
-    unit : {"nodes", "features", "stumps"}
+    unit : {"nodes", "features", "stumps", "price"}
         Count the weak classifiers evaluated (comparisons), or the distinct features read, or the
-        weak classifiers evaluated with the stumps of each separator counted one by one.
+        weak classifiers evaluated with the stumps of each separator counted one by one; or add up
+        the prices of the features read, each group once.
+    prices, groups : optional
+        With ``unit="price"``: what columns cost, see `fit_stagewise`. Default: the prices that the
+        model was fitted with.
 
     Returns
     -------
@@ -691,6 +715,10 @@ def evaluation_cost(model: Model, X: Any, unit: str = "nodes") -> FloatArray:
     """
     check_choice("unit", unit, UNITS)
     check_model(model)
+    if unit == "price":
+        return prices_for(model, prices, groups).of_columns(deque(model.reads(X), 1)[0])
+    if prices is not None or groups is not None:
+        raise ValueError(f'prices, groups: expected None with unit={unit!r}; unit="price" is paid')
     return model.evaluation_cost(X, unit)
 
 

@@ -187,6 +187,16 @@ class EarlyExitModel(Model):
                 cost[here] = self.model.first(t).evaluation_cost(rows.take(here), unit)
         return cost
 
+    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+        """Yield which columns are read of each row by joint 1, 2, ...; no more once it has left."""
+        X = table_for(self, X)
+        with held(X):
+            joint = self.left(X).joint
+            read = np.zeros((len(joint), self.n_features), dtype=np.bool_)
+            for t, by_then in enumerate(self.model.reads(X), start=1):
+                read[joint >= t] = by_then[joint >= t]
+                yield read
+
     def left_after(self, X: Any) -> tuple[Any, str]:
         """Return the model of the joints that one row passes, and in words why it leaves there."""
         score, (joint,), (cost,) = self.left(X)

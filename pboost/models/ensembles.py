@@ -31,6 +31,7 @@ from pboost.models.base import (
 )
 from pboost.models.linear import ProbitModel, probabilities
 from pboost.models.new_rows import table_for
+from pboost.models.priced import read_by_members
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.stored import Arrays, Dtypes, Header, Kind, Models, OutOfBag, Parts, check_sum
 from pboost.models.table_field import table_field
@@ -85,10 +86,13 @@ class Composite(Model):
                 cost += evaluation_cost(check_known(member), X, unit)
         return cost
 
+    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+        """Yield which columns are read of each row by the first 1, 2, ... members."""
+        return read_by_members(map(check_known, self.models), table_for(self, X))
+
     def costs_by_then(self, X: Any) -> FloatArray:
         """Return what the first 0, 1, ... members cost, (T + 1, n)."""
-        costs = [evaluation_cost(check_known(member), X, "nodes") for member in self.models]
-        return costs_by_then(np.array(costs))
+        return costs_by_then(np.array([evaluation_cost(check_known(m), X) for m in self.models]))
 
     def importances(self, spread: FloatArray | None) -> FloatArray:
         """Return the mean of those of the members."""

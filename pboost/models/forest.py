@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import accumulate, chain
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -186,6 +187,13 @@ class Forest(Trees):
         X = table_for(self, X)
         with held(X):
             return reduce(np.add, (tree.evaluation_cost(X, unit) for tree in self))
+
+    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+        """Yield which columns are compared of each row by the first 1, 2, ... trees."""
+        X = table_for(self, X)
+        with held(X):
+            trees = chain.from_iterable(tree.reads(X) for tree in self)
+            yield from accumulate(trees, np.logical_or)
 
     def nodes_of(self, X: Any) -> IntArray:
         """Return the leaf (n, n_trees) that each row reaches, as a node of each tree."""

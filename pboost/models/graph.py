@@ -212,6 +212,25 @@ class DecisionGraph(Graph):
             return count
         return self._columns_read(input_values(self, X))
 
+    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+        """Yield which columns are read of each row by joint 1, 2, ..."""
+        if asks_functions(self):
+            raise NotImplementedError(
+                'unit: expected another than "price": which columns functions read is not known'
+            )
+        n, take = hard_exits(self, X)
+        read = np.zeros((n, self.n_features), dtype=np.bool_)
+        start, index = self._columns_of_inputs()
+        done = {*(joints_of(self.next) - 1).tolist(), self.n_nodes - 1}
+        for node, (here, _) in enumerate(passages(self, n, take)):
+            of_node = slice(*start[self.feature[node] : self.feature[node] + 2].tolist())
+            for column in index[of_node].tolist():
+                read[here, column] = True
+            if node in done:
+                yield read
+        if not self.n_nodes:
+            yield read
+
     def _cost_of_chain(self, unit: str, stumps: IntArray | None) -> float:
         """Return what every row costs: it meets all nodes."""
         if unit == "stumps" and stumps is not None:

@@ -76,6 +76,10 @@ class AdditiveModel(TwoClassModel):
         """Return what evaluating each row costs, the same for all."""
         return np.full(len(input_values(self, X)), self.cost(unit))
 
+    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+        """Yield that all columns are read of each row."""
+        yield np.ones((len(input_values(self, X)), self.n_features), dtype=np.bool_)
+
     def describe(self) -> str:
         """Return the model as text."""
         return "\n".join([*summary(self), *self.lines(input_names(self))])
@@ -491,6 +495,11 @@ class ProbitModel(Model):
         """Return the number of columns with a slope, the same for all rows."""
         cost = max(1, int(np.count_nonzero(self.slopes)))
         return np.full(len(input_values(self, X)), float(cost))
+
+    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+        """Yield that the columns with a slope are read of each row."""
+        read = self.by_column((self.slopes != 0).astype(np.float64)) != 0
+        yield np.broadcast_to(read, (len(input_values(self, X)), self.n_features))
 
     def describe(self) -> str:
         """Return the model as text: a summary and the equation."""

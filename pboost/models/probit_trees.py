@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -224,6 +224,18 @@ class ProbitTree(Model):
             ],
             dtype=np.float64,
         )[at]
+
+    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+        """Yield which columns are compared, or have a slope, of each row."""
+        tree = self.partition
+        at = tree.nodes_of(X)
+        levels = indicators_of(self.table)
+        column = np.arange(self.n_features) if levels is None else levels.column
+        (read,) = tree.reads(X)
+        leaf, term = np.nonzero((self.coefficient[:, :, 1:] != 0).any(axis=1))
+        has_slope = np.zeros((len(self.coefficient), self.n_features), dtype=np.bool_)
+        has_slope[leaf, column[term]] = True
+        yield read | has_slope[tree.leaf[at]]
 
     def describe(self) -> str:
         """Return the partition as text, with the equations of the leaves.

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import accumulate, chain
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -391,6 +392,14 @@ class SubaggedProbitTrees(Model):
         features = match_columns(self, X)
         trees = map(self.tree, range(len(self.trees)))
         return reduce(np.add, (tree.evaluation_cost(features, unit) for tree in trees))
+
+    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+        """Yield which columns are read of each row by the first 1, 2, ... members."""
+        features = match_columns(self, X)
+        ends = set((self.start[1:] * self.trees_per_round).tolist())
+        trees = (self.tree(t).reads(features) for t in range(len(self.trees)))
+        by_then = accumulate(chain.from_iterable(trees), np.logical_or)
+        return (read for t, read in enumerate(by_then, start=1) if t in ends)
 
     def describe(self) -> str:
         """Return a summary of the model."""

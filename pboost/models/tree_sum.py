@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -287,6 +287,10 @@ class StagewiseModel(Model):
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""
         return self.trees.evaluation_cost(X, unit)
+
+    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+        """Yield which columns are compared of each row by the first 1, 2, ... rounds."""
+        return islice(self.trees.reads(X), self.n_trees - 1, None, self.n_trees)
 
     def describe(self) -> str:
         """Return the model as text: a summary, then each tree."""

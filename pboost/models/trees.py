@@ -20,6 +20,7 @@ from pboost.models.both_ways import check_share, over_both_ways, said_of_both
 from pboost.models.hard_walk import of_columns_read, over_tiles, with_room
 from pboost.models.new_rows import match_columns
 from pboost.models.node_walk import goes_right
+from pboost.models.priced import columns_on_way
 from pboost.models.pruning_table import PruningTable as PruningTable
 from pboost.models.sides import (
     HALF,
@@ -496,6 +497,10 @@ class Tree(Trees):
         if unit != "features":
             return self.node_depth()[at].astype(np.float64)
         return np.array([len(columns) for columns in self.columns_read()], dtype=np.float64)[at]
+
+    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+        """Yield which columns are compared of each row, (n, d)."""
+        yield columns_on_way(self.column, self.children, self.n_features)[self.nodes_of(X)]
 
     def columns_read(self) -> Iterator[Counter[int]]:
         """Yield for each node how often each column is compared on the way there.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.prices import PRICE_OPTIONS, Prices, read_prices
 from pboost.data.table import column_label, named_columns, positions
 from pboost.data.training import Problem
 from pboost.trees.cart import resolve_features
@@ -24,7 +25,7 @@ from pboost.values import (
 #: The options that say so, and what they are where nothing is held back.
 RESTRAINTS: dict[str, Any] = {
     "min_weight": 0.0, "min_gain": 0.0, "features_per_tree": None, "features_per_split": None,
-    "monotone": None, "interactions": None,
+    "monotone": None, "interactions": None, **PRICE_OPTIONS,
 }  # fmt: skip
 
 
@@ -45,6 +46,8 @@ class Restraints:
         Whether the sum goes up (1) or down (-1) with each column, 0 where it may do as it likes.
     together : ndarray of uint64, shape (d, words), or None
         The groups that each column is in, as bits: those on a branch share one.
+    prices : Prices or None
+        What columns cost.
     """
 
     min_weight: float = 0.0
@@ -54,6 +57,7 @@ class Restraints:
     key: int = 0
     direction: IntArray | None = None
     together: NDArray[np.uint64] | None = None
+    prices: Prices | None = None
 
     def of_unit(self, unit: float) -> Restraints:
         """Return them for weights that are divided by `unit`."""
@@ -94,6 +98,7 @@ def read_restraints(
         check_number("min_gain", options["min_gain"], least=0.0),
         direction=_directions(options["monotone"], problem),
         together=_groups(options["interactions"], problem),
+        prices=read_prices(options, problem.names, problem.n_features),
     )
     if not draws_columns(options):
         every = None if found.together is None else problem.n_features

@@ -19,7 +19,9 @@ from pboost.losses import Loss, is_of_package
 from pboost.models.forest import Forest, join_trees
 from pboost.models.sides import WORDS
 from pboost.models.trees import Tree
+from pboost.trees.forest import nodes_of_rows
 from pboost.trees.lanes import lanes_of
+from pboost.trees.payments import Payments
 from pboost.trees.pooling import SHARES, Pooling, open_nodes, pooling_of
 from pboost.trees.restraints import Restraints
 from pboost.trees.steps import Steps, slopes_of
@@ -148,6 +150,8 @@ class Rounds:
         """Make the lists of the columns that a tree and a node are searched in, if not in all."""
         held, d = self.restraints, len(self.codes)
         self.number = 0  # of the tree grown last
+        n, prices = self.codes.shape[1], held.prices
+        self.payments = None if prices is None else Payments(prices, n, self.n_threads)
         self.of_tree = self.of_node = None
         if held.together is not None:
             self.alive = np.empty((self.n_threads, held.together.shape[1]), dtype=np.uint64)
@@ -199,6 +203,7 @@ class Rounds:
         grown = self.grown(rows)
         if grown is not None:
             self.add(grown, rows)
+            self.pay(grown, rows)
             self.look()
         return grown
 
@@ -234,6 +239,25 @@ class Rounds:
             boost.add_others(
                 self, grown.nodes, grown.children, grown.subset, np.flatnonzero(others)
             )
+
+    def pay(self, grown: Grown, rows: IntArray) -> None:
+        """Take what all rows pay for the columns of the tree just grown on the listed ones."""
+        if self.payments is None:
+            return
+        numbered = replace(grown, nodes=grown.nodes.copy())
+        leaf = np.zeros((1, len(self.y)))
+        f = self.f
+        self.add_each(numbered, leaf, np.arange(len(grown.nodes), dtype=np.float64)[:, None], rows)
+        self.f = f
+        leaf_of = leaf[0].astype(np.intp)
+        self.payments.pay(grown.nodes["feature"], grown.children, leaf_of)
+
+    def pay_given(self, trees: list[Tree]) -> None:
+        """Take what all rows pay for the columns of trees of an earlier fit."""
+        assert self.payments is not None
+        for tree in trees:
+            leaf = nodes_of_rows(tree, self.problem, np.arange(len(self.y)))
+            self.payments.pay(tree.column, tree.children, leaf.astype(np.intp))
 
     def add_each(self, grown: Grown, f: FloatArray, value: FloatArray, rows: IntArray) -> None:
         """Add a tree whose nodes add to several decision values, value (n_nodes, J), f (J, n)."""

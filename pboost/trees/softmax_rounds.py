@@ -80,6 +80,7 @@ class SoftmaxRounds:
         # What these rounds find at first is of no use: they take gradients before each tree.
         self.one = make(label, LOSSES["logistic"], weights, f[0], steps._replace(rate=rate))
         self.roots = Roots(self.one) if isinstance(self.one, Rounds) else None
+        self.pays = self.roots is not None and self.one.payments is not None
 
     @property
     def number(self) -> int:
@@ -116,9 +117,15 @@ class SoftmaxRounds:
                 return None
             self.one.f = self.f[k]
             self.one.add(grown, rows)
+            if self.pays:
+                self.one.pay(grown, rows)
             found.append(grown)
         self.look()
         return found
+
+    def pay_given(self, trees: list[Tree]) -> None:
+        """Take what all rows pay for the columns of the trees of a round of an earlier fit."""
+        self.one.pay_given(trees)
 
     def values(self, trees: list[Any]) -> FloatArray:
         """Return what the nodes of the trees of a round add, 0 where they are no leaves."""

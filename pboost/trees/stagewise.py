@@ -12,16 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.bags import check_bag, make_bags
 from pboost.data.check_xy import (
-    TASKS,
-    is_continuous,
-    label_array,
-    label_values,
-    refuse_many,
     with_categories,
 )
 from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
 from pboost.data.convert import Features
-from pboost.data.labels import SoftLabels, labels_of_rows
+from pboost.data.labels import labels_of_rows
+from pboost.data.prices import GroupOption, PriceOption, plain_options
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import Categorical
 from pboost.data.training import Problem
@@ -48,8 +44,9 @@ from pboost.trees.restraints import (
     refuse_restraints,
 )
 from pboost.trees.rounds import Rounds
-from pboost.trees.softmax_rounds import SoftmaxRounds, check_room
+from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.steps import Steps, has_curvature
+from pboost.trees.targets import loss_of, targets_of, task_of
 from pboost.trees.vector_rounds import VectorRounds
 from pboost.trees.weights import Weights, weight_of_copy, weights_of
 from pboost.values import (
@@ -65,7 +62,7 @@ from pboost.values import (
     generator_state,
     with_bar,
 )
-from pboost.values.options import ManyClassesError, builder
+from pboost.values.options import builder
 
 STARTS = ("constant", "zero")
 LEAF_STEPS = ("auto", "best", "newton")
@@ -107,6 +104,9 @@ def fit_stagewise(
     features_per_split: str | float | None = None,
     monotone: Mapping[str | int, int] | None = None,
     interactions: Sequence[Sequence[str | int]] | None = None,
+    prices: PriceOption = None,
+    groups: GroupOption = None,
+    comparison_price: float | None = None,
     max_step: float | str | None = "auto",
     start: str = "constant",
     bag: float | int | None = None,
@@ -165,8 +165,8 @@ def fit_stagewise(
         wherever it divides them; "pooled" from the fourth level on by 0.8 of what it gains in all
         of them and 0.2 of what it gains in its node. "auto" is pooled of up to 5,000 rows, free of
         more, and free with an option or a search that goes another way: with ``trees="one"``,
-        `max_leaves`, `monotone`, `interactions`, `features_per_split` or an exact search, and where
-        the open nodes of a level would take more than 256 MB.
+        `max_leaves`, `monotone`, `interactions`, `features_per_split`, `prices` or an exact search,
+        and where the open nodes of a level would take more than 256 MB.
     min_leaf : int
         Least number of training rows in a leaf.
     leaf_step : {"auto", "best", "newton"}
@@ -202,6 +202,19 @@ def fit_stagewise(
     interactions : sequence of sequences of str or int, optional
         Groups of columns, by their names or positions: all columns that are compared on the way to
         a leaf are in one of them. Columns in no group are one more. With a binned search.
+    prices : sequence of float or mapping, optional
+        What columns cost, numbers >= 0: one for each, or a mapping of names or positions, where
+        others cost nothing. A row pays for a column once, whatever compares it. A split is then
+        chosen by how much it lowers the loss, by `comparison_price` plus what the rows at the node
+        have still to pay in the mean. With a binned search.
+    groups : mapping or sequence of sequences of str or int, optional
+        Groups of columns that are had together, by names or without: a row pays for a group
+        once. A name in `prices` is that of the group's price, beside which columns cost what they
+        cost by themselves; else a group costs as much as the dearest of its columns, and these
+        cost nothing more.
+    comparison_price : float, optional
+        What a comparison costs beside, > 0: the larger it is the less prices matter. Default: 1
+        percent of the mean price of a column.
     max_step : float, None or "auto"
         Bound on the size of what a leaf adds, before `learning_rate`; None or infinity: only the
         `limit` of the loss. On rows of one class many losses are least at infinity. "auto" is 4 of
@@ -314,23 +327,21 @@ def fit_stagewise(
     ['same', 'other']
     """
     check_callback(callback, progress)
-    y = labels_of_rows(y, y_proba, labels)
-    X = with_categories(X, categorical)
-    loss = check_loss(_loss_of(y, task) if loss is None else loss)
-    task = _task_of(loss, task)
+    y, X = labels_of_rows(y, y_proba, labels), with_categories(X, categorical)
+    loss = check_loss(loss_of(y, task) if loss is None else loss)
     options = {
-        "task": task, "trees": trees, "steps": check_integer("steps", steps, least=1),
-        "learning_rate": learning_rate, "leaf_step": leaf_step, "l2": l2, "max_step": max_step,
-        "start": start, "min_weight": min_weight, "min_gain": min_gain,
+        "task": task_of(loss, task), "trees": trees, "learning_rate": learning_rate,
+        "steps": check_integer("steps", steps, least=1), "leaf_step": leaf_step, "l2": l2,
+        "max_step": max_step, "start": start, "min_weight": min_weight, "min_gain": min_gain,
         "features_per_tree": features_per_tree, "features_per_split": features_per_split,
         "monotone": plain_monotone(monotone), "interactions": plain_interactions(interactions),
-        "bag": bag, "max_depth": max_depth, "max_leaves": max_leaves, "growth": growth,
-        "min_leaf": min_leaf, "search": search,
+        **plain_options(prices, groups, comparison_price), "bag": bag, "max_depth": max_depth,
+        "max_leaves": max_leaves, "growth": growth, "min_leaf": min_leaf, "search": search,
         "max_bins": max_bins, "sums": sums, "missing": missing, "level_smoothing": level_smoothing,
     }  # fmt: skip
     data = FitData(X, y, sample_weight, n_threads, as_generator(rng))
-    bar = partial(with_bar, callback, progress)
-    return grow_sum(data, loss, options, (validation, patience), bar)
+    told = partial(with_bar, callback, progress)
+    return grow_sum(data, loss, options, (validation, patience), told)
 
 
 def grow_sum(
@@ -353,7 +364,7 @@ def grow_sum(
     if options["search"] == "auto" and not isinstance(data.X, SortedColumns):
         of_trees["search"] = "binned"
     is_exact = options["search"] == "exact" or isinstance(data.X, SortedColumns)
-    _check_trees(options["trees"], loss, is_exact)
+    _check_trees(options, loss, is_exact)
     if is_exact:
         refuse_restraints(options)
         if options["sums"] != "auto":
@@ -368,7 +379,7 @@ def grow_sum(
     problem, limits, _, _ = fit_cart_problem(*data, task=options["task"], **of_trees)
     if given is not None:
         check_labels(problem, given.labels)
-    labels, target = _targets(problem, loss, data.y)
+    labels, target = targets_of(problem, loss, data.y)
     held = 0.0 if is_exact or labels is None else _held(loss)
     of_row = weight_of_copy(problem.weights)
     options = {**options, "l2": l2_of(options["l2"], held, of_row)}
@@ -396,10 +407,15 @@ def grow_sum(
             return fit.model(labels, fit.run(callback, told))
 
 
-def _check_trees(trees: str, loss: Loss, is_exact: bool) -> None:
+def _check_trees(options: Mapping[str, Any], loss: Loss, is_exact: bool) -> None:
     """Raise ValueError or NotImplementedError unless a round can have such trees."""
-    if check_choice("trees", trees, TREES) == "per-class":
+    if check_choice("trees", options["trees"], TREES) == "per-class":
         return
+    if options["prices"] is not None:
+        raise NotImplementedError(
+            'prices: expected None with trees="one", whose splits do not know what rows have paid; '
+            'trees="per-class" takes them'
+        )
     if not isinstance(loss, Softmax):
         raise ValueError(
             f'trees: expected "per-class" with the {loss} loss, which has one decision value and '
@@ -531,6 +547,8 @@ class _Fit:
             return rounds.grow(np.flatnonzero(self.bags.draw(step - 1)[0] > 0).astype(np.int32))
         found = self.given[step - 1]
         rounds.number += len(found) if isinstance(found, list) else 1
+        if self.settings["prices"] is not None:
+            rounds.pay_given(found if isinstance(found, list) else [found])
         if isinstance(found, list) and len(found) == len(rounds.f):
             for k, tree in enumerate(found):
                 rounds.f[k] += self._values(tree)
@@ -573,42 +591,6 @@ def _by_rounds(model: StagewiseModel) -> Iterator[Any]:
         yield trees[start : start + n] if isinstance(model.loss, Softmax) else trees[start]
 
 
-def _loss_of(y: Any, task: str | None) -> str:
-    """Return the loss of such targets: of a regression, of two labels, of more.
-
-    ValueError for more than two whole numbers, which can be either.
-    """
-    if task is not None and check_choice("task", task, TASKS) == "regression":
-        return "squared"
-    if isinstance(y, SoftLabels):
-        return "softmax" if len(y.labels) > 2 else "logistic"
-    labels = label_array(y)
-    if labels.ndim != 1 or not len(labels):
-        return "logistic"  # refused later
-    if task is not None or labels.dtype.kind not in "biuf":
-        return "softmax" if len(label_values(labels)) > 2 else "logistic"
-    values = label_values(labels)
-    if is_continuous(values):
-        return "squared"
-    if len(values) > 2 and np.isfinite(values).all():
-        raise ValueError(
-            f"y: {len(values)} different whole numbers: labels or numbers? "
-            'loss="softmax" tells labels apart, loss="squared" predicts numbers'
-        )
-    return "logistic"
-
-
-def _task_of(loss: Loss, task: str | None) -> str:
-    if task is None:
-        return "regression" if loss.is_regression else "classification"
-    check_choice("task", task, TASKS)
-    if task == "regression" and not loss.is_regression:
-        raise ValueError(f'task: expected "classification" for the {loss} loss, got {task!r}')
-    if task == "classification" and loss.least > -1:
-        raise ValueError(f'task: expected "regression" for the {loss} loss, got {task!r}')
-    return task
-
-
 def _most(max_step: Any, task: str, loss: Loss) -> float | None:
     """Return the bound on what a leaf adds, None where there is none."""
     if isinstance(max_step, str):
@@ -617,26 +599,3 @@ def _most(max_step: Any, task: str, loss: Loss) -> float | None:
     if max_step is None or (isinstance(max_step, float | np.floating) and max_step == np.inf):
         return None
     return check_number("max_step", max_step, least=0.0, open_least=True)
-
-
-def _targets(problem: Problem, loss: Loss, y: Any) -> tuple[NDArray[Any] | None, FloatArray]:
-    """Return the labels, and what the loss compares with: -1 and +1, numbers of labels, numbers."""
-    if problem.labels is None:
-        numbers: FloatArray = np.ldexp(problem.y, problem.exponent)
-        weights = problem.weights
-        rows = np.arange(len(numbers)) if weights is None else np.flatnonzero(weights > 0)
-        loss.check_targets(numbers[rows], problem.given(rows))
-        return None, numbers
-    if isinstance(loss, Softmax):
-        if isinstance(y, SoftLabels):
-            y.check_present()
-        check_room(len(problem.labels), problem.n_rows)  # before work on each label
-        return problem.labels, problem.label.astype(np.float64)
-    try:
-        if isinstance(y, SoftLabels):
-            y.check_two()
-        refuse_many(problem.labels)
-    except ManyClassesError as error:
-        error.args = (f'{error}; loss="softmax" takes more',)
-        raise
-    return problem.labels, 2.0 * problem.label.astype(np.float64) - 1.0

@@ -86,6 +86,9 @@ PEERS = {
         "interaction_cst", "interaction_constraints", "interaction_constraints",
         "groups of columns",
     ),
+    "prices": Peers("", "cegb_penalty_feature_lazy", "", "of columns, paid once for a row"),
+    "groups": Peers(note="of columns that are paid once for all"),
+    "comparison_price": Peers("", "cegb_penalty_split"),
     "complexity": NONE,
     # what is fitted, and by which steps
     "fit": Peers(_ESTIMATOR, note="a builder"),

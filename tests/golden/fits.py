@@ -159,7 +159,8 @@ STAGEWISE = {
     "loss": "logistic", "task": None, "steps": 6, "learning_rate": 0.5, "max_depth": 3,
     "max_leaves": None, "min_leaf": 2, "leaf_step": "best", "l2": 0.0, "min_weight": 0.0,
     "min_gain": 0.0, "features_per_tree": None, "features_per_split": None, "monotone": None,
-    "interactions": None, "max_step": "auto", "start": "constant", "bag": 1.0,
+    "interactions": None, "prices": None, "groups": None,
+    "comparison_price": None, "max_step": "auto", "start": "constant", "bag": 1.0,
     "search": "exact", "max_bins": 256, "sums": "auto", "trees": "per-class", "growth": "auto",
     **TREE_COLUMNS, **SHARED, **STOPPING,
 }  # fmt: skip

@@ -58,8 +58,10 @@ class Grown:
     def __init__(
         self, columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits, number=0,
         min_weight=0.0, min_gain=0.0, per_tree=None, per_split=None, key=0,
-        direction=None, most=math.inf, max_leaves=None, groups=None,
+        direction=None, most=math.inf, max_leaves=None, groups=None, prices=None, paid=None,
+        weight=None,
     ):  # fmt: skip
+        self.prices, self.paid, self.weight = prices, paid, weight
         self.columns, self.min_leaf, self.smoothing = columns, min_leaf, smoothing
         self.depth, self.is_wide = depth, bits[0] != GRADIENT_BITS
         self.scale = [
@@ -207,10 +209,39 @@ class Grown:
     def may_join(self, j, used):
         return self.groups is None or any(used | {j} <= group for group in self.groups)
 
+    def price(self, rows, path, j):
+        """Return what a comparison costs the rows of a node in the mean."""
+        total = self.prices.comparison
+        for item in self.prices.item[j].tolist():
+            if item < 0:
+                continue
+            unpaid = 0.0
+            if not any(item in self.prices.item[used] for used in self.used[path]):
+                weight = self.weight[rows]
+                unpaid = np.cumsum(np.where([item in self.paid[i] for i in rows], 0.0, weight))[-1]
+                unpaid = unpaid / np.cumsum(weight)[-1]  # one after the other
+            total += self.prices.price[item] * unpaid
+        return total
+
     def best(self, rows, path, bounds, counted):
-        node, best = self.sums(rows), None
+        if self.prices is None:
+            return self.best_of(rows, path, bounds, counted, self.of_node(path))
+        best, most = None, -math.inf
+        for j in self.of_node(path):
+            cut = self.best_of(rows, path, bounds, counted, [j])
+            if cut is not None:
+                score = self.gain(rows, cut, bounds) / self.price(rows, path, j)
+                if score > most:
+                    best, most = cut, score
+        return best
+
+    def of_node(self, path):
         among = [j for j in self.of_tree if self.may_join(j, self.used[path])]
-        for j in self.draw(among, self.per_split, number_of(path)):
+        return self.draw(among, self.per_split, number_of(path))
+
+    def best_of(self, rows, path, bounds, counted, columns):
+        node, best = self.sums(rows), None
+        for j in columns:
             here, hole = self.columns.codes[j, rows], self.columns.hole(j)
             for below, side, b, kept in self.cuts(rows, j):
                 is_below = np.isin(here, list(below)) | ((here == hole) & (side == 0))
@@ -386,6 +417,9 @@ def fit(
         more = rounded(left_out * scale).sum() / scale - total
     gradient, curvature, value = slopes(loss, y, f, weight, limit)
     found = Fit([], [], f, [(value + more) / total])
+    paid = [set() for _ in y]
+    if held.get("prices") is not None:
+        held = {**held, "paid": paid, "weight": weight}
     for t in range(steps):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
         bits = bits_of(gradient, sums, (weight > 0).sum())
@@ -406,7 +440,10 @@ def fit(
                     values[e] = min(max(values[e], least), greatest)
         reached = {id(node): values[e] for e, node in enumerate(nodes)}
         for i in range(len(y)):
-            f[i] += reached[id(leaf_of(grown.root, columns, i))]
+            way = way_of(grown.root, columns, i)
+            f[i] += reached[id(way[-1])]
+            if held.get("prices") is not None:
+                paid[i].update(k for node in way[:-1] for k in held["prices"].item[node.feature])
         gradient, curvature, value = slopes(loss, y, f, weight, limit)
         found.trees.append(nodes)
         found.values.append(values)
@@ -415,6 +452,11 @@ def fit(
 
 
 def leaf_of(node, columns, i):
+    return way_of(node, columns, i)[-1]
+
+
+def way_of(node, columns, i):
+    way = [node]
     while node.feature >= 0:
         j = node.feature
         code = columns.codes[j, i]
@@ -425,4 +467,5 @@ def leaf_of(node, columns, i):
         else:
             side = code > node.bin
         node = node.second if side else node.first
-    return node
+        way.append(node)
+    return way

@@ -16,6 +16,7 @@ from round_cases import (
     assert_same,
     bundled_case,
     compiled,
+    priced_case,
     restrained_case,
     special_case,
     wide_case,
@@ -31,7 +32,7 @@ from pboost.trees.steps import has_curvature
 from pboost.trees.weights import weight_of_copy, weights_of
 
 
-@pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case])
+@pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case, priced_case])
 @pytest.mark.parametrize("start", range(0, 240, 20))
 def test_equals_the_twin(start, make):
     for seed in range(start, start + 20):

@@ -1,0 +1,57 @@
+# What is still to be paid for the columns of a node of a boosted tree, where columns have prices.
+#
+# A row pays each item (a column's own, or that of a group of columns) once: in this tree, which is known
+# from the way to the node, or in an earlier one, which a bit of the row tells.
+from pboost._core._boost_round cimport Node, Round
+from pboost._core.types cimport int32_t, uint8_t
+
+cdef enum:
+    NO_ROW = 0
+    ALL_ROWS = 1
+
+
+cdef inline double share_to_pay(const Round* r, const Node* node, Py_ssize_t k) noexcept nogil:
+    """The share of the weight of the rows of a node that has not paid an item in an earlier tree."""
+    cdef const uint8_t* paid = r.paid + k * r.stride
+    cdef double unpaid = 0.0, total = 0.0, weight
+    cdef Py_ssize_t i
+    if r.payers[k] == ALL_ROWS:
+        return 0.0
+    if r.payers[k] == NO_ROW:
+        return 1.0
+    for i in range(node.start, node.stop):
+        weight = 1.0 if r.payer_weight == NULL else r.payer_weight[r.rows[i]]
+        total += weight
+        if not paid[r.rows[i]]:
+            unpaid += weight
+    return unpaid / total
+
+
+cdef inline void take_prices(const Round* r, const Node* node) noexcept nogil:
+    """Find what of each item is still to be paid by a row of the node in the mean."""
+    cdef Py_ssize_t e = node - r.node, k
+    cdef const int32_t* items
+    if r.item == NULL:
+        return
+    for k in range(r.n_items):
+        r.to_pay[k] = -1.0
+    while e > 0:
+        e = r.node[e].parent
+        items = r.item + 2 * r.node[e].feature
+        for k in range(2):
+            if items[k] >= 0:
+                r.to_pay[items[k]] = 0.0
+    for k in range(r.n_items):
+        if r.to_pay[k] < 0.0:
+            r.to_pay[k] = r.price[k] * share_to_pay(r, node, k)
+
+
+cdef inline double price_of(const Round* r, Py_ssize_t f) noexcept nogil:
+    """What a comparison of a column costs a row of the node in the mean."""
+    cdef const int32_t* items = r.item + 2 * f
+    cdef double price = r.comparison_price
+    if items[0] >= 0:
+        price += r.to_pay[items[0]]
+    if items[1] >= 0:
+        price += r.to_pay[items[1]]
+    return price

@@ -1,0 +1,76 @@
+"""What sums of trees are fitted to: the loss that targets ask for, and how it takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.check_xy import TASKS, is_continuous, label_array, label_values, refuse_many
+from pboost.data.labels import SoftLabels
+from pboost.data.training import Problem
+from pboost.losses import Loss, Softmax
+from pboost.trees.softmax_rounds import check_room
+from pboost.values import FloatArray, check_choice
+from pboost.values.options import ManyClassesError
+
+
+def loss_of(y: Any, task: str | None) -> str:
+    """Return the loss of such targets: of a regression, of two labels, of more.
+
+    ValueError for more than two whole numbers, which can be either.
+    """
+    if task is not None and check_choice("task", task, TASKS) == "regression":
+        return "squared"
+    if isinstance(y, SoftLabels):
+        return "softmax" if len(y.labels) > 2 else "logistic"
+    labels = label_array(y)
+    if labels.ndim != 1 or not len(labels):
+        return "logistic"  # refused later
+    if task is not None or labels.dtype.kind not in "biuf":
+        return "softmax" if len(label_values(labels)) > 2 else "logistic"
+    values = label_values(labels)
+    if is_continuous(values):
+        return "squared"
+    if len(values) > 2 and np.isfinite(values).all():
+        raise ValueError(
+            f"y: {len(values)} different whole numbers: labels or numbers? "
+            'loss="softmax" tells labels apart, loss="squared" predicts numbers'
+        )
+    return "logistic"
+
+
+def task_of(loss: Loss, task: str | None) -> str:
+    """Return what targets are, "classification" or "regression"."""
+    if task is None:
+        return "regression" if loss.is_regression else "classification"
+    check_choice("task", task, TASKS)
+    if task == "regression" and not loss.is_regression:
+        raise ValueError(f'task: expected "classification" for the {loss} loss, got {task!r}')
+    if task == "classification" and loss.least > -1:
+        raise ValueError(f'task: expected "regression" for the {loss} loss, got {task!r}')
+    return task
+
+
+def targets_of(problem: Problem, loss: Loss, y: Any) -> tuple[NDArray[Any] | None, FloatArray]:
+    """Return the labels, and what the loss compares with: -1 and +1, numbers of labels, numbers."""
+    if problem.labels is None:
+        numbers: FloatArray = np.ldexp(problem.y, problem.exponent)
+        weights = problem.weights
+        rows = np.arange(len(numbers)) if weights is None else np.flatnonzero(weights > 0)
+        loss.check_targets(numbers[rows], problem.given(rows))
+        return None, numbers
+    if isinstance(loss, Softmax):
+        if isinstance(y, SoftLabels):
+            y.check_present()
+        check_room(len(problem.labels), problem.n_rows)  # before work on each label
+        return problem.labels, problem.label.astype(np.float64)
+    try:
+        if isinstance(y, SoftLabels):
+            y.check_two()
+        refuse_many(problem.labels)
+    except ManyClassesError as error:
+        error.args = (f'{error}; loss="softmax" takes more',)
+        raise
+    return problem.labels, 2.0 * problem.label.astype(np.float64) - 1.0

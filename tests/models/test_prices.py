@@ -1,0 +1,153 @@
+"""What models cost where columns have prices: a ledger of each row, kept in a dictionary."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost import observation, weak
+from pboost.models.trajectory import trajectory
+
+PRICES, GROUPS = [1.0, 20.0, 3.0, 0.0, 7.5], [[1, 2]]
+#: What each column's purchase is, and what it costs: a group is bought as one.
+BOUGHT = ["a", "blood", "blood", "d", "e"]
+COSTS = {"a": 1.0, "blood": 20.0, "d": 0.0, "e": 7.5}
+
+
+def data(labels=2, n=240):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(n, 5))
+    z = X[:, 0] * X[:, 1] + X[:, 2] + np.abs(X[:, 4]) + 0.3 * rng.normal(size=n)
+    return X, np.searchsorted(np.quantile(z, np.linspace(0, 1, labels + 1)[1:-1]), z)
+
+
+def ledger_of_graph(model, row):
+    ledger, node = {}, 0
+    while node >= 0:
+        j = int(model.feature[node])
+        ledger[BOUGHT[j]] = COSTS[BOUGHT[j]]
+        node = int(model.next[node, int(row[j] > model.threshold[node])])
+    return ledger
+
+
+def ledger_of_tree(tree, row):
+    ledger, node = {}, 0
+    while tree.feature[node] >= 0:
+        j = int(tree.feature[node])
+        ledger[BOUGHT[j]] = COSTS[BOUGHT[j]]
+        node = int(tree.children[node, int(row[j] > tree.threshold[node])])
+    return ledger
+
+
+def ledger_of(model, row):
+    if isinstance(model, pb.DecisionGraph):
+        return ledger_of_graph(model, row)
+    if isinstance(model, pb.Tree):
+        return ledger_of_tree(model, row)
+    trees = getattr(model, "trees", None) or getattr(model, "models", None) or list(model)
+    ledger = {}
+    for member in trees:
+        ledger.update(ledger_of(member, row))
+    return ledger
+
+
+FITS = {
+    "chain": lambda X, y: pb.fit_adaboost(X, y, rounds=4),
+    "tree": lambda X, y: pb.fit_boosted_tree(X, y, nodes=15),
+    "soft tree": lambda X, y: pb.fit_boosted_tree(X, y, nodes=9, observation=observation.flip(0.1)),
+    "matryoshka": lambda X, y: pb.fit_matryoshka(X, y, shape=(3, 3, 2)),
+    "greedy": lambda X, y: pb.fit_matryoshka(X, y, nodes=9, growth="greedy"),
+    "cart": lambda X, y: pb.fit_cart(X, y, max_depth=4),
+    "forest": lambda X, y: pb.fit_forest(X, y, members=2, max_depth=2, rng=1),
+    "sum": lambda X, y: pb.fit_stagewise(X, y, steps=6, max_depth=2),
+    "bagging": lambda X, y: pb.fit_bagging(pb.fit_boosted_tree, X, y, members=2, nodes=3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_row_pays_once_for_each_column_and_group(name):
+    X, y = data()
+    model = FITS[name](X, y)
+    found = pb.evaluation_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+    expected = [sum(ledger_of(model, row).values()) for row in X]
+    assert found.tolist() == expected
+    assert len(set(expected)) > 1 or name in ("chain", "forest", "bagging")
+
+
+@pytest.mark.parametrize("labels", [3, 4])
+def test_models_of_many_labels_are_paid_for_once(labels):
+    X, y = data(labels)
+    for model in (
+        pb.fit_stagewise(X, y, steps=2, max_depth=2, task="classification"),
+        pb.fit_stagewise(X, y, steps=2, max_depth=2, task="classification", trees="one"),
+        pb.fit_one_vs_rest(pb.fit_boosted_tree, X, y, nodes=3),
+    ):
+        found = pb.evaluation_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+        assert found.tolist() == [sum(ledger_of(model, row).values()) for row in X]
+
+
+@pytest.mark.parametrize("make", [
+    lambda X, y: pb.fit_adaboost(X, y, rounds=3, weak=weak.linear()),
+    lambda X, y: pb.fit_boosted_tree(X, y, nodes=5, weak=weak.linear()),
+    lambda X, y: pb.fit_adaboost_real(X, y, rounds=3),
+    lambda X, y: pb.fit_probit_tree(X, y),
+    lambda X, y: pb.fit_boosted_tree(np.where(X > 1, np.nan, X), y, nodes=9),
+    lambda X, y: pb.fit_cart(np.round(X), y, categorical=[0, 1], max_depth=4),
+])  # fmt: skip
+def test_columns_of_price_one_are_counted(make):
+    X, y = data()
+    X = np.round(X)
+    model = make(X, y)
+    found = pb.evaluation_cost(model, X, unit="price", prices=[1.0] * 5)
+    assert found.tolist() == pb.evaluation_cost(model, X, unit="features").tolist()
+
+
+@pytest.mark.parametrize("name", ["chain", "matryoshka", "sum", "forest", "bagging"])
+def test_prices_are_told_at_each_joint(name):
+    X, y = data()
+    model = FITS[name](X, y)
+    read = [found.copy() for found in model.reads(X)]
+    assert all((a <= b).all() for a, b in pairwise(read))
+    joints = len(trajectory(model, X).cost) - 1
+    assert len(read) == joints
+
+
+def test_models_remember_prices(tmp_path):
+    X, y = data()
+    model = pb.fit_stagewise(X, y, steps=5, prices=PRICES, groups=GROUPS)
+    expected = pb.evaluation_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+    pb.save(model, tmp_path / "model.npz")
+    for of in (model, pb.load(tmp_path / "model.npz")):
+        assert pb.evaluation_cost(of, X, unit="price").tolist() == expected.tolist()
+    other = pb.evaluation_cost(model, X, unit="price", prices=[1] * 5)
+    assert (
+        other == pb.evaluation_cost(model, X, unit="price", prices=dict.fromkeys(range(5), 1))
+    ).all()
+
+
+def test_what_cannot_be_paid_is_refused():
+    X, y = data()
+    model = pb.fit_adaboost(X, y, rounds=3)
+    with pytest.raises(ValueError, match="prices: expected prices of columns"):
+        pb.evaluation_cost(model, X, unit="price")
+    with pytest.raises(ValueError, match="expected None with unit='nodes'"):
+        pb.evaluation_cost(model, X, prices=PRICES)
+    with pytest.raises(ValueError, match="groups: expected None without prices"):
+        pb.evaluation_cost(model, X, unit="price", groups=GROUPS)
+
+
+@pytest.mark.parametrize("name", ["sum", "forest"])
+def test_rows_that_leave_early_pay_no_more(name):
+    X, y = data(n=400)
+    whole = FITS[name](X[:200], y[:200])
+    model = pb.early_exit(whole, X[200:], comparisons=0.6 * pb.evaluation_cost(whole, X).mean())
+    found = pb.evaluation_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+    joints = model.left(X).joint.tolist()
+    assert len(set(joints)) > 1
+    ledgers = [
+        ledger_of(whole.first(t), row) if t else {} for t, row in zip(joints, X, strict=True)
+    ]
+    assert found.tolist() == [sum(ledger.values()) for ledger in ledgers]
