@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from reference import rounds as twin
 from special_problems import draw, problem, with_one_hot
 
 from pboost._core import boost
@@ -28,10 +29,11 @@ HELD = [
 ]  # fmt: skip
 
 
-def limits(depth, min_leaf=1, smoothing=0.0, leaves=None, growth="depth-first"):
+def limits(depth, min_leaf=1, smoothing=0.0, leaves=None, growth="depth-first", comparisons=()):
     growth = growth if leaves is None else "best-first"
-    return CartLimits("squared", depth, leaves or 2**31, min_leaf, 2, 1, growth,
-                      level_smoothing=smoothing)  # fmt: skip
+    return CartLimits("squared", depth, leaves or 2**31, min_leaf, 2, 1,
+                      "per-comparison" if comparisons else growth,
+                      level_smoothing=smoothing, comparisons=comparisons)  # fmt: skip
 
 
 def special_case(seed, one_hot=False):
@@ -173,6 +175,18 @@ def priced_case(seed):
     return *case, {**options, "prices": read_prices(said, None, d)}
 
 
+def comparing(make):
+    """Return what makes cases as another does, whose trees grow by gain per comparison."""
+
+    def made(seed):
+        *case, options = make(seed)
+        bounds = ((3.0,), (2.5, 1.0), (1.0,), (4.0, 1.7, 3.2))[seed % 4]
+        options = {**options, "comparisons": bounds, "depth": 9}
+        return *case, {"max_leaves": 1024, **options}
+
+    return made
+
+
 #: Options that trees grown level by level do not take.
 ALONE = "max_leaves", "groups", "direction"
 
@@ -213,7 +227,7 @@ def steps_and_limits(options):
     )
     limit = limits(
         options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves"),
-        options.get("growth", "depth-first"),
+        options.get("growth", "depth-first"), options.get("comparisons", ()),
     )  # fmt: skip
     return step, limit
 
@@ -230,6 +244,24 @@ def compiled(columns, y, loss, weight, listed, options, steps=3):
         grown = rounds.grow(rows)
         found.append((grown, rounds.f.copy(), rounds.mean_loss))
     return found
+
+
+def assert_twin(case, at, weighted=None, rows=slice(None)):
+    """Compare rounds with the twin's; `weighted` has weights in place of copies of rows."""
+    columns, y, loss, weight, listed, options = case
+    found = compiled(*(case if weighted is None else weighted))
+    bins = columns.columns
+    special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
+    expected = twin.fit(
+        twin.Columns(bins.codes, bins.n_bins, special), y, loss, weight, steps=3,
+        listed=listed, **options,
+    )  # fmt: skip
+    assert [loss_ for _, _, loss_ in found] == expected.mean_loss, at
+    assert np.array_equal(found[-1][1][rows], expected.f), at
+    for (grown, _, _), nodes, values in zip(
+        found[1:], expected.trees, expected.values, strict=True
+    ):
+        assert_equals_twin(grown, nodes, values, at, weighted is not None)
 
 
 def assert_same(one, other):

@@ -50,8 +50,9 @@ def compiled(
 ):
     """Return the rounds, and after each the trees, the scores and the mean loss."""
     limit = limits(
-        options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves")
-    )
+        options["depth"], options["min_leaf"], options["smoothing"], options.get("max_leaves"),
+        comparisons=options.get("comparisons", ()),
+    )  # fmt: skip
     held = restraints_of(options, columns)
     step = Steps(
         options["rate"], options["most"], options["solved"], options["l2"], options["sums"]

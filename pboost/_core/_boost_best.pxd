@@ -1,8 +1,10 @@
 # Best-first growth of a boosted tree: the open node whose cut gains most is split next, the first of equal
 # ones. Open nodes keep their masses by bin as long as there are slots, else their children are counted.
+# Where comparisons count, most is gain by weight of the rows compared, and a node is split only while those
+# of all rows stay within their bound.
 from pboost._core._boost_grow cimport cut_node, make_children, may_split, other_child
 from pboost._core._boost_round cimport Node, Open, Round, count_node, subtract_child
-from pboost._core.types cimport int32_t
+from pboost._core.types cimport int32_t, int64_t
 
 
 cdef inline void give_back(const Round* r, int32_t slot) noexcept nogil:
@@ -16,28 +18,50 @@ cdef inline int32_t take_slot(const Round* r) noexcept nogil:
     return r.free[r.state.free]
 
 
-cdef inline void open_cut(const Round* r, Node* node, int32_t slot) noexcept nogil:
+cdef inline int64_t mass_of(const Round* r, const Node* node) noexcept nogil:
+    """The weight of the rows of a node, where comparisons count."""
+    cdef Py_ssize_t i
+    cdef int64_t total = 0
+    if r.comparisons == 0.0 or r.row_mass == NULL:
+        return node.stop - node.start
+    for i in range(node.start, node.stop):
+        total += r.row_mass[r.rows[i]]
+    return total
+
+
+cdef inline bint is_within(const Round* r, int64_t mass) noexcept nogil:
+    """Whether rows of this weight may be compared once more."""
+    return r.comparisons == 0.0 or (
+        <double>(r.state.spent + mass) <= r.comparisons * <double>r.state.whole)
+
+
+cdef inline double worth(const Round* r, const Open* at) noexcept nogil:
+    cdef double gain = r.node[at.node].loss
+    return gain if r.comparisons == 0.0 else gain / <double>at.mass
+
+
+cdef inline void open_cut(const Round* r, Node* node, int32_t slot, int64_t mass) noexcept nogil:
     """Find the cut of a node; without one its slot is given back."""
     cdef Open* at = r.open + r.state.open
     cdef Py_ssize_t n_below
-    if may_split(r, node) and cut_node(
+    if may_split(r, node) and is_within(r, mass) and cut_node(
             r, node, r.masses + slot * r.slot, node.depth + 1 == r.max_depth, &n_below,
             &at.gradient, &at.curvature):
-        at.node, at.slot, at.n_below = <int32_t>(node - r.node), slot, n_below
+        at.node, at.slot, at.n_below, at.mass = <int32_t>(node - r.node), slot, n_below, mass
         r.state.open += 1
     else:
         give_back(r, slot)
 
 
 cdef inline Open* of_gain(const Round* r, bint least) noexcept nogil:
-    """The open node of greatest gain; or of least gain of those that have a slot."""
+    """The open node that is worth most, NULL if none may be split; or least of those that have a slot."""
     cdef Open* found = NULL
     cdef Py_ssize_t i
     cdef double gain, best = 0.0
     for i in range(r.state.open):
-        if least and r.open[i].slot < 0:
+        if r.open[i].slot < 0 if least else not is_within(r, r.open[i].mass):
             continue
-        gain = -r.node[r.open[i].node].loss if least else r.node[r.open[i].node].loss
+        gain = -worth(r, r.open + i) if least else worth(r, r.open + i)
         if found == NULL or gain > best or (gain == best and r.open[i].node < found.node):
             found, best = r.open + i, gain
     return found
@@ -47,42 +71,11 @@ cdef inline void begin_best(const Round* r) noexcept nogil:
     """Open the root."""
     cdef Py_ssize_t i
     r.state.leaves, r.state.open, r.state.free = 1, 0, 0
+    r.state.whole = mass_of(r, r.node)
     for i in range(1, r.n_slots):
         give_back(r, <int32_t>i)
     if r.max_leaves > 1:
-        open_cut(r, r.node, 0)
-
-
-cdef inline Py_ssize_t split_best(const Round* r) noexcept nogil:
-    """Split the open node of greatest gain; returns the number of its rows."""
-    cdef Open* place = of_gain(r, False)
-    cdef Open at = place[0]
-    cdef Node* small
-    cdef Node* large
-    cdef int32_t slot = at.slot, next_
-    r.state.open -= 1
-    place[0] = r.open[r.state.open]
-    small = make_children(r, at.node, at.n_below, at.gradient, at.curvature)
-    large = other_child(r, small)
-    r.state.leaves += 1
-    if r.state.leaves < r.max_leaves and may_split(r, large):
-        next_ = take_slot(r)
-        count_node(r, small, r.masses + next_ * r.slot)
-        if slot >= 0:
-            subtract_child(
-                r, r.node + at.node, small, large, r.masses + slot * r.slot, r.masses + next_ * r.slot)
-        else:
-            slot = take_slot(r)
-            count_node(r, large, r.masses + slot * r.slot)
-        open_cut(r, small, next_)
-        open_cut(r, large, slot)
-    else:
-        give_back(r, slot)
-    while r.state.free < 2:
-        place = of_gain(r, True)
-        give_back(r, place.slot)
-        place.slot = -1
-    return r.node[at.node].stop - r.node[at.node].start
+        open_cut(r, r.node, 0, r.state.whole)
 
 
 cdef inline void end_best(const Round* r) noexcept nogil:
@@ -94,3 +87,43 @@ cdef inline void end_best(const Round* r) noexcept nogil:
         node.feature = node.low = node.high = -1
         node.missing = 0
         node.loss = 0.0
+
+
+cdef inline Py_ssize_t split_best(const Round* r) noexcept nogil:
+    """Split the open node that is worth most; returns the number of its rows. Without one growth ends."""
+    cdef Open* place = of_gain(r, False)
+    cdef Open at
+    cdef Node* small
+    cdef Node* large
+    cdef int32_t slot, next_
+    cdef int64_t mass
+    if place == NULL:
+        end_best(r)
+        return 0
+    at, slot = place[0], place.slot
+    r.state.spent += at.mass
+    r.state.open -= 1
+    place[0] = r.open[r.state.open]
+    small = make_children(r, at.node, at.n_below, at.gradient, at.curvature)
+    large = other_child(r, small)
+    r.state.leaves += 1
+    mass = mass_of(r, small)
+    if (r.state.leaves < r.max_leaves and may_split(r, large)
+            and is_within(r, min(mass, at.mass - mass))):
+        next_ = take_slot(r)
+        count_node(r, small, r.masses + next_ * r.slot)
+        if slot >= 0:
+            subtract_child(
+                r, r.node + at.node, small, large, r.masses + slot * r.slot, r.masses + next_ * r.slot)
+        else:
+            slot = take_slot(r)
+            count_node(r, large, r.masses + slot * r.slot)
+        open_cut(r, small, next_, mass)
+        open_cut(r, large, slot, at.mass - mass)
+    else:
+        give_back(r, slot)
+    while r.state.free < 2:
+        place = of_gain(r, True)
+        give_back(r, place.slot)
+        place.slot = -1
+    return r.node[at.node].stop - r.node[at.node].start

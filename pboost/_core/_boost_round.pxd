@@ -91,16 +91,18 @@ cdef struct Node:
     int32_t start, stop, feature, low, high, missing, child, parent, depth, shift
     double gradient, curvature, mean, loss, spread, least, most
 
-# Of best-first growth `slot` may be -1, and the cut is known: rows and sums below.
+# Of best-first growth `slot` may be -1, and the cut is known: rows and sums below. `mass` counts the rows,
+# by their weight.
 cdef struct Open:
     int32_t node, slot
-    int64_t n_below
+    int64_t n_below, mass
     double gradient, curvature
 
 # `open` nodes wait, `busy` ones are being split by some thread, which takes no more once `done` cells have
-# been read of `wanted` ones. Of several threads who has `in_hand` may change all this.
+# been read of `wanted` ones. Of several threads who has `in_hand` may change all this. `spent` is the
+# weight of what has been compared in a tree whose comparisons count, `whole` that of its rows.
 cdef struct State:
-    int64_t nodes, leaves, free, done, wanted
+    int64_t nodes, leaves, free, done, wanted, spent, whole
     int32_t open, busy, in_hand
 
 # Where a thread has its open nodes, the newest last.
@@ -174,6 +176,10 @@ cdef struct Round:
     Py_ssize_t n_items
     int32_t* free  # the slots that no open node has
     int64_t max_leaves  # 0: any number, depth first
+    # Of trees that grow by gain per comparison, 0 of others: comparisons of a row of mean weight at most;
+    # `row_mass` has the weights of rows in a small unit, NULL where all are 1.
+    double comparisons
+    const int64_t* row_mass
     uint64_t key, number
     # Of trees that grow level by level, NULL of others: what cuts gain, `n_gains` of each open node, and of
     # all together; where those of columns of levels begin, -1 of others, and the order of levels; from

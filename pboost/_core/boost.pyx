@@ -110,6 +110,9 @@ cdef Round read_round(arrays) except *:
     r.has_levels = len(arrays.subset) > 0
     r.min_weight, r.min_gain = arrays.node_weight, arrays.node_gain
     r.free, r.max_leaves = <int32_t*>address(arrays.free), arrays.max_leaves
+    r.comparisons, r.row_mass = arrays.comparisons, NULL
+    if arrays.row_mass is not None:
+        r.row_mass = <const int64_t*>address(arrays.row_mass)
     r.direction = NULL
     if arrays.restraints.direction is not None:
         r.direction = <const int32_t*>address(arrays.restraints.direction)

@@ -55,6 +55,9 @@ class CartLimits:
         mixed with; their shares are the node's.
     goes_both : bool
         Whether rows go both ways where their value is missing.
+    comparisons : tuple of float
+        Of the trees of a sum that are grown by gain per comparison, one after another, of which the
+        last stands for those that follow: mean comparisons of a row at most.
     """
 
     criterion: str
@@ -69,6 +72,7 @@ class CartLimits:
     target: float = -1.0
     level_smoothing: float = 0.0
     goes_both: bool = False
+    comparisons: tuple[float, ...] = ()
 
 
 class TreeArrays:

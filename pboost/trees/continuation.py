@@ -26,7 +26,8 @@ from pboost.values.options import renamed
 #: Options that models of earlier versions do not say.
 SINCE_TABLES = {
     "missing": "learn", "level_smoothing": 0.0, "leaf_step": "best", "l2": 0.0, "sums": "auto",
-    "max_leaves": None, "growth": "free", "trees": "per-class", **RESTRAINTS,
+    "max_leaves": None, "growth": "free", "tree_comparisons": None, "trees": "per-class",
+    **RESTRAINTS,
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,9 +15,11 @@ from pboost.data.special_columns import HOLES, LEVELS
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits
 from pboost.trees.lanes import Lanes
-from pboost.values import IntArray, check_choice
+from pboost.values import IntArray, check_choice, check_number
 
-GROWTHS = ("auto", "free", "pooled", "symmetric")
+GROWTHS = ("auto", "free", "pooled", "symmetric", "per-comparison")
+#: Mean comparisons of a tree that is grown by gain per comparison, and its leaves, if not said.
+COMPARISONS, MOST_LEAVES = 4.0, 1024
 #: Memory for the masses and the gains of the open nodes of a level.
 MOST_BYTES = 1 << 28
 #: With more rows, or copies of rows as weights are, nodes of real tables know better themselves.
@@ -74,6 +76,13 @@ def limits_of_growth(
     ValueError or NotImplementedError where something does.
     """
     growth = str(check_choice("growth", options["growth"], GROWTHS))
+    if growth == "per-comparison":
+        return growth, _by_comparisons(options, limits, problem)
+    if options["tree_comparisons"] is not None:
+        raise ValueError(
+            f'tree_comparisons: expected None with growth={growth!r}; growth="per-comparison" '
+            "grows trees by what splits gain per comparison, up to so many"
+        )
     if growth == "auto":
         weights = problem.weights
         n = problem.n_rows if weights is None else boost.exact_sum(weights) / of_row
@@ -86,6 +95,32 @@ def limits_of_growth(
                 raise
             growth = "free"
     return growth, limits if growth == "free" else replace(limits, growth=growth)
+
+
+def plain_comparisons(given: Any) -> float | list[float] | None:
+    """Return the option `tree_comparisons` as settings hold it: one number, or those of trees."""
+    if given is None or isinstance(given, str) or not isinstance(given, Iterable):
+        return None if given is None else check_number("tree_comparisons", given, least=1.0)
+    found = [check_number("tree_comparisons", each, least=1.0) for each in given]
+    if not found:
+        raise ValueError(
+            "tree_comparisons: expected a number, or those of the first trees and of all that "
+            "follow, got none"
+        )
+    return found
+
+
+def _by_comparisons(options: Mapping[str, Any], limits: CartLimits, problem: Problem) -> CartLimits:
+    """Return the limits of trees that grow by gain per comparison."""
+    if not isinstance(problem.columns, BinnedColumns):
+        raise NotImplementedError(
+            'growth: expected "free" with search="exact", got "per-comparison"; a binned search '
+            "grows trees by gain per comparison"
+        )
+    given = options["tree_comparisons"]
+    bounds = given if isinstance(given, list) else [COMPARISONS if given is None else given]
+    leaves = limits.leaves if limits.growth == "best-first" else MOST_LEAVES
+    return replace(limits, growth="per-comparison", leaves=leaves, comparisons=tuple(bounds))
 
 
 def _check(growth: str, options: Mapping[str, Any], limits: CartLimits, columns: Any) -> None:

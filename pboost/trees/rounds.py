@@ -36,6 +36,8 @@ NODE, OPEN, STATE, STACK = (
 #: Memory for the masses by bin of open nodes, where they are split in the order of their gains, or
 #: by several threads.
 SLOT_BYTES = 1 << 26
+#: Growths that split the open node that is worth most next.
+BEST_FIRST = ("best-first", "per-comparison")
 #: Cells of nodes that take no longer than one elsewhere. At the end of a call threads wait for one
 #: another.
 CELLS_AS_ONE = 16
@@ -74,19 +76,21 @@ class Rounds:
         self.n_threads, self.share = self.workers.n_threads, SHARE_ROWS
         self.codes, self.n_bins, self.special = columns.codes, columns.n_bins, columns.special
         self.max_depth, self.min_leaf = limits.depth, limits.min_leaf
-        self.max_leaves = limits.leaves if limits.growth == "best-first" else 0
+        self.max_leaves = limits.leaves if limits.growth in BEST_FIRST else 0
         self.level_smoothing = limits.level_smoothing
         n = self.codes.shape[1]
         self.weight, self.are_copies, self.total = weight.of_rows, weight.are_copies, weight.total
         self.n_used, self.n_copies = weight.n_used, weight.n_copies
+        #: Mean comparisons of the trees, of which so many are of one round; see `CartLimits`.
+        self.bounds, self.per_round, self.comparisons = limits.comparisons, 1, 0.0
+        self.row_mass = weight.in_units() if self.bounds else None
         #: Rows whose words have room together.
         self.block = softmax.BLOCK >> (weight.most_copies - 1).bit_length()
         self.loss_code = boost.LOSSES.get(loss.name, -1) if is_of_package(loss) else -1
         self.used = np.empty(0, dtype=np.intp)
         if self.loss_code < 0:
             self.used = np.arange(n) if self.weight is None else np.flatnonzero(self.weight)
-        self.per_limit = 1.0 / loss.limit
-        self.parameter = next(iter(loss.parameters.values()), 0.0)
+        self.per_limit, self.parameter = 1.0 / loss.limit, next(iter(loss.parameters.values()), 0.0)
         self.more_loss = 0.0  # what the compiled loss leaves out
         if self.loss_code == boost.LOSSES["poisson"]:
             self.more_loss = weight.sum(loss.value(y, np.zeros(n))) - self.total
@@ -116,8 +120,7 @@ class Rounds:
         self.residual: FloatArray | None = None
         self.root: FloatArray | None = None
         self.restraints = Restraints() if restraints is None else restraints
-        self.n_listed, self.node_l2, self.node_weight = 0, 0.0, 0.0
-        self.node_gain = -np.inf
+        self.n_listed, self.node_l2, self.node_weight, self.node_gain = 0, 0.0, 0.0, -np.inf
         self._make_lists()
         self.steepest = self.most_curved = self.mean_loss = 0.0
         self.look()
@@ -218,6 +221,7 @@ class Rounds:
         if self.is_wide and not len(self.low):
             self.low = np.empty(len(self.y), dtype=np.int64)
         self.number += 1
+        self.comparisons = self.bound_of(self.number)
         *units, bits = boost.begin(self, self.steepest, self.most_curved)
         self._count_in(*units)
         while not boost.grow(self, CELLS_AS_ONE * threads.CELLS_PER_CALL):
@@ -228,6 +232,11 @@ class Rounds:
         if self.restraints.direction is not None:
             self._bound_steps(grown.nodes, self.steps.rate * unit)
         return grown
+
+    def bound_of(self, number: int) -> float:
+        """Return the mean comparisons that a tree has at most, 0 where they do not count."""
+        later = (number - 1) // self.per_round
+        return self.bounds[min(later, len(self.bounds) - 1)] if self.bounds else 0.0
 
     def add(self, grown: Grown, rows: IntArray) -> None:
         """Add the tree just grown on the listed rows to the decision values of all."""

@@ -79,6 +79,7 @@ class SoftmaxRounds:
         rate = steps.rate * (0.5 if len(f) == 2 else 1.0)
         # What these rounds find at first is of no use: they take gradients before each tree.
         self.one = make(label, LOSSES["logistic"], weights, f[0], steps._replace(rate=rate))
+        self.one.per_round = self.n_trees
         self.roots = Roots(self.one) if isinstance(self.one, Rounds) else None
         self.pays = self.roots is not None and self.one.payments is not None
 

@@ -32,7 +32,7 @@ from pboost.trees.cart import FitData, check_labels, fit_cart_problem, refuse_bo
 from pboost.trees.exact_rounds import ExactRounds
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.loss_watch import LossWatch
-from pboost.trees.pooling import limits_of_growth
+from pboost.trees.pooling import limits_of_growth, plain_comparisons
 from pboost.trees.restraints import (
     RESTRAINTS,
     Restraints,
@@ -77,7 +77,7 @@ TREE_OPTIONS = (
 #: What a sum of trees is fitted with beside loss, validation and number, as in its settings.
 SUM_OPTIONS = (
     "task", "trees", "learning_rate", "max_step", "start", "bag", "leaf_step", "l2", "sums",
-    "growth",
+    "growth", "tree_comparisons",
     *TREE_OPTIONS, *RESTRAINTS,
 )  # fmt: skip
 
@@ -95,6 +95,7 @@ def fit_stagewise(
     max_depth: int | None = 3,
     max_leaves: int | None = None,
     growth: str = "auto",
+    tree_comparisons: float | Sequence[float] | None = None,
     min_leaf: int = 1,
     leaf_step: str = "auto",
     l2: float | str = "auto",
@@ -159,14 +160,21 @@ def fit_stagewise(
     max_leaves : int or None
         Greatest number of leaves of each tree, within `max_depth`, which None lifts. Where it is
         given, the node whose split gains most is split next.
-    growth : {"auto", "free", "pooled", "symmetric"}
+    growth : {"auto", "free", "pooled", "symmetric", "per-comparison"}
         How splits of the nodes of a level are chosen: "free" by what each gains in its node;
         "symmetric" by what it gains in all nodes of the level together, so that they have one split
         wherever it divides them; "pooled" from the fourth level on by 0.8 of what it gains in all
         of them and 0.2 of what it gains in its node. "auto" is pooled of up to 5,000 rows, free of
         more, and free with an option or a search that goes another way: with ``trees="one"``,
         `max_leaves`, `monotone`, `interactions`, `features_per_split`, `prices` or an exact search,
-        and where the open nodes of a level would take more than 256 MB.
+        and where the open nodes of a level would take more than 256 MB. "per-comparison" splits the
+        node next whose split gains most for each row that it compares, as long as
+        `tree_comparisons` lasts: trees that are short for most rows, for models within a budget.
+        `max_depth` holds, so that None is best; without `max_leaves` there are 1024 leaves at most.
+    tree_comparisons : float or sequence of float, optional
+        With ``growth="per-comparison"``: mean number of comparisons, at least 1, that the training
+        rows of a tree take in it at most, by their weights; default 4. A sequence has those of the
+        first trees, of which the last is that of all others.
     min_leaf : int
         Least number of training rows in a leaf.
     leaf_step : {"auto", "best", "newton"}
@@ -337,6 +345,7 @@ def fit_stagewise(
         "monotone": plain_monotone(monotone), "interactions": plain_interactions(interactions),
         **plain_options(prices, groups, comparison_price), "bag": bag, "max_depth": max_depth,
         "max_leaves": max_leaves, "growth": growth, "min_leaf": min_leaf, "search": search,
+        "tree_comparisons": plain_comparisons(tree_comparisons),
         "max_bins": max_bins, "sums": sums, "missing": missing, "level_smoothing": level_smoothing,
     }  # fmt: skip
     data = FitData(X, y, sample_weight, n_threads, as_generator(rng))

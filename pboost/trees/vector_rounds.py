@@ -53,6 +53,8 @@ class Node:
         Where its rows stand in the list.
     path : int
         Its number in a tree that is full; 1 of the root.
+    mass : int
+        The weight of its rows, where comparisons count.
     total, below : ndarray of float64, shape (S, 2)
         Its sums, and those below the cut.
     masses : ndarray of float64, or None
@@ -69,6 +71,7 @@ class Node:
     path: int
     total: FloatArray
     alive: NDArray[np.uint64] | None
+    mass: int = 0
     masses: FloatArray | None = None
     below: FloatArray | None = None
     feature: int = LEAF
@@ -99,6 +102,7 @@ class VectorRounds(SoftmaxRounds):
         super().__init__(label, weights, f, steps, make, workers)
         one = self.one
         assert isinstance(one, Rounds)
+        one.per_round = 1
         self.roots, n_labels, self.most_copies = None, len(f), weights.most_copies
         self.codes, self.n_bins, self.special = one.codes, one.n_bins, one.special
         self.rows, self.spare, self.block = one.rows, one.spare, one.block
@@ -149,6 +153,7 @@ class VectorRounds(SoftmaxRounds):
         one.n_listed, self.is_all = len(rows), len(rows) == len(one.y)
         one.rows[: len(rows)] = rows
         one.number += 1
+        one.comparisons = one.bound_of(one.number)
         is_wide = [self._is_wide(k) for k in range(n_labels)]
         wide = min(boost.WIDE_BITS, 52 - (one.n_copies - 1).bit_length())
         found = [
@@ -195,21 +200,32 @@ class VectorRounds(SoftmaxRounds):
         """Split nodes: with a bound on leaves that of greatest gain first, else the newest."""
         root, masses = self._root(n_rows), self._take_masses()
         most, leaves, n_nodes = self.one.max_leaves or n_rows, 1, 1
-        is_best_first = self.one.max_leaves > 0
+        is_best_first, spent = self.one.max_leaves > 0, 0
+        root.mass = self._mass(root)
+        most_spent = self.one.comparisons * float(root.mass)
+
+        def fits(node: Node) -> bool:
+            return not most_spent or float(spent + node.mass) <= most_spent
+
         waiting: list[tuple[float, int, Node]] = []
         self._run(lambda first, last: self._count(root, masses, first, last), n_rows)
         root.total = self._column(masses, 0).sum(axis=2)
         self._run(lambda first, last: self._search(root, 0, masses, first, last), 0)
         if self._find(root, 0, masses) and most > 1 and self._may_split(root):
-            waiting.append((-root.gain, 0, root))
+            waiting.append((self._rank(root), 0, root))
         while waiting and leaves < most:
             node = heapq.heappop(waiting)[2] if is_best_first else waiting.pop()[2]
+            if not fits(node):
+                self._give_back(node)
+                node.feature = LEAF
+                continue
+            spent += node.mass
             children = self._split(node)
             leaves += 1
             if leaves < most:
                 # The smaller one comes first, so that few wait.
                 for side in self._open(node, children):
-                    entry = -children[side].gain, n_nodes + side, children[side]
+                    entry = self._rank(children[side]), n_nodes + side, children[side]
                     if is_best_first:
                         heapq.heappush(waiting, entry)
                     else:
@@ -228,6 +244,17 @@ class VectorRounds(SoftmaxRounds):
         together = self.one.restraints.together
         alive = None if together is None else ~np.zeros(together.shape[1], dtype=np.uint64)
         return Node(0, n_rows, 0, 1, np.empty(0), alive)
+
+    def _mass(self, node: Node) -> int:
+        """Return the weight of the rows of a node, where comparisons count."""
+        one = self.one
+        if not one.comparisons or one.row_mass is None:
+            return node.size
+        return int(one.row_mass[one.rows[node.start : node.stop]].sum())
+
+    def _rank(self, node: Node) -> float:
+        """Return by what open nodes are split in order, the least first."""
+        return -node.gain / float(node.mass) if self.one.comparisons else -node.gain
 
     def _may_split(self, node: Node) -> bool:
         return node.depth < self.one.max_depth and node.size >= 2 * self.min_leaf
@@ -282,6 +309,9 @@ class VectorRounds(SoftmaxRounds):
             Node(node.start, middle, depth, path, node.below, alive),
             Node(middle, node.stop, depth, path + 1, node.total - node.below, alive),
         )
+        below, above = node.children
+        below.mass = self._mass(below)
+        above.mass = node.mass - below.mass
         return node.children
 
     def _table(self, node: Node) -> NDArray[np.uint8] | None:

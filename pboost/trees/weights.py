@@ -7,12 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from pboost._core import boost
-from pboost.values import FloatArray
+from pboost.values import FloatArray, IntArray
 
 #: Weights are no numbers of copies if their mean is so many times what all are multiples of.
 MOST_COPIES = 1000.0
 #: Copies of a row at most that words have room for; with more of them sums take longer.
 MOST_OF_ROW = 64
+
+#: What the largest weight is divided into, where sums of weights are to be exact.
+UNITS = 2.0**31
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +42,13 @@ class Weights:
     n_copies: int
     most_copies: int
     total: float
+
+    def in_units(self) -> IntArray | None:
+        """Return weights as whole numbers >= 1, or 0 of rows left out; None: all are 1."""
+        if self.of_rows is None:
+            return None
+        found = self.of_rows if self.are_copies else np.rint(self.of_rows * UNITS)
+        return np.where(self.of_rows > 0, np.maximum(found, 1.0), 0.0).astype(np.int64)
 
     def sum(self, values: FloatArray) -> float:
         """Return the weighted sum of numbers >= 0, whatever their order."""

@@ -67,6 +67,7 @@ PEERS = {
         "besides the columns of a frame that hold text",
     ),
     "growth": Peers("", "", "grow_policy"),
+    "tree_comparisons": NONE,
     "criterion": Peers("criterion"),
     "impurity": Peers("criterion"),
     "search": Peers("", "", "tree_method"),

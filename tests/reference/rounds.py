@@ -59,7 +59,7 @@ class Grown:
         self, columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits, number=0,
         min_weight=0.0, min_gain=0.0, per_tree=None, per_split=None, key=0,
         direction=None, most=math.inf, max_leaves=None, groups=None, prices=None, paid=None,
-        weight=None,
+        weight=None, comparisons=None, mass=None,
     ):  # fmt: skip
         self.prices, self.paid, self.weight = prices, paid, weight
         self.columns, self.min_leaf, self.smoothing = columns, min_leaf, smoothing
@@ -80,6 +80,7 @@ class Grown:
         self.unit = self.scale[0] / self.scale[1]
         self.groups, self.used = groups, {(): frozenset()}
         bounds = -most * self.unit, most * self.unit
+        self.comparisons, self.mass_of_row = comparisons, mass
         self.chosen = None if max_leaves is None else self.best_first(rows, bounds, max_leaves)
         self.root = self.grow(rows, (), bounds)
 
@@ -272,18 +273,29 @@ class Grown:
         return self.split(rows, path, *found, bounds)
 
     def best_first(self, rows, bounds, max_leaves):
-        """Return the paths to the nodes that are split where the largest gain comes first."""
-        open_, chosen, n_nodes = {}, set(), 1
+        """Return the paths to the nodes that are split where the largest gain comes first.
+
+        Or gain per comparison, as long as the comparisons of rows are within a bound.
+        """
+        open_, chosen, n_nodes, spent = {}, set(), 1, 0
+
+        def weight(rows):
+            return int(self.mass_of_row[rows].sum()) if self.comparisons else 1
+
+        whole = weight(rows)
 
         def look(number, rows, path, bounds):
             found = self.found_cut(rows, path, bounds)
             if found is not None:
                 gain = self.gain(rows, found[0], bounds)
-                open_[-gain, number] = rows, path, bounds, *found
+                open_[-gain / float(weight(rows)), number] = rows, path, bounds, *found
 
         look(0, rows, (), bounds)
         while open_ and len(chosen) + 1 < max_leaves:
             rows, path, bounds, cut, is_above = open_.pop(min(open_))
+            if self.comparisons and float(spent + weight(rows)) > self.comparisons * float(whole):
+                continue
+            spent += weight(rows)
             chosen.add(path)
             parts = rows[~is_above], rows[is_above]
             for side, of_part in enumerate(self.bounds_of(parts, cut, bounds)):
@@ -420,7 +432,10 @@ def fit(
     paid = [set() for _ in y]
     if held.get("prices") is not None:
         held = {**held, "paid": paid, "weight": weight}
+    bounds = held.pop("comparisons", None)
     for t in range(steps):
+        if bounds is not None:
+            held |= comparing(bounds, t, weight)
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
         bits = bits_of(gradient, sums, (weight > 0).sum())
         parts = columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits
@@ -449,6 +464,12 @@ def fit(
         found.values.append(values)
         found.mean_loss.append((value + more) / total)
     return found
+
+
+def comparing(bounds, t, weight):
+    """Return what a tree that grows by gain per comparison is told: its bound, weights of rows."""
+    units = np.maximum(np.rint(weight * 2.0**31), weight > 0).astype(np.int64)
+    return {"comparisons": bounds[min(t, len(bounds) - 1)], "mass": units}
 
 
 def leaf_of(node, columns, i):

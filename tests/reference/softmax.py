@@ -68,7 +68,10 @@ def fit(
 
     residual, value = shares(f, label)
     found = twin.Fit([], [], f, [mean(value)])
+    bounds = held.pop("comparisons", None)
     for t in range(steps):
+        if bounds is not None:
+            held |= twin.comparing(bounds, t, weight)
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
         for k in range(n_classes):
             g, size = residual[k], np.abs(residual[k])

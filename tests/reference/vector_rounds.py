@@ -31,7 +31,7 @@ class Grown(twin.Grown):
     def __init__(
         self, columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits, number=0,
         min_weight=0.0, min_gain=0.0, per_tree=None, per_split=None, key=0, max_leaves=None,
-        groups=None,
+        groups=None, comparisons=None, mass=None,
     ):  # fmt: skip
         self.columns, self.min_leaf, self.smoothing = columns, min_leaf, smoothing
         self.depth, most = depth, [np.abs(gradient).max(axis=1), curvature.max(axis=1)]
@@ -54,6 +54,7 @@ class Grown(twin.Grown):
         self.draw = lambda among, wanted, path: twin.drawn(among, wanted, (key, path, number))
         self.of_tree = self.draw(range(d), d if per_tree is None else per_tree, 0)
         self.direction, self.used = None, {(): frozenset()}
+        self.comparisons, self.mass_of_row = comparisons, mass
         self.chosen = None if max_leaves is None else self.best_first(rows, None, max_leaves)
         self.root = self.grow(rows, (), None)
 
@@ -202,7 +203,10 @@ def fit(
 
     residual, value = softmax.shares(f, label)
     found = twin.Fit([], [], f, [mean(value)])
+    bounds = held.pop("comparisons", None)
     for t in range(steps):
+        if bounds is not None:
+            held |= twin.comparing(bounds, t, weight)
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
         size = np.abs(residual)
         h = np.maximum(size * (1.0 - size), size * (1.0 / limit))

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference import rounds as twin
 from round_cases import (
     HELD,
     NAMES,
     OF_NUMBERS,
     as_copies,
-    assert_equals_twin,
     assert_same,
+    assert_twin,
     bundled_case,
     compiled,
     priced_case,
@@ -71,24 +70,6 @@ def test_many_copies_have_room(most):
         assert np.array_equal(f[rows], g)
         assert value == of_copies
         assert a is None or np.array_equal(a.mass, b.mass)
-
-
-def assert_twin(case, at, weighted=None, rows=slice(None)):
-    """Compare rounds with the twin's; `weighted` has weights in place of copies of rows."""
-    columns, y, loss, weight, listed, options = case
-    found = compiled(*(case if weighted is None else weighted))
-    bins = columns.columns
-    special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
-    expected = twin.fit(
-        twin.Columns(bins.codes, bins.n_bins, special), y, loss, weight, steps=3,
-        listed=listed, **options,
-    )  # fmt: skip
-    assert [loss_ for _, _, loss_ in found] == expected.mean_loss, at
-    assert np.array_equal(found[-1][1][rows], expected.f), at
-    for (grown, _, _), nodes, values in zip(
-        found[1:], expected.trees, expected.values, strict=True
-    ):
-        assert_equals_twin(grown, nodes, values, at, weighted is not None)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reference import softmax
-from round_cases import as_copies, assert_equals_twin
+from round_cases import as_copies, assert_equals_twin, comparing
 from softmax_cases import (
     against_twin,
     assert_rows_have_no_order,
@@ -23,7 +23,7 @@ from pboost._core import softmax as softmax_core
 from pboost.trees import softmax_rounds
 
 
-@pytest.mark.parametrize("make", [special_case, restrained_case])
+@pytest.mark.parametrize("make", [special_case, restrained_case, comparing(restrained_case)])
 @pytest.mark.parametrize("start", range(0, 80, 20))
 def test_equals_the_twin(start, make):
     for seed in range(start, start + 20):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import softmax_cases
 from reference import vector_rounds
-from round_cases import as_copies, assert_equals_twin
+from round_cases import as_copies, assert_equals_twin, comparing
 from softmax_cases import (
     against_twin,
     assert_rows_have_no_order,
@@ -27,7 +27,7 @@ from pboost.trees.vector_rounds import VectorRounds
 compiled = partial(softmax_cases.compiled, rounds=VectorRounds)
 
 
-@pytest.mark.parametrize("make", [special_case, restrained_case])
+@pytest.mark.parametrize("make", [special_case, restrained_case, comparing(restrained_case)])
 @pytest.mark.parametrize("start", range(0, 80, 20))
 def test_equals_the_twin(start, make):
     for seed in range(start, start + 20):
