@@ -348,9 +348,8 @@ def fit_stagewise(
         "tree_comparisons": plain_comparisons(tree_comparisons),
         "max_bins": max_bins, "sums": sums, "missing": missing, "level_smoothing": level_smoothing,
     }  # fmt: skip
-    data = FitData(X, y, sample_weight, n_threads, as_generator(rng))
-    told = partial(with_bar, callback, progress)
-    return grow_sum(data, loss, options, (validation, patience), told)
+    fit = FitData(X, y, sample_weight, n_threads, as_generator(rng))
+    return grow_sum(fit, loss, options, (validation, patience), partial(with_bar, callback, progress))
 
 
 def grow_sum(
