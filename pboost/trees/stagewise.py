@@ -345,11 +345,11 @@ def fit_stagewise(
         "monotone": plain_monotone(monotone), "interactions": plain_interactions(interactions),
         **plain_options(prices, groups, comparison_price), "bag": bag, "max_depth": max_depth,
         "max_leaves": max_leaves, "growth": growth, "min_leaf": min_leaf, "search": search,
-        "tree_comparisons": plain_comparisons(tree_comparisons),
-        "max_bins": max_bins, "sums": sums, "missing": missing, "level_smoothing": level_smoothing,
-    }  # fmt: skip
-    fit = FitData(X, y, sample_weight, n_threads, as_generator(rng))
-    return grow_sum(fit, loss, options, (validation, patience), partial(with_bar, callback, progress))
+        "tree_comparisons": plain_comparisons(tree_comparisons), "level_smoothing": level_smoothing,
+        "max_bins": max_bins, "sums": sums, "missing": missing}  # fmt: skip
+    data = FitData(X, y, sample_weight, n_threads, as_generator(rng))
+    told = partial(with_bar, callback, progress)
+    return grow_sum(data, loss, options, (validation, patience), told)
 
 
 def grow_sum(
