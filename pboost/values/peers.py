@@ -140,8 +140,6 @@ PEERS = {
     "comparisons": NONE,
     "worst": NONE,
     "price": NONE,
-    "prices": Peers("", "cegb_penalty_feature_lazy", ""),
-    "groups": NONE,
     "rule": NONE,
     # how it runs
     "rng": Peers("random_state", "seed, random_state", "seed, random_state"),
