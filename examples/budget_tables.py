@@ -63,7 +63,13 @@ class Outcomes:
         numbers = [len(self.folds[name]) for name in sets]
         few, many = min(numbers), max(numbers)
         folds = f"{few}" if few == many else f"{few} to {many}"
-        return f"{len(sets)} set{'s'[: len(sets) > 1]}, {folds} fold{'s'[: many > 1]} of each"
+        groups = [group for group in GROUPS if any(name in sets for name in self.sets(group))]
+        kind = f" of {groups[0]}" if len(groups) == 1 and groups[0] != "large" else ""
+        large = "large " if groups == ["large"] else ""
+        return (
+            f"{len(sets)} {large}set{'s'[: len(sets) > 1]}{kind}, "
+            f"{folds} fold{'s'[: many > 1]} of each"
+        )
 
 
 def complete(known: Known, budgets: tuple[int, ...], ours: str) -> Outcomes:
@@ -146,15 +152,14 @@ def by_set(of: Outcomes, sets: list[str], budget: int) -> str:
 
 
 def seconds(of: Outcomes, sets: list[str]) -> str:
-    """Return the table of the time that it takes to choose and to fit."""
-    rows = [["", "CPU seconds"]]
-    for method in of.methods:
-        spent = of.values(sets, method, "seconds")
-        is_ours = method == of.methods[0]
-        if is_ours or not method.endswith(", exit"):
-            said = "a budget" if is_ours else "all budgets, with exits and without"
-            rows.append([f"{method}, {said}", f"{spent.mean():.1f}"])
-    return table(f"Time for choice and fit, means of {of.counted(sets)}", rows)
+    """Return the table of the time that it takes to choose and to fit, for all budgets at once."""
+    names = [method for method in of.methods if not method.endswith(", exit")]
+    rows = [["", "mean", "longest"]]
+    for method in names:
+        spent = of.values(sets, method, "seconds")[:, 0]
+        rows.append([method, f"{spent.mean():.1f}", f"{spent.max():.1f}"])
+    title = "CPU seconds of choice and fits, for all budgets together, with exits and without"
+    return table(f"{title}, {of.counted(sets)}", rows)
 
 
 def tables(known: Known, budgets: tuple[int, ...], ours: str) -> str:

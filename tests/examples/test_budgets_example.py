@@ -242,10 +242,11 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
 
     def fit(X, y, *, comparisons, categorical, rng, n_threads):
         fitted.append(comparisons)
-        return pb.fit_stagewise(
+        model = pb.fit_stagewise(
             X, y, steps=2, max_depth=2, loss="softmax" if y.max() > 1 else "logistic",
             categorical=categorical, n_threads=n_threads,
         )  # fmt: skip
+        return [model] * len(comparisons)
 
     monkeypatch.setattr(pb, "fit_within", fit, raising=False)
     monkeypatch.setattr(example, "BUDGETS", (5, 20))
@@ -258,16 +259,16 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
     assert "No fold is complete." in capsys.readouterr().out
     example.main([*options, "--quick"])
     printed = capsys.readouterr().out
-    assert fitted == [5, 20] * 2
+    assert fitted == [[5, 20]] * 2
     assert path.read_text(encoding="utf-8").split(".. tables start here\n\n")[1] in printed + "\n"
-    assert "Error in %, means of 1 set, 1 fold of each" in printed
+    assert "Error in %, means of 1 set of two labels, 1 fold of each" in printed
     known = example.stored(results)
     assert len(known) == 2 * 3 * 2
     assert known["glass, two labels", 0, 0, "pboost", 5]["comparisons"] <= 4
     with results.open("a", encoding="utf-8") as file:
         file.write('[["glass, two lab')  # a run was stopped here
     example.main([*options, "--quick"])  # nothing is worked out again
-    assert fitted == [5, 20] * 2
+    assert fitted == [[5, 20]] * 2
     assert capsys.readouterr().out == printed
     with pytest.raises(SystemExit):
         example.main(["--quick", "--data", str(tmp_path)])
@@ -314,4 +315,4 @@ def test_tables(example):
     assert re.search(r"other +-1\.33 ± 1\.20 \(2 : 1\)", said)
     assert "0.900, 1.000" in said
     assert "0.900 (3 sets)" in said
-    assert "3 sets, 1 to 2 folds of each" in said
+    assert "3 sets of two labels, 1 to 2 folds of each" in said
