@@ -20,7 +20,9 @@ from pboost.growth import generic_greedy as generic
 from pboost.inspection.coefficients import Coefficients, coefficients, plot_coefficients
 from pboost.inspection.cross_validation import CrossValidation, cross_validate
 from pboost.inspection.explanation import Explanation, apply, decision_path, explain
+from pboost.inspection.guarantee import Guarantee, guarantee
 from pboost.inspection.importance import feature_importances, permutation_importance
+from pboost.inspection.label_sets import LabelSets, label_sets
 from pboost.inspection.margins import (
     logistic_margin_curve,
     margin_bound,
@@ -32,6 +34,7 @@ from pboost.inspection.margins import (
 )
 from pboost.inspection.monotone import is_monotone
 from pboost.inspection.plots import plot_budget_curve
+from pboost.inspection.risk_control import RiskThreshold, risk_threshold
 from pboost.models.base import (
     decision_function,
     describe,
@@ -74,7 +77,9 @@ __all__ = [
     "EarlyExitModel",
     "Explanation",
     "Forest",
+    "Guarantee",
     "HypothesisSum",
+    "LabelSets",
     "LinearModel",
     "ManyClassesError",
     "ModelFileError",
@@ -85,6 +90,7 @@ __all__ = [
     "ProbitTree",
     "PruningPath",
     "PruningTable",
+    "RiskThreshold",
     "SortedColumns",
     "StagewiseModel",
     "SubaggedProbitTrees",
@@ -127,7 +133,9 @@ __all__ = [
     "fit_topdown_tree",
     "fit_within",
     "generic",
+    "guarantee",
     "is_monotone",
+    "label_sets",
     "load",
     "logistic_margin_curve",
     "losses",
@@ -148,6 +156,7 @@ __all__ = [
     "prune",
     "prune_path",
     "reach",
+    "risk_threshold",
     "save",
     "sbpmt_published",
     "sort_columns",

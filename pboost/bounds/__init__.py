@@ -1,4 +1,4 @@
-"""Bounds on the errors of AdaBoost, boosted trees, matryoshki and votes, as functions of numbers.
+"""Bounds on the errors of boosted models and votes, in training and on new rows, by numbers.
 
 Those of a factor rho assume that every weak classifier reduces the certificate at its node at least
 by that, as one of edge epsilon does with rho = sqrt(1 - 4 epsilon^2). Arguments are arrays, which
@@ -20,21 +20,36 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.bounds import _tree as _tree_bound
+from pboost.bounds._binomial import (
+    binomial_p_value,
+    clopper_pearson_lower,
+    clopper_pearson_upper,
+    fixed_sequence,
+    hoeffding_bentkus_p_value,
+)
 from pboost.bounds._numbers import align, as_numbers, plain
+from pboost.bounds._pac_bayes import kl_inverse, pac_bayes_bound
 from pboost.values import FloatArray, check_integer, check_number, shown
 
 __all__ = [
     "adaboost_bound",
     "best_nesting",
+    "binomial_p_value",
     "boosted_pmt_bound",
     "chain_bound",
+    "clopper_pearson_lower",
+    "clopper_pearson_upper",
     "crowd_bound",
     "crowd_error",
     "edge_to_rho",
+    "fixed_sequence",
+    "hoeffding_bentkus_p_value",
+    "kl_inverse",
     "margin_generalization_bound",
     "matryoshka2_bound",
     "members_needed",
     "nested_bound",
+    "pac_bayes_bound",
     "rate_matryoshka",
     "rate_simple",
     "sign_collapse_bound",

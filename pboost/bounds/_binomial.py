@@ -1,0 +1,240 @@
+"""Bounds on a rate from counts of rows that the model has not seen, and tests of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pboost.bounds._numbers import align, as_numbers, plain
+from pboost.values import FloatArray
+
+
+def clopper_pearson_upper(
+    errors: ArrayLike, n: ArrayLike, *, delta: ArrayLike = 0.05
+) -> float | FloatArray:
+    """Return what a rate is below with probability 1 - delta, from errors among n rows.
+
+    Parameters
+    ----------
+    errors : array_like of int
+        Number of rows on which there was an error, from 0 to `n`.
+    n : array_like of int
+        Number of rows, drawn independently, >= 1.
+    delta : array_like of float
+        Probability with which the bound may fail, in (0, 1).
+
+    Returns
+    -------
+    float or ndarray of float64
+        The rate at which so few errors, or fewer, have probability `delta`: the quantile 1 - delta
+        of Beta(errors + 1, n - errors); 1 where every row is an error.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or no integer.
+
+    References
+    ----------
+    .. [1] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated
+       in the case of the binomial", Biometrika 26 (1934).
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> pb.bounds.clopper_pearson_upper([0, 5, 50], 1000).round(4).tolist()
+    [0.003, 0.0105, 0.0629]
+    """
+    wrong, rows, failing = _counts(errors, n, delta)
+    from scipy.special import betaincinv  # not at import: see _tree_bound.terms_at_2
+
+    right = np.maximum(rows - wrong, 1.0)
+    return plain(np.where(wrong < rows, betaincinv(wrong + 1, right, 1 - failing), 1.0))
+
+
+def clopper_pearson_lower(
+    errors: ArrayLike, n: ArrayLike, *, delta: ArrayLike = 0.05
+) -> float | FloatArray:
+    """Return what a rate is above with probability 1 - delta, from errors among n rows.
+
+    Parameters
+    ----------
+    errors, n, delta : array_like
+        See `clopper_pearson_upper`.
+
+    Returns
+    -------
+    float or ndarray of float64
+        The quantile delta of Beta(errors, n - errors + 1); 0 where there is no error. Both bounds
+        at delta / 2 hold at once with probability 1 - delta.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or no integer.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> pb.bounds.clopper_pearson_lower([0, 5, 50], 1000).round(4).tolist()
+    [0.0, 0.002, 0.0392]
+    """
+    wrong, rows, failing = _counts(errors, n, delta)
+    from scipy.special import betaincinv
+
+    some = np.maximum(wrong, 1.0)
+    return plain(np.where(wrong > 0, betaincinv(some, rows - some + 1, failing), 0.0))
+
+
+def binomial_p_value(errors: ArrayLike, n: ArrayLike, rate: ArrayLike) -> float | FloatArray:
+    """Return how likely n rows have so few errors, or fewer, if the rate is above a limit.
+
+    Parameters
+    ----------
+    errors, n : array_like of int
+        See `clopper_pearson_upper`.
+    rate : array_like of float
+        The limit, in [0, 1].
+
+    Returns
+    -------
+    float or ndarray of float64
+        P(Binomial(n, rate) <= errors): at most `delta` exactly where `clopper_pearson_upper` is at
+        most `rate`.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or no integer.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> round(pb.bounds.binomial_p_value(0, 149, 0.02), 4), round(0.98**149, 4)
+    (0.0493, 0.0493)
+    """
+    wrong, rows, _ = _counts(errors, n, 0.5)
+    wrong, rows, limit = align("errors, n, rate", wrong, rows, as_numbers("rate", rate, 0.0, 1.0))
+    from scipy.special import betainc
+
+    right = np.maximum(rows - wrong, 1.0)
+    return plain(np.where(wrong < rows, betainc(right, wrong + 1, 1 - limit), 1.0))
+
+
+def hoeffding_bentkus_p_value(mean: ArrayLike, n: ArrayLike, rate: ArrayLike) -> float | FloatArray:
+    """Return a p-value for a mean loss above a limit, of losses in [0, 1] that are not 0 or 1.
+
+    Parameters
+    ----------
+    mean : array_like of float
+        Mean loss of the rows, in [0, 1].
+    n : array_like of int
+        Number of rows, drawn independently, >= 1.
+    rate : array_like of float
+        The limit, in [0, 1].
+
+    Returns
+    -------
+    float or ndarray of float64
+        The less of exp(-n kl(min(mean, rate), rate)) and e P(Binomial(n, rate) <= ceil(n mean)).
+        Of losses 0 and 1 `binomial_p_value` is less.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or n no integer.
+
+    References
+    ----------
+    .. [1] A. N. Angelopoulos, S. Bates, E. J. Candès, M. I. Jordan and L. Lei, "Learn then test:
+       calibrating predictive algorithms to achieve risk control", arXiv:2110.01052 (2021).
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> round(pb.bounds.hoeffding_bentkus_p_value(0.01, 1000, 0.02), 4)
+    0.0278
+    """
+    loss = as_numbers("mean", mean, 0.0, 1.0)
+    rows, limit = as_numbers("n", n, 1.0), as_numbers("rate", rate, 0.0, 1.0)
+    loss, rows, limit = align("mean, n, rate", loss, rows, limit)
+    # A sum that is an integer but for rounding is that integer.
+    errors = np.minimum(np.ceil(rows * loss * (1 - 2.0**-50)), rows)
+    bentkus = math.e * np.asarray(binomial_p_value(errors, rows, limit))
+    hoeffding = np.exp(-rows * kl_divergence(np.minimum(loss, limit), limit))
+    return plain(np.minimum(np.minimum(bentkus, hoeffding), 1.0))
+
+
+def fixed_sequence(p_values: ArrayLike, *, delta: float = 0.05) -> int:
+    """Return how many hypotheses are rejected, tested in their order up to the first that is not.
+
+    Parameters
+    ----------
+    p_values : array_like of float, shape (k,)
+        In an order that does not depend on the rows they are of; in [0, 1].
+    delta : float
+        Probability with which one may be rejected that is true, in (0, 1).
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> pb.bounds.fixed_sequence([0.001, 0.04, 0.06, 0.01])
+    2
+    """
+    p = np.atleast_1d(as_numbers("p_values", p_values, 0.0, 1.0))
+    fails = p > as_delta(delta)
+    return int(fails.argmax()) if fails.any() else len(p)
+
+
+def most_errors(n: int, rate: float, delta: float) -> int:
+    """Return the most errors among n rows that prove a rate of at most `rate`; -1 if none do."""
+    from scipy.special import bdtr
+
+    low, high = -1, n  # all n errors prove nothing below 1
+    if rate >= 1:
+        return n
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if bdtr(middle, n, rate) <= delta else (low, middle)
+    return low
+
+
+def kl_divergence(p: FloatArray, q: FloatArray) -> FloatArray:
+    """Return the divergence of a coin of rate p from one of rate q."""
+    from scipy.special import rel_entr
+
+    found: FloatArray = rel_entr(p, q) + rel_entr(1 - p, 1 - q)
+    return found
+
+
+def as_delta(delta: ArrayLike) -> FloatArray:
+    """Return probabilities of failure, checked: in (0, 1)."""
+    found = as_numbers("delta", delta, -math.inf)
+    if not ((found > 0) & (found < 1)).all():
+        wrong = found[(found <= 0) | (found >= 1)].flat[0]
+        raise ValueError(f"delta: expected numbers in (0, 1), got {wrong:g}")
+    return found
+
+
+def _counts(errors: ArrayLike, n: ArrayLike, delta: ArrayLike) -> list[FloatArray]:
+    """Return counts and probabilities of failure, checked and of one shape."""
+    wrong, rows = as_numbers("errors", errors, 0.0), as_numbers("n", n, 1.0)
+    found = align("errors, n, delta", wrong, rows, as_delta(delta))
+    for name, values in zip(("errors", "n"), found, strict=False):
+        if (values != np.floor(values)).any():
+            part = values[values != np.floor(values)].flat[0]
+            raise ValueError(f"{name}: expected integers, got {part}")
+    if (found[0] > found[1]).any():
+        raise ValueError(f"errors: expected at most n, got {found[0][found[0] > found[1]].flat[0]}")
+    return found
