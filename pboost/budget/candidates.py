@@ -136,7 +136,7 @@ class Family(NamedTuple):
     most: float = math.inf
 
 
-#: In the order in which they are preferred where they are as good.
+#: By their names in ``settings``.
 FAMILIES = {
     "mixture": Family(Fits.mixture, least=75),
     "chain": Family(partial(_chain, family="chain", leaves=32), ("two", "many")),

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from pboost.budget.calibrate_exit import early_exit
+from pboost.inspection.metrics import log_loss
+from pboost.models.base import Model
 from pboost.models.exits import exits_of, joints_left
 from pboost.models.trajectory import Trajectory
 from pboost.values import FloatArray
 
 #: Comparisons of whole models by those of the budget: rows leave early, on average at the budget.
-REACH = 6.0
+REACH = 3.0
+#: By how much probabilities can be sharper, or flatter, than decision values say.
+SHARPER = 64.0
 #: By how many standard errors of the difference a model may miss more than the best.
-AS_GOOD = 0.5
+AS_GOOD = 1.0
 #: Shares of the budget that models without exits may cost.
 PARTS = (1.0, 0.5, 0.25)
 
@@ -51,15 +57,16 @@ class Tried:
     has_exits: bool
 
     @property
-    def shortest(self) -> Any:
-        """The model of a fold that has no more joints than the paths."""
-        return min((model for model, _ in self.models), key=lambda model: model.n_joints)
+    def fullest(self) -> Any:
+        """A model of a fold that knows as many labels as any."""
+        return max((model for model, _ in self.models), key=lambda model: model.n_votes)
 
 
 class Option(NamedTuple):
     """A model that could be taken: a family up to a joint, with exits before or without.
 
-    `loss` (n,) is that of each row.
+    `loss` (n,) is that of each row, whether its label is missed; `log_loss` that of probabilities
+    made as sharp as suits these rows best, of a regression the error again.
     """
 
     family: str
@@ -67,6 +74,7 @@ class Option(NamedTuple):
     has_exits: bool
     cost: float
     loss: FloatArray
+    log_loss: float
 
     @property
     def error(self) -> float:
@@ -92,20 +100,39 @@ def options(tried: Tried, promise: Promise) -> Iterator[Option]:
     most = _last(tried.longest, promise.worst)
     longest = min(_last(mean, REACH * promise.comparisons), most)
     if tried.has_exits and longest > 1 and bound[longest] > promise.comparisons >= bound[1]:
-        model = tried.shortest.first(longest)
+        model = tried.fullest.first(longest)
         found = early_exit(
             model, first_part(tried.path, longest), comparisons=promise.comparisons, length=None
         )
         joint = joints_left(score[: longest + 1], exits_of(found.threshold, model.n_votes))
-        loss = losses(score[joint, np.arange(len(joint))], tried.truth)
-        yield Option(tried.family, longest, True, found.cost, loss)
+        yield _option(tried, longest, True, found.cost, score[joint, np.arange(len(joint))])
     stops = [
         min(_last(bound, part * promise.comparisons), _last(tried.longest, part * promise.worst))
         for part in PARTS
     ]
     for stop in dict.fromkeys(stop for stop in stops if stop):
-        loss = losses(score[stop], tried.truth)
-        yield Option(tried.family, stop, False, float(mean[stop]), loss)
+        yield _option(tried, stop, False, float(mean[stop]), score[stop])
+
+
+def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArray) -> Option:
+    """Return an option of these decision values."""
+    loss = losses(score, tried.truth)
+    model, votes = tried.fullest, 1 if score.ndim == 1 else score.shape[1]
+    if tried.truth.dtype.kind != "i" or model.n_votes < votes:
+        return Option(tried.family, joints, exits, cost, loss, float(loss.mean()))
+    log_loss = sharpened(model, score, tried.truth)[1]
+    return Option(tried.family, joints, exits, cost, loss, log_loss)
+
+
+def sharpened(model: Model, score: FloatArray, truth: NDArray[Any]) -> tuple[float, float]:
+    """Return the factor of decision values of least log loss, and this."""
+
+    def loss(power: float) -> float:
+        return log_loss(model.probabilities(score * np.exp(power)), truth)
+
+    most = np.log(SHARPER)
+    found = minimize_scalar(loss, bounds=(-most, most), method="bounded", options={"xatol": 0.01})
+    return float(np.exp(found.x)), float(found.fun)
 
 
 def upper(cost: FloatArray) -> FloatArray:
@@ -134,20 +161,17 @@ def losses(score: FloatArray, truth: NDArray[Any]) -> FloatArray:
 
 
 def best(found: Sequence[Option]) -> Option | None:
-    """Return the first of those that are not worse than the best by what chance explains.
+    """Return the one of least log loss among those that miss no more than chance explains.
 
-    None where there is none.
-
-    Half a standard error of the difference on the same rows, so that chance decides little and
-    what comes first is not given up for nothing.
+    A standard error of the difference on the same rows more than the best: the log loss differs
+    less by chance. None where there is none.
     """
     least = min(found, key=lambda option: option.error, default=None)
-    for option in found:
-        assert least is not None
-        more = option.loss - least.loss
-        if more.mean() <= AS_GOOD * standard_error(more):
-            return option
-    return least
+    if least is None:
+        return None
+    more = [option.loss - least.loss for option in found]
+    good = [of.mean() <= AS_GOOD * standard_error(of) for of in more]
+    return min(compress(found, good), key=lambda option: option.log_loss)
 
 
 def joined(paths: Sequence[Trajectory], longest: Sequence[FloatArray]) -> tuple[Trajectory, Any]:

@@ -7,13 +7,11 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from pboost.budget.calibrate_exit import early_exit
 from pboost.budget.candidates import Fits, Fitted, first, longest, path_of
-from pboost.budget.choice import Option, Promise, Tried, first_part, upper
+from pboost.budget.choice import Option, Promise, Tried, first_part, sharpened, upper
 from pboost.data.convert import Features
-from pboost.inspection.metrics import log_loss
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.exits import exits_of, joints_left
 from pboost.models.trajectory import Trajectory
@@ -24,8 +22,6 @@ from pboost.values import FloatArray
 ROUNDS, MOST_SEEN, TRUST = 6, 4000, 0.85
 #: What counts as within the budget, times it, when thresholds are set anew.
 SLACK = 1.005
-#: By how much probabilities can be sharper, or flatter, than decision values say.
-SHARPER = 64.0
 
 
 def fitted_within(
@@ -50,7 +46,8 @@ def fitted_within(
     longer, model = first(whole.of(chosen.family), joints + 1), first(model, joints)
     found = _with_exits(model, tried, seen, chosen, promise)
     found = _longer_by_one(found, longer)
-    return replace(found, slope=found.slope * _sharpness(found, tried))
+    sharpness, _ = sharpened(found, _left(found, tried.path)[0], tried.truth)
+    return replace(found, slope=found.slope * sharpness)
 
 
 def _with_exits(
@@ -126,14 +123,3 @@ def _left(model: EarlyExitModel, path: Trajectory) -> tuple[FloatArray, FloatArr
     rows = np.arange(len(joint))
     slope = np.append(model.slope, 1.0)[joint].reshape(-1, *[1] * (path.score.ndim - 2))
     return path.score[joint, rows] * slope, path.cost[joint, rows]
-
-
-def _sharpness(model: EarlyExitModel, tried: Tried) -> float:
-    """Return the factor of decision values that makes probabilities best, by the log loss."""
-    score, _ = _left(model, tried.path)
-
-    def loss(power: float) -> float:
-        return log_loss(model.probabilities(score * np.exp(power)), tried.truth)
-
-    most = np.log(SHARPER)
-    return float(np.exp(minimize_scalar(loss, bounds=(-most, most), method="bounded").x))

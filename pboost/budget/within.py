@@ -72,8 +72,8 @@ def fit_within(
 
     Models of a few families are compared by cross-validation: chains of deep trees, sums of small
     trees by large and by small steps, these mixed with a forest, single trees. Each is grown for
-    the budget, rows leave it early where they are sure (see `early_exit`), and the one with the
-    lowest error is fitted to all rows.
+    the budget, rows leave it early where they are sure (see `early_exit`), and the best of
+    them is fitted to all rows.
 
     Parameters
     ----------
@@ -138,11 +138,12 @@ def fit_within(
     them than those of the folds, or compares more, the budget for these is lowered by how much
     longer training rows stay in the one than in the others.
 
-    Of models that are as good, the first of a fixed order is taken: one that is worse than the best
-    by at most half a standard error of the difference. Models that end earlier than the budget
-    allows are among them, so that error which rises with the budget ends growth. Probabilities are
-    made sharper or flatter by the factor of decision values of least log loss on out-of-fold rows.
-    The error of what was chosen is that of the best of several, and a little too low.
+    Among models whose error is at most a standard error of the difference above the least one, that
+    of least log loss is taken, which differs less by chance. Models that end earlier than the
+    budget allows are among them, so that error which rises with the budget ends growth.
+    Probabilities are made sharper or flatter by the factor of decision values of least log loss on
+    out-of-fold rows. The error of what was chosen is that of the best of several, and a little too
+    low.
 
     Of more than 20,000 rows so many are compared, fewer with many labels.
 
@@ -246,7 +247,11 @@ def _try(
     tried = {}
     for name, of_folds in found.items():
         paths, models, _ = zip(*of_folds, strict=True)
-        exits = data.task != "regression" and all(model.n_joints > 1 for model in models)
+        knows_all = max(model.n_votes for model in models) == (
+            1 if data.task == "two" else n_labels
+        )
+        has_joints = all(model.n_joints > 1 for model in models)
+        exits = data.task != "regression" and has_joints and knows_all
         path, far = joined(paths, [longest(model) for model in models])
         tried[name] = Tried(name, path, far, truth, [of[1:] for of in of_folds], exits)
     return tried
@@ -314,9 +319,8 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
 
 
 def _options(tried: Mapping[str, Tried], names: Sequence[str], promise: Promise) -> list[Option]:
-    """Return what keeps a promise: models with exits first, then as families are preferred."""
-    found = [option for name in names for option in options(tried[name], promise)]
-    return sorted(found, key=lambda option: not option.has_exits)
+    """Return what keeps a promise."""
+    return [option for name in names for option in options(tried[name], promise)]
 
 
 def _plain(number: float) -> float | None:

@@ -196,21 +196,22 @@ def test_a_tree_has_its_parts_as_states():
         assert np.array_equal(cost, pb.evaluation_cost(part, X))
 
 
-def option(loss):
-    return Option("chain", 1, True, 1.0, np.array(loss, dtype=float))
+def option(loss, log_loss):
+    return Option("chain", 1, True, 1.0, np.array(loss, dtype=float), log_loss)
 
 
-def test_the_first_is_taken_of_those_that_are_as_good():
-    better = option([0, 0, 0, 0, 1, 0, 0, 0, 0, 0])
-    close = option([0, 0, 0, 1, 0, 0, 0, 0, 0, 1])  # one more, standard error .16
-    far = option([1, 1, 1, 1, 1, 1, 0, 0, 0, 0])
-    assert best([far, better]) is better
+def test_the_surest_is_taken_of_those_that_miss_no_more_than_chance_explains():
+    better = option([0, 0, 0, 0, 1, 0, 0, 0, 0, 0], 0.3)
+    close = option([0, 0, 0, 1, 1, 0, 0, 0, 0, 0], 0.2)  # one more, standard error .095
+    far = option([1, 1, 1, 1, 1, 1, 0, 0, 0, 0], 0.1)
     more = close.loss - better.loss
     assert more.mean() > AS_GOOD * more.std() / np.sqrt(10)
+    assert best([far, better]) is better
     assert best([close, better]) is better
-    equal = option([0, 1, 0, 0, 0, 0, 0, 0, 0, 0])
-    assert best([equal, better]) is equal
-    assert best([better, equal]) is better
+    equal = option([0, 1, 0, 0, 0, 0, 0, 0, 0, 0], 0.2)
+    within = option([1, 1, 0, 0, 0, 0, 0, 0, 0, 0], 0.25)  # one more, standard error .17
+    assert best([better, equal]) is equal
+    assert best([better, within, far]) is within
     assert best([]) is None
 
 
