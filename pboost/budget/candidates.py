@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -15,6 +15,7 @@ from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.budget.choice import REACH, first_part
 from pboost.budget.mixture import with_forest
 from pboost.data.convert import Features
+from pboost.data.prices import Prices
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
 from pboost.models.trajectory import Trajectory, trajectory
@@ -28,6 +29,8 @@ Fitted: TypeAlias = DecisionGraph | StagewiseModel
 LONG, MOST_MIXED, FOREST = 200, 150, 30
 #: Trees of the short sum, and of chains, at most.
 SHORT, DEEP = 150, 60
+#: Trees of sums that know prices.
+PRICED = 100
 #: Share of the forest in what it is mixed with.
 SHARE = 0.5
 #: Nodes of a tree that is a model by itself.
@@ -39,7 +42,8 @@ class Fits:
     """What is fitted to rows, each model once.
 
     `task` is "two" or "many" labels, or "regression"; `budget` the largest for which models are
-    wanted; `rng` returns the random numbers of each fit.
+    wanted; `rng` returns the random numbers of each fit. Where budgets are prices, `prices` are
+    those of the columns and `priced` the options of builders that say so.
     """
 
     X: Features
@@ -48,6 +52,8 @@ class Fits:
     budget: float
     rng: Callable[[int], np.random.Generator]
     n_threads: int | None
+    prices: Prices | None = None
+    priced: Mapping[str, Any] = field(default_factory=dict)
     made: dict[str, Any] = field(default_factory=dict)
 
     def of(self, family: str) -> Fitted:
@@ -66,8 +72,8 @@ class Fits:
         return "regression" if self.task == "regression" else "classification"
 
     def sum_of_trees(self, number: int, **options: Any) -> StagewiseModel:
-        """Return a sum of trees, one a round."""
-        trees = "one" if self.task == "many" else "per-class"
+        """Return a sum of trees, one a round; where prices are known, one for each label."""
+        trees = "one" if self.task == "many" and "prices" not in options else "per-class"
         return fit_stagewise(
             self.X, self.y, task=self.task_of_builders, trees=trees, max_depth=None,
             rng=self.rng(number), n_threads=self.n_threads, **options,
@@ -127,6 +133,21 @@ def _stumps(fits: Fits) -> StagewiseModel:
     return fits.sum_of_trees(4, max_leaves=2, learning_rate=0.5, steps=steps)
 
 
+def _priced(fits: Fits, leaves: int, price: float | None) -> StagewiseModel:
+    """Return large steps whose splits know what is still to be paid.
+
+    `price` is that of a comparison, by the mean price of a column: the larger, the less prices
+    matter.
+    """
+    assert fits.prices is not None
+    every = np.ones((1, fits.X.n_features), dtype=np.bool_)
+    mean = float(fits.prices.of_columns(every)[0]) / fits.X.n_features
+    more = {} if price is None else {"comparison_price": price * mean or 1.0}
+    return fits.sum_of_trees(
+        5, max_leaves=leaves, learning_rate=0.3, steps=PRICED, **fits.priced, **more
+    )
+
+
 class Family(NamedTuple):
     """How models are grown, for which tasks and for what budgets they are tried."""
 
@@ -134,6 +155,7 @@ class Family(NamedTuple):
     tasks: tuple[str, ...] = ("two", "many", "regression")
     least: float = 0.0
     most: float = math.inf
+    unit: str = "comparisons"
 
 
 #: By their names in ``settings``.
@@ -147,15 +169,19 @@ FAMILIES = {
     "long sum of trees": Family(_long, least=30),
     "tree": Family(_tree, ("two", "many"), most=15),
     "stumps": Family(_stumps, ("regression",), most=15),
+    "priced trees": Family(partial(_priced, leaves=8, price=None), unit="price"),
+    "priced trees, mildly": Family(partial(_priced, leaves=8, price=1.0), unit="price"),
+    "priced stumps": Family(partial(_priced, leaves=2, price=None), unit="price"),
+    "unpriced trees": Family(partial(_priced, leaves=8, price=1e6), unit="price"),
 }
 
 
-def families(task: str, budget: float) -> list[str]:
+def families(task: str, budget: float, unit: str = "comparisons") -> list[str]:
     """Return the families that are tried for a budget."""
     return [
         name
         for name, family in FAMILIES.items()
-        if task in family.tasks and family.least <= budget <= family.most
+        if task in family.tasks and family.unit == unit and family.least <= budget <= family.most
     ]
 
 
@@ -178,11 +204,15 @@ def first(model: Fitted, joints: int) -> Fitted:
     return part
 
 
-def path_of(model: Fitted, X: Features) -> Trajectory:
-    """Return the path of rows through a model, or through the parts of a tree."""
+def path_of(model: Fitted, X: Features, prices: Prices | None = None) -> Trajectory:
+    """Return the path of rows through a model, or through the parts of a tree; what they pay."""
     sizes = sizes_of(model)
     if sizes is None:
-        return trajectory(model, X)
+        path = trajectory(model, X)
+        if prices is None:
+            return path
+        paid = [prices.of_columns(read) for read in model.reads(X)]
+        return path._replace(cost=np.array([np.zeros(X.n_rows), *paid]))
     paths = [trajectory(model.prefix(int(size)), X) for size in sizes]
     paths = [first_part(paths[0], 0), *(Trajectory(*(at[-1:] for at in path)) for path in paths)]
     return Trajectory(*(np.concatenate(parts) for parts in zip(*paths, strict=True)))

@@ -29,7 +29,10 @@ PARTS = (1.0, 0.5, 0.25)
 
 
 class Promise(NamedTuple):
-    """What no model may exceed: comparisons in the mean over rows, and of each row."""
+    """What no model may exceed: comparisons in the mean over rows, and of each row.
+
+    Where budgets are prices, what rows pay stands for comparisons.
+    """
 
     comparisons: float
     worst: float

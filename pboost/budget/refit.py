@@ -12,6 +12,7 @@ from pboost.budget.calibrate_exit import early_exit
 from pboost.budget.candidates import Fits, Fitted, first, longest, path_of
 from pboost.budget.choice import Option, Promise, Tried, first_part, sharpened, upper
 from pboost.data.convert import Features
+from pboost.data.prices import Prices
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.exits import exits_of, joints_left
 from pboost.models.trajectory import Trajectory
@@ -33,7 +34,7 @@ def fitted_within(
     How much is seen on rows that each was fitted to: this model, and those of the folds.
     """
     model = first(whole.of(chosen.family), chosen.joints)
-    seen = Seen(model, tried, whole.X)
+    seen = Seen(model, tried, whole.X, whole.prices)
     joints = seen.joints
     bound = upper(tried.path.cost[: joints + 1]) * np.append(1.0, seen.more())
     keeps = (bound <= promise.comparisons) & (longest(model)[: joints + 1] <= promise.worst)
@@ -71,7 +72,7 @@ def _with_exits(
             low = max(low, aim)
         else:
             high = min(high, aim)
-        aim *= budget / takes
+        aim *= budget / takes if takes else 1.0
         if not low < aim < high:
             aim = (low + high) / 2
     # Thresholds jump where many rows have the same value: the nearest may be above, or far below.
@@ -94,10 +95,10 @@ def _longer_by_one(model: EarlyExitModel, longer: Fitted) -> EarlyExitModel:
 class Seen:
     """Rows that models were fitted to on their ways through them: all rows, and those of folds."""
 
-    def __init__(self, model: Fitted, tried: Tried, X: Features) -> None:
+    def __init__(self, model: Fitted, tried: Tried, X: Features, prices: Prices | None) -> None:
         def path(of: Fitted, rows: NDArray[np.intp]) -> Trajectory:
             rows = rows[:: -(-len(rows) // MOST_SEEN)]
-            return path_of(of, replace(X, values=X.values[rows]))
+            return path_of(of, replace(X, values=X.values[rows]), prices)
 
         self.every = path(model, np.arange(X.n_rows))
         self.joints = min(len(self.every.cost), len(tried.path.cost)) - 1
@@ -107,12 +108,13 @@ class Seen:
         """Return by what factor the model compares more up to each joint."""
         others = [of.cost[1 : self.joints + 1].mean(axis=1) for of in self.others]
         every: FloatArray = self.every.cost[1 : self.joints + 1].mean(axis=1)
-        return every / np.mean(others, axis=0)
+        usual = np.mean(others, axis=0)
+        return np.divide(every, usual, out=np.ones_like(every), where=usual > 0)
 
     def longer(self, model: EarlyExitModel) -> float:
         """Return by what factor rows compare more until they leave."""
         every, *others = (_left(model, path)[1].mean() for path in (self.every, *self.others))
-        return float((every / np.mean(others)) ** TRUST)
+        return float((every / np.mean(others)) ** TRUST) if np.mean(others) else 1.0
 
 
 def _left(model: EarlyExitModel, path: Trajectory) -> tuple[FloatArray, FloatArray]:

@@ -18,7 +18,7 @@ from pboost.budget.candidates import (
     longest,
     path_of,
 )
-from pboost.budget.choice import Option, Promise, Tried, best, joined, options
+from pboost.budget.choice import Option, Promise, Tried, best, joined, options, upper
 from pboost.budget.refit import fitted_within
 from pboost.data.check_xy import (
     TASKS,
@@ -30,6 +30,7 @@ from pboost.data.check_xy import (
     label_values,
 )
 from pboost.data.convert import Features
+from pboost.data.prices import GroupOption, PriceOption, Prices, plain_options, read_prices
 from pboost.data.splits import any_folds, assign_folds
 from pboost.data.table import Categorical
 from pboost.models.base import Model
@@ -50,6 +51,7 @@ from pboost.values.options import builder
 MOST_ROWS, MOST_NUMBERS = 20_000, 2**26
 #: Budgets of the curve, besides that which is given.
 BUDGETS = (5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
+PARTS_OF_PRICE = np.array([0.125, 0.25, 0.5])
 
 
 @builder
@@ -59,9 +61,9 @@ def fit_within(
     *,
     comparisons: float | Sequence[float] | None = None,
     worst: float | None = None,
-    price: float | None = None,
-    prices: Any = None,
-    groups: Any = None,
+    price: float | Sequence[float] | None = None,
+    prices: PriceOption = None,
+    groups: GroupOption = None,
     task: str | None = None,
     folds: int = 3,
     categorical: Categorical = None,
@@ -87,8 +89,10 @@ def fit_within(
         largest of them.
     worst : float, optional
         The number of comparisons that no row exceeds, at least 1.
-    price, prices, groups : optional
-        Not known yet: budgets are counted in comparisons.
+    price : float or sequence of float, optional
+        In place of `comparisons`: the mean price that a row pays, for columns of `prices`.
+    prices, groups : optional
+        With `price`: what columns cost, and which are paid together, see `fit_stagewise`.
     task : {"classification", "regression"}, optional
         What `y` is. Default: a regression where it has more than two different numbers that are not
         all whole, else labels.
@@ -115,12 +119,11 @@ def fit_within(
     Raises
     ------
     ValueError
-        If a budget is below 1, or so small that with these rows no model is sure to keep it; or if
-        the data are not as described, or there are more folds than rows of the most frequent label.
+        If a budget of comparisons is below 1, or below what the least model takes of these rows, or
+        a price is not positive; if prices come without a price or the reverse; or if the data are
+        not as described, or there are more folds than rows of the most frequent label.
     TypeError
         If there is no budget.
-    NotImplementedError
-        If a price is given.
 
     Warns
     -----
@@ -160,38 +163,71 @@ def fit_within(
     >>> bool(np.mean(pb.predict(model, X[400:]) == y[400:]) > 0.8)
     True
     """
-    if price is not None or prices is not None or groups is not None:
-        raise NotImplementedError("price: budgets are counted in comparisons so far")
-    budgets, is_list = _budgets(comparisons, worst)
+    unit = "comparisons" if price is None else "price"
+    budgets, is_list = _budgets(comparisons, worst, price)
     features = as_features(X, categorical)
     data = _data(y, features.n_rows, task)
     folds = check_integer("folds", folds, least=2)
     generator = as_generator(rng)
     seed = draw_seed(generator)
-    whole = Fits(features, data.y, data.task, max(budgets), partial(child, seed), n_threads)
-    names = [name for name in FAMILIES if any(name in families(data.task, b) for b in budgets)]
+    paid, priced = _prices(features, price, prices, groups)
+    whole = Fits(
+        features, data.y, data.task, max(budgets), partial(child, seed), n_threads, paid, priced
+    )
+    names = [
+        name for name in FAMILIES if any(name in families(data.task, b, unit) for b in budgets)
+    ]
     tried = _try(whole, data, names, folds, generator)
     promises = [
-        Promise(np.inf if comparisons is None else budget, np.inf if worst is None else worst)
+        Promise(
+            np.inf if comparisons is None and price is None else budget,
+            np.inf if worst is None else worst,
+        )
         for budget in budgets
     ]
     models = [_model(whole, tried, promise, folds) for promise in promises]
     return models if is_list else models[0]
 
 
-def _budgets(comparisons: Any, worst: Any) -> tuple[list[float], bool]:
+def _prices(
+    features: Features, price: Any, prices: PriceOption, groups: GroupOption
+) -> tuple[Prices | None, dict[str, Any]]:
+    """Return the prices of columns, and the options of builders that say so."""
+    if price is None:
+        if prices is not None or groups is not None:
+            name = "groups" if prices is None else "prices"
+            raise ValueError(f"{name}: expected with price=, the budget that is counted in them")
+        return None, {}
+    if prices is None:
+        raise ValueError("prices: expected prices of columns, in which price= is counted, got None")
+    options = plain_options(prices, groups, None)
+    found = read_prices(options, features.names, features.n_features)
+    return found, {"prices": prices, "groups": groups}
+
+
+def _budgets(comparisons: Any, worst: Any, price: Any) -> tuple[list[float], bool]:
     """Return the budgets, and whether they were given as a list."""
+    if price is not None:
+        if comparisons is not None or worst is not None:
+            raise ValueError("price: expected without comparisons and worst, which are counted")
+        return _numbers("price", price, 0.0)
     if comparisons is None and worst is None:
-        raise TypeError("comparisons, worst: expected a budget, got neither of them")
+        raise TypeError("comparisons, worst, price: expected a budget, got none of them")
     if worst is not None:
         worst = check_number("worst", worst, least=1.0)
     if comparisons is None:
         return [worst], False
-    is_list = isinstance(comparisons, Sequence | np.ndarray)
-    given = list(comparisons) if is_list else [comparisons]
+    return _numbers("comparisons", comparisons, 1.0)
+
+
+def _numbers(name: str, value: Any, least: float) -> tuple[list[float], bool]:
+    """Return one number or several, at least so large, and above 0; whether it was a list."""
+    is_list = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+    given = list(value) if is_list else [value]
     if not given:
-        raise ValueError("comparisons: expected one budget or more, got none")
-    return [check_number("comparisons", each, least=1.0) for each in given], is_list
+        raise ValueError(f"{name}: expected one budget or more, got none")
+    checked = [check_number(name, each, least=least, open_least=not least) for each in given]
+    return checked, is_list
 
 
 class Data(NamedTuple):
@@ -240,7 +276,7 @@ def _try(
         fits = replace(whole, X=_rows(whole.X, train), y=truth[train], rng=rng, made={})
         for name in names:
             model = fits.of(name)
-            path = path_of(model, _rows(whole.X, test))
+            path = path_of(model, _rows(whole.X, test), whole.prices)
             path = path._replace(score=_of_all(path.score, model.labels, truth))
             found[name].append((path, model, train))
     truth = truth[np.concatenate(tested)]
@@ -284,16 +320,18 @@ def _of_all(score: FloatArray, known: NDArray[Any] | None, truth: NDArray[Any]) 
 def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int) -> Model:
     """Return the model of the best option for a budget, fitted to all rows."""
     budget = min(promise)
-    names = families(whole.task, budget)
+    unit = "comparisons" if whole.prices is None else "price"
+    names = families(whole.task, budget, unit)
     curve = [
         (part, option.cost, option.error, option.standard_error)
-        for part in BUDGETS
+        for part in (BUDGETS if whole.prices is None else PARTS_OF_PRICE * budget)
         if part < budget and (option := best(_options(tried, names, promise.at_most(part))))
     ]
     found = _options(tried, names, promise)
     settings = {
-        "builder": "fit_within", "comparisons": _plain(promise.comparisons),
+        "builder": "fit_within", unit: _plain(promise.comparisons),
         "worst": _plain(promise.worst), "folds": folds,
+        **plain_options(whole.priced.get("prices"), whole.priced.get("groups"), None),
         "tried": {
             name: min(option.error for option in found if option.family == name)
             for name in dict.fromkeys(option.family for option in found)
@@ -305,9 +343,10 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
             break
         found = [option for option in found if option is not chosen]
     else:
+        least = min(float(upper(tried[name].path.cost)[1]) for name in names)
         raise ValueError(
-            f"comparisons: expected more than {budget:.4g}: with {folds} folds no model of the "
-            "rows is sure to take so few"
+            f"{unit}: expected at least {least:.4g}, what the least model takes of these rows "
+            f"(their mean and its standard error), got {budget:.4g}"
         )
     curve.append((budget, chosen.cost, chosen.error, chosen.standard_error))
     settings |= {"chosen": chosen.family}

@@ -162,6 +162,21 @@ def test_the_curve_is_drawn():
         pb.plot_budget_curve(pb.fit_adaboost(X, TWO, rounds=2))
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_a_price_is_kept(task):
+    y, prices, groups = TASKS[task], [4.0, 1.0, 1.0, 8.0], [[1, 2]]
+    models = pb.fit_within(
+        X[TRAIN], y[TRAIN], price=[5.0, 7.0], prices=prices, groups=groups, rng=0
+    )
+    paid = [pb.evaluation_cost(model, X[TEST], unit="price") for model in models]
+    for price, model, each in zip([5, 7], models, paid, strict=True):
+        assert each.mean() <= 1.05 * price
+        given = pb.evaluation_cost(model, X[TEST], "price", prices=prices, groups=groups)
+        assert np.array_equal(each, given)
+        assert curve_of(model)[-1, 0] == price
+    assert not set(models[0].settings["tried"]) & set(families(task, 5.0))
+
+
 # What is made of parts
 
 
@@ -219,6 +234,7 @@ def test_few_families_are_tried_for_a_budget():
     for task in TASKS:
         for budget in (1, 5, 10, 20, 50, 100, 200, 500, 5000):
             assert 1 <= len(families(task, budget)) <= 5
+            assert 1 <= len(families(task, budget, "price")) <= 5
     assert all(set(family.tasks) <= set(TASKS) for family in FAMILIES.values())
 
 
@@ -242,14 +258,22 @@ def test_wrong_options(options, message):
 
 
 def test_wrong_calls():
-    with pytest.raises(TypeError, match="expected a budget, got neither"):
+    with pytest.raises(TypeError, match="expected a budget, got none of them"):
         pb.fit_within(X, TWO)
     with pytest.raises(TypeError, match="comparisons: expected a number"):
         pb.fit_within(X, TWO, comparisons="ten")
     with pytest.raises(TypeError, match="y: expected labels or numbers"):
         pb.fit_within(X, comparisons=5)
-    with pytest.raises(NotImplementedError, match="price"):
+    with pytest.raises(ValueError, match="prices: expected prices of columns"):
         pb.fit_within(X, TWO, price=3.0)
+    with pytest.raises(ValueError, match="groups: expected with price="):
+        pb.fit_within(X, TWO, comparisons=5, groups=[[0, 1]])
+    with pytest.raises(ValueError, match="price: expected without comparisons"):
+        pb.fit_within(X, TWO, comparisons=5, price=3.0, prices=[1, 1, 1, 1])
+    with pytest.raises(ValueError, match=r"price: expected a number in \(0"):
+        pb.fit_within(X, TWO, price=0, prices=[1, 1, 1, 1])
+    with pytest.raises(ValueError, match=r"price: expected at least .*, what the least model"):
+        pb.fit_within(X[:200], TWO[:200], price=0.5, prices=[1, 1, 1, 1])
     with pytest.raises(ValueError, match="y: expected at least two label values"):
         pb.fit_within(X, np.zeros(len(X), dtype=int), comparisons=5)
     with pytest.raises(ValueError, match="y: expected 900"):
