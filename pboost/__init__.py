@@ -7,6 +7,7 @@ from pboost.boosting.adaboost_real import fit_adaboost_real
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.budget.calibrate_exit import early_exit
+from pboost.budget.distill import distill
 from pboost.budget.within import fit_within
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
@@ -110,6 +111,7 @@ __all__ = [
     "decision_function",
     "decision_path",
     "describe",
+    "distill",
     "early_exit",
     "evaluation_cost",
     "explain",

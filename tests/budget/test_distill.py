@@ -1,0 +1,199 @@
+"""Synthetic rows, and small sums of trees that imitate a model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost.budget import synthetic
+from pboost.budget.synthetic import nearest, synthetic_rows
+from pboost.data.check_xy import as_features
+
+RNG = np.random.default_rng
+
+
+def data(n=400, seed=0):
+    rng = RNG(seed)
+    X = rng.normal(size=(n, 4))
+    score = X[:, 0] + X[:, 1] * X[:, 2]
+    return X, np.where(score + 0.3 * rng.normal(size=n) > 0, "yes", "no"), score
+
+
+def mixed(n=60):
+    """Numbers with holes and ties, levels with holes, a constant."""
+    rng = RNG(3)
+    X = np.column_stack([rng.normal(size=n), rng.integers(0, 4, n), rng.integers(0, 3, n),
+                         np.ones(n)])  # fmt: skip
+    X[rng.random(n) < 0.2, 0] = np.nan
+    X[rng.random(n) < 0.2, 2] = np.nan
+    return as_features(X, categorical=[2])
+
+
+def slow_distance(values, is_level, a, b):
+    """Return the squared distance of two rows, from its definition."""
+    total = 0.0
+    for j in range(values.shape[1]):
+        column = values[:, j]
+        missing = np.isnan(column)
+        if is_level[j]:
+            same = column[a] == column[b] or (missing[a] and missing[b])
+            pairs = [not (u == v or (np.isnan(u) and np.isnan(v))) for u in column for v in column]
+            total += 0.0 if same else 2.0 / max(np.mean(pairs), 1 / len(column))
+            continue
+        there = column[~missing]
+        rank = np.array([(there < v).sum() + ((there == v).sum() + 1) / 2 for v in column])
+        rank = np.where(missing, 0.0, rank - rank[~missing].mean())
+        rank = rank / rank.std() if rank.std() > 0 else rank
+        total += (rank[a] - rank[b]) ** 2 + (bool(missing[a]) != bool(missing[b]))
+    return total
+
+
+def test_the_nearest_rows_are_those_of_the_definition(monkeypatch):
+    X, is_level, k = mixed(), np.array([False, False, True, False]), 5
+    found = nearest(X.values, is_level, k)
+    monkeypatch.setattr(synthetic, "BLOCK", 1)
+    assert np.array_equal(np.sort(nearest(X.values, is_level, k)), np.sort(found))
+    for a in range(0, 60, 7):
+        far = np.array([slow_distance(X.values, is_level, a, b) for b in range(60)])
+        far[a] = np.inf
+        assert a not in found[a]
+        assert len(set(found[a].tolist())) == k
+        assert far[found[a]].max() <= np.sort(far)[k - 1] + 1e-9
+
+
+@pytest.mark.parametrize("kind", synthetic.KINDS)
+def test_values_occur_in_their_columns(kind):
+    X = mixed()
+    found = synthetic_rows(X, 500, kind, 0.4, 5, RNG(0))
+    assert found.shape == (500, 4)
+    for j in range(4):
+        assert set(map(str, found[:, j])) <= set(map(str, X.values[:, j]))
+    assert np.isnan(found[:, [0, 2]]).any(axis=0).all()
+
+
+def test_a_row_is_another_with_a_share_of_a_third():
+    X = as_features(np.arange(1.0, 301.0)[:, None] * [1, 10, 100, 1000, 10000])
+    found = synthetic_rows(X, 4000, "neighbours", 0.25, 4, RNG(0)) / [1, 10, 100, 1000, 10000]
+    low, high = found.min(axis=1), found.max(axis=1)
+    assert all(len(np.unique(row)) <= 2 for row in found)
+    assert (high - low).max() <= 4  # the rows at the ends
+    # A column is another row's with 1/4: all five are of one row with (3/4)^5 + (1/4)^5.
+    assert abs((high > low).mean() - (1 - 0.75**5 - 0.25**5)) < 0.03
+    plain = synthetic_rows(X, 100, "neighbours", 0.0, 4, RNG(0))
+    assert set(plain[:, 0]) <= set(X.values[:, 0])
+
+
+def test_of_many_rows_some_are_drawn(monkeypatch):
+    monkeypatch.setattr(synthetic, "MANY_ROWS", 50)
+    monkeypatch.setattr(synthetic, "DRAWN_ROWS", 20)
+    X = as_features(np.arange(100.0)[:, None])
+    assert 15 < len(np.unique(synthetic_rows(X, 3000, "random", 0.5, 3, RNG(0)))) <= 20
+    one = replace(X, values=X.values[:1])
+    assert (synthetic_rows(one, 3, "neighbours", 0.5, 3, RNG(0)) == 0).all()
+
+
+def test_a_student_is_better_than_a_sum_of_its_length():
+    X, y, _ = data(3000)
+    X, y, X_new, y_new = X[:500], y[:500], X[500:], y[500:]
+    teacher = pb.fit_stagewise(X, y, steps=150, bag=0.6, rng=0)
+    student = pb.distill(teacher, X, comparisons=20, rng=0)
+    plain = pb.fit_stagewise(X, y, max_leaves=8, learning_rate=0.3, steps=7)
+    assert student.labels.tolist() == ["no", "yes"]
+    costs = [pb.evaluation_cost(model, X_new).mean() for model in (student, plain)]
+    errors = [np.mean(pb.predict(model, X_new) != y_new) for model in (student, plain)]
+    assert costs[0] < costs[1]
+    assert errors[0] < errors[1]
+    assert student.settings["synthetic"] == 15_000
+    assert 15 < pb.evaluation_cost(student, X).mean() <= 20
+
+
+def test_of_a_function_of_many_labels_and_of_numbers():
+    X, _, score = data()
+    one = 1.0 / (1.0 + np.exp(-4.0 * score))
+
+    def second(Z):
+        return 1.0 / (1.0 + np.exp(-4.0 * (Z[:, 0] + Z[:, 1] * Z[:, 2])))
+
+    def both(Z):
+        return np.column_stack([1.0 - second(Z), second(Z)])
+
+    small = [pb.distill(f, X, comparisons=20, synthetic=900, rng=0) for f in (second, both)]
+    assert np.array_equal(small[0].trees.value, small[1].trees.value)
+    assert small[0].labels.tolist() == [0, 1]
+    assert np.corrcoef(pb.predict_proba(small[0], X)[:, 1], one)[0, 1] > 0.9
+
+    y = np.array(["a", "b", "c"])[np.digitize(score, [-1.0, 0.5])]
+    many = pb.distill(pb.fit_forest(X, y, members=30, rng=0), X, comparisons=30, synthetic=900)
+    assert many.labels.tolist() == ["a", "b", "c"]
+    assert many.settings["trees"] == "one"
+    assert np.mean(pb.predict(many, X) == y) > 0.8
+
+    numbers = [
+        pb.distill(pb.fit_stagewise(X, score, steps=100), X, comparisons=40, synthetic=900),
+        pb.distill(lambda Z: Z[:, 0] + Z[:, 1] * Z[:, 2], X, task="regression", comparisons=40),
+    ]
+    for model in numbers:
+        assert np.corrcoef(pb.predict(model, X), score)[0, 1] > 0.9
+
+
+def test_the_same_seed_gives_the_same_model_on_any_number_of_threads():
+    X, y, _ = data()
+    teacher = pb.fit_adaboost(X, y, rounds=30)
+    models = [pb.distill(teacher, X, synthetic=3000, rng=1, n_threads=k) for k in (1, 2)]
+    assert np.array_equal(*(model.trees.threshold for model in models))
+    assert np.array_equal(*(model.trees.value for model in models))
+    other = pb.distill(teacher, X, synthetic=3000, rng=2)
+    assert not np.array_equal(other.trees.value, models[0].trees.value)
+
+
+def test_categories_and_holes_of_a_frame():
+    pandas = pytest.importorskip("pandas")
+    X, y, _ = data()
+    frame = pandas.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "up", "down")})
+    frame.loc[::7, "b"] = None
+    frame.loc[::5, "a"] = np.nan
+    teacher = pb.fit_stagewise(frame, y, steps=40)
+    small = pb.distill(teacher, frame, comparisons=15, synthetic=2000, rng=0)
+    assert small.feature_names == ("a", "b")
+    assert np.mean(pb.predict(small, frame) == pb.predict(teacher, frame)) > 0.9
+    with pytest.raises(NotImplementedError, match="teacher: expected a model, since X has"):
+        pb.distill(lambda Z: Z[:, 0], frame)
+
+
+@pytest.mark.parametrize(
+    ("teacher", "kind", "message"),
+    [
+        (3, TypeError, "teacher: expected a model or a function of rows, got int"),
+        (lambda Z: np.full(len(Z), np.nan), ValueError, "teacher: expected probabilities .* row 0"),
+        (lambda Z: np.full(len(Z), 1.5), ValueError, "teacher: expected probabilities .*regress"),
+        (lambda Z: Z[:, 0] > 0, ValueError, "teacher: expected probabilities, floats, .*bool"),
+        (lambda Z: np.full(len(Z), "yes"), ValueError, "labels. Of an estimator"),
+        (lambda Z: np.full((len(Z), 2), 0.7), ValueError, "with the sum 1"),
+        (lambda Z: np.full((len(Z), 1), 0.7), ValueError, "teacher: expected an array of shape"),
+        (lambda Z: np.full(3, 0.7), ValueError, "teacher: expected an array of shape"),
+    ],
+)
+def test_teachers_that_are_none(teacher, kind, message):
+    with pytest.raises(kind, match=message):
+        pb.distill(teacher, data()[0], synthetic=100)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"comparisons": 0.5}, "comparisons"), ({"share": 1.5}, "share"),
+        ({"kind": "near"}, "kind"), ({"neighbours": 0}, "neighbours"),
+        ({"synthetic": -1}, "synthetic"),
+        ({"first_tree": 0.5}, "first_tree"), ({"task": "labels"}, "task"),
+        ({"task": "regression"}, "teacher"),
+    ],
+)  # fmt: skip
+def test_options(options, name):
+    def teacher(Z):
+        return np.full(len(Z), np.nan) if options.get("task") else np.full(len(Z), 0.5)
+
+    with pytest.raises(ValueError, match=f"{name}: expected"):
+        pb.distill(teacher, data()[0], **{"synthetic": 100, **options})
