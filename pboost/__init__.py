@@ -8,6 +8,8 @@ from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.budget.calibrate_exit import early_exit
 from pboost.budget.distill import distill
+from pboost.budget.on_demand import Decisions, Question, decide, decisions
+from pboost.budget.row_inquiry import Asked, AskError, Decision
 from pboost.budget.within import fit_within
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
@@ -70,11 +72,15 @@ from pboost.trees.stagewise import fit_stagewise
 from pboost.values.options import ManyClassesError
 
 __all__ = [
+    "AskError",
+    "Asked",
     "Bagging",
     "BinnedColumns",
     "Coefficients",
     "CrossValidation",
+    "Decision",
     "DecisionGraph",
+    "Decisions",
     "EarlyExitModel",
     "Explanation",
     "Forest",
@@ -91,6 +97,7 @@ __all__ = [
     "ProbitTree",
     "PruningPath",
     "PruningTable",
+    "Question",
     "RiskThreshold",
     "SortedColumns",
     "StagewiseModel",
@@ -108,8 +115,10 @@ __all__ = [
     "continue_fit",
     "cross_validate",
     "datasets",
+    "decide",
     "decision_function",
     "decision_path",
+    "decisions",
     "describe",
     "distill",
     "early_exit",

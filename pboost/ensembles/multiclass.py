@@ -34,7 +34,8 @@ from pboost.data.labels import (
 from pboost.data.made_columns import bin_columns, sort_columns
 from pboost.data.shared_reads import held
 from pboost.data.sharing import column_search, rows_to_predict
-from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, answers
+from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote
+from pboost.models.members import answers
 from pboost.models.tree_sum import StagewiseModel
 from pboost.trees.cart import fit_cart
 from pboost.values import (

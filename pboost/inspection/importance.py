@@ -23,8 +23,9 @@ from pboost.data.columns import column_spread
 from pboost.data.convert import with_shuffled
 from pboost.data.indicators import in_sums
 from pboost.models.base import Model, check_model, predict
-from pboost.models.ensembles import Bagging, Ensemble, is_foreign
+from pboost.models.ensembles import Bagging, Ensemble
 from pboost.models.forest import Forest
+from pboost.models.members import is_foreign
 from pboost.models.new_rows import match_columns, match_rows, reads_columns
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree

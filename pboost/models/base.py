@@ -211,6 +211,16 @@ class Model(Stored):
         """
         raise TypeError(f"model: a {type(self).__name__} {self.no_functions}")
 
+    def inquiry(self, settles: bool) -> Any:
+        """Return what the model asks of a row of which not all is known, see `known_values`.
+
+        `settles`: whether members are not asked on whose label is settled.
+        """
+        raise NotImplementedError(
+            f"model: which columns a {type(self).__name__} reads of a row is not known before; see "
+            "predict"
+        )
+
     @property
     def explained(self) -> str:
         """What the contributions of columns add up to."""

@@ -15,6 +15,7 @@ from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.base import Model
 from pboost.models.exits import Exits, Left, NodeExits, exits_of, joints_left, sizes
+from pboost.models.known_members import LeavingInquiry
 from pboost.models.new_rows import table_for
 from pboost.models.stored import Arrays, Header, ModelFileError, Models
 from pboost.models.text import counted
@@ -138,9 +139,9 @@ class EarlyExitModel(Model):
     def decision_function(self, X: Any) -> FloatArray:
         """Return the values with which rows leave, times the slopes there."""
         score, joint, _ = self.left(X)
-        return self._scaled(score, joint)
+        return self.scaled_at(score, joint)
 
-    def _scaled(self, score: FloatArray, joint: NDArray[np.integer]) -> FloatArray:
+    def scaled_at(self, score: FloatArray, joint: NDArray[np.integer]) -> FloatArray:
         """Return decision values times the slopes of the joints at which rows leave."""
         slope = self.slopes[joint]
         found: FloatArray = self.model.scaled(score, slope if score.ndim == 1 else slope[:, None])
@@ -163,7 +164,7 @@ class EarlyExitModel(Model):
         rows = np.arange(len(left))
         for t in range(1, len(score)):
             at = np.minimum(left, t)
-            yield self._scaled(score[at, rows], at)
+            yield self.scaled_at(score[at, rows], at)
 
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return decision values and comparisons at the joints; rows that have left keep theirs."""
@@ -171,7 +172,7 @@ class EarlyExitModel(Model):
         left = joints_left(score, self.exits)
         at = np.minimum(left, np.arange(len(score))[:, None])
         rows = np.arange(len(left))
-        return np.stack([self._scaled(score[t, rows], t) for t in at]), cost[at, rows]
+        return np.stack([self.scaled_at(score[t, rows], t) for t in at]), cost[at, rows]
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what each row costs until it leaves."""
@@ -211,6 +212,10 @@ class EarlyExitModel(Model):
         slope = f"; the decision value is {self.slope[joint]:.4g} times this one"
         said = f"left after {joint} of {end} joints and {cost:.4g} comparisons: {why}{slope}"
         return self.model.first(int(joint)), said
+
+    def inquiry(self, settles: bool) -> LeavingInquiry:
+        """Return what the model asks of a row until it leaves."""
+        return LeavingInquiry(self, self.model.inquiry(settles))
 
     def importances(self, spread: FloatArray | None) -> FloatArray:
         """Return those of the whole model."""

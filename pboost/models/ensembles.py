@@ -25,11 +25,13 @@ from pboost.models.base import (
     evaluation_cost,
     lead_of_second,
     means_by_then,
-    predict,
     predict_proba,
     staged_decision_function,
 )
+from pboost.models.known_members import MemberInquiry, RestInquiry, mean_of, sum_of_votes
+from pboost.models.known_values import Inquiry
 from pboost.models.linear import ProbitModel, probabilities
+from pboost.models.members import READING, answers, check_known, is_foreign, said_by
 from pboost.models.new_rows import table_for
 from pboost.models.priced import read_by_members
 from pboost.models.probit_trees import ProbitTree
@@ -44,8 +46,6 @@ Columns: TypeAlias = tuple[int, tuple[str, ...] | None]
 VOTES = ("majority", "average")
 #: Labels of the members of a one-versus-rest model.
 REST_OR_CLASS = np.array([False, True])
-#: What is not known of members that are no models of this package.
-READING = "which columns a {} reads"
 
 
 class Composite(Model):
@@ -107,6 +107,10 @@ class Composite(Model):
     def takes_missing(self) -> bool:  # type: ignore[override]
         """Whether no member is known to refuse rows with missing values."""
         return all(is_foreign(member) or member.takes_missing for member in self.models)
+
+    def inquiries(self, settles: bool) -> list[Inquiry]:
+        """Return what the members ask of a row."""
+        return [check_known(member, READING).inquiry(settles) for member in self.models]
 
     @property
     def n_nodes(self) -> int:
@@ -189,11 +193,6 @@ class Ensemble(Composite):
         return "\n".join(lines)
 
 
-def is_foreign(member: Any) -> bool:
-    """Return whether a member is no model of this package but an object with ``predict``."""
-    return not isinstance(member, Model)
-
-
 def check_members(
     models: tuple[Any, ...], labels: NDArray[Any] | None, columns: Columns | None = None
 ) -> None:
@@ -232,14 +231,6 @@ def check_members(
 def _columns(columns: Columns) -> str:
     n, names = columns
     return f"{n} columns" + ("" if names is None else f" named {', '.join(map(repr, names))}")
-
-
-def check_known(member: Any, what: str = "what evaluating a {} costs") -> Model:
-    """Return a member that is a model of this package; of others this is not known."""
-    if is_foreign(member):
-        raise NotImplementedError(f"model: {what.format(type(member).__name__)} is not known")
-    known: Model = member
-    return known
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -322,6 +313,10 @@ class OneVsRest(Ensemble):
         """Return the decision values of the models by a route that is not the hard one, (n, J)."""
         rng = as_generator(rng)
         return leads(model.score_by_route(route, X, rng, draws, sigma) for model in self.models)
+
+    def inquiry(self, settles: bool) -> RestInquiry:
+        """Return what the models ask of a row, one after the other."""
+        return RestInquiry(self, self.inquiries(settles), self.labels)
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values (n, J) at the stages of the models; those done keep theirs."""
@@ -433,6 +428,10 @@ class WeightedVote(Ensemble):
         start = np.broadcast_to(self.bias, votes[0].shape)
         return np.stack([start, *votes]), self.costs_by_then(X)
 
+    def inquiry(self, settles: bool) -> MemberInquiry:
+        """Return what the members ask of a row, one after the other."""
+        return sum_of_votes(self, self.inquiries(settles), settles)
+
     def titles(self) -> list[str]:
         """Return what is said of the whole, and then of each member."""
         builder = self.settings.get("builder", "weighted vote")
@@ -453,23 +452,6 @@ class WeightedVote(Ensemble):
                 found = answers(member, X, n, self.labels)
             score[every, found] += alpha
             yield score
-
-
-def answers(member: Any, X: Any, n: int, labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the positions among `labels` of what a classifier answers to the n rows X."""
-    found = np.asarray(member.predict(X) if is_foreign(member) else predict(member, X))
-    if found.shape != (n,):
-        raise ValueError(f"base: expected {n} predictions, got shape {found.shape}")
-    if found.dtype.kind == "O":
-        found = found.astype(labels.dtype)
-    codes = np.searchsorted(labels, found).clip(0, len(labels) - 1)
-    wrong = np.flatnonzero(labels[codes] != found)
-    if len(wrong):
-        raise ValueError(
-            f"base: expected predictions among the labels {labels.tolist()}, got "
-            f"{found[wrong[0]].item()!r}"
-        )
-    return codes
 
 
 def parts_of_vote(member: Any, X: Any, labels: NDArray[Any], vote: str = VOTES[0]) -> FloatArray:
@@ -622,36 +604,13 @@ class Bagging(Composite, Averaged):
         said = np.array([said_by(model, X, self.labels, self.vote) for model in self.models])
         return self.values_of_mean(means_by_then(said)), self.costs_by_then(X)
 
+    def inquiry(self, settles: bool) -> MemberInquiry:
+        """Return what the members ask of a row, one after the other."""
+        return mean_of(self, self.inquiries(settles), self.vote, settles)
+
     def parts(self) -> Parts:
         """Return the fields of a file's header and its arrays; numbers are averaged in any case."""
         header, arrays = Composite.parts(self)
         if self.labels is None:
             arrays.pop("vote", None)
         return header, arrays
-
-
-def said_by(model: Any, X: Any, labels: NDArray[Any] | None, vote: str) -> FloatArray:
-    """Return what a member says (n, J) of each row, or its number.
-
-    Its probabilities, where these are asked for and it has any; else 1 for its answer.
-    """
-    if labels is not None and vote == "average" and not is_foreign(model):
-        try:
-            share = predict_proba(model, X)
-            _codes(labels, model.labels)
-            return among(share, labels, model.labels)
-        except NotImplementedError:  # of a loss without probabilities
-            pass
-    said = np.asarray(model.predict(X) if is_foreign(model) else predict(model, X))
-    if labels is None:
-        return said.astype(np.float64)
-    code = _codes(labels, said)
-    return (code[:, None] == np.arange(len(labels))).astype(np.float64)
-
-
-def _codes(labels: NDArray[Any], said: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the positions of labels among all."""
-    code = np.minimum(np.searchsorted(labels, said), len(labels) - 1)
-    if not (labels[code] == said).all():
-        raise ValueError(f"fit: its models must predict the labels {labels.tolist()!r}")
-    return code

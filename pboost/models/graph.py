@@ -25,6 +25,7 @@ from pboost.models.base import two_probabilities
 from pboost.models.exit_walk import leave_graph, of_nodes
 from pboost.models.exits import Exits, Left, NodeExits
 from pboost.models.hard_walk import MOST_STEPS, walk_rows
+from pboost.models.known_values import BlockInquiry, graph_inquiry
 from pboost.models.new_rows import input_values, match_columns, match_sigma
 from pboost.models.node_walk import asks_functions, exits, hard_exits, passages
 from pboost.models.nodes import ABOVE, BELOW, OUT, Graph, at_start, joints_of
@@ -249,6 +250,10 @@ class DecisionGraph(Graph):
         start, index = (columns, columns) if self.inputs is None else self.inputs.columns_read()
         levels = indicators_of(self.table) if self.adds_up else None
         return start, index if levels is None else levels.column[index]
+
+    def inquiry(self, settles: bool) -> BlockInquiry:
+        """Return what the nodes ask on the way of a row."""
+        return graph_inquiry(self, self._columns_of_inputs())
 
     def _columns_read(self, values: FloatArray) -> FloatArray:
         start, index = self._columns_of_inputs()

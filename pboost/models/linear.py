@@ -14,11 +14,12 @@ from pboost._core import probit as kernel
 from pboost._core import project
 from pboost.data.check_xy import check_answers
 from pboost.data.fill import filled
-from pboost.data.indicators import names_in_sums
+from pboost.data.indicators import indicators_of, names_in_sums
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.attribution import as_shares, falls, times_spread
 from pboost.models.base import Model, TwoClassModel, settled
+from pboost.models.known_values import SumInquiry
 from pboost.models.new_rows import input_values, match_sigma
 from pboost.models.stored import MOST_SUM, Part, Parts, TrainingRecord, check_sum
 from pboost.models.table_field import table_field
@@ -274,6 +275,10 @@ class LinearModel(AdditiveModel):
         answer[np.isnan(answer)] = 0.0
         return within_range(answer, f" in column {j}")
 
+    def inquiry(self, settles: bool) -> SumInquiry:
+        """Return what is asked of a row: all columns of the sum."""
+        return SumInquiry(self, columns_of(self, self.weights != 0), 1)
+
     def lines(self, names: Sequence[str]) -> list[str]:
         """Return the model in words, given the names of its columns."""
         read = np.flatnonzero(np.isin(np.arange(self.n_added), self.feature)).tolist()
@@ -341,6 +346,10 @@ class HypothesisSum(AdditiveModel):
     def importances(self, spread: FloatArray | None) -> FloatArray:
         """Raise NotImplementedError."""
         raise NotImplementedError(OF_FUNCTIONS + "see permutation_importance")
+
+    def inquiry(self, settles: bool) -> SumInquiry:
+        """Raise NotImplementedError."""
+        raise NotImplementedError(OF_FUNCTIONS + "predict asks them about whole rows")
 
     def members(self) -> Parts:
         """Raise TypeError."""
@@ -491,6 +500,10 @@ class ProbitModel(Model):
         total = np.bincount(self.feature[read], fall, self.n_added).astype(np.float64)
         return as_shares(self.by_column(total))
 
+    def inquiry(self, settles: bool) -> SumInquiry:
+        """Return what is asked of a row: all columns of the sum."""
+        return SumInquiry(self, columns_of(self, self.slopes != 0), 1)
+
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of columns with a slope, the same for all rows."""
         cost = max(1, int(np.count_nonzero(self.slopes)))
@@ -513,6 +526,13 @@ class ProbitModel(Model):
                 + equation(self.intercept, self.slopes, names),
             ]
         )
+
+
+def columns_of(model: Model, is_added: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the columns of X of which some of what is added up is made, (n_added,)."""
+    found = indicators_of(model.table)
+    every = np.flatnonzero(is_added)
+    return every if found is None else np.unique(found.column[every]).astype(np.intp)
 
 
 def sums_of(

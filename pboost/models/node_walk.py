@@ -57,7 +57,7 @@ def hard_exits(model: Graph, X: Any) -> tuple[int, Take]:
     return n, lambda node, here: exits(model, node, value(node, here))
 
 
-def exits(model: Graph, node: int, value: FloatArray) -> NDArray[np.bool_]:
+def exits(model: Graph, node: int | NDArray[np.intp], value: FloatArray) -> NDArray[np.bool_]:
     """Return whether rows take exit 1 of a node, given what it compares."""
     above: NDArray[np.bool_] = goes_right(value, model.threshold[node])
     return above if model.sides is None else above | (np.isnan(value) & (model.sides[node] > HALF))

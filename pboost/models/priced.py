@@ -18,7 +18,7 @@ from pboost.values import IntArray
 def prices_for(model: Any, prices: Any, groups: Any) -> Prices:
     """Return the prices that are given, or those that a model or one of its members knows."""
     if prices is None and groups is None:
-        options = _known(model)
+        options = known_options(model)
     else:
         options = {**PRICE_OPTIONS, "prices": prices, "groups": groups}
     if options is None:
@@ -31,14 +31,14 @@ def prices_for(model: Any, prices: Any, groups: Any) -> Prices:
     return found
 
 
-def _known(model: Any) -> Mapping[str, Any] | None:
+def known_options(model: Any) -> Mapping[str, Any] | None:
     """Return the settings of a model, or of one of its members, that has prices."""
     settings = getattr(model, "settings", {})
     if settings.get("prices") is not None:
         return {**PRICE_OPTIONS, **settings}
     inner = getattr(model, "model", None)
     for member in (*getattr(model, "models", ()), *([] if inner is None else [inner])):
-        found = _known(member)
+        found = known_options(member)
         if found is not None:
             return found
     return None

@@ -19,7 +19,8 @@ from pboost.models import stored
 from pboost.models.attribution import as_shares, portions, times_spread
 from pboost.models.base import Model
 from pboost.models.hard_walk import over_tiles, with_room
-from pboost.models.linear import probabilities
+from pboost.models.known_values import SumInquiry, trees_inquiry
+from pboost.models.linear import columns_of, probabilities
 from pboost.models.new_rows import match_columns
 from pboost.models.text import counted, equation, headline
 from pboost.models.trees import LEAF, SIDES, Tree, Trees
@@ -236,6 +237,16 @@ class ProbitTree(Model):
         has_slope = np.zeros((len(self.coefficient), self.n_features), dtype=np.bool_)
         has_slope[leaf, column[term]] = True
         yield read | has_slope[tree.leaf[at]]
+
+    def inquiry(self, settles: bool) -> SumInquiry:
+        """Return what is asked of a row: what its path compares, then all that its leaf adds up."""
+        tree, has_slope = self.partition, (self.coefficient[:, :, 1:] != 0).any(axis=1)
+        every = [columns_of(self, of_leaf) for of_leaf in has_slope]
+        path = trees_inquiry(self, tree, self._constants())
+        return SumInquiry(
+            self, columns_of(self, has_slope.any(axis=0)), self.n_functions, path,
+            lambda X: every[int(tree.leaf[tree.nodes_of(X)[0]])],
+        )  # fmt: skip
 
     def describe(self) -> str:
         """Return the partition as text, with the equations of the leaves.

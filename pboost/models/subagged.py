@@ -33,6 +33,7 @@ from pboost.models.ensembles import (
     check_vote,
 )
 from pboost.models.forest import Forest
+from pboost.models.known_members import MemberInquiry, mean_of
 from pboost.models.linear import chosen, probabilities
 from pboost.models.new_rows import match_columns
 from pboost.models.probit_trees import (
@@ -386,6 +387,13 @@ class SubaggedProbitTrees(Model):
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities (n, J) that go with decision values."""
         return shares_of_leads(score)
+
+    def inquiry(self, settles: bool) -> MemberInquiry:
+        """Return what the members ask of a row, one after the other."""
+        members = [member.inquiry(settles) for member in self]
+        if self.vote == "average":
+            members = [mean_of(m.model, m.members, self.vote, settles, m.weight) for m in members]
+        return mean_of(self, members, self.vote, settles)
 
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the trees."""

@@ -18,6 +18,7 @@ from pboost.models.base import Model, costs_by_then, settled
 from pboost.models.exit_walk import leave_trees, of_trees
 from pboost.models.exits import Exits, Left, NodeExits
 from pboost.models.forest import Forest
+from pboost.models.known_values import BlockInquiry, trees_inquiry
 from pboost.models.nodes import Bias
 from pboost.models.stored import Arrays, Header, Kind, Parts, check_sum
 from pboost.models.text import counted, headline
@@ -235,6 +236,16 @@ class StagewiseModel(Model):
         score = np.empty((1 + len(self), *total.shape[1:]))
         score[0], score[1:] = self.bias, self.bias + total
         return score, costs_by_then(cost)
+
+    def inquiry(self, settles: bool) -> BlockInquiry:
+        """Return what the trees ask on the way of a row, round after round."""
+        value = self.trees.value.reshape(self.trees.n_nodes, -1)
+        if self.n_trees > 1:
+            of = np.repeat(np.arange(len(self.trees)) % self.n_trees, np.diff(self.trees.root))
+            value = np.where(of[:, None] == np.arange(self.n_trees), value, 0.0)
+        return trees_inquiry(
+            self, self.trees, value, np.atleast_1d(np.float64(self.bias)), self.n_trees
+        )
 
     def _of_labels(self, values: FloatArray) -> FloatArray:
         """Return decision values (n, J), or (n,) where there is one; of one tree (n, 1, J)."""

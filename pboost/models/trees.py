@@ -18,6 +18,7 @@ from pboost.models.attribution import as_shares
 from pboost.models.base import Averaged
 from pboost.models.both_ways import check_share, over_both_ways, said_of_both
 from pboost.models.hard_walk import of_columns_read, over_tiles, with_room
+from pboost.models.known_values import BlockInquiry, trees_inquiry
 from pboost.models.new_rows import match_columns
 from pboost.models.node_walk import goes_right
 from pboost.models.priced import columns_on_way
@@ -331,6 +332,10 @@ class Trees(Averaged):
     def mean_parts(self, X: Any) -> FloatArray:
         """Return the parts of the mean of the trees, see `path_parts`."""
         return self.path_parts(X, self.value) / len(self.depths)
+
+    def inquiry(self, settles: bool) -> BlockInquiry:
+        """Return what the trees ask on the way of a row."""
+        return trees_inquiry(self, self, self.value.reshape(self.n_nodes, -1))
 
     def places(self, X: Any) -> IntArray:
         """Return the leaves (n, n_trees) that rows reach, as nodes counted from their roots."""
