@@ -13,6 +13,7 @@ import numpy as np
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.budget.choice import REACH, first_part
+from pboost.budget.distill import distill
 from pboost.budget.mixture import with_forest
 from pboost.data.convert import Features
 from pboost.data.prices import Prices
@@ -133,6 +134,15 @@ def _stumps(fits: Fits) -> StagewiseModel:
     return fits.sum_of_trees(4, max_leaves=2, learning_rate=0.5, steps=steps)
 
 
+def _distilled(fits: Fits, family: str, teacher: str, rate: float) -> StagewiseModel:
+    """Return a shorter sum of trees that imitates a longer one."""
+    comparisons = REACH * min(fits.budget, FAMILIES[family].most)
+    return distill(
+        fits.of(teacher), fits.X, comparisons=comparisons, learning_rate=rate, rng=fits.rng(3),
+        n_threads=fits.n_threads,
+    )  # fmt: skip
+
+
 def _priced(fits: Fits, leaves: int, price: float | None) -> StagewiseModel:
     """Return large steps whose splits know what is still to be paid.
 
@@ -161,11 +171,23 @@ class Family(NamedTuple):
 #: By their names in ``settings``.
 FAMILIES = {
     "mixture": Family(Fits.mixture, least=75),
+    "distilled sum of trees": Family(
+        partial(_distilled, family="distilled sum of trees", teacher="long sum of trees", rate=0.5),
+        ("two",),
+        least=8,
+        most=30,
+    ),
+    "distilled mixture": Family(
+        partial(_distilled, family="distilled mixture", teacher="mixture", rate=0.25),
+        ("two",),
+        least=30,
+        most=75,
+    ),
     "chain": Family(partial(_chain, family="chain", leaves=32), ("two", "many")),
     "chain of smaller trees": Family(
         partial(_chain, family="chain of smaller trees", leaves=16), ("many",), least=30
     ),
-    "short sum of trees": Family(_short, most=75),
+    "short sum of trees": Family(_short, most=150),
     "long sum of trees": Family(_long, least=30),
     "tree": Family(_tree, ("two", "many"), most=15),
     "stumps": Family(_stumps, ("regression",), most=15),

@@ -73,7 +73,8 @@ def fit_within(
     """Fit the most accurate model that rows can go through within a budget of comparisons.
 
     Models of a few families are compared by cross-validation: chains of deep trees, sums of small
-    trees by large and by small steps, these mixed with a forest, single trees. Each is grown for
+    trees by large and by small steps, these mixed with a forest, such of two labels that imitate
+    longer ones (see `distill`), single trees. Each is grown for
     the budget, rows leave it early where they are sure (see `early_exit`), and the best of
     them is fitted to all rows.
 
