@@ -162,7 +162,7 @@ STAGEWISE = {
     "interactions": None, "prices": None, "groups": None,
     "comparison_price": None, "max_step": "auto", "start": "constant", "bag": 1.0,
     "search": "exact", "max_bins": 256, "sums": "auto", "trees": "per-class", "growth": "auto",
-    **TREE_COLUMNS, **SHARED, **STOPPING,
+    "tree_comparisons": None, **TREE_COLUMNS, **SHARED, **STOPPING,
 }  # fmt: skip
 PROBIT = {"steps": 15, "tol": None, "safeguard": True, **COLUMNS, "sample_weight": None}
 PROBIT_TREE = {
