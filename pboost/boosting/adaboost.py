@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from pboost.boosting.fit import GraphFit
 from pboost.data.check_xy import with_categories
 from pboost.data.labels import labels_of_rows
+from pboost.data.prices import GroupOption, PriceOption, plain_options
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.data.table import Categorical
@@ -39,6 +40,9 @@ def fit_adaboost(
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
+    prices: PriceOption = None,
+    groups: GroupOption = None,
+    comparison_price: float | None = None,
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -76,6 +80,10 @@ def fit_adaboost(
         a share of 1/J of the mass.
     learning_rate : float
         Factor in (0, 1] of every vote.
+    prices, groups, comparison_price : optional
+        What columns cost, each paid once by a row, see `fit_stagewise`: a stump is then chosen by
+        how much it lowers the criterion, by `comparison_price` plus what the rows that arrive have
+        still to pay. Of two labels, with `weak.stump`.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.
@@ -155,6 +163,7 @@ def fit_adaboost(
         X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
         callback, progress, is_chain=True,
         two="" if votes == "domain" else f"with votes={votes!r}",
+        prices=plain_options(prices, groups, comparison_price),
     )  # fmt: skip
     settings = fit.settings("fit_adaboost", rounds=rounds, votes=votes)
     with fit.workers() as workers, fit.told(rounds, "rounds") as told:

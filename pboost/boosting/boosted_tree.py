@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from pboost.boosting.fit import GraphFit
 from pboost.data.check_xy import with_categories
 from pboost.data.labels import labels_of_rows
+from pboost.data.prices import GroupOption, PriceOption, plain_options
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.data.table import Categorical
@@ -50,6 +51,9 @@ def fit_boosted_tree(
     max_depth: int | None = None,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
+    prices: PriceOption = None,
+    groups: GroupOption = None,
+    comparison_price: float | None = None,
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -95,6 +99,10 @@ def fit_boosted_tree(
         labels it is a share of 1/J of the mass at the root.
     learning_rate : float
         Factor in (0, 1] of every vote.
+    prices, groups, comparison_price : optional
+        What columns cost, each paid once by a row, see `fit_stagewise`: a stump is then chosen by
+        how much it lowers the criterion, by `comparison_price` plus what the rows that arrive have
+        still to pay. Of two labels, with `weak.stump`.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.
@@ -169,7 +177,7 @@ def fit_boosted_tree(
     X = with_categories(X, categorical)
     fit = GraphFit(
         X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
-        callback, progress,
+        callback, progress, prices=plain_options(prices, groups, comparison_price),
     )  # fmt: skip
     settings = fit.settings(
         "fit_boosted_tree", nodes=nodes, observation=observation.settings(), growth=growth,
@@ -183,7 +191,8 @@ def fit_boosted_tree(
         if isinstance(weak, ImpurityStump):
             own = ImpurityTree(fit.data, weak, rule, limits)
             return own.model(settings, own.grow(told))
-        if is_exact and isinstance(weak, ColumnLearner) and not weak.goes_both_ways(fit.data):
+        is_plain = is_exact and prices is None
+        if is_plain and isinstance(weak, ColumnLearner) and not weak.goes_both_ways(fit.data):
             arrays = BoostedArrays(fit.data, weak, rule, limits)
             return fit.best(arrays.model(settings, grow_tree(arrays, workers, told)))
         return fit.grown(SoftTree(fit.data, fit.observer(workers), rule, limits), settings, told)

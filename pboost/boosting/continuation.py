@@ -176,6 +176,10 @@ def _check_model(model: Any) -> DecisionGraph:
         raise NotImplementedError(
             "model: sampled answers cannot be continued: the draws of training are not kept"
         )
+    if model.settings.get("prices") is not None:
+        raise NotImplementedError(
+            "model: graphs that were fitted with prices are not continued; sums of trees are"
+        )
     return model
 
 

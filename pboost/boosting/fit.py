@@ -21,6 +21,7 @@ from pboost._core.votes import VoteRule
 from pboost.data.columns import MAX_BINS, BinnedColumns, to_fixed_point
 from pboost.data.convert import Features
 from pboost.data.node_inputs import GrownInputs
+from pboost.data.prices import PRICE_OPTIONS
 from pboost.data.subsets import in_set
 from pboost.data.training import TrainingData
 from pboost.growth.label_trees import LabelTrees
@@ -36,6 +37,7 @@ from pboost.observation.answers import Observer, check_pair
 from pboost.threads import Workers
 from pboost.values import FloatArray, Progress, as_generator, check_callback, with_bar
 from pboost.weak.label_search import LabelSearch, refusal
+from pboost.weak.priced_search import PricedSearch, with_prices
 
 #: Returns number k of some rows.
 Value: TypeAlias = Callable[[int, NDArray[np.intp]], NDArray[Any]]
@@ -63,6 +65,8 @@ class GraphFit:
         Whether there is one next classifier at any time.
     two : str
         Because of which options there can be two labels only; empty where there can be more.
+    prices : mapping
+        What columns cost, the options of `PRICE_OPTIONS`.
     votes_stay : bool
         Whether votes stay what they were when a node was opened. If not, stages are judged when
         growth has ended, see `best`.
@@ -77,6 +81,7 @@ class GraphFit:
         self, X: Any, y: Any, sample_weight: Any, weak: Any, observation: Any, rule: VoteRule,
         rng: Any, validation: Any, patience: Any, n_threads: int | None, callback: Any,
         progress: Progress, *, is_chain: bool = False, votes_stay: bool = True, two: str = "",
+        prices: Mapping[str, Any] = PRICE_OPTIONS,
     ) -> None:  # fmt: skip
         self.weak, self.observation, self.rule = weak, observation, rule
         self._learner = check_pair(weak, observation, is_chain=is_chain)
@@ -85,6 +90,7 @@ class GraphFit:
         self._rng = None if rng is None else as_generator(rng)
         two = two or refusal(weak, observation)
         problem = weak.read(X, y, sample_weight, two or None)
+        self.prices, self._learner = prices, with_prices(self._learner, prices, problem)
         is_share = validation is not None and not isinstance(validation, tuple | list)
         if is_share and isinstance(problem.columns, BinnedColumns):
             raise TypeError(
@@ -122,6 +128,7 @@ class GraphFit:
             "smoothing": self.rule.smoothing,
             "learning_rate": self.rule.learning_rate,
             "weak": self.weak.settings(),
+            **({} if self.prices["prices"] is None else self.prices),
             **({} if self._rows is None else self._rows.settings),
         }
 
@@ -137,7 +144,13 @@ class GraphFit:
 
     def observer(self, workers: Workers) -> Observer:
         """Return what asks weak classifiers."""
-        return self.observation.bind(self.data, self._learner, workers, as_generator(self._rng))
+        found = self.observation.bind(self.data, self._learner, workers, as_generator(self._rng))
+        if self.prices["prices"] is not None and not isinstance(found.search, PricedSearch):
+            raise NotImplementedError(
+                "prices: expected None but with answers that are exact or have a table, such as "
+                f"observation.adatree2(), got {self.observation!r}"
+            )
+        return found
 
     def grown(
         self, growth: Grows, settings: Mapping[str, Any], told: Callback | None

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from pboost.boosting.fit import GraphFit
 from pboost.data.check_xy import with_categories
 from pboost.data.labels import labels_of_rows
+from pboost.data.prices import GroupOption, PriceOption, plain_options
 from pboost.data.sharing import reads_columns
 from pboost.data.splits import Validation
 from pboost.data.table import Categorical
@@ -57,6 +58,9 @@ def fit_matryoshka(
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
     learning_rate: float | None = None,
+    prices: PriceOption = None,
+    groups: GroupOption = None,
+    comparison_price: float | None = None,
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -110,6 +114,10 @@ def fit_matryoshka(
         chains go on when no training row is wrong, until the certificate is below 1e-9.
     learning_rate : float, optional
         Factor in (0, 1] of every vote. None: 0.3 for ``join="all"``, a chain of trees, else 1.
+    prices, groups, comparison_price : optional
+        What columns cost, each paid once by a row, see `fit_stagewise`: a stump is then chosen by
+        how much it lowers the criterion, by `comparison_price` plus what the rows that arrive have
+        still to pay. Of two labels, with `weak.stump`.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.
@@ -198,17 +206,14 @@ def fit_matryoshka(
     fit = GraphFit(
         X, y, sample_weight, weak, observation, rule, rng, validation, patience, n_threads,
         callback, progress, votes_stay=collect == "additive", two=_two(sizes, join, collect),
+        prices=plain_options(prices, groups, comparison_price),
     )  # fmt: skip
     if shape is None and fit.data.problem.of_many:
         sizes = SHAPE_OF_MANY
     settings = fit.settings(
-        "fit_matryoshka",
-        shape=list(sizes) or None,
-        growth=growth,
-        nodes=size,
-        collect=collect,
+        "fit_matryoshka", shape=list(sizes) or None, growth=growth, nodes=size, collect=collect,
         join=join,
-    )
+    )  # fmt: skip
     total = math.prod(sizes) if size is None else size
     with fit.workers() as workers, fit.told(total, "nodes") as told:
         # Of a shape that more labels cannot have, such labels were refused above.

@@ -168,11 +168,14 @@ class Matryoshka(PortGrowth):
         super().__init__(data, observer, rule)
         self.collect = collect
         self.scratch = Weights(np.empty(data.n_rows), self.fixed, 1.0, (0, 0))
+        # How likely a row has not paid an item, where it arrives; exact where answers are.
+        n_items = 0 if self.priced is None else len(self.priced.unpaid)
+        self.unpaid = np.ones((n_items, data.n_rows))
 
     def entrance(self) -> Port:
         """Return the port of the whole graph, with all weight."""
-        start = self.data.weight / math.fsum(self.data.weight)
-        return self.port((), start, start, 0.0)
+        self.start = self.data.weight / math.fsum(self.data.weight)
+        return self.port((), self.start, self.start, 0.0)
 
     def port(self, edges: Edges, weight: FloatArray, reach: FloatArray, votes: float) -> Port:
         """Return a port; sums its masses."""
@@ -182,8 +185,25 @@ class Matryoshka(PortGrowth):
         """Return the reach masses (side, class) that a cut makes at a port."""
         return self.search.side_masses(cut, port.reach, self.scratch)
 
+    def best(self, port: Port, weights: Weights) -> Cut | None:
+        """Return the weak classifier for a port."""
+        if self.priced is not None:
+            self.priced.unpaid[:] = (self.unpaid * port.reach).sum(axis=1) / port.arrives
+        return super().best(port, weights)
+
+    def pay(self, port: Port, cut: Cut) -> None:
+        """Take what the rows at a port pay for a column."""
+        assert self.priced is not None
+        reach, start = np.asarray(port.reach), self.start
+        arrives = np.divide(reach, start, np.zeros(len(start)), where=start > 0).clip(0.0, 1.0)
+        if self.observer.is_exact:
+            arrives = np.rint(arrives)
+        self.unpaid[self.priced.items(cut.feature)] *= 1.0 - arrives
+
     def open(self, port: Port, split: Split, outside: float) -> list[Port]:
         """Make a node at a port, and return its two exits."""
+        if self.priced is not None:
+            self.pay(port, split.cut)
         votes, answers, certificate = split.step.votes, split.answers, outside
         ports = []
         for exit_, vote in enumerate(votes):

@@ -25,6 +25,7 @@ from pboost.models.stored import TrainingRecord
 from pboost.observation.answers import Observer, Tables, chain_reach
 from pboost.values import FloatArray, check_number
 from pboost.weak.base import Cut, Masses, Weights
+from pboost.weak.priced_search import PricedSearch
 
 #: Fixed-point images of an exit's weights add up to less than 2 to this power.
 FIXED_BITS = 60
@@ -234,6 +235,8 @@ class Growth:
         self.votes: list[list[float]] = []
         self.certificate = [1.0]
         self.no_vote: Any = 0.0
+        #: The search, where columns have prices.
+        self.priced = self.search if isinstance(self.search, PricedSearch) else None
 
     @property
     def n_nodes(self) -> int:
@@ -362,6 +365,8 @@ class Chain(Growth):
         certificate = self.certificate[-1] * step.shrink
         node = self.add_node(self.exits, cut, step.votes, table, 1.0, certificate)
         self.exits = (node, BELOW), (node, ABOVE)
+        if self.priced is not None:  # all rows arrive
+            self.priced.unpaid[self.priced.items(cut.feature)] = 0.0
         self.perfect = step.perfect or certificate == 0.0
 
     def replay(self, model: DecisionGraph, tables: Tables) -> None:

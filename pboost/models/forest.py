@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import accumulate, chain
+from itertools import pairwise
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -21,6 +21,7 @@ from pboost.models.exit_walk import leave_trees, of_trees
 from pboost.models.exits import Exits, Left, NodeExits
 from pboost.models.hard_walk import of_columns_read, over_tiles, with_room
 from pboost.models.new_rows import match_columns, table_for
+from pboost.models.priced import columns_on_way
 from pboost.models.ranked import RankedTrees, rank_trees
 from pboost.models.sides import LEVELS, WORDS, columns_with_holes, in_sets, own_sets
 from pboost.models.stored import OutOfBag, check_offsets, check_sum
@@ -190,10 +191,12 @@ class Forest(Trees):
 
     def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are compared of each row by the first 1, 2, ... trees."""
-        X = table_for(self, X)
-        with held(X):
-            trees = chain.from_iterable(tree.reads(X) for tree in self)
-            yield from accumulate(trees, np.logical_or)
+        node, column, d = self.nodes_of(X), self.column, self.n_features
+        read = np.zeros((len(node), d), dtype=np.bool_)
+        for tree, (start, stop) in enumerate(pairwise(self.root.tolist())):
+            on_way = columns_on_way(column[start:stop], self.children[start:stop], d)
+            read |= on_way[node[:, tree]]
+            yield read
 
     def nodes_of(self, X: Any) -> IntArray:
         """Return the leaf (n, n_trees) that each row reaches, as a node of each tree."""

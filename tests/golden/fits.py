@@ -121,17 +121,21 @@ TREE_COLUMNS = {"missing": "learn", "level_smoothing": 0.0, **COLUMNS}
 SHARED = {"sample_weight": None, "rng": 5}
 STOPPING = {"validation": None, "patience": None}
 VOTING = {"smoothing": 1e-4, "learning_rate": 1.0}
+PRICES = {"prices": None, "groups": None, "comparison_price": None}
 ADABOOST = {
     "rounds": 12, "weak": stump(), "votes": "domain", "observation": EXACT,
     **VOTING, **COLUMNS, **SHARED, **STOPPING,
+    **PRICES,
 }  # fmt: skip
 TREE = {
     "nodes": 12, "weak": stump(), "observation": EXACT, "growth": "largest-bound",
     "target_certificate": None, "max_depth": None, **VOTING, **COLUMNS, **SHARED, **STOPPING,
+    **PRICES,
 }  # fmt: skip
 MATRYOSHKA = {
     "shape": (3, 3), "growth": "nested", "nodes": None, "collect": "additive", "join": "sign",
     "weak": stump(), "observation": EXACT, **VOTING, **COLUMNS, **SHARED, **STOPPING,
+    **PRICES,
 }  # fmt: skip
 OBLIQUE = {
     "separators": 4, "max_depth": 3, "stumps": 5, "growth": "breadth-first", "observation": EXACT,
@@ -159,10 +163,9 @@ STAGEWISE = {
     "loss": "logistic", "task": None, "steps": 6, "learning_rate": 0.5, "max_depth": 3,
     "max_leaves": None, "min_leaf": 2, "leaf_step": "best", "l2": 0.0, "min_weight": 0.0,
     "min_gain": 0.0, "features_per_tree": None, "features_per_split": None, "monotone": None,
-    "interactions": None, "prices": None, "groups": None,
-    "comparison_price": None, "max_step": "auto", "start": "constant", "bag": 1.0,
+    "interactions": None, "max_step": "auto", "start": "constant", "bag": 1.0,
     "search": "exact", "max_bins": 256, "sums": "auto", "trees": "per-class", "growth": "auto",
-    "tree_comparisons": None, **TREE_COLUMNS, **SHARED, **STOPPING,
+    "tree_comparisons": None, **PRICES, **TREE_COLUMNS, **SHARED, **STOPPING,
 }  # fmt: skip
 PROBIT = {"steps": 15, "tol": None, "safeguard": True, **COLUMNS, "sample_weight": None}
 PROBIT_TREE = {

@@ -1,0 +1,369 @@
+"""Error at equal prices of columns: sums of trees that know prices, beside lightgbm's penalties.
+
+Run as ``python prices.py --data folder``, or with the folder in the environment variable
+PBOOST_DATA; it holds files as the module ``published_table`` describes them. pima and bupa have the
+prices of tests that P. D. Turney published (Journal of Artificial Intelligence Research 2, 1995,
+appendix A), in which all tests of blood share the price of drawing it; columns of the others have
+prices that are drawn from 1 to 100, their logarithms uniform. Of each set ``--draws`` times 7 in 10
+rows, at most 1,500, are to train with, and at most 3,000 others to test with.
+
+Budgets are 25, 50 and 75 percent of what a model without prices takes of a test row. Of each
+library many settings are fitted, and of each model its first trees taken; three folds of the
+training rows choose the one of least log loss that keeps the budget, and it is fitted to all of
+them, which have to keep the budget, too. Needs lightgbm. Prints tables, in the form of
+reStructuredText; ``--rst file`` writes them to a file, too. With ``--results file`` outcomes are
+stored after each draw, and not worked out again by the next run.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from oblique_trees import as_it_is, table
+from table_command import Results, arguments, publish, stored, write
+
+import pboost as pb
+
+SETS = ("pima", "bupa", "adult_census", "magic04", "spambase", "breast_cancer_wdbc")
+SHARES = (25, 50, 75)  # percent of the price of a model without prices
+DRAWS, MOST_TRAIN, MOST_TEST, FOLDS = 10, 1500, 3000, 3
+SIZES, RATE, DEPTHS = (1, 2, 3, 5, 8, 12, 18, 25, 35, 50, 70, 100), 0.1, (2, 4)
+#: What a comparison costs, by the mean price of a column; None: prices do not matter.
+COMPARISONS = (0.003, 0.01, 0.03, 0.1, 0.5, None)
+#: Factors of prices whose mean is 1, as lightgbm takes them from what a split gains.
+TRADEOFFS = (0.0, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.3)
+#: Parts of the comparisons of our whole models within which rows leave them early.
+EXITS, LENGTH = (0.04, 0.1, 0.2, 0.4), 5.0
+#: Least rows of a leaf, the default of lightgbm.
+LEAST_ROWS = 20
+#: Trees, and draws, of the table of what comparisons cost.
+SHOWN, FEW = (12, 100), 4
+QUICK_TRAIN, LEAST = 300, 1e-9
+
+Numbers = NDArray[np.float64]
+#: Probabilities and prices of rows after so many trees as `SIZES` says; and with early exits.
+Stages = list[tuple[Numbers, Numbers]]
+
+
+class Problem(NamedTuple):
+    """Rows, labels 0 and 1, columns of categories, and what columns cost."""
+
+    X: Numbers
+    y: NDArray[np.int64]
+    categories: tuple[int, ...]
+    prices: dict[Any, float]
+    groups: dict[str, list[int]]
+
+    def only(self, rows: NDArray[Any]) -> Problem:
+        """Return the problem of some rows."""
+        return self._replace(X=self.X[rows], y=self.y[rows])
+
+    @property
+    def alone(self) -> Numbers:
+        """What each column costs a row that has paid nothing."""
+        one = np.eye(self.X.shape[1], dtype=bool)
+        return price_of(one, self)
+
+
+def price_of(read: NDArray[np.bool_], problem: Problem) -> Numbers:
+    """Return what it costs to read some columns (n, d) of each row."""
+    total = np.zeros(len(read))
+    for name, price in problem.prices.items():
+        columns = problem.groups.get(name, [name])
+        total += price * read[:, columns].any(axis=1)
+    return total
+
+
+# Data
+
+
+def with_published_prices(name: str, X: Numbers, y: NDArray[Any]) -> Problem:
+    """Return pima or bupa: prices of tests, beside that of a draw of blood, which they share."""
+    if name == "pima":
+        prices: dict[Any, float] = dict.fromkeys(range(8), 1.0)
+        prices |= {1: 17.61 - 2.10, 4: 22.78 - 2.10, "blood": 2.10}
+        return Problem(X, y, (), prices, {"blood": [1, 4]})
+    prices = dict.fromkeys(range(4), 7.27 - 2.10) | {4: 9.86 - 2.10, "blood": 2.10}
+    return Problem(X[:, :5], (X[:, 5] >= 3).astype(int), (), prices, {"blood": [0, 1, 2, 3, 4]})
+
+
+def drawn(name: str, path: Path, draw: int, most: int) -> tuple[Problem, Problem]:
+    """Return training and test rows of a draw."""
+    X, categories, target = as_it_is(path)
+    y = np.unique(target, return_inverse=True)[1].astype(np.int64)
+    rng = np.random.default_rng([draw, SETS.index(name)])
+    if name in ("pima", "bupa"):
+        problem = with_published_prices(name, X, y)
+    else:
+        prices = np.exp(rng.uniform(0, np.log(100), X.shape[1])).round(2)
+        problem = Problem(X, y, categories, dict(enumerate(prices.tolist())), {})
+    order = rng.permutation(len(problem.y))
+    n = min(most, 7 * len(order) // 10)
+    return problem.only(order[:n]), problem.only(order[n : n + MOST_TEST])
+
+
+# Models: each fit returns what tells the stages of rows.
+
+
+def ours(
+    problem: Problem, setting: tuple[int, float | None], exits: bool = True
+) -> Callable[[Numbers], Stages]:
+    """Fit a sum of trees; the setting is a depth and what a comparison costs."""
+    depth, comparison = setting
+    options: dict[str, Any] = {}
+    if comparison is not None:
+        options = {"prices": problem.prices, "groups": problem.groups,
+                   "comparison_price": comparison * problem.alone.mean()}  # fmt: skip
+    model = pb.fit_stagewise(
+        problem.X, problem.y, loss="logistic", steps=SIZES[-1], learning_rate=RATE,
+        max_depth=depth, growth="free", categorical=list(problem.categories), n_threads=1,
+        min_leaf=LEAST_ROWS, **options,
+    )  # fmt: skip
+    whole = pb.evaluation_cost(model, problem.X).mean()
+    early = []
+    for part in EXITS if exits and len(model) > 1 else ():
+        budget = max(part * whole, 1.0 + depth)
+        early.append(pb.early_exit(model, problem.X, comparisons=budget, length=LENGTH))
+
+    def stages(X: Numbers) -> Stages:
+        found: Stages = []
+        shares = pb.staged_predict_proba(model, X)
+        for t, (share, read) in enumerate(zip(shares, model.reads(X), strict=True), start=1):
+            if t in SIZES:
+                found.append((share[:, 1], price_of(read, problem)))
+        found += [found[-1]] * (len(SIZES) - len(found))  # nothing was left to fit
+        for left in early:
+            *_, read = left.reads(X)
+            found.append((pb.predict_proba(left, X)[:, 1], price_of(read, problem)))
+        return found + [found[-1]] * (len(SIZES) + len(EXITS) - len(found))
+
+    return stages
+
+
+def leaf_columns(node: dict[str, Any], used: tuple[int, ...] = ()) -> Iterator[tuple[int, Any]]:
+    """Yield the leaves of a tree of lightgbm, and the columns compared on the way there."""
+    if "split_feature" not in node:
+        yield node.get("leaf_index", 0), list(used)
+        return
+    for side in ("left_child", "right_child"):
+        yield from leaf_columns(node[side], (*used, node["split_feature"]))
+
+
+def peer(problem: Problem, setting: tuple[int, float]) -> Callable[[Numbers], Stages]:
+    """Fit lightgbm; the setting is a depth and a tradeoff."""
+    import lightgbm
+
+    depth, tradeoff = setting
+    alone = problem.alone
+    options: dict[str, Any] = {
+        "objective": "binary", "learning_rate": RATE, "max_depth": depth, "verbosity": -1,
+        "num_leaves": 2**depth, "min_data_in_leaf": LEAST_ROWS, "num_threads": 1,
+        "deterministic": True, "seed": 0,
+    }  # fmt: skip
+    if tradeoff:
+        options |= {"cegb_tradeoff": tradeoff,
+                    "cegb_penalty_feature_lazy": (alone / alone.mean()).tolist()}  # fmt: skip
+    data = lightgbm.Dataset(
+        problem.X, problem.y, categorical_feature=list(problem.categories), free_raw_data=False
+    )
+    model = lightgbm.train(options, data, SIZES[-1])
+    trees = [dict(leaf_columns(tree["tree_structure"])) for tree in model.dump_model()["tree_info"]]
+
+    def stages(X: Numbers) -> Stages:
+        leaf = np.asarray(model.predict(X, pred_leaf=True)).reshape(len(X), -1).astype(int)
+        read, found = np.zeros(X.shape, dtype=bool), []
+        for t, of_leaf in enumerate(trees, start=1):
+            mask = np.zeros((max(of_leaf) + 1, X.shape[1]), dtype=bool)
+            for place, columns in of_leaf.items():
+                mask[place, columns] = True
+            read |= mask[leaf[:, t - 1]]
+            if t in SIZES:
+                share = np.asarray(model.predict(X, num_iteration=t))
+                found.append((share, price_of(read, problem)))
+        return found + [found[-1]] * (len(SIZES) - len(found))
+
+    return stages
+
+
+FITS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "pboost": (ours, [(depth, c) for depth in DEPTHS for c in COMPARISONS]),
+    "lightgbm": (peer, [(depth, t) for depth in DEPTHS for t in TRADEOFFS]),
+}
+
+
+# The choice
+
+
+def log_loss(share: Numbers, y: NDArray[Any]) -> float:
+    """Return the mean log loss."""
+    of_label = np.where(y == 1, share, 1 - share).clip(LEAST, 1)
+    return float(-np.log(of_label).mean())
+
+
+def validated(
+    fit: Callable[..., Any], settings: Sequence[Any], train: Problem
+) -> tuple[Numbers, Numbers]:
+    """Return log loss and price (settings, sizes) of rows that models were not fitted to."""
+    n_stages = len(SIZES) + (len(EXITS) if fit is ours else 0)
+    loss, price = np.zeros((2, len(settings), n_stages))
+    fold = np.arange(len(train.y)) % FOLDS
+    for k in range(FOLDS):
+        inner, outer = train.only(fold != k), train.only(fold == k)
+        for s, setting in enumerate(settings):
+            for t, (share, cost) in enumerate(fit(inner, setting)(outer.X)):
+                loss[s, t] += log_loss(share, outer.y) / FOLDS
+                price[s, t] += cost.mean() / FOLDS
+    return loss, price
+
+
+def chosen(
+    fit: Callable[[int], Stages], loss: Numbers, price: Numbers, budget: float
+) -> tuple[int, int] | None:
+    """Return the setting and the size of least validation loss within a budget; None: of none.
+
+    `fit` tells the stages of the training rows of a model that is fitted to all of them: what they
+    pay has to keep the budget, too.
+    """
+    able = np.where(price <= budget, loss, np.inf)
+    for s in np.argsort(able.min(axis=1)).tolist():
+        if able[s].min() == np.inf:
+            return None
+        paid = np.array([cost.mean() for _, cost in fit(s)])
+        of_size = np.where(paid <= budget, able[s], np.inf)
+        if of_size.min() < np.inf:
+            return s, int(of_size.argmin())
+    return None
+
+
+def outcome(of: str, train: Problem, test: Problem, budgets: Numbers) -> list[float]:
+    """Return error, log loss and price on test rows, for each budget."""
+    fit, settings = FITS[of]
+    loss, price = validated(fit, settings, train)
+    fitted: dict[int, Callable[[Numbers], Stages]] = {}
+
+    def stages(s: int, X: Numbers = train.X) -> Stages:
+        if s not in fitted:
+            fitted[s] = fit(train, settings[s])
+        return fitted[s](X)
+
+    found: list[float] = []
+    constant = np.full(len(test.y), train.y.mean()), np.zeros(len(test.y))
+    least = log_loss(np.full(len(train.y), train.y.mean()), train.y)
+    for budget in budgets:
+        share, cost = constant
+        best = chosen(stages, np.where(loss < least, loss, np.inf), price, float(budget))
+        if best is not None:
+            share, cost = stages(best[0], test.X)[best[1]]
+        wrong = float(((share > 0.5) != test.y).mean())
+        found += [wrong, log_loss(share, test.y), float(cost.mean())]
+    return found
+
+
+def run(name: str, path: Path, draw: int, most: int, of: dict[str, list[float]]) -> bool:
+    """Add what is not known yet of a draw; says whether there was anything."""
+    if f"{draw}: pboost" in of:
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of others are theirs to heed
+        train, test = drawn(name, path, draw, most)
+        (_, price) = ours(train, (3, None))(test.X)[len(SIZES) - 1]
+        budgets = price.mean() * np.array(SHARES) / 100
+        of[f"{draw}: budgets"] = budgets.tolist()
+        for method in FITS:
+            of[f"{draw}: {method}"] = outcome(method, train, test, budgets)
+    return True
+
+
+# Tables
+
+
+def summary(results: Results) -> str:
+    """Return the table of errors at each budget, and of paired differences."""
+    head = [
+        "set, draws",
+        *(f"{who}, {share} %" for share in SHARES for who in ("ours", "lightgbm")),
+    ]
+    rows, said = [head], []
+    costs: dict[str, list[float]] = {who: [] for who in FITS}
+    better = np.zeros(len(SHARES), dtype=int)
+    overall = 0
+    for name, of in results.items():
+        draws = sorted(int(key.split(":")[0]) for key in of if key.endswith("budgets"))
+        found = {who: np.array([of[f"{d}: {who}"] for d in draws]) for who in FITS}
+        budgets = np.array([of[f"{d}: budgets"] for d in draws])
+        cells, gaps = [f"{name}, {len(draws)}"], []
+        for k in range(len(SHARES)):
+            error = {who: 100 * found[who][:, 3 * k] for who in FITS}
+            gap = error["pboost"] - error["lightgbm"]
+            gaps.append(gap)
+            spread = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
+            cells += [f"{error['pboost'].mean():.2f} ({gap.mean():+.2f} ± {spread:.2f})",
+                      f"{error['lightgbm'].mean():.2f}"]  # fmt: skip
+            better[k] += gap.mean() < 0
+            for who in FITS:
+                costs[who] += (found[who][:, 3 * k + 2] / budgets[:, k]).tolist()
+        overall += np.mean(gaps) < 0
+        rows.append(cells)
+    said.append(
+        "Ours is lower on "
+        + ", ".join(
+            f"{n} of {len(results)} sets at {s} %" for n, s in zip(better, SHARES, strict=True)
+        )
+        + f"; on {overall} of {len(results)} in the mean over budgets. Mean price by budget: "
+        + ", ".join(f"{who} {np.mean(cost):.3f}" for who, cost in costs.items())
+        + ".\n"
+    )
+    title = "Error in % at equal prices (in brackets: ours less lightgbm's, paired)"
+    return "\n".join([table(title, rows), *said])
+
+
+def by_comparison(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
+    """Return the table of prices and errors by what a comparison costs."""
+    said = ["prices do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
+    rows = [["set, trees", *said]]
+    for name in sets:
+        found = np.zeros((len(COMPARISONS), 2, 2))
+        for draw in range(draws):
+            train, test = drawn(name, folder / f"{name}.csv.gz", draw, most)
+            for c, comparison in enumerate(COMPARISONS):
+                stages = ours(train, (2, comparison), exits=False)(test.X)
+                for k, size in enumerate(SHOWN):
+                    share, cost = stages[SIZES.index(size)]
+                    wrong = 100 * ((share > 0.5) != test.y).mean()
+                    found[c, k] += np.array([cost.mean(), wrong]) / draws
+        for k, size in enumerate(SHOWN):
+            rows.append([f"{name}, {size}", *(f"{p:.1f}, {e:.1f} %" for p, e in found[:, k])])
+    return table("Price of a test row and error, by what a comparison costs", rows)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Fit, print the table and write it if wanted."""
+    parser, options, folder = arguments(
+        __doc__, f"the first two sets, one draw, {QUICK_TRAIN} training rows", argv,
+        results="file of outcomes", draws=(DRAWS, "draws of rows and prices"),
+    )  # fmt: skip
+    sets = [name for name in SETS if (folder / f"{name}.csv.gz").exists()]
+    if not sets:
+        parser.error(f"no data: none of {', '.join(SETS)} in {folder}")
+    results = stored(options.results)
+    draws, most = (1, QUICK_TRAIN) if options.quick else (options.draws, MOST_TRAIN)
+    for draw in range(draws):
+        for name in sets[:2] if options.quick else sets:
+            start = time.perf_counter()
+            path = folder / f"{name}.csv.gz"
+            if run(name, path, draw, most, results.setdefault(name, {})):
+                write(options.results, results)
+                print(f"{name}, {draw}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    compared = by_comparison(sets[:2] if options.quick else sets, folder, min(draws, FEW), most)
+    publish(f"{summary(results)}\n.. comparison prices start here\n\n{compared}", options.rst)
+
+
+if __name__ == "__main__":
+    main()

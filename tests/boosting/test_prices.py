@@ -1,0 +1,136 @@
+"""Graphs of columns that have prices: each node is the best for what its rows have to pay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost import observation, weak
+
+PRICES, GROUPS, COMPARISON = [1.0, 20.0, 3.0, 0.0, 7.5], {"blood": [1, 2]}, 0.4
+BOUGHT = ["a", "blood", "blood", "d", "e"]
+COSTS = {"a": 1.0, "blood": 20.0, "d": 0.0, "e": 7.5}
+SAID = {"prices": PRICES, "groups": GROUPS, "comparison_price": COMPARISON}
+
+
+def data(seed=0, n=150):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5)).round(1)
+    z = 0.5 * X[:, 0] + X[:, 1] * X[:, 2] + np.abs(X[:, 4]) + 0.5 * X[:, 3]
+    return X, (z + 0.5 * rng.normal(size=n) > 0.6).astype(int), rng.integers(1, 4, n).astype(float)
+
+
+def decreases(X, y, weight):
+    """Return by how much the best cut of each column lowers the criterion."""
+
+    def value(rows):
+        return 2 * np.sqrt(weight[rows & (y == 0)].sum() * weight[rows & (y == 1)].sum())
+
+    every = np.ones(len(y), dtype=bool)
+    found = []
+    for column in X.T:
+        cuts = np.unique(column)[:-1]
+        after = [value(column <= cut) + value(column > cut) for cut in cuts]
+        found.append(value(every) - min(after, default=np.inf))
+    return np.array(found)
+
+
+def check_graph(model, X, y, start):
+    """Walk all rows through a graph with their ledgers; look at the choice at each node."""
+    sign = np.where(y == 1, 1.0, -1.0)
+    at, H = np.zeros(len(y), dtype=int), np.zeros(len(y))
+    ledgers = [{} for _ in y]
+    for node in range(model.n_nodes):
+        here = np.flatnonzero(at == node)
+        weight = start[here] * np.exp(-sign[here] * H[here])
+        gain = decreases(X[here], y[here], weight)
+        price = np.zeros(5)
+        for j in range(5):
+            unpaid = np.array([BOUGHT[j] not in ledgers[i] for i in here])
+            price[j] = COMPARISON + COSTS[BOUGHT[j]] * np.average(unpaid, weights=start[here])
+        score, chosen = gain / price, int(model.feature[node])
+        assert score[chosen] >= score.max() * (1 - 1e-9), node
+        above = (X[here, chosen] > model.threshold[node]).astype(int)
+        for i in here:
+            ledgers[i][BOUGHT[chosen]] = COSTS[BOUGHT[chosen]]
+        H[here] += model.vote[node, above]
+        at[here] = model.next[node, above]
+    found = pb.evaluation_cost(model, X, unit="price")
+    assert found.tolist() == [sum(ledger.values()) for ledger in ledgers]
+
+
+FITS = {
+    "chain": lambda *of, **to: pb.fit_adaboost(*of, rounds=12, **to),
+    "tree": lambda *of, **to: pb.fit_boosted_tree(*of, nodes=12, **to),
+    "matryoshka": lambda *of, **to: pb.fit_matryoshka(*of, shape=(3, 5), **to),
+    "joined": lambda *of, **to: pb.fit_matryoshka(*of, shape=(3, 4), join="all", **to),
+    "greedy": lambda *of, **to: pb.fit_matryoshka(*of, nodes=12, growth="greedy", **to),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("seed", range(4))
+def test_each_node_is_the_best_for_its_price(name, seed):
+    X, y, weight = data(seed)
+    model = FITS[name](X, y, sample_weight=weight if seed % 2 else None, **SAID)
+    check_graph(model, X, y, weight if seed % 2 else np.ones(len(y)))
+    assert model.settings["prices"] == PRICES
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_equal_prices_that_are_nothing_are_no_prices(name):
+    X, y, _ = data(7)
+    one, other = FITS[name](X, y), FITS[name](X, y, prices=[0] * 5)
+    assert np.array_equal(one.feature, other.feature)
+    assert np.array_equal(one.next, other.next)
+    assert np.allclose(one.vote, other.vote, rtol=1e-9)
+
+
+def test_soft_answers_are_paid_for_in_expectation():
+    X, y, _ = data(1)
+    soft = observation.flip(0.1)
+    for fit in FITS.values():
+        model = fit(X, y, observation=soft, **SAID)
+        assert pb.evaluation_cost(model, X, unit="price").mean() > 0
+    many = {"rounds": 6, "observation": soft}
+    dear = pb.evaluation_cost(pb.fit_adaboost(X, y, **many), X, unit="price", prices=PRICES).mean()
+    assert pb.evaluation_cost(pb.fit_adaboost(X, y, **SAID, **many), X, unit="price").mean() < dear
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "error"])
+def test_cheap_columns_come_first_by_any_criterion(criterion):
+    X, y, _ = data(2)
+    X[:, 2] = X[:, 4]
+    said = {"weak": weak.stump(criterion), "prices": [1, 1, 5, 1, 1], "comparison_price": 3.0}
+    model = pb.fit_boosted_tree(X, y, nodes=9, **said)
+    assert 2 not in model.feature
+    assert 4 in model.feature
+
+
+def test_threads_and_validation_change_nothing_else(monkeypatch):
+    from pboost import threads
+
+    X, y, _ = data(3, n=400)
+    one = pb.fit_matryoshka(X, y, shape=(3, 4), validation=0.3, rng=0, n_threads=1, **SAID)
+    monkeypatch.setattr(threads, "MIN_CELLS", 1)
+    two = pb.fit_matryoshka(X, y, shape=(3, 4), validation=0.3, rng=0, n_threads=2, **SAID)
+    assert np.array_equal(one.vote, two.vote)
+    assert np.array_equal(one.feature, two.feature)
+
+
+def test_what_does_not_know_prices_is_refused():
+    X, y, _ = data()
+    for options, words in (
+        ({"weak": weak.linear()}, "weak.stump"),
+        ({"weak": weak.stump(missing="both")}, "weak.stump"),
+        ({"observation": observation.gaussian(0.1)}, "answers that are exact or have a table"),
+    ):
+        with pytest.raises(NotImplementedError, match=words):
+            pb.fit_adaboost(X, y, rounds=3, **options, **SAID)
+    with pytest.raises(NotImplementedError, match="more than two labels"):
+        pb.fit_adaboost(X, y + (X[:, 0] > 1), rounds=3, **SAID)
+    with pytest.raises(ValueError, match="prices: expected 5 numbers"):
+        pb.fit_adaboost(X, y, rounds=3, prices=[1, 2])
+    with pytest.raises(NotImplementedError, match="not continued"):
+        pb.continue_fit(pb.fit_adaboost(X, y, rounds=3, **SAID), X, y, rounds=2)
