@@ -310,9 +310,9 @@ def fit_stagewise(
     rows would [3]_. The levels of a category are put in order by the step of each label in turn.
 
     Whether trees of more than 5,000 rows are symmetric by default, a trial tells: on 20,000 rows,
-    or all if there are fewer, ten trees of each kind are grown with a learning rate of 0.3, and the
-    losses of a fifth of these rows, held out, are added up from the sixth tree on. The sum has to
-    be lower by two standard errors. Which rows take part is told by what is in them, so that
+    but no more than half of them, ten trees of each kind are grown with a learning rate of 0.3, and
+    the losses of a fifth of these rows, held out, are added up from the sixth tree on. The sum has
+    to be lower by two standard errors. Which rows take part is told by what is in them, so that
     neither their order nor copies in place of weights change the choice. Trees of three levels are
     tried with labels and 60,000 rows or more, 30 of each kind; shallower ones, softmax and losses
     of your own never.

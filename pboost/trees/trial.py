@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core import boost
 from pboost.data.columns import BinnedColumns
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits
@@ -20,8 +21,8 @@ from pboost.trees.steps import Steps
 from pboost.trees.weights import Weights, weights_of
 from pboost.values import FloatArray, IntArray
 
-#: Rows that take part where there are more, copies counted; one in `HELD_OUT` tells the losses.
-TRIAL_ROWS, HELD_OUT = 20_000, 5
+#: Rows that take part, copies counted, and their share at most; one in `HELD_OUT` tells the losses.
+TRIAL_ROWS, MOST_OF_ROWS, HELD_OUT = 20_000, 0.5, 5
 #: Trees of more than three levels, and of three, which find interactions later.
 TREES, SHALLOW_TREES = 10, 30
 #: Few trees with large steps go as far as more of them would with small ones.
@@ -55,9 +56,7 @@ def _mixed(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def rows_of_trial(columns: BinnedColumns, weights: Weights) -> tuple[IntArray, NDArray[np.bool_]]:
     """Return the rows that take part, equal ones together, and which of them are held out."""
     hashed, copies = hashes(columns.codes), weights.n_copies
-    taken = np.ones(len(hashed), dtype=bool)
-    if copies > TRIAL_ROWS:
-        taken = hashed < np.uint64(TRIAL_ROWS / copies * 2.0**64)
+    taken = hashed < np.uint64(min(TRIAL_ROWS / copies, MOST_OF_ROWS) * 2.0**64)
     if weights.of_rows is not None:
         taken &= weights.of_rows > 0
     rows = np.flatnonzero(taken).astype(np.int32)
@@ -115,9 +114,9 @@ def is_lower(difference: FloatArray, weight: FloatArray) -> bool:
     most = float(np.abs(difference).max())
     if not 0.0 < most < np.inf:
         return False
-    parts: Any = difference / most
-    total, first, second = (
-        math.fsum((weight * of).tolist()) for of in (np.ones(len(parts)), parts, parts * parts)
-    )
-    mean = first / total
+    parts = difference / most
+    total, second = (boost.exact_sum(of) for of in (weight, weight * parts * parts))
+    # Sums of numbers >= 0 do not depend on their order.
+    above, below = (boost.exact_sum(weight * np.maximum(of, 0.0)) for of in (parts, -parts))
+    mean = (above - below) / total
     return mean < -STANDARD_ERRORS * math.sqrt(max(second / total - mean * mean, 0.0) / total)

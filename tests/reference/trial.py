@@ -27,7 +27,7 @@ def is_symmetric_better(columns, y, loss, copies, bias, *, n_rows, trees, errors
     total = int(copies.sum())
     rows = [
         i for i in range(len(y))
-        if copies[i] > 0 and (total <= n_rows or hashed[i] < int(n_rows / total * 2.0**64))
+        if copies[i] > 0 and hashed[i] < int(min(n_rows / total, 0.5) * 2.0**64)
     ]  # fmt: skip
     if len(rows) > 2 * n_rows or len({hashed[i] % 5 == 0 for i in rows}) < 2:
         return False

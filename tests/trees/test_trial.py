@@ -50,9 +50,9 @@ def test_hashes_are_those_of_the_twin():
     assert abs(np.mean(found < 2**63) - 0.5) < 0.02
 
 
-def products(n=6000, seed=0):
+def products(n=20_000, seed=1):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 8)).round(2)
+    X = rng.normal(size=(n, 20)).round(2)
     z = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + X[:, 3] + 0.5 * X[:, 4] * X[:, 5]
     return X, (z + rng.normal(size=n) > 0).astype(int)
 
@@ -71,7 +71,7 @@ def growth_of(X, y, **options):
 
 def test_products_are_shared_and_regions_are_not():
     assert growth_of(*products()) == "symmetric"
-    assert growth_of(*regions()) == "free"
+    assert growth_of(*regions(40_000)) == "free"
     X, y = products()
     assert growth_of(X, X[:, 0] * X[:, 1] + X[:, 2] + y) == "symmetric"
 
@@ -144,7 +144,7 @@ def test_few_different_rows_grow_freely_and_scale_is_no_matter():
     [
         ({"loss": "softmax"}, "free"), ({"max_depth": 2}, "free"), ({"max_depth": 3}, "free"),
         ({"max_leaves": 9}, "free"), ({"monotone": {0: 1}}, "free"),
-        ({"features_per_tree": 4, "rng": 0}, "symmetric"), ({"loss": "exponential"}, "symmetric"),
+        ({"features_per_tree": 16, "rng": 0}, "symmetric"), ({"loss": "exponential"}, "symmetric"),
         ({"validation": 0.2, "rng": 0}, "symmetric"),
     ],
 )  # fmt: skip
