@@ -10,7 +10,7 @@ def leave_trees(
     root: Array,
     depth: Array,
     value: Array,
-    node_depth: Array,
+    node_depth: Array | None,
     bias: Array,
     is_mean: bool,
     high: Array,

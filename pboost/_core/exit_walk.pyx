@@ -32,7 +32,7 @@ cdef enum:
 cdef struct Sums:
     const double* value
     const double* bias
-    const int32_t* depth   # of nodes
+    const int32_t* depth   # of nodes; NULL where comparisons are not counted
     Py_ssize_t width       # values of a node
     Py_ssize_t n_sums      # K
     Py_ssize_t each        # trees of a round
@@ -70,7 +70,8 @@ cdef void add_round(
         walk_tile(trees, k, tile, lanes.n, at)
         for r in range(lanes.n):
             node = trees.root[k] + at[r]
-            lanes.cost[r] += sums.depth[node]
+            if sums.depth != NULL:
+                lanes.cost[r] += sums.depth[node]
             for j in range(sums.width):
                 total[(column + j) * TILE + r] += sums.value[node * sums.width + j]
         column += sums.width
@@ -135,8 +136,8 @@ def leave_trees(
 ):
     """Send rows start..stop-1 of X through trees until they leave.
 
-    Trees as in `pboost._core.tree_walk`; value (n_nodes, k), node_depth (n_nodes,), and bias (K,) with k
-    or 1 of the K sums for each tree of a round. `is_mean`: values are the means over the trees, of two
+    Trees as in `pboost._core.tree_walk`; value (n_nodes, k), node_depth (n_nodes,) or None, so that cost
+    is 0, and bias (K,) with k or 1 of the K sums for each tree of a round. `is_mean`: values are the means over the trees, of two
     by how much the second is larger; else bias and sums. WORK tile (64 * columns,), work (128 * K,).
     Returns as `walk_leaves`.
     """
@@ -148,12 +149,14 @@ def leave_trees(
     cdef Py_ssize_t i = start, n, n_columns
     cdef const Trees* used
     cdef int kind
-    sums.value, sums.bias, sums.depth = &value[0, 0], &bias[0], &node_depth[0]
+    sums.value, sums.bias = &value[0, 0], &bias[0]
+    sums.depth = NULL if node_depth is None else &node_depth[0]
     sums.width, sums.n_sums, sums.is_mean = value.shape[1], bias.shape[0], is_mean
     sums.each = sums.n_sums // sums.width
     n = 1 if is_mean and sums.n_sums == 2 else sums.n_sums
     if (sums.n_sums % sums.width or exits.n_joints * sums.each != trees.n or exits.n_values != n
-            or value.shape[0] != root[trees.n] or node_depth.shape[0] != root[trees.n]
+            or value.shape[0] != root[trees.n]
+            or (node_depth is not None and node_depth.shape[0] != root[trees.n])
             or tile.shape[0] < rows.d * TILE or work.shape[0] < 2 * sums.n_sums * TILE
             or not 0 <= start <= stop <= rows.n or score.shape[0] < stop or score.shape[1] != n
             or joint.shape[0] < stop or cost.shape[0] < stop):

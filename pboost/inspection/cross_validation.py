@@ -28,6 +28,7 @@ from pboost.models.base import (
     predict,
     predict_proba,
 )
+from pboost.models.early_exit import EarlyExitModel
 from pboost.models.stored import Stored, column
 from pboost.values import (
     FloatArray,
@@ -87,6 +88,11 @@ class CrossValidation(Stored):
         Of a classification: mean of -log of the probability of the true label (which is held at a
         distance of 2**-52 from 0 and 1), and mean squared error of the probability of the second
         label, of more labels the sum of those of all. NaN where the model gives no probabilities.
+    proven_cost : ndarray of float64, shape (folds,), or None
+        The cost where rows leave as soon as no vote that is left can change the label; NaN of
+        models of which that is not known without a walk through all of them.
+    whole_cost : ndarray of float64, shape (folds,), or None
+        The cost where rows leave at the end only: of an `EarlyExitModel` it is another than `cost`.
     mae, r2 : ndarray of float64, shape (folds,), or None
         Of a regression: mean absolute error, and 1 - (mean squared error) / (variance of the test
         rows' numbers), NaN where these are all the same. All are weighted as the error is.
@@ -106,6 +112,8 @@ class CrossValidation(Stored):
     brier: FloatArray | None = column(np.float64, finite=False, optional=True)
     mae: FloatArray | None = column(np.float64, finite=False, optional=True)
     r2: FloatArray | None = column(np.float64, finite=False, optional=True)
+    proven_cost: FloatArray | None = column(np.float64, finite=False, optional=True)
+    whole_cost: FloatArray | None = column(np.float64, finite=False, optional=True)
 
     def __str__(self) -> str:
         return self.summary()
@@ -124,6 +132,15 @@ class CrossValidation(Stored):
         of = "" if len(known) == len(values) else f" ({len(known)} of {len(values)} folds)"
         return f"{known.mean():.4g}{of}"
 
+    def _other_costs(self) -> list[tuple[str, str]]:
+        """Return what is said of other costs, if they are known and others."""
+        named = ("until settled", self.proven_cost), ("whole model", self.whole_cost)
+        return [
+            (name, f"{costs.mean():.2f}")
+            for name, costs in named
+            if not (costs is None or np.isnan(costs).any() or np.array_equal(costs, self.cost))
+        ]
+
     def summary(self) -> str:
         """Return the means over the folds as readable text.
 
@@ -139,6 +156,7 @@ class CrossValidation(Stored):
             share if self.task == "classification" else square,
             *((said, mean) for name, said in MEASURES.items() if (mean := self._mean(name))),
             ("comparisons per row", f"{self.cost.mean():.2f}"),
+            *self._other_costs(),
             *([] if unbounded else [("certificate", f"{self.certificate.mean():.4g}")]),
             ("nodes", f"{self.n_nodes.mean():.1f}"),
             ("fit time", f"{self.fit_seconds.mean():.4g} s"),
@@ -301,12 +319,23 @@ def _tested(
         loss, more = found[at] != labels[code], _of_shares(model, rows, at, code, labels, weight)
     return {
         "error": metrics.weighted_mean(loss, weight),
-        "cost": metrics.weighted_mean(evaluation_cost(model, rows), of_rows),
+        **_costs(model, rows, of_rows),
         "certificate": model.record.certificate[-1] if isinstance(model, TwoClassModel) else np.nan,
         "n_nodes": model.n_nodes,
         "predict_seconds": seconds,
         **more,
     }
+
+
+def _costs(model: Model, rows: Any, weight: FloatArray | None) -> dict[str, float]:
+    """Return what rows cost: as the model has it, until labels are settled, and in the end."""
+    cost = metrics.weighted_mean(evaluation_cost(model, rows), weight)
+    whole, proven = cost, np.nan
+    if isinstance(model, EarlyExitModel):
+        whole = metrics.weighted_mean(evaluation_cost(model, rows, exit="none"), weight)
+    if model.labels is not None and model.proven_nodes() is not None:
+        proven = metrics.weighted_mean(evaluation_cost(model, rows, exit="proven"), weight)
+    return {"cost": cost, "proven_cost": proven, "whole_cost": whole}
 
 
 def _classes(

@@ -14,7 +14,7 @@ from pboost.data.indicators import indicators_of
 from pboost.data.node_inputs import Inputs
 from pboost.data.prices import GroupOption, PriceOption
 from pboost.data.table import Table
-from pboost.models.exits import Exits, Left, NodeExits
+from pboost.models.exits import Exits, Left, NodeExits, joints_left
 from pboost.models.priced import prices_for
 from pboost.models.stored import Arrays, Header, Parts, Stored, TrainingRecord
 from pboost.values import (
@@ -28,6 +28,8 @@ from pboost.values import (
 )
 
 UNITS = ("nodes", "features", "stumps", "price")
+#: Where rows leave a model: at its end, or where their labels cannot change any more.
+EXITS = ("none", "proven")
 ROUTES = ("hard", "expected", "sample")
 #: Relative difference up to which probabilities count as equal.
 ROUNDING = 1e-15
@@ -174,6 +176,34 @@ class Model(Stored):
     def leave(self, X: Any, exits: NodeExits) -> Left:
         """Return what rows have when they leave, see `node_exits`."""
         raise NotImplementedError
+
+    def proven(self) -> Exits | None:
+        """Return when the labels of rows cannot change any more; None where there are no joints."""
+        return None
+
+    def proven_nodes(self) -> NodeExits | None:
+        """Return the same as the compiled walk takes it; None where there is none."""
+        return None
+
+    def leave_proven(self, X: Any) -> Left:
+        """Return what rows have when their labels cannot change any more."""
+        if self.labels is None:
+            raise NotImplementedError(
+                'exit: expected "none" for a regression: no number is settled before the end'
+            )
+        nodes = self.proven_nodes()
+        if nodes is not None:
+            return self.leave(X, nodes)
+        (score, cost), exits = self.trajectory(X), self.proven()
+        end = np.full(cost.shape[1], len(cost) - 1)
+        joint = end if exits is None else joints_left(score, exits)
+        rows = np.arange(len(joint))
+        return Left(score[joint, rows], joint, cost[joint, rows])
+
+    @property
+    def whole(self) -> Model:
+        """The model without exits of its own."""
+        return self
 
     def scaled(self, score: FloatArray, slope: FloatArray) -> FloatArray:
         """Return decision values times factors."""
@@ -691,6 +721,7 @@ def evaluation_cost(
     X: Any,
     unit: str = "nodes",
     *,
+    exit: str | None = None,
     prices: PriceOption = None,
     groups: GroupOption = None,
 ) -> FloatArray:
@@ -706,6 +737,11 @@ def evaluation_cost(
         Count the weak classifiers evaluated (comparisons), or the distinct features read, or the
         weak classifiers evaluated with the stumps of each separator counted one by one; or add up
         the prices of the features read, each group once.
+    exit : {"none", "proven"}, optional
+        Where rows leave. "none": at the end. "proven": at the first joint (of a graph, node) where
+        no vote that is left can change the label, counted in nodes; it is the label that `predict`
+        returns. Default: "none", and of an `EarlyExitModel` its own exits; of its whole model
+        speak the two others.
     prices, groups : optional
         With ``unit="price"``: what columns cost, see `fit_stagewise`. Default: the prices that the
         model was fitted with.
@@ -722,9 +758,20 @@ def evaluation_cost(
     >>> model = pb.fit_boosted_tree(X, [0, 1, 1, 1], nodes=2)
     >>> pb.evaluation_cost(model, X).tolist()
     [1.0, 1.0, 1.0, 1.0]
+    >>> chain = pb.fit_adaboost(X, [0, 1, 0, 1], rounds=9)
+    >>> pb.evaluation_cost(chain, X, exit="proven").tolist()
+    [9.0, 9.0, 9.0, 9.0]
     """
     check_choice("unit", unit, UNITS)
     check_model(model)
+    if exit is not None and check_choice("exit", exit, EXITS) == "proven":
+        if unit != UNITS[0]:
+            raise NotImplementedError(
+                f'unit: expected "nodes" with exit="proven", got {unit!r}: what else rows have '
+                "read by then is not counted"
+            )
+        return model.leave_proven(X).cost
+    model = model if exit is None else model.whole
     if unit == "price":
         return prices_for(model, prices, groups).of_columns(deque(model.reads(X), 1)[0])
     if prices is not None or groups is not None:

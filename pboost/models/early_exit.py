@@ -198,6 +198,22 @@ class EarlyExitModel(Model):
                 read[joint >= t] = by_then[joint >= t]
                 yield read
 
+    @property
+    def whole(self) -> Model:
+        """The whole model."""
+        found: Model = self.model
+        return found
+
+    def proven_nodes(self) -> NodeExits | None:
+        """Return when labels of the whole model cannot change any more."""
+        found: NodeExits | None = self.model.proven_nodes()
+        return found
+
+    def leave_proven(self, X: Any) -> Left:
+        """Return what rows have in the whole model when their labels cannot change any more."""
+        found: Left = self.model.leave_proven(X)
+        return found
+
     def left_after(self, X: Any) -> tuple[Any, str]:
         """Return the model of the joints that one row passes, and in words why it leaves there."""
         score, (joint,), (cost,) = self.left(X)

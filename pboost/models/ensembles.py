@@ -28,6 +28,7 @@ from pboost.models.base import (
     predict_proba,
     staged_decision_function,
 )
+from pboost.models.exits import Exits, proven_exits, rest_of, voting_exits
 from pboost.models.known_members import MemberInquiry, RestInquiry, mean_of, sum_of_votes
 from pboost.models.known_values import Inquiry
 from pboost.models.linear import ProbitModel, probabilities
@@ -35,15 +36,14 @@ from pboost.models.members import READING, answers, check_known, is_foreign, sai
 from pboost.models.new_rows import table_for
 from pboost.models.priced import read_by_members
 from pboost.models.probit_trees import ProbitTree
-from pboost.models.stored import Arrays, Dtypes, Header, Kind, Models, OutOfBag, Parts, check_sum
+from pboost.models.said import VOTES, Vote
+from pboost.models.stored import Models, OutOfBag, Parts, check_sum
 from pboost.models.table_field import table_field
 from pboost.models.text import counted, headline, named_labels, of_bags
 from pboost.values import FloatArray, IntArray, as_generator, check_position
 
 #: The number of columns, and their names, if they have any.
 Columns: TypeAlias = tuple[int, tuple[str, ...] | None]
-#: What members of a model say of a row: the label they predict, or their probabilities.
-VOTES = ("majority", "average")
 #: Labels of the members of a one-versus-rest model.
 REST_OR_CLASS = np.array([False, True])
 
@@ -416,6 +416,13 @@ class WeightedVote(Ensemble):
         """Number of members, and 1 where there is none."""
         return max(1, len(self.models))
 
+    def proven(self) -> Exits:
+        """Return when labels cannot change any more at the members."""
+        alpha = np.repeat(self.alpha[:, None], len(self.labels), axis=1)
+        rest = rest_of(np.minimum(alpha, 0.0), np.maximum(alpha, 0.0), self.bias)
+        # The label is that of the largest softmax, which has rounding errors of its own.
+        return proven_exits(rest._replace(size=rest.size + 1))
+
     def first(self, n_joints: int) -> WeightedVote:
         """Return the vote of the first members."""
         return replace(self, models=self.models[:n_joints], alpha=self.alpha[:n_joints])
@@ -470,32 +477,6 @@ def parts_of_vote(member: Any, X: Any, labels: NDArray[Any], vote: str = VOTES[0
 def chance(n_classes: int) -> float:
     """Return the error of guessing."""
     return 1 - 1 / n_classes
-
-
-def check_vote(record: Any, name: str) -> None:
-    """Raise ValueError if a field is none of the things that members can say."""
-    if getattr(record, name) not in VOTES:
-        raise ValueError(f"{name}: expected one of {VOTES}, got {getattr(record, name)!r}")
-
-
-class Vote(Kind):
-    """What members say: files without it are of those that say a label."""
-
-    def check(self, record: Any, name: str) -> None:
-        """Check that it is known."""
-        check_vote(record, name)
-
-    def dtypes(self, name: str) -> Dtypes:
-        """Return the array of one text, which not all files have."""
-        return {name: (None, True)}
-
-    def store(self, name: str, value: Any) -> Parts:
-        """Return it, unless it is what files without it say."""
-        return {}, {} if value == VOTES[0] else {name: np.array([value])}
-
-    def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return what a file says."""
-        return " ".join(arrays[name].astype(str).ravel()) if name in arrays else VOTES[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -594,6 +575,10 @@ class Bagging(Composite, Averaged):
     def n_joints(self) -> int:
         """Number of members."""
         return len(self)
+
+    def proven(self) -> Exits:
+        """Return when labels cannot change any more at the members."""
+        return voting_exits(len(self), self.n_votes)
 
     def first(self, n_joints: int) -> Bagging:
         """Return the mean of the first members."""

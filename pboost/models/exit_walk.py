@@ -22,7 +22,7 @@ from pboost.models.hard_walk import (
 )
 from pboost.models.new_rows import match_columns
 from pboost.models.nodes import Graph, joints_of
-from pboost.values import FloatArray
+from pboost.values import FloatArray, IntArray
 
 #: Sums and values of a tile, in which trees are added up.
 LANES = 128
@@ -42,21 +42,19 @@ def at_nodes(model: Graph, exits: Exits) -> NodeExits:
     """Return these exits of nodes, with what kernels ask of them."""
     is_joint = np.zeros(model.n_nodes, dtype=np.int32)
     is_joint[joints_of(model.next)] = 1
-    return NodeExits(*exits, is_checked(exits), np.cumsum(is_joint, dtype=np.int32))
+    return _checked(exits, np.cumsum(is_joint, dtype=np.int32))
 
 
 def of_trees(exits: Exits) -> NodeExits:
     """Return these exits of rounds, with what kernels ask of them."""
-    passed = np.arange(len(exits.high), dtype=np.int32)
+    return _checked(exits, np.arange(len(exits.high), dtype=np.int32))
+
+
+def _checked(exits: Exits, passed: IntArray) -> NodeExits:
+    """Return exits as kernels take them, and whether any row can leave at each place."""
     high, low = (np.ascontiguousarray(of) for of in exits)
-    return NodeExits(high, low, is_checked(exits), passed)
-
-
-def is_checked(exits: Exits) -> Any:
-    """Return whether any row can leave at each place."""
-    high, low = exits
     can = (high < np.inf) | (low > -np.inf) if high.shape[1] == 1 else high < np.inf
-    return can.all(axis=1).astype(np.uint8)
+    return NodeExits(high, low, np.asarray(can.all(axis=1), dtype=np.uint8), passed)
 
 
 def leave_graph(model: Graph, X: Any, exits: NodeExits) -> Left:
@@ -89,16 +87,20 @@ def leave_graph(model: Graph, X: Any, exits: NodeExits) -> Left:
 
 
 def leave_trees(
-    model: Any, trees: Any, X: Any, bias: FloatArray, is_mean: bool, exits: NodeExits
-) -> Left:
-    """Return the same of the trees of a `Forest`, the sums or the mean of a model."""
+    model: Any, trees: Any, X: Any, bias: FloatArray, is_mean: bool, exits: NodeExits,
+    counting: bool = True,
+) -> Left:  # fmt: skip
+    """Return the same of the trees of a `Forest`, the sums or the mean of a model.
+
+    Costs are 0 if comparisons are not counted.
+    """
     values = match_columns(model, X).values
     (n, d), n_values = values.shape, exits.high.shape[1]
     score, joint, cost = np.empty((n, n_values)), np.empty(n, dtype=np.int32), np.empty(n)
     if "node_depth" not in trees.found:  # threads that ask at once each make the same
         trees.found["node_depth"] = trees.node_depth()
-    depth = trees.found["node_depth"]
-    nodes = trees.steps, trees.root, trees.depths, trees.value.reshape(len(depth), -1), depth
+    value, depth = trees.value.reshape(trees.n_nodes, -1), trees.found["node_depth"]
+    nodes = trees.steps, trees.root, trees.depths, value, depth if counting else None
     how = bias, is_mean, exits.high, exits.low, exits.checked
 
     def work(start: int, stop: int, tile: FloatArray) -> bool:

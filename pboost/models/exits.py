@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from pboost.values import FloatArray, IntArray
 
+#: The least positive number.
+LEAST = float(np.finfo(np.float64).smallest_subnormal)
+
 
 class Exits(NamedTuple):
     """When rows leave at the joints 0, ..., T - 1; 0 is before the first node.
@@ -40,6 +43,61 @@ class Left(NamedTuple):
     score: FloatArray
     joint: NDArray[np.integer]
     cost: FloatArray
+
+
+class Rest(NamedTuple):
+    """What is still added to the values of a row after each of T joints, or nodes.
+
+    At least and at most, (T, V); the largest sum of sizes on a path, `size`, of so many `terms`.
+    """
+
+    least: FloatArray
+    most: FloatArray
+    size: float
+    terms: int
+
+
+def proven_exits(rest: Rest) -> Exits:
+    """Return where rows can leave since nothing that is added later can change their labels.
+
+    Values are sums with rounding errors: of n terms the last differs from what bounds say by at
+    most 2 n u times the sum of the sizes, u = 2**-53, and the difference of two by twice that. The
+    double is kept to spare, and more than 0, so that ties go on. Of one value the sign must be that
+    of the label already: values with which rows leave speak for their labels.
+    """
+    spare = (rest.terms + 2) * 2.0**-51 * rest.size
+    if rest.most.shape[1] == 1:
+        high, low = spare - rest.least, -spare - rest.most
+        return by_sign(np.nextafter(high, np.inf), np.nextafter(low, -np.inf))
+    return Exits(np.nextafter(rest.most + spare, np.inf), rest.least)
+
+
+def by_sign(high: FloatArray, low: FloatArray) -> Exits:
+    """Return exits of one value at which it is positive or not."""
+    return Exits(np.maximum(high, LEAST), np.minimum(low, 0.0))
+
+
+def rest_of(least: FloatArray, most: FloatArray, start: FloatArray | float = 0.0) -> Rest:
+    """Return what the rest of T terms (T, V) adds, each of which lies between two numbers."""
+    size = np.maximum(np.abs(least), np.abs(most)).sum(axis=0) + np.abs(start)
+    after = np.add.accumulate(least[::-1])[::-1], np.add.accumulate(most[::-1])[::-1]
+    return Rest(*after, float(np.max(size)), len(least))
+
+
+def of_means(exits: Exits) -> Exits:
+    """Return exits of the sums of the first 0, 1, ... terms as those of their means."""
+    number = np.arange(len(exits.high))[:, None]
+    high, low = (of / np.maximum(number, 1) for of in exits)
+    high[0] = np.inf  # of none
+    low[0] = -np.inf if low.shape[1] == 1 else 0.0
+    return by_sign(high, low) if low.shape[1] == 1 else Exits(high, low)
+
+
+def voting_exits(n_members: int, n_votes: int) -> Exits:
+    """Return when labels cannot change any more of means of shares, each from 0 to 1."""
+    most = np.ones((n_members, n_votes))
+    rest = rest_of(-most if n_votes == 1 else 0 * most, most)
+    return of_means(proven_exits(rest._replace(size=2.0 * n_members)))
 
 
 def exits_of(threshold: FloatArray, n_votes: int) -> Exits:

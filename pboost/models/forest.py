@@ -18,16 +18,19 @@ from pboost.models import stored
 from pboost.models.attribution import mean_of_shares
 from pboost.models.base import costs_by_then, means_by_then
 from pboost.models.exit_walk import leave_trees, of_trees
-from pboost.models.exits import Exits, Left, NodeExits
-from pboost.models.hard_walk import of_columns_read, over_tiles, with_room
+from pboost.models.exits import Exits, Left, NodeExits, of_means, proven_exits, rest_of
+from pboost.models.hard_walk import WIDE, of_columns_read, over_tiles, with_room
 from pboost.models.new_rows import match_columns, table_for
 from pboost.models.priced import columns_on_way
 from pboost.models.ranked import RankedTrees, rank_trees
 from pboost.models.sides import LEVELS, WORDS, columns_with_holes, in_sets, own_sets
 from pboost.models.stored import OutOfBag, check_offsets, check_sum
 from pboost.models.text import counted, headline, of_bags
-from pboost.models.trees import SETS, TREE_COLUMNS, Tree, Trees, ranges
+from pboost.models.trees import LEAF, SETS, TREE_COLUMNS, Tree, Trees, ranges
 from pboost.values import FloatArray, IntArray, check_position
+
+#: Comparisons of all rows, and trees, from which on it pays to ask whether labels are settled.
+MANY_CELLS, FEW_TREES = 8192, 16
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -168,10 +171,55 @@ class Forest(Trees):
         """Return when rows leave at the trees."""
         return of_trees(exits)
 
+    def ranges_of(self, value: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the least and the largest of the values (n_nodes, ...) of leaves, by tree."""
+        is_leaf = self.feature == LEAF
+        start = np.concatenate([[0], np.cumsum(is_leaf)[self.root[1:-1] - 1]])
+        leaves = value[is_leaf]
+        return np.minimum.reduceat(leaves, start), np.maximum.reduceat(leaves, start)
+
+    def proven(self) -> Exits:
+        """Return when labels cannot change any more at the trees: of means of sums so far."""
+        values = self.values_of_mean(self.value)
+        least, most = (of.reshape(len(self), -1) for of in self.ranges_of(values))
+        return of_means(proven_exits(rest_of(least, most)._replace(size=float(len(self)))))
+
+    def proven_nodes(self) -> NodeExits:
+        """Return the same as the compiled walk takes it; made once."""
+        if "proven" not in self.found:  # threads that ask at once each make the same
+            self.found["proven"] = of_trees(self.proven())
+        made: NodeExits = self.found["proven"]
+        return made
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of largest share of each row, the first among equals, or the number.
+
+        Deep trees are walked until labels cannot change any more.
+        """
+        n = len(X) if type(X) is np.ndarray else 0
+        if n * self.n_steps < MANY_CELLS or self.labels is None or self.n_features >= WIDE:
+            return Trees.predict(self, X)
+        if self.ranked is not None or len(self) < FEW_TREES:
+            return Trees.predict(self, X)
+        return self.labels_of(self._leave(X, self._seldom_checked(), False).score)
+
+    def _seldom_checked(self) -> NodeExits:
+        """Return when labels are settled, looked at seldom enough to cost nothing."""
+        if "seldom" not in self.found:
+            nodes = self.proven_nodes()
+            # Before the last of the first half, no label is.
+            is_looked_at = (np.arange(len(self)) > len(self) // 2) & (np.arange(len(self)) % 4 == 0)
+            self.found["seldom"] = nodes._replace(checked=nodes.checked * is_looked_at)
+        made: NodeExits = self.found["seldom"]
+        return made
+
     def leave(self, X: Any, exits: NodeExits) -> Left:
         """Return what rows have when they leave."""
+        return self._leave(X, exits, True)
+
+    def _leave(self, X: Any, exits: NodeExits, counting: bool) -> Left:
         bias = np.zeros(self.of_value or 1)
-        return leave_trees(self, self, X, bias, True, exits)
+        return leave_trees(self, self, X, bias, True, exits, counting)
 
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return the means of the first 0, 1, ... trees, and what these have compared."""

@@ -18,6 +18,7 @@ from pboost.data.subsets import Subsets
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.base import TwoClassModel
+from pboost.models.exits import Rest, rest_of
 from pboost.models.stored import (
     MOST_SUM,
     Arrays,
@@ -306,6 +307,22 @@ def joints_of(next_: IntArray) -> NDArray[np.intp]:
     n = len(next_)
     farthest = np.maximum.accumulate(np.where(next_ == OUT, n, next_).max(axis=1, initial=0))
     return np.flatnonzero(farthest[:-1] == np.arange(1, n)) + 1
+
+
+def rest_of_nodes(graph: Graph) -> Rest:
+    """Return what is still added from each node on: the shortest and the longest path of votes."""
+    n, vote = graph.n_nodes, graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
+    if walk.is_chain(graph.next):
+        return rest_of(vote.min(axis=1), vote.max(axis=1), graph.bias)
+    least, most = np.zeros((2, n + 1, graph.n_votes))  # the last is OUT's
+    steps = [0] * (n + 1)
+    leads = graph.next.tolist()
+    for node in range(n - 1, -1, -1):
+        below, above = leads[node]
+        least[node] = np.minimum(*(vote[node] + least[leads[node]]))
+        most[node] = np.maximum(*(vote[node] + most[leads[node]]))
+        steps[node] = 1 + max(steps[below], steps[above])
+    return Rest(least[:-1], most[:-1], largest_score(graph), steps[0])
 
 
 def at_start(graph: Graph, n: int) -> FloatArray:

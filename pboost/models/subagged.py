@@ -30,8 +30,8 @@ from pboost.models.ensembles import (
     OneVsRest,
     WeightedVote,
     chance,
-    check_vote,
 )
+from pboost.models.exits import Exits, voting_exits
 from pboost.models.forest import Forest
 from pboost.models.known_members import MemberInquiry, mean_of
 from pboost.models.linear import chosen, probabilities
@@ -46,6 +46,7 @@ from pboost.models.probit_trees import (
     values_of,
     without,
 )
+from pboost.models.said import check_vote
 from pboost.models.stored import (
     Arrays,
     Dtypes,
@@ -366,6 +367,10 @@ class SubaggedProbitTrees(Model):
     def n_joints(self) -> int:
         """Number of members."""
         return len(self)
+
+    def proven(self) -> Exits:
+        """Return when labels cannot change any more at the members."""
+        return voting_exits(len(self), self.n_votes)
 
     def first(self, n_joints: int) -> SubaggedProbitTrees:
         """Return the model of the first members."""

@@ -16,7 +16,7 @@ from pboost.models import stored
 from pboost.models.attribution import as_shares, falls, mean_of_shares
 from pboost.models.base import Model, costs_by_then, settled
 from pboost.models.exit_walk import leave_trees, of_trees
-from pboost.models.exits import Exits, Left, NodeExits
+from pboost.models.exits import Exits, Left, NodeExits, proven_exits, rest_of
 from pboost.models.forest import Forest
 from pboost.models.known_values import BlockInquiry, trees_inquiry
 from pboost.models.nodes import Bias
@@ -219,6 +219,21 @@ class StagewiseModel(Model):
     def node_exits(self, exits: Exits) -> NodeExits:
         """Return when rows leave at the rounds."""
         return of_trees(exits)
+
+    def proven(self) -> Exits:
+        """Return when labels cannot change any more at the rounds."""
+        least, most = (
+            of.reshape(len(self), self.n_votes) for of in self.trees.ranges_of(self.trees.value)
+        )
+        return proven_exits(rest_of(least, most, self.bias))
+
+    def proven_nodes(self) -> NodeExits:
+        """Return the same as the compiled walk takes it; made once."""
+        found = self.trees.found
+        if "proven" not in found:  # threads that ask at once each make the same
+            found["proven"] = of_trees(self.proven())
+        made: NodeExits = found["proven"]
+        return made
 
     def leave(self, X: Any, exits: NodeExits) -> Left:
         """Return what rows have when they leave."""

@@ -1,0 +1,171 @@
+"""Rows that leave models early: comparisons until no vote left can change the label, on real data.
+
+Run as ``python early_exit.py --data folder``, or with the folder in the environment variable
+PBOOST_DATA; it holds files as the module ``published_table`` describes them. Of each set at most
+4,000 rows are drawn; 7 in 10 of each label are trained with, and half of the others are there to
+calibrate exits within half the comparisons of the whole model. Then labels are compared, whole
+models' and those of rows that leave, of 100,000 drawn rows and models of every kind, half of which
+have votes that are multiples of 0.1. Prints tables, in the form of reStructuredText; ``--rst file``
+writes them to a file, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from many_classes import divided, read
+from oblique_trees import table
+from table_command import arguments, each_timed, publish
+
+import pboost as pb
+
+SETS = (
+    "pima", "banknote", "spambase", "breast_cancer_wdbc", "ionosphere", "magic04", "adult_census",
+    "electricity", "biodegradation", "tic_tac_toe", "satimage", "obesity", "waveform_noise",
+    "nursery", "pendigits",
+)  # fmt: skip
+MOST_ROWS, QUICK_SETS, QUICK_ROWS = 4000, 2, 300
+DRAWN, QUICK_DRAWN = 100_000, 2000
+SHARE = 0.5
+MODELS = {
+    "chain of trees": partial(pb.fit_matryoshka, shape=(7, 30), join="all", learning_rate=0.3),
+    "stumps": partial(pb.fit_adaboost, rounds=100),
+    "sum of trees": partial(pb.fit_stagewise, steps=100, learning_rate=0.3, trees="one"),
+    "forest": partial(pb.fit_forest, members=50, rng=0),
+}
+
+
+class Data:
+    """The name of a set, its file and how many of its rows are read."""
+
+    def __init__(self, name: str, path: Any, most: int) -> None:
+        self.name, self.path, self.most = name, path, most
+
+
+def fitted(kind: str, split: Any) -> Any:
+    """Return a model; stumps of two labels only, and a sum by the loss for their number."""
+    options = {"categorical": list(split.categories)} if split.categories else {}
+    many = len(np.unique(split.y)) > 2
+    if kind == "sum of trees":
+        options["loss"] = "softmax" if many else "logistic"
+        if not many:
+            options["trees"] = "per-class"
+    return MODELS[kind](split.X, split.y, **options)
+
+
+def outcome(data: Data) -> tuple[str, dict[str, list[float]]]:
+    """Return for each model comparisons, whole, proven and calibrated, and errors of two."""
+    split = divided(*read(data.path, data.most), 0)
+    cal, test = split.X_test[::2], split.X_test[1::2]
+    truth, found = split.y_test[1::2], {}
+    for kind in MODELS:
+        model = fitted(kind, split)
+        whole = pb.evaluation_cost(model, test).mean()
+        proven = pb.evaluation_cost(model, test, exit="proven").mean()
+        small = pb.early_exit(model, cal, comparisons=SHARE * pb.evaluation_cost(model, cal).mean())
+        errors = [100 * np.mean(pb.predict(one, test) != truth) for one in (model, small)]
+        found[kind] = [whole, proven, pb.evaluation_cost(small, test).mean(), *errors]
+    return data.name, found
+
+
+def tenths(model: Any, rng: np.random.Generator) -> Any:
+    """Return a model of the same form whose votes are drawn multiples of 0.1, ties included."""
+    drawn = np.arange(-5, 6) / 10
+    if isinstance(model, pb.DecisionGraph):
+        return replace(model, vote=rng.choice(drawn, size=model.vote.shape))
+    if isinstance(model, pb.Forest):
+        share = rng.integers(0, 11, size=(len(model.feature), len(model.labels))) + 1
+        return replace(model, value=share / share.sum(axis=1, keepdims=True))
+    trees = model.trees
+    value = rng.choice(drawn, size=trees.value.shape)
+    value[trees.feature >= 0] = 0
+    return replace(
+        model, trees=replace(trees, value=value), bias=0.0 * np.asarray(model.bias) + 0.0
+    )
+
+
+def drawn_models() -> dict[str, Any]:
+    """Return models of every kind, of two labels and of three."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 5)).round(1)
+    score = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=600)
+    two, three = score > 0, np.digitize(score, [-0.5, 0.5])
+    soft = partial(pb.fit_stagewise, loss="softmax", steps=30)
+    cart = partial(pb.fit_cart, max_depth=3)
+    return {
+        "chain of stumps": pb.fit_adaboost(X, two, rounds=60),
+        "chain of trees": pb.fit_matryoshka(X, two, shape=(6, 15), join="all"),
+        "trees joined by sign": pb.fit_matryoshka(X, two, shape=(4, 4, 4)),
+        "tree": pb.fit_boosted_tree(X, two, nodes=40),
+        "chain of trees, three votes": pb.fit_matryoshka(X, three, shape=(6, 15), join="all"),
+        "sum of trees": pb.fit_stagewise(X, two, loss="logistic", steps=60),
+        "sums for three labels": soft(X, three),
+        "sum of trees for three labels": soft(X, three, trees="one"),
+        "forest": pb.fit_forest(X, two, members=30, rng=0),
+        "forest, three labels": pb.fit_forest(X, three, members=30, rng=0),
+        "votes": pb.fit_samme(X, three, base=cart, rounds=15),
+        "bags": pb.fit_bagging(cart, X, two, members=9, rng=0),
+        "probit trees": pb.fit_sbpmt(X, two, members=4, rounds=2, steps=5, rng=0),
+    }
+
+
+def other_labels(n: int) -> list[list[str]]:
+    """Return by kind how many labels of n drawn rows differ where these leave, and costs."""
+    rng = np.random.default_rng(1)
+    rows = rng.normal(scale=1.5, size=(n, 5)).round(1)
+    lines = []
+    for kind, model in drawn_models().items():
+        models = [model]
+        if isinstance(model, pb.DecisionGraph | pb.Forest | pb.StagewiseModel):
+            models.append(tenths(model, rng))
+        for one, votes in zip(models, ("fitted", "multiples of 0.1"), strict=False):
+            try:
+                labels = one.labels_of(pb.decision_function(one, rows))
+            except TypeError:  # a forest of three labels has shares
+                labels = one.labels[pb.predict_proba(one, rows).argmax(axis=1)]
+            left = one.leave_proven(rows)
+            differ = np.count_nonzero(one.labels_of(left.score) != labels)
+            differ += np.count_nonzero(pb.predict(one, rows) != labels)
+            whole = pb.evaluation_cost(one, rows[:2000]).mean()
+            cost = pb.evaluation_cost(one, rows[:2000], exit="proven").mean()
+            lines.append([kind, votes, f"{n}", f"{differ}", f"{whole:.1f}", f"{cost:.1f}"])
+    return lines
+
+
+def tables(results: list[tuple[str, dict[str, list[float]]]], lines: list[list[str]]) -> str:
+    """Return the tables."""
+    parts = []
+    for kind in MODELS:
+        rows = [["set", "whole", "proven", "%", "calibrated", "error %, whole", "calibrated"]]
+        figures = np.array([found[kind] for _, found in results])
+        names = [name for name, _ in results]
+        for name, of in zip([*names, "mean"], [*figures, figures.mean(axis=0)], strict=True):
+            share = np.mean(figures[:, 1] / figures[:, 0]) if name == "mean" else of[1] / of[0]
+            costs = [f"{of[0]:.1f}", f"{of[1]:.1f}", f"{100 * share:.0f}", f"{of[2]:.1f}"]
+            rows.append([name, *costs, f"{of[3]:.2f}", f"{of[4]:.2f}"])
+        parts.append(table(f"Comparisons per test row, {kind}", rows))
+    head = ["model", "votes", "rows", "other labels", "whole", "proven"]
+    parts.append(table("Labels of rows that leave, and comparisons", [head, *lines]))
+    return "\n".join(parts)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the comparison."""
+    quick = f"the first {QUICK_SETS} sets of {QUICK_ROWS} rows, {QUICK_DRAWN} drawn rows"
+    parser, options, folder = arguments(__doc__, quick, argv)
+    most, drawn = (QUICK_ROWS, QUICK_DRAWN) if options.quick else (MOST_ROWS, DRAWN)
+    found = [
+        Data(name, folder / f"{name}.csv.gz", most)
+        for name in (SETS[:QUICK_SETS] if options.quick else SETS)
+        if (folder / f"{name}.csv.gz").exists()
+    ]
+    if not found:
+        parser.error(f"no data: {folder} has no file of a data set")
+    publish(tables(each_timed(found, outcome), other_labels(drawn)), options.rst)
+
+
+if __name__ == "__main__":
+    main()

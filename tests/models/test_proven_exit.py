@@ -1,0 +1,208 @@
+"""Rows that leave where their labels cannot change any more have the labels of the whole model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from oracle_learners import train_stump
+
+import pboost as pb
+from pboost.models.exits import joints_left, proven_exits, rest_of
+from pboost.models.nodes import OUT, rest_of_nodes
+from pboost.models.stored import TrainingRecord
+from pboost.models.trajectory import trajectory
+
+RNG = np.random.default_rng(21)
+X = RNG.normal(size=(400, 4)).round(1)
+SIGNAL = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * RNG.normal(size=400)
+Y, ZONE = SIGNAL > 0, np.digitize(SIGNAL, [-0.5, 0.5])
+ROWS = RNG.normal(scale=1.5, size=(3000, 4)).round(1)
+MODELS = {
+    "chain": lambda: pb.fit_adaboost(X, Y, rounds=40),
+    "chain of trees": lambda: pb.fit_matryoshka(X, Y, shape=(6, 12), join="all"),
+    "joined by sign": lambda: pb.fit_matryoshka(X, Y, shape=(4, 4, 3)),
+    "tree": lambda: pb.fit_boosted_tree(X, Y, nodes=30),
+    "chain, votes": lambda: pb.fit_matryoshka(X, ZONE, shape=(6, 12), join="all"),
+    "oblique": lambda: pb.fit_adaboost(X, Y, rounds=9, weak=pb.weak.linear()),
+    "functions": lambda: pb.fit_adaboost(X, Y, rounds=9, weak=pb.weak.oracle(train_stump)),
+    "stagewise": lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=30),
+    "softmax": lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=15),
+    "vectors": lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=15, trees="one"),
+    "forest": lambda: pb.fit_forest(X, Y, members=20, rng=0),
+    "forest of three": lambda: pb.fit_forest(X, ZONE, members=20, rng=0),
+    "votes": lambda: pb.fit_samme(X, ZONE, base=partial(pb.fit_cart, max_depth=2), rounds=12),
+    "bags": lambda: pb.fit_bagging(pb.fit_cart, X, Y, members=7, rng=0, max_depth=3),
+    "bags of shares": lambda: pb.fit_bagging(
+        pb.fit_cart, X, ZONE, members=7, rng=0, max_depth=3, vote="average"
+    ),
+    "probit trees": lambda: pb.fit_sbpmt(X, Y, members=4, rounds=2, steps=5, rng=0),
+    "probit votes": lambda: pb.fit_sbpmt(
+        X, ZONE, members=4, rounds=2, steps=5, rng=0, vote="majority"
+    ),
+    "cart": lambda: pb.fit_cart(X, Y),
+    "rest": lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, ZONE, rounds=3),
+}
+NO_JOINTS = ("cart", "rest")
+
+
+def whole_labels(model, rows):
+    """Return the labels of decision values, of shares where there are none."""
+    try:
+        return model.labels_of(pb.decision_function(model, rows))
+    except TypeError:
+        return model.labels[pb.predict_proba(model, rows).argmax(axis=1)]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_labels_are_those_of_the_whole_model(kind):
+    model = MODELS[kind]()
+    left = model.leave_proven(ROWS)
+    labels = whole_labels(model, ROWS)
+    np.testing.assert_array_equal(model.labels_of(left.score), labels)
+    np.testing.assert_array_equal(pb.predict(model, ROWS), labels)
+    single = ROWS.astype(np.float32)
+    np.testing.assert_array_equal(pb.predict(model, single), whole_labels(model, single))
+    np.testing.assert_array_equal(pb.predict(model, ROWS[:1]), labels[:1])
+    cost = pb.evaluation_cost(model, ROWS, exit="proven")
+    whole = pb.evaluation_cost(model, ROWS, exit="none")
+    np.testing.assert_array_equal(cost, left.cost)
+    np.testing.assert_array_equal(whole, pb.evaluation_cost(model, ROWS))
+    assert (cost <= whole).all()
+    assert (cost.mean() < 0.95 * whole.mean()) == (kind not in NO_JOINTS)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MODELS if kind not in NO_JOINTS])
+def test_the_compiled_walk_leaves_no_later_than_at_the_joints(kind):
+    model = MODELS[kind]()
+    score, cost = trajectory(model, ROWS)
+    joint = joints_left(score, model.proven())
+    left = model.leave_proven(ROWS)
+    assert (left.cost <= cost[joint, np.arange(len(ROWS))]).all()
+    if kind in ("stagewise", "softmax", "forest", "votes", "chain"):
+        np.testing.assert_array_equal(left.joint, joint)
+
+
+def random_graph(rng, n, n_votes, votes, is_chain):
+    """Return a graph whose votes are drawn from `votes`, many of them equal."""
+    next_ = np.empty((n, 2), dtype=np.int32)
+    for node in range(n):
+        ahead = [node + 1] if is_chain else range(node + 1, min(n, node + 4) + 1)
+        next_[node] = rng.choice(ahead, size=2)
+        next_[node, rng.integers(2)] = node + 1
+    next_[next_ >= n] = OUT
+    shape = (n, 2) if n_votes == 1 else (n, 2, n_votes)
+    return pb.DecisionGraph(
+        rng.integers(0, 4, n).astype(np.int32),
+        rng.normal(size=n).round(1),
+        next_,
+        rng.choice(votes, size=shape),
+        np.arange(max(2, n_votes)),
+        4,
+        None,
+        float(rng.choice(votes)) if n_votes == 1 else rng.choice(votes, size=n_votes),
+        {"builder": "random"},
+        TrainingRecord(np.ones(n + 1), np.zeros(n + 1), "drawn"),
+        missing=np.zeros(n),
+    )
+
+
+TENTHS = np.arange(-5, 6) / 10
+VOTES = {
+    "tenths": TENTHS,
+    "ties": np.array([-1.0, 0.0, 1.0]),
+    "sizes": np.array([0.1, -0.1, 1e8, -1e8, 3e-9]),
+    "tiny": np.array([5e-324, -5e-324, 1e-310, 0.0]),
+    "huge": TENTHS * 1e305,
+}
+
+
+@pytest.mark.parametrize("votes", VOTES)
+@pytest.mark.parametrize("n_votes", [1, 3])
+@pytest.mark.parametrize("is_chain", [True, False])
+def test_labels_of_votes_that_tie_or_round(votes, n_votes, is_chain):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        model = random_graph(rng, int(rng.integers(1, 40)), n_votes, VOTES[votes], is_chain)
+        labels = model.labels_of(model.leave_proven(ROWS[:800]).score)
+        score = pb.decision_function(model, ROWS[:800])
+        np.testing.assert_array_equal(labels, model.labels_of(score))
+        np.testing.assert_array_equal(labels, pb.predict(model, ROWS[:800]))
+
+
+@pytest.mark.parametrize("kind", ["stagewise", "softmax", "forest", "votes"])
+def test_labels_of_leaves_that_tie_or_round(kind):
+    model = MODELS[kind]()
+    rng = np.random.default_rng(0)
+    for values in (TENTHS, VOTES["ties"]):
+        if kind == "votes":
+            changed = replace(model, alpha=rng.choice(np.abs(values), size=len(model.alpha)))
+        elif kind == "forest":
+            share = rng.choice(np.arange(11) / 10, size=len(model.feature))
+            changed = replace(model, value=np.column_stack([1 - share, share]))
+        else:
+            leaves = np.where(model.trees.feature < 0, 1.0, 0.0)
+            value = leaves * rng.choice(values, size=len(leaves))
+            bias = 0.0 if kind == "stagewise" else np.zeros(3)
+            changed = replace(model, trees=replace(model.trees, value=value), bias=bias)
+        labels = changed.labels_of(changed.leave_proven(ROWS).score)
+        np.testing.assert_array_equal(labels, whole_labels(changed, ROWS))
+        np.testing.assert_array_equal(pb.predict(changed, ROWS), labels)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_rest_is_that_of_all_paths(seed):
+    rng = np.random.default_rng(seed)
+    model = random_graph(rng, 8, 1 + 2 * (seed % 2), TENTHS, False)
+    vote = model.vote.reshape(8, 2, -1)
+
+    def sums(node):
+        if node == OUT:
+            return [np.zeros(vote.shape[2])]
+        return [vote[node, k] + rest for k in range(2) for rest in sums(int(model.next[node, k]))]
+
+    rest = rest_of_nodes(model)
+    for node in range(8):
+        every = np.array(sums(node))
+        np.testing.assert_allclose(rest.least[node], every.min(axis=0), atol=1e-15)
+        np.testing.assert_allclose(rest.most[node], every.max(axis=0), atol=1e-15)
+
+
+def test_sums_of_multiples_of_a_tenth():
+    """Each sum has another rounding, and many are 0 but for that."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        votes = rng.choice(TENTHS, size=(12, 2))
+        side = rng.integers(0, 2, size=(12, 2000))
+        terms = np.take_along_axis(votes, side, axis=1)
+        score = np.add.accumulate(np.vstack([np.zeros((1, 2000)), terms]))
+        rest = rest_of(votes.min(axis=1)[:, None], votes.max(axis=1)[:, None])
+        found = joints_left(score, proven_exits(rest))
+        end, every = score[-1] > 0, np.arange(2000)
+        np.testing.assert_array_equal(score[found, every] > 0, end)
+        assert (found < 12).any()
+
+
+def test_what_is_refused():
+    numbers = pb.fit_stagewise(X, X[:, 0], steps=3)
+    with pytest.raises(NotImplementedError, match="no number is settled before the end"):
+        pb.evaluation_cost(numbers, X, exit="proven")
+    assert pb.evaluation_cost(numbers, X, exit="none").max() <= 9
+    model = MODELS["chain"]()
+    with pytest.raises(NotImplementedError, match="read by then is not counted"):
+        pb.evaluation_cost(model, X, unit="features", exit="proven")
+    with pytest.raises(ValueError, match="exit: expected one of"):
+        pb.evaluation_cost(model, X, exit="sure")
+
+
+def test_exits_of_a_calibrated_model():
+    whole = MODELS["stagewise"]()
+    model = pb.early_exit(whole, X, comparisons=20)
+    own = pb.evaluation_cost(model, ROWS)
+    assert own.mean() < pb.evaluation_cost(model, ROWS, exit="proven").mean() < 90
+    for how in ("none", "proven"):
+        np.testing.assert_array_equal(
+            pb.evaluation_cost(model, ROWS, exit=how), pb.evaluation_cost(whole, ROWS, exit=how)
+        )
