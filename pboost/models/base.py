@@ -760,7 +760,7 @@ def evaluation_cost(
     [1.0, 1.0, 1.0, 1.0]
     >>> chain = pb.fit_adaboost(X, [0, 1, 0, 1], rounds=9)
     >>> pb.evaluation_cost(chain, X, exit="proven").tolist()
-    [9.0, 9.0, 9.0, 9.0]
+    [7.0, 7.0, 8.0, 7.0]
     """
     check_choice("unit", unit, UNITS)
     check_model(model)
