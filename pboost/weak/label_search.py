@@ -276,7 +276,9 @@ class LabelSearch(StumpSearch):
 
         (own, mass), (of_node, whole) = masses(sums), masses(node.whole)
         pull = self._smoothing * whole / node.whole[-1]
-        share = (own + pull * (of_node / whole)) / np.maximum(mass + pull, 1e-300)
+        # A label none of whose weight is left has no mass, and pulls at nothing.
+        of_node = of_node / np.where(whole > 0, whole, 1.0)
+        share = (own + pull * of_node) / np.maximum(mass + pull, 1e-300)
         return np.rint(share * 2.0**40)  # equal but for rounding is equal
 
     def _scores(self, node: Node, left: Sums, least: float) -> FloatArray:
