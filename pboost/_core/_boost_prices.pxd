@@ -37,7 +37,7 @@ cdef inline void take_prices(const Round* r, const Node* node) noexcept nogil:
         r.to_pay[k] = -1.0
     while e > 0:
         e = r.node[e].parent
-        items = r.item + 2 * r.node[e].feature
+        items = r.item + 2 * <Py_ssize_t>r.node[e].feature
         for k in range(2):
             if items[k] >= 0:
                 r.to_pay[items[k]] = 0.0

@@ -106,8 +106,8 @@ cdef struct Roots:
 
 cdef bint roots_part(void* task, int who) noexcept nogil:
     cdef Roots* all = <Roots*>task
-    cdef int64_t* words = <int64_t*>((<uintptr_t>(all.work + who * WORDS_OF_BLOCK) + 63) & ~<uintptr_t>63)
-    cdef double* masses = all.masses + who * all.n_lanes * MAX_BINS * 2 * all.width
+    cdef int64_t* words = <int64_t*>((<uintptr_t>(all.work + <Py_ssize_t>who * WORDS_OF_BLOCK) + 63) & ~<uintptr_t>63)
+    cdef double* masses = all.masses + <Py_ssize_t>who * all.n_lanes * MAX_BINS * 2 * all.width
     cdef Py_ssize_t k, start
     cdef bint did = False
     while load(&all.next) < all.n_parts:

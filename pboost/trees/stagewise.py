@@ -174,8 +174,8 @@ def fit_stagewise(
         `tree_comparisons` lasts: trees that are short for most rows, for models within a budget.
         `max_depth` holds, so that None is best; without `max_leaves` there are 1024 leaves at most.
     tree_comparisons : float or sequence of float, optional
-        With ``growth="per-comparison"``: mean number of comparisons, at least 1, that the training
-        rows of a tree take in it at most, by their weights; default 4. A sequence has those of the
+        Mean number of comparisons, at least 1, that the training rows of a tree take in it at most,
+        by their weights, with ``growth="per-comparison"``; default 4. A sequence has those of the
         first trees, of which the last is that of all others.
     min_leaf : int
         Least number of training rows in a leaf.

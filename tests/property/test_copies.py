@@ -74,7 +74,7 @@ NUMBERS = {
 }
 FITS = TWO | ANY | NUMBERS
 #: Builders that draw in any case.
-DRAWING = {"fit_pruned_cart"}
+DRAWING = {"fit_pruned_cart", "fit_within"}
 coarse = st.sampled_from([-2.5, -1.0, 0.0, 0.5, 3.0])
 fine = st.floats(-100, 100, width=32)
 

@@ -250,7 +250,7 @@ def test_every_model_says_who_made_it(name):
         "fit_boosted_tree": {"nodes": 2}, "fit_topdown_tree": {"nodes": 2},
         "fit_oblique_tree": {"stumps": 2}, "fit_forest": {"members": 2},
         "fit_bagging": {"fit": pb.fit_cart, "members": 2}, "fit_one_vs_rest": {"fit": pb.fit_cart},
-        "fit_samme": {"base": pb.fit_cart, "rounds": 2}, "fit_probitboost": {"steps": 2},
+        "fit_within": {"comparisons": 2}, "fit_samme": {"base": pb.fit_cart, "rounds": 2}, "fit_probitboost": {"steps": 2},
         "fit_stagewise": {"loss": "logistic", "steps": 2},
         "fit_probit_tree": {"max_depth": 1, "steps": 2},
         "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "max_depth": 1},
