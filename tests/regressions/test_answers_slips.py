@@ -53,7 +53,8 @@ SLIPS = {
 #: What options take besides: numbers that have no other bound, columns by their positions.
 ALSO_RIGHT = {"max_step": ("inf", "fraction", "large"), "tol": ("fraction", "large"),
              "complexity": ("fraction", "large"), "level_smoothing": ("fraction", "large"),
-             "l2": ("fraction", "large"), "categorical": ("list", "array"), "prices": ("dict",)}  # fmt: skip
+             "l2": ("fraction", "large"), "categorical": ("list", "array"),
+             "prices": ("dict",)}  # fmt: skip
 #: What `fit_stagewise` takes besides.
 OF_STAGEWISE = {"min_weight": ("fraction", "large"), "min_gain": ("fraction", "large"),
                 "monotone": ("dict",), "interactions": ("ragged", "dict")}  # fmt: skip
