@@ -230,10 +230,10 @@ class LeavingInquiry(Inquiry):
         size = high.max(axis=1) - low.min(axis=1)
         if low.shape[1] == 1:
             size = np.maximum(np.abs(low), np.abs(high))[:, 0]
-        threshold = np.append(self._exits.threshold, 0.0)
-        last = first + int(np.argmax(threshold[first:] == 0))
+        needed = np.append(self._exits.threshold, 0.0)
+        last = first + int(np.argmax(needed[first:] == 0))
         at = np.arange(first, last + 1)
-        at = at[size[at] >= threshold[at]]
+        at = at[size[at] >= needed[at]]
         low, high = low[at], high[at]
         least, most = np.empty((2, low.shape[1]))
         for k in range(low.shape[1]):  # a share rises with itself and falls with others
