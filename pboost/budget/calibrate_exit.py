@@ -150,7 +150,7 @@ def _check_states(states: Trajectory, model: Model) -> None:
 
 def _check_least(states: Trajectory, budget: float) -> None:
     """Raise ValueError where the first joint takes more than the budget."""
-    least, error = _mean(states.cost[1])
+    least, error = mean_and_error(states.cost[1])
     if not least + error <= budget:
         raise ValueError(
             f"comparisons: expected at least {least + error:.4g}, what rows take up to the first "
@@ -191,16 +191,17 @@ def _last(tau: FloatArray) -> float | None:
     return largest if math.isfinite(largest) else None
 
 
-def _mean(cost: FloatArray) -> tuple[float, float]:
-    """Return mean and standard error."""
-    return float(cost.mean()), float(cost.std(ddof=1) / math.sqrt(len(cost)))
+def mean_and_error(cost: FloatArray) -> tuple[Any, Any]:
+    """Return means of costs (..., n) over rows, and their standard errors."""
+    return cost.mean(axis=-1), cost.std(axis=-1, ddof=1) / math.sqrt(cost.shape[-1])
 
 
 def _costs(states: Trajectory, threshold: FloatArray) -> tuple[float, float, Any]:
     """Return what rows take on average, its standard error, and the joints where they leave."""
     score = states.score
     joint = joints_left(score, exits_of(threshold, 1 if score.ndim == 2 else score.shape[2]))
-    return *_mean(states.cost[joint, np.arange(len(joint))]), joint
+    mean, error = mean_and_error(states.cost[joint, np.arange(len(joint))])
+    return float(mean), float(error), joint
 
 
 def _factors(states: Trajectory, end: int, spread: FloatArray, budget: float) -> FloatArray:
@@ -210,7 +211,7 @@ def _factors(states: Trajectory, end: int, spread: FloatArray, budget: float) ->
     as in the leaves of a first tree, and all these leave or none, that joint keeps the number with
     which they leave, and the others go on from there.
     """
-    mean, error = _mean(states.cost[end])
+    mean, error = mean_and_error(states.cost[end])
     if mean + error <= budget:
         return np.full(end, np.inf)
     size = np.array([sizes(one) for one in states.score[1:end]])
@@ -222,7 +223,7 @@ def _factors(states: Trajectory, end: int, spread: FloatArray, budget: float) ->
 
     def takes(factor: float) -> float:
         leaves = np.vstack([leaving(factor), np.ones(len(every), dtype=bool)])
-        mean, error = _mean(states.cost[1 + leaves.argmax(axis=0), every])
+        mean, error = mean_and_error(states.cost[1 + leaves.argmax(axis=0), every])
         return mean + error
 
     low, high = 0.0, 1.0

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from pboost.budget.calibrate_exit import early_exit
+from pboost.budget.calibrate_exit import early_exit, mean_and_error
 from pboost.inspection.metrics import log_loss
 from pboost.models.base import Model
-from pboost.models.exits import exits_of, joints_left
+from pboost.models.exits import joints_left
 from pboost.models.trajectory import Trajectory
 from pboost.values import FloatArray
 
@@ -107,7 +107,7 @@ def options(tried: Tried, promise: Promise) -> Iterator[Option]:
         found = early_exit(
             model, first_part(tried.path, longest), comparisons=promise.comparisons, length=None
         )
-        joint = joints_left(score[: longest + 1], exits_of(found.threshold, model.n_votes))
+        joint = joints_left(score[: longest + 1], found.exits)
         yield _option(tried, longest, True, found.cost, score[joint, np.arange(len(joint))])
     stops = [
         min(_last(bound, part * promise.comparisons), _last(tried.longest, part * promise.worst))
@@ -140,8 +140,8 @@ def sharpened(model: Model, score: FloatArray, truth: NDArray[Any]) -> tuple[flo
 
 def upper(cost: FloatArray) -> FloatArray:
     """Return mean costs (T + 1,) of rows, and a standard error more."""
-    error: FloatArray = cost.std(axis=1, ddof=1) / np.sqrt(cost.shape[1])
-    return cost.mean(axis=1) + error
+    found: FloatArray = np.add(*mean_and_error(cost))
+    return found
 
 
 def first_part(path: Trajectory, joints: int) -> Trajectory:
