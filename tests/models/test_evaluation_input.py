@@ -33,7 +33,9 @@ OF_MODELS = {
 
 
 @pytest.mark.parametrize("function", OF_MODELS.values(), ids=OF_MODELS)
-@pytest.mark.parametrize("value", [None, 3, "model.npz", pb.fit_adaboost], ids=repr)
+@pytest.mark.parametrize(
+    "value", [None, 3, "model.npz", pb.fit_adaboost], ids=["none", "number", "path", "builder"]
+)
 def test_no_model(function, value):
     with pytest.raises(TypeError, match=r"^model: expected a model such as fit_adaboost returns"):
         function(value)

@@ -46,6 +46,10 @@ def failing(*_):
     raise ZeroDivisionError("oops")
 
 
+def no_clock():
+    return 0.0
+
+
 # Options of sampling
 
 
@@ -57,11 +61,11 @@ def failing(*_):
         ({"estimator": "MAP"}, "estimator"), ({"estimator": None}, "estimator"),
         ({"max_draws": 0}, "max_draws"), ({"max_draws": 1e3}, "max_draws"),
         ({"max_draws": 65_536}, "max_draws"), ({"stop": 5, "max_draws": 10}, "max_draws"),
-        ({"clock": lambda: 0.0}, "clock"), ({"stop": 5, "clock": lambda: 0.0}, "clock"),
+        ({"clock": no_clock}, "clock"), ({"stop": 5, "clock": no_clock}, "clock"),
         ({"stop": "stopwatch", "clock": 3.0}, "clock"),
         ({"of": "flip"}, "of"), ({"of": pb.observation.sampled()}, "of"),
     ],
-    ids=str,
+    ids=lambda value: str(value).split(" at 0x")[0],
 )  # fmt: skip
 def test_options_of_sampled(arguments, name):
     with pytest.raises((ValueError, TypeError), match=rf"^{name}: "):
