@@ -19,6 +19,8 @@ from pboost.ensembles.bagging import fit_bagging
 from pboost.ensembles.continuation import continue_fit
 from pboost.ensembles.multiclass import fit_one_vs_rest, fit_samme
 from pboost.ensembles.presets import fit_oblique_tree, fit_topdown_tree
+from pboost.export.tree_record import TreeSum
+from pboost.export.trees_of import trees_of
 from pboost.growth import generic_greedy as generic
 from pboost.inspection.coefficients import Coefficients, coefficients, plot_coefficients
 from pboost.inspection.cross_validation import CrossValidation, cross_validate
@@ -104,6 +106,7 @@ __all__ = [
     "SubaggedProbitTrees",
     "TrainingRecord",
     "Tree",
+    "TreeSum",
     "WeightedVote",
     "__version__",
     "apply",
@@ -174,5 +177,6 @@ __all__ = [
     "staged_decision_function",
     "staged_predict",
     "staged_predict_proba",
+    "trees_of",
     "weak",
 ]

@@ -28,7 +28,7 @@ FLOORS = (
     ("bounds", "losses", "threads"),
     ("data",),
     ("datasets", "models", "weak"),
-    ("observation",),
+    ("export", "observation"),
     ("growth",),
     ("boosting", "trees"),
     ("ensembles", "inspection", "probit"),
@@ -36,7 +36,10 @@ FLOORS = (
     ("cli", "sklearn"),
     ("__main__",),
 )
-OPTIONAL = ("pandas", "matplotlib", "tqdm", "narwhals", "sklearn", "polars", "joblib")
+OPTIONAL = (
+    "pandas", "matplotlib", "tqdm", "narwhals", "sklearn", "polars", "joblib", "onnx",
+    "onnxruntime", "shap", "shapiq", "treelite",
+)  # fmt: skip
 FILE_LINES, FUNCTION_LINES, KERNEL_LINES = 400, 60, 80
 #: What the page of a room says, and in how many lines.
 ROOM_LINES = 40

@@ -1,0 +1,1 @@
+"""Models in the forms that other tools take: trees, and what is made of them."""

@@ -1,0 +1,95 @@
+"""Models that are sums of trees, of every kind, and rows that meet their thresholds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import pboost as pb
+
+RNG = np.random.default_rng(5)
+N, D = 150, 4
+#: Columns 2 and 3 are categories, with 6 and 70 levels; values lie on a grid, and many are missing.
+X = np.column_stack([
+    np.round(RNG.normal(size=N), 1), np.round(RNG.normal(size=N) * 1e3), RNG.integers(0, 6, N),
+    RNG.integers(0, 70, N),
+]) + 0.0  # fmt: skip
+X[:, 2:][RNG.random((N, 2)) < 0.1] = np.nan
+X[RNG.random(N) < 0.15, 0] = np.nan
+SCORE = (
+    0.4 * np.nan_to_num(X[:, 0], nan=0.5) + 4e-4 * X[:, 1] + 2.0 * np.isin(X[:, 2], [1, 4])
+    + np.nan_to_num(X[:, 3]) % 3 + 0.3 * RNG.normal(size=N) - 1.7
+)  # fmt: skip
+TWO, THREE = SCORE > 0.2, np.array(["ash", "elm", "oak"])[np.digitize(SCORE, [-0.5, 0.8])]
+COUNT = np.exp(SCORE).round()
+#: The first two columns, where none is missing.
+PLAIN = np.nan_to_num(X[:, :2])
+ADATREE = pb.observation.adatree2()
+LEVELS = {"categorical": [2, 3]}
+SMALL = {"max_depth": 3, "min_leaf": 4}
+
+#: Builders of models of X.
+WITH_HOLES = {
+    "chain": lambda: pb.fit_adaboost(X, TWO, rounds=12, **LEVELS),
+    "tree": lambda: pb.fit_boosted_tree(X, TWO, nodes=9, **LEVELS),
+    "matryoshka": lambda: pb.fit_matryoshka(X, TWO, shape=(3, 3), join="all", **LEVELS),
+    "matryoshka, soft": lambda: pb.fit_matryoshka(
+        X, TWO, shape=(3, 3), observation=ADATREE, **LEVELS),
+    "both ways": lambda: pb.fit_boosted_tree(
+        X, TWO, nodes=9, weak=pb.weak.stump(missing="both"), **LEVELS),
+    "cart, both ways": lambda: pb.fit_cart(X, TWO, missing="both", **SMALL, **LEVELS),
+    "votes": lambda: pb.fit_boosted_tree(X, THREE, nodes=9, **LEVELS),
+    "chain of votes": lambda: pb.fit_adaboost(X, THREE, rounds=6, **LEVELS),
+    "cart": lambda: pb.fit_cart(X, TWO, **SMALL, **LEVELS),
+    "cart, three": lambda: pb.fit_cart(X, THREE, **SMALL, **LEVELS),
+    "cart, numbers": lambda: pb.fit_cart(X, SCORE, task="regression", **SMALL, **LEVELS),
+    "pruned": lambda: pb.fit_pruned_cart(X, TWO, folds=3, rng=0, **LEVELS),
+    "forest": lambda: pb.fit_forest(X, TWO, members=4, rng=0, **LEVELS),
+    "forest, three": lambda: pb.fit_forest(X, THREE, members=4, rng=0, **LEVELS),
+    "forest, numbers": lambda: pb.fit_forest(
+        X, SCORE, task="regression", members=4, rng=0, **LEVELS),
+    "logistic": lambda: pb.fit_stagewise(X, TWO, loss="logistic", steps=4, **SMALL, **LEVELS),
+    "probit": lambda: pb.fit_stagewise(X, TWO, loss="probit", steps=4, **SMALL, **LEVELS),
+    "squared": lambda: pb.fit_stagewise(X, TWO, loss="squared", steps=4, **SMALL, **LEVELS),
+    "hinge": lambda: pb.fit_stagewise(X, TWO, loss="hinge", steps=4, **SMALL, **LEVELS),
+    "poisson": lambda: pb.fit_stagewise(X, COUNT, loss="poisson", steps=4, **SMALL, **LEVELS),
+    "softmax": lambda: pb.fit_stagewise(X, THREE, loss="softmax", steps=3, **SMALL, **LEVELS),
+}  # fmt: skip
+#: Builders of models of PLAIN.
+OF_NUMBERS = {
+    "symmetric": lambda: pb.fit_adaboost(PLAIN, TWO, rounds=9, votes="symmetric"),
+    "soft tree": lambda: pb.fit_boosted_tree(PLAIN, TWO, nodes=9, observation=ADATREE),
+    "gaussian": lambda: pb.fit_boosted_tree(
+        PLAIN, TWO, nodes=5, observation=pb.observation.gaussian([0.1, 10.0])),
+    "one tree a round": lambda: pb.fit_stagewise(
+        PLAIN, THREE, loss="softmax", steps=3, trees="one", **SMALL),
+    "real": lambda: pb.fit_adaboost_real(PLAIN, TWO, rounds=6),
+    "nothing to learn": lambda: pb.fit_boosted_tree(np.ones((9, 2)), [0, 1, 1] * 3, nodes=3),
+    "nothing of three": lambda: pb.fit_boosted_tree(np.ones((9, 2)), [0, 1, 2] * 3, nodes=3),
+}  # fmt: skip
+EVERY = {**WITH_HOLES, **OF_NUMBERS}
+_MADE = {}
+
+
+def made(kind):
+    """Return the model of a kind; it is fitted once."""
+    if kind not in _MADE:
+        _MADE[kind] = EVERY[kind]()
+    return _MADE[kind]
+
+
+def rows_for(model, n=200, seed=0):
+    """Return rows (n, d) as the trees read them, many values at thresholds, missing, or levels."""
+    rng = np.random.default_rng(seed)
+    trees = pb.trees_of(model, max_nodes=10**6)
+    known = {j: [0.0, -1e9, 1e9] for j in range(model.n_features)}
+    for j, cut, number in zip(trees.feature, trees.threshold, trees.level_set, strict=True):
+        if j >= 0 and number < 0 and abs(cut) < 1e100:
+            known[int(j)] += [cut, np.nextafter(cut, -np.inf), np.nextafter(cut, np.inf)]
+    found = np.column_stack([rng.choice(known[j], n) for j in range(model.n_features)])
+    if model.table is not None:
+        for j, size in enumerate(model.table.n_levels.tolist()):
+            if size:
+                found[:, j] = rng.integers(0, size, n)
+    if trees.missing is not None:
+        found[rng.random(found.shape) < 0.2] = np.nan
+    return found

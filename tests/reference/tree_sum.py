@@ -1,0 +1,95 @@
+"""The values of trees, row after row, from what their record says and nothing else."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+
+def goes_to_second(trees, node, row):
+    value = float(row[trees.feature[node]])
+    number = int(trees.level_set[node])
+    if math.isnan(value):
+        assert trees.missing is not None
+        return bool(trees.missing[node])
+    if number < 0:
+        assert trees.comparison == "<="
+        return not value <= trees.threshold[node]
+    level = int(value)
+    return bool(int(trees.sets[number, level // 64]) >> (level % 64) & 1)
+
+
+def leaf_of(trees, tree, row):
+    root = int(trees.root[tree])
+    node = root
+    while trees.feature[node] != -1:
+        node = root + int(trees.children[node, int(goes_to_second(trees, node, row))])
+    return node
+
+
+def values(trees, X):
+    """Return the values (n, J) of rows."""
+    n_trees, n_values = len(trees.root) - 1, len(trees.bias)
+    found = np.zeros((len(X), n_values))
+    for row, total in zip(X, found, strict=True):
+        for tree in range(n_trees):
+            leaf = leaf_of(trees, tree, row)
+            if trees.target is None:
+                total += trees.value[leaf]
+            else:
+                total[trees.target[tree]] += trees.value[leaf, 0]
+    if trees.aggregation == "mean":
+        found /= n_trees
+    return found + trees.bias
+
+
+def size(trees):
+    """Return the sum (J,) of the largest absolute values of leaves and the bias."""
+    most = [np.abs(trees.value[a:b]).max(axis=0) for a, b in pairwise(trees.root)]
+    return np.abs(trees.bias) + np.sum(most, axis=0)
+
+
+def decision_values(trees, X):
+    """Return what `decision_function` returns."""
+    found = values(trees, X)
+    if trees.link == "shares":
+        return found[:, 1] - found[:, 0]
+    return found[:, 0] if found.shape[1] == 1 else found
+
+
+def share_of(link, value):
+    if link == "half log odds":
+        return 1 / (1 + math.exp(-2 * value))
+    if link == "log odds":
+        return 1 / (1 + math.exp(-value))
+    if link == "probit":
+        return math.erfc(-value / math.sqrt(2)) / 2
+    assert link == "lead"
+    return min(max((1 + value) / 2, 0.0), 1.0)
+
+
+def probabilities(trees, X):
+    """Return what `predict_proba` returns."""
+    found = values(trees, X)
+    if trees.link == "shares":
+        return found
+    if trees.link == "softmax":
+        odds = np.exp(found - found.max(axis=1, keepdims=True))
+        return odds / odds.sum(axis=1, keepdims=True)
+    share = np.vectorize(lambda value: share_of(trees.link, value))(found)
+    if share.shape[1] == 1:
+        return np.hstack([1 - share, share])
+    return share / share.sum(axis=1, keepdims=True)
+
+
+def predictions(trees, X):
+    """Return what `predict` returns."""
+    found = values(trees, X)
+    if trees.labels is None:
+        found = found[:, 0]
+        return np.exp(found) if trees.link == "exp" else found
+    if found.shape[1] == 1:
+        return trees.labels[(found[:, 0] > 0).astype(int)]
+    return trees.labels[found.argmax(axis=1)]
