@@ -128,7 +128,7 @@ cdef inline double scaled(double* v, Py_ssize_t k) noexcept nogil:
 cdef inline void begin_direction(
     Levels* levels, const int64_t* node, const double* mean, double* v, double* next_
 ) noexcept nogil:
-    """That of the level that departs most from the mean."""
+    """That of the level that departs most from the mean, the first of those that rounding parts."""
     cdef double far, most = -1.0, part
     cdef Py_ssize_t i, j, k = levels.k
     cdef int32_t l
@@ -140,7 +140,7 @@ cdef inline void begin_direction(
             next_[j] = part / (<double>levels.mass[l] + levels.pull) - mean[j]
             far += next_[j] * next_[j]
         far *= <double>levels.mass[l]
-        if far > most:
+        if far > most * (1.0 + SAME_DIRECTION):
             most = far
             for j in range(k):
                 v[j] = next_[j]

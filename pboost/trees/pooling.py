@@ -25,8 +25,6 @@ COMPARISONS, MOST_LEAVES = 4.0, 1024
 MOST_BYTES = 1 << 28
 #: With more rows, or copies of rows as weights are, nodes of real tables know better themselves.
 FEW_ROWS = 5000
-#: From so many rows on a trial of trees of three levels takes a small part of the time of a fit.
-SHALLOW_ROWS = 60_000
 #: Options that a node's search in columns of its own depends on.
 OWN_COLUMNS = ("monotone", "interactions", "features_per_split", "prices")
 
@@ -76,7 +74,7 @@ def limits_of_growth(
     """Return `growth` as it is meant, and limits that say so; `of_row` is the weight of a row.
 
     "auto" is the pooled one of few rows, where nothing speaks against it; of more it stays "auto"
-    where a trial is to tell free from symmetric trees, see ``pboost/trees/trial.py``. ValueError
+    where the data tell free from symmetric trees, see ``pboost/trees/pairs.py``. ValueError
     or NotImplementedError where something speaks against a growth that is asked for.
     """
     growth = str(check_choice("growth", options["growth"], GROWTHS))
@@ -87,12 +85,12 @@ def limits_of_growth(
             f'tree_comparisons: expected None with growth={growth!r}; growth="per-comparison" '
             "grows trees by what splits gain per comparison, up to so many"
         )
-    is_given, is_tried = growth != "auto", False
+    is_given, is_open = growth != "auto", False
     if not is_given:
         weights = problem.weights
         n = problem.n_rows if weights is None else boost.exact_sum(weights) / of_row
-        is_tried = _is_tried(n, limits.depth, loss, problem.labels is not None)
-        growth = "symmetric" if is_tried else "pooled" if n <= FEW_ROWS else "free"
+        is_open = n > FEW_ROWS and _is_open(limits.depth, loss, problem.labels is not None)
+        growth = "symmetric" if is_open else "pooled" if n <= FEW_ROWS else "free"
     if growth != "free":
         try:
             _check(growth, options, limits, problem.columns)
@@ -100,7 +98,7 @@ def limits_of_growth(
             if is_given:
                 raise
             return "free", limits
-    if is_tried:
+    if is_open:
         return "auto", limits
     return growth, limits if growth == "free" else replace(limits, growth=growth)
 
@@ -131,12 +129,12 @@ def _by_comparisons(options: Mapping[str, Any], limits: CartLimits, problem: Pro
     return replace(limits, growth="per-comparison", leaves=leaves, comparisons=tuple(bounds))
 
 
-def _is_tried(n: float, depth: int, loss: Loss, of_labels: bool) -> bool:
-    """Return whether free trees and symmetric ones are compared on some of the rows."""
+def _is_open(depth: int, loss: Loss, of_labels: bool) -> bool:
+    """Return whether symmetric trees may be better than free ones."""
     if not is_of_package(loss) or loss.name == "softmax":
         return False
-    # Of three levels only those of labels are ever better, and it takes long to tell.
-    return n > FEW_ROWS if depth > 3 else n >= SHALLOW_ROWS and depth == 3 and of_labels
+    # Of three levels only those of labels are ever better.
+    return depth > 3 or (depth == 3 and of_labels)
 
 
 def _check(growth: str, options: Mapping[str, Any], limits: CartLimits, columns: Any) -> None:

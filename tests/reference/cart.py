@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -31,7 +32,7 @@ def impurity_of_shares(share, criterion):
     if criterion == "gini":
         return float(sum(p * (1 - p) for p in share))
     if criterion == "entropy":
-        return float(-sum(p * np.log2(p) for p in share if p > 0))
+        return float(-sum(p * math.log2(p) for p in share if p > 0))
     if criterion == "error":
         return float(1 - max(share))
     return float(2 * np.sqrt(share[0] * share[1]))

@@ -97,7 +97,10 @@ def along_first_component(shares, mass):
     if len(mass) == 1:
         return np.zeros(1)
     apart = shares - mass @ shares / mass.sum()
-    v = apart[np.argmax(mass * (apart**2).sum(axis=1))]
+    far, v, most = mass * (apart**2).sum(axis=1), apart[0], -1.0
+    for one, distance in zip(apart, far, strict=True):
+        if distance > most * (1 + SAME_DIRECTION):
+            v, most = one, distance
     v = v / (np.abs(v).max() or 1.0)
     for _ in range(MOST_STEPS):
         step = (mass / mass.sum() * (apart @ v)) @ apart

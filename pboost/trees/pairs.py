@@ -1,0 +1,170 @@
+"""Pairs of columns that tell much together and little alone, for which trees are symmetric."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import boost
+from pboost.data.columns import BinnedColumns
+from pboost.data.special_columns import LEVELS
+from pboost.data.training import Problem
+from pboost.growth.tree import CartLimits
+from pboost.losses import Loss
+from pboost.trees.weights import Weights
+from pboost.values import FloatArray
+
+#: Rows that are looked at, copies counted; of many columns fewer, down to `LEAST_ROWS`.
+MOST_ROWS, LEAST_ROWS, MOST_WORK = 20_000, 1000, 1 << 25
+#: A pair has to gain so many times what the best cut of either column gains, ...
+RATIO = 9.0
+#: ... or what a cut gains by chance.
+CHANCE = 12.0
+#: Gradients, and weights that are no copies, are rounded to so many bits: sums are then exact.
+GRADIENT_BITS, WEIGHT_BITS = 20, 12
+#: Rows that are hashed at a time: they stay in the cache.
+HASHED_ROWS = 8192
+
+
+def chosen(
+    growth: str, problem: Problem, y: FloatArray, loss: Loss, weights: Weights,
+    bias: Any, limits: CartLimits,
+) -> tuple[str, CartLimits]:  # fmt: skip
+    """Return a growth, free or symmetric in place of "auto", and the limits with it.
+
+    Greedy free trees cut columns that tell nothing alone by chance only; of symmetric ones the
+    chances of a level are taken together.
+    """
+    if growth != "auto":
+        return growth, limits
+    columns = problem.columns
+    assert isinstance(columns, BinnedColumns)
+    rows = rows_of_scan(columns, weights)
+    if len(rows):
+        gradient = loss.gradient(y[rows], np.full(len(rows), float(bias)))
+        few = None if weights.of_rows is None else weights.of_rows[rows]
+        codes = columns.codes[_numbers(columns)][:, rows]
+        if has_pure_interaction(codes, *rounded(gradient, few, weights.are_copies)):
+            return "symmetric", replace(limits, growth="symmetric")
+    return "free", limits
+
+
+def rows_of_scan(columns: BinnedColumns, weights: Weights) -> NDArray[np.intp]:
+    """Return the rows that are looked at, equal ones together; none where it is not worth it."""
+    d = int(np.count_nonzero(_numbers(columns)))
+    most = min(MOST_ROWS, MOST_WORK // max(d * d, 1))
+    if d < 2 or most < LEAST_ROWS:
+        return np.empty(0, dtype=np.intp)
+    used = None if weights.of_rows is None else weights.of_rows > 0
+    if weights.n_copies <= most:
+        n = columns.codes.shape[1]
+        return np.arange(n) if used is None else np.flatnonzero(used)
+    taken = hashes(columns.codes) < np.uint64(most / weights.n_copies * 2.0**64)
+    rows = np.flatnonzero(taken if used is None else taken & used)
+    # Of a table with few different rows there can be far too many.
+    return rows if len(rows) <= 2 * most else rows[:0]
+
+
+def _numbers(columns: BinnedColumns) -> NDArray[np.bool_]:
+    """Return which columns hold numbers."""
+    if columns.special is None:
+        return np.ones(len(columns.codes), dtype=bool)
+    return columns.special & LEVELS == 0
+
+
+def hashes(codes: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return numbers that depend on what is in each row only, and are spread evenly, (n,)."""
+    d, n = codes.shape
+    key = _mixed(np.arange(1, d + 1, dtype=np.uint64)) | np.uint64(1)
+    found = np.zeros(n, dtype=np.uint64)
+    for start in range(0, n, HASHED_ROWS):
+        here = found[start : start + HASHED_ROWS]
+        for times, column in zip(key, codes[:, start : start + HASHED_ROWS], strict=True):
+            here += times * column
+        here[:] = _mixed(here)
+    return found
+
+
+def _mixed(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the last step of splitmix64."""
+    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return number ^ (number >> np.uint64(31))
+
+
+def rounded(
+    gradient: FloatArray, weight: FloatArray | None, are_copies: bool
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return weighted gradients and weights, whole numbers, and what a cut gains by chance."""
+    weight = np.ones(len(gradient)) if weight is None else weight
+    if are_copies or (weight == 1).all():
+        each = _whole(gradient, GRADIENT_BITS)
+        sums, mass, square = weight * each, weight, weight * each * each
+    else:
+        sums, mass = _whole(weight * gradient, GRADIENT_BITS), _whole(weight, WEIGHT_BITS)
+        square = sums * sums
+    total = float(mass.sum())
+    return sums, mass, boost.exact_sum(square) / total if total else 0.0
+
+
+def _whole(values: FloatArray, bits: int) -> FloatArray:
+    """Return whole numbers of so many bits, as many times the values as a power of two."""
+    exponent = math.frexp(float(np.abs(values).max()))[1]
+    # In two steps: the power alone may be beyond the numbers there are.
+    return np.rint(np.ldexp(np.ldexp(values, -exponent), bits))
+
+
+def has_pure_interaction(
+    codes: NDArray[np.uint8], sums: FloatArray, mass: FloatArray, chance: float
+) -> bool:
+    """Return whether a pair gains far more than its columns, all of them whole numbers by row.
+
+    A pair gains what a value for each quarter of the rows does that two cuts near the middle make.
+    """
+    alone, above = cut_alone(codes, sums, mass)
+    both = pair_gains(above, sums, mass)
+    either = np.maximum(np.maximum(alone[:, None], alone), CHANCE * chance)
+    return bool((both > RATIO * either).any())
+
+
+def cut_alone(
+    codes: NDArray[np.uint8], sums: FloatArray, mass: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the gain of the best cut of each column, and 1 for rows above its middle, else 0."""
+    gains, above = np.empty(len(codes)), np.empty(codes.shape)
+    for j, code in enumerate(codes):
+        below, heavy = (np.bincount(code, weights=of).cumsum() for of in (sums, mass))
+        total, whole = below[-1], heavy[-1]
+        gains[j] = max(0.0, (_squares(below, heavy) + _squares(total - below, whole - heavy)).max())
+        gains[j] -= total * total / whole
+        above[j] = code > np.abs(2 * heavy[:-1] - whole).argmin() if len(heavy) > 1 else 0.0
+    return gains, above
+
+
+def pair_gains(above: FloatArray, sums: FloatArray, mass: FloatArray) -> FloatArray:
+    """Return what a value for each of the four parts that two cuts make gains, (d, d)."""
+    gains = np.zeros((len(above), len(above)))
+    upper = [(above * of) @ above.T for of in (sums, mass)]  # whole numbers: exact in any order
+    totals = [float(of.sum()) for of in (sums, mass)]
+    of_first = [of.diagonal()[:, None] for of in upper]
+    of_second = [of.diagonal()[None, :] for of in upper]
+    for part in (
+        upper,
+        [one - both for one, both in zip(of_first, upper, strict=True)],
+        [one - both for one, both in zip(of_second, upper, strict=True)],
+        [
+            total - one - other + both
+            for total, one, other, both in zip(totals, of_first, of_second, upper, strict=True)
+        ],
+    ):
+        gains += _squares(*part)
+    return gains - totals[0] * totals[0] / totals[1]
+
+
+def _squares(sums: FloatArray, mass: FloatArray) -> FloatArray:
+    """Return squares of sums by their masses, 0 where there is none."""
+    return np.divide(sums * sums, mass, out=np.zeros_like(mass), where=mass > 0)
