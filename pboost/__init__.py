@@ -22,6 +22,7 @@ from pboost.ensembles.presets import fit_oblique_tree, fit_topdown_tree
 from pboost.export.tree_record import TreeSum
 from pboost.export.trees_of import trees_of
 from pboost.growth import generic_greedy as generic
+from pboost.inspection.calibrate import calibrate
 from pboost.inspection.coefficients import Coefficients, coefficients, plot_coefficients
 from pboost.inspection.cross_validation import CrossValidation, cross_validate
 from pboost.inspection.explanation import Explanation, apply, decision_path, explain
@@ -51,6 +52,7 @@ from pboost.models.base import (
     staged_predict,
     staged_predict_proba,
 )
+from pboost.models.calibrated import CalibratedModel
 from pboost.models.certificate import certificate
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote
@@ -78,6 +80,7 @@ __all__ = [
     "Asked",
     "Bagging",
     "BinnedColumns",
+    "CalibratedModel",
     "Coefficients",
     "CrossValidation",
     "Decision",
@@ -113,6 +116,7 @@ __all__ = [
     "balanced_weights",
     "bin_columns",
     "bounds",
+    "calibrate",
     "certificate",
     "coefficients",
     "continue_fit",

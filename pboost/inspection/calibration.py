@@ -27,8 +27,10 @@ class Calibration(NamedTuple):
         return len(self.code)
 
 
-def calibration_rows(model: Model, X_cal: Any, y_cal: Any, what: str) -> Calibration:
-    """Return calibration rows, checked; `what` is of the rows of a label and cannot be bounded."""
+def calibration_rows(
+    model: Model, X_cal: Any, y_cal: Any, what: str, done: str = "bounded"
+) -> Calibration:
+    """Return calibration rows, checked; `what` is of rows of a label, and by others not `done`."""
     check_model(model)
     labels = model.labels
     if labels is None:
@@ -38,7 +40,7 @@ def calibration_rows(model: Model, X_cal: Any, y_cal: Any, what: str) -> Calibra
     X_cal = table_for(model, X_cal)
     n = count_rows(model, X_cal)
     if not n:
-        raise ValueError("X_cal: expected calibration rows, got none: nothing can be bounded")
+        raise ValueError(f"X_cal: expected calibration rows, got none: nothing can be {done}")
     try:
         code = class_codes(labels, y_cal, n)
     except ValueError as error:
@@ -50,6 +52,6 @@ def calibration_rows(model: Model, X_cal: Any, y_cal: Any, what: str) -> Calibra
         only = shown(labels[code[0]].item())
         raise ValueError(
             f"y_cal: expected rows of two labels or more, got {only} only: {what} of rows of other "
-            "labels cannot be bounded"
+            f"labels cannot be {done}"
         )
     return Calibration(X_cal, code, counts)

@@ -14,6 +14,7 @@ from pboost.data.check_xy import as_features, check_finite
 from pboost.data.convert import Features, as_array, is_frame, is_series
 from pboost.data.node_inputs import ColumnNames
 from pboost.models.base import Model, check_model
+from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
@@ -109,7 +110,8 @@ class Explanation:
         Of a Tree: with which values the row goes, by columns in which its own is missing; of a
         Forest or a StagewiseModel with which it goes in most tests.
     left : str
-        Of an EarlyExitModel: where the row left it, and why.
+        Of an EarlyExitModel: where the row left it, and why; of a CalibratedModel: its
+        probabilities.
     """
 
     tests: tuple[PathTest, ...]
@@ -240,6 +242,9 @@ def explain(model: Model, x: Any) -> Explanation:
     EarlyExitModel
         What adds up to the value of the model up to the joint where the row leaves, before it is
         multiplied by the slope; ``left`` says where that is, and why.
+    CalibratedModel
+        What adds up to the value of the model that is calibrated; the label, and ``left``, are
+        those of its calibrated probabilities.
     Bagging, WeightedVote, SubaggedProbitTrees
         A member's vote, or its probability of a class, is divided among the columns whose
         contributions to the member's value speak for the class, as these are; where none does, it
@@ -280,6 +285,10 @@ def explain(model: Model, x: Any) -> Explanation:
     if isinstance(model, EarlyExitModel):
         passed, said = model.left_after(row)
         return replace(explain(passed, x), left=said)
+    if isinstance(model, CalibratedModel):
+        found, score = explain(model.model, x), model.decision_function(row)
+        said = "\n".join([*([found.left] if found.left else []), model.in_words(score)])
+        return replace(found, label=model.labels_of(score)[0].item(), left=said)
     parts = model.contributions(row)
     if not np.isfinite(parts).all():
         raise ValueError(

@@ -132,6 +132,10 @@ class Model(Stored):
         """Return the decision value of each row."""
         raise NotImplementedError
 
+    def values_at_end(self, X: Any) -> FloatArray:
+        """Return the decision values of each row, or shares where it has no others."""
+        return self.decision_function(X)
+
     def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
         """Return the decision value of each row by a route that is not the hard one."""
         raise self.is_no_graph(f"route={route!r}")
@@ -378,9 +382,13 @@ class Averaged(Model):
         self._check_two()
         return lead_of_second(self.mean(X))
 
+    def values_at_end(self, X: Any) -> FloatArray:
+        """Return the decision value of each row; of J > 2 labels shares."""
+        return self.values_of_mean(self.mean(X))
+
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return what is said before the first node and after the last; of J > 2 labels shares."""
-        return at_ends(self.values_of_mean(self.mean(X)), self.evaluation_cost(X, "nodes"))
+        return at_ends(self.values_at_end(X), self.evaluation_cost(X, "nodes"))
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the shares that go with leads of the second of two labels; others are shares."""

@@ -28,6 +28,8 @@ class Said(NamedTuple):
     is_label: bool = False
 
 
+#: What bounds are at most.
+MOST = np.finfo(np.float64).max
 #: What a member says, given what is sure of its values.
 Says: TypeAlias = Callable[[Inquiry, Known], Said]
 
@@ -250,3 +252,38 @@ class LeavingInquiry(Inquiry):
         score = value[:, 0] if value.shape[1] == 1 else value
         found: FloatArray = self._exits.scaled_at(score, joint)
         return found.reshape(value.shape)
+
+
+class CalibratedInquiry(Inquiry):
+    """Of a model whose values are mapped to probabilities, given what the model itself asks."""
+
+    _maps: Any
+
+    def __init__(self, model: Any, whole: Inquiry) -> None:
+        self.model, self._maps, self._whole, self.columns = model, model, whole, whole.columns
+
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+        """Return what is sure of the one row X; maps rise or fall, so that ends remain ends."""
+        model, known = self._maps, self._whole.known(X, is_known)
+        value = model.calibrated(self._whole.scores(known.value[None])).reshape(-1)
+        ends = np.stack([known.low[-1], known.high[-1]])
+        if len(value) == 1:
+            ends = np.array(known.lead_of_second())[:, None]
+        ends = np.clip(ends, -MOST, MOST)
+        if len(value) == 1:
+            low, high = np.sort(model.calibrated(ends[:, 0]))[:, None]
+            leads = apart(low, high)
+        else:
+            least, most = np.sort(model.chances(ends), axis=0)
+            low, high = np.log(self._shares_of(least, most))
+            leads = apart(least * (1 - CLOSE), most)
+        slack = 8 * UNIT * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
+        low, high = np.stack([low, low]) - slack, np.stack([high, high]) + slack
+        return Known(low, high, value, int(not known.wants), known.wants, leads)
+
+    def _shares_of(self, least: FloatArray, most: FloatArray) -> FloatArray:
+        """Return bounds (2, J) of chances that are divided by their sum, none of them 0."""
+        found = least + most.sum() - most, most + least.sum() - least
+        low = np.divide(least, found[0], out=np.zeros(len(least)), where=found[0] > 0)
+        high = np.divide(most, found[1], out=np.ones(len(most)), where=found[1] > 0)
+        return np.maximum(np.stack([low, high]), np.exp(-2 * self._maps.most_half))

@@ -93,6 +93,16 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
         "bagging_regression": of("bagging: regression", "numbers"),
         "bagging_average": ("three", lambda: pb.fit_bagging(
             pb.fit_cart, fits.X, fits.THREE, members=3, vote="average", rng=5, max_depth=3)),
+    } | _calibrated()  # fmt: skip
+
+
+def _calibrated() -> dict[str, tuple[str, Callable[[], Any]]]:
+    three = partial(pb.fit_cart, fits.X, fits.THREE, max_depth=3)
+    return {
+        "calibrated": ("two", lambda: pb.calibrate(
+            pb.fit_adaboost(fits.X, fits.TWO, rounds=5), X, TARGETS["two"])),
+        "calibrated_isotonic": ("three", lambda: pb.calibrate(
+            three(), X, TARGETS["three"], method="isotonic")),
     }  # fmt: skip
 
 

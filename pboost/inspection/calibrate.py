@@ -1,0 +1,199 @@
+"""Probabilities of a model made those of rows that it was not fitted to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pboost.data.check_xy import as_weights
+from pboost.inspection.calibration import calibration_rows
+from pboost.models.base import Model, check_model, two_probabilities
+from pboost.models.calibrated import CalibratedModel, as_values
+from pboost.values import FloatArray, check_choice, shown
+
+METHODS = ("platt", "isotonic")
+#: Newton steps, the decrease that ends them, relative to the loss, and how often a step is halved.
+STEPS, SMALLEST, HALVINGS = 100, 1e-15, 50
+#: What is added to the diagonal of the Hessian, where it could be singular.
+RIDGE = 1e-14
+
+
+def calibrate(
+    model: Model,
+    X_cal: Any,
+    y_cal: ArrayLike,
+    *,
+    method: str = "platt",
+    sample_weight: ArrayLike | None = None,
+) -> CalibratedModel:
+    """Map the decision values of a classifier to the probabilities of rows it was not fitted to.
+
+    Of more than two labels each is told from the rest, and the probabilities are divided by their
+    sum.
+
+    Parameters
+    ----------
+    model : DecisionGraph, Forest, EarlyExitModel or another classifier
+        A fitted model. Of a `CalibratedModel` the model within it is calibrated anew.
+    X_cal : array_like of shape (n, d), or data frame
+        Rows that the model was not fitted to: on its own training rows it is surer than on others.
+    y_cal : array_like of shape (n,)
+        Their labels: some rows of each label of the model.
+    method : {"platt", "isotonic"}
+        "platt": a logistic function of the decision value, of two numbers, which suits models that
+        are too sure, or not sure enough, everywhere. "isotonic": any function that does not fall,
+        which needs more rows: about a thousand.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows; weight k stands for k copies of the row.
+
+    Returns
+    -------
+    CalibratedModel
+        A model whose ``predict_proba`` are the calibrated probabilities and whose labels are those
+        of the largest, so that labels can be others than those of ``model.model``.
+
+    Raises
+    ------
+    ValueError
+        If there are no rows, or none of positive weight of a label of the model; or a label is
+        unknown to it.
+    NotImplementedError
+        Of a regression.
+
+    See Also
+    --------
+    risk_threshold, label_sets : what holds on new rows with a given probability.
+
+    Notes
+    -----
+    Platt's targets are ``(N+ + 1) / (N+ + 2)`` for the N+ rows of the label and ``1 / (N- + 2)``
+    for others, so that no probability is 0 or 1; the likelihood is maximised by Newton's method
+    with halved steps [3]_. The isotonic function has the least squared error among those that do
+    not fall; values between those of the rows are on straight lines, values beyond them have the
+    probability of the last. Its probabilities can be 0 and 1; where they are 0 of all labels, all
+    have the same.
+
+    With "platt" and a slope above 0 rows keep their order, and the AUC stays what it was;
+    "isotonic" makes ties.
+
+    References
+    ----------
+    .. [1] J. Platt, "Probabilistic outputs for support vector machines and comparisons to
+       regularized likelihood methods", Advances in Large Margin Classifiers (1999).
+    .. [2] B. Zadrozny and C. Elkan, "Transforming classifier scores into accurate multiclass
+       probability estimates", KDD (2002), of "isotonic" and of more than two labels.
+    .. [3] H.-T. Lin, C.-J. Lin and R. C. Weng, "A note on Platt's probabilistic outputs for support
+       vector machines", Machine Learning 68 (2007).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 3))
+    >>> y = X[:, 0] + rng.normal(size=3000) > 0
+    >>> model = pb.fit_adaboost(X[:500], y[:500], rounds=300)
+    >>> calibrated = pb.calibrate(model, X[500:1000], y[500:1000])
+    >>> for one in model, calibrated:
+    ...     share = pb.predict_proba(one, X[1000:])
+    ...     print(round(float(-np.log(np.where(y[1000:], share[:, 1], share[:, 0])).mean()), 2))
+    0.77
+    0.57
+    """
+    check_choice("method", method, METHODS)
+    check_model(model)
+    if isinstance(model, CalibratedModel):
+        model = model.model
+    rows = calibration_rows(model, X_cal, y_cal, "the probability", "found")
+    weight = as_weights(sample_weight, rows.n_rows)
+    weight = np.ones(rows.n_rows) if weight is None else weight
+    labels = np.asarray(model.labels)
+    mass = np.bincount(rows.code, weights=weight, minlength=len(labels))
+    if not mass.all():
+        absent = shown(labels[mass == 0][0].item())
+        raise ValueError(
+            f"y_cal: expected rows of every label of the model with weights > 0, got none of "
+            f"{absent}, whose probability cannot be found"
+        )
+    n_votes = 1 if len(labels) == 2 else len(labels)
+    values = as_values(model.values_at_end(rows.X), n_votes)
+    counts = weight > 0
+    values, code, weight = values[counts], rows.code[counts], weight[counts]
+    settings = {"builder": "calibrate", "method": method, "rows": len(code)}
+    of = [1] if n_votes == 1 else range(n_votes)
+    maps = [(values[:, k], code == label, weight) for k, label in enumerate(of)]
+    if method == "platt":
+        slope, intercept = np.array([platt(*each) for each in maps]).T
+        return CalibratedModel(model, settings, slope, intercept)
+    steps = [isotonic(*each) for each in maps]
+    start = np.cumsum([0, *(len(knot) for knot, _ in steps)])
+    knot, share = (np.concatenate(parts) for parts in zip(*steps, strict=True))
+    return CalibratedModel(model, settings, None, None, knot, share, start)
+
+
+def platt(value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray) -> tuple[float, float]:
+    """Return slope and intercept of the log odds, by Platt's targets; slope 0 of equal values."""
+    ones, others = weight[is_one].sum(), weight[~is_one].sum()
+    target = np.where(is_one, (ones + 1) / (ones + 2), 1 / (others + 2))
+    weight = weight / weight.sum()
+    most = float(np.abs(value).max()) or 1.0
+    value = value / most  # so that squares are numbers
+    centre = float(weight @ value)
+    around = value - centre
+    spread = float(np.sqrt(weight @ np.square(around)))
+    if value.min() == value.max() or not spread > 0:
+        share = float(weight @ target)
+        return 0.0, float(np.log(share) - np.log1p(-share))
+    slope, intercept = _newton(around / spread, target, weight)
+    slope /= spread
+    return slope / most, intercept - slope * centre
+
+
+def _newton(z: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Return the slope and the intercept of least cross entropy, of centred and scaled values."""
+
+    def loss_at(line: FloatArray) -> float:
+        odds = line[0] * z + line[1]
+        return float(weight @ (np.logaddexp(0.0, odds) - target * odds))
+
+    share = float(weight @ target)
+    line = np.array([0.0, np.log(share) - np.log1p(-share)])
+    loss = loss_at(line)
+    for _ in range(STEPS):
+        chance = two_probabilities((line[0] * z + line[1]) / 2)[:, 1]
+        off, bend = weight * (chance - target), weight * chance * (1 - chance)
+        slant = float(bend @ z)
+        hessian = np.array([[bend @ np.square(z) + RIDGE, slant], [slant, bend.sum() + RIDGE]])
+        step = np.linalg.solve(hessian, np.array([off @ z, off.sum()]))
+        for _ in range(HALVINGS):
+            found = loss_at(line - step)
+            if found < loss:
+                break
+            step /= 2
+        else:
+            break  # rounding
+        gained, line, loss = loss - found, line - step, found
+        if gained <= SMALLEST * loss:
+            break
+    return float(line[0]), float(line[1])
+
+
+def isotonic(
+    value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return values, and the shares there, of the function of least squares that does not fall.
+
+    By pooling adjacent violators; rows of the same value are one, and of values that have the same
+    share the first and the last are kept.
+    """
+    from scipy.optimize import isotonic_regression
+
+    knot, place = np.unique(value, return_inverse=True)
+    mass = np.bincount(place, weights=weight)
+    share = np.bincount(place, weights=weight * is_one) / mass
+    share = np.clip(np.asarray(isotonic_regression(share, weights=mass).x), 0.0, 1.0)
+    is_new = share[1:] != share[:-1]
+    kept = np.append(True, is_new) | np.append(is_new, True)
+    return knot[kept], share[kept]

@@ -1,0 +1,226 @@
+"""The model of a calibration: a model, and the probabilities that go with its decision values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.table import Table
+from pboost.models import stored
+from pboost.models.base import Averaged, Model, two_probabilities
+from pboost.models.early_exit import Inner
+from pboost.models.exits import Left
+from pboost.models.known_members import CalibratedInquiry
+from pboost.models.stored import check_offsets
+from pboost.models.text import counted
+from pboost.values import FloatArray
+
+#: The largest half log odds, of probabilities 0 and 1, which no decision value has.
+MOST_HALF = 353.5
+#: Decision values are held at this distance from 0, where the straight line would leave float64.
+MOST_LINE = 1e300
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CalibratedModel(Model):
+    """A model whose probabilities are those of other rows, made by `calibrate`.
+
+    ``model.model`` is the model as it was fitted. Of two labels the decision value is half the log
+    odds of the calibrated probability, of more the logarithm of that of each; labels are those of
+    largest calibrated probability. Comparisons, columns read and contributions are those of the
+    model.
+
+    Attributes
+    ----------
+    model : DecisionGraph, Forest or another model
+        The model that was calibrated. There are K maps from its decision values to probabilities:
+        one of two labels, of more one for each.
+    slope, intercept : ndarray of float64, shape (K,), or None
+        Platt's maps: the probability of decision value f is ``1 / (1 + exp(-(slope * f +
+        intercept)))``.
+    knot, share : ndarray of float64, shape (m,), or None
+        Isotonic maps: probabilities at decision values, with straight lines between them.
+    start : ndarray of int32, shape (K + 1,), or None
+        Map k has those of ``start[k]`` to ``start[k + 1] - 1``.
+    settings : mapping
+        The options it was made with; "rows", how many there were of positive weight.
+    labels, n_features, feature_names, table
+        Those of the model.
+    """
+
+    model: Any = stored.kept_as(Inner())
+    settings: Mapping[str, Any] = stored.settings("builder")
+    slope: Any = stored.column(np.float64, ndim=1, optional=True)
+    intercept: Any = stored.column(np.float64, ndim=1, optional=True)
+    knot: Any = stored.column(np.float64, ndim=1, optional=True)
+    share: Any = stored.column(np.float64, ndim=1, positive=True, optional=True)
+    start: Any = stored.column(np.int32, ndim=1, optional=True)
+    labels: NDArray[Any] = stored.of_part("model", "labels")
+    n_features: int = stored.of_part("model", "n_features")
+    feature_names: tuple[str, ...] | None = stored.of_part("model", "feature_names")
+    table: Table | None = stored.of_part("model", "table")
+    takes_missing: bool = stored.of_part("model", "takes_missing")
+
+    most_half = MOST_HALF
+    no_graph = "which gives the values of one probabilities; model.model is the model itself"
+    file_kind, file_stop = "calibrated", "probabilities are calibrated"
+
+    def check_whole(self) -> None:
+        """Check that there is a map for each decision value, and that it is one."""
+        if self.labels is None:
+            raise ValueError("model: expected one of labels")
+        is_line = [part is not None for part in (self.slope, self.intercept)]
+        is_steps = [part is not None for part in (self.knot, self.share, self.start)]
+        if not (all(is_line) and not any(is_steps)) and not (all(is_steps) and not any(is_line)):
+            raise ValueError(
+                "slope: expected slope and intercept, or knot, share and start, not parts of both"
+            )
+        if self.slope is not None:
+            shapes = self.slope.shape, self.intercept.shape
+            if shapes != ((self.n_votes,), (self.n_votes,)):
+                raise ValueError(f"slope: expected {self.n_votes} numbers, got shapes {shapes}")
+            return
+        check_offsets("start", self.start, len(self.knot))
+        if len(self.start) != self.n_votes + 1 or self.knot.shape != self.share.shape:
+            raise ValueError(
+                f"start: expected {self.n_votes + 1} numbers, and one share for each knot, got "
+                f"{len(self.start)} and {len(self.share)} for {len(self.knot)}"
+            )
+        inner = np.delete(np.arange(1, len(self.knot)), self.start[1:-1] - 1)
+        if not (self.knot[inner] > self.knot[inner - 1]).all():
+            raise ValueError("knot: expected numbers that increase within each map")
+        if not ((self.share[inner] >= self.share[inner - 1]).all() and (self.share <= 1).all()):
+            raise ValueError("share: expected numbers up to 1 that do not fall within a map")
+
+    def __repr__(self) -> str:
+        return f"<calibrate: {self.settings.get('method')}, of {self.model!r}>"
+
+    @property
+    def models(self) -> tuple[Model]:
+        """The model, as the only one that is stored with it."""
+        return (self.model,)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of the model."""
+        nodes: int = self.model.n_nodes
+        return nodes
+
+    def chances(self, values: FloatArray) -> FloatArray:
+        """Return what the maps say of values (n, K), before they are divided by their sum."""
+        if self.slope is not None:
+            halves = self._lines(values) / 2
+            return two_probabilities(halves.ravel())[:, 1].reshape(values.shape)
+        found = np.empty(values.shape)
+        for k, (first, end) in enumerate(pairwise(self.start)):
+            found[:, k] = np.interp(values[:, k], self.knot[first:end], self.share[first:end])
+        return np.clip(found, 0.0, 1.0)
+
+    def _lines(self, values: FloatArray) -> FloatArray:
+        """Return the log odds (n, K) of Platt's maps."""
+        with np.errstate(over="ignore"):
+            found: FloatArray = values * self.slope + self.intercept
+        return np.clip(found, -MOST_LINE, MOST_LINE)
+
+    def calibrated(self, score: FloatArray) -> FloatArray:
+        """Return decision values, given those (n,) or (n, J) of the model."""
+        values = as_values(score, self.n_votes)
+        if self.n_votes == 1 and self.slope is not None:
+            return self._lines(values)[:, 0] / 2
+        chance = self.chances(values)
+        with np.errstate(divide="ignore"):  # minus infinity is right
+            if self.n_votes == 1:
+                halves = (np.log(chance) - np.log1p(-chance))[:, 0] / 2
+                return np.clip(halves, -MOST_HALF, MOST_HALF)
+            total = chance.sum(axis=1, keepdims=True)
+            equal = np.full(chance.shape, 1 / chance.shape[1])
+            share = np.divide(chance, total, out=equal, where=total > 0)
+            return np.maximum(np.log(share), -2 * MOST_HALF)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return half the log odds of the second of two labels, or the logarithms of all."""
+        return self.calibrated(self.model.values_at_end(X))
+
+    def score_by_route(self, route: str, X: Any, rng: Any, draws: int, sigma: Any) -> FloatArray:
+        """Return the decision values that go with those of the model by the route."""
+        if isinstance(self.model, Averaged) and self.n_votes > 1 and route == "expected":
+            return self.calibrated(self.model.expected_mean(X))  # it has no others
+        return self.calibrated(self.model.score_by_route(route, X, rng, draws, sigma))
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Yield what the maps, which are those of the whole model, say of its stages."""
+        return map(self.calibrated, self.model.staged_decision_function(X))
+
+    def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
+        """Return what each row costs in the model; the map compares no columns."""
+        cost: FloatArray = self.model.evaluation_cost(X, unit)
+        return cost
+
+    def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
+        """Yield which columns the model reads of each row."""
+        found: Iterator[NDArray[np.bool_]] = self.model.reads(X)
+        return found
+
+    @property
+    def whole(self) -> Model:
+        """The same of the model without exits of its own."""
+        whole = self.model.whole
+        return self if whole is self.model else replace(self, model=whole)
+
+    def leave_proven(self, X: Any) -> Left:
+        """Return what rows have at the end: labels are settled by the map, not by votes."""
+        whole = self.whole
+        score, cost = whole.decision_function(X), whole.evaluation_cost(X, "nodes")
+        return Left(score, np.ones(len(cost), dtype=np.intp), cost)
+
+    def inquiry(self, settles: bool) -> CalibratedInquiry:
+        """Return what the model asks of a row, whose values are then calibrated."""
+        return CalibratedInquiry(self, self.model.inquiry(settles))
+
+    def importances(self, spread: FloatArray | None) -> FloatArray:
+        """Return those of the model."""
+        found: FloatArray = self.model.importances(spread)
+        return found
+
+    def in_words(self, score: FloatArray) -> str:
+        """Return what the calibrated probabilities of one row are, given its decision values."""
+        share = self.probabilities(score)[0].tolist()
+        named = zip(self.labels.tolist(), share, strict=True)
+        return "calibrated: " + ", ".join(f"{label!r} {p:.4f}" for label, p in named)
+
+    def describe(self) -> str:
+        """Return what the maps are, and the model."""
+        rows, method = self.settings.get("rows"), self.settings.get("method")
+        on = "" if rows is None else f", on {counted(rows, 'row')}"
+        lines = [f"calibrate: {method}{on}", *self._map_lines()]
+        return "\n".join([*lines, *(f"  {line}" for line in self.model.describe().splitlines())])
+
+    def _map_lines(self) -> list[str]:
+        """Return what is said of the map of each label."""
+        of = self.labels.tolist()[1:] if self.n_votes == 1 else self.labels.tolist()
+        if self.slope is not None:
+            return [
+                f"log odds of {label!r}: {a:.4g} * value {b:+.4g}"
+                for label, a, b in zip(of, self.slope, self.intercept, strict=True)
+            ]
+        ends = zip(of, self.start[:-1], self.start[1:] - 1, strict=True)
+        return [
+            f"probability of {label!r}: {self.share[a]:.4g} up to {self.knot[a]:.4g}, "
+            f"{self.share[z]:.4g} from {self.knot[z]:.4g} on, {counted(int(z - a + 1), 'knot')}"
+            for label, a, z in ends
+        ]
+
+
+def as_values(score: FloatArray, n_votes: int) -> FloatArray:
+    """Return decision values as (n, K); of two labels with one each, by how much the second leads.
+
+    `n_votes`: K, 1 of two labels.
+    """
+    if score.ndim == 1:
+        return score[:, None]
+    return score[:, 1:] - score[:, :1] if n_votes == 1 else score
