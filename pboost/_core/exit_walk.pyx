@@ -13,7 +13,8 @@ from pboost._core._graph cimport (
     Graph, Sides, compared, has_infinity, is_bad, side_of, takes_missing
 )
 from pboost._core._lanes cimport (
-    Exits, Lanes, all_enter, exits_of, is_settled, mark_leaving, move_up, stay
+    Exits, Lanes, all_enter, exits_of, is_settled, leads_of, least_lead, mark_leaving,
+    move_up, stay
 )
 from pboost._core._project cimport Projections, projections_of
 from pboost._core._rows cimport Rows, rows_of
@@ -64,17 +65,48 @@ cdef void add_round(
     const Sums* sums, const Trees* trees, Py_ssize_t t, const double* tile, Lanes* lanes, double* total
 ) noexcept nogil:
     """Add the values of the leaves that lanes reach in the trees of a round."""
-    cdef Py_ssize_t k, r, j, column = 0, node
+    cdef Py_ssize_t k, r, j, width = sums.width
     cdef int32_t[TILE] at
+    cdef const int32_t* depth
+    cdef const double* leaf
     for k in range(t * sums.each, (t + 1) * sums.each):
         walk_tile(trees, k, tile, lanes.n, at)
-        for r in range(lanes.n):
-            node = trees.root[k] + at[r]
-            if sums.depth != NULL:
-                lanes.cost[r] += sums.depth[node]
-            for j in range(sums.width):
-                total[(column + j) * TILE + r] += sums.value[node * sums.width + j]
-        column += sums.width
+        for j in range(width):
+            leaf = sums.value + trees.root[k] * width + j
+            for r in range(lanes.n):
+                total[r] += leaf[at[r] * width]
+            total += TILE
+        if sums.depth != NULL:
+            depth = sums.depth + trees.root[k]
+            for r in range(lanes.n):
+                lanes.cost[r] += depth[at[r]]
+
+
+cdef Py_ssize_t find_leaving(
+    const Sums* sums, const Exits* exits, Py_ssize_t t, const double* total, const Lanes* lanes,
+    double* value, uint8_t* leaves
+) noexcept nogil:
+    """Which lanes leave after t joints; returns their number. OUT value, of these at least, and leaves."""
+    cdef Py_ssize_t j, r, n = 0
+    cdef double least, number = <double>t
+    cdef double[TILE] lead
+    cdef bint is_lazy = sums.is_mean and exits.n_values > 1  # divisions take longest
+    if not is_lazy:
+        values_of(sums, total, t, lanes.n, value)
+    if exits.n_values == 1:
+        return mark_leaving(exits, t, value, lanes, leaves)
+    leads_of(total if is_lazy else value, exits.n_values, lanes.n, lead)
+    least = least_lead(exits, t) * (number if is_lazy else 1.0)
+    for r in range(lanes.n):
+        leaves[r] = False
+        if lead[r] < least or lanes.left[r]:
+            continue
+        if is_lazy:
+            for j in range(exits.n_values):
+                value[j * TILE + r] = total[j * TILE + r] / number
+        leaves[r] = is_settled(exits, t, value + r, TILE)
+        n += leaves[r]
+    return n
 
 
 cdef void write_out(
@@ -106,8 +138,7 @@ cdef void leave_tile(
     memset(total, 0, <size_t>(sums.n_sums * TILE) * sizeof(double))
     for t in range(exits.n_joints):
         if exits.checked[t]:
-            values_of(sums, total, t, lanes.n, value)
-            r = mark_leaving(exits, t, value, &lanes, leaves)
+            r = find_leaving(sums, exits, t, total, &lanes, value, leaves)
             if r:
                 write_out(&lanes, leaves, value, exits.n_values, t, score, joint, cost)
                 lanes.active -= r

@@ -72,6 +72,23 @@ def test_walks_are_those_of_trajectories(kind, table):
     assert len(joints) > 2
 
 
+@pytest.mark.parametrize("kind", ["softmax", "forest of three"])
+def test_rows_whose_lead_is_just_enough(kind):
+    model = MODELS[kind](X)
+    score = trajectory(model, X).score[:-1]
+    two = np.sort(score, axis=2)
+    lead = two[..., 2] - two[..., 1]  # after 0, 1, ... rounds of each row
+    left = 0
+    for row in range(0, 700, 28):
+        for above in (False, True):
+            high = np.nextafter(lead[:, row], np.inf) if above else lead[:, row]
+            high = np.where(np.arange(len(high)) == len(high) - 2, high, np.inf)
+            high = np.repeat(high[:, None], 3, axis=1)
+            found = agree(model, X, Exits(high, np.zeros_like(high)))
+            left += found.joint[row] < len(high)
+    assert left == 25
+
+
 @pytest.mark.parametrize("weak", [pb.weak.linear(), pb.weak.affine(seed=0), pb.weak.separator()])
 @pytest.mark.parametrize("rows", [X, HOLES], ids=["plain", "holes"])
 def test_graphs_of_sums(weak, rows):
