@@ -23,6 +23,8 @@ from fuzz.child import STATE, Task
 
 #: Seconds after which a case hangs, and bytes beyond which it takes too much.
 HANG, MOST_RESIDENT = 20.0, 3 << 30
+#: Seconds in which a child has to come to its first case, on a busy machine, too.
+START = 60.0
 POLL = 0.1
 SEEDS = Path(__file__).with_name("seeds.txt")
 KNOWN = Path(__file__).with_name("known.txt")
@@ -98,7 +100,7 @@ class Child:
         now, at = time.monotonic(), self.place()
         if at != self.at:
             self.at, self.since = at, now
-        if now - self.since > (hang if at[0] >= 0 else 6 * hang):
+        if now - self.since > (hang if at[0] >= 0 else max(hang, START)):
             return f"hangs: more than {hang:g} s"
         if self.resident() > MOST_RESIDENT:
             return f"takes more than {MOST_RESIDENT >> 20} MB of memory"

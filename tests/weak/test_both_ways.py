@@ -71,7 +71,7 @@ def test_many_values(search):
     """More values than bins, so that the best cut lies inside a bin."""
     for case in range(4):
         rng = np.random.default_rng([22, case])
-        n = 3000
+        n = 1000
         X = rng.normal(size=(n, 3))
         y = np.where(X[:, 1] > 0.3 + rng.normal(size=n), 1, -1)
         X[rng.random((n, 3)) < 0.2] = np.nan

@@ -1,0 +1,101 @@
+"""Free and symmetric trees, where a pair of columns tells a part of the labels and where none does.
+
+Run as ``python pairs_of_columns.py --data folder``, or with the folder in the environment variable
+PBOOST_DATA; it holds files as the module ``published_table`` describes them. Of sets of two labels,
+or of their first against the others, up to 20,000 rows of the columns of numbers train 100 trees,
+and up to 20,000 others tell the log loss. To the sets two normal columns are added, and a share of
+the labels, 0, 0.3 or 0.7, is whether these have the same sign. "chosen" is what `fit_stagewise`
+does by default. Prints tables in the form of reStructuredText; ``--rst file`` writes them to a
+file, too.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from oblique_trees import native, table
+from table_command import arguments, publish
+
+import pboost as pb
+
+SETS = (
+    "adult_census", "electricity", "magic04", "higgs_sample", "skin", "mushroom", "pendigits",
+    "letter", "shuttle", "fars", "covertype",
+)  # fmt: skip
+QUICK_SETS = ("higgs_sample",)
+SHARES, DEPTHS, MOST_ROWS = (0.0, 0.3, 0.7), (3, 6), 20_000
+OPTIONS: dict[str, Any] = {"steps": 100, "learning_rate": 0.1, "loss": "logistic"}
+
+
+def with_pair(
+    X: NDArray[np.float64], y: NDArray[np.bool_], share: float, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the set with two columns more, which alone tell a share of the labels."""
+    two = rng.normal(size=(len(y), 2))
+    told = rng.random(len(y)) < share
+    return np.hstack([X, two]), np.where(told, two[:, 0] * two[:, 1] > 0, y)
+
+
+def losses(X: NDArray[np.float64], y: NDArray[np.bool_], depth: int) -> tuple[list[float], str]:
+    """Return the log losses of free and symmetric trees on the last rows, and which is chosen."""
+    n = min(MOST_ROWS, len(y) * 3 // 4)
+    rest = slice(n, n + MOST_ROWS)
+    found = []
+    for growth in ("free", "symmetric"):
+        model = pb.fit_stagewise(X[:n], y[:n], max_depth=depth, growth=growth, **OPTIONS)
+        margin = np.where(y[rest], 1, -1) * pb.decision_function(model, X[rest])
+        found.append(float(np.logaddexp(0, -margin).mean()))
+    first = pb.fit_stagewise(X[:n], y[:n], max_depth=depth, **OPTIONS | {"steps": 1})
+    return found, first.settings["growth"]
+
+
+def outcomes_on(path: Path) -> dict[float, list[tuple[list[float], str]]]:
+    """Return losses and choices of one set, by the share of the pair and then by depth."""
+    X, labels, categories = native(path)
+    X = np.delete(X, categories, axis=1)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(labels))
+    X, y = X[order], (labels == np.unique(labels)[0])[order]
+    made = {share: with_pair(X, y, share, rng) for share in SHARES}
+    return {share: [losses(*of, depth) for depth in DEPTHS] for share, of in made.items()}
+
+
+def tables(outcomes: dict[str, dict[float, list[tuple[list[float], str]]]]) -> str:
+    """Return the table of the sets, and that of mean differences."""
+    rows = [["data set", "share of the pair"]]
+    rows[0] += [f"depth {depth}, {of}" for depth in DEPTHS for of in ("free", "symmetric")]
+    rows[0] += ["chosen"]
+    for name, found in outcomes.items():
+        for share, of in found.items():
+            figures = [f"{loss:.4f}" for pair, _ in of for loss in pair]
+            rows.append([name, f"{share:g}", *figures, " or ".join(sorted({to for _, to in of}))])
+    means = [["share of the pair", *(f"depth {depth}" for depth in DEPTHS)]]
+    for share in SHARES:
+        pairs = np.array([[pair for pair, _ in found[share]] for found in outcomes.values()])
+        gain = pairs[..., 1] - pairs[..., 0]
+        error = gain.std(axis=0, ddof=1) / len(gain) ** 0.5 if len(gain) > 1 else gain[0] * 0
+        means.append([f"{share:g}", *(f"{m:+.4f} +- {e:.4f}" for m, e in
+                      zip(gain.mean(axis=0), error, strict=True))])  # fmt: skip
+    return table("Log loss on new rows", rows) + "\n" + table("Symmetric minus free", means)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Compare the growths and print the tables."""
+    parser, options, folder = arguments(__doc__, "one set", argv)
+    outcomes = {}
+    for name in QUICK_SETS if options.quick else SETS:
+        path = folder / f"{name}.csv.gz"
+        if path.exists():
+            outcomes[name] = outcomes_on(path)
+            print(name, file=sys.stderr)
+    if not outcomes:
+        parser.error(f"no data: {folder} has none of {', '.join(SETS)}")
+    publish(tables(outcomes), options.rst)
+
+
+if __name__ == "__main__":
+    main()
