@@ -19,6 +19,7 @@ from pboost.ensembles.bagging import fit_bagging
 from pboost.ensembles.continuation import continue_fit
 from pboost.ensembles.multiclass import fit_one_vs_rest, fit_samme
 from pboost.ensembles.presets import fit_oblique_tree, fit_topdown_tree
+from pboost.export.c_file import CFile, export_c
 from pboost.export.tree_record import TreeSum
 from pboost.export.trees_of import trees_of
 from pboost.growth import generic_greedy as generic
@@ -80,6 +81,7 @@ __all__ = [
     "Asked",
     "Bagging",
     "BinnedColumns",
+    "CFile",
     "CalibratedModel",
     "Coefficients",
     "CrossValidation",
@@ -131,6 +133,7 @@ __all__ = [
     "early_exit",
     "evaluation_cost",
     "explain",
+    "export_c",
     "feature_importances",
     "fit_adaboost",
     "fit_adaboost_real",

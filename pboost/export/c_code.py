@@ -1,0 +1,414 @@
+"""The steps of a model as C: functions that add up its decision values, and their tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.projections import Projections
+from pboost.data.separators import Separators
+from pboost.export.c_parts import Levels, Linear, LinearLeaves, Members, Part, Tests, Walk
+from pboost.export.c_text import literal, narrow, table
+
+#: What a missing value is in a row of int16.
+NO_VALUE = -(2**15)
+#: What a column's number is multiplied by where bits beside it say more of a node.
+SIDE, SET = 2, 4
+
+
+@dataclass(slots=True)
+class Code:
+    """A C file in the making.
+
+    Attributes
+    ----------
+    value : str
+        Type of the values of a row.
+    total : str
+        Type of decision values.
+    takes_missing : bool
+        Whether values may be missing.
+    blocks : list of str
+        Tables and functions so far.
+    """
+
+    value: str
+    total: str
+    takes_missing: bool
+    blocks: list[str] = field(default_factory=list)
+
+    def table(self, name: str, values: NDArray[Any]) -> None:
+        """Add a table."""
+        self.blocks.append(table(name, values))
+
+    def function(self, head: str, *body: str) -> None:
+        """Add a function, given the lines of its body."""
+        lines = (f"    {line}" if line else "" for line in body)
+        self.blocks.append("\n".join([f"static {head}", "{", *lines, "}"]))
+
+
+def write_part(code: Code, name: str, part: Part) -> None:
+    """Add the function ``name_sums(x, h)``, which writes the decision values of a row to h."""
+    if isinstance(part, Walk):
+        _write_walk(code, name, part)
+    elif isinstance(part, Linear):
+        _write_linear(code, name, part)
+    elif isinstance(part, LinearLeaves):
+        _write_leaves(code, name, part)
+    else:
+        _write_members(code, name, part)
+
+
+# The questions of nodes
+
+
+def write_tests(code: Code, name: str, tests: Tests) -> None:
+    """Add the function ``name_above(x, i)``: the exit of a row at node i."""
+    has_sides = code.takes_missing and bool(tests.above.any()) and tests.inputs is None
+    has_sets = bool((tests.set_number >= 0).any())
+    factor = SET if has_sets else SIDE if has_sides else 1
+    is_set = tests.set_number >= 0
+    number = factor * tests.column.astype(np.int64)
+    number += (factor > 1) * tests.above + (SET // 2) * is_set
+    threshold = tests.threshold.copy()
+    threshold[is_set] = tests.set_number[is_set]
+    code.table(f"{name}_column", narrow(number))
+    code.table(f"{name}_threshold", threshold)
+    head = f"int {name}_above(const {code.value} *x, int i)"
+    if tests.inputs is not None:
+        _write_inputs(code, name, tests)
+        code.function(head, f"return {name}_input(x, {name}_column[i]) > {name}_threshold[i];")
+        return
+    if factor == 1:
+        code.function(head, f"return x[{name}_column[i]] > {name}_threshold[i];")
+        return
+    lines = [
+        f"const int c = {name}_column[i];",
+        f"const {code.value} v = x[c / {factor}], t = {name}_threshold[i];",
+        *(_set_lines(code, name, tests) if has_sets else ()),
+        f"return {_above(code)};",
+    ]
+    code.function(head, *lines)
+
+
+def _above(code: Code) -> str:
+    """Return whether v is above t, or missing where that is above."""
+    if code.value == "int16_t":
+        return f"v > t || ((c & 1) && v == {NO_VALUE})"
+    return "c & 1 ? !(v <= t) : v > t"
+
+
+def _set_lines(code: Code, name: str, tests: Tests) -> list[str]:
+    """Add the sets; return what asks whether v is in set t: what is no level is missing."""
+    code.table(f"{name}_set", tests.member)
+    size = tests.member.shape[1]
+    return [
+        "if (c & 2) {",
+        "    const int level = v >= 0 && v < 255 ? (int)v : 255;",
+        "    if (level == 255 || level != v) return c & 1;",
+        f"    if (level >= {8 * size}) return 0;",
+        f"    return {name}_set[(int)t * {size} + level / 8] >> level % 8 & 1;",
+        "}",
+    ]
+
+
+def _write_columns(code: Code, name: str, levels: Levels | None) -> str:
+    """Return what reads column j that is added up, as a double; NaN where it is missing."""
+    if levels is None:
+        return "x[{}]"
+    code.table(f"{name}_added", narrow(levels.column))
+    # Signed: a comparison with 0 is made of it.
+    code.table(f"{name}_level", levels.level.astype(np.int16))
+    code.function(
+        f"double {name}_read(const {code.value} *x, int j)",
+        f"const double v = x[{name}_added[j]];",
+        f"return {name}_level[j] < 0 || v != v ? v : v == {name}_level[j];",
+    )
+    return f"{name}_read(x, {{}})"
+
+
+def _write_inputs(code: Code, name: str, tests: Tests) -> None:
+    """Add the function ``name_input(x, k)``: the sum of columns with this number."""
+    inputs, read = tests.inputs, _write_columns(code, name, tests.levels)
+    if isinstance(inputs, Projections):
+        _write_projections(code, name, inputs, read)
+    else:
+        assert isinstance(inputs, Separators)
+        _write_separators(code, name, inputs, read)
+
+
+def _write_projections(code: Code, name: str, sums: Projections, read: str) -> None:
+    code.table(f"{name}_start", narrow(sums.start))
+    code.table(f"{name}_term", narrow(sums.index))
+    code.table(f"{name}_factor", sums.coefficient)
+    value = "v"
+    if sums.fill is not None and code.takes_missing:
+        code.table(f"{name}_fill", sums.fill[sums.index])
+        value = f"(v == v ? v : {name}_fill[t])"
+    code.function(
+        f"double {name}_input(const {code.value} *x, int k)",
+        "double sum = 0.0;",
+        f"for (int t = {name}_start[k]; t < {name}_start[k + 1]; t++) {{",
+        f"    const double v = {read.format(f'{name}_term[t]')};",
+        f"    sum += {name}_factor[t] * {value};",
+        "}",
+        "return sum;",
+    )
+
+
+def _write_separators(code: Code, name: str, sums: Separators, read: str) -> None:
+    start, column, first, edge, value, missing = sums.tables()
+    for called, values in (("start", start), ("term", column), ("first", first)):
+        code.table(f"{name}_{called}", narrow(values))
+    code.table(f"{name}_edge", edge)
+    code.table(f"{name}_value", value)
+    lines = [
+        "double sum = 0.0;",
+        f"for (int g = {name}_start[k]; g < {name}_start[k + 1]; g++) {{",
+        f"    const double v = {read.format(f'{name}_term[g]')};",
+        f"    int e = {name}_first[g];",
+        f"    while (e < {name}_first[g + 1] && v > {name}_edge[e]) e++;",
+        f"    sum += {name}_value[e + g];",
+        "}",
+        "return sum;",
+    ]
+    if missing is not None and code.takes_missing:
+        code.table(f"{name}_missing", missing)
+        lines[5] = f"    sum += v == v ? {name}_value[e + g] : {name}_missing[g];"
+    code.function(f"double {name}_input(const {code.value} *x, int k)", *lines)
+
+
+# Walks
+
+
+def _write_walk(code: Code, name: str, walk: Walk) -> None:
+    """Add the sums of what a row meets on its walks."""
+    n, k = len(walk.start), walk.added.shape[-1]
+    sums = "s" if walk.lead else "h"
+    lines = [f"{code.total} s[{n}];"] if walk.lead else []
+    lines += [f"{sums}[{j}] = {literal(start)};" for j, start in enumerate(walk.start)]
+    if len(walk.tests):
+        write_tests(code, name, walk.tests)
+    if walk.vote is not None:
+        lines += _graph_lines(code, name, walk, k)
+    else:
+        lines += _tree_lines(code, name, walk, k, sums)
+    for j in range(n):
+        if walk.after is not None:
+            lines.append(f"{sums}[{j}] = {literal(walk.after[j])} + {sums}[{j}];")
+        if walk.divisor > 1:
+            lines.append(f"{sums}[{j}] /= {walk.divisor};")
+    if walk.lead:
+        lines.append("h[0] = s[1] - s[0];")
+    if not len(walk.tests):
+        lines.insert(0, "(void)x;")
+    code.function(f"void {name}_sums(const {code.value} *x, {code.total} *h)", *lines)
+
+
+def _graph_lines(code: Code, name: str, walk: Walk, k: int) -> list[str]:
+    """Return the lines that add the votes of exits."""
+    n = len(walk.tests)
+    if not n:
+        return []
+    assert walk.vote is not None
+    one_sided = k == 1 and not walk.vote[:, 0].any()
+    above = f"{name}_above(x, i)"
+    if walk.is_chain and one_sided:  # see `fixed_part`
+        code.table(f"{name}_vote", walk.vote[:, 1])
+        return [f"for (int i = 0; i < {n}; i++) if ({above}) h[0] += {name}_vote[i];"]
+    code.table(f"{name}_vote", walk.vote)
+    if k == 1:
+        add = [f"h[0] += {name}_vote[e];"]
+    else:
+        add = [f"for (int k = 0; k < {k}; k++) h[k] += {name}_vote[{k} * e + k];"]
+    if walk.is_chain:
+        head = [f"for (int i = 0; i < {n}; i++) {{", f"    const int e = 2 * i + {above};"]
+        return [*head, *(f"    {line}" for line in add), "}"]
+    code.table(f"{name}_next", narrow(walk.next))
+    return [
+        "for (int i = 0; i >= 0;) {",
+        f"    const int e = 2 * i + {above};",
+        *(f"    {line}" for line in add),
+        f"    i = {name}_next[e];",
+        "}",
+    ]
+
+
+def _tree_lines(code: Code, name: str, walk: Walk, k: int, sums: str) -> list[str]:
+    """Return the lines that add the values of the leaves that a row reaches."""
+    assert walk.leaf is not None
+    code.table(f"{name}_leaf", walk.leaf)
+    n_trees, n = len(walk.root), len(walk.start)
+    first = literal(walk.root[0])
+    if n_trees > 1:
+        code.table(f"{name}_root", narrow(walk.root))
+        first = f"{name}_root[t]"
+    lines = [f"int i = {first};"]
+    if len(walk.tests):
+        code.table(f"{name}_next", narrow(walk.next))
+        lines.append(f"while (i >= 0) i = {name}_next[2 * i + {name}_above(x, i)];")
+    turn = f"{k} * (t % {n // k})" if k > 1 else f"t % {n}"
+    to = "" if n == k else f" + {turn}"
+    if k == 1:
+        to = f"t % {n}" if n > 1 else "0"
+        lines.append(f"{sums}[{to}] += {name}_leaf[-1 - i];")
+    else:
+        source = f"{name}_leaf[{k} * (-1 - i) + k]"
+        lines.append(f"for (int k = 0; k < {k}; k++) {sums}[k{to}] += {source};")
+    if n_trees == 1:
+        return lines
+    return [f"for (int t = 0; t < {n_trees}; t++) {{", *(f"    {line}" for line in lines), "}"]
+
+
+# Sums of columns
+
+
+def _write_linear(code: Code, name: str, linear: Linear) -> None:
+    """Add a linear function of a row."""
+    n = len(linear.factor)
+    lines = [f"h[0] = {literal(linear.constant)};"]
+    if not n:
+        lines.insert(0, "(void)x;")
+    else:
+        read = _write_columns(code, name, linear.levels)
+        code.table(f"{name}_column", narrow(linear.column))
+        code.table(f"{name}_factor", linear.factor)
+        lines += [
+            f"for (int t = 0; t < {n}; t++) {{",
+            f"    double v = {read.format(f'{name}_column[t]')};",
+        ]
+        if code.takes_missing:
+            code.table(f"{name}_fill", linear.fill)
+            lines.append(f"    if (v != v) v = {name}_fill[t];")
+        if linear.center is not None and linear.scale is not None:
+            code.table(f"{name}_center", linear.center)
+            code.table(f"{name}_scale", linear.scale)
+            lines.append(f"    v = (v - {name}_center[t]) / {name}_scale[t];")
+        lines += [f"    h[0] += {name}_factor[t] * v;", "}"]
+    code.function(f"void {name}_sums(const {code.value} *x, {code.total} *h)", *lines)
+
+
+def _write_leaves(code: Code, name: str, leaves: LinearLeaves) -> None:
+    """Add the linear functions of the leaf that a row reaches."""
+    walk, (_, k, width) = leaves.walk, leaves.coefficient.shape
+    lines = [f"int i = {walk.root[0]};"]
+    if len(walk.tests):
+        write_tests(code, name, walk.tests)
+        code.table(f"{name}_next", narrow(walk.next))
+        lines.append(f"while (i >= 0) i = {name}_next[2 * i + {name}_above(x, i)];")
+    read = _write_columns(code, name, leaves.levels)
+    code.table(f"{name}_equation", leaves.coefficient)
+    value = "v"
+    if code.takes_missing:
+        code.table(f"{name}_fill", leaves.fill)
+        row = f"{width - 1} * i + j" if len(leaves.fill) > 1 else "j"
+        value = f"(v == v ? v : {name}_fill[{row}])"
+    lines += [
+        "i = -1 - i;",
+        f"for (int k = 0; k < {k}; k++) {{",
+        f"    const double *e = {name}_equation + {width} * ({k} * i + k);",
+        "    h[k] = e[0];",
+        f"    for (int j = 0; j < {width - 1}; j++) {{",
+        f"        const double v = {read.format('j')};",
+        f"        h[k] += e[1 + j] * {value};",
+        "    }",
+        "}",
+    ]
+    if leaves.absent.any():
+        lines += _absent_lines(code, name, leaves)
+    code.function(f"void {name}_sums(const {code.value} *x, {code.total} *h)", *lines)
+
+
+def _absent_lines(code: Code, name: str, leaves: LinearLeaves) -> list[str]:
+    """Return what keeps classes without a row in a leaf below the others.
+
+    Their functions are constants, of which the lesser holds: that, or the number just below the
+    least of the others.
+    """
+    k = leaves.coefficient.shape[1]
+    code.table(f"{name}_absent", leaves.absent.astype(np.uint8))
+    code.function(
+        f"double {name}_below(double v)",
+        "union { double number; int64_t bits; } of;",
+        "of.number = v;",
+        "if (v == 0.0) of.bits = INT64_MIN + 1;",
+        "else of.bits += v > 0.0 ? -1 : 1;",
+        "return of.number;",
+    )
+    most = literal(np.finfo(np.float64).max)
+    return [
+        f"double least = {most};",
+        f"const uint8_t *absent = {name}_absent + {k} * i;",
+        f"for (int k = 0; k < {k}; k++) if (!absent[k] && h[k] < least) least = h[k];",
+        f"least = least > -{most} ? {name}_below(least) : -{most};",
+        f"for (int k = 0; k < {k}; k++) if (absent[k] && h[k] > least) h[k] = least;",
+    ]
+
+
+# Models of models
+
+
+def _write_members(code: Code, name: str, whole: Members) -> None:
+    """Add what the members of a model say, put together."""
+    n, sums = len(whole.start), "s" if whole.lead else "h"
+    width = max((part.n_scores for part in whole.members), default=1)
+    lines = [f"{code.total} s[{n}];"] if whole.lead else []
+    lines += [f"{sums}[{j}] = {literal(start)};" for j, start in enumerate(whole.start)]
+    lines.append(f"{code.total} of[{width}];" if whole.members else "(void)x;")
+    for m, part in enumerate(whole.members):
+        own = f"{name}_m{m}"
+        write_part(code, own, part)
+        lines.append(f"{own}_sums(x, of);")
+        if whole.rule == "values":
+            lines.append(f"{sums}[{m}] = of[0];")
+        elif whole.rule == "sum":
+            lines.append(f"{sums}[0] += of[0];")
+        else:
+            place = f"{name}_best(of, {part.n_scores})"
+            labels = whole.place[m]
+            if not np.array_equal(labels, np.arange(len(labels))):
+                code.table(f"{own}_label", narrow(labels))
+                place = f"{own}_label[{place}]"
+            lines.append(f"{sums}[{place}] += {literal(whole.weight[m])};")
+    if whole.divisor > 1:
+        lines += [f"{sums}[{j}] /= {whole.divisor};" for j in range(n)]
+    if whole.lead:
+        lines.append("h[0] = s[1] - s[0];")
+    if whole.rule == "votes" and whole.members:
+        write_best(code, f"{name}_best")
+    code.function(f"void {name}_sums(const {code.value} *x, {code.total} *h)", *lines)
+
+
+def write_best(code: Code, name: str) -> None:
+    """Add the function ``name(h, n)``: the place of the label that n decision values speak for."""
+    code.function(
+        f"int {name}(const {code.total} *h, int n)",
+        "int best = 0;",
+        "if (n == 1) return h[0] > 0;",
+        "for (int k = 1; k < n; k++) if (h[k] > h[best]) best = k;",
+        "return best;",
+    )
+
+
+def write_exp(code: Code, name: str) -> None:
+    """Add the function ``name(t)``, exp as kernels have it: wrong by two units at most."""
+    code.function(
+        f"double {name}(double t)",
+        "union { double number; uint64_t bits; } of;",
+        "const double a = t < -707.0 ? -707.0 : t > 709.0 ? 709.0 : t;",
+        "const double whole = 6755399441055744.0;  /* 1.5 * 2**52: a sum with it is whole */",
+        "const double shifted = a * 1.44269504088896340736 + whole, k = shifted - whole;",
+        "const double r = a - k * 6.93147180369123816490e-01;",
+        "const double x = r - k * 1.90821492927058770002e-10;",
+        "double p = 1.0 / 479001600, factorial = 479001600;",
+        "for (int n = 12; n > 0; n--) {",
+        "    factorial /= n;",
+        "    p = p * x + 1.0 / factorial;",
+        "}",
+        "of.number = shifted;",
+        "of.bits = (of.bits + 1023) << 52;",
+        "return t > 709.0 ? INFINITY : p * of.number;",
+    )

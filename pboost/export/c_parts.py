@@ -1,0 +1,213 @@
+"""What a model does to a row, in the few kinds of steps that a C file has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.projections import Projections
+from pboost.data.separators import Separators
+from pboost.values import FloatArray, IntArray
+
+
+class Levels(NamedTuple):
+    """Columns of zeros and ones for the levels of categories, among those of numbers.
+
+    Number k is 1 where column ``column[k]`` of the row has this level, else 0; of ``level[k] = -1``
+    the column itself.
+    """
+
+    column: IntArray
+    level: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tests:
+    """The questions of nodes: whether a number of a row is above a threshold, or in a set.
+
+    Attributes
+    ----------
+    column : ndarray of int32, shape (n,)
+        Column of the row that each node reads, or number among `inputs`.
+    threshold : ndarray, shape (n,)
+        What it is compared with.
+    above : ndarray of bool, shape (n,)
+        Whether a row whose value is missing takes exit 1.
+    set_number : ndarray of int32, shape (n,)
+        Which set a node asks for, -1 where it compares.
+    member : ndarray of uint8, shape (sets, bytes)
+        The sets: level b is in one where bit ``b % 8`` of byte ``b // 8`` is set.
+    inputs : Projections or Separators, or None
+        The sums of columns that are compared, None where columns are.
+    levels : Levels or None
+        The columns that are added up, where they are not those of the row.
+    """
+
+    column: IntArray
+    threshold: NDArray[Any]
+    above: NDArray[np.bool_]
+    set_number: IntArray
+    member: NDArray[np.uint8]
+    inputs: Projections | Separators | None = None
+    levels: Levels | None = None
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Walk:
+    """A row's walk through nodes, once for each root, and what is added up on its way.
+
+    Attributes
+    ----------
+    tests : Tests
+        The questions of the nodes.
+    next : ndarray of int32, shape (n, 2)
+        The node to which each exit leads; below 0 it leads out, in trees to leaf ``-1 - next``.
+    root : ndarray of int32, shape (trees,)
+        The first node of each walk, or a leaf likewise; -1: there is none.
+    vote : ndarray, shape (n, 2, K), or None
+        What the exits of a graph add; None of trees.
+    leaf : ndarray, shape (leaves, K), or None
+        What the leaves of trees add; None of graphs.
+    start : ndarray, shape (J,)
+        The numbers to which this is added. Walk t adds to those from ``K * t mod J`` on.
+    after : ndarray of float64, shape (J,), or None
+        Added in the end.
+    divisor : int
+        What the sums are divided by in the end.
+    lead : bool
+        Whether of two sums the second less the first is all that is wanted, in the end.
+    """
+
+    tests: Tests
+    next: IntArray
+    root: IntArray
+    vote: NDArray[Any] | None
+    leaf: NDArray[Any] | None
+    start: NDArray[Any]
+    after: FloatArray | None = None
+    divisor: int = 1
+    lead: bool = False
+
+    @property
+    def n_scores(self) -> int:
+        """Number of decision values."""
+        return 1 if self.lead else len(self.start)
+
+    @property
+    def added(self) -> NDArray[Any]:
+        """What is added on the way, of exits (n, 2, K) or of leaves (n, K)."""
+        found = self.leaf if self.vote is None else self.vote
+        assert found is not None
+        return found
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether both exits of each node lead to the node after it."""
+        n = len(self.tests)
+        after = np.append(np.arange(1, n), -1)[:n]
+        return self.vote is not None and bool((self.next == after[:, None]).all())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear:
+    """A sum of columns, each times a factor.
+
+    Term t is ``factor[t] * (x - center[t]) / scale[t]``, where these are given, of a missing value
+    that of ``fill[t]``. Arrays have an entry for each term.
+
+    Attributes
+    ----------
+    constant : float
+        The number to which terms are added.
+    column : ndarray of int32
+        Column that each term reads.
+    factor, fill : ndarray of float64
+        Factors, and what missing values count as.
+    center, scale : ndarray of float64 or None
+        What is subtracted, and what the difference is divided by.
+    levels : Levels or None
+        As of `Tests`.
+    """
+
+    constant: float
+    column: IntArray
+    factor: FloatArray
+    fill: FloatArray
+    center: FloatArray | None
+    scale: FloatArray | None
+    levels: Levels | None
+    n_scores: ClassVar[int] = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearLeaves:
+    """Trees to whose leaves K linear functions of a row belong.
+
+    Attributes
+    ----------
+    walk : Walk
+        The tree; its leaves add nothing.
+    coefficient : ndarray of float64, shape (leaves, K, 1 + n)
+        Constants and factors.
+    absent : ndarray of bool, shape (leaves, K)
+        Whether a class is always below the others.
+    fill : ndarray of float64, shape (leaves, n) or (1, n)
+        What missing values count as.
+    levels : Levels or None
+        As of `Tests`.
+    """
+
+    walk: Walk
+    coefficient: FloatArray
+    absent: NDArray[np.bool_]
+    fill: FloatArray
+    levels: Levels | None
+
+    @property
+    def n_scores(self) -> int:
+        """Number of functions of a leaf."""
+        return self.coefficient.shape[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Members:
+    """What several models say, put together.
+
+    Attributes
+    ----------
+    members : tuple
+        The parts of the models.
+    rule : {"values", "votes", "sum"}
+        "values": the decision value of each is one of the whole; "votes": each adds its weight to
+        that of the label it predicts; "sum": their numbers are added up.
+    weight : ndarray of float64, shape (members,)
+        Votes of the members.
+    place : tuple of ndarray of int32
+        Which label of the whole each label of a member is.
+    start : ndarray of float64, shape (J,)
+        The numbers to which votes are added.
+    divisor, lead
+        As of `Walk`.
+    """
+
+    members: tuple[Part, ...]
+    rule: str
+    weight: FloatArray
+    place: tuple[IntArray, ...]
+    start: FloatArray
+    divisor: int = 1
+    lead: bool = False
+
+    @property
+    def n_scores(self) -> int:
+        """Number of decision values."""
+        return 1 if self.lead else len(self.start)
+
+
+Part: TypeAlias = Walk | Linear | LinearLeaves | Members

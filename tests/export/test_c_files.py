@@ -1,0 +1,200 @@
+"""C files of models of every kind give the same scores and labels as the package."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_programs import COMPILERS, Programs, self_test, works
+from exported import EVERY, LEVELS, THREE, TWO, X, made, rows_for
+from reference import c_numbers as twin
+
+import pboost as pb
+from pboost.data.convert import Features
+from pboost.data.subsets import Subsets
+from pboost.export.c_file import export_c
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "models"
+#: Kinds of golden models that others here are not.
+OLD = (
+    "bagging.three", "bagging_chains.two", "bagging_regression.numbers", "chain_affine.two",
+    "chain_linear.two", "chain_separators.two", "linear.two", "no_nodes.two", "oblique_tree.two",
+    "one_vs_rest.three", "probit.two", "probit_tree.two", "probit_tree_three.three", "sbpmt.three",
+    "sbpmt_tree.three", "tree_affine.two", "tree_separators.two", "weighted_vote.three",
+    "weighted_vote_of_one_vs_rest.three", "chain_words_float32.words", "forest_three.three",
+)  # fmt: skip
+#: Models that add up columns, which are missing or categories.
+SUMS = {
+    "affine": lambda: pb.fit_adaboost(
+        X, TWO, rounds=6, weak=pb.weak.affine(directions=6, terms=2, seed=1), **LEVELS),
+    "separators": lambda: pb.fit_boosted_tree(
+        X, TWO, nodes=4, weak=pb.weak.separator(4), **LEVELS),
+    "real": lambda: pb.fit_adaboost_real(
+        X, TWO, rounds=9, weak=pb.weak.feature(), **LEVELS),
+    "probit": lambda: pb.fit_probitboost(X, TWO, steps=9, **LEVELS),
+    "probit tree": lambda: pb.fit_probit_tree(X, TWO, max_depth=2, steps=3, **LEVELS),
+    "probit tree, three": lambda: pb.fit_probit_tree(X, THREE, max_depth=2, steps=3, **LEVELS),
+    "rest": lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, THREE, rounds=5, **LEVELS),
+    "samme": lambda: pb.fit_samme(
+        X, THREE, base=partial(pb.fit_cart, max_depth=2, **LEVELS), rounds=4),
+}  # fmt: skip
+#: Graphs whose votes are rounded to float32.
+SINGLE = ("symmetric", "soft tree", "gaussian")
+N = 150
+#: Rounding errors of the scores in float64 that those of int16 are compared with.
+ROUNDING = 1e-14
+DTYPES = ("float64", "float32", "int16")
+
+
+def _some_rows(model, rng):
+    """Return rows of numbers and level numbers for a model that adds up columns."""
+    rows = np.round(rng.normal(size=(N, model.n_features)) * 4, 1)
+    levels = [0] * model.n_features if model.table is None else model.table.n_levels.tolist()
+    for j, size in enumerate(levels):
+        if size:
+            rows[:, j] = rng.integers(0, size, N)
+    if model.takes_missing:
+        rows[rng.random(rows.shape) < 0.2] = np.nan
+    return rows
+
+
+def _given(model, rows):
+    """Return rows as the package takes them, whose level numbers are these."""
+    return rows if model.table is None else Features(rows, model.feature_names, model.table)
+
+
+def _has_int16(model):
+    """Return whether int16 holds a model: one of nodes that compare columns."""
+    if isinstance(model, pb.DecisionGraph):
+        return model.inputs is None or isinstance(model.inputs, Subsets)
+    return isinstance(model, pb.Tree | pb.Forest | pb.StagewiseModel)
+
+
+def _expected(model, rows):
+    """Return decision values (n, k), or shares, and predictions."""
+    X = _given(model, rows)
+    kind = isinstance(model, pb.Tree | pb.Forest | pb.Bagging)
+    if kind and model.labels is not None and len(model.labels) > 2:
+        score = pb.predict_proba(model, X)
+    else:
+        score = pb.decision_function(model, X)
+    said = pb.predict(model, X)
+    if model.labels is not None:
+        said = np.searchsorted(model.labels, said).astype(float)
+    return score.reshape(len(rows), -1), said
+
+
+class _Every:
+    """All models, their files and rows, in one program."""
+
+    def __init__(self, folder):
+        self.programs, self.cases = Programs(folder), []
+        self.outputs, self.folder = {}, folder
+        for kind in EVERY:
+            model = made(kind)
+            self._add(model, kind, rows_for(model, N))
+        for kind, fit in SUMS.items():
+            self._add(fit(), kind, None)
+        for kind in OLD:
+            self._add(pb.load(GOLDEN / f"{kind}.npz"), kind, None)
+        for kind in SINGLE:
+            self._add_single(made(kind), kind)
+
+    def _add(self, model, kind, rows):
+        if rows is None:
+            rows = _some_rows(model, np.random.default_rng(3))
+        for dtype in DTYPES:
+            path = self.folder / f"{len(self.cases)}.c"
+            options = {"prefix": f"m{len(self.cases)}", "X": _given(model, rows)}
+            if dtype == "int16" and not _has_int16(model):
+                with pytest.raises(NotImplementedError, match='dtype: "int16" is for'):
+                    export_c(model, path, dtype, **options)
+                continue
+            file = export_c(model, path, dtype, **options)
+            own = rows.astype(np.float32).astype(float) if dtype == "float32" else rows
+            if dtype == "int16":
+                own = file.to_grid(rows)
+            score, said = _expected(model, file.from_grid(own) if dtype == "int16" else own)
+            predicts = not (dtype == "int16" and model.labels is None)
+            place = self.programs.add(file, path.read_text(), score.shape[1], own, predicts)
+            self.cases.append((kind, dtype, file, model, score, said, place))
+
+    def _add_single(self, model, kind):
+        """Add a file with votes of float32, whose scores are those of the twin."""
+        path, rows = self.folder / f"single {kind}.c", rows_for(model, 60).astype(np.float32)
+        prefix = f"s{len(self.cases)}"
+        file = export_c(model, path, "float32", prefix=prefix, votes="float32")
+        score = np.array([[twin.single_score(model, row)] for row in rows])
+        place = self.programs.add(file, path.read_text(), 1, rows)
+        said = score[:, 0] > 0
+        self.cases.append((f"single {kind}", "float32", file, model, score, said, place))
+
+    def run(self, compiler):
+        """Return what the files said, by a compiler."""
+        if compiler not in self.outputs:
+            if not works(compiler, self.folder):
+                pytest.skip(f"{compiler} does not build programs that run here")
+            self.outputs[compiler] = self.programs.run(compiler)
+        return self.outputs[compiler]
+
+
+@pytest.fixture(scope="module")
+def every(tmp_path_factory):
+    return _Every(tmp_path_factory.mktemp("c"))
+
+
+@pytest.mark.build
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_scores_have_the_same_bits_and_labels_are_the_same(every, compiler):
+    found = every.run(compiler)
+    for kind, dtype, file, model, score, said, place in every.cases:
+        own, predicted = found[place]
+        where = f"{kind}, {dtype}"
+        if dtype == "int16":
+            error = np.abs(own * file.scale - score)
+            assert error.max() <= file.bound + ROUNDING, where
+            if model.labels is None:
+                continue
+            lead = np.abs(score[:, 0])
+            if score.shape[1] > 1:
+                lead = np.diff(np.sort(score), axis=1)[:, -1]
+            clear = lead > file.bound
+            assert clear.mean() > 0.4 or not model.n_nodes, where  # shares of leaves can be equal
+            assert np.array_equal(predicted[clear], said[clear]), where
+        else:
+            assert np.array_equal(own, score), where
+            if model.labels is None:
+                np.testing.assert_allclose(predicted, said, rtol=1e-15, err_msg=where)
+            else:
+                assert np.array_equal(predicted, said), where
+
+
+@pytest.mark.build
+def test_all_kinds_are_there(every):
+    kinds = {(type(model).__name__, dtype) for _, dtype, _, model, *_ in every.cases}
+    names = {
+        "DecisionGraph", "Tree", "Forest", "StagewiseModel", "LinearModel", "ProbitModel",
+        "ProbitTree", "OneVsRest", "WeightedVote", "Bagging", "SubaggedProbitTrees",
+    }  # fmt: skip
+    assert kinds >= {(name, dtype) for name in names for dtype in DTYPES[:2]}
+    assert kinds >= {(name, "int16") for name in ("DecisionGraph", "Tree", "Forest")}
+
+
+@pytest.mark.build
+def test_a_file_tests_itself_and_fails_where_a_number_is_changed(tmp_path):
+    if not works("gcc", tmp_path):
+        pytest.skip("gcc does not build programs that run here")
+    path = tmp_path / "chain.c"
+    for dtype in DTYPES:
+        export_c(made("chain"), path, dtype, prefix="chain", X=_given(made("chain"), X))
+        code, said = self_test(str(path), "chain", str(tmp_path))
+        assert (code, said) == (0, "0 scores of 20 rows differ\n")
+    text = path.read_text()
+    start = text.index("chain_vote[")
+    first = text.index("{", start) + 1
+    path.write_text(f"{text[:first]} 7 +{text[first:]}")
+    code, said = self_test(str(path), "chain", str(tmp_path))
+    assert code == 1
+    assert not said.startswith("0 ")

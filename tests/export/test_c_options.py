@@ -1,0 +1,334 @@
+"""C files: numbers of int16, what files say, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+
+import numpy as np
+import pytest
+from exported import LEVELS, TWO, X, made, rows_for
+from reference import c_numbers as twin
+
+import pboost as pb
+from pboost.export.c_arithmetic import sums_of_walk
+from pboost.export.c_fixed import Grid, fixed_part, grid_of, single_part
+from pboost.export.c_parts_of import part_of
+from pboost.export.c_text import literal, plain, string
+
+POINTS = np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 1.0], [3.0, 5.0]])
+LABELS = ["no", "no", "yes", "yes"]
+
+
+@pytest.fixture
+def chain():
+    return pb.fit_adaboost(POINTS, LABELS, rounds=3)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.c"
+
+
+def _fixed(model, rows):
+    every = np.arange(model.n_features)
+    grid = grid_of(model.n_features, every, np.zeros(len(every), dtype=bool), rows, None, None)
+    return grid, fixed_part(part_of(model), grid)
+
+
+# int16
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "soft tree", "gaussian", "chain of numbers"])
+def test_fixed_point_is_that_of_the_twin(kind):
+    if kind == "chain of numbers":
+        model = pb.fit_matryoshka(X[:, :2], TWO, shape=(3, 2))
+    else:
+        model = made(kind)
+    rows = rows_for(model, 40)
+    grid, fixed = _fixed(model, rows)
+    assert fixed.shift == twin.largest_shift(model)
+    q = grid.numbers(rows)
+    found = sums_of_walk(fixed.walk, q)[:, 0].tolist()
+    expected = [
+        twin.graph_score(model, row, grid.offset, grid.step, fixed.shift) for row in q.tolist()
+    ]
+    assert found == expected
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "soft tree", "cart, three", "forest", "softmax"])
+def test_sums_fit_and_are_within_the_bound(kind):
+    model = made(kind)
+    part = part_of(model)
+    grid = Grid(np.zeros(model.n_features), np.ones(model.n_features))
+    fixed = fixed_part(part, grid)
+    rows = np.round(np.nan_to_num(rows_for(model, 200)).clip(-3e4, 3e4))
+    exact = sums_of_walk(part, rows)
+    found = sums_of_walk(fixed.walk, rows.astype(np.int16)).astype(float)
+    assert np.abs(found * fixed.scale - exact).max() <= fixed.terms * fixed.scale / 2 * 1.0001
+    # With one place more the largest sum would not fit.
+    size = np.abs(found).max()
+    assert size < 2**31
+    assert fixed.bound < 1e-6
+
+
+def test_comparisons_of_points_of_a_grid_are_those_of_their_values():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        step = float(rng.choice([1.0, 0.1, 3.0, 2.0**-20, 1e-300, 1e200]))
+        offset = float(rng.choice([0.0, 1.0, -7.3, 1e3])) * step * 1000
+        grid = Grid(np.array([offset]), np.array([step]))
+        q = rng.integers(-32767, 32768, 50)
+        values = grid.values(q[:, None])[:, 0]
+        for edge in (values[0], np.nextafter(values[1], np.inf), np.nextafter(values[2], -np.inf)):
+            below = grid.below(np.zeros(1, dtype=int), np.array([edge]))
+            assert np.array_equal(q > below[0], values > edge)
+    q = np.arange(-32767, 32768)
+    for edge in (-1e300, 1e300, -32768.5, -32767.0, 32766.5, 32767.0):
+        below = Grid(np.zeros(1), np.ones(1)).below(np.zeros(1, dtype=int), np.array([edge]))
+        assert np.array_equal(q > below[0], q > edge)
+
+
+def test_grids_have_room_for_the_rows_and_keep_whole_numbers(chain, path):
+    rng = np.random.default_rng(1)
+    for values in (
+        rng.normal(size=(50, 2)), 1e-9 * rng.normal(size=(50, 2)) + 7, np.full((3, 2), 0.3),
+        np.full((3, 2), 1e9), rng.integers(0, 65535, (50, 2)).astype(float),
+        np.array([[-1e300, 0.0], [1e300, 1e-310]]), np.array([[0.0, 1.0], [65534.0, np.nan]]),
+    ):  # fmt: skip
+        file = pb.export_c(chain, path, "int16", X=values)
+        q = file.to_grid(values)
+        known = ~np.isnan(values)
+        read = np.unique(chain.feature)
+        near = np.abs(file.from_grid(q) - values)[:, read]
+        assert (near <= file.step[read] / 2)[known[:, read]].all()
+        assert (q[~known] == -32768).all()
+        assert (np.frexp(file.step)[0] == 0.5).all()
+    whole = np.array([[0.0, 1.0], [65534.0, 1023.0]])
+    file = pb.export_c(chain, path, "int16", X=whole)
+    assert np.array_equal(file.from_grid(file.to_grid(whole)), whole)
+    assert file.step.tolist() == [1, 1]
+    assert file.offset.tolist() == [32767, 0]
+
+
+def test_rows_and_ranges_of_a_grid_are_checked(chain, path):
+    def refused(error, match, **options):
+        with pytest.raises(error, match=match):
+            pb.export_c(chain, path, "int16", **options)
+
+    refused(ValueError, "X: expected rows .* or ranges=")
+    refused(ValueError, r"ranges: expected two numbers .* 2 columns, shape \(2, 2\)", ranges=[1])
+    refused(ValueError, "ranges: expected finite", ranges=[(0, np.inf), (0, 1)])
+    refused(ValueError, "ranges: expected finite", ranges=[(2, 1), (0, 1)])
+    refused(ValueError, "steps: expected a number, or one for", ranges=[(0, 1)] * 2, steps=[1] * 3)
+    refused(ValueError, "steps: expected finite", ranges=[(0, 1)] * 2, steps=0)
+    refused(ValueError, "at most 65535 points, got 1", ranges=[(0, 65536)] * 2, steps=1)
+    refused(ValueError, "expected a known value in column 0", X=np.full((2, 2), np.nan))
+    refused(ValueError, "X: expected 2 columns", X=np.zeros((2, 3)))
+    file = pb.export_c(chain, path, "int16", ranges=[(0, 65534)] * 2, steps=1)
+    assert file.uncertain is None
+    assert not path.read_text().count("within it")
+    with pytest.raises(ValueError, match='expected a file of "int16", got one of "float64"'):
+        pb.export_c(chain, path).to_grid(POINTS)
+
+
+def test_rows_within_the_bound_are_counted(path):
+    both = np.array([[0.0], [0.0], [1.0], [1.0]])
+    model = pb.fit_forest(both, [0, 1, 1, 1], members=4, rng=0, max_depth=1)
+    file = pb.export_c(model, path, "int16", X=both)
+    lead = np.abs(pb.decision_function(model, both))
+    assert file.uncertain == np.count_nonzero(lead <= file.bound)
+    assert f"within it: {file.uncertain}." in path.read_text()
+
+
+# Size
+
+
+def _bytes_of(text, name):
+    """Return the bytes of the tables of a file, without the self-test."""
+    sizes = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4}
+    text = text[: text.index("_SELF_TEST\n#include")]
+    found = re.findall(rf"static const (\w+) {name}_(\w+)\[(\d+)\]", text)
+    return {what: sizes[kind] * int(n) for kind, what, n in found}
+
+
+def test_tables_of_int16_are_small(path):
+    rng = np.random.default_rng(0)
+    for d in (5, 300):  # numbers of columns of one byte and of two
+        rows = rng.normal(size=(400, d))
+        rows[rng.random(rows.shape) < 0.1] = np.nan
+        y = np.nan_to_num(rows[:, :5]).sum(axis=1) > 0.3
+        model = pb.fit_adaboost(rows, y, rounds=60)
+        pb.export_c(model, path, "int16", X=rows)
+        assert sum(_bytes_of(path.read_text(), "model").values()) <= 8 * 60
+        graph = pb.fit_matryoshka(rows, y, shape=(4, 4))
+        pb.export_c(graph, path, "int16", X=rows)
+        assert sum(_bytes_of(path.read_text(), "model").values()) <= 16 * graph.n_nodes
+        # Joins are shared: a node stands once.
+        assert _bytes_of(path.read_text(), "model")["threshold"] == 2 * graph.n_nodes
+
+
+# Words
+
+
+def test_odd_names_and_labels_are_safe(path):
+    names = ("a */ int x;", "b ??/", "c \\", "d\ne", "/* f", "gr\u00f6\u00dfe", "\U0001f600")
+    rows = np.arange(14.0).reshape(2, 7)
+    words = ['say "hi"', "??/ \\ \n */ \u00fc"]
+    model = pb.fit_cart(rows, words, min_leaf=1)
+    frame = pytest.importorskip("pandas").DataFrame(rows, columns=names)
+    model = pb.fit_adaboost(frame, words, rounds=1)
+    pb.export_c(model, path)
+    text = path.read_bytes().decode("ascii")
+    assert "??" not in text
+    assert "\\\n" not in text
+    head = text[: text.index("#include")]
+    assert head.count("*/") == head.count("/*") == 1
+    table = re.search(r"labels\[2\] = \{\n(.*)\n\};", text)[1].strip().rstrip(",").split('", "')
+    found = [
+        re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), word.strip('"')).encode("latin-1")
+        for word in table
+    ]
+    assert sorted(f.decode() for f in found) == sorted(words)
+
+
+def test_numbers_are_written_with_all_bits():
+    values = [0.1, -0.0, 5e-324, 1e308, -1.5, 1000.0, 999.0, 2.0**-1030, 3.0, -7.0]
+    for value in values:
+        found = float.fromhex(literal(value)) if "x" in literal(value) else float(literal(value))
+        assert (found, np.signbit(found)) == (value, np.signbit(value))
+        single = np.float32(value) if abs(value) < 1e38 else np.float32(1)
+        said = literal(single)
+        assert said.endswith("f")
+        assert np.float32(float.fromhex(said[:-1]) if "x" in said else float(said[:-1])) == single
+    assert literal(np.int64(-(2**63))) == "(-9223372036854775807LL - 1)"
+    assert (literal(float("inf")), literal(np.float32(-np.inf))) == ("INFINITY", "-INFINITY")
+    assert string('a"b\\c?') == '"a\\042b\\134c\\077"'
+    assert plain("x*/y??\t") == "x* /y<3f><3f><9>"
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([False, True], "const int32_t model_labels[2] = {\n    0, 1,"),
+        ([-3, 2**40], "const int64_t model_labels[2] = {\n    -3, 1099511627776LL,"),
+        ([0.5, 1.0], "const double model_labels[2] = {\n    0x1p-1, 1.0,"),
+        (["a", "b"], 'const char *const model_labels[2] = {\n    "a", "b",'),
+    ],
+    ids=["bool", "int64", "float", "text"],
+)
+def test_labels_are_a_table(path, labels, said):
+    pb.export_c(pb.fit_cart([[0.0], [1.0]], labels, min_leaf=1), path)
+    assert said in path.read_text()
+
+
+def test_the_head_names_columns_levels_and_the_certificate(path):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "age": rng.normal(size=60).round(2), "town": rng.choice(["Ulm", "Jena", "Kiel"], 60),
+        "other": rng.normal(size=60),
+    })  # fmt: skip
+    model = pb.fit_adaboost(frame[["age", "town"]], frame["town"] == "Ulm", rounds=2)
+    pb.export_c(model, path, "int16", X=frame[["age", "town"]])
+    text = path.read_text()
+    assert "x[1]: town, the number of a level: 0 = Jena, 1 = Kiel, 2 = Ulm; others are" in text
+    assert f"training error: {model.record.certificate[-1]:.6g}\n" in text
+    assert "A missing value is -32768." in text
+    # The rows of the self-test are level numbers.
+    assert re.search(r"model_test_rows\[40\]", text)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("prefix", "match"),
+    [
+        ("", "an identifier of C"), ("2x", "an identifier of C"), ("a-b", "an identifier of C"),
+        ("_x", "an identifier of C"), ("a\n", "an identifier of C"), ("\u00e4", "identifier of C"),
+        ("while", "no keyword"), ("class", "no keyword"), ("main", "no keyword"),
+        ("x" * 32, "at most 31"),
+    ],
+)  # fmt: skip
+def test_prefixes_are_identifiers(chain, path, prefix, match):
+    with pytest.raises(ValueError, match=f"prefix: expected .*{match}"):
+        pb.export_c(chain, path, prefix=prefix)
+    assert not path.exists()
+
+
+def test_arguments_are_checked(chain, path):
+    with pytest.raises(TypeError, match="prefix: expected a str"):
+        pb.export_c(chain, path, prefix=3)
+    with pytest.raises(ValueError, match="dtype: expected one of 'float64', 'float32', 'int16'"):
+        pb.export_c(chain, path, "float16")
+    with pytest.raises(ValueError, match='votes: expected "float64" unless dtype="float32"'):
+        pb.export_c(chain, path, votes="float32")
+    with pytest.raises(ValueError, match="ranges, steps: expected None unless"):
+        pb.export_c(chain, path, "float32", steps=1)
+    with pytest.raises(TypeError, match="path: expected"):
+        pb.export_c(chain, 3)
+    with pytest.raises(TypeError, match="model: expected a model"):
+        pb.export_c("model", path)
+    with pytest.raises(TypeError, match="explain"):
+        pb.export_c(chain, path, explain=1)
+    with pytest.raises(FileNotFoundError):
+        pb.export_c(chain, path / "there" / "is no folder")
+
+
+def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
+    def refused(match, model, *options, **more):
+        with pytest.raises(NotImplementedError, match=match):
+            pb.export_c(model, path, *options, **more)
+
+    def column(X, y, weight, rng):
+        return lambda X, rng: np.where(X[:, 0] > 1, 1, -1)
+
+    oracle = pb.fit_adaboost(POINTS, LABELS, rounds=1, weak=pb.weak.oracle(column), rng=0)
+    refused("oracles, Python functions, which no format but a pickle", oracle)
+    linear = pb.fit_adaboost_real(X[:, :2], TWO, rounds=2, weak=pb.weak.feature())
+    refused('"float64" and "float32" can hold', linear, "int16", X=X[:, :2])
+    refused("explain: only graphs, trees", linear, explain=True)
+    refused('votes: "float32" is for graphs', linear, "float32", votes="float32")
+    affine = pb.fit_adaboost(X[:, :2], TWO, rounds=2, weak=pb.weak.affine())
+    refused("compare columns; those of this model compare sums", affine, "int16", X=X[:, :2])
+    assert not path.exists()
+
+
+def test_a_file_is_replaced_as_a_whole(chain, path):
+    path.write_text("what was there")
+    path.chmod(0o600)
+    pb.export_c(chain, path)
+    assert path.read_text().startswith("/*\n * <fit_adaboost")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    before = path.read_bytes()
+    pb.export_c(chain, os.fsencode(path))
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == ["model.c"]
+
+
+def test_rows_of_the_test_are_made_where_none_are_given(path):
+    model = pb.fit_adaboost(X, TWO, rounds=5, **LEVELS)
+    pb.export_c(model, path)
+    text = path.read_text()
+    assert "NAN" in text[text.index("model_test_rows") :]
+    assert text == (pb.export_c(model, path), path.read_text())[1]
+    pb.export_c(model, path, X=np.empty((0, 4)))
+    assert path.read_text() == text
+
+
+def test_thresholds_of_float32_lose_nothing():
+    model = pb.fit_adaboost(X[:, :2], TWO, rounds=4)
+    edges = np.array([0.1, 1e300, -1e300, 5e-324])
+    model = pb.DecisionGraph(**{
+        name: getattr(model, name) for name in ("feature", "next", "vote", "labels", "n_features",
+        "feature_names", "bias", "settings", "record", "missing", "table")}, threshold=edges,
+    )  # fmt: skip
+    single = single_part(part_of(model), "float64").tests.threshold
+    assert single.dtype == np.float32
+    top = np.finfo(np.float32).max
+    near = np.array([0.1, 0.0, 1e-45, -1e-45, 1.0, top, -top], dtype=np.float32)
+    near = np.concatenate([near, np.nextafter(near[:5], np.float32(2)), -near[:1]])
+    for edge, rounded in zip(edges.tolist(), single, strict=True):
+        assert np.array_equal(near > rounded, near.astype(float) > edge)

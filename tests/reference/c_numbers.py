@@ -1,0 +1,68 @@
+"""What C files in small numbers compute, one row at a time: int16, and votes of float32."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from fractions import Fraction
+
+import numpy as np
+
+#: What a missing value is.
+MISSING = -32768
+
+
+def point_below(threshold, offset, step):
+    """Return the last point of a column's grid that is not above a threshold, by its number."""
+    points = range(MISSING + 1, 2**15)
+    return MISSING + bisect_right(points, threshold, key=lambda q: offset + step * q)
+
+
+def votes_of(graph, shift):
+    """Return the votes (n_nodes, 2) of a graph, and its bias, counted in 2**-shift."""
+    unit = Fraction(2) ** -shift
+
+    def rounded(vote):
+        return round(Fraction(vote) / unit)  # to the even one of two
+
+    return [[rounded(v) for v in pair] for pair in graph.vote.tolist()], rounded(graph.bias)
+
+
+def graph_score(graph, q, offset, step, shift):
+    """Return the sum of the votes that a row q of whole numbers meets."""
+    votes, total = votes_of(graph, shift)
+    node = 0 if graph.n_nodes else -1
+    while node >= 0:
+        column = int(graph.feature[node])
+        edge = point_below(float(graph.threshold[node]), offset[column], step[column])
+        side = int(graph.missing[node] > 0.5) if q[column] == MISSING else int(q[column] > edge)
+        total += votes[node][side]
+        assert -(2**31) <= total < 2**31
+        node = int(graph.next[node, side])
+    return total
+
+
+def largest_shift(graph):
+    """Return the largest shift with which the sums of sizes, and what exits differ by, fit."""
+    ahead = {-1: 0.0}
+    for node in range(graph.n_nodes - 1, -1, -1):
+        ahead[node] = max(
+            abs(v) + ahead[k]
+            for v, k in zip(graph.vote[node].tolist(), graph.next[node].tolist(), strict=True)
+        )
+    largest = abs(graph.bias) + ahead[0]
+    if graph.is_chain:
+        largest = max(largest, *(abs(b - a) for a, b in graph.vote.tolist()))
+    return math.floor(math.log2(2**31 / largest))
+
+
+def single_score(graph, row):
+    """Return the sum in float32 of votes of float32 that a row of float32 meets."""
+    total = np.float32(graph.bias)
+    node = 0 if graph.n_nodes else -1
+    while node >= 0:
+        value, edge = float(row[graph.feature[node]]), float(graph.threshold[node])
+        side = int(graph.missing[node] > 0.5) if math.isnan(value) else int(value > edge)
+        total = np.float32(total + np.float32(graph.vote[node, side]))
+        node = int(graph.next[node, side])
+    return total
