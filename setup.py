@@ -2,9 +2,13 @@
 
 ``PBOOST_DEBUG=1`` builds with bounds checks and the address and undefined-behaviour sanitizers,
 ``PBOOST_DEBUG=thread`` with bounds checks and the thread sanitizer. See docs/dev/contributing.rst.
+
+Kernels are compiled against the limited API of CPython, so that one wheel serves all versions from
+the oldest that is supported on. Free-threaded interpreters have none.
 """
 
 import os
+import sysconfig
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -22,6 +26,9 @@ if debug not in SANITIZERS:
     raise SystemExit(f"PBOOST_DEBUG is one of {', '.join(SANITIZERS)}, got {debug!r}")
 SANITIZE = SANITIZERS[debug]
 DEBUG = bool(SANITIZE)
+#: The oldest CPython of `requires-python`, as its headers and as the tag of wheels say it.
+LIMITED_API, TAG = "0x030B0000", "cp311"
+IS_LIMITED = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 DIRECTIVES = {
     "language_level": 3,
@@ -62,11 +69,24 @@ class BuildKernels(build_ext):
                 extension.extra_link_args = [f"-fsanitize={SANITIZE}"]
         super().build_extensions()
 
+    def copy_extensions_to_source(self):
+        """Leave no kernel of another name in place: it would be found first."""
+        super().copy_extensions_to_source()
+        for extension in self.extensions:
+            built = Path(self.get_ext_filename(extension.name))
+            for other in built.parent.glob(f"{built.name.split('.')[0]}.*"):
+                if other.suffix in (".so", ".pyd") and other.name != built.name:
+                    other.unlink()
+
 
 def kernels():
     """One extension per ``.pyx`` in ``pboost/_core``, and Cython's shared utilities once."""
     shared = "pboost._core._cyutility"
-    extensions = [Extension(shared, sources=[])]
+    limited = {
+        "define_macros": [("Py_LIMITED_API", LIMITED_API)] if IS_LIMITED else [],
+        "py_limited_api": IS_LIMITED,
+    }
+    extensions = [Extension(shared, sources=[], **limited)]
     for source in sorted(Path("pboost/_core").glob("*.pyx")):
         headers = [str(p) for p in sorted(Path("pboost/_core").glob("*.h"))]
         extensions.append(
@@ -75,6 +95,7 @@ def kernels():
                 [str(source)],
                 depends=headers,
                 include_dirs=["pboost/_core"],
+                **limited,
             )
         )
     return cythonize(
@@ -85,4 +106,8 @@ def kernels():
     )
 
 
-setup(ext_modules=kernels(), cmdclass={"build_ext": BuildKernels})
+setup(
+    ext_modules=kernels(),
+    cmdclass={"build_ext": BuildKernels},
+    options={"bdist_wheel": {"py_limited_api": TAG}} if IS_LIMITED else {},
+)
