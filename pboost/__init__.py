@@ -1,7 +1,7 @@
 """Boosting with probabilities: a classifier is a decision graph, boosting grows its open exits."""
 
 from pboost import bounds, datasets, losses, observation, weak
-from pboost._version import __version__
+from pboost._version import __version__, show_versions
 from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.adaboost_real import fit_adaboost_real
 from pboost.boosting.boosted_tree import fit_boosted_tree
@@ -180,6 +180,7 @@ __all__ = [
     "risk_threshold",
     "save",
     "sbpmt_published",
+    "show_versions",
     "sort_columns",
     "staged_decision_function",
     "staged_predict",
