@@ -20,7 +20,12 @@ from pboost.ensembles.continuation import continue_fit
 from pboost.ensembles.multiclass import fit_one_vs_rest, fit_samme
 from pboost.ensembles.presets import fit_oblique_tree, fit_topdown_tree
 from pboost.export.c_file import CFile, export_c
+from pboost.export.json_text import from_json, to_json
+from pboost.export.onnx_model import to_onnx
+from pboost.export.shap_trees import to_shap
+from pboost.export.sql import to_sql
 from pboost.export.tree_record import TreeSum
+from pboost.export.treelite_model import to_treelite
 from pboost.export.trees_of import trees_of
 from pboost.growth import generic_greedy as generic
 from pboost.inspection.calibrate import calibrate
@@ -153,6 +158,7 @@ __all__ = [
     "fit_stagewise",
     "fit_topdown_tree",
     "fit_within",
+    "from_json",
     "generic",
     "guarantee",
     "is_monotone",
@@ -185,6 +191,11 @@ __all__ = [
     "staged_decision_function",
     "staged_predict",
     "staged_predict_proba",
+    "to_json",
+    "to_onnx",
+    "to_shap",
+    "to_sql",
+    "to_treelite",
     "trees_of",
     "weak",
 ]

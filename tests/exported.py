@@ -43,10 +43,10 @@ WITH_HOLES = {
     "cart, three": lambda: pb.fit_cart(X, THREE, **SMALL, **LEVELS),
     "cart, numbers": lambda: pb.fit_cart(X, SCORE, task="regression", **SMALL, **LEVELS),
     "pruned": lambda: pb.fit_pruned_cart(X, TWO, folds=3, rng=0, **LEVELS),
-    "forest": lambda: pb.fit_forest(X, TWO, members=4, rng=0, **LEVELS),
-    "forest, three": lambda: pb.fit_forest(X, THREE, members=4, rng=0, **LEVELS),
+    "forest": lambda: pb.fit_forest(X, TWO, members=3, rng=0, **SMALL, **LEVELS),
+    "forest, three": lambda: pb.fit_forest(X, THREE, members=3, rng=0, **SMALL, **LEVELS),
     "forest, numbers": lambda: pb.fit_forest(
-        X, SCORE, task="regression", members=4, rng=0, **LEVELS),
+        X, SCORE, task="regression", members=3, rng=0, **SMALL, **LEVELS),
     "logistic": lambda: pb.fit_stagewise(X, TWO, loss="logistic", steps=4, **SMALL, **LEVELS),
     "probit": lambda: pb.fit_stagewise(X, TWO, loss="probit", steps=4, **SMALL, **LEVELS),
     "squared": lambda: pb.fit_stagewise(X, TWO, loss="squared", steps=4, **SMALL, **LEVELS),
@@ -92,4 +92,16 @@ def rows_for(model, n=200, seed=0):
                 found[:, j] = rng.integers(0, size, n)
     if trees.missing is not None:
         found[rng.random(found.shape) < 0.2] = np.nan
+    return found
+
+
+def decoded(model, rows):
+    """Return a frame, or matrix, whose level numbers are these."""
+    if model.table is None:
+        return rows
+    found = rows.copy()
+    for j, levels in enumerate(model.table.levels):
+        if levels is not None:
+            is_known = ~np.isnan(rows[:, j])
+            found[is_known, j] = levels[rows[is_known, j].astype(int)]
     return found

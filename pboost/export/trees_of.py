@@ -14,6 +14,7 @@ from pboost.export.tree_record import LEAF, NO_SET, TreeSum
 from pboost.export.unroll import count_unrolled, reach_of, tests_of, unroll
 from pboost.losses import is_of_package
 from pboost.models.base import Model, check_model
+from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.ensembles import Composite
 from pboost.models.forest import Forest
@@ -37,10 +38,10 @@ REFUSED: dict[type[Model], str] = {
     ProbitTree: "whose leaves are linear functions: see coefficients and export_c",
     SubaggedProbitTrees: "whose leaves are linear functions: see coefficients and export_c",
     HypothesisSum: "which is made of functions of a row, that no format holds; pickle it",
-    EarlyExitModel: "whose rows leave early: model.model is the whole model, which may be one, and "
-    "export_c writes it with its exits",
-    Composite: "whose members answer before they are averaged: members that are sums of trees are "
-    "model[i]",
+    EarlyExitModel: "whose rows leave early: model.model is the whole model, which may be one",
+    CalibratedModel: "whose values are calibrated: model.model, the model itself, may be one",
+    Composite: "whose members answer before they are averaged: see export_c, and members, "
+    "model[i], that are sums of trees",
 }
 UNKNOWN = "which does not say what trees it is made of"
 
@@ -90,6 +91,16 @@ def trees_of(model: Model, X: Any = None, *, max_nodes: int = 100_000) -> TreeSu
     """
     check_model(model)
     return _trees_of(model, X, check_integer("max_nodes", max_nodes, least=1))
+
+
+def as_trees(model: Model | TreeSum, X: Any, max_nodes: int) -> TreeSum:
+    """Return the trees of a model, or those that are given in its place."""
+    if not isinstance(model, TreeSum):
+        return trees_of(model, X, max_nodes=max_nodes)
+    if X is not None:
+        raise ValueError("X: expected None with trees, which have weights: see trees_of(model, X)")
+    check_integer("max_nodes", max_nodes, least=1)
+    return model
 
 
 def _no_trees(model: Model, why: str) -> TypeError:

@@ -9,7 +9,7 @@ import exported
 import inspected
 import numpy as np
 import pytest
-from exported import EVERY, WITH_HOLES, made, rows_for
+from exported import EVERY, WITH_HOLES, decoded, made, rows_for
 from oracle_learners import train_stump
 from reference import tree_sum as twin
 from sided_trees import random_forest, random_rows
@@ -23,18 +23,6 @@ def values_of(model, X):
     has_shares = isinstance(model, pb.Tree | pb.Forest) and model.labels is not None
     many = has_shares and len(model.labels) > 2
     return pb.predict_proba(model, X) if many else pb.decision_function(model, X)
-
-
-def decoded(model, rows):
-    """Return a frame, or matrix, whose level numbers are these."""
-    if model.table is None:
-        return rows
-    found = rows.copy()
-    for j, levels in enumerate(model.table.levels):
-        if levels is not None:
-            is_known = ~np.isnan(rows[:, j])
-            found[is_known, j] = levels[rows[is_known, j].astype(int)]
-    return found
 
 
 def assert_rebuilt(model, X, rows):
@@ -222,6 +210,9 @@ def test_models_that_hold_functions_are_refused():
     stop = pb.early_exit(made("forest"), exported.X, comparisons=9)
     with pytest.raises(TypeError, match=r"model\.model is the whole model"):
         pb.trees_of(stop)
+    calibrated = pb.calibrate(made("forest"), exported.X, exported.TWO)
+    with pytest.raises(TypeError, match=r"CalibratedModel, .*model\.model"):
+        pb.trees_of(calibrated)
     with pytest.raises(TypeError, match="model: expected a model such as"):
         pb.trees_of("model")
 

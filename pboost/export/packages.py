@@ -1,0 +1,15 @@
+"""Packages that only some formats need."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def needed(package: str, function: str, extra: str) -> Any:
+    """Return a package, or a module of one; ImportError says which extra has it."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        name = package.partition(".")[0]
+        raise ImportError(f'{function} needs {name}: pip install "pboost[{extra}]"') from error

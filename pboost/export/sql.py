@@ -1,0 +1,152 @@
+"""Trees as one expression of SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pboost.export.shap_trees import values_of_sum
+from pboost.export.tree_record import LEAF, NO_SET, TreeSum
+from pboost.export.trees_of import as_trees
+from pboost.models.base import Model
+from pboost.models.text import MOST
+from pboost.values import shown
+
+#: Digits that tell all float64 apart, even for readers that do not round to the nearest.
+DIGITS = 17
+
+
+def to_sql(model: Model | TreeSum, table: str, *, max_nodes: int = 100_000) -> str:
+    """Return the statement of SQL that evaluates a model on the rows of a table.
+
+    Columns are read by the names of training, ``x0``, ``x1``, ... where they had none; NULL is
+    missing, and so is a level that was not seen in training. Levels are compared by value: text,
+    numbers, and 1 and 0 for booleans.
+
+    Parameters
+    ----------
+    model : DecisionGraph, Tree, Forest, StagewiseModel or TreeSum
+        A fitted model, see `trees_of`, or its trees.
+    table : str
+        Name of the table; names are quoted.
+    max_nodes : int
+        The most nodes that the trees of a graph may have.
+
+    Returns
+    -------
+    str
+        ``SELECT ... AS "value" FROM "table"``, the values of a `TreeSum`: decision values, or the
+        numbers of a regression. Several values have the names ``value_`` and the label.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `trees_of`; and if a name cannot be written, or stands for two columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> tree = pb.fit_cart(X, [5.0, 5.0, 7.0, 7.0], task="regression")
+    >>> print(pb.to_sql(tree, "measured"))
+    SELECT CASE WHEN "x0" > 1.5 THEN 7.0 ELSE 5.0 END AS "value"
+    FROM "measured"
+    """
+    trees = as_trees(model, None, max_nodes)
+    names = trees.feature_names or tuple(f"x{j}" for j in range(trees.n_features))
+    if len(set(names)) < len(names):
+        twice = next(name for j, name in enumerate(names) if name in names[:j])
+        raise ValueError(f"model: expected different names of columns for SQL, got {twice!r} twice")
+    columns, value = [_quoted(name, "a name") for name in names], values_of_sum(trees)
+    called = ["value"]
+    if trees.n_values > 1:
+        known = range(trees.n_values) if trees.labels is None else trees.labels.tolist()
+        called = [f"value_{label}" for label in known]
+    found = [
+        f"{_sum(trees, columns, value, column)} AS {_quoted(name, 'a label')}"
+        for column, name in enumerate(called)
+    ]
+    return f"SELECT {', '.join(found)}\nFROM {_quoted(table, 'table')}"
+
+
+def _quoted(name: Any, what: str) -> str:
+    """Return an identifier of SQL."""
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise ValueError(f"{what}: expected text without NUL, and some, for SQL, got {shown(name)}")
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _sum(trees: TreeSum, columns: list[str], value: Any, column: int) -> str:
+    """Return one of the values of rows: a sum whose brackets make it no deeper than need be."""
+    bias = float(trees.bias[column])
+    terms = [_number(bias)] if bias else []
+    for tree in range(trees.n_trees):
+        if trees.target is None or trees.target[tree] == column:
+            terms.append(_tree(trees, columns, tree, value[:, column]))
+    while len(terms) > 1:
+        pairs = zip(terms[::2], terms[1::2], strict=False)
+        terms = [f"({a} + {b})" for a, b in pairs] + terms[len(terms) // 2 * 2 :]
+    return terms[0]
+
+
+def _tree(trees: TreeSum, columns: list[str], tree: int, value: Any) -> str:
+    """Return the value of one tree."""
+    root, stop = trees.root[tree : tree + 2].tolist()
+    said: dict[int, str] = {}
+    for node in range(stop - 1, root - 1, -1):  # children first
+        if trees.feature[node] == LEAF:
+            said[node] = _number(float(value[node]))
+            continue
+        question, asked = _question(trees, columns, node)
+        yes, no = (said.pop(root + int(trees.children[node, k])) for k in (asked, 1 - asked))
+        said[node] = f"CASE WHEN {question} THEN {yes} ELSE {no} END"
+    return said[root]
+
+
+def _question(trees: TreeSum, columns: list[str], node: int) -> tuple[str, int]:
+    """Return what is true of rows that have a value and go to a child, and which: not the missing.
+
+    What is NULL makes it unknown, which is as false as a level that is not known.
+    """
+    column, number = int(trees.feature[node]), int(trees.level_set[node])
+    asked = 0 if trees.missing is None or trees.missing[node] else 1
+    name, threshold = columns[column], float(trees.threshold[node])
+    order = None if trees.table is None or not trees.table.order else trees.table.order[column]
+    if number == NO_SET and order is None:
+        if threshold == MOST and asked == 0:
+            return f"{name} IS NOT NULL", asked
+        return f"{name} {'>' if asked else '<='} {_number(threshold)}", asked
+    known = _levels(trees, column) if order is None else [[v] for v in order.tolist()]
+    above = np.arange(len(known)) > threshold
+    if number != NO_SET:
+        above = np.isin(np.arange(len(known)), trees.levels(number))
+    values = [_literal(v) for k in np.flatnonzero(above == bool(asked)) for v in known[k]]
+    return f"{name} IN ({', '.join(values)})", asked
+
+
+def _levels(trees: TreeSum, column: int) -> list[list[Any]]:
+    """Return the values of each level number of a column, the numbers where none are known."""
+    table = trees.table
+    levels = None if table is None else table.levels[column]
+    if table is None or levels is None:
+        return [[float(k)] for k in range(256)]
+    found: list[list[Any]] = [[value] for value in levels.tolist()]
+    other = None if table.other is None else table.other[column]
+    return found if other is None else [*found, other.tolist()]
+
+
+def _literal(value: Any) -> str:
+    """Return a level as SQL writes it."""
+    if isinstance(value, str):
+        if "\0" in value:
+            raise ValueError(f"model: expected levels without NUL for SQL, got {value!r}")
+        return "'" + value.replace("'", "''") + "'"
+    return str(int(value)) if isinstance(value, bool) else _number(float(value))
+
+
+def _number(value: float) -> str:
+    """Return a number as SQL writes it, exact where digits are read to the nearest float64."""
+    short = repr(value)
+    return short if float(f"{value:.15g}") == value else f"{value:.{DIGITS}g}"

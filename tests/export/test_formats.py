@@ -1,0 +1,429 @@
+"""Models in the formats of other tools, evaluated by these tools."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from dataclasses import replace
+from itertools import combinations
+from math import factorial
+
+import exported
+import numpy as np
+import pytest
+from exported import EVERY, WITH_HOLES, made, rows_for
+from reference import tree_sum as twin
+from sided_trees import random_forest, random_rows
+
+import pboost as pb
+from pboost.export.level_tests import by_thresholds
+
+TREELITE_KINDS = ["chain", "votes", "forest, three", "softmax", "one tree a round", "poisson"]
+#: Those whose probabilities are functions of ONNX.
+WITH_SHARES = {"half log odds", "log odds", "softmax", "shares"}
+
+
+def rows_of(kind):
+    return exported.X if kind in WITH_HOLES else exported.PLAIN
+
+
+def weighted(kind):
+    X = np.ones((9, 2)) if kind.startswith("nothing") else rows_of(kind)
+    return pb.trees_of(made(kind), X)
+
+
+def assert_close(found, expected, trees, tolerance=1e-15):
+    size = 1 + twin.size(trees).max()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * size)
+
+
+# Sets as thresholds
+
+
+@pytest.mark.parametrize("kind", WITH_HOLES)
+def test_thresholds_are_what_sets_are(kind):
+    trees = weighted(kind)
+    plain = by_thresholds(trees, 10**6)
+    assert not plain.n_sets
+    assert plain.n_nodes > trees.n_nodes
+    rows = rows_for(made(kind), 60)
+    assert np.array_equal(twin.values(plain, rows), twin.values(trees, rows))
+    start = plain.start
+    for node in np.flatnonzero(plain.feature >= 0):
+        below = plain.weight[plain.children[node] + start[node]].sum()
+        np.testing.assert_allclose(plain.weight[node], below, rtol=1e-12)
+    with pytest.raises(
+        ValueError, match=f"max_nodes: expected at least {plain.n_nodes}, .*to_json"
+    ):
+        by_thresholds(trees, plain.n_nodes - 1)
+
+
+def test_empty_and_full_sets_send_missing_values_where_they_go():
+    trees = pb.trees_of(random_forest(np.random.default_rng(1), 3, 4, categories=(1,)))
+    every = np.array([2**64 - 1] * 3 + [2**63 - 1], np.uint64)
+    rows = np.array([[0.0, 0, 0, 0], [0, 254, 0, 0], [0, np.nan, 0, 0]])
+    for member in (every, every * np.uint64(0)):
+        sets = replace(trees, sets=np.tile(member, (trees.n_sets, 1)))
+        plain = by_thresholds(sets, 10**6)
+        assert np.array_equal(twin.values(plain, rows), twin.values(sets, rows))
+
+
+# SHAP
+
+
+def expected_value(trees, tree, row, known):
+    """Return the mean value of a tree where only some columns of a row are known, by weight."""
+    root = int(trees.root[tree])
+
+    def mean(node):
+        if trees.feature[node] < 0:
+            return trees.value[node]
+        below = [root + int(child) for child in trees.children[node]]
+        if trees.feature[node] in known:
+            return mean(below[int(twin.goes_to_second(trees, node, row))])
+        weight = trees.weight[below]
+        return (weight[0] * mean(below[0]) + weight[1] * mean(below[1])) / weight.sum()
+
+    return mean(root)
+
+
+def shapley_values(trees, row):
+    """Return the Shapley values (d, K) of a row, by their definition."""
+    d = trees.n_features
+    found = np.zeros((d, trees.n_added))
+    for j in range(d):
+        others = [k for k in range(d) if k != j]
+        for size in range(d):
+            share = factorial(size) * factorial(d - size - 1) / factorial(d)
+            for known in combinations(others, size):
+                for tree in range(trees.n_trees):
+                    with_j = expected_value(trees, tree, row, {*known, j})
+                    found[j] += share * (with_j - expected_value(trees, tree, row, set(known)))
+    return found
+
+
+def explained(trees, rows):
+    shap = pytest.importorskip("shap", reason="shap is not installed")
+    found = pb.to_shap(trees, max_nodes=10**6)
+    explainer = shap.TreeExplainer(found, feature_perturbation="tree_path_dependent")
+    values = explainer.shap_values(rows, check_additivity=False)
+    return values.reshape(*rows.shape, -1), np.atleast_1d(explainer.expected_value)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_shap_values_add_up(kind):
+    trees = weighted(kind)
+    rows = rows_for(made(kind), 20)
+    parts, base = explained(trees, rows)
+    depth = by_thresholds(trees, 10**6).depths.max()
+    values = twin.values(trees, rows)
+    assert_close(parts.sum(axis=1) + base, values, trees, 1e-14 if depth <= 12 else 1e-12)
+
+
+@pytest.mark.parametrize("kind", ["chain", "votes", "cart", "logistic", "matryoshka, soft"])
+def test_shap_values_are_shapley_values(kind):
+    """Also of sets of levels, whose runs are compared one after the other."""
+    trees = weighted(kind)
+    rows = rows_for(made(kind), 3, seed=1)
+    parts, _ = explained(trees, rows)
+    for row, found in zip(rows, parts, strict=True):
+        assert_close(found, shapley_values(trees, row), trees, 1e-12)
+
+
+def test_shap_values_of_deep_trees_on_many_columns_add_up():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 20))
+    y = (X**2).sum(axis=1) > 20
+    trees = pb.trees_of(pb.fit_forest(X, y, members=2, features_per_split=1, rng=0))
+    parts, base = explained(trees, X[:20])
+    assert trees.depths.max() > 12
+    assert_close(parts.sum(axis=1) + base, twin.values(trees, X[:20]), trees, 1e-7)
+
+
+def test_shap_needs_weights():
+    with pytest.raises(ValueError, match="X: expected rows by which nodes are weighted"):
+        pb.to_shap(made("chain"))
+    with pytest.raises(ValueError, match="X: expected None with trees"):
+        pb.to_shap(pb.trees_of(made("chain")), exported.X)
+    given = pb.to_shap(made("chain"), exported.X[:1])  # half of the leaves are empty
+    assert min(tree["node_sample_weight"].min() for tree in given["trees"]) > 0
+
+
+# treelite
+
+
+def assert_treelite(trees, rows):
+    treelite = pytest.importorskip("treelite", reason="treelite is not installed")
+    found = pb.to_treelite(trees)
+    values = treelite.gtil.predict(found, rows, pred_margin=True).reshape(len(rows), -1)
+    assert_close(values, twin.values(trees, rows), trees)
+    share = treelite.gtil.predict(found, rows).reshape(len(rows), -1)
+    if trees.link in ("half log odds", "log odds") and trees.n_values == 1:
+        np.testing.assert_allclose(share[:, 0], twin.probabilities(trees, rows)[:, 1], rtol=1e-13)
+    elif trees.link in ("softmax", "shares"):
+        np.testing.assert_allclose(share, twin.probabilities(trees, rows), atol=2e-7)
+    elif trees.link == "exp":
+        np.testing.assert_allclose(share[:, 0], twin.predictions(trees, rows), rtol=1e-13)
+    return found
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_treelite(kind):
+    assert_treelite(pb.trees_of(made(kind)), rows_for(made(kind), 60))
+
+
+def is_taken_for_missing(rows):
+    """Return where the C of TL2cgen sees the mark of a missing value: lower bits that are all 1."""
+    return (np.ascontiguousarray(rows).view(np.uint64) & 0xFFFFFFFF) == 0xFFFFFFFF
+
+
+@pytest.mark.build
+@pytest.mark.parametrize("kind", TREELITE_KINDS)
+def test_c_of_treelite(kind, tmp_path, capfd):
+    tl2cgen = pytest.importorskip("tl2cgen", reason="tl2cgen is not installed")
+    trees, rows = pb.trees_of(made(kind)), rows_for(made(kind), 300)
+    rows[is_taken_for_missing(rows)] = 0.5
+    found = assert_treelite(trees, rows)
+    library = tmp_path / "model.so"
+    tl2cgen.export_lib(found, toolchain="gcc", libpath=library, params={})
+    predictor = tl2cgen.Predictor(library)
+    data = tl2cgen.DMatrix(rows, dtype="float64")
+    values = predictor.predict(data, pred_margin=True).reshape(len(rows), -1)
+    assert_close(values, twin.values(trees, rows), trees)
+
+
+# ONNX
+
+
+def session(trees):
+    runtime = pytest.importorskip("onnxruntime", minversion="1.23", reason="no onnxruntime 1.23")
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    text = pb.to_onnx(trees).SerializeToString()
+    return runtime.InferenceSession(text, providers=["CPUExecutionProvider"])
+
+
+def assert_onnx(trees, rows):
+    run = session(trees)
+    outputs = dict(
+        zip([o.name for o in run.get_outputs()], run.run(None, {"X": rows}), strict=True)
+    )
+    values = twin.values(trees, rows)
+    assert_close(outputs["values"], values, trees)
+    if trees.labels is None:
+        assert set(outputs) == {"values"}
+        return
+    lead = np.abs(values if values.shape[1] == 1 else np.diff(np.sort(values))[:, -1:])[:, 0]
+    clear = lead > 1e-12
+    assert np.array_equal(outputs["label"][clear], twin.predictions(trees, rows)[clear])
+    has_shares = trees.link in WITH_SHARES and not (
+        trees.n_values > 1 and trees.link == "half log odds"
+    )
+    assert ("probabilities" in outputs) == has_shares
+    if has_shares:
+        share = twin.probabilities(trees, rows)
+        np.testing.assert_allclose(outputs["probabilities"], share, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_onnx(kind):
+    assert_onnx(pb.trees_of(made(kind)), rows_for(made(kind), 200))
+
+
+@pytest.mark.parametrize("labels", [[-1, 1], [0.5, 2.5], [False, True], ["no", "yes"]],
+                         ids=["integers", "floats", "booleans", "text"])  # fmt: skip
+def test_labels_of_onnx(labels):
+    y = np.array(labels)[exported.TWO.astype(int)]
+    model = pb.fit_boosted_tree(exported.PLAIN, y, nodes=5)
+    (found,) = session(pb.trees_of(model)).run(["label"], {"X": exported.PLAIN})
+    assert found.tolist() == pb.predict(model, exported.PLAIN).tolist()
+
+
+def test_members_of_sets_are_counted():
+    trees = pb.trees_of(made("forest"))
+    members = 2 * sum(len(trees.levels(k)) for k in trees.level_set if k >= 0)
+    with pytest.raises(ValueError, match=f"max_members: expected at least {members}, "):
+        pb.to_onnx(trees, max_members=members - 1)
+
+
+@pytest.mark.clock
+def test_a_hundred_thousand_rows():
+    """ONNX and treelite, with missing values, levels and values at thresholds."""
+    treelite = pytest.importorskip("treelite", reason="treelite is not installed")
+    for kind in ("chain", "votes", "forest, three", "logistic"):
+        model, rows = made(kind), rows_for(made(kind), 100_000)
+        trees = pb.trees_of(model)
+        X = exported.decoded(model, rows)
+        has_shares = trees.link == "shares"
+        expected = pb.predict_proba(model, X) if has_shares else pb.decision_function(model, X)
+        expected = expected.reshape(len(rows), -1)
+        values, label = session(trees).run(["values", "label"], {"X": rows})
+        assert np.abs(values - expected).max() <= 1e-12
+        margins = treelite.gtil.predict(pb.to_treelite(trees), rows, pred_margin=True)
+        assert np.abs(margins.reshape(len(rows), -1) - expected).max() <= 1e-12
+        lead = np.abs(expected if expected.shape[1] == 1 else np.diff(np.sort(expected))[:, -1:])
+        clear = lead[:, 0] > 1e-12
+        assert np.array_equal(label[clear], pb.predict(model, X)[clear])
+
+
+# SQL
+
+
+def by_sql(model, X, table="rows of 'me'"):
+    base = sqlite3.connect(":memory:")
+    names = [f'"{name}"' for name in model.feature_names or [f"x{j}" for j in range(X.shape[1])]]
+    base.execute(f'CREATE TABLE "{table}" ({", ".join(names)})')
+    cells = [[None if v is None or v != v else v for v in row] for row in X.tolist()]
+    marks = ", ".join("?" * X.shape[1])
+    base.executemany(f'INSERT INTO "{table}" VALUES ({marks})', cells)
+    return np.array(base.execute(pb.to_sql(model, table)).fetchall(), dtype=np.float64)
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_sql(kind):
+    model, trees = made(kind), pb.trees_of(made(kind))
+    rows = rows_for(model, 60)
+    found = by_sql(model, exported.decoded(model, rows))
+    assert_close(found, twin.values(trees, rows), trees)
+
+
+def test_sql_of_trees_made_by_hand():
+    rng = np.random.default_rng(0)
+    forest, rows = random_forest(rng, 4, 5, categories=(2,)), random_rows(rng, 90, 5, (2,))
+    rows[:, 2] = np.where(rows[:, 2] > 254, np.nan, rows[:, 2])
+    assert_close(by_sql(forest, rows), pb.predict_proba(forest, rows), pb.trees_of(forest))
+
+
+def test_sql_reads_frames_by_the_values_of_levels():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    n = 120
+    grade = pandas.Categorical(
+        rng.choice(["low", "mid", "high"], n), ["low", "mid", "high"], ordered=True
+    )
+    frame = pandas.DataFrame({
+        'it\'s "odd"': rng.choice(["re'd", "blue", None], n), "many": rng.integers(0, 400, n),
+        "flag": rng.random(n) < 0.5, "grade": grade, "size": rng.normal(size=n),
+    })  # fmt: skip
+    y = (
+        2 * (frame.iloc[:, 0] == "blue") + (frame["grade"] == "mid") + frame["flag"]
+        + frame["size"] + (frame["many"] % 2)
+    )  # fmt: skip
+    model = pb.fit_forest(frame, y.to_numpy(float), task="regression", members=3, rng=0,
+                          categorical=["many", "flag"])  # fmt: skip
+    base = sqlite3.connect(":memory:")
+    columns = ", ".join('"' + name.replace('"', '""') + '"' for name in frame)
+    base.execute(f"CREATE TABLE t ({columns})")
+    plain = frame.astype(object)
+    plain.loc[3, "grade"] = None
+    plain.loc[4, "many"] = 10**6  # never seen
+    cells = [[None if v is None or v != v else v for v in row] for row in plain.to_numpy().tolist()]
+    base.executemany(f"INSERT INTO t VALUES ({', '.join('?' * 5)})", cells)
+    found = np.array(base.execute(pb.to_sql(model, "t")).fetchall())[:, 0]
+    frame.loc[3, "grade"] = None
+    frame.loc[4, "many"] = 10**6
+    np.testing.assert_allclose(found, pb.predict(model, frame), rtol=1e-13)
+
+
+def test_what_sql_cannot_hold():
+    tree = pb.fit_cart(exported.PLAIN, exported.TWO, max_depth=1)
+    for table in ("", "a\0b", 3):
+        with pytest.raises(ValueError, match="table: expected text"):
+            pb.to_sql(tree, table)
+    with pytest.raises(ValueError, match="got 'a' twice"):
+        pb.to_sql(replace(tree, feature_names=("a", "a")), "t")
+
+
+# JSON
+
+#: The arrays of the record.
+ARRAYS = (
+    "root", "feature", "threshold", "children", "missing", "level_set", "sets", "value", "bias",
+    "labels", "weight", "target",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_json_comes_back(kind):
+    trees = pb.trees_of(made(kind))
+    text = pb.to_json(trees)
+    again = pb.from_json(text)
+    for name in ARRAYS:
+        one, two = getattr(trees, name), getattr(again, name)
+        assert (one is None) == (two is None), name
+        if one is not None:
+            assert (one.dtype, one.tobytes()) == (two.dtype, two.tobytes()), name
+    for name in ("aggregation", "link", "builder", "comparison", "n_features", "feature_names"):
+        assert getattr(trees, name) == getattr(again, name)
+    assert trees.table == again.table
+    assert pb.to_json(again) == text
+    assert pb.from_json(pb.to_json(made(kind), indent=1).encode()).n_nodes == trees.n_nodes
+
+
+DAMAGED = {
+    "no JSON": ("{", "{{", "text: expected JSON"),
+    "a later version": ('"version": 1', '"version": 2', "of version 1, got version 2"),
+    "another comparison": (
+        '"comparison": "<="',
+        '"comparison": "<"',
+        "comparison: expected one of",
+    ),
+    "text for a number": ('"bias": [', '"bias": ["a", ', "could not convert"),
+    "a field less": ('"link"', '"kind"', "expected the field 'link'"),
+    "a column too many": (
+        '"feature": [',
+        '"feature": [7, ',
+        r"feature: expected values in \[-1, 4",
+    ),
+    "a child too far": ('"children": [[', '"children": [[1e9, 2], [', "children: expected numbers"),
+    "a hole": ('"missing": [', '"missing": [null, ', "missing: expected numbers"),
+    "a level too large": ('"sets": [', '"sets": [[300], ', "index 4 is out of bounds"),
+    "a value less": ('"value": [', '"value": [3, ', "inhomogeneous"),
+    "objects": ('"dtype": "b1"', '"dtype": "O"', "dtype: expected that of labels"),
+    "no trees": ('"trees": [', '"trees": [], "x": [', "to_json writes"),
+    "infinity": ('"threshold": [', '"threshold": [1e999, ', "threshold"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_damaged_json_is_refused(kind):
+    there, instead, said = DAMAGED[kind]
+    text = pb.to_json(made("tree"))
+    assert there in text
+    with pytest.raises(ValueError, match=f"text: .*{said}" if "text" not in said else said):
+        pb.from_json(text.replace(there, instead, 1))
+
+
+def test_json_is_text():
+    with pytest.raises(TypeError, match="text: expected what to_json returns"):
+        pb.from_json(3)
+    with pytest.raises(ValueError, match="of version 1"):
+        pb.from_json("[]")
+
+
+# Packages
+
+
+def test_skops_trusts_two_types():
+    skops = pytest.importorskip("skops.io", reason="skops is not installed")
+    model = pb.fit_adaboost(exported.PLAIN, exported.TWO, rounds=5)
+    types = ["pboost.models.graph.DecisionGraph", "pboost.models.stored.TrainingRecord"]
+    text = skops.dumps(model)
+    assert skops.get_untrusted_types(data=text) == types
+    again = skops.loads(text, trusted=types)
+    values = pb.decision_function(model, exported.PLAIN)
+    assert np.array_equal(pb.decision_function(again, exported.PLAIN), values)
+    for kind in ("votes", "forest", "logistic"):
+        text = skops.dumps(made(kind))
+        again = skops.loads(text, trusted=skops.get_untrusted_types(data=text))
+        assert np.array_equal(pb.predict(again, exported.X), pb.predict(made(kind), exported.X))
+
+
+@pytest.mark.parametrize(
+    ("package", "function"), [("onnx", "to_onnx"), ("treelite", "to_treelite")]
+)
+def test_missing_packages_are_named(package, function, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, "treelite.model_builder", None)
+    said = rf'{function} needs {package}: pip install "pboost\[{package}\]"'
+    with pytest.raises(ImportError, match=said):
+        getattr(pb, function)(made("chain"))
