@@ -6,9 +6,12 @@ from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.adaboost_real import fit_adaboost_real
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
+from pboost.budget.answer_counts import AnswerCounts, count_answers
 from pboost.budget.calibrate_exit import early_exit
 from pboost.budget.distill import distill
-from pboost.budget.on_demand import Decisions, Question, decide, decisions
+from pboost.budget.on_demand import Decisions, decide, decisions
+from pboost.budget.oracles import OracleDecision, OracleDecisions, ask_oracles, oracle_decisions
+from pboost.budget.questions import Question
 from pboost.budget.row_inquiry import Asked, AskError, Decision
 from pboost.budget.within import fit_within
 from pboost.data.columns import BinnedColumns, SortedColumns
@@ -82,6 +85,7 @@ from pboost.trees.stagewise import fit_stagewise
 from pboost.values.options import ManyClassesError
 
 __all__ = [
+    "AnswerCounts",
     "AskError",
     "Asked",
     "Bagging",
@@ -104,6 +108,8 @@ __all__ = [
     "ModelFileError",
     "OneHot",
     "OneVsRest",
+    "OracleDecision",
+    "OracleDecisions",
     "OutOfBag",
     "ProbitModel",
     "ProbitTree",
@@ -120,6 +126,7 @@ __all__ = [
     "WeightedVote",
     "__version__",
     "apply",
+    "ask_oracles",
     "balanced_weights",
     "bin_columns",
     "bounds",
@@ -127,6 +134,7 @@ __all__ = [
     "certificate",
     "coefficients",
     "continue_fit",
+    "count_answers",
     "cross_validate",
     "datasets",
     "decide",
@@ -173,6 +181,7 @@ __all__ = [
     "normalised_margins",
     "observation",
     "one_hot",
+    "oracle_decisions",
     "permutation_importance",
     "plot_budget_curve",
     "plot_coefficients",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any
 
+from pboost.budget.questions import Question, Session
 from pboost.budget.row_inquiry import AskError, Case, Decision, Name, RowInquiry
 from pboost.models.base import Model
 from pboost.values import shown
@@ -133,25 +134,7 @@ def _parted(case: Case, row: Any) -> tuple[dict[int, Any], dict[Name, Callable[[
     return given, ask
 
 
-class Question(NamedTuple):
-    """What a session of rows asks, see `Decisions`.
-
-    Attributes
-    ----------
-    row : int
-        Number of the row.
-    asked : str or int
-        A column, by its name, or its position where columns have no names; or the name of a group.
-    price : float
-        What the answer costs.
-    """
-
-    row: int
-    asked: Name
-    price: float
-
-
-class Decisions:
+class Decisions(Session[RowInquiry, Decision]):
     """Rows that are decided side by side, so that their questions can be answered in batches.
 
     Made by `decisions`. ``session.ask()`` returns questions, ``session.tell(question, answer)``
@@ -165,24 +148,8 @@ class Decisions:
     """
 
     def __init__(self, case: Case) -> None:
+        super().__init__()
         self._case = case
-        self._rows: list[RowInquiry] = []
-        self._new: list[Question] = []
-        self._waiting: list[set[Name]] = []
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, row: int) -> Decision | None:
-        return self._rows[row].decision
-
-    def __iter__(self) -> Iterator[Decision | None]:
-        return (row.decision for row in self._rows)
-
-    @property
-    def is_done(self) -> bool:
-        """Whether all rows are decided."""
-        return all(row.decision is not None for row in self._rows)
 
     def add(self, row: Any) -> int:
         """Add a row and return its number.
@@ -200,15 +167,7 @@ class Decisions:
             )
         inquiry = RowInquiry(self._case)
         inquiry.take(given)
-        self._rows.append(inquiry)
-        self._waiting.append(set())
-        self._go_on(len(self) - 1)
-        return len(self) - 1
-
-    def ask(self) -> list[Question]:
-        """Return the questions that have come up since it was called last."""
-        found, self._new = self._new, []
-        return found
+        return self._join(inquiry)
 
     def tell(self, question: Question, answer: Any) -> None:
         """Take the answer to a question; of a group a mapping of the values of its columns.
@@ -220,13 +179,9 @@ class Decisions:
         ValueError
             If the question is not open.
         """
-        row, asked, _ = question
-        if not 0 <= row < len(self) or asked not in self._waiting[row]:
-            raise ValueError(f"question: expected one that is open, got {shown(question)}")
-        self._rows[row].tell(asked, answer)
-        self._waiting[row].remove(asked)
-        if not self._waiting[row]:
-            self._go_on(row)
+        row = self._open_row(question)
+        self._rows[row].tell(question.asked, answer)
+        self._answered(question)
 
     def _go_on(self, row: int) -> None:
         """Find what a row is asked next."""
@@ -234,9 +189,7 @@ class Decisions:
         for column in inquiry.wants():
             group = case.group_of(column)
             asked = case.name_of(column) if group is None else group
-            if asked not in self._waiting[row]:
-                self._waiting[row].add(asked)
-                self._new.append(Question(row, asked, inquiry.price_of(case.columns_of(asked))))
+            self._put(Question(row, asked, inquiry.price_of(case.columns_of(asked))))
 
 
 def decisions(

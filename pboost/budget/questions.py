@@ -1,0 +1,101 @@
+"""Rows that are asked about side by side: questions handed out, and taken back answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from pboost.budget.row_inquiry import Name
+from pboost.values import shown
+
+
+class Question(NamedTuple):
+    """What a session of rows asks, see `Decisions` and `OracleDecisions`.
+
+    Attributes
+    ----------
+    row : int
+        Number of the row.
+    asked : str or int
+        A column, by its name, or its position where columns have no names; the name of a group; or
+        the name of an oracle.
+    price : float
+        What the answer costs.
+    """
+
+    row: int
+    asked: Name
+    price: float
+
+
+D_co = TypeVar("D_co", covariant=True)
+
+
+class Row(Protocol[D_co]):
+    """What is known of a row."""
+
+    @property
+    def decision(self) -> D_co | None:
+        """What is decided; None as long as it is open."""
+
+
+R = TypeVar("R", bound=Row[Any])
+D = TypeVar("D")
+
+
+class Session(Generic[R, D]):
+    """Rows with open questions. A subclass finds what a row is asked next, in `_go_on`."""
+
+    def __init__(self) -> None:
+        self._rows: list[R] = []
+        self._new: list[Question] = []
+        self._waiting: list[set[Name]] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, row: int) -> D | None:
+        found: D | None = self._rows[row].decision
+        return found
+
+    def __iter__(self) -> Iterator[D | None]:
+        return (row.decision for row in self._rows)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all rows are decided."""
+        return all(row.decision is not None for row in self._rows)
+
+    def ask(self) -> list[Question]:
+        """Return the questions that have come up since it was called last."""
+        found, self._new = self._new, []
+        return found
+
+    def _join(self, row: R) -> int:
+        """Take a row, find what it is asked first, and return its number."""
+        self._rows.append(row)
+        self._waiting.append(set())
+        self._go_on(len(self) - 1)
+        return len(self) - 1
+
+    def _put(self, question: Question) -> None:
+        """Hand out a question, unless it is open."""
+        if question.asked not in self._waiting[question.row]:
+            self._waiting[question.row].add(question.asked)
+            self._new.append(question)
+
+    def _open_row(self, question: Question) -> int:
+        """Return the row of a question; ValueError if it is not open."""
+        row, asked, _ = question
+        if not 0 <= row < len(self) or asked not in self._waiting[row]:
+            raise ValueError(f"question: expected one that is open, got {shown(question)}")
+        return row
+
+    def _answered(self, question: Question) -> None:
+        """Close a question, and go on where the row has no other."""
+        self._waiting[question.row].remove(question.asked)
+        if not self._waiting[question.row]:
+            self._go_on(question.row)
+
+    def _go_on(self, row: int) -> None:
+        raise NotImplementedError
