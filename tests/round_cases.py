@@ -175,6 +175,13 @@ def priced_case(seed):
     return *case, {**options, "prices": read_prices(said, None, d)}
 
 
+def tradeoff_case(seed):
+    """Return a case whose splits have to gain what they cost, times a tradeoff."""
+    *case, options = priced_case(seed)
+    tradeoff = (0.0, 0.002, 0.05, 0.4)[seed % 4]
+    return *case, {**options, "prices": replace(options["prices"], tradeoff=tradeoff)}
+
+
 def comparing(make):
     """Return what makes cases as another does, whose trees grow by gain per comparison."""
 

@@ -1,6 +1,6 @@
 # Best-first growth of a boosted tree: the open node whose cut gains most is split next, the first of equal
 # ones. Open nodes keep their masses by bin as long as there are slots, else their children are counted.
-# Where comparisons count, most is gain by weight of the rows compared, and a node is split only while those
+# Where prices are taken from gains, most is what is left. Where comparisons count, most is gain by weight of the rows compared, and a node is split only while those
 # of all rows stay within their bound.
 from pboost._core._boost_grow cimport cut_node, make_children, may_split, other_child
 from pboost._core._boost_round cimport Node, Open, Round, count_node, subtract_child
@@ -36,7 +36,8 @@ cdef inline bint is_within(const Round* r, int64_t mass) noexcept nogil:
 
 
 cdef inline double worth(const Round* r, const Open* at) noexcept nogil:
-    cdef double gain = r.node[at.node].loss
+    cdef bint is_net = r.item != NULL and r.tradeoff >= 0.0
+    cdef double gain = r.node[at.node].net if is_net else r.node[at.node].loss
     return gain if r.comparisons == 0.0 else gain / <double>at.mass
 
 

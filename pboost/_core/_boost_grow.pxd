@@ -159,7 +159,7 @@ cdef inline Node child_of(
     child.feature = child.low = child.high = child.child = -1
     child.missing = child.shift = child.parent = 0
     child.gradient, child.curvature = gradient, curvature
-    child.mean = child.loss = child.spread = 0.0
+    child.mean = child.loss = child.spread = child.net = 0.0
     child.least, child.most = node.least, node.most
     return child
 

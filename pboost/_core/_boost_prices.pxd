@@ -1,13 +1,18 @@
 # What is still to be paid for the columns of a node of a boosted tree, where columns have prices.
 #
 # A row pays each item (a column's own, or that of a group of columns) once: in this tree, which is known
-# from the way to the node, or in an earlier one, which a bit of the row tells.
+# from the way to the node, or in an earlier one, which a bit of the row tells. What a cut gains is divided by
+# what it costs, or less by that, times a tradeoff: then what is worth nothing is not cut.
 from pboost._core._boost_round cimport Node, Round
 from pboost._core.types cimport int32_t, uint8_t
 
 cdef enum:
     NO_ROW = 0
     ALL_ROWS = 1
+
+
+cdef inline double weight_of(const Round* r, int32_t row) noexcept nogil:
+    return 1.0 if r.payer_weight == NULL else r.payer_weight[row]
 
 
 cdef inline double share_to_pay(const Round* r, const Node* node, Py_ssize_t k) noexcept nogil:
@@ -20,7 +25,7 @@ cdef inline double share_to_pay(const Round* r, const Node* node, Py_ssize_t k) 
     if r.payers[k] == NO_ROW:
         return 1.0
     for i in range(node.start, node.stop):
-        weight = 1.0 if r.payer_weight == NULL else r.payer_weight[r.rows[i]]
+        weight = weight_of(r, r.rows[i])
         total += weight
         if not paid[r.rows[i]]:
             unpaid += weight
@@ -46,6 +51,17 @@ cdef inline void take_prices(const Round* r, const Node* node) noexcept nogil:
             r.to_pay[k] = r.price[k] * share_to_pay(r, node, k)
 
 
+cdef inline double tradeoff_of(const Round* r, const Node* node) noexcept nogil:
+    """What a unit of price has to gain that all rows of a node pay; below 0: any gain will do."""
+    cdef double weight = 0.0
+    cdef Py_ssize_t i
+    if r.item == NULL or r.tradeoff < 0.0:
+        return -1.0
+    for i in range(node.start, node.stop):
+        weight += weight_of(r, r.rows[i])
+    return r.tradeoff * weight
+
+
 cdef inline double price_of(const Round* r, Py_ssize_t f) noexcept nogil:
     """What a comparison of a column costs a row of the node in the mean."""
     cdef const int32_t* items = r.item + 2 * f
@@ -55,3 +71,8 @@ cdef inline double price_of(const Round* r, Py_ssize_t f) noexcept nogil:
     if items[1] >= 0:
         price += r.to_pay[items[1]]
     return price
+
+
+cdef inline double worth_of(double gain, double price, double tradeoff) noexcept nogil:
+    """What a cut is worth."""
+    return gain / price if tradeoff < 0.0 else gain - tradeoff * price

@@ -86,10 +86,11 @@ cdef enum:
 # `low` and `high` are the bins on both sides of a cut, `high` -1 where only missing rows are above, and
 # both are -1 where a set of levels is; `missing` is the side of missing rows; `mean` what a leaf adds;
 # `loss` what the splits below a node gain, and `spread`, where levels are smoothed, by how much the steps
-# of its rows differ. `least` and `most` bound its step, where some columns are monotone.
+# of its rows differ. `least` and `most` bound its step, where some columns are monotone. `net` is what its
+# own split gains less what it costs, where prices are taken from gains.
 cdef struct Node:
     int32_t start, stop, feature, low, high, missing, child, parent, depth, shift
-    double gradient, curvature, mean, loss, spread, least, most
+    double gradient, curvature, mean, loss, spread, least, most, net
 
 # Of best-first growth `slot` may be -1, and the cut is known: rows and sums below. `mass` counts the rows,
 # by their weight.
@@ -166,13 +167,14 @@ cdef struct Round:
     # NULL, or the items that are paid for each column (d, 2), -1 for none; their prices; which rows have
     # paid them in earlier trees, (n_items, n), and whether none (0), all (1) or some; the weights of rows
     # that pay, NULL where all are 1. `to_pay` has what rows of the node that is searched pay in the mean.
+    # `tradeoff` is what a unit of price that a row pays has to gain; below 0: gains are divided by prices.
     const int32_t* item
     const double* price
     const uint8_t* paid
     const uint8_t* payers
     const double* payer_weight
     double* to_pay
-    double comparison_price
+    double comparison_price, tradeoff
     Py_ssize_t n_items
     int32_t* free  # the slots that no open node has
     int64_t max_leaves  # 0: any number, depth first

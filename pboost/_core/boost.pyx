@@ -148,7 +148,7 @@ cdef int read_prices(Round* r, arrays) except -1:
     if arrays.weight is not None:
         r.payer_weight = <const double*>address(arrays.weight)
     r.to_pay, r.n_items = <double*>address(arrays.payments.to_pay), len(arrays.payments.price)
-    r.comparison_price = arrays.payments.comparison
+    r.comparison_price, r.tradeoff = arrays.payments.comparison, arrays.payments.tradeoff
     return 0
 
 

@@ -33,11 +33,15 @@ class Prices:
         The items that each column needs: its own, and that of its group; -1 for none.
     comparison : float
         What a comparison costs whatever is paid.
+    tradeoff : float or None
+        What a unit of price has to take from the loss; None: splits are chosen by what they take
+        for what they cost.
     """
 
     price: FloatArray
     item: IntArray
     comparison: float
+    tradeoff: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "price", freeze(self.price, np.float64))
@@ -112,8 +116,11 @@ def read_prices(options: Mapping[str, Any], names: tuple[str, ...] | None, d: in
     comparison = options.get("comparison_price")
     if comparison is not None:
         comparison = check_number("comparison_price", comparison, least=0.0, open_least=True)
+    tradeoff = options.get("price_tradeoff")
+    if tradeoff is not None:
+        tradeoff = check_number("price_tradeoff", tradeoff, least=0.0)
     if prices is None:
-        for name in ("groups", "comparison_price"):
+        for name in ("groups", "comparison_price", "price_tradeoff"):
             if options.get(name) is not None:
                 raise ValueError(f"{name}: expected None without prices, of which it says more")
         return None
@@ -127,7 +134,7 @@ def read_prices(options: Mapping[str, Any], names: tuple[str, ...] | None, d: in
     if comparison is None:
         alone = own + np.append(fee, 0.0)[group]  # the last is that of columns in no group
         comparison = COMPARISON_SHARE * float(alone.mean()) or 1.0
-    return Prices(np.concatenate([own[own > 0], fee[priced]]), item, comparison)
+    return Prices(np.concatenate([own[own > 0], fee[priced]]), item, comparison, tradeoff)
 
 
 def _price(name: str, value: Any) -> float:

@@ -12,6 +12,9 @@ from pboost.values import IntArray
 #: Whether no row, all or some have paid an item.
 NO_ROW, ALL_ROWS, SOME_ROWS = 0, 1, 2
 
+#: In place of a tradeoff: gains are divided by prices.
+RATIO = -1.0
+
 
 class Payments:
     """The arrays by which a search knows what rows have still to pay; see ``_boost_prices.pxd``.
@@ -24,11 +27,16 @@ class Payments:
 
     def __init__(self, prices: Prices, n_rows: int, n_threads: int) -> None:
         self.prices, self.price, self.item = prices, prices.price, prices.item
-        self.comparison = prices.comparison
+        self.comparison, self.tradeoff = prices.comparison, RATIO
         n_items = len(prices.price)
         self.paid = np.zeros((n_items, n_rows), dtype=np.uint8)
         self.payers = np.full(n_items, NO_ROW, dtype=np.uint8)
         self.to_pay = np.empty((n_threads, n_items))
+
+    def count_in(self, unit: float) -> None:
+        """Take over the unit in which gains are counted, twice what they take from the loss."""
+        if self.prices.tradeoff is not None:
+            self.tradeoff = 2.0 * self.prices.tradeoff * unit
 
     def pay(self, column: IntArray, children: IntArray, leaf: NDArray[np.intp]) -> None:
         """Take what each row pays on its way to its leaf (n,) of a tree, nodes in preorder."""

@@ -25,7 +25,7 @@ from pboost.values import (
 #: The options that say so, and what they are where nothing is held back.
 RESTRAINTS: dict[str, Any] = {
     "min_weight": 0.0, "min_gain": 0.0, "features_per_tree": None, "features_per_split": None,
-    "monotone": None, "interactions": None, **PRICE_OPTIONS,
+    "monotone": None, "interactions": None, **PRICE_OPTIONS, "price_tradeoff": None,
 }  # fmt: skip
 
 

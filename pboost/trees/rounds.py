@@ -281,10 +281,12 @@ class Rounds:
         bound = min(self.steps.most, self.loss.limit) * (of_gradient / of_curvature)
         self.node["least"][0], self.node["most"][0] = -bound, bound
         self.node_weight = held.min_weight * of_curvature
-        if held.min_gain > 0:  # else a gain of 0 may have been rounded below it
-            with np.errstate(over="ignore", under="ignore"):
-                unit = np.ldexp(1.0, int(np.log2(of_gradient)) * 2 - int(np.log2(of_curvature)))
+        with np.errstate(over="ignore", under="ignore"):
+            unit = float(np.ldexp(1.0, int(np.log2(of_gradient)) * 2 - int(np.log2(of_curvature))))
+            if held.min_gain > 0:  # else a gain of 0 may have been rounded below it
                 self.node_gain = float(2.0 * held.min_gain * unit)
+            if self.payments is not None:
+                self.payments.count_in(unit)
 
     def _listed(self, unit: float, bits: int) -> Grown:
         """Return the tree that has been grown, its nodes in preorder."""

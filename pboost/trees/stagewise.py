@@ -109,6 +109,7 @@ def fit_stagewise(
     prices: PriceOption = None,
     groups: GroupOption = None,
     comparison_price: float | None = None,
+    price_tradeoff: float | None = None,
     max_step: float | str | None = "auto",
     start: str = "constant",
     bag: float | int | None = None,
@@ -225,6 +226,12 @@ def fit_stagewise(
     comparison_price : float, optional
         What a comparison costs beside, > 0: the larger it is the less prices matter. Default: 1
         percent of the mean price of a column.
+    price_tradeoff : float, optional
+        Number >= 0: what a unit of price that a row pays has to take from the sum of losses. A
+        split is then chosen by what it takes less this times what the rows at the node have to pay,
+        `comparison_price` included, and made only where that is above 0; with `max_leaves` the node
+        where it is largest is split next. The larger the number, the less is paid. Default: splits
+        are chosen by the ratio, and all are made.
     max_step : float, None or "auto"
         Bound on the size of what a leaf adds, before `learning_rate`; None or infinity: only the
         `limit` of the loss. On rows of one class many losses are least at infinity. "auto" is 4 of
@@ -350,16 +357,15 @@ def fit_stagewise(
     check_callback(callback, progress)
     y, X = labels_of_rows(y, y_proba, labels), with_categories(X, categorical)
     loss = check_loss(loss_of(y, task) if loss is None else loss)
-    options = {
-        "task": task_of(loss, task), "trees": trees, "learning_rate": learning_rate,
-        "steps": check_integer("steps", steps, least=1), "leaf_step": leaf_step, "l2": l2,
+    options = {"task": task_of(loss, task), "trees": trees, "learning_rate": learning_rate,
+        "steps": check_integer("steps", steps, least=1), "leaf_step": leaf_step, "bag": bag,
         "max_step": max_step, "start": start, "min_weight": min_weight, "min_gain": min_gain,
-        "features_per_tree": features_per_tree, "features_per_split": features_per_split,
+        "features_per_tree": features_per_tree, "features_per_split": features_per_split, "l2": l2,
         "monotone": plain_monotone(monotone), "interactions": plain_interactions(interactions),
-        **plain_options(prices, groups, comparison_price), "bag": bag, "max_depth": max_depth,
-        "max_leaves": max_leaves, "growth": growth, "min_leaf": min_leaf, "search": search,
-        "tree_comparisons": plain_comparisons(tree_comparisons), "level_smoothing": level_smoothing,
-        "max_bins": max_bins, "sums": sums, "missing": missing}  # fmt: skip
+        **plain_options(prices, groups, comparison_price), "price_tradeoff": price_tradeoff,
+        "max_depth": max_depth, "max_leaves": max_leaves, "growth": growth, "missing": missing,
+        "min_leaf": min_leaf, "search": search, "level_smoothing": level_smoothing, "sums": sums,
+        "max_bins": max_bins, "tree_comparisons": plain_comparisons(tree_comparisons)}  # fmt: skip
     data = FitData(X, y, sample_weight, n_threads, as_generator(rng))
     told = partial(with_bar, callback, progress)
     return grow_sum(data, loss, options, (validation, patience), told)

@@ -90,6 +90,7 @@ PEERS = {
     "prices": Peers("", "cegb_penalty_feature_lazy", "", "of columns, paid once for a row"),
     "groups": Peers(note="of columns that are paid once for all"),
     "comparison_price": Peers("", "cegb_penalty_split"),
+    "price_tradeoff": Peers("", "cegb_tradeoff"),
     "complexity": NONE,
     # what is fitted, and by which steps
     "fit": Peers(_ESTIMATOR, note="a builder"),

@@ -165,7 +165,8 @@ STAGEWISE = {
     "min_gain": 0.0, "features_per_tree": None, "features_per_split": None, "monotone": None,
     "interactions": None, "max_step": "auto", "start": "constant", "bag": 1.0,
     "search": "exact", "max_bins": 256, "sums": "auto", "trees": "per-class", "growth": "auto",
-    "tree_comparisons": None, **PRICES, **TREE_COLUMNS, **SHARED, **STOPPING,
+    "tree_comparisons": None, **PRICES, "price_tradeoff": None, **TREE_COLUMNS, **SHARED,
+    **STOPPING,
 }  # fmt: skip
 PROBIT = {"steps": 15, "tol": None, "safeguard": True, **COLUMNS, "sample_weight": None}
 PROBIT_TREE = {

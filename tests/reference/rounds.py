@@ -61,9 +61,9 @@ class Grown:
         direction=None, most=math.inf, max_leaves=None, groups=None, prices=None, paid=None,
         weight=None, comparisons=None, mass=None,
     ):  # fmt: skip
-        self.prices, self.paid, self.weight = prices, paid, weight
+        self.prices, self.paid, self.tradeoff = prices, paid, getattr(prices, "tradeoff", None)
         self.columns, self.min_leaf, self.smoothing = columns, min_leaf, smoothing
-        self.depth, self.is_wide = depth, bits[0] != GRADIENT_BITS
+        self.depth, self.weight, self.is_wide = depth, weight, bits[0] != GRADIENT_BITS
         self.scale = [
             power_below(np.abs(gradient).max(), bits[0]),
             power_below(curvature.max(), bits[1]),
@@ -224,14 +224,20 @@ class Grown:
             total += self.prices.price[item] * unpaid
         return total
 
+    def worth(self, rows, cut, bounds, path):
+        """Return what a cut is worth to rows that pay."""
+        gain, price = self.gain(rows, cut, bounds), self.price(rows, path, cut.feature)
+        weight = 2.0 * self.unit * self.scale[0] * np.cumsum(self.weight[rows])[-1]
+        return gain / price if self.tradeoff is None else gain - self.tradeoff * weight * price
+
     def best(self, rows, path, bounds, counted):
         if self.prices is None:
             return self.best_of(rows, path, bounds, counted, self.of_node(path))
-        best, most = None, -math.inf
+        best, most = None, -math.inf if self.tradeoff is None else 0.0
         for j in self.of_node(path):
             cut = self.best_of(rows, path, bounds, counted, [j])
             if cut is not None:
-                score = self.gain(rows, cut, bounds) / self.price(rows, path, j)
+                score = self.worth(rows, cut, bounds, path)
                 if score > most:
                     best, most = cut, score
         return best
@@ -287,7 +293,8 @@ class Grown:
         def look(number, rows, path, bounds):
             found = self.found_cut(rows, path, bounds)
             if found is not None:
-                gain = self.gain(rows, found[0], bounds)
+                worth = self.gain if self.tradeoff is None else self.worth
+                gain = worth(rows, found[0], bounds, path)
                 open_[-gain / float(weight(rows)), number] = rows, path, bounds, *found
 
         look(0, rows, (), bounds)
@@ -322,7 +329,7 @@ class Grown:
                 return cut, is_above
         return None
 
-    def gain(self, rows, cut, bounds):
+    def gain(self, rows, cut, bounds, path=None):
         g, h = self.sums(rows)
         if self.direction is not None:
             return cut.score[0] - self.score_within((g, h), bounds)
