@@ -25,7 +25,7 @@ from pboost.ensembles.presets import fit_oblique_tree, fit_topdown_tree
 from pboost.export.c_file import CFile, export_c
 from pboost.export.json_text import from_json, to_json
 from pboost.export.onnx_model import to_onnx
-from pboost.export.shap_trees import to_shap
+from pboost.export.shap_trees import to_shap, to_shapiq
 from pboost.export.sql import to_sql
 from pboost.export.tree_record import TreeSum
 from pboost.export.treelite_model import to_treelite
@@ -203,6 +203,7 @@ __all__ = [
     "to_json",
     "to_onnx",
     "to_shap",
+    "to_shapiq",
     "to_sql",
     "to_treelite",
     "trees_of",

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from pboost.export.level_tests import by_thresholds
+from pboost.export.packages import needed
 from pboost.export.tree_record import LEAF, TreeSum
 from pboost.export.trees_of import as_trees
 from pboost.models.base import Model
-from pboost.values import FloatArray
+from pboost.values import FloatArray, check_integer
 
 #: The least weight of a node, as a share of that of its tree: TreeSHAP refuses empty leaves.
 LEAST = 2.0**-30
@@ -84,6 +85,62 @@ def to_shap(model: Model | TreeSum, X: Any = None, *, max_nodes: int = 100_000) 
         "internal_dtype": np.float64,
         "input_dtype": np.float64,
     }
+
+
+def to_shapiq(
+    model: Model | TreeSum, X: Any = None, *, value: int = 0, max_nodes: int = 100_000
+) -> list[Any]:
+    """Return a model as the list of trees that ``shapiq.TreeExplainer`` takes.
+
+    It explains interactions of columns. What it explains are rows without missing values: shapiq
+    does not know where these go.
+
+    Parameters
+    ----------
+    model : DecisionGraph, Tree, Forest, StagewiseModel or TreeSum
+        A fitted model, see `trees_of`, or its trees.
+    X : array_like of shape (n, d), or data frame, optional
+        Rows by which nodes are weighted, see `to_shap`.
+    value : int
+        Which of several values is explained, by its number from 0.
+    max_nodes : int
+        The most nodes that the trees may have, see `to_shap`.
+
+    Returns
+    -------
+    list of shapiq.explainer.tree.TreeModel
+        Trees that compare columns; the rest, `TreeSum.bias` among it, is in the first of them.
+
+    Raises
+    ------
+    ImportError
+        If shapiq is not installed: the extra ``shap``.
+    TypeError, ValueError
+        As in `to_shap`; and if no tree compares a column.
+
+    Examples
+    --------
+    >>> import pboost as pb
+    >>> X, y = pb.datasets.twonorm(100, rng=0)
+    >>> found = pb.to_shapiq(pb.fit_adaboost(X, y, rounds=5), X)  # doctest: +SKIP
+    >>> shapiq.TreeExplainer(found, max_order=2).explain(X[0])  # doctest: +SKIP
+    """
+    trees = by_thresholds(as_trees(model, X, max_nodes), max_nodes)
+    column = check_integer("value", value, least=0, most=trees.n_values - 1)
+    parts = to_shap(trees, max_nodes=max_nodes)["trees"]
+    base = float(trees.bias[column])
+    constants = [float(tree["values"][0, column]) for tree in parts if len(tree["values"]) == 1]
+    asked = [tree for tree in parts if len(tree["values"]) > 1]
+    if not asked:
+        raise ValueError("model: expected trees that compare columns for shapiq, got numbers only")
+    make = needed("shapiq.explainer.tree", "to_shapiq", "shap").TreeModel
+    names = ("children_left", "children_right", "features", "thresholds", "node_sample_weight")
+    found = []
+    for place, tree in enumerate(asked):
+        more = base + sum(constants) if place == 0 else 0.0
+        values = tree["values"][:, column] + more
+        found.append(make(values=values, **{name: np.array(tree[name]) for name in names}))
+    return found
 
 
 def values_of_sum(trees: TreeSum) -> FloatArray:

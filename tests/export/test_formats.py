@@ -149,6 +149,38 @@ def test_shap_needs_weights():
     assert min(tree["node_sample_weight"].min() for tree in given["trees"]) > 0
 
 
+@pytest.mark.parametrize("kind", ["cart", "softmax"])
+def test_shapiq(kind):
+    shapiq = pytest.importorskip("shapiq", reason="shapiq is not installed")
+    trees, rows = weighted(kind), rows_for(made(kind), 40, seed=2)
+    rows = rows[~np.isnan(rows).any(axis=1)][:2]
+    for value in range(trees.n_values):
+        found = pb.to_shapiq(trees, value=value)
+        explainer = shapiq.TreeExplainer(found, max_order=1, index="SV")
+        for row in rows:
+            parts = explainer.explain(row)
+            expected = shapley_values_of(trees, row, value)
+            assert_close(parts.get_n_order_values(1), expected, trees, 1e-10)
+            total = twin.values(trees, row[None])[0, value]
+            assert_close(parts.baseline_value + expected.sum(), total, trees, 1e-10)
+
+
+def shapley_values_of(trees, row, value):
+    if trees.target is None:
+        return shapley_values(trees, row)[:, value]
+    one = replace(
+        trees, value=trees.value * (np.repeat(trees.target, np.diff(trees.root)) == value)[:, None]
+    )
+    return shapley_values(one, row)[:, 0]
+
+
+def test_shapiq_needs_comparisons():
+    with pytest.raises(ValueError, match="model: expected trees that compare columns for shapiq"):
+        pb.to_shapiq(made("nothing to learn"), np.ones((3, 2)))
+    with pytest.raises(ValueError, match="value: expected an integer"):
+        pb.to_shapiq(made("cart"), value=2)
+
+
 # treelite
 
 
