@@ -1,4 +1,4 @@
-"""The steps of a model as C: functions that add up its decision values, and their tables."""
+"""The steps of a model that reads columns as C: functions of sums, and their tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
-from pboost.export.c_parts import Levels, Linear, LinearLeaves, Members, Part, Tests, Walk
+from pboost.export.c_parts import Levels, Linear, LinearLeaves, Tests, Walk
 from pboost.export.c_text import literal, narrow, table
 
 #: What a missing value is in a row of int16.
@@ -48,18 +48,6 @@ class Code:
         """Add a function, given the lines of its body."""
         lines = (f"    {line}" if line else "" for line in body)
         self.blocks.append("\n".join([f"static {head}", "{", *lines, "}"]))
-
-
-def write_part(code: Code, name: str, part: Part) -> None:
-    """Add the function ``name_sums(x, h)``, which writes the decision values of a row to h."""
-    if isinstance(part, Walk):
-        _write_walk(code, name, part)
-    elif isinstance(part, Linear):
-        _write_linear(code, name, part)
-    elif isinstance(part, LinearLeaves):
-        _write_leaves(code, name, part)
-    else:
-        _write_members(code, name, part)
 
 
 # The questions of nodes
@@ -184,7 +172,7 @@ def _write_separators(code: Code, name: str, sums: Separators, read: str) -> Non
 # Walks
 
 
-def _write_walk(code: Code, name: str, walk: Walk) -> None:
+def write_walk(code: Code, name: str, walk: Walk) -> None:
     """Add the sums of what a row meets on its walks."""
     n, k = len(walk.start), walk.added.shape[-1]
     sums = "s" if walk.lead else "h"
@@ -266,7 +254,7 @@ def _tree_lines(code: Code, name: str, walk: Walk, k: int, sums: str) -> list[st
 # Sums of columns
 
 
-def _write_linear(code: Code, name: str, linear: Linear) -> None:
+def write_linear(code: Code, name: str, linear: Linear) -> None:
     """Add a linear function of a row."""
     n = len(linear.factor)
     lines = [f"h[0] = {literal(linear.constant)};"]
@@ -291,7 +279,7 @@ def _write_linear(code: Code, name: str, linear: Linear) -> None:
     code.function(f"void {name}_sums(const {code.value} *x, {code.total} *h)", *lines)
 
 
-def _write_leaves(code: Code, name: str, leaves: LinearLeaves) -> None:
+def write_leaves(code: Code, name: str, leaves: LinearLeaves) -> None:
     """Add the linear functions of the leaf that a row reaches."""
     walk, (_, k, width) = leaves.walk, leaves.coefficient.shape
     lines = [f"int i = {walk.root[0]};"]
@@ -346,69 +334,3 @@ def _absent_lines(code: Code, name: str, leaves: LinearLeaves) -> list[str]:
         f"least = least > -{most} ? {name}_below(least) : -{most};",
         f"for (int k = 0; k < {k}; k++) if (absent[k] && h[k] > least) h[k] = least;",
     ]
-
-
-# Models of models
-
-
-def _write_members(code: Code, name: str, whole: Members) -> None:
-    """Add what the members of a model say, put together."""
-    n, sums = len(whole.start), "s" if whole.lead else "h"
-    width = max((part.n_scores for part in whole.members), default=1)
-    lines = [f"{code.total} s[{n}];"] if whole.lead else []
-    lines += [f"{sums}[{j}] = {literal(start)};" for j, start in enumerate(whole.start)]
-    lines.append(f"{code.total} of[{width}];" if whole.members else "(void)x;")
-    for m, part in enumerate(whole.members):
-        own = f"{name}_m{m}"
-        write_part(code, own, part)
-        lines.append(f"{own}_sums(x, of);")
-        if whole.rule == "values":
-            lines.append(f"{sums}[{m}] = of[0];")
-        elif whole.rule == "sum":
-            lines.append(f"{sums}[0] += of[0];")
-        else:
-            place = f"{name}_best(of, {part.n_scores})"
-            labels = whole.place[m]
-            if not np.array_equal(labels, np.arange(len(labels))):
-                code.table(f"{own}_label", narrow(labels))
-                place = f"{own}_label[{place}]"
-            lines.append(f"{sums}[{place}] += {literal(whole.weight[m])};")
-    if whole.divisor > 1:
-        lines += [f"{sums}[{j}] /= {whole.divisor};" for j in range(n)]
-    if whole.lead:
-        lines.append("h[0] = s[1] - s[0];")
-    if whole.rule == "votes" and whole.members:
-        write_best(code, f"{name}_best")
-    code.function(f"void {name}_sums(const {code.value} *x, {code.total} *h)", *lines)
-
-
-def write_best(code: Code, name: str) -> None:
-    """Add the function ``name(h, n)``: the place of the label that n decision values speak for."""
-    code.function(
-        f"int {name}(const {code.total} *h, int n)",
-        "int best = 0;",
-        "if (n == 1) return h[0] > 0;",
-        "for (int k = 1; k < n; k++) if (h[k] > h[best]) best = k;",
-        "return best;",
-    )
-
-
-def write_exp(code: Code, name: str) -> None:
-    """Add the function ``name(t)``, exp as kernels have it: wrong by two units at most."""
-    code.function(
-        f"double {name}(double t)",
-        "union { double number; uint64_t bits; } of;",
-        "const double a = t < -707.0 ? -707.0 : t > 709.0 ? 709.0 : t;",
-        "const double whole = 6755399441055744.0;  /* 1.5 * 2**52: a sum with it is whole */",
-        "const double shifted = a * 1.44269504088896340736 + whole, k = shifted - whole;",
-        "const double r = a - k * 6.93147180369123816490e-01;",
-        "const double x = r - k * 1.90821492927058770002e-10;",
-        "double p = 1.0 / 479001600, factorial = 479001600;",
-        "for (int n = 12; n > 0; n--) {",
-        "    factorial /= n;",
-        "    p = p * x + 1.0 / factorial;",
-        "}",
-        "of.number = shifted;",
-        "of.bits = (of.bits + 1023) << 52;",
-        "return t > 709.0 ? INFINITY : p * of.number;",
-    )

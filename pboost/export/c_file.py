@@ -132,8 +132,8 @@ def export_c(
     Raises
     ------
     NotImplementedError
-        If the model is no table: it holds functions (oracles, hypotheses, other packages), averages
-        probabilities, or is an `EarlyExitModel` (its whole model can be exported). If `dtype` is
+        If the model holds functions (oracles, hypotheses, other packages), or is an
+        `EarlyExitModel` or a `CalibratedModel` (``model.model`` can be exported). If `dtype` is
         "int16" and nodes compare sums of columns, or the model consists of others.
     ValueError
         If an argument is not as described, or ``dtype="int16"`` comes without `X` and `ranges`.

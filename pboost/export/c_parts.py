@@ -183,9 +183,10 @@ class Members:
     ----------
     members : tuple
         The parts of the models.
-    rule : {"values", "votes", "sum"}
+    rule : {"values", "votes", "shares", "sum"}
         "values": the decision value of each is one of the whole; "votes": each adds its weight to
-        that of the label it predicts; "sum": their numbers are added up.
+        that of the label it predicts, "shares": its probabilities times the weight; "sum": their
+        numbers are added up.
     weight : ndarray of float64, shape (members,)
         Votes of the members.
     place : tuple of ndarray of int32
@@ -193,7 +194,9 @@ class Members:
     start : ndarray of float64, shape (J,)
         The numbers to which votes are added.
     divisor, lead
-        As of `Walk`.
+        As of `Walk`; divisors may be sums of weights.
+    link : tuple of str
+        How the decision values of each become probabilities, where these are added.
     """
 
     members: tuple[Part, ...]
@@ -201,8 +204,15 @@ class Members:
     weight: FloatArray
     place: tuple[IntArray, ...]
     start: FloatArray
-    divisor: int = 1
+    divisor: float = 1
     lead: bool = False
+    link: tuple[str, ...] = ()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether there is no exponential function in it."""
+        members = (part for part in self.members if isinstance(part, Members))
+        return self.rule != "shares" and all(part.is_exact for part in members)
 
     @property
     def n_scores(self) -> int:

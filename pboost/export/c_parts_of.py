@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from pboost.data.subsets import HALF, Subsets
 from pboost.export.c_parts import Levels, Linear, LinearLeaves, Members, Part, Tests, Walk
 from pboost.losses import Loss, is_of_package
 from pboost.models.base import Model
+from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote
 from pboost.models.forest import Forest
@@ -26,6 +28,12 @@ from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import LEAF, Trees
 from pboost.values import FloatArray, IntArray
+
+#: How decision values become probabilities, by the losses of sums of trees.
+OF_LOSSES = {
+    "exponential": "half_log_odds", "logistic": "log_odds", "probit": "probit",
+    "softmax": "softmax",
+}  # fmt: skip
 
 
 def part_of(model: Any) -> Part:
@@ -48,9 +56,10 @@ def part_of(model: Any) -> Part:
         return _of_bags(model)
     if isinstance(model, SubaggedProbitTrees):
         return _of_subagged(model)
-    if isinstance(model, EarlyExitModel):
+    if isinstance(model, EarlyExitModel | CalibratedModel):
         raise NotImplementedError(
-            "model: an EarlyExitModel is not exported to C; its whole model, model.model, is"
+            f"model: no {type(model).__name__} is exported to C; model.model, what it was made of, "
+            "is"
         )
     if isinstance(model, HypothesisSum):
         raise NotImplementedError(
@@ -203,19 +212,50 @@ def _members(models: Any) -> tuple[Part, ...]:
     return tuple(part_of(member) for member in models)
 
 
-def _link(model: Model) -> Any:
-    """Return what tells how decision values become probabilities: equal ones are comparable."""
+def _link(model: Model) -> str:
+    """Return how decision values become probabilities; empty where they tell none."""
     if isinstance(model, StagewiseModel):
-        return repr(model.loss)
+        if not is_of_package(model.loss):
+            return ""
+        return OF_LOSSES.get(model.loss.name, "")
     if isinstance(model, ProbitModel | ProbitTree):
         return "probit"
+    if isinstance(model, OneVsRest):
+        is_probit = all(isinstance(m, ProbitModel | ProbitTree) for m in model.models)
+        return "probit" if is_probit else ""
     if isinstance(model, Trees | Bagging | SubaggedProbitTrees):
-        return "share"
-    return "half log odds"
+        return "shares"
+    if isinstance(model, DecisionGraph | LinearModel):
+        return "half_log_odds" if model.n_votes == 1 else "softmax"
+    return "softmax" if isinstance(model, WeightedVote) else ""
+
+
+def _with_shares(model: Any) -> tuple[Part, str]:
+    """Return a member that says its probabilities, and its link."""
+    part, link = part_of(model), _link(model)
+    if not link:
+        raise NotImplementedError(
+            f"model: the probabilities of a member, a {type(model).__name__}, are not exported to C"
+        )
+    if isinstance(part, Walk | Members) and link == "shares":
+        return replace(part, lead=False), link
+    if isinstance(model, DecisionGraph) and link == "softmax" and not model.n_nodes:
+        assert isinstance(part, Walk)
+        return replace(part, start=model.probabilities(part.start[None])[0]), "shares"
+    return part, link
+
+
+def _averages(
+    models: Any, weight: FloatArray, place: tuple[IntArray, ...], j: int, total: float, lead: bool
+) -> Members:
+    """Return the weighted mean of the probabilities of members."""
+    members, links = zip(*map(_with_shares, models), strict=True)
+    return Members(members, "shares", weight, place, np.zeros(j), total, lead, links)
 
 
 def _of_rest(model: OneVsRest) -> Members:
-    if len({_link(member) for member in model.models}) > 1:
+    links = {_link(member) for member in model.models}
+    if len(links) > 1 or "" in links:
         raise NotImplementedError(
             "model: the decision values of its members are of different kinds, and only their "
             "probabilities can be compared, which is not exported to C"
@@ -248,10 +288,9 @@ def _of_bags(model: Bagging) -> Members:
                 )
         return Members(parts, "sum", np.ones(n), (), np.zeros(1), n)
     if model.vote == "average":
-        raise NotImplementedError(
-            "model: averages of probabilities are not exported to C; votes of labels, vote="
-            '"majority", are'
-        )
+        place = _places(model.labels, model.models)
+        j = len(model.labels)
+        return _averages(model.models, np.ones(n), place, j, n, j == 2)
     start, is_lead = np.zeros(len(model.labels)), len(model.labels) == 2
     return Members(
         parts, "votes", np.ones(n), _places(model.labels, model.models), start, n, is_lead
@@ -263,11 +302,16 @@ def _predicts_otherwise(model: Any) -> bool:
 
 
 def _of_subagged(model: SubaggedProbitTrees) -> Members:
-    if model.vote == "average":
-        raise NotImplementedError(
-            "model: averages of probabilities are not exported to C; votes of labels, vote="
-            '"majority", are'
-        )
     n, j = len(model), len(model.labels)
-    parts, place = tuple(part_of(member) for member in model), np.arange(j, dtype=np.int32)
+    place, members = np.arange(j, dtype=np.int32), list(model)
+    if model.vote == "average":
+        means: list[Part] = []
+        for member in members:
+            places, total = (place,) * len(member.models), float(member.alpha.sum())
+            means.append(_averages(member.models, member.alpha, places, j, total, False))
+        links = ("shares",) * n
+        return Members(
+            tuple(means), "shares", np.ones(n), (place,) * n, np.zeros(j), n, j == 2, links
+        )
+    parts = tuple(part_of(member) for member in members)
     return Members(parts, "votes", np.ones(n), (place,) * n, np.zeros(j), n, j == 2)

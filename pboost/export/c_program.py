@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.export.c_code import Code, write_best, write_exp, write_part
+from pboost.export.c_code import Code
 from pboost.export.c_header import header_of
+from pboost.export.c_links import write_best, write_exp
 from pboost.export.c_making import Making
+from pboost.export.c_members import write_part
 from pboost.export.c_parts import Walk
 from pboost.export.c_self_test import self_test
 from pboost.export.c_text import comment, filled_table, literal, string, table

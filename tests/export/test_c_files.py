@@ -1,13 +1,21 @@
-"""C files of models of every kind give the same scores and labels as the package."""
+"""C files of models of every kind give the same scores and labels as the package.
+
+    PBOOST_C_ROWS=100000 python -m pytest tests/export/test_c_files.py -k "bits and not undefined"
+
+evaluates so many rows of each.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import os
+import subprocess
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from c_programs import COMPILERS, Programs, self_test, works
+from c_programs import COMPILERS, STRICT, Programs, self_test, works
 from exported import EVERY, LEVELS, THREE, TWO, X, made, rows_for
 from reference import c_numbers as twin
 
@@ -19,7 +27,8 @@ from pboost.export.c_file import export_c
 GOLDEN = Path(__file__).parents[1] / "golden" / "models"
 #: Kinds of golden models that others here are not.
 OLD = (
-    "bagging.three", "bagging_chains.two", "bagging_regression.numbers", "chain_affine.two",
+    "bagging.three", "bagging_average.three", "sbpmt_two.two", "bagging_chains.two",
+    "bagging_regression.numbers", "chain_affine.two",
     "chain_linear.two", "chain_separators.two", "linear.two", "no_nodes.two", "oblique_tree.two",
     "one_vs_rest.three", "probit.two", "probit_tree.two", "probit_tree_three.three", "sbpmt.three",
     "sbpmt_tree.three", "tree_affine.two", "tree_separators.two", "weighted_vote.three",
@@ -39,13 +48,27 @@ SUMS = {
     "rest": lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, THREE, rounds=5, **LEVELS),
     "samme": lambda: pb.fit_samme(
         X, THREE, base=partial(pb.fit_cart, max_depth=2, **LEVELS), rounds=4),
+    "mean of chains": lambda: _averaged(partial(pb.fit_adaboost, rounds=5), TWO),
+    "mean of votes": lambda: _averaged(partial(pb.fit_boosted_tree, nodes=5), THREE),
+    "mean of sums": lambda: _averaged(
+        partial(pb.fit_stagewise, loss="logistic", steps=2, max_depth=2), TWO),
+    "mean of probit sums": lambda: _averaged(
+        partial(pb.fit_stagewise, loss="probit", steps=2, max_depth=2), TWO),
+    "mean of trees": lambda: _averaged(partial(pb.fit_cart, max_depth=3), TWO),
+    "mean of probits": lambda: _averaged(partial(pb.fit_probitboost, steps=5), TWO),
+    "mean of probit trees": lambda: _averaged(
+        partial(pb.fit_probit_tree, max_depth=1, steps=2), THREE),
 }  # fmt: skip
 #: Graphs whose votes are rounded to float32.
 SINGLE = ("symmetric", "soft tree", "gaussian")
-N = 150
+N = int(os.environ.get("PBOOST_C_ROWS", "150"))
 #: Rounding errors of the scores in float64 that those of int16 are compared with.
 ROUNDING = 1e-14
 DTYPES = ("float64", "float32", "int16")
+
+
+def _averaged(fit, y):
+    return pb.fit_bagging(fit, X, y, members=3, rng=0, vote="average", **LEVELS)
 
 
 def _some_rows(model, rng):
@@ -163,6 +186,12 @@ def test_scores_have_the_same_bits_and_labels_are_the_same(every, compiler):
             clear = lead > file.bound
             assert clear.mean() > 0.4 or not model.n_nodes, where  # shares of leaves can be equal
             assert np.array_equal(predicted[clear], said[clear]), where
+        elif isinstance(model, pb.Bagging | pb.SubaggedProbitTrees) and model.vote == "average":
+            assert np.abs(own - score).max() <= 1e-14, where
+            lead = np.abs(score[:, 0])
+            if score.shape[1] > 1:
+                lead = np.diff(np.sort(score), axis=1)[:, -1]
+            assert np.array_equal(predicted[lead > 1e-12], said[lead > 1e-12]), where
         else:
             assert np.array_equal(own, score), where
             if model.labels is None:
@@ -180,6 +209,37 @@ def test_all_kinds_are_there(every):
     }  # fmt: skip
     assert kinds >= {(name, dtype) for name in names for dtype in DTYPES[:2]}
     assert kinds >= {(name, "int16") for name in ("DecisionGraph", "Tree", "Forest")}
+
+
+@pytest.mark.build
+def test_paths_are_those_of_the_package(tmp_path):
+    if not works("gcc", tmp_path):
+        pytest.skip("gcc does not build programs that run here")
+    kinds, text = ("chain", "matryoshka", "forest, three", "nothing to learn"), []
+    for k, kind in enumerate(kinds):
+        pb.export_c(made(kind), tmp_path / "m.c", prefix=f"m{k}", explain=True)
+        text.append((tmp_path / "m.c").read_text())
+    (tmp_path / "all.c").write_text("\n".join(text))
+    command = ["gcc", *STRICT, "-shared", "-fPIC", str(tmp_path / "all.c"), "-o"]
+    subprocess.run([*command, str(tmp_path / "all.so")], check=True)
+    library, at = ctypes.CDLL(str(tmp_path / "all.so")), (ctypes.c_int * 100)()
+    for k, kind in enumerate(kinds):
+        model = made(kind)
+        for row in rows_for(model, 20):
+            x = row.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+            n = library[f"m{k}_path"](x, at, 100)
+            found = list(at[:n])
+            assert n == pb.evaluation_cost(model, _given(model, row[None]))[0]
+            if not isinstance(model, pb.DecisionGraph):
+                continue
+            node, score = 0 if model.n_nodes else -1, model.bias
+            for exit_ in found:
+                assert exit_ // 2 == node
+                score += model.vote[node, exit_ % 2]
+                node = int(model.next[node, exit_ % 2])
+            assert node == -1
+            assert score == pb.decision_function(model, _given(model, row[None]))[0]
+            assert library[f"m{k}_path"](x, at, 2) == n  # no more are written
 
 
 @pytest.mark.build

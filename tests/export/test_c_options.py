@@ -287,6 +287,8 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
 
     oracle = pb.fit_adaboost(POINTS, LABELS, rounds=1, weak=pb.weak.oracle(column), rng=0)
     refused("oracles, Python functions, which no format but a pickle", oracle)
+    early = pb.early_exit(pb.fit_adaboost(X[:, :2], TWO, rounds=9), X[:, :2], comparisons=4)
+    refused("no EarlyExitModel is exported to C; model.model", early)
     linear = pb.fit_adaboost_real(X[:, :2], TWO, rounds=2, weak=pb.weak.feature())
     refused('"float64" and "float32" can hold', linear, "int16", X=X[:, :2])
     refused("explain: only graphs, trees", linear, explain=True)

@@ -1,0 +1,69 @@
+"""The steps of any model as C, also of models that are made of others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pboost.export.c_code import Code, write_leaves, write_linear, write_walk
+from pboost.export.c_links import write_best, write_link
+from pboost.export.c_parts import Linear, LinearLeaves, Members, Part, Walk
+from pboost.export.c_text import literal, narrow
+
+
+def write_part(code: Code, name: str, part: Part) -> None:
+    """Add the function ``name_sums(x, h)``, which writes the decision values of a row to h."""
+    if isinstance(part, Walk):
+        write_walk(code, name, part)
+    elif isinstance(part, Linear):
+        write_linear(code, name, part)
+    elif isinstance(part, LinearLeaves):
+        write_leaves(code, name, part)
+    else:
+        _write_members(code, name, part)
+
+
+def _write_members(code: Code, name: str, whole: Members) -> None:
+    """Add what the members of a model say, put together."""
+    n, sums = len(whole.start), "s" if whole.lead else "h"
+    width = max((part.n_scores for part in whole.members), default=1)
+    lines = [f"{code.total} s[{n}];"] if whole.lead else []
+    lines += [f"{sums}[{j}] = {literal(start)};" for j, start in enumerate(whole.start)]
+    lines.append(f"{code.total} of[{width}];" if whole.members else "(void)x;")
+    if whole.rule == "shares":
+        lines.append(f"double p[{max(map(len, whole.place))}];")
+    for m, part in enumerate(whole.members):
+        own = f"{name}_m{m}"
+        write_part(code, own, part)
+        lines.append(f"{own}_sums(x, of);")
+        lines += _said_lines(code, name, whole, m, sums)
+    if whole.divisor != 1:
+        lines += [f"{sums}[{j}] /= {literal(float(whole.divisor))};" for j in range(n)]
+    if whole.lead:
+        lines.append("h[0] = s[1] - s[0];")
+    if whole.rule == "votes" and whole.members:
+        write_best(code, f"{name}_best")
+    for link in sorted(set(whole.link)):
+        write_link(code, f"{name}_{link}", link)
+    code.function(f"void {name}_sums(const {code.value} *x, {code.total} *h)", *lines)
+
+
+def _said_lines(code: Code, name: str, whole: Members, m: int, sums: str) -> list[str]:
+    """Return the lines that add what a member says, whose decision values are in `of`."""
+    n, own = whole.members[m].n_scores, f"{name}_m{m}"
+    if whole.rule == "values":
+        return [f"{sums}[{m}] = of[0];"]
+    if whole.rule == "sum":
+        return [f"{sums}[0] += of[0];"]
+    labels, weight = whole.place[m], literal(whole.weight[m])
+    is_all = np.array_equal(labels, np.arange(len(whole.start)))
+    if not is_all:
+        code.table(f"{own}_label", narrow(labels))
+    if whole.rule == "shares":
+        place = "k" if is_all else f"{own}_label[k]"
+        added = "p[k]" if whole.weight[m] == 1 else f"{weight} * p[k]"
+        return [
+            f"{name}_{whole.link[m]}(of, {n}, p);",
+            f"for (int k = 0; k < {len(labels)}; k++) {sums}[{place}] += {added};",
+        ]
+    place = f"{name}_best(of, {n})"
+    return [f"{sums}[{place if is_all else f'{own}_label[{place}]'}] += {weight};"]
