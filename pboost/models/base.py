@@ -159,6 +159,14 @@ class Model(Stored):
         return 1 if self.labels is None or len(self.labels) == 2 else len(self.labels)
 
     @property
+    def mean_cost(self) -> float:
+        """Mean number of comparisons of the rows it was fitted to, as far as it keeps them."""
+        raise NotImplementedError(
+            f"model: what training rows cost a {type(self).__name__} is not kept; see "
+            "evaluation_cost"
+        )
+
+    @property
     def n_joints(self) -> int:
         """Number of places where all paths meet, with the end; see `trajectory`."""
         return 1
@@ -326,6 +334,12 @@ class TwoClassModel(Model):
     settings: Mapping[str, Any]
     record: TrainingRecord
     is_exact, is_estimated = True, False
+
+    @property
+    def mean_cost(self) -> float:
+        """Mean number of comparisons of the training rows, by weight."""
+        return float(self.record.cost[-1])
+
     #: What it is a sum of, and what a row costs is counted in.
     counted_in: ClassVar[tuple[str, str]] = "round", "answers"
 

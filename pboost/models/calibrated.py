@@ -111,6 +111,12 @@ class CalibratedModel(Model):
         nodes: int = self.model.n_nodes
         return nodes
 
+    @property
+    def mean_cost(self) -> float:
+        """Mean number of comparisons of the model's training rows."""
+        cost: float = self.model.mean_cost
+        return cost
+
     def chances(self, values: FloatArray) -> FloatArray:
         """Return what the maps say of values (n, K), before they are divided by their sum."""
         if self.slope is not None:

@@ -123,6 +123,11 @@ class EarlyExitModel(Model):
         return nodes
 
     @property
+    def mean_cost(self) -> float:
+        """Mean number of comparisons of the rows on which exits were set."""
+        return self.cost
+
+    @property
     def n_votes(self) -> int:
         """Number of decision values of a row."""
         votes: int = self.model.n_votes

@@ -86,6 +86,11 @@ class Composite(Model):
                 cost += evaluation_cost(check_known(member), X, unit)
         return cost
 
+    @property
+    def mean_cost(self) -> float:
+        """Mean number of comparisons of the rows that each member was fitted to, added up."""
+        return float(sum(check_known(member).mean_cost for member in self.models))
+
     def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by the first 1, 2, ... members."""
         return read_by_members(map(check_known, self.models), table_for(self, X))

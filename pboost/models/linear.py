@@ -504,10 +504,14 @@ class ProbitModel(Model):
         """Return what is asked of a row: all columns of the sum."""
         return SumInquiry(self, columns_of(self, self.slopes != 0), 1)
 
+    @property
+    def mean_cost(self) -> float:
+        """Number of columns with a slope, the same for all rows."""
+        return float(max(1, int(np.count_nonzero(self.slopes))))
+
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of columns with a slope, the same for all rows."""
-        cost = max(1, int(np.count_nonzero(self.slopes)))
-        return np.full(len(input_values(self, X)), float(cost))
+        return np.full(len(input_values(self, X)), self.mean_cost)
 
     def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
         """Yield that the columns with a slope are read of each row."""

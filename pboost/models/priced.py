@@ -61,3 +61,11 @@ def columns_on_way(column: IntArray, children: IntArray, n_features: int) -> NDA
             on_way[child] = on_way[node]
             on_way[child, column[node]] = True
     return on_way
+
+
+def mean_comparisons(trees: Any) -> float:
+    """Return the mean number of comparisons of the rows that each tree was grown on, added up."""
+    rows = trees.n_rows.astype(np.float64)
+    of_root = np.repeat(rows[trees.root[:-1]], np.diff(trees.root))
+    inner = trees.feature >= 0
+    return float((rows[inner] / of_root[inner]).sum())

@@ -208,6 +208,14 @@ class ProbitTree(Model):
         gain = tree.split_gain((weight * loss).sum(axis=1)) + self.by_column(of_slopes)
         return as_shares(gain)
 
+    @property
+    def mean_cost(self) -> float:
+        """Mean number of comparisons and of slopes of the training rows."""
+        tree, leaf = self.partition, self.partition.feature == LEAF
+        slopes = (self.coefficient[:, :, 1:] != 0).sum(axis=(1, 2))
+        cost = np.maximum(tree.node_depth()[leaf] + slopes[tree.leaf[leaf]], 1.0)
+        return float(cost @ tree.n_rows[leaf] / tree.n_rows[0])
+
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons and of slopes, or of different columns read."""
         tree = self.partition

@@ -400,6 +400,11 @@ class SubaggedProbitTrees(Model):
             members = [mean_of(m.model, m.members, self.vote, settles, m.weight) for m in members]
         return mean_of(self, members, self.vote, settles)
 
+    @property
+    def mean_cost(self) -> float:
+        """Mean number of comparisons and of slopes of each tree's rows, added up."""
+        return float(sum(self.tree(t).mean_cost for t in range(len(self.trees))))
+
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the trees."""
         features = match_columns(self, X)

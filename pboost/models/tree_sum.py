@@ -310,6 +310,11 @@ class StagewiseModel(Model):
         fall = as_shares(falls(self.training_loss)).repeat(self.n_trees).tolist()
         return mean_of_shares(self.n_features, zip(fall, each, strict=True))
 
+    @property
+    def mean_cost(self) -> float:
+        """Mean number of comparisons of the rows that each tree was grown on, added up."""
+        return self.trees.mean_cost
+
     def evaluation_cost(self, X: Any, unit: str) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""
         return self.trees.evaluation_cost(X, unit)

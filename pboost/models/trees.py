@@ -21,7 +21,7 @@ from pboost.models.hard_walk import of_columns_read, over_tiles, with_room
 from pboost.models.known_values import BlockInquiry, trees_inquiry
 from pboost.models.new_rows import match_columns
 from pboost.models.node_walk import goes_right
-from pboost.models.priced import columns_on_way
+from pboost.models.priced import columns_on_way, mean_comparisons
 from pboost.models.pruning_table import PruningTable as PruningTable
 from pboost.models.sides import (
     HALF,
@@ -92,6 +92,8 @@ class Trees(Averaged):
     tile_width: int = stored.made(lambda trees: trees._tile_width())
     #: What is made when it is first asked for.
     found: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
+
+    mean_cost = property(mean_comparisons)
 
     @property
     def missing(self) -> NDArray[np.uint8] | None:  # type: ignore[override]

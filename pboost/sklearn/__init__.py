@@ -14,6 +14,7 @@ except ImportError as error:
         f'pboost.sklearn needs scikit-learn 1.6 or later: pip install "pboost[sklearn]" ({error})'
     ) from error
 
+from pboost.sklearn.costs import best_within, cost_scorer, least_cost
 from pboost.sklearn.graphs import (
     MatryoshkaClassifier,
     ObliqueTreeClassifier,
@@ -29,8 +30,11 @@ from pboost.sklearn.trees import (
     StagewiseClassifier,
     StagewiseRegressor,
 )
+from pboost.sklearn.within import BudgetClassifier, BudgetRegressor
 
 __all__ = [
+    "BudgetClassifier",
+    "BudgetRegressor",
     "CartClassifier",
     "CartRegressor",
     "ForestClassifier",
@@ -43,4 +47,7 @@ __all__ = [
     "SoftTreeClassifier",
     "StagewiseClassifier",
     "StagewiseRegressor",
+    "best_within",
+    "cost_scorer",
+    "least_cost",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,9 +20,10 @@ from sklearn.utils.validation import (
 )
 
 import pboost as pb
-from pboost.data.check_xy import is_continuous, label_array, label_values
+from pboost.data.check_xy import class_codes, is_continuous, label_array, label_values
 from pboost.data.convert import is_frame
 from pboost.data.labels import SoftLabels, fitted, labels_of_rows
+from pboost.sklearn.callbacks import CallbackSupportMixin, told, with_callbacks
 from pboost.sklearn.class_weights import with_class_weights
 from pboost.sklearn.parameters import (
     LEAST_OF_CLASSES,
@@ -38,7 +40,7 @@ from pboost.values import FloatArray, refuse_masked
 DTYPES = (np.float64, np.float32)
 
 
-class Estimator(BaseEstimator):
+class Estimator(CallbackSupportMixin, BaseEstimator):
     """Base of the estimators: the options of its builder are its parameters.
 
     A class that has a builder gets an ``__init__`` of these parameters, and the places
@@ -53,11 +55,14 @@ class Estimator(BaseEstimator):
         of base classes are added.
     said : mapping
         Arguments of the builder that are no parameters.
+    left_out : sequence of str
+        Parameters of base classes that it does not have.
     """
 
     builder: ClassVar[Callable[..., Any]]
     own: ClassVar[Mapping[str, Any]] = {}
     said: ClassVar[Mapping[str, Any]] = {}
+    left_out: ClassVar[Sequence[str]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -65,6 +70,7 @@ class Estimator(BaseEstimator):
             defaults = parameters_of(cls.builder)
             for base in reversed(cls.__mro__):
                 defaults |= vars(base).get("own", {})
+            defaults = {k: value for k, value in defaults.items() if k not in cls.left_out}
             cls.__init__ = storing(cls.__name__, defaults)  # type: ignore[method-assign]
             if cls.__doc__ is not None:  # python -OO
                 cls.__doc__ = filled(cls.__doc__, cls.builder, defaults)
@@ -89,6 +95,7 @@ class Estimator(BaseEstimator):
         """
         return self._fit(X, y, sample_weight, {})
 
+    @with_callbacks
     def _fit(self, X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any]) -> Self:
         """Fit the model, with the values given in place of those of parameters.
 
@@ -110,12 +117,18 @@ class Estimator(BaseEstimator):
             rows, labels = validate_data(self, X, skip_check_array=is_plain, **targets, **checks)
         options = {**self.said, **self._options(given), "sample_weight": sample_weight}
         try:
-            self.model_ = self._build(rows, labels, options)
+            self.model_ = told(self, self._build_told, rows, labels, options)
         except ValueError:
             if is_plain:  # what is wrong with them is said in the words of scikit-learn
                 validate_data(self, X, **targets, **checks)
             raise
         return self
+
+    def _build_told(self, X: Any, y: Any, options: dict[str, Any], callback: Any) -> Any:
+        """Return the model; the callback is told of its stages, if the builder does so."""
+        if callback is not None and "callback" in signature(type(self).builder).parameters:
+            options = {**options, "callback": callback}
+        return self._build(X, y, options)
 
     def _build(self, X: Any, y: Any, options: dict[str, Any]) -> Any:
         """Return the model that is fitted with these options."""
@@ -176,6 +189,17 @@ class Estimator(BaseEstimator):
         return found
 
     @property
+    def cost_(self) -> float:
+        """Mean number of comparisons of the rows that the model was fitted to.
+
+        As the model knows it without them: of forests, of the rows in the bags; of rows that leave
+        early, of those on which that was set.
+        """
+        check_is_fitted(self)
+        cost: float = self.model_.mean_cost
+        return cost
+
+    @property
     def feature_importances_(self) -> FloatArray:
         """Share of each column in what was learnt, see `pboost.feature_importances`."""
         check_is_fitted(self)
@@ -214,12 +238,12 @@ class Classifier(ClassifierMixin, Estimator):
             Features; missing values are NaN, and columns of text or of a type of categories are
             categories.
         y : array-like of shape (n_samples,)
-            Labels, of two or more values; None with `y_proba`.
+            Labels, of two or more values; it can be None with `y_proba`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0 of the rows; weight k stands for k copies of the row.
         y_proba : array-like or data frame of shape (n_samples, n_classes), default=None
             In place of y: the probability of each label for each row; of shape (n_samples,) that of
-            the second of two.
+            the second of two. With y, as in a cross-validation that measures by y, this is fitted.
         labels : array-like of shape (n_classes,), default=None
             The labels of the columns of `y_proba`; None: the names of those of a data frame, or
             0, 1, and so on.
@@ -371,7 +395,12 @@ def given_labels(y: Any, y_proba: Any, labels: Any) -> Any:
     """Return labels as they are given, or soft labels; scikit-learn says what is wrong with y."""
     if y_proba is None and labels is None:
         return y
-    return labels_of_rows(y, y_proba, labels)
+    if y is None or y_proba is None:
+        return labels_of_rows(y, y_proba, labels)
+    # What measures predictions passes y to every fit.
+    soft = labels_of_rows(None, y_proba, labels)
+    class_codes(soft.labels, y, len(soft.share))
+    return soft
 
 
 def _is_array(values: Any, ndim: int) -> bool:

@@ -37,7 +37,7 @@ class GraphClassifier(StagedScores):
             Features; missing values are NaN, and columns of text or of a type of categories are
             categories.
         y : array-like of shape (n_samples,)
-            Labels, of two or more values; None with `y_proba`.
+            Labels, of two or more values; it can be None with `y_proba`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0 of the rows; weight k stands for k copies of the row.
         sigma : float, array-like of shape (n_features,) or (n_samples, n_features), default=None
@@ -45,7 +45,7 @@ class GraphClassifier(StagedScores):
             those that are a parameter.
         y_proba : array-like or data frame of shape (n_samples, n_classes), default=None
             In place of y: the probability of each label for each row; of shape (n_samples,) that of
-            the second of two.
+            the second of two. With y, as in a cross-validation that measures by y, this is fitted.
         labels : array-like of shape (n_classes,), default=None
             The labels of the columns of `y_proba`; None: the names of those of a data frame, or
             0, 1, and so on.

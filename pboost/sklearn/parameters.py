@@ -68,6 +68,11 @@ random_state : int, RandomState or Generator
 n_jobs : int
     Threads of a fit, -1 for all; None: as many as it is worth, one in a worker of joblib. The model
     does not depend on it.
+comparisons : float
+    The budget: mean number of comparisons per row, at least 1; None: 50, where neither `worst` nor
+    `price` is given.
+price : float
+    In place of `comparisons`: the mean price that a row pays, for columns of `prices`.
 """)
 #: What is said of the attributes of classifiers, and of all.
 CLASSES = """
@@ -81,6 +86,8 @@ feature_names_in_ : ndarray of shape (n_features,)
     Their names, where X was a data frame with strings as names.
 feature_importances_ : ndarray of shape (n_features,)
     Share of each column in what was learnt, see `pboost.feature_importances`.
+cost_ : float
+    Mean number of comparisons of the training rows; of forests, of those in the bags.
 """
 
 

@@ -30,6 +30,7 @@ class Cart(Estimator):
 
     def _build(self, X: Any, y: Any, options: dict[str, Any]) -> Any:
         if check_flag("pruned", self.pruned):
+            options.pop("callback", None)  # of stages of one tree, and here there are many
             return fitted(
                 pb.fit_pruned_cart, X, y, {"folds": self.folds, "rule": self.rule, **options}
             )

@@ -29,7 +29,7 @@ from pboost.sklearn import (
     StagewiseClassifier,
 )
 
-CLASSES = [getattr(pboost.sklearn, name) for name in pboost.sklearn.__all__]
+CLASSES = [getattr(pboost.sklearn, name) for name in pboost.sklearn.__all__ if name[0].isupper()]
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
 Y = X[:, 0] + X[:, 1] ** 2 + 0.3 * RNG.normal(size=120) > 1

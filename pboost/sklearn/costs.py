@@ -1,0 +1,209 @@
+"""What estimators cost, as a score, and how searches trade scores for comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import count, takewhile
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+import pboost as pb
+from pboost.sklearn.base import Estimator
+from pboost.values import FloatArray, check_number, shown
+
+
+def cost_scorer(estimator: Any, X: Any, y: Any = None) -> float:
+    """Return minus the mean number of comparisons of rows: a scorer, of which more is better.
+
+    To be passed as ``scoring=``, best with others: ``scoring={"error": "neg_log_loss", "cost":
+    cost_scorer}``.
+
+    Parameters
+    ----------
+    estimator : estimator of pboost.sklearn, or Pipeline that ends with one
+        Fitted.
+    X : array-like or data frame of shape (n_samples, n_features)
+        Rows.
+    y : array-like of shape (n_samples,), default=None
+        Their labels, which are not looked at: costs do not depend on them.
+
+    Returns
+    -------
+    float
+        Minus the mean of `pboost.evaluation_cost`; of rows that leave early, up to there.
+
+    Raises
+    ------
+    TypeError
+        If it is another estimator.
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pboost.sklearn import ProbabilisticAdaBoostClassifier, cost_scorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cost_scorer(ProbabilisticAdaBoostClassifier(rounds=9).fit(X, y), X)
+    -9.0
+    """
+    if isinstance(estimator, Pipeline):
+        check_is_fitted(estimator)
+        if len(estimator.steps) > 1:
+            X = estimator[:-1].transform(X)
+        estimator = estimator[-1]
+    if not isinstance(estimator, Estimator):
+        raise TypeError(
+            "estimator: expected one of pboost.sklearn, or a Pipeline that ends with one, whose "
+            f"comparisons can be counted, got {shown(estimator)}"
+        )
+    X = estimator._rows(X)  # first, as there may be no model
+    return -float(np.mean(pb.evaluation_cost(estimator.model_, X)))
+
+
+def least_cost(
+    score: str = "score", cost: str = "cost", *, standard_errors: float = 1.0
+) -> Callable[[Mapping[str, Any]], int]:
+    """Return what to pass as ``refit=``: the cheapest setting that is about as good as the best.
+
+    Parameters
+    ----------
+    score, cost : str
+        The names of two scorers of the search, of which more is better; `cost` of `cost_scorer`.
+    standard_errors : float
+        A setting is as good if its mean score is below the best by at most so many standard errors
+        of that mean, over the folds; 0: of equal ones the cheapest.
+
+    Returns
+    -------
+    callable
+        ``refit(cv_results)`` returning the number of the setting.
+
+    Raises
+    ------
+    ValueError
+        If there is no such score in the results of the search.
+
+    References
+    ----------
+    .. [1] L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, "Classification and
+       regression trees", Wadsworth (1984), section 3.4.3, of the rule of one standard error.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from pboost.sklearn import ProbabilisticAdaBoostClassifier, cost_scorer, least_cost
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = GridSearchCV(
+    ...     ProbabilisticAdaBoostClassifier(),
+    ...     {"rounds": [10, 20, 100, 200]},
+    ...     scoring={"score": "accuracy", "cost": cost_scorer},
+    ...     refit=least_cost(),
+    ... )
+    >>> search.fit(X, y).best_params_
+    {'rounds': 10}
+    """
+    error = check_number("standard_errors", standard_errors, least=0.0)
+    return partial(_least_cost, score=score, cost=cost, standard_errors=error)
+
+
+def best_within(
+    comparisons: float, score: str = "score", cost: str = "cost"
+) -> Callable[[Mapping[str, Any]], int]:
+    """Return what to pass as ``refit=``: the best setting among those within a budget.
+
+    Parameters
+    ----------
+    comparisons : float
+        The budget: mean number of comparisons per row.
+    score, cost : str
+        The names of two scorers of the search, of which more is better; `cost` of `cost_scorer`.
+
+    Returns
+    -------
+    callable
+        ``refit(cv_results)`` returning the number of the setting, of equal ones the cheapest.
+
+    Raises
+    ------
+    ValueError
+        If no setting is within the budget, with what the cheapest takes; or if there is no such
+        score in the results of the search.
+
+    See Also
+    --------
+    BudgetClassifier, BudgetRegressor : choose among models of several families within a budget.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from pboost.sklearn import ProbabilisticAdaBoostClassifier, best_within, cost_scorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = GridSearchCV(
+    ...     ProbabilisticAdaBoostClassifier(),
+    ...     {"rounds": [1, 5, 20]},
+    ...     scoring={"score": "neg_log_loss", "cost": cost_scorer},
+    ...     refit=best_within(10),
+    ... )
+    >>> search.fit(X, y).best_params_
+    {'rounds': 5}
+    """
+    budget = check_number("comparisons", comparisons, least=0.0)
+    return partial(_best_within, score=score, cost=cost, comparisons=budget)
+
+
+def _least_cost(
+    cv_results: Mapping[str, Any], *, score: str, cost: str, standard_errors: float
+) -> int:
+    """Return the cheapest setting as good as the best, see `least_cost`."""
+    scores, costs = _means(cv_results, score), -_means(cv_results, cost)
+    best = int(np.nanargmax(scores))
+    folds = (f"split{k}_test_{score}" for k in count())
+    of_best = np.array(
+        [cv_results[fold][best] for fold in takewhile(cv_results.__contains__, folds)]
+    )
+    error = of_best.std(ddof=1) / np.sqrt(len(of_best)) if len(of_best) > 1 else 0.0
+    is_good = scores >= scores[best] - standard_errors * error
+    return _cheapest(is_good, scores, costs)
+
+
+def _best_within(
+    cv_results: Mapping[str, Any], *, score: str, cost: str, comparisons: float
+) -> int:
+    """Return the best setting within a budget, see `best_within`."""
+    scores, costs = _means(cv_results, score), -_means(cv_results, cost)
+    is_within = (costs <= comparisons) & np.isfinite(scores)
+    if not is_within.any():
+        raise ValueError(
+            f"comparisons: expected at least {np.nanmin(costs):.4g}, what the cheapest setting "
+            f"takes, got {comparisons:.4g}"
+        )
+    return _cheapest(is_within & (scores == scores[is_within].max()), scores, costs)
+
+
+def _cheapest(is_one: Any, scores: FloatArray, costs: FloatArray) -> int:
+    """Return the cheapest of some settings, among equal ones the one of the best score."""
+    some = np.flatnonzero(is_one)
+    order = np.lexsort((-scores[some], costs[some]))
+    return int(some[order[0]])
+
+
+def _means(cv_results: Mapping[str, Any], name: str) -> FloatArray:
+    """Return the mean test scores of the settings."""
+    found = cv_results.get(f"mean_test_{name}")
+    if found is None:
+        start = "mean_test_"
+        known = [key.removeprefix(start) for key in cv_results if key.startswith(start)]
+        raise ValueError(
+            f"score, cost: expected names of scorers, {', '.join(map(repr, known))}, got {name!r}"
+        )
+    scores = np.asarray(found, dtype=np.float64)
+    if np.isnan(scores).all():
+        raise ValueError(f"score, cost: all values of {name!r} are NaN: every fit or score failed")
+    return scores

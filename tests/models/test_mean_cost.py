@@ -1,0 +1,34 @@
+"""Mean comparisons of training rows, as models know them without the rows."""
+
+from __future__ import annotations
+
+import inspected
+import numpy as np
+import pytest
+
+import pboost as pb
+
+#: Those of which trees are grown on other rows than those that were given.
+DRAWN = [kind for kind in inspected.EVERY if kind.startswith(("forest", "bagging", "sbpmt"))]
+
+
+def whole_cost(model):
+    return pb.evaluation_cost(model, inspected.X).mean()
+
+
+@pytest.mark.parametrize("kind", inspected.EVERY)
+def test_mean_cost_is_that_of_the_training_rows(kind):
+    model = inspected.made(kind)
+    if kind in DRAWN:
+        assert model.mean_cost == pytest.approx(whole_cost(model), rel=0.15)
+    elif "soft" in kind or kind in ("gaussian", "sampled"):
+        assert np.isfinite(model.mean_cost)  # expected, under answers that err
+    else:
+        assert model.mean_cost == pytest.approx(whole_cost(model), rel=1e-9)
+
+
+def test_models_around_models():
+    whole = inspected.made("stagewise")
+    small = pb.early_exit(whole, inspected.X, comparisons=0.6 * whole.mean_cost)
+    calibrated = pb.calibrate(small, inspected.X, inspected.TWO)
+    assert small.mean_cost == calibrated.mean_cost == pytest.approx(whole_cost(small))
