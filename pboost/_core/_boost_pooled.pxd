@@ -1,31 +1,31 @@
 # Growth of a boosted tree level by level, its nodes cut by what a cut gains in all nodes of the level.
 #
 # Cuts of a node are compared by the share of their gain in all open nodes of its level together that
-# counts, and by the rest of their gain in the node. Of a column of levels all nodes try the same sets:
-# levels are put in order by how much their gradients depart, in all nodes together, from those that rows
-# of their nodes would have. Gains are summed in the order of the nodes, whoever finds them.
+# counts, and by the rest of their gain in the node; see `_boost_gains.pxd`.
 from libc.math cimport INFINITY, NAN
 from libc.string cimport memcpy, memset
 
 from pboost._core._boost_best cimport give_back, take_slot
+from pboost._core._boost_gains cimport (
+    bundles_in, find_gains, gain_of, gain_of_bundled, gain_sets, gains_of, half_slot, has_holes, has_own,
+    is_out, n_parts, order_sets, sets_of,
+)
 from pboost._core._boost_grow cimport (
     cut_node, make_children, may_split, note_cut, other_child, part_node, take_place,
 )
-from pboost._core._boost_levels cimport Levels, kept_of, note_set, order_levels, spread_of
+from pboost._core._boost_levels cimport Levels, note_set, spread_of
 from pboost._core._boost_round cimport (
-    Cut, LANES, Lane, Lanes, Masses, Node, Open, PooledCuts, Round, bundled_below, count_node,
-    is_any, is_packed, is_pure, kind_of, masses_of, n_groups, own_score, pool_gains, read_lane,
-    subtract_child,
+    Cut, LANES, Lane, Lanes, Masses, Node, Open, PooledCuts, Round, count_node, is_any, is_packed,
+    is_pure, kind_of, masses_of, n_groups, own_score, read_bin, read_lane, subtract_child, sums_below,
 )
 from pboost._core._boost_search cimport find_missing
 from pboost._core._team cimport close_post, help, load, open_post, plus
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, uint64_t
 
-# The sets of a column that are tried: beginnings of the order, then single levels, with missing rows above,
-# then below; as much of their gain counts as smoothed levels leave.
-cdef struct Sets:
-    Levels levels
-    double[4 * MAX_BINS] kept
+# The best cut so far: its value, and what it gains in the node.
+cdef struct Best:
+    float value, gain
+    Cut cut
 
 # A level of the tree, whose open nodes threads share: what is done to them next.
 cdef enum Task:
@@ -35,214 +35,12 @@ cdef struct Level:
     const Round* r
     Task task
     bint is_pooled
+    Best shared
     int32_t n, next
-
-
-cdef inline Py_ssize_t half_slot(const Round* r) noexcept nogil:
-    """The gains of the cuts of numbers with missing rows on one side."""
-    return r.slot // 2
-
-
-cdef inline bint has_holes(const Round* r, Py_ssize_t g) noexcept nogil:
-    """Whether there are numbers with holes in a group."""
-    cdef Py_ssize_t k, f
-    if r.special == NULL:
-        return False
-    for k in range(min(LANES, r.n_lanes - LANES * g)):
-        f = r.column[LANES * g + k]
-        if f >= 0 and r.special[f] == HOLES:
-            return True
-    return False
-
-
-cdef inline bint is_out(const Round* r, Py_ssize_t f) noexcept nogil:
-    return r.of_tree != NULL and not r.of_tree[f]
-
-
-cdef inline Sets* sets_of(const Round* r, Py_ssize_t f) noexcept nogil:
-    return <Sets*>(r.sets + f * <Py_ssize_t>sizeof(Sets))
-
-
-cdef inline float* bundles_in(const Round* r, float* gains) noexcept nogil:
-    """Where the gains of columns of bundles stand."""
-    return gains + r.n_gains - r.n_bundled
-
-
-cdef inline float gain_of(
-    const Masses* at, double own, double gradient, double curvature, double kept
-) noexcept nogil:
-    """What the cut with these sums below gains, of which `kept` squared counts; NaN if a side has too
-    little."""
-    cdef double other = at.gradient - gradient, rest = at.curvature - curvature, below, above
-    if not (curvature >= at.least and rest >= at.least):
-        return NAN
-    below, above = curvature + at.l2, rest + at.l2
-    return <float>(kept * kept * (
-        (gradient * gradient * above + other * other * below) / (below * above) - own))
-
-
-# ---------------------------------------------------------------------------------------------
-# Sets of levels.
-
-cdef inline void order_sets(const Round* r, Py_ssize_t f) noexcept nogil:
-    """Put the levels of a column in order, by the open nodes together."""
-    cdef Sets* sets = sets_of(r, f)
-    cdef Levels* levels = &sets.levels
-    cdef Lane lane, all
-    cdef Node whole
-    cdef const Node* node
-    cdef Py_ssize_t hole = r.n_bins[f], i, l
-    cdef double step
-    memset(&whole, 0, sizeof(Node))
-    memset(&all, 0, sizeof(Lane))
-    for i in range(r.state.open):
-        if r.open[i].n_below < 0:
-            continue
-        node = r.node + r.open[i].node
-        read_lane(r, node, r.masses + r.open[i].slot * r.slot, f, &lane)
-        step = node.gradient / node.curvature
-        for l in range(hole + (kind_of(r, f) & HOLES)):
-            all.gradient[l] += lane.gradient[l] - lane.curvature[l] * step
-            all.curvature[l] += lane.curvature[l]
-        whole.curvature += node.curvature
-        whole.spread += node.spread
-        whole.stop += node.stop - node.start
-    order_levels(r, &whole, all.gradient, all.curvature, hole, levels)
-    levels.missing = all.gradient[hole] if kind_of(r, f) & HOLES else 0.0
-    levels.all = levels.missing
-    for i in range(levels.n):
-        levels.all += levels.apart[i]
-    keep_sets(r, f, &whole, &all, sets)
-
-
-cdef inline void keep_sets(
-    const Round* r, Py_ssize_t f, const Node* whole, const Lane* all, Sets* sets
-) noexcept nogil:
-    """How much of the gain of each set counts."""
-    cdef const Levels* levels = &sets.levels
-    cdef Py_ssize_t n_bins = r.n_bins[f], turn, i, l
-    cdef Masses at = masses_of(r, whole)
-    cdef double* kept
-    cdef double gl, hl, left
-    for turn in range(2):
-        kept = sets.kept + 2 * n_bins * turn
-        gl, hl, left = 0.0, 0.0, 0.0
-        if turn and kind_of(r, f) & HOLES:
-            gl, hl, left = all.gradient[n_bins], all.curvature[n_bins], levels.missing
-        for i in range(levels.n):
-            l = levels.level[i]
-            gl += all.gradient[l]
-            hl += all.curvature[l]
-            left += levels.apart[i]
-            kept[i] = 1.0
-            if levels.pull > 0.0 and i < levels.n - 1:
-                kept[i] = kept_of(&at, levels, gl, hl, left)
-        for i in range(levels.n if levels.pull > 0.0 else 0):
-            l = levels.level[i]
-            kept[n_bins + i] = kept_of(
-                &at, levels, gl - all.gradient[l], hl - all.curvature[l], left - levels.apart[i])
-
-
-cdef inline void gain_sets(
-    const Round* r, const Node* node, const Masses* at, double own, const double* slot, Py_ssize_t f,
-    float* gains
-) noexcept nogil:
-    """OUT: what the sets of a column of levels gain in a node."""
-    cdef const Sets* sets = sets_of(r, f)
-    cdef const Levels* levels = &sets.levels
-    cdef Py_ssize_t n_bins = r.n_bins[f], turn, i, l
-    cdef const double* kept
-    cdef Lane lane
-    cdef double gl, hl
-    for i in range(4 * n_bins):
-        gains[i] = NAN
-    read_lane(r, node, slot, f, &lane)
-    for turn in range(2 if kind_of(r, f) & HOLES else 1):
-        kept = sets.kept + 2 * n_bins * turn
-        gl = lane.gradient[n_bins] if turn else 0.0
-        hl = lane.curvature[n_bins] if turn else 0.0
-        for i in range(levels.n):
-            gl += lane.gradient[levels.level[i]]
-            hl += lane.curvature[levels.level[i]]
-            gains[i] = gain_of(at, own, gl, hl, kept[i])
-        for i in range(levels.n if levels.pull > 0.0 else 0):
-            l = levels.level[i]
-            gains[n_bins + i] = gain_of(
-                at, own, gl - lane.gradient[l], hl - lane.curvature[l], kept[n_bins + i])
-        gains += 2 * n_bins
-
-
-# ---------------------------------------------------------------------------------------------
-# Gains of all cuts.
-
-cdef inline void look_at(const Round* r, Open* at) noexcept nogil:
-    """Find out whether a node is to be cut: -1 rows below say that it is not."""
-    cdef Node* node = r.node + at.node
-    at.n_below = -1 if is_pure(r, node) else 0
-    if r.has_levels and r.level_smoothing > 0.0 and at.n_below == 0:
-        node.spread = spread_of(r, node)
-
-
-cdef inline void find_gains(const Round* r, const Open* open_, float* gains) noexcept nogil:
-    cdef const Node* node = r.node + open_.node
-    cdef const double* slot = r.masses + open_.slot * r.slot
-    cdef double[2 * LANES] below
-    cdef bint[LANES] some
-    cdef Masses at = masses_of(r, node)
-    cdef double own = own_score(&at), gradient, curvature
-    cdef bint packed = is_packed(r, node)
-    cdef Lanes lanes
-    cdef Py_ssize_t g, f, i
-    for g in range(n_groups(r)):
-        if not is_any(r, r.of_tree, g):
-            continue
-        memset(below, 0, sizeof(below))
-        lanes.masses, lanes.below, lanes.bins = slot + r.group_place[g], below, r.group_bins[g]
-        r.passes.gain(&lanes, packed, &at, own, gains + r.group_place[g] // 2)
-        if has_holes(r, g):
-            find_missing(r, node, slot, g, below, some)
-            r.passes.gain(&lanes, packed, &at, own, gains + half_slot(r) + r.group_place[g] // 2)
-    for f in range(r.d if r.has_levels else 0):
-        if r.set_place[f] >= 0 and not is_out(r, f):
-            gain_sets(r, node, &at, own, slot, f, gains + r.set_place[f])
-    for i in range(r.n_bundled):
-        if not is_out(r, r.bundled[i]):
-            bundled_below(r, node, slot, r.bundled[i], &gradient, &curvature)
-            bundles_in(r, gains)[i] = gain_of(&at, own, gradient, curvature, 1.0)
-
-
-cdef inline void pool_all(const Round* r) noexcept nogil:
-    """Sum the gains of all open nodes."""
-    cdef const float* gains
-    cdef Py_ssize_t i, g, f, place
-    memset(r.pool, 0, sizeof(float) * r.n_gains)
-    for i in range(r.state.open):
-        if r.open[i].n_below < 0:
-            continue
-        gains = r.gains + i * r.n_gains
-        for g in range(n_groups(r)):
-            if is_any(r, r.of_tree, g):
-                place = r.group_place[g] // 2
-                pool_gains(gains + place, LANES * (r.group_bins[g] - 1), r.pool + place)
-                if has_holes(r, g):
-                    place += half_slot(r)
-                    pool_gains(gains + place, LANES * (r.group_bins[g] - 1), r.pool + place)
-        for f in range(r.d if r.has_levels else 0):
-            if r.set_place[f] >= 0 and not is_out(r, f):
-                pool_gains(gains + r.set_place[f], 4 * r.n_bins[f], r.pool + r.set_place[f])
-        if r.n_bundled:
-            place = r.n_gains - r.n_bundled
-            pool_gains(gains + place, r.n_bundled, r.pool + place)
 
 
 # ---------------------------------------------------------------------------------------------
 # The cut of a node.
-
-# The best cut so far: its value, and what it gains in the node.
-cdef struct Best:
-    float value, gain
-    Cut cut
-
 
 cdef inline bint is_better(const Best* best, float value, Py_ssize_t f) noexcept nogil:
     """Of equal cuts that of the lower column is better, then the earlier one."""
@@ -261,26 +59,91 @@ cdef inline bint take(
     return True
 
 
+cdef inline float gain_of_cut(
+    const Round* r, const Node* node, const double* slot, const Cut* cut
+) noexcept nogil:
+    """What a cut between bins gains in a node."""
+    cdef Masses at = masses_of(r, node)
+    cdef double gradient, curvature
+    sums_below(r, node, slot, cut, &gradient, &curvature)
+    return gain_of(&at, own_score(&at), gradient, curvature, 1.0)
+
+
+cdef inline void take_numbers(
+    const Round* r, Py_ssize_t g, Py_ssize_t turn, const PooledCuts* cuts, const float* gains,
+    const bint* some, Best* best
+) noexcept nogil:
+    """Look at the best cuts of the numbers of a group, with missing rows above, or below; `some` says of
+    which there are any."""
+    cdef Py_ssize_t k, f
+    for k in range(min(LANES, r.n_lanes - LANES * g)):
+        f = r.column[LANES * g + k]
+        if f < 0 or cuts.bin[k] < 0 or is_out(r, f) or kind_of(r, f) & LEVELS or (
+                turn and not kind_of(r, f)):
+            continue
+        take(
+            best, cuts.value[k], gains[LANES * <Py_ssize_t>cuts.bin[k] + k] if gains != NULL else NAN, f,
+            cuts.bin[k], <int32_t>(1 - turn) if some[k] else -1)
+
+
 cdef inline void choose_number(
     const Round* r, const Node* node, const double* slot, Py_ssize_t g, const float* gains, Best* best
 ) noexcept nogil:
-    """The best cut of the numbers of a group."""
-    cdef double[2 * LANES] below
+    """The best cut of the numbers of a group; `gains` is NULL where they are not kept."""
+    cdef double[2 * LANES] nothing, missing
     cdef bint[LANES] some
     cdef PooledCuts cuts
-    cdef Py_ssize_t turn, k, f, at, place = r.group_place[g] // 2
-    find_missing(r, node, slot, g, below, some)
+    cdef Masses at = masses_of(r, node)
+    cdef Lanes lanes
+    cdef Py_ssize_t turn, place = r.group_place[g] // 2
+    memset(nothing, 0, sizeof(nothing))
+    find_missing(r, node, slot, g, missing, some)
+    lanes.masses, lanes.bins = slot + r.group_place[g], r.group_bins[g]
     for turn in range(2 if has_holes(r, g) else 1):
-        r.passes.pooled(gains + place, r.pool + place, r.group_bins[g], r.pooling, &cuts)
-        for k in range(min(LANES, r.n_lanes - LANES * g)):
-            f = r.column[LANES * g + k]
-            if f < 0 or cuts.bin[k] < 0 or is_out(r, f) or kind_of(r, f) & LEVELS or (
-                    turn and not kind_of(r, f)):
-                continue
-            at = place + LANES * <Py_ssize_t>cuts.bin[k] + k
-            take(
-                best, cuts.value[k], gains[at], f, cuts.bin[k], <int32_t>(1 - turn) if some[k] else -1)
+        if gains != NULL:
+            r.passes.pooled(gains + place, r.pool + place, r.group_bins[g], r.pooling, &cuts)
+        else:
+            lanes.below = &missing[0] if turn else &nothing[0]
+            r.passes.shared(&lanes, is_packed(r, node), &at, r.pool + place, &cuts)
+        take_numbers(r, g, turn, &cuts, gains + place if gains != NULL else NULL, some, best)
         place += half_slot(r)
+
+
+cdef inline void choose_shared(const Round* r, Best* best) noexcept nogil:
+    """The best cut of a level where nothing else counts and all columns are numbers, each in a lane of its own:
+    that of every node in which both of its sides have enough."""
+    cdef bint[LANES] some
+    cdef PooledCuts cuts
+    cdef Py_ssize_t g, k, turn, place
+    best.value, best.cut.feature = -INFINITY, -1
+    if has_own(r) or r.has_levels or r.n_bundled:
+        return
+    for g in range(n_groups(r)):
+        if not is_any(r, r.of_tree, g):
+            continue
+        for k in range(LANES):
+            some[k] = LANES * g + k < r.n_lanes and kind_of(r, r.column[LANES * g + k]) & HOLES
+        for turn in range(2 if has_holes(r, g) else 1):
+            place = r.group_place[g] // 2 + turn * half_slot(r)
+            r.passes.pooled(r.pool + place, r.pool + place, r.group_bins[g], 1.0, &cuts)
+            take_numbers(r, g, turn, &cuts, NULL, some, best)
+
+
+cdef inline bint take_shared(
+    const Round* r, const Node* node, const double* slot, const Best* shared, Best* best
+) noexcept nogil:
+    """Take the best cut of the level in a node; False if that leaves too little on a side."""
+    cdef double gradient, curvature
+    cdef Py_ssize_t f = shared.cut.feature
+    if f < 0:
+        return False
+    best[0] = shared[0]
+    if kind_of(r, f) & HOLES:
+        read_bin(r, node, slot, r.lane[f], r.n_bins[f], &gradient, &curvature)
+        if curvature == 0.0:
+            best.cut.missing = -1
+    best.gain = gain_of_cut(r, node, slot, &best.cut)
+    return best.gain == best.gain
 
 
 cdef inline void choose_set(
@@ -312,8 +175,11 @@ cdef inline void choose_set(
 cdef inline void choose(
     const Round* r, const Node* node, const double* slot, const float* gains, Best* best
 ) noexcept nogil:
-    cdef const float* of_bundles = bundles_in(r, <float*>gains)
+    """The best cut of a node; `gains` is NULL where they are not kept."""
     cdef const float* in_pool = bundles_in(r, r.pool)
+    cdef float[4 * MAX_BINS] of_sets
+    cdef float gain
+    cdef Masses at = masses_of(r, node)
     cdef Py_ssize_t g, f, i
     best.value, best.cut.feature = -INFINITY, -1
     for g in range(n_groups(r)):
@@ -321,24 +187,32 @@ cdef inline void choose(
             choose_number(r, node, slot, g, gains, best)
     for f in range(r.d if r.has_levels else 0):
         if r.set_place[f] >= 0 and not is_out(r, f):
+            if gains == NULL:
+                gain_sets(r, node, &at, own_score(&at), slot, f, of_sets)
             choose_set(
-                r, node, slot, f, gains + r.set_place[f], r.pool + r.set_place[f], best)
+                r, node, slot, f, &of_sets[0] if gains == NULL else gains + r.set_place[f],
+                r.pool + r.set_place[f], best)
     for i in range(r.n_bundled):
         if not is_out(r, r.bundled[i]):
+            gain = gain_of_bundled(r, node, slot, r.bundled[i])
             take(
-                best, (<float>1.0 - r.pooling) * of_bundles[i] + r.pooling * in_pool[i], of_bundles[i],
-                r.bundled[i], 0, -1)
+                best, (<float>1.0 - r.pooling) * gain + r.pooling * in_pool[i], gain, r.bundled[i], 0, -1)
 
 
-cdef inline bint cut_pooled(const Round* r, Open* at, const float* gains) noexcept nogil:
+cdef inline bint cut_pooled(
+    const Round* r, Open* at, const float* gains, const Best* shared
+) noexcept nogil:
     """Find the cut of a node and part its rows; False if it stays a leaf."""
     cdef Node* node = r.node + at.node
     cdef const double* slot = r.masses + at.slot * r.slot
     cdef bint is_last = node.depth + 1 == r.max_depth
     cdef Best best
-    choose(r, node, slot, gains, &best)
+    if not take_shared(r, node, slot, shared, &best):
+        choose(r, node, slot, gains, &best)
     if best.cut.feature < 0:
         return False
+    if best.gain != best.gain:  # not kept
+        best.gain = gain_of_cut(r, node, slot, &best.cut)
     if best.gain < r.min_gain:
         return False
     node.loss = best.gain
@@ -365,21 +239,28 @@ cdef inline bint cut_alone(const Round* r, Open* at) noexcept nogil:
 # ---------------------------------------------------------------------------------------------
 # Levels.
 
-cdef inline void do_task(const Round* r, const Level* level, Py_ssize_t i) noexcept nogil:
-    cdef Open* at = r.open + i
+cdef inline void look_at(const Round* r, Open* at) noexcept nogil:
+    """Find out whether a node is to be cut: -1 rows below say that it is not."""
     cdef Node* node = r.node + at.node
+    at.n_below = -1 if is_pure(r, node) else 0
+    if r.has_levels and r.level_smoothing > 0.0 and at.n_below == 0:
+        node.spread = spread_of(r, node)
+
+
+cdef inline void do_task(const Round* r, const Level* level, Py_ssize_t i) noexcept nogil:
+    cdef Open* at
+    cdef Node* node
     cdef Node* small
-    cdef double* slot = r.masses + at.slot * r.slot
-    cdef float* gains = r.gains + i * r.n_gains
+    cdef double* slot
+    if level.task == GAIN:
+        find_gains(r, i)
+        return
+    at = r.open + i
+    node, slot = r.node + at.node, r.masses + at.slot * r.slot
     if level.task == LOOK:
         look_at(r, at)
-    elif level.task == GAIN:
-        if not r.has_levels:
-            look_at(r, at)
-        if at.n_below == 0:
-            find_gains(r, at, gains)
     elif level.task == CUT:
-        if level.is_pooled and (at.n_below < 0 or not cut_pooled(r, at, gains)):
+        if level.is_pooled and (at.n_below < 0 or not cut_pooled(r, at, gains_of(r, i), &level.shared)):
             at.n_below = -1
         elif not level.is_pooled and not cut_alone(r, at):
             at.n_below = -1
@@ -390,7 +271,7 @@ cdef inline void do_task(const Round* r, const Level* level, Py_ssize_t i) noexc
 
 
 cdef inline bint level_part(void* task, int who) noexcept nogil:
-    """Do something to open nodes as long as there are some."""
+    """Do something to open nodes, or for all of them, as long as there are some."""
     cdef Level* level = <Level*>task
     cdef Round r = level.r[0]
     cdef Py_ssize_t i
@@ -405,7 +286,7 @@ cdef inline bint level_part(void* task, int who) noexcept nogil:
 
 
 cdef inline void do_all(const Round* r, Level* level, Task task) noexcept nogil:
-    level.task, level.next, level.n = task, 0, r.state.open
+    level.task, level.next, level.n = task, 0, <int32_t>n_parts(r) if task == GAIN else r.state.open
     if r.team != NULL and level.n > 1:
         open_post(r.team, 0, level_part, level)
     level_part(level, 0)
@@ -468,13 +349,12 @@ cdef inline Py_ssize_t split_level(const Round* r) noexcept nogil:
     for i in range(r.state.open):
         rows += r.node[r.open[i].node].stop - r.node[r.open[i].node].start
     if level.is_pooled:
-        if r.has_levels:
-            do_all(r, &level, LOOK)
-            for f in range(r.d):
-                if r.set_place[f] >= 0 and not is_out(r, f):
-                    order_sets(r, f)
+        do_all(r, &level, LOOK)
+        for f in range(r.d if r.has_levels else 0):
+            if r.set_place[f] >= 0 and not is_out(r, f):
+                order_sets(r, f)
         do_all(r, &level, GAIN)
-        pool_all(r)
+        choose_shared(r, &level.shared)
     do_all(r, &level, CUT)
     n = open_level(r)
     if n > 0:

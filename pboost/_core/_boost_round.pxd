@@ -54,10 +54,13 @@ cdef extern from "boost_simd.h" nogil:
             const uint8_t* codes, int cut, const uint8_t* table, int32_t* rows, int64_t* packed,
             Py_ssize_t n, int32_t* spare_rows, int64_t* spare_packed) noexcept nogil
         void (*gain)(
-            const Lanes* group, int is_packed, const Masses* at, double own, float* gains
+            const Lanes* group, int is_packed, const Masses* at, double own, float* gains, float* pool
         ) noexcept nogil
         void (*pooled)(
             const float* gains, const float* pool, int bins, float share, PooledCuts* cuts
+        ) noexcept nogil
+        void (*shared)(
+            const Lanes* group, int is_packed, const Masses* at, const float* pool, PooledCuts* cuts
         ) noexcept nogil
     void pool_gains "pboost_pool_gains"(const float* gains, Py_ssize_t n, float* pool) noexcept
     Passes pboost_choose_passes(int level)
@@ -183,9 +186,9 @@ cdef struct Round:
     double comparisons
     const int64_t* row_mass
     uint64_t key, number
-    # Of trees that grow level by level, NULL of others: what cuts gain, `n_gains` of each open node, and of
-    # all together; where those of columns of levels begin, -1 of others, and the order of levels; from
-    # which depth on `pooling` of the latter counts.
+    # Of trees that grow level by level, NULL of others: what cuts gain, `n_gains` of each open node, unless
+    # all of `pooling` counts, and of all together; where those of columns of levels begin, -1 of others, and
+    # the order of levels; from which depth on `pooling` of the latter counts.
     float* gains
     float* pool
     const int64_t* set_place

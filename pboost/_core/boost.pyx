@@ -15,8 +15,9 @@ from pboost._core._boost_leaf cimport (
     POISSON, PROBIT, QUANTILE, Rows, SHARES, SQUARED, TINY_STEP, best_step, bounded, newton_step, no_far,
     pboost_bounds, pboost_choose_loss_passes, power_below, scale_of,
 )
+from pboost._core._boost_gains cimport Sets
 from pboost._core._boost_grow cimport grow_together, list_preorder
-from pboost._core._boost_pooled cimport Sets, begin_levels, split_level
+from pboost._core._boost_pooled cimport begin_levels, split_level
 from pboost._core._boost_round cimport (
     LANES, Node, Open, Passes, ROOM, Round, Stack, State, WORDS, count_node, is_any,
     pboost_choose_passes, read_bin, spare_of,

@@ -179,6 +179,7 @@ typedef struct {
     ptrdiff_t (*part)(PBOOST_PART_ARGS);
     void (*gain)(PBOOST_GAIN_ARGS);
     void (*pooled)(PBOOST_POOLED_ARGS);
+    void (*shared)(PBOOST_SHARED_ARGS);
 } pboost_passes;
 
 /* Values of listed rows, one after another. */
@@ -370,11 +371,11 @@ static inline pboost_passes pboost_choose_passes(int level)
 {
     const pboost_passes variant[3] = {
         {pboost_count_baseline, pboost_subtract_baseline, pboost_scan_baseline, pboost_part_baseline,
-         pboost_gain_baseline, pboost_pooled_baseline},
+         pboost_gain_baseline, pboost_pooled_baseline, pboost_shared_baseline},
         {pboost_count_avx2, pboost_subtract_avx2, pboost_scan_avx2, pboost_part_avx2,
-         pboost_gain_avx2, pboost_pooled_avx2},
+         pboost_gain_avx2, pboost_pooled_avx2, pboost_shared_avx2},
         {pboost_count_avx512, pboost_subtract_avx512, pboost_scan_avx512, pboost_part_avx512,
-         pboost_gain_avx512, pboost_pooled_avx2}};
+         pboost_gain_avx512, pboost_pooled_avx2, pboost_shared_avx512}};
     __builtin_cpu_init();
     pboost_fill_tables();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) level = 0;
@@ -387,7 +388,7 @@ static inline pboost_passes pboost_choose_passes(int level)
 {
     const pboost_passes baseline = {
         pboost_count_baseline, pboost_subtract_baseline, pboost_scan_baseline, pboost_part_baseline,
-        pboost_gain_baseline, pboost_pooled_baseline};
+        pboost_gain_baseline, pboost_pooled_baseline, pboost_shared_baseline};
     (void)level;
     return baseline;
 }

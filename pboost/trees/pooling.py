@@ -49,9 +49,10 @@ class Pooling:
     depth : int
     share : float
         See `Share`.
-    gains : ndarray of float32, shape (n_slots, n_gains)
-        What cuts gain in each open node: of numbers by bin, with missing rows above, then below; of
-        the sets of columns of levels; of columns of bundles.
+    gains : ndarray of float32, shape (n_slots or 0, n_gains)
+        What cuts gain in each open node, unless nothing but what they gain in all counts: of
+        numbers by bin, with missing rows above, then below; of the sets of columns of levels; of
+        columns of bundles.
     pool : ndarray of float32, shape (n_gains,)
         What they gain in all of them.
     set_place : ndarray of int64, shape (d,)
@@ -184,7 +185,8 @@ def pooling_of(
     ends = (1 + has_holes) * cells + np.cumsum(sizes)
     n_gains = int(ends[-1]) + len(lanes.bundled)
     return Pooling(
-        share.depth, share.share, np.empty((n_slots, n_gains), dtype=np.float32),
+        share.depth, share.share,
+        np.empty((n_slots if share.share < 1 else 0, n_gains), dtype=np.float32),
         np.empty(n_gains, dtype=np.float32), np.where(of_levels, ends - sizes, -1),
         np.empty((d if of_levels.any() else 0, boost.SETS_SIZE), dtype=np.uint8),
     )  # fmt: skip
