@@ -8,9 +8,11 @@ prices that are drawn from 1 to 100, their logarithms uniform. Of each set ``--d
 rows, at most 1,500, are to train with, and at most 3,000 others to test with.
 
 Budgets are 25, 50 and 75 percent of what a model without prices takes of a test row. Of each
-library many settings are fitted, and of each model its first trees taken; three folds of the
-training rows choose the one of least log loss that keeps the budget, and it is fitted to all of
-them, which have to keep the budget, too. Needs lightgbm. Prints tables, in the form of
+library 20 settings are fitted, two depths and ten tradeoffs between loss and price. Of each model
+of lightgbm the first 1 ... 100 trees are taken, at 12 places; of ours at 8, and the whole with rows
+that leave early, at 4 prices: 240 models of each. Three folds of the training rows choose the one
+of least log loss that keeps the budget, and it is fitted to all of them, which have to keep the
+budget, too. Needs lightgbm. Prints tables, in the form of
 reStructuredText; ``--rst file`` writes them to a file, too. With ``--results file`` outcomes are
 stored after each draw, and not worked out again by the next run.
 """
@@ -30,17 +32,19 @@ from oblique_trees import as_it_is, table
 from table_command import Results, arguments, publish, stored, write
 
 import pboost as pb
+from pboost.models.trajectory import Trajectory, trajectory
 
 SETS = ("pima", "bupa", "adult_census", "magic04", "spambase", "breast_cancer_wdbc")
 SHARES = (25, 50, 75)  # percent of the price of a model without prices
 DRAWS, MOST_TRAIN, MOST_TEST, FOLDS = 10, 1500, 3000, 3
 SIZES, RATE, DEPTHS = (1, 2, 3, 5, 8, 12, 18, 25, 35, 50, 70, 100), 0.1, (2, 4)
-#: What a comparison costs, by the mean price of a column; None: prices do not matter.
+#: Of these our models are taken; and where rows leave our whole models early they pay such parts.
+OUR_SIZES, EXITS = (1, 3, 8, 18, 25, 35, 70, 100), (0.45, 0.6, 0.75, 0.9)
+#: What a comparison costs, by the mean price of a column, where splits are chosen by the ratio of
+#: what they gain and cost; None: prices do not matter.
 COMPARISONS = (0.003, 0.01, 0.03, 0.1, 0.5, None)
 #: Factors of prices whose mean is 1, as lightgbm takes them from what a split gains.
 TRADEOFFS = (0.0, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.3)
-#: Parts of the comparisons of our whole models within which rows leave them early.
-EXITS, LENGTH = (0.04, 0.1, 0.2, 0.4), 5.0
 #: Least rows of a leaf, the default of lightgbm.
 LEAST_ROWS = 20
 #: Trees, and draws, of the table of what comparisons cost.
@@ -112,37 +116,62 @@ def drawn(name: str, path: Path, draw: int, most: int) -> tuple[Problem, Problem
 # Models: each fit returns what tells the stages of rows.
 
 
-def ours(
-    problem: Problem, setting: tuple[int, float | None], exits: bool = True
-) -> Callable[[Numbers], Stages]:
-    """Fit a sum of trees; the setting is a depth and what a comparison costs."""
-    depth, comparison = setting
+def sum_of_trees(
+    problem: Problem, depth: int, comparison: float | None = None, tradeoff: float | None = None
+) -> pb.StagewiseModel:
+    """Fit a sum of trees; what comparisons cost, and the tradeoff, are by the mean price."""
     options: dict[str, Any] = {}
-    if comparison is not None:
-        options = {"prices": problem.prices, "groups": problem.groups,
-                   "comparison_price": comparison * problem.alone.mean()}  # fmt: skip
-    model = pb.fit_stagewise(
+    if comparison is not None or tradeoff:
+        options = {"prices": problem.prices, "groups": problem.groups}
+        mean = problem.alone.mean()
+        if comparison is not None:
+            options |= {"comparison_price": comparison * mean}
+        if tradeoff:  # lightgbm's gains are twice what the loss falls by
+            options |= {"price_tradeoff": tradeoff / (2 * mean)}
+    return pb.fit_stagewise(
         problem.X, problem.y, loss="logistic", steps=SIZES[-1], learning_rate=RATE,
         max_depth=depth, growth="free", categorical=list(problem.categories), n_threads=1,
         min_leaf=LEAST_ROWS, **options,
     )  # fmt: skip
-    whole = pb.evaluation_cost(model, problem.X).mean()
-    early = []
-    for part in EXITS if exits and len(model) > 1 else ():
-        budget = max(part * whole, 1.0 + depth)
-        early.append(pb.early_exit(model, problem.X, comparisons=budget, length=LENGTH))
+
+
+def stages_of(model: Any, problem: Problem, X: Numbers, sizes: Sequence[int] = SIZES) -> Stages:
+    """Return probabilities and prices after so many trees."""
+    found: Stages = []
+    shares = pb.staged_predict_proba(model, X)
+    for t, (share, read) in enumerate(zip(shares, model.reads(X), strict=True), start=1):
+        if t in sizes:
+            found.append((share[:, 1], price_of(read, problem)))
+    return found + [found[-1]] * (len(sizes) - len(found))  # nothing was left to fit
+
+
+def leaving(model: Any, problem: Problem) -> list[Any]:
+    """Return models that rows leave so early that those of a problem pay parts of the whole."""
+    paid = [np.zeros(len(problem.y))]
+    paid += [price_of(read, problem) for read in model.reads(problem.X)]
+    states = Trajectory(trajectory(model, problem.X).score, np.array(paid))
+    found = []
+    for part in EXITS:
+        try:
+            budget = part * states.cost[-1].mean()
+            found.append(pb.early_exit(model, states, comparisons=budget, length=None))
+        except ValueError:  # the first tree takes more, or is all there is
+            found.append(model)
+    return found
+
+
+def ours(problem: Problem, setting: tuple[int, float]) -> Callable[[Numbers], Stages]:
+    """Fit a sum of trees; the setting is a depth and a tradeoff."""
+    depth, tradeoff = setting
+    model = sum_of_trees(problem, depth, tradeoff=tradeoff)
+    early = leaving(model, problem)
 
     def stages(X: Numbers) -> Stages:
-        found: Stages = []
-        shares = pb.staged_predict_proba(model, X)
-        for t, (share, read) in enumerate(zip(shares, model.reads(X), strict=True), start=1):
-            if t in SIZES:
-                found.append((share[:, 1], price_of(read, problem)))
-        found += [found[-1]] * (len(SIZES) - len(found))  # nothing was left to fit
+        found = stages_of(model, problem, X, OUR_SIZES)
         for left in early:
             *_, read = left.reads(X)
             found.append((pb.predict_proba(left, X)[:, 1], price_of(read, problem)))
-        return found + [found[-1]] * (len(SIZES) + len(EXITS) - len(found))
+        return found
 
     return stages
 
@@ -193,7 +222,7 @@ def peer(problem: Problem, setting: tuple[int, float]) -> Callable[[Numbers], St
 
 
 FITS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
-    "pboost": (ours, [(depth, c) for depth in DEPTHS for c in COMPARISONS]),
+    "pboost": (ours, [(depth, t) for depth in DEPTHS for t in TRADEOFFS]),
     "lightgbm": (peer, [(depth, t) for depth in DEPTHS for t in TRADEOFFS]),
 }
 
@@ -211,8 +240,7 @@ def validated(
     fit: Callable[..., Any], settings: Sequence[Any], train: Problem
 ) -> tuple[Numbers, Numbers]:
     """Return log loss and price (settings, sizes) of rows that models were not fitted to."""
-    n_stages = len(SIZES) + (len(EXITS) if fit is ours else 0)
-    loss, price = np.zeros((2, len(settings), n_stages))
+    loss, price = np.zeros((2, len(settings), len(SIZES)))
     fold = np.arange(len(train.y)) % FOLDS
     for k in range(FOLDS):
         inner, outer = train.only(fold != k), train.only(fold == k)
@@ -268,16 +296,17 @@ def outcome(of: str, train: Problem, test: Problem, budgets: Numbers) -> list[fl
 
 def run(name: str, path: Path, draw: int, most: int, of: dict[str, list[float]]) -> bool:
     """Add what is not known yet of a draw; says whether there was anything."""
-    if f"{draw}: pboost" in of:
+    if all(f"{draw}: {who}" in of for who in FITS):
         return False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of others are theirs to heed
         train, test = drawn(name, path, draw, most)
-        (_, price) = ours(train, (3, None))(test.X)[len(SIZES) - 1]
+        (_, price) = stages_of(sum_of_trees(train, 3), train, test.X)[-1]
         budgets = price.mean() * np.array(SHARES) / 100
         of[f"{draw}: budgets"] = budgets.tolist()
         for method in FITS:
-            of[f"{draw}: {method}"] = outcome(method, train, test, budgets)
+            if f"{draw}: {method}" not in of:
+                of[f"{draw}: {method}"] = outcome(method, train, test, budgets)
     return True
 
 
@@ -333,7 +362,7 @@ def by_comparison(sets: Sequence[str], folder: Path, draws: int, most: int) -> s
         for draw in range(draws):
             train, test = drawn(name, folder / f"{name}.csv.gz", draw, most)
             for c, comparison in enumerate(COMPARISONS):
-                stages = ours(train, (2, comparison), exits=False)(test.X)
+                stages = stages_of(sum_of_trees(train, 2, comparison), train, test.X)
                 for k, size in enumerate(SHOWN):
                     share, cost = stages[SIZES.index(size)]
                     wrong = 100 * ((share > 0.5) != test.y).mean()
