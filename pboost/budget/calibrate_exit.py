@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from pboost.values import FloatArray, check_number
 ROUNDS = 16
 #: A budget that is filled so far needs no more of this.
 FILLED = 0.99
+#: What is compared with the budget, given the costs of the rows of each of several paths.
+Takes: TypeAlias = Callable[[Sequence[FloatArray]], float]
+_Joints: TypeAlias = Sequence[NDArray[np.intp]]
 
 
 def early_exit(
@@ -105,7 +108,7 @@ def early_exit(
         raise ValueError("comparisons: expected a budget, comparisons= or worst=, got None")
     states = X_cal if isinstance(X_cal, Trajectory) else trajectory(model, X_cal)
     _check_states(states, model)
-    end = model.n_joints if worst is None else _end_of(model, check_number("worst", worst, least=0))
+    end = model.n_joints if worst is None else end_of(model, check_number("worst", worst, least=0))
     if comparisons is not None:
         budget = check_number("comparisons", comparisons, least=0.0)
         _check_least(states, budget)
@@ -113,22 +116,35 @@ def early_exit(
             most = check_number("length", length, least=1.0) * budget
             mean = states.cost[1:].mean(axis=1)
             end = min(end, max(1, int(np.count_nonzero(mean <= most))))
+    options = {"comparisons": comparisons, "worst": worst, "length": length}
+    return calibrated(model, (states,), end, options, _with_its_error)
+
+
+def calibrated(
+    model: Model, paths: Sequence[Trajectory], end: int, options: dict[str, Any], takes: Takes
+) -> EarlyExitModel:
+    """Return the exits of a model, of whose joints `end` is the last, for the budget of `options`.
+
+    Spreads and slopes are those of the first of the paths, as are mean cost and standard error; the
+    budget is compared with what `takes` says of the costs of the rows of all.
+    """
+    states = paths[0]
     spread = _spreads(states.score, end)
     tau = np.full(end, np.inf)
-    if comparisons is not None:
-        tau = _factors(states, end, spread, budget)
+    if options["comparisons"] is not None:
+        tau = _factors(paths, end, spread, options["comparisons"], takes)
     threshold = _thresholds(spread, tau, model.n_joints)
     cost, error, joint = _costs(states, threshold)
-    own = {"comparisons": comparisons, "worst": worst, "length": length, "joints": end}
     found = {"rows": len(joint), "tau": _last(tau), "standard_error": error}
     counts = np.bincount(joint, minlength=model.n_joints + 1)
+    budgets = (options["comparisons"], options["worst"])
     return EarlyExitModel(
         model,
         threshold,
         _slopes(states.score, end),
-        float(comparisons if comparisons is not None else worst),  # type: ignore[arg-type]
+        float(next(budget for budget in budgets if budget is not None)),
         cost,
-        {"builder": "early_exit", **own, **found},
+        {"builder": "early_exit", **options, "joints": end, **found},
         None,
         counts / len(joint),
     )
@@ -159,7 +175,7 @@ def _check_least(states: Trajectory, budget: float) -> None:
         )
 
 
-def _end_of(model: Model, worst: float) -> int:
+def end_of(model: Model, worst: float) -> int:
     """Return the last joint to which no path is longer."""
     longest = model.longest_costs()
     if longest[1] > worst:
@@ -204,49 +220,64 @@ def _costs(states: Trajectory, threshold: FloatArray) -> tuple[float, float, Any
     return float(mean), float(error), joint
 
 
-def _factors(states: Trajectory, end: int, spread: FloatArray, budget: float) -> FloatArray:
+def _with_its_error(costs: Sequence[FloatArray]) -> float:
+    """Return the mean of the costs of the first path, and its standard error more."""
+    return float(np.add(*mean_and_error(costs[0])))
+
+
+def _factors(
+    paths: Sequence[Trajectory], end: int, spread: FloatArray, budget: float, takes: Takes
+) -> FloatArray:
     """Return by what the spreads (end,) are multiplied, so that the budget is kept.
 
     It is one number where values are all different. Where many rows have the same value at a joint,
     as in the leaves of a first tree, and all these leave or none, that joint keeps the number with
     which they leave, and the others go on from there.
     """
-    mean, error = mean_and_error(states.cost[end])
-    if mean + error <= budget:
+    if end == 1 or takes([path.cost[end] for path in paths]) <= budget:
         return np.full(end, np.inf)
-    size = np.array([sizes(one) for one in states.score[1:end]])
-    every, is_open, tau = np.arange(size.shape[1]), np.ones(end - 1, dtype=bool), np.zeros(end - 1)
+    size = [np.array([sizes(one) for one in path.score[1:end]]).T.copy() for path in paths]
+    is_open, tau = np.ones(end - 1, dtype=bool), np.zeros(end - 1)
 
-    def leaving(factor: float) -> NDArray[np.bool_]:
-        factors = np.where(is_open, factor, tau)
-        return size >= (factors * spread[1:])[:, None]
+    def leaving(factor: float) -> list[NDArray[np.bool_]]:
+        threshold = np.where(is_open, factor, tau) * spread[1:]
+        return [of >= threshold for of in size]
 
-    def takes(factor: float) -> float:
-        leaves = np.vstack([leaving(factor), np.ones(len(every), dtype=bool)])
-        mean, error = mean_and_error(states.cost[1 + leaves.argmax(axis=0), every])
-        return mean + error
+    def joints(factor: float, before: _Joints, after: _Joints) -> _Joints:
+        """Return where rows leave, given that for a smaller factor and for a larger one."""
+        threshold, found = np.where(is_open, factor, tau) * spread[1:], []
+        for of, first, last in zip(size, before, after, strict=True):
+            rows, at = np.flatnonzero(first != last), first.copy()
+            leaves = of[rows] >= threshold
+            at[rows] = np.where(leaves.any(axis=1), leaves.argmax(axis=1), end - 1)
+            found.append(at)
+        return found
 
+    def taken(at: _Joints) -> float:
+        every = zip(paths, at, strict=True)
+        return takes([path.cost[1 + joint, np.arange(len(joint))] for path, joint in every])
+
+    none, last = ([np.full(len(of), joint) for of in size] for joint in (-1, end - 1))
     low, high = 0.0, 1.0
     for _ in range(ROUNDS):
-        while leaving(high)[is_open].any() and takes(high) <= budget:
+        at_high = joints(high, none, last)
+        while taken(at_high) <= budget and any(of[:, is_open].any() for of in leaving(high)):
             high *= 2
-        low, high = _bisected(lambda factor: takes(factor) <= budget, low, high)
-        is_filled = takes(low) >= FILLED * budget
-        stuck = (leaving(low) != leaving(high)).any(axis=1)
+            at_high = joints(high, none, last)
+        at_low = joints(low, none, last)
+        while low < (middle := (low + high) / 2) < high:
+            at = joints(middle, at_low, at_high)
+            if taken(at) <= budget:
+                low, at_low = middle, at
+            else:
+                high, at_high = middle, at
+        changed = zip(leaving(low), leaving(high), strict=True)
+        stuck = np.any([(before != after).any(axis=0) for before, after in changed], axis=0)
         tau[is_open] = low
         is_open &= ~stuck
-        if is_filled or not (stuck.any() and is_open.any()):
+        if taken(at_low) >= FILLED * budget or not (stuck.any() and is_open.any()):
             break
     return np.append(np.inf, tau)
-
-
-def _bisected(is_kept: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
-    """Return the largest number that is kept, and the next."""
-    while True:
-        middle = (low + high) / 2
-        if not low < middle < high:
-            return low, high
-        low, high = (middle, high) if is_kept(middle) else (low, middle)
 
 
 def _slopes(score: FloatArray, end: int) -> FloatArray:

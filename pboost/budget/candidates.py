@@ -32,6 +32,8 @@ LONG, MOST_MIXED, FOREST = 200, 150, 30
 SHORT, DEEP = 150, 60
 #: Trees of sums that know prices.
 PRICED = 100
+#: Rows from which on trees are large, for a leaf of them, the trees and their leaves at most.
+MANY_ROWS, ROWS_OF_LEAF, LARGE, MOST_LEAVES = 6000, 48, 60, 2048
 #: Share of the forest in what it is mixed with.
 SHARE = 0.5
 #: Nodes of a tree that is a model by itself.
@@ -43,14 +45,16 @@ class Fits:
     """What is fitted to rows, each model once.
 
     `task` is "two" or "many" labels, or "regression"; `budget` the largest for which models are
-    wanted; `rng` returns the random numbers of each fit. Where budgets are prices, `prices` are
-    those of the columns and `priced` the options of builders that say so.
+    wanted; `n_rows` the number of all rows, of which these may be a part; `rng` returns the random
+    numbers of each fit. Where budgets are prices, `prices` are those of the columns and `priced`
+    the options of builders that say so.
     """
 
     X: Features
     y: Any
     task: str
     budget: float
+    n_rows: int
     rng: Callable[[int], np.random.Generator]
     n_threads: int | None
     prices: Prices | None = None
@@ -113,6 +117,32 @@ def _short(fits: Fits) -> StagewiseModel:
     return fits.sum_of_trees(2, max_leaves=8, learning_rate=0.3, steps=steps)
 
 
+def _larger(fits: Fits) -> StagewiseModel:
+    """Return larger steps, by larger trees."""
+    steps = fits.rounds("sum of larger trees", 3.0, SHORT)
+    return fits.sum_of_trees(6, max_leaves=16, learning_rate=0.6, steps=steps)
+
+
+def _large(fits: Fits) -> StagewiseModel:
+    """Return trees as large as many rows bear."""
+    leaves = min(fits.n_rows // ROWS_OF_LEAF, MOST_LEAVES)
+    steps = fits.rounds("sum of large trees", 0.8 * np.log2(leaves), LARGE)
+    return fits.sum_of_trees(7, max_leaves=leaves, learning_rate=0.3, min_weight=1.0, steps=steps)
+
+
+def _saving(fits: Fits, family: str, first: float) -> StagewiseModel:
+    """Return trees that grow by gain per comparison, the first up to so many of a row.
+
+    The others are twice as large where there are many rows.
+    """
+    other = 8.0 if fits.n_rows >= MANY_ROWS else 4.0
+    return fits.sum_of_trees(
+        8, growth="per-comparison", tree_comparisons=(first, other), learning_rate=0.5,
+        min_weight=1.0, l2=1.0, leaf_step="newton",
+        steps=fits.rounds(family, 0.75 * other, LARGE),
+    )  # fmt: skip
+
+
 def _chain(fits: Fits, family: str, leaves: int) -> DecisionGraph:
     """Return a chain of deep trees, which find what no single split shows."""
     shape = leaves - 1, fits.rounds(family, 0.8 * np.log2(leaves), DEEP)
@@ -159,13 +189,14 @@ def _priced(fits: Fits, leaves: int, price: float | None) -> StagewiseModel:
 
 
 class Family(NamedTuple):
-    """How models are grown, for which tasks and for what budgets they are tried."""
+    """How models are grown, for which tasks, for what budgets and of how many rows."""
 
     fit: Callable[[Fits], Fitted]
     tasks: tuple[str, ...] = ("two", "many", "regression")
     least: float = 0.0
     most: float = math.inf
     unit: str = "comparisons"
+    rows: int = 0
 
 
 #: By their names in ``settings``.
@@ -174,7 +205,7 @@ FAMILIES = {
     "distilled sum of trees": Family(
         partial(_distilled, family="distilled sum of trees", teacher="long sum of trees", rate=0.5),
         ("two",),
-        least=8,
+        least=4.5,
         most=30,
     ),
     "distilled mixture": Family(
@@ -189,6 +220,21 @@ FAMILIES = {
     ),
     "short sum of trees": Family(_short, most=150),
     "long sum of trees": Family(_long, least=30),
+    "sum of larger trees": Family(_larger, ("two",), least=8, most=30),
+    "sum of saving trees": Family(
+        partial(_saving, family="sum of saving trees", first=4.6),
+        ("two", "many"),
+        least=4.5,
+        most=8,
+    ),
+    "sum of large saving trees": Family(
+        partial(_saving, family="sum of large saving trees", first=8.0),
+        ("two", "many"),
+        least=8,
+        most=15,
+        rows=MANY_ROWS,
+    ),
+    "sum of large trees": Family(_large, least=12, rows=MANY_ROWS),
     "tree": Family(_tree, ("two", "many"), most=15),
     "stumps": Family(_stumps, ("regression",), most=15),
     "priced trees": Family(partial(_priced, leaves=8, price=None), unit="price"),
@@ -198,12 +244,15 @@ FAMILIES = {
 }
 
 
-def families(task: str, budget: float, unit: str = "comparisons") -> list[str]:
-    """Return the families that are tried for a budget."""
+def families(task: str, budget: float, n_rows: int = 0, unit: str = "comparisons") -> list[str]:
+    """Return the families that are tried for a budget and so many rows."""
     return [
         name
         for name, family in FAMILIES.items()
-        if task in family.tasks and family.unit == unit and family.least <= budget <= family.most
+        if task in family.tasks
+        and family.unit == unit
+        and family.least <= budget <= family.most
+        and family.rows <= n_rows
     ]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.budget.calibrate_exit import early_exit
+from pboost.budget.calibrate_exit import calibrated, end_of, mean_and_error
 from pboost.budget.candidates import Fits, Fitted, first, longest, path_of
 from pboost.budget.choice import Option, Promise, Tried, first_part, sharpened, upper
 from pboost.data.convert import Features
@@ -18,11 +18,9 @@ from pboost.models.exits import exits_of, joints_left
 from pboost.models.trajectory import Trajectory
 from pboost.values import FloatArray
 
-#: How often the budget is set anew by how much longer rows stay in the model of all rows, on how
-#: many of these at most, and to what power it is believed: rows seen in training exaggerate.
-ROUNDS, MOST_SEEN, TRUST = 6, 4000, 0.85
-#: What counts as within the budget, times it, when thresholds are set anew.
-SLACK = 1.005
+#: On how many rows at most it is seen how much longer they stay in the model of all rows, and to
+#: what power it is believed: rows seen in training exaggerate, and thresholds are chosen by it.
+MOST_SEEN, TRUST = 4000, 0.5
 
 
 def fitted_within(
@@ -56,28 +54,33 @@ def _with_exits(
 ) -> EarlyExitModel:
     """Return the exits of a model of all rows, from the paths through those of the folds."""
     path, budget = first_part(tried.path, model.n_joints), promise.comparisons
-    worst = None if promise.worst == np.inf else promise.worst
-    calibrate = partial(early_exit, model, path, worst=worst, length=None)
+    end = model.n_joints if promise.worst == np.inf else end_of(model, promise.worst)
+    options = {
+        "comparisons": None if budget == np.inf else budget,
+        "worst": None if promise.worst == np.inf else promise.worst, "length": None,
+    }  # fmt: skip
+    paths = [path, *(first_part(of, model.n_joints) for of in (seen.every, *seen.others))]
+    found = calibrated(model, paths, end, options, _takes)
     if not chosen.has_exits:
-        return calibrate(comparisons=None if budget == np.inf else budget)
-    low, high = float(upper(path.cost[:2])[1]), budget
-    aim = budget
-    tried_exits: list[tuple[float, EarlyExitModel]] = []
-    for _ in range(ROUNDS):
-        found = calibrate(comparisons=aim)
-        more = seen.longer(found)
-        takes = (found.cost + found.settings["standard_error"]) * more
-        tried_exits.append((takes, replace(found, cost=found.cost * more)))
-        if takes <= budget:
-            low = max(low, aim)
-        else:
-            high = min(high, aim)
-        aim *= budget / takes if takes else 1.0
-        if not low < aim < high:
-            aim = (low + high) / 2
-    # Thresholds jump where many rows have the same value: the nearest may be above, or far below.
-    _, kept = min(tried_exits, key=lambda of: (of[0] > SLACK * budget, abs(of[0] - budget)))
-    return kept
+        return found
+    return replace(found, cost=found.cost * seen.longer(found))
+
+
+def _takes(costs: Sequence[FloatArray]) -> float:
+    """Return what new rows compare in a model of all rows, and a standard error more.
+
+    Given what those of other folds do in models of folds, and rows that were fitted to in both.
+    """
+    return float(np.add(*mean_and_error(costs[0]))) * _more(costs[1], costs[2:])
+
+
+def _more(every: FloatArray, others: Sequence[FloatArray]) -> float:
+    """Return by what factor rows compare more in a model of all rows than in those of folds.
+
+    Given the costs of rows that each was fitted to.
+    """
+    usual = np.mean([cost.mean() for cost in others])
+    return float((every.mean() / usual) ** TRUST) if usual else 1.0
 
 
 def _longer_by_one(model: EarlyExitModel, longer: Fitted) -> EarlyExitModel:
@@ -113,8 +116,8 @@ class Seen:
 
     def longer(self, model: EarlyExitModel) -> float:
         """Return by what factor rows compare more until they leave."""
-        every, *others = (_left(model, path)[1].mean() for path in (self.every, *self.others))
-        return float((every / np.mean(others)) ** TRUST) if np.mean(others) else 1.0
+        every, *others = (_left(model, path)[1] for path in (self.every, *self.others))
+        return _more(every, others)
 
 
 def _left(model: EarlyExitModel, path: Trajectory) -> tuple[FloatArray, FloatArray]:

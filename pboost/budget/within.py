@@ -74,9 +74,9 @@ def fit_within(
 
     Models of a few families are compared by cross-validation: chains of deep trees, sums of small
     trees by large and by small steps, these mixed with a forest, such of two labels that imitate
-    longer ones (see `distill`), single trees. Each is grown for
-    the budget, rows leave it early where they are sure (see `early_exit`), and the best of
-    them is fitted to all rows.
+    longer ones (see `distill`), single trees, trees that grow by gain per comparison; of many rows
+    sums of large trees, too. Each is grown for the budget, rows leave it early where they are sure
+    (see `early_exit`), and the best of them is fitted to all rows.
 
     Parameters
     ----------
@@ -139,8 +139,10 @@ def fit_within(
     -----
     The mean comparisons of rows that a model was not fitted to, plus their standard error, are
     within the budget. Exits are those of out-of-fold rows; as a model of all rows is less sure of
-    them than those of the folds, or compares more, the budget for these is lowered by how much
-    longer training rows stay in the one than in the others.
+    them than those of the folds, or compares more, what they compare is taken times the square root
+    of how much longer training rows stay in the one than in the others. Thresholds are set for this
+    product: so rows that leave the model of all rows together, as those of a leaf of its first tree
+    do, are known.
 
     Among models whose error is at most a standard error of the difference above the least one, that
     of least log loss is taken, which differs less by chance. Models that end earlier than the
@@ -149,7 +151,8 @@ def fit_within(
     out-of-fold rows. The error of what was chosen is that of the best of several, and a little too
     low.
 
-    Of more than 20,000 rows so many are compared, fewer with many labels.
+    Of more than 20,000 rows so many are compared, fewer with many labels. From 6,000 rows on
+    trees may be large: a leaf for 48 rows, 2,048 leaves at most.
 
     Examples
     --------
@@ -172,11 +175,12 @@ def fit_within(
     generator = as_generator(rng)
     seed = draw_seed(generator)
     paid, priced = _prices(features, price, prices, groups)
+    n = features.n_rows
     whole = Fits(
-        features, data.y, data.task, max(budgets), partial(child, seed), n_threads, paid, priced
+        features, data.y, data.task, max(budgets), n, partial(child, seed), n_threads, paid, priced
     )
     names = [
-        name for name in FAMILIES if any(name in families(data.task, b, unit) for b in budgets)
+        name for name in FAMILIES if any(name in families(data.task, b, n, unit) for b in budgets)
     ]
     tried = _try(whole, data, names, folds, generator)
     promises = [
@@ -322,7 +326,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
     """Return the model of the best option for a budget, fitted to all rows."""
     budget = min(promise)
     unit = "comparisons" if whole.prices is None else "price"
-    names = families(whole.task, budget, unit)
+    names = families(whole.task, budget, whole.n_rows, unit)
     curve = [
         (part, option.cost, option.error, option.standard_error)
         for part in (BUDGETS if whole.prices is None else PARTS_OF_PRICE * budget)

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import pboost as pb
-from pboost.budget.candidates import FAMILIES, families, path_of
+from pboost.budget.calibrate_exit import calibrated
+from pboost.budget.candidates import (
+    FAMILIES,
+    MANY_ROWS,
+    ROWS_OF_LEAF,
+    Fits,
+    families,
+    path_of,
+)
 from pboost.budget.choice import AS_GOOD, Option, best
 from pboost.budget.mixture import with_forest
+from pboost.data.check_xy import as_features
+from pboost.models.trajectory import trajectory
+from pboost.models.trees import LEAF
 
 
 def rows(n=900, d=4, seed=0):
@@ -233,9 +246,59 @@ def test_the_surest_is_taken_of_those_that_miss_no_more_than_chance_explains():
 def test_few_families_are_tried_for_a_budget():
     for task in TASKS:
         for budget in (1, 5, 10, 20, 50, 100, 200, 500, 5000):
-            assert 1 <= len(families(task, budget)) <= 5
-            assert 1 <= len(families(task, budget, "price")) <= 5
+            few, many = families(task, budget), families(task, budget, 50_000)
+            assert 1 <= len(few) <= 5
+            assert set(few) <= set(many)
+            assert len(many) <= 6
+            assert 1 <= len(families(task, budget, 0, "price")) <= 5
     assert all(set(family.tasks) <= set(TASKS) for family in FAMILIES.values())
+
+
+def test_many_rows_have_large_trees():
+    many, score = rows(MANY_ROWS, 3, seed=4)
+    names = families("two", 20, MANY_ROWS)
+    assert set(names) - set(families("two", 20, MANY_ROWS - 1)) == {"sum of large trees"}
+    fits = Fits(
+        as_features(many), score > 0, "two", 20.0, MANY_ROWS, np.random.default_rng, None
+    )  # fmt: skip
+    large, saving = (fits.of(f"sum of large {what}") for what in ("trees", "saving trees"))
+    part = replace(fits, X=as_features(many[:4000]), y=score[:4000] > 0, made={})
+    leaves = MANY_ROWS // ROWS_OF_LEAF
+    for model in (large, part.of("sum of large trees")):  # of a fold trees are as large
+        sizes = [np.count_nonzero(tree.feature == LEAF) for tree in model.trees]
+        assert max(sizes) == leaves
+    first, second, *_ = np.diff(path_of(saving, fits.X).cost.mean(axis=1))
+    assert 7 < first <= 8
+    assert 7 < second <= 8
+
+
+def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
+    """Thresholds between the values of the folds' leaves may be above a leaf of this one."""
+    rng = np.random.default_rng(2)
+    model = pb.fit_stagewise(X[TRAIN], TWO[TRAIN], steps=12, max_leaves=8, max_depth=None)
+    unseen = trajectory(model, X[TEST])
+    first = 0.05 * rng.normal(size=unseen.score.shape[1])
+    smooth = unseen._replace(score=unseen.score + first)  # no ties at the first tree
+    tied = trajectory(model, X[TRAIN])
+
+    def found(budget):
+        options = {"comparisons": budget, "worst": None, "length": None}
+        return calibrated(model, (smooth, tied), model.n_joints, options, takes)
+
+    def takes(costs):
+        return float(costs[1].mean())
+
+    any_budget = found(8.0)
+    spread = np.sqrt(np.mean((smooth.score[-1] - smooth.score[:-1]) ** 2, axis=1))
+    costs = []
+    for tau in np.geomspace(0.05, 5, 500):  # one factor for all joints
+        threshold = np.append(np.inf, tau * spread[1:])
+        exits = replace(any_budget, threshold=threshold)
+        costs.append(float(pb.evaluation_cost(exits, X[TRAIN]).mean()))
+    leap = int(np.argmax(np.diff(costs)))
+    budget = (costs[leap] + costs[leap + 1]) / 2
+    assert costs[leap] < 0.97 * budget
+    assert 0.98 * budget <= pb.evaluation_cost(found(budget), X[TRAIN]).mean() <= budget
 
 
 # What is refused
