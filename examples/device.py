@@ -148,7 +148,8 @@ def comparisons(model: Any, rows: NDArray[Any]) -> float:
 
 def emlearn_size(model: Any, d: int, folder: Path) -> int:
     """Return the bytes of the smaller of the two forms that emlearn has."""
-    import emlearn
+    with np.errstate():  # it changes what NumPy does about overflow, for good
+        import emlearn
 
     found = []
     for method in ("inline", "loadable"):

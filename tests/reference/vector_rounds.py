@@ -53,7 +53,7 @@ class Grown(twin.Grown):
         self.per_split = d if per_split is None else per_split
         self.draw = lambda among, wanted, path: twin.drawn(among, wanted, (key, path, number))
         self.of_tree = self.draw(range(d), d if per_tree is None else per_tree, 0)
-        self.direction, self.used = None, {(): frozenset()}
+        self.direction, self.used, self.tradeoff = None, {(): frozenset()}, None
         self.comparisons, self.mass_of_row = comparisons, mass
         self.chosen = None if max_leaves is None else self.best_first(rows, None, max_leaves)
         self.root = self.grow(rows, (), None)
@@ -152,7 +152,7 @@ class Grown(twin.Grown):
         self.used[*path, 0] = self.used[*path, 1] = self.used[path] | {cut.feature}
         return cut, is_above | ((here == hole) & (cut.missing == 1))
 
-    def gain(self, rows, cut, bounds):
+    def gain(self, rows, cut, bounds, path=()):
         return cut.score[0] - self.own_score(rows)
 
     def grow(self, rows, path, bounds):
