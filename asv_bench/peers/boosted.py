@@ -49,7 +49,8 @@ WILDERNESS, SOIL, LEVELS_FROM = 4, 40, 10
 POOLED = "pboost, growth='pooled'"
 PEERS = {
     "pboost": "pboost", "pboost, leaf_step='newton'": "pboost",
-    POOLED: "pboost", "pboost, growth='symmetric'": "pboost", "pboost, without SIMD": "pboost",
+    "pboost, growth='free'": "pboost", POOLED: "pboost",
+    "pboost, growth='symmetric'": "pboost", "pboost, without SIMD": "pboost",
     "lightgbm, by rows": "lightgbm", "lightgbm, by columns": "lightgbm",
     "lightgbm, quantised": "lightgbm", "xgboost hist": "xgboost",
     "scikit-learn HistGradientBoosting": "sklearn", "catboost": "catboost",
