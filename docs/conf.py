@@ -1,5 +1,7 @@
 """Configuration of the documentation: ``python -m sphinx -W -b html docs docs/_build/html``."""
 
+from sphinx_gallery.sorting import FunctionSortKey
+
 import pboost
 
 project = "pboost"
@@ -14,6 +16,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "numpydoc",
+    "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "user/performance_table.rst"]  # the second is included
 templates_path = ["_templates"]
@@ -54,3 +57,22 @@ autosummary_filename_map = {
 numpydoc_show_class_members = False
 # Examples import what they need, so that each can be copied as it stands.
 doctest_test_doctest_blocks = "default"
+
+# Scripts of examples/gallery in the order of the page. Each is run; an exception ends the build.
+GALLERY = [
+    "comparison_budget.py",
+    "microcontroller.py",
+    "holes_and_words.py",
+    "error_bars.py",
+    "crowd_labels.py",
+    "for_a_regulator.py",
+]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": FunctionSortKey(GALLERY.index),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "write_computation_times": False,
+}

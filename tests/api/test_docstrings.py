@@ -18,6 +18,8 @@ import pytest
 import pboost
 
 DOCS = Path(__file__).parents[2] / "docs"
+#: Folders of docs that Sphinx makes.
+MADE = {"generated", "_build", "gallery"}
 COMPILED = tuple(importlib.machinery.EXTENSION_SUFFIXES)
 #: Public names that are not at the top level.
 SUBMODULE_NAMES = ["weak.stump", "weak.Stump", "weak.affine", "weak.Affine"]
@@ -56,7 +58,7 @@ def imported(name):
 
 
 def pages():
-    return sorted(p for p in DOCS.rglob("*.rst") if not {"generated", "_build"} & set(p.parts))
+    return sorted(p for p in DOCS.rglob("*.rst") if not MADE & set(p.relative_to(DOCS).parts))
 
 
 def public_objects():
