@@ -61,11 +61,24 @@ doctest_test_doctest_blocks = "default"
 # Scripts of examples/gallery in the order of the page. Each is run; an exception ends the build.
 GALLERY = [
     "comparison_budget.py",
+    "leave_early.py",
+    "values_on_demand.py",
+    "search_error_and_cost.py",
     "microcontroller.py",
+    "teacher_and_student.py",
     "holes_and_words.py",
     "error_bars.py",
     "crowd_labels.py",
+    "ask_again.py",
     "for_a_regulator.py",
+    "shap_values.py",
+    "calibrated_probabilities.py",
+    "sets_of_labels.py",
+    "many_classes.py",
+    "quantiles_and_outliers.py",
+    "slanted_borders.py",
+    "equations_in_leaves.py",
+    "own_weak_learner.py",
 ]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",

@@ -1,0 +1,50 @@
+"""Equations in the leaves of a tree
+=================================
+
+*My field reads equations, but they differ from region to region. Is there a model like that?*
+
+A probit tree: a few leaves, and in each a linear equation for the probability.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import pboost as pb
+
+rng = np.random.default_rng(0)
+n = 3000
+plants = pd.DataFrame(
+    {
+        "height": rng.uniform(0, 3000, n),
+        "rain": rng.normal(800, 200, n),
+        "warmth": rng.normal(10, 4, n),
+    }
+)
+low = plants["height"] < 1500
+need = np.where(low, (plants["rain"] - 700) / 200, (plants["warmth"] - 13) / 4)
+y = np.where(need + 0.4 * rng.normal(size=n) > 0, "yes", "no")
+train, test = slice(0, 600), slice(600, n)
+
+# %%
+# Where does a plant grow? In the lowlands rain decides, in the mountains warmth:
+tree = pb.fit_probit_tree(plants[train], y[train], max_depth=1, min_leaf=100, steps=20)
+print(pb.describe(tree))
+
+# %%
+others = {
+    "probit tree": tree,
+    "one equation": pb.fit_probitboost(plants[train], y[train], steps=20),
+    "pruned tree": pb.fit_pruned_cart(plants[train], y[train], rng=0),
+    "forest": pb.fit_forest(plants[train], y[train], members=100, rng=0),
+}
+for name, model in others.items():
+    print(
+        f"{name:13s} wrong on {np.mean(pb.predict(model, plants[test]) != y[test]):.1%} of new rows"
+    )
+
+# %%
+# Slopes per standard deviation: a bar for the mean, a disc for each leaf.
+fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
+pb.plot_coefficients(tree, plants[train], ax=ax)
+plt.show()

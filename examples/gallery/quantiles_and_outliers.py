@@ -1,0 +1,52 @@
+"""Numbers with outliers, and intervals
+====================================
+
+*My numbers have outliers, and I need an interval rather than a number. What do I fit?*
+
+The same sum of trees with another loss: Huber's does not follow outliers, and the loss of a
+quantile gives the ends of an interval.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import pboost as pb
+
+rng = np.random.default_rng(0)
+x = np.sort(rng.uniform(0, 10, 3000))
+truth = np.sin(x) * x / 3
+y = truth + (0.2 + 0.08 * x) * rng.normal(size=3000)
+outlier = rng.random(3000) < 0.05
+y[outlier] += rng.normal(0, 15, outlier.sum())
+X = x[:, None]
+train = rng.random(3000) < 0.5
+
+# %%
+for loss in ("squared", "absolute", pb.losses.Huber(0.5)):
+    model = pb.fit_stagewise(
+        X[train], y[train], loss=loss, task="regression", steps=100, max_depth=3
+    )
+    off = np.abs(pb.predict(model, X[~train]) - truth[~train]).mean()
+    print(f"{model.loss!s:12} off by {off:.3f} in the mean")
+
+# %%
+# Nine rows of ten should lie between the quantiles 0.05 and 0.95. Trees follow the outermost rows
+# of their leaves, so that leaves should be large:
+low, middle, high = (
+    pb.fit_stagewise(
+        X[train], y[train], loss=pb.losses.Quantile(q), steps=40, max_depth=3, min_leaf=60
+    )
+    for q in (0.05, 0.5, 0.95)
+)
+inside = (pb.predict(low, X[~train]) <= y[~train]) & (y[~train] <= pb.predict(high, X[~train]))
+print(f"{inside.mean():.1%} of the new rows are between the quantiles")
+
+# %%
+fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+ax.plot(x[~train], y[~train], ".", ms=2, color="grey", label="new rows")
+ax.fill_between(x, pb.predict(low, X), pb.predict(high, X), alpha=0.3, label="5 to 95 %")
+ax.plot(x, pb.predict(middle, X), label="median")
+ax.plot(x, truth, "k--", lw=0.8, label="truth")
+ax.set(ylim=(-7, 7))
+ax.legend(ncols=2)
+plt.show()
