@@ -1,19 +1,21 @@
 """The tables of options, made of the signatures of builders and of what peers call options.
 
-python docs/dev/options.py     writes docs/user/options_table.rst
+python docs/dev/options.py     writes docs/user/options_table.rst, by our names, and by those of
+                               others options_sklearn_table.rst and options_boosters_table.rst
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pboost as pb
-from pboost.values.peers import PEERS
+from pboost.values.peers import ELSEWHERE, PEERS
 
-TABLE = Path(__file__).resolve().parents[1] / "user" / "options_table.rst"
+USER = Path(__file__).resolve().parents[1] / "user"
 #: What is no option: data.
 DATA = ("X", "y", "options")
 BUILDERS = {
@@ -48,25 +50,83 @@ def listed(names: list[str], every: list[str]) -> str:
     return f"all but {', '.join(others)}" if others else "all"
 
 
-def rows(functions: Mapping[str, Callable[..., Any]], of: str) -> Iterator[str]:
-    """Yield the lines of a table."""
-    yield from ("", ".. list-table::", "   :header-rows: 1", "   :widths: 24 34 20 24 22", "")
-    cells = [["option", of, "scikit-learn", "lightgbm", "xgboost"]]
-    for option, having in owners(functions).items():
-        peers = PEERS[option]
-        names = [", ".join(f"``{n}``" for n in text.split(", ") if n) for text in peers[:3]]
-        note = f", {peers.note}" * bool(peers.note)
-        cells.append([f"``{option}``{note}", listed(having, [*functions]), *names])
+def listing(widths: str, cells: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the lines of a table of cells, its heading first."""
+    yield from ("", ".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", "")
     for row in cells:
         for column, cell in enumerate(row):
             yield f"   {' ' if column else '*'} - {cell}".rstrip()
 
 
-def table() -> str:
-    """Return the tables."""
-    lines = [*rows(BUILDERS, "builders"), *rows(CHOICES, "made by")]
-    return "\n".join([":orphan:", "", ".. tables start here", *lines, ""])
+def literal(names: str) -> str:
+    """Return names "a, b", each as code."""
+    return ", ".join(f"``{name}``" for name in names.split(", ") if name)
+
+
+def with_note(option: str) -> str:
+    """Return an option and what is to be known of it."""
+    note = PEERS[option].note
+    return f"``{option}``" + f", {note}" * bool(note)
+
+
+def rows(functions: Mapping[str, Callable[..., Any]], of: str) -> Iterator[str]:
+    """Yield the lines of the table of all options."""
+    cells = [["option", of, "scikit-learn", "lightgbm", "xgboost"]]
+    for option, having in owners(functions).items():
+        names = [literal(text) for text in PEERS[option][:3]]
+        cells.append([with_note(option), listed(having, [*functions]), *names])
+    return listing("24 34 20 24 22", cells)
+
+
+def sklearn_rows() -> Iterator[str]:
+    """Yield the lines of the table of what scikit-learn calls options, in alphabetical order."""
+    having = owners(BUILDERS | CHOICES)
+    found: dict[str, list[tuple[str, str]]] = {}
+    for option, peers in PEERS.items():
+        for name in filter(None, peers.sklearn.split(", ")):
+            same = [h for h in having[option] if h in BUILDERS] or having[option]
+            found.setdefault(name, []).append((with_note(option), listed(same, [*BUILDERS])))
+    for name in ("ccp_alpha", "oob_score", "warm_start"):
+        said = re.sub("`([^`]+)`", r"``\1``", ELSEWHERE[name].removeprefix("here "))
+        found[name] = [(re.sub(r"pb\.\w+\(.*?\)", r"``\g<0>``", said), "")]
+    cells = [["scikit-learn", "here", "of"]]
+    for name in sorted(found):
+        for k, (here, of) in enumerate(found[name]):
+            cells.append(["" if k else f"``{name}``", here, of])
+    return listing("24 40 40", cells)
+
+
+def boosters_rows() -> Iterator[str]:
+    """Yield the lines of the table of what lightgbm and xgboost call options of sums of trees."""
+    options = inspect.signature(pb.fit_stagewise).parameters
+    known = {name for option in options if option in PEERS for name in PEERS[option].names()}
+    cells = [["lightgbm", "xgboost", "here", "default, or who has it"]]
+    for option, having in owners(BUILDERS).items():
+        peers = PEERS[option]
+        theirs = peers._replace(sklearn="").names() - {""}
+        if option in options and theirs:
+            default = f"``{options[option].default!r}``".replace("'", '"')
+        elif theirs - known:
+            default = listed(having, [*BUILDERS])
+        else:
+            continue
+        cells.append([literal(peers.lightgbm), literal(peers.xgboost), with_note(option), default])
+    return listing("30 26 30 22", cells)
+
+
+def tables() -> dict[Path, str]:
+    """Return the tables by the files in which they are."""
+    lines = {
+        "options": [*rows(BUILDERS, "builders"), *rows(CHOICES, "made by")],
+        "options_sklearn": sklearn_rows(),
+        "options_boosters": boosters_rows(),
+    }
+    return {
+        USER / f"{name}_table.rst": "\n".join([":orphan:", "", ".. tables start here", *of, ""])
+        for name, of in lines.items()
+    }
 
 
 if __name__ == "__main__":
-    TABLE.write_text(table(), encoding="utf-8")
+    for path, text in tables().items():
+        path.write_text(text, encoding="utf-8")
