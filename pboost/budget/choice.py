@@ -24,6 +24,8 @@ REACH = 3.0
 SHARPER = 64.0
 #: By how many standard errors of the difference a model may miss more than the best.
 AS_GOOD = 1.0
+#: Comparisons up to which the least error counts: such models say few different probabilities.
+FEW = 15.0
 #: Shares of the budget that models without exits may cost.
 PARTS = (1.0, 0.5, 0.25)
 
@@ -163,17 +165,19 @@ def losses(score: FloatArray, truth: NDArray[Any]) -> FloatArray:
     return (found != truth).astype(np.float64)
 
 
-def best(found: Sequence[Option]) -> Option | None:
+def best(found: Sequence[Option], *, few: bool = False) -> Option | None:
     """Return the one of least log loss among those that miss no more than chance explains.
 
     A standard error of the difference on the same rows more than the best: the log loss differs
-    less by chance. None where there is none.
+    less by chance. Where comparisons are `few`, among those that miss the least. None where there
+    is none.
     """
     least = min(found, key=lambda option: option.error, default=None)
     if least is None:
         return None
+    as_good = 0.0 if few else AS_GOOD
     more = [option.loss - least.loss for option in found]
-    good = [of.mean() <= AS_GOOD * standard_error(of) for of in more]
+    good = [of.mean() <= as_good * standard_error(of) for of in more]
     return min(compress(found, good), key=lambda option: option.log_loss)
 
 

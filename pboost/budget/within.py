@@ -18,7 +18,7 @@ from pboost.budget.candidates import (
     longest,
     path_of,
 )
-from pboost.budget.choice import Option, Promise, Tried, best, joined, options, upper
+from pboost.budget.choice import FEW, Option, Promise, Tried, best, joined, options, upper
 from pboost.budget.refit import fitted_within
 from pboost.data.check_xy import (
     TASKS,
@@ -146,7 +146,9 @@ def fit_within(
 
     Among models whose error is at most a standard error of the difference above the least one, that
     of least log loss is taken, which differs less by chance. Models that end earlier than the
-    budget allows are among them, so that error which rises with the budget ends growth.
+    budget allows are among them, so that error which rises with the budget ends growth. Within 15
+    comparisons, where models say few different probabilities, the least error is taken, and log
+    loss decides among equal ones.
     Probabilities are made sharper or flatter by the factor of decision values of least log loss on
     out-of-fold rows. The error of what was chosen is that of the best of several, and a little too
     low.
@@ -330,7 +332,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
     curve = [
         (part, option.cost, option.error, option.standard_error)
         for part in (BUDGETS if whole.prices is None else PARTS_OF_PRICE * budget)
-        if part < budget and (option := best(_options(tried, names, promise.at_most(part))))
+        if part < budget and (option := _best(tried, names, promise.at_most(part), unit))
     ]
     found = _options(tried, names, promise)
     settings = {
@@ -342,7 +344,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
             for name in dict.fromkeys(option.family for option in found)
         },
     }  # fmt: skip
-    while chosen := best(found):
+    while chosen := best(found, few=_are_few(budget, unit)):
         model = fitted_within(whole, tried[chosen.family], chosen, promise)
         if model is not None:
             break
@@ -365,6 +367,18 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
 def _options(tried: Mapping[str, Tried], names: Sequence[str], promise: Promise) -> list[Option]:
     """Return what keeps a promise."""
     return [option for name in names for option in options(tried[name], promise)]
+
+
+def _best(
+    tried: Mapping[str, Tried], names: Sequence[str], promise: Promise, unit: str
+) -> Option | None:
+    """Return the best of what keeps a promise."""
+    return best(_options(tried, names, promise), few=_are_few(min(promise), unit))
+
+
+def _are_few(budget: float, unit: str) -> bool:
+    """Return whether a budget is one of few comparisons."""
+    return unit == "comparisons" and budget <= FEW
 
 
 def _plain(number: float) -> float | None:

@@ -240,6 +240,8 @@ def test_the_surest_is_taken_of_those_that_miss_no_more_than_chance_explains():
     within = option([1, 1, 0, 0, 0, 0, 0, 0, 0, 0], 0.25)  # one more, standard error .17
     assert best([better, equal]) is equal
     assert best([better, within, far]) is within
+    assert best([better, within, far], few=True) is better
+    assert best([better, within, equal], few=True) is equal
     assert best([]) is None
 
 
