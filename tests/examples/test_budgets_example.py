@@ -250,6 +250,7 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(pb, "fit_within", fit, raising=False)
     monkeypatch.setattr(example, "BUDGETS", (5, 20))
+    monkeypatch.setattr(example, "CALLS", ((5,), (20,)))
     monkeypatch.setattr(example, "SETS", dict.fromkeys(example.SETS, ("glass", "gone")))
     monkeypatch.setattr(peers, "LIBRARIES", peers.LIBRARIES[-1:])
     monkeypatch.setattr(peers, "MOST_ROUNDS", 6)
@@ -259,7 +260,7 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
     assert "No fold is complete." in capsys.readouterr().out
     example.main([*options, "--quick"])
     printed = capsys.readouterr().out
-    assert fitted == [[5, 20]] * 2
+    assert fitted == [[5], [20]] * 2
     assert path.read_text(encoding="utf-8").split(".. tables start here\n\n")[1] in printed + "\n"
     assert "Error in %, means of 1 set of two labels, 1 fold of each" in printed
     known = example.stored(results)
@@ -268,7 +269,7 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
     with results.open("a", encoding="utf-8") as file:
         file.write('[["glass, two lab')  # a run was stopped here
     example.main([*options, "--quick"])  # nothing is worked out again
-    assert fitted == [[5, 20]] * 2
+    assert fitted == [[5], [20]] * 2
     assert capsys.readouterr().out == printed
     with pytest.raises(SystemExit):
         example.main(["--quick", "--data", str(tmp_path)])
