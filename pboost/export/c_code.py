@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -181,9 +182,9 @@ def write_walk(code: Code, name: str, walk: Walk) -> None:
     if len(walk.tests):
         write_tests(code, name, walk.tests)
     if walk.vote is not None:
-        lines += _graph_lines(code, name, walk, k)
+        lines += graph_lines(code, name, walk, k)
     else:
-        lines += _tree_lines(code, name, walk, k, sums)
+        lines += tree_lines(code, name, walk, k, sums)
     for j in range(n):
         if walk.after is not None:
             lines.append(f"{sums}[{j}] = {literal(walk.after[j])} + {sums}[{j}];")
@@ -196,15 +197,15 @@ def write_walk(code: Code, name: str, walk: Walk) -> None:
     code.function(f"void {name}_sums(const {code.value} *x, {code.total} *h)", *lines)
 
 
-def _graph_lines(code: Code, name: str, walk: Walk, k: int) -> list[str]:
-    """Return the lines that add the votes of exits."""
+def graph_lines(code: Code, name: str, walk: Walk, k: int, first: Sequence[str] = ()) -> list[str]:
+    """Return the lines that add the votes of exits; `first` is done before node i is asked."""
     n = len(walk.tests)
     if not n:
         return []
     assert walk.vote is not None
     one_sided = k == 1 and not walk.vote[:, 0].any()
     above = f"{name}_above(x, i)"
-    if walk.is_chain and one_sided:  # see `fixed_part`
+    if walk.is_chain and one_sided and not first:  # see `fixed_part`
         code.table(f"{name}_vote", walk.vote[:, 1])
         return [f"for (int i = 0; i < {n}; i++) if ({above}) h[0] += {name}_vote[i];"]
     code.table(f"{name}_vote", walk.vote)
@@ -213,20 +214,21 @@ def _graph_lines(code: Code, name: str, walk: Walk, k: int) -> list[str]:
     else:
         add = [f"for (int k = 0; k < {k}; k++) h[k] += {name}_vote[{k} * e + k];"]
     if walk.is_chain:
-        head = [f"for (int i = 0; i < {n}; i++) {{", f"    const int e = 2 * i + {above};"]
-        return [*head, *(f"    {line}" for line in add), "}"]
-    code.table(f"{name}_next", narrow(walk.next))
-    return [
-        "for (int i = 0; i >= 0;) {",
-        f"    const int e = 2 * i + {above};",
-        *(f"    {line}" for line in add),
-        f"    i = {name}_next[e];",
-        "}",
-    ]
+        head, end = f"for (int i = 0; i < {n}; i++) {{", []
+    else:
+        code.table(f"{name}_next", narrow(walk.next))
+        head, end = "for (int i = 0; i >= 0;) {", [f"i = {name}_next[e];"]
+    body = [*first, f"const int e = 2 * i + {above};", *add, *end]
+    return [head, *(f"    {line}" for line in body), "}"]
 
 
-def _tree_lines(code: Code, name: str, walk: Walk, k: int, sums: str) -> list[str]:
-    """Return the lines that add the values of the leaves that a row reaches."""
+def tree_lines(
+    code: Code, name: str, walk: Walk, k: int, sums: str, before: Sequence[str] = ()
+) -> list[str]:
+    """Return the lines that add the values of the leaves that a row reaches.
+
+    `before` is done before tree t, of several.
+    """
     assert walk.leaf is not None
     code.table(f"{name}_leaf", walk.leaf)
     n_trees, n = len(walk.root), len(walk.start)
@@ -248,6 +250,7 @@ def _tree_lines(code: Code, name: str, walk: Walk, k: int, sums: str) -> list[st
         lines.append(f"for (int k = 0; k < {k}; k++) {sums}[k{to}] += {source};")
     if n_trees == 1:
         return lines
+    lines = [*before, *lines]
     return [f"for (int t = 0; t < {n_trees}; t++) {{", *(f"    {line}" for line in lines), "}"]
 
 

@@ -94,12 +94,13 @@ def export_c(
     a row in ``<prefix>_labels``, or the number; ``<prefix>_score(x)``, of several decision values
     ``<prefix>_scores(x, scores)``, what `decision_function` returns, or the shares of labels of
     trees and forests of more than two. A graph stays the graph that it is: where exits join there
-    is one node. Compiled with ``-D<PREFIX>_SELF_TEST`` the file is a program that evaluates 20 rows
+    is one node. Rows leave an `EarlyExitModel`, such as one of `fit_within`, where they do here.
+    Compiled with ``-D<PREFIX>_SELF_TEST`` the file is a program that evaluates 20 rows
     and compares the scores.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel, LinearModel, ProbitTree or others
+    model : DecisionGraph, Tree, Forest, StagewiseModel, EarlyExitModel, ProbitTree or others
         A model of comparisons, sums and products. See Raises for what is left out.
     path : str or path-like
         The file. One that is there is replaced as a whole, as by `save`.
@@ -132,9 +133,11 @@ def export_c(
     Raises
     ------
     NotImplementedError
-        If the model holds functions (oracles, hypotheses, other packages), or is an
-        `EarlyExitModel` or a `CalibratedModel` (``model.model`` can be exported). If `dtype` is
-        "int16" and nodes compare sums of columns, or the model consists of others.
+        If the model holds functions (oracles, hypotheses, other packages); if it is an
+        `EarlyExitModel` of other than graphs, forests and sums of trees, or a `CalibratedModel` of
+        other than Platt's map of two labels (``model.model`` can be exported). If `dtype` is
+        "int16" and nodes compare sums of columns, rows leave early, or the model consists of
+        others.
     ValueError
         If an argument is not as described, or ``dtype="int16"`` comes without `X` and `ranges`.
     OSError

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.export.c_code import NO_VALUE
-from pboost.export.c_parts import Linear, LinearLeaves, Members, Part, Tests, Walk
+from pboost.export.c_parts import Leaving, Line, Linear, LinearLeaves, Members, Part, Tests, Walk
 from pboost.values import FloatArray, as_array
 
 #: The numbers of a grid: the least of int16 says that a value is missing.
@@ -173,6 +173,11 @@ class Fixed:
 
 def compared(part: Part) -> Tests:
     """Return the questions of nodes that int16 can hold; NotImplementedError of other models."""
+    if isinstance(part, Leaving):
+        raise NotImplementedError(
+            'dtype: "int16" is for models whose rows go to the end, as model.model is; "float64" '
+            'and "float32" can hold early exits'
+        )
     if not isinstance(part, Walk):
         raise NotImplementedError(
             'dtype: "int16" is for graphs, trees and sums of trees; this model adds up columns or '
@@ -280,9 +285,11 @@ def single_part(part: Part, votes: str) -> Part:
     if isinstance(part, Members):
         members = tuple(single_part(member, votes) for member in part.members)
         return replace(part, members=members)
-    if isinstance(part, LinearLeaves):
+    if isinstance(part, LinearLeaves | Leaving):
         walk = replace(part.walk, tests=_single_tests(part.walk.tests))
         return replace(part, walk=walk)
+    if isinstance(part, Line):
+        return replace(part, part=single_part(part.part, votes))
     if isinstance(part, Linear):
         return part
     found = replace(part, tests=_single_tests(part.tests))

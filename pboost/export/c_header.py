@@ -10,9 +10,10 @@ from pboost._version import __version__
 from pboost.data.node_inputs import ColumnNames
 from pboost.export.c_code import NO_VALUE
 from pboost.export.c_making import Making, tests_of
-from pboost.export.c_parts import Members, Walk
+from pboost.export.c_parts import Leaving, Members, Walk
 from pboost.export.c_text import plain
 from pboost.models.base import TwoClassModel
+from pboost.models.text import counted
 
 #: Columns that a header lists.
 MOST_LISTED = 256
@@ -28,6 +29,8 @@ def header_of(made: Making) -> Iterator[str]:
         note = f" ({plain(model.certificate_note)})" if model.certificate_note else ""
         certificate = model.record.certificate[-1]
         yield f"Certificate, a bound of the training error: {certificate:.6g}{note}"
+    if isinstance(made.part, Leaving):
+        yield f"Rows leave early at up to {counted(len(made.part.at), 'joint')}."
     yield from _numbers(made)
     if model.takes_missing:
         missing = NO_VALUE if made.fixed else "NaN"
@@ -74,7 +77,7 @@ def _columns(made: Making) -> Iterator[str]:
             read[tests.column] = True
         else:
             read[:] = True
-    if not isinstance(made.exact, Walk):
+    if not isinstance(made.exact, Walk | Leaving):
         read[:] = True
     names = ColumnNames(model.feature_names, d, model.table)
     columns = np.flatnonzero(read)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pboost.data.convert import Features
 from pboost.export.c_fixed import Fixed, Grid
-from pboost.export.c_parts import LinearLeaves, Members, Part, Tests, Walk
+from pboost.export.c_parts import Leaving, Line, LinearLeaves, Members, Part, Tests, Walk
 from pboost.export.c_text import TYPES
 from pboost.models.base import Averaged
 from pboost.values import FloatArray
@@ -62,8 +62,10 @@ def tests_of(part: Part) -> Iterator[Tests]:
     """Yield the questions of all nodes."""
     if isinstance(part, Walk):
         yield part.tests
-    elif isinstance(part, LinearLeaves):
+    elif isinstance(part, LinearLeaves | Leaving):
         yield part.walk.tests
+    elif isinstance(part, Line):
+        yield from tests_of(part.part)
     elif isinstance(part, Members):
         for member in part.members:
             yield from tests_of(member)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pboost.export.c_code import Code, write_leaves, write_linear, write_walk
+from pboost.export.c_exits import write_leaving
 from pboost.export.c_links import write_best, write_link
-from pboost.export.c_parts import Linear, LinearLeaves, Members, Part, Walk
+from pboost.export.c_parts import Leaving, Line, Linear, LinearLeaves, Members, Part, Walk
 from pboost.export.c_text import literal, narrow
 
 
@@ -18,8 +19,27 @@ def write_part(code: Code, name: str, part: Part) -> None:
         write_linear(code, name, part)
     elif isinstance(part, LinearLeaves):
         write_leaves(code, name, part)
+    elif isinstance(part, Leaving):
+        write_leaving(code, name, part)
+    elif isinstance(part, Line):
+        _write_line(code, name, part)
     else:
         _write_members(code, name, part)
+
+
+def _write_line(code: Code, name: str, line: Line) -> None:
+    """Add half of a straight line of what a part says."""
+    own, most, k = f"{name}_of", literal(line.most), line.part.n_scores
+    write_part(code, own, line.part)
+    value = "of[0]" if k == 1 else "(of[1] - of[0])"
+    code.function(
+        f"void {name}_sums(const {code.value} *x, {code.total} *h)",
+        f"double of[{k}], v;",
+        f"{own}_sums(x, of);",
+        f"v = {value} * {literal(line.slope)} + {literal(line.intercept)};",
+        f"v = v < -{most} ? -{most} : v > {most} ? {most} : v;",
+        "h[0] = v / 2.0;",
+    )
 
 
 def _write_members(code: Code, name: str, whole: Members) -> None:

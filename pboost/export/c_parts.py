@@ -220,4 +220,60 @@ class Members:
         return 1 if self.lead else len(self.start)
 
 
-Part: TypeAlias = Walk | Linear | LinearLeaves | Members
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaving:
+    """A walk that rows leave at some of its joints, where their values are sure enough.
+
+    Attributes
+    ----------
+    walk : Walk
+        The whole walk.
+    each : int
+        Trees between one joint and the next; 0 of graphs.
+    at : ndarray of int32, shape (m,)
+        The joints where rows can leave, in their order: nodes of a graph, or of trees the first
+        after it.
+    sure : ndarray of float64, shape (m,)
+        Rows leave where the size of the value, of several the lead of the largest, is at least so
+        large.
+    slope : ndarray of float64, shape (m,)
+        What values are multiplied by with which rows leave there.
+    is_share : bool
+        Whether values are shares, or the lead of one, which no factor takes beyond 0 and 1.
+    """
+
+    walk: Walk
+    each: int
+    at: IntArray
+    sure: FloatArray
+    slope: FloatArray
+    is_share: bool
+
+    @property
+    def n_scores(self) -> int:
+        """Number of decision values."""
+        return self.walk.n_scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """Half of a straight line of a decision value, of two the lead of the second.
+
+    Attributes
+    ----------
+    part : Part
+        What has the value.
+    slope, intercept : float
+        The line.
+    most : float
+        No number of the line is larger.
+    """
+
+    part: Part
+    slope: float
+    intercept: float
+    most: float
+    n_scores: ClassVar[int] = 1
+
+
+Part: TypeAlias = Walk | Linear | LinearLeaves | Members | Leaving | Line

@@ -13,22 +13,35 @@ from pboost.data.indicators import indicators_of
 from pboost.data.projections import Projections
 from pboost.data.separators import Separators
 from pboost.data.subsets import HALF, Subsets
-from pboost.export.c_parts import Levels, Linear, LinearLeaves, Members, Part, Tests, Walk
+from pboost.export.c_parts import (
+    Leaving,
+    Levels,
+    Line,
+    Linear,
+    LinearLeaves,
+    Members,
+    Part,
+    Tests,
+    Walk,
+)
 from pboost.losses import Loss, is_of_package
-from pboost.models.base import Model
-from pboost.models.calibrated import CalibratedModel
+from pboost.models.base import Averaged, Model
+from pboost.models.calibrated import MOST_LINE, CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
 from pboost.models.linear import CONSTANT, HypothesisSum, LinearModel, ProbitModel
 from pboost.models.members import is_foreign
+from pboost.models.nodes import joints_of
 from pboost.models.probit_trees import NO_ROW, ProbitTree, means_of
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import LEAF, Trees
 from pboost.values import FloatArray, IntArray
 
+#: Of more labels sums of shares are not in the order of the labels.
+MOST_SHARES = 7
 #: How decision values become probabilities, by the losses of sums of trees.
 OF_LOSSES = {
     "exponential": "half_log_odds", "logistic": "log_odds", "probit": "probit",
@@ -56,11 +69,10 @@ def part_of(model: Any) -> Part:
         return _of_bags(model)
     if isinstance(model, SubaggedProbitTrees):
         return _of_subagged(model)
-    if isinstance(model, EarlyExitModel | CalibratedModel):
-        raise NotImplementedError(
-            f"model: no {type(model).__name__} is exported to C; model.model, what it was made of, "
-            "is"
-        )
+    if isinstance(model, EarlyExitModel):
+        return _of_exits(model)
+    if isinstance(model, CalibratedModel):
+        return _of_line(model)
     if isinstance(model, HypothesisSum):
         raise NotImplementedError(
             "model: a HypothesisSum holds Python functions, which no format but a pickle has"
@@ -174,6 +186,43 @@ def _of_stagewise(model: StagewiseModel) -> Walk:
     return _of_trees(model.trees, np.zeros(model.n_votes), after=np.atleast_1d(model.bias))
 
 
+# Models around one model
+
+
+def _of_exits(model: EarlyExitModel) -> Leaving:
+    """Return the walk with its joints where rows can leave."""
+    walk, can = part_of(model.model), np.isfinite(model.threshold)
+    if not isinstance(walk, Walk):
+        raise NotImplementedError(
+            "model: early exits are exported to C of graphs, forests and sums of trees; "
+            f"model.model, a {type(model.model).__name__}, can be exported as a whole"
+        )
+    is_share = isinstance(model.model, Averaged)
+    if is_share and model.n_votes > MOST_SHARES:
+        raise NotImplementedError(
+            f"model: early exits of shares of more than {MOST_SHARES} labels are not exported to "
+            "C; model.model can be exported as a whole"
+        )
+    if walk.vote is None:
+        each = len(walk.root) // model.model.n_joints
+        joints = each * np.arange(model.model.n_joints)
+    else:
+        each, joints = 0, np.append(0, joints_of(model.model.next))
+    at = joints[can].astype(np.int32)
+    return Leaving(walk, each, at, model.threshold[can], model.slope[can], is_share)
+
+
+def _of_line(model: CalibratedModel) -> Line:
+    """Return the part with Platt's map of the odds of two labels."""
+    if model.slope is None or model.n_votes > 1:
+        raise NotImplementedError(
+            "model: calibrations are exported to C that are Platt's, of two labels; model.model, "
+            "the model as it was fitted, can be exported"
+        )
+    part = part_of(model.model)
+    return Line(part, float(model.slope[0]), float(model.intercept[0]), MOST_LINE)
+
+
 # Sums
 
 
@@ -204,6 +253,10 @@ def _of_probit_tree(tree: ProbitTree) -> LinearLeaves:
 
 def _members(models: Any) -> tuple[Part, ...]:
     for member in models:
+        if isinstance(member, EarlyExitModel):
+            raise NotImplementedError(
+                "model: a member is an EarlyExitModel, which is exported to C by itself only"
+            )
         if is_foreign(member):
             raise NotImplementedError(
                 f"model: a member is a {type(member).__name__} of another package, which no format "

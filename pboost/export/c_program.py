@@ -12,7 +12,7 @@ from pboost.export.c_header import header_of
 from pboost.export.c_links import write_best, write_exp
 from pboost.export.c_making import Making
 from pboost.export.c_members import write_part
-from pboost.export.c_parts import Walk
+from pboost.export.c_parts import Leaving, Walk
 from pboost.export.c_self_test import self_test
 from pboost.export.c_text import comment, filled_table, literal, string, table
 from pboost.models.tree_sum import StagewiseModel
@@ -70,8 +70,11 @@ def _predict_function(made: Making) -> list[str]:
     p, n, model = made.prefix, made.part.n_scores, made.model
     if model.labels is not None:
         lines = [f"return {p}_score(x) > 0;"]
-        if n > 1:
-            lines = [f"{made.total} h[{n}];", f"{p}_sums(x, h);", f"return {p}_label(h, {n});"]
+        # Labels of rows that leave are those of the values there, before a factor rounds them.
+        go = "leave" if isinstance(made.part, Leaving) else "sums"
+        if n > 1 or go == "leave":
+            said = f"{p}_label(h, {n})" if n > 1 else "h[0] > 0"
+            lines = [f"{made.total} h[{n}];", f"{p}_{go}(x, h);", f"return {said};"]
         return [_function(f"int {p}_predict(const {made.value} *x)", lines)]
     if made.fixed is not None:
         return []

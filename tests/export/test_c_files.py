@@ -59,6 +59,25 @@ SUMS = {
     "mean of probit trees": lambda: _averaged(
         partial(pb.fit_probit_tree, max_depth=1, steps=2), THREE),
 }  # fmt: skip
+
+
+def _early(comparisons, **options):
+    return lambda of: pb.early_exit(of, X, comparisons=comparisons, length=None, **options)
+
+
+#: Models that rows leave early, or that are calibrated, by the models that these are made of.
+AROUND = {
+    "early chain": ("chain", _early(6)),
+    "early joins": ("matryoshka", _early(7)),
+    "early votes": ("chain of votes", _early(5)),
+    "early forest": ("forest", _early(6)),
+    "early forest, three": ("forest, three", _early(5)),
+    "early sum": ("logistic", _early(5, worst=9)),
+    "early softmax": ("softmax", _early(18)),
+    "calibrated": ("chain", lambda of: pb.calibrate(of, X, TWO)),
+    "calibrated forest": ("forest", lambda of: pb.calibrate(of, X, TWO)),
+    "calibrated early": ("logistic", lambda of: pb.calibrate(_early(5)(of), X, TWO)),
+}  # fmt: skip
 #: Graphs whose votes are rounded to float32.
 SINGLE = ("symmetric", "soft tree", "gaussian")
 N = int(os.environ.get("PBOOST_C_ROWS", "150"))
@@ -120,6 +139,8 @@ class _Every:
             self._add(model, kind, rows_for(model, N))
         for kind, fit in SUMS.items():
             self._add(fit(), kind, None)
+        for kind, (of, make) in AROUND.items():
+            self._add(make(made(of)), kind, rows_for(made(of), N))
         for kind in OLD:
             self._add(pb.load(GOLDEN / f"{kind}.npz"), kind, None)
         for kind in SINGLE:

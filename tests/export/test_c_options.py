@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import stat
+from functools import partial
 
 import numpy as np
 import pytest
-from exported import LEVELS, TWO, X, made, rows_for
+from exported import LEVELS, PLAIN, THREE, TWO, X, made, rows_for
 from reference import c_numbers as twin
 
 import pboost as pb
@@ -240,6 +241,21 @@ def test_the_head_names_columns_levels_and_the_certificate(path):
     assert re.search(r"model_test_rows\[40\]", text)
 
 
+# Rows that leave early
+
+
+def test_rows_leave_a_file_at_joints_before_the_end(path):
+    chain = pb.fit_adaboost(PLAIN, TWO, rounds=9)
+    model = pb.early_exit(chain, PLAIN, comparisons=6, length=None)
+    assert len(np.unique(model.left(PLAIN).joint)) > 2
+    pb.export_c(model, path)
+    text = path.read_text()
+    finite = np.flatnonzero(np.isfinite(model.threshold))
+    entries = re.search(r"model_exit\[\d+\] = \{\n(.*?)\n\}", text, re.DOTALL)[1]
+    assert [int(v) for v in entries.split(",")[:-1]][:-1] == finite.tolist()
+    assert f" * Rows leave early at up to {len(finite)} joints." in text
+
+
 # What is refused
 
 
@@ -287,8 +303,24 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
 
     oracle = pb.fit_adaboost(POINTS, LABELS, rounds=1, weak=pb.weak.oracle(column), rng=0)
     refused("oracles, Python functions, which no format but a pickle", oracle)
-    early = pb.early_exit(pb.fit_adaboost(X[:, :2], TWO, rounds=9), X[:, :2], comparisons=4)
-    refused("no EarlyExitModel is exported to C; model.model", early)
+    early = pb.early_exit(pb.fit_adaboost(PLAIN, TWO, rounds=9), PLAIN, comparisons=4)
+    refused('"int16" is for models whose rows go to the end', early, "int16", X=PLAIN)
+    refused('votes: "float32" is for graphs', early, "float32", votes="float32")
+
+    def fit(X, y, **options):
+        return pb.early_exit(pb.fit_adaboost(X, y, rounds=3), X, comparisons=2)
+
+    early_members = pb.fit_bagging(fit, PLAIN, TWO, members=2, rng=0)
+    refused("a member is an EarlyExitModel, which is exported to C by itself only", early_members)
+    stumps = partial(pb.fit_adaboost, rounds=5)
+    members = pb.fit_bagging(stumps, PLAIN, TWO, members=3, rng=0)
+    whole = r"model\.model, a Bagging, can be exported as a whole"
+    refused(whole, pb.early_exit(members, PLAIN, comparisons=40))
+    forest = pb.fit_forest(PLAIN, np.arange(len(PLAIN)) % 8, members=3, rng=0)
+    refused("shares of more than 7 labels", pb.early_exit(forest, PLAIN, comparisons=9))
+    refused("that are Platt's, of two", pb.calibrate(early, PLAIN, TWO, method="isotonic"))
+    three = pb.fit_adaboost(PLAIN, THREE, rounds=2)
+    refused("that are Platt's, of two", pb.calibrate(three, PLAIN, THREE))
     linear = pb.fit_adaboost_real(X[:, :2], TWO, rounds=2, weak=pb.weak.feature())
     refused('"float64" and "float32" can hold', linear, "int16", X=X[:, :2])
     refused("explain: only graphs, trees", linear, explain=True)
