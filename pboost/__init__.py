@@ -2,6 +2,7 @@
 
 from pboost import bounds, datasets, losses, observation, weak
 from pboost._version import __version__, show_versions
+from pboost.boosting import shards
 from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.adaboost_real import fit_adaboost_real
 from pboost.boosting.boosted_tree import fit_boosted_tree
@@ -195,6 +196,7 @@ __all__ = [
     "risk_threshold",
     "save",
     "sbpmt_published",
+    "shards",
     "show_versions",
     "sort_columns",
     "staged_decision_function",

@@ -44,5 +44,9 @@ def reweight_rows(
 def exit_masses(above: Array, weight: Array, n_negative: int, mass: Array) -> None: ...
 def to_fixed(weight: Array, scale: float, fixed: Array) -> int: ...
 def scale_weights(
-    source: Array, rows: Array | None, weight: Array, fixed: Array
+    source: Array,
+    rows: Array | None,
+    weight: Array,
+    fixed: Array,
+    in_any_order: bool = False,
 ) -> tuple[int, float]: ...

@@ -20,6 +20,8 @@ cdef enum:
 cdef enum:
     FIXED_BITS = 61  # the sum of fixed-point weights stays below this power of two
 cdef enum:
+    SURE_BITS = 40  # of a sum of weights
+cdef enum:
     SUM_ROWS = 512  # added up at a time
 
 
@@ -217,17 +219,20 @@ def to_fixed(const double[::1] weight, double scale, int64_t[::1] fixed):
 
 
 def scale_weights(
-    const double[::1] source, const int32_t[::1] rows, double[::1] weight, int64_t[::1] fixed
+    const double[::1] source, const int32_t[::1] rows, double[::1] weight, int64_t[::1] fixed,
+    bint in_any_order=False,
 ):
     """Set weights to those of the listed rows, times a power of two: the largest is in [1/2, 1).
 
     IN source, at least one of the rows is > 0; rows (n,) or None for all. OUT weight (n,); fixed (n,):
     weight times another power of two, rounded. Returns the exponent of the first, negated, and
-    the second.
+    the second, which depends on their sum: one of integers with `in_any_order`, else of floats, of which
+    rounding differs with the order of the rows.
     """
     cdef Py_ssize_t i, n = weight.shape[0]
-    cdef int exponent = 0, of_sum = 0
+    cdef int exponent = 0, of_sum = 0, shift = FIXED_BITS
     cdef double most = 0.0, factor, scale
+    cdef int64_t total = 0
     cdef const int32_t* listed = NULL
     if fixed.shape[0] != n or n != (source.shape[0] if rows is None else rows.shape[0]) or n == 0:
         raise ValueError("scale_weights: arrays of different sizes")
@@ -245,7 +250,19 @@ def scale_weights(
         else:
             for i in range(n):
                 weight[i] = ldexp(weight[i], -exponent)
-        frexp(sum_of(&weight[0], n), &of_sum)
+        if in_any_order:
+            while (n >> (FIXED_BITS - shift)) > 0:  # the sum stays below the power of two
+                shift -= 1
+            factor = ldexp(1.0, shift)
+            for i in range(n):
+                total += rounded(weight[i] * factor)
+            # A sum that is a power of two but for rounding, such as 1, is taken for one.
+            total += total >> SURE_BITS
+            while (total >> of_sum) > 0:
+                of_sum += 1
+            of_sum -= shift
+        else:
+            frexp(sum_of(&weight[0], n), &of_sum)
         scale = ldexp(1.0, FIXED_BITS - of_sum)
         for i in range(n):
             fixed[i] = rounded(weight[i] * scale)

@@ -22,6 +22,16 @@ def search(
     special: Array | None = None,
     smoothing: float = 0.0,
 ) -> None: ...
+def search_edges(
+    edge: Array,
+    bin_start: Array,
+    n_bins: Array,
+    limits: Limits,
+    bound: Array,
+    best: Array,
+    special: Array | None = None,
+    smoothing: float = 0.0,
+) -> None: ...
 def locate(
     order: Array,
     bin_start: Array,

@@ -328,6 +328,43 @@ def search(
     least_found[0] = min(least_found[0], all.found)
 
 
+def search_edges(
+    int64_t[:, :, ::1] edge, const int32_t[:, ::1] bin_start, const int32_t[::1] n_bins, limits,
+    double[:, ::1] bound, double[::1] best, const uint8_t[::1] special=None, double smoothing=0.0,
+):
+    """The binned search, of class masses that were added up elsewhere.
+
+    IN edge (d, 2, b + 1), as `search` fills it; bin_start, n_bins, limits, special, smoothing as there;
+    OUT bound, best, for `locate`.
+    """
+    cdef Limits at = read_limits(limits)
+    cdef Special s = read_special(special, n_bins, smoothing)
+    cdef Py_ssize_t f, d = n_bins.shape[0], width = edge.shape[2], looks = 2 * d if s.kind != NULL else d
+    cdef int64_t[2][MAX_BINS] mass
+    cdef int b, k, n_codes
+    if (edge.shape[0] != d or edge.shape[1] != 2 or bin_start.shape[0] != d or bin_start.shape[1] != width
+            or bound.shape[0] != looks or bound.shape[1] != width - 1 or best.shape[0] != looks
+            or width > MAX_BINS + 1 or (s.kind != NULL and special.shape[0] != d)):
+        raise ValueError("search_edges: arrays of different sizes")
+    for f in range(d):
+        if not 0 <= n_bins[f] + has(&s, f, HOLES) < width:
+            raise ValueError("search_edges: expected an edge after every bin")
+    with nogil:
+        for f in range(d):
+            n_codes = n_bins[f] + has(&s, f, HOLES)
+            for k in range(2):
+                for b in range(n_codes):
+                    mass[k][b] = edge[f, k, b + 1] - edge[f, k, b]
+            if has(&s, f, HOLES | LEVELS):
+                search_special(&at, &s, f, mass[0], mass[1], &bin_start[f, 0], &edge[f, 0, 0], width,
+                               &bound[0, 0], width - 1, &best[0])
+                continue
+            best[f] = coarse(&at, mass[0], mass[1], 0, 0, &bin_start[f, 0], n_bins[f], &edge[f, 0, 0],
+                             &edge[f, 1, 0], &bound[f, 0])
+            if s.kind != NULL:
+                best[d + f] = INFINITY
+
+
 cdef int first_within(
     const Limits* at, const int32_t* order, const int64_t* weight, const int32_t* starts,
     int n_bins, int n_codes, const int64_t* edge, Py_ssize_t width, int64_t left_negative,

@@ -33,9 +33,10 @@ from pboost.models.graph import DecisionGraph
 from pboost.models.new_rows import with_levels
 from pboost.models.node_walk import goes_right
 from pboost.models.nodes import ABOVE, BELOW
-from pboost.observation.answers import Observer, check_pair
+from pboost.observation.answers import Observation, Observer, check_pair
 from pboost.threads import Workers
 from pboost.values import FloatArray, Progress, as_generator, check_callback, with_bar
+from pboost.weak.base import Weak
 from pboost.weak.label_search import LabelSearch, refusal
 from pboost.weak.priced_search import PricedSearch, with_prices
 
@@ -122,12 +123,7 @@ class GraphFit:
     def settings(self, builder: str, **own: Any) -> dict[str, Any]:
         """Return the model's record of how it was made; a builder's own options come first."""
         return {
-            "builder": builder,
-            **own,
-            "observation": self.observation.settings(),
-            "smoothing": self.rule.smoothing,
-            "learning_rate": self.rule.learning_rate,
-            "weak": self.weak.settings(),
+            **graph_settings(builder, own, self.weak, self.observation, self.rule),
             **({} if self.prices["prices"] is None else self.prices),
             **({} if self._rows is None else self._rows.settings),
         }
@@ -176,6 +172,20 @@ class GraphFit:
             reason += f"; the first {best} of {model.n_nodes} nodes are kept"
         model = prefix(model, best)
         return replace(model, record=replace(model.record, stop_reason=reason, validation=errors))
+
+
+def graph_settings(
+    builder: str, own: Mapping[str, Any], weak: Weak, observation: Observation, rule: VoteRule
+) -> dict[str, Any]:
+    """Return the record of the options that all builders of graphs have, its own first."""
+    return {
+        "builder": builder,
+        **own,
+        "observation": observation.settings(),
+        "smoothing": rule.smoothing,
+        "learning_rate": rule.learning_rate,
+        "weak": weak.settings(),
+    }
 
 
 class Watch:

@@ -307,15 +307,20 @@ def as_classes(y: Any, n: int, two: str | None = None) -> tuple[Array, NDArray[n
     TypeError
         If the labels are not all numbers or all strings.
     """
-    labels = _plain_labels(y, n)
+    labels = plain_labels(y, n)
     values = label_values(labels)
+    check_label_values(values, two)
+    return values, codes_among(labels, values)
+
+
+def check_label_values(values: Array, two: str | None) -> None:
+    """Raise ValueError for label values that are not of so many classes."""
     _refuse_continuous(values)
     if two is not None:
         refuse_many(values, two)
     if len(values) < 2:
         least = "at least two" if two is None else "two"
         raise ValueError(f"y: expected {least} label values, got only {values.tolist()[0]!r}")
-    return values, codes_among(labels, values)
 
 
 def refuse_many(values: Array, why: str = "") -> None:
@@ -352,7 +357,8 @@ def _refuse_continuous(values: Array) -> None:
         )
 
 
-def _plain_labels(y: Any, n: int) -> Array:
+def plain_labels(y: Any, n: int) -> Array:
+    """Return the labels of n rows as an array, checked; see `as_classes`."""
     labels = label_array(y)
     if labels.ndim != 1:
         raise ValueError(f"y: expected one dimension, got shape {labels.shape}{_as_one(y, labels)}")

@@ -363,8 +363,13 @@ def balanced_weights(y: ArrayLike, sample_weight: ArrayLike | None = None) -> Fl
     return weights * (mass.sum() / (len(values) * mass))[code]
 
 
-def weighed(weights: FloatArray | None, rows: IntArray | None, n: int) -> dict[str, Any]:
-    """Return the weights of the n listed rows, or of all, as fields of `TrainingData`."""
+def weighed(
+    weights: FloatArray | None, rows: IntArray | None, n: int, *, in_any_order: bool = False
+) -> dict[str, Any]:
+    """Return the weights of the n listed rows, or of all, as fields of `TrainingData`.
+
+    With `in_any_order` the scale does not depend on the order of the rows.
+    """
     # One piece of memory: all that a fit frees is then less than twice the largest, which is what
     # allocators keep for the next fit instead of clearing new pages.
     both, exponent = np.empty((2, n)), 0
@@ -374,5 +379,5 @@ def weighed(weights: FloatArray | None, rows: IntArray | None, n: int) -> dict[s
         weight.fill(1.0)
         fixed.fill(one[0])
     else:
-        exponent, scale = scale_weights(weights, rows, weight, fixed)
+        exponent, scale = scale_weights(weights, rows, weight, fixed, in_any_order)
     return {"weight": weight, "fixed": fixed, "weight_exponent": exponent, "scale": scale}

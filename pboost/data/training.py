@@ -310,7 +310,7 @@ class Problem:
 
     def _weighed(self, rows: IntArray) -> dict[str, Any]:
         """Return the weights of the listed rows, as fields of `TrainingData`."""
-        found = weighed(self.weights, rows, len(rows))
+        found = weighed(self.weights, rows, len(rows), in_any_order=True)
         if self.weights is not None and not (found["weight"] > 0).all():
             raise ValueError(
                 "sample_weight: the weights differ by more than floating point can hold"

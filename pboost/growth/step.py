@@ -24,7 +24,7 @@ from pboost.models.nodes import ABOVE, BELOW, CERTAIN, OUT
 from pboost.models.stored import TrainingRecord
 from pboost.observation.answers import Observer, Tables, chain_reach
 from pboost.values import FloatArray, check_number
-from pboost.weak.base import Cut, Masses, Weights
+from pboost.weak.base import Cut, Masses, Weights, class_units
 from pboost.weak.priced_search import PricedSearch
 
 #: Fixed-point images of an exit's weights add up to less than 2 to this power.
@@ -337,6 +337,8 @@ class Chain(Growth):
         self.weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
         # Every row reaches every node: its reach mass is its starting weight.
         self.start = data.weight.copy() if observer.needs_class else None
+        # From integers: a float sum may differ with the order of the rows.
+        self.unit = class_units(self.weights.masses, data.scale)
         self.exits: Edges = ()  # of the last node
         self.perfect = False  # whether each of them holds one class only
 
@@ -390,6 +392,6 @@ class Chain(Growth):
         if table is not None:
             answers = self.observer.given(cut, self.weights, table)
         else:
-            reach = partial(chain_reach, self.search, cut, self.weights, self.start)
+            reach = partial(chain_reach, self.search, cut, self.weights, self.start, self.unit)
             answers = self.observer.ask(cut, self.weights, reach)
         return answers.masses.tolist(), answers.table, answers.send

@@ -174,16 +174,17 @@ def side_masses(cut: Cut, weights: Weights) -> FloatArray:
 
 
 def chain_reach(
-    search: WeakSearch, cut: Cut, weights: Weights, start: FloatArray | None
-) -> FloatArray:
+    search: WeakSearch, cut: Cut, weights: Weights, start: FloatArray | None,
+    unit: FloatArray | None = None,
+) -> FloatArray:  # fmt: skip
     """Return the reach masses (side, class) at the end of a chain, which all rows reach.
 
-    Their starting weights are `start`, or those of now.
+    Their starting weights are `start`, or those of now; `unit`: see `WeakSearch.side_masses`.
     """
     if start is None:
         return side_masses(cut, weights)
     scratch = Weights(np.empty_like(start), np.empty_like(weights.fixed), 1.0, (0, 0))
-    return search.side_masses(cut, start, scratch)
+    return search.side_masses(cut, start, scratch, unit)
 
 
 def split_masses(by_side: FloatArray, table: FloatArray) -> FloatArray:

@@ -127,6 +127,12 @@ class Weights:
     masses: tuple[int, int]
 
 
+def class_units(masses: tuple[int, int], scale: float) -> FloatArray:
+    """Return the powers of two that bring fixed-point masses of classes, in real units, below 1."""
+    found: FloatArray = np.ldexp(1.0, -np.frexp(np.array(masses, dtype=np.float64) / scale)[1])
+    return found
+
+
 class WeakSearch:
     """Base of the searches: one weak learner on one set of training rows.
 
@@ -250,13 +256,16 @@ class WeakSearch:
         reweight.to_fixed(weights.real, weights.scale, weights.fixed)
         weights.masses = self.data.by_class(weights.fixed)
 
-    def side_masses(self, cut: Cut, source: FloatArray, scratch: Weights) -> FloatArray:
+    def side_masses(
+        self, cut: Cut, source: FloatArray, scratch: Weights, unit: FloatArray | None = None
+    ) -> FloatArray:
         """Return the masses (side, class) that a cut makes of other weights.
 
         Each class is brought to full precision by a power of two of its own, however little of it
-        there is, and is returned in its own unit.
+        there is, and is returned in its own unit; `unit` are these powers where they are known.
         """
-        unit = np.ldexp(1.0, -np.frexp(self.data.by_class(source))[1])
+        if unit is None:
+            unit = np.ldexp(1.0, -np.frexp(self.data.by_class(source))[1])
         scratch.scale = 2.0**60
         self.reweight(cut, np.stack([unit, unit]), source, scratch)
         total = np.array(scratch.masses, dtype=np.float64)

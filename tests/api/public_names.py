@@ -17,6 +17,7 @@ SPACES = {
     "pb.generic": pb.generic,
     "pb.losses": pb.losses,
     "pb.observation": pb.observation,
+    "pb.shards": pb.shards,
     "pb.weak": pb.weak,
 }
 

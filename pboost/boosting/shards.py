@@ -1,0 +1,166 @@
+"""Fits on rows that lie in partitions: the model is that of all rows in one table, bit for bit.
+
+Class masses are integer sums, which do not depend on how rows are divided. Every partition answers
+with its masses at the edges of bins, their sums are searched as those of one table, and the cut
+found is told to all partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from pboost.boosting.fit import graph_settings
+from pboost.data.columns import BinnedColumns
+from pboost.data.parts import Parts, read_parts
+from pboost.growth.step import Callback, Chain
+from pboost.models.graph import DecisionGraph
+from pboost.observation.answers import Exact, Observation, TableObservation, check_pair
+from pboost.threads import Workers
+from pboost.values import (
+    FloatArray,
+    Progress,
+    as_generator,
+    check_callback,
+    check_integer,
+    vote_rule,
+    with_bar,
+)
+from pboost.values.options import builder
+from pboost.weak.base import Weak
+from pboost.weak.shards import Engine, Serial, Shard, begin, sharded
+from pboost.weak.stump_search import Stump
+
+__all__ = ["fit_adaboost"]
+
+_DEFAULT_WEAK = Stump()
+_EXACT = Exact()
+
+
+@builder
+def fit_adaboost(
+    X: Sequence[BinnedColumns],
+    y: Sequence[ArrayLike],
+    *,
+    rounds: int = 200,
+    weak: Weak = _DEFAULT_WEAK,
+    votes: str = "domain",
+    observation: Observation = _EXACT,
+    smoothing: float = 1e-4,
+    learning_rate: float = 1.0,
+    sample_weight: Sequence[ArrayLike] | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+    progress: Progress = False,
+) -> DecisionGraph:
+    """Fit AdaBoost on rows in partitions; the model is that of all rows in one table, bit for bit.
+
+    Parameters
+    ----------
+    X : list of BinnedColumns
+        Partitions, with the same bins. One may be empty, or hold rows of one class only.
+    y : list of array_like
+        Labels of the rows of each partition; two values in all.
+    rounds, votes, smoothing, learning_rate, n_threads, callback, progress : optional
+        As in `pboost.fit_adaboost`.
+    weak : Weak
+        `pboost.weak.stump`, of a search that is "auto" or "binned".
+    observation : Observation
+        How sure answers are: `pboost.observation.exact`, `flip`, `half`, `uniform` or `adatree2`.
+    sample_weight : list of array_like, optional
+        Weights >= 0 of the rows of each partition, which may all be 0 in some.
+
+    Returns
+    -------
+    DecisionGraph
+        What ``pboost.fit_adaboost(columns, y)`` returns, of all rows in one BinnedColumns with
+        these bins, whatever the number of partitions, their sizes and their order.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described, or partitions do not agree; the message names
+        the argument and the partition.
+    NotImplementedError
+        For other weak learners and observations, more than two labels, and
+        ``weak.stump(missing="both")`` where values are missing.
+
+    Notes
+    -----
+    Partitions are asked one after another for their class masses at the edges of bins, 64-bit
+    integers. Sums of integers are exact, so that neither their order nor how rows are divided has
+    an effect on a score, a vote or the certificate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X, y = np.arange(8.0).reshape(8, 1), np.array([0, 1, 0, 0, 1, 1, 0, 1])
+    >>> columns = pb.bin_columns(X)
+    >>> rows = np.arange(8, dtype=np.int32)
+    >>> parts = [columns.select(rows[:3]), columns.select(rows[3:])]
+    >>> model = pb.shards.fit_adaboost(parts, [y[:3], y[3:]], rounds=5)
+    >>> whole = pb.fit_adaboost(columns, y, rounds=5)
+    >>> bool((model.vote == whole.vote).all())
+    True
+    """
+    rounds = check_integer("rounds", rounds, least=1)
+    rule = vote_rule(votes, smoothing, learning_rate)
+    learner = _stump(check_pair(weak, observation, is_chain=True), observation)
+    told_to = check_callback(callback, progress)
+    parts = read_parts(X, y, sample_weight)
+    first = parts.columns[0]
+    if learner.goes_both and first.special is not None and (first.special & 1).any():
+        raise NotImplementedError(
+            'weak: missing="both" is not implemented for partitions with missing values; '
+            '"learn" sends them to one side'
+        )
+    own = {"rounds": rounds, "votes": votes}
+    settings = graph_settings("fit_adaboost", own, weak, observation, rule)
+    cells = sum(part.codes.size for part in parts.columns)
+    with Workers(n_threads, cells) as workers:
+        engine = Serial(_shards(parts, workers))
+        chain = _chain(parts, engine, learner, observation, rule, rounds, workers)
+        with with_bar(told_to, progress, rounds, "rounds") as told:
+            return chain.model(settings, chain.grow(told))
+
+
+def _shards(parts: Parts, workers: Workers) -> list[Shard]:
+    none: list[FloatArray | None] = [None] * len(parts.columns)
+    weights = parts.weights or none
+    given = zip(parts.columns, parts.label, weights, strict=True)
+    return [Shard(*one, workers) for one in given]
+
+
+def _chain(
+    parts: Parts,
+    engine: Engine,
+    learner: Stump,
+    observation: Observation,
+    rule: Any,
+    rounds: int,
+    workers: Workers,
+) -> Chain:
+    """Return the growth of a chain whose rows the engine has."""
+    begun = begin(engine, parts.weights is not None)
+    data = parts.whole(begun.exponent, begun.scale, begun.masses, begun.bin_start)
+    learner.is_exact(data.problem)  # raises where the options do not go with the bins
+    asked = sharded(learner, engine)
+    return Chain(data, observation.bind(data, asked, workers, as_generator(0)), rule, rounds)
+
+
+def _stump(weak: Weak, observation: Observation) -> Stump:
+    """Return the weak learner, NotImplementedError where partitions cannot be asked for it."""
+    if type(weak) is not Stump:
+        raise NotImplementedError(
+            f"weak: expected weak.stump() of partitions, got {weak!r}; others read values, or are "
+            "not implemented"
+        )
+    if not isinstance(observation, TableObservation):
+        raise NotImplementedError(
+            "observation: expected answers that are exact or have a table, such as "
+            f"observation.adatree2(), of partitions, got {observation!r}"
+        )
+    return weak

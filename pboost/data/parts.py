@@ -1,0 +1,184 @@
+"""Tables that lie in parts: their labels and weights checked, and bins that all parts share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.data.blocks import codes_among
+from pboost.data.check_xy import (
+    as_numbers,
+    check_label_values,
+    label_array,
+    label_values,
+    plain_labels,
+)
+from pboost.data.columns import BinnedColumns, made
+from pboost.data.training import Problem, TrainingData
+from pboost.values import Array, FloatArray, IntArray, first_false
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """X, y and weights of all partitions, checked.
+
+    Attributes
+    ----------
+    columns : list of BinnedColumns
+        Of the same bins.
+    labels : ndarray, shape (2,)
+        Label values.
+    label : list of ndarray of uint8
+        Class of each row.
+    weights : list of ndarray of float64, or None
+        As given.
+    """
+
+    columns: list[BinnedColumns]
+    labels: Array
+    label: list[NDArray[np.uint8]]
+    weights: list[FloatArray] | None
+
+    def whole(
+        self, exponent: int, scale: float, masses: tuple[int, int], bin_start: IntArray
+    ) -> TrainingData:
+        """Return the data of a fit whose rows are elsewhere: one for each class, with its mass."""
+        first = self.columns[0]
+        none = np.empty((first.n_features, 0), dtype=np.uint8)
+        columns = made(
+            BinnedColumns, none, first.n_bins, first.lower, first.upper, first.names,
+            first.special, first.table, bin_start,
+        )  # fmt: skip
+        weights = None if self.weights is None else np.ones(2)
+        problem = Problem(
+            columns=columns, labels=self.labels, label=np.array([0, 1], dtype=np.uint8),
+            weights=weights, names=first.names, table=first.table,
+        )  # fmt: skip
+        return TrainingData(
+            problem=problem, rows=np.arange(2, dtype=np.int32), weight=np.ones(2),
+            fixed=np.array(masses, dtype=np.int64), weight_exponent=exponent, scale=scale,
+            exact=False, order=np.empty((first.n_features, 0), dtype=np.int32), columns=columns,
+            n_negative=1,
+        )  # fmt: skip
+
+
+def read_parts(X: Any, y: Any, sample_weight: Any) -> Parts:
+    """Check the arguments of a builder that is given partitions.
+
+    Raises
+    ------
+    TypeError
+        If they are no sequences, or a part of X is no BinnedColumns.
+    ValueError
+        If they differ in length, bins differ, or labels or weights are not as they must be.
+    """
+    columns = check_parts("X", X)
+    for k, part in enumerate(columns):
+        if not isinstance(part, BinnedColumns):
+            raise TypeError(
+                f"X: expected BinnedColumns in every partition, got {type(part).__name__} in "
+                f"partition {k}; pb.shards.bin_columns makes them, with bins that all share"
+            )
+        if (what := _difference(columns[0], part)) is not None:
+            raise ValueError(
+                f"X: expected the same bins in all partitions, but partition {k} differs from "
+                f"partition 0 in {what}; pb.shards.bin_columns makes bins that all share"
+            )
+    sizes = [part.n_rows for part in columns]
+    given = check_parts("y", y, len(columns))
+    weights = None
+    if sample_weight is not None:
+        weights = weights_of_parts(sample_weight, sizes)
+    labels, codes = classes_of_parts(given, sizes, "")
+    return Parts(columns, labels, [code.astype(np.uint8) for code in codes], weights)
+
+
+def check_parts(name: str, parts: Any, size: int | None = None) -> list[Any]:
+    """Return partitions as a list."""
+    if not isinstance(parts, Sequence) or isinstance(parts, str | bytes):
+        raise TypeError(
+            f"{name}: expected a list with an entry for each partition, got {type(parts).__name__}"
+        )
+    if not len(parts):
+        raise ValueError(f"{name}: expected one partition or more, got none")
+    if size is not None and len(parts) != size:
+        raise ValueError(f"{name}: expected {size} partitions, as in X, got {len(parts)}")
+    return list(parts)
+
+
+def weights_of_parts(sample_weight: Any, sizes: Sequence[int]) -> list[FloatArray]:
+    """Return the weights of partitions, checked; those of some partitions may all be 0."""
+    found = []
+    for k, given in enumerate(check_parts("sample_weight", sample_weight, len(sizes))):
+        if given is None:
+            raise ValueError(
+                f"sample_weight: expected weights of all partitions or of none, got None for "
+                f"partition {k}"
+            )
+        weights = as_numbers("sample_weight", given)
+        if weights.shape != (sizes[k],):
+            raise ValueError(
+                f"partition {k}: sample_weight: expected shape ({sizes[k]},), got {weights.shape}"
+            )
+        if (row := first_false(np.isfinite(weights) & (weights >= 0))) >= 0:
+            raise ValueError(
+                f"partition {k}: sample_weight: expected finite numbers >= 0, got {weights[row]} "
+                f"in row {row}"
+            )
+        found.append(weights)
+    if not any(weights.any() for weights in found):
+        raise ValueError("sample_weight: expected at least one weight > 0, all are zero")
+    return found
+
+
+def classes_of_parts(
+    parts: Sequence[Any], sizes: Sequence[int], two: str
+) -> tuple[Array, list[NDArray[np.int32]]]:
+    """Return what `as_classes` does of labels in parts, some of which may be empty.
+
+    TypeError where they are of one kind in one part, of another in another.
+    """
+    found: dict[int, Array] = {}
+    for k, (y, n) in enumerate(zip(parts, sizes, strict=True)):
+        try:
+            if n or len(label_array(y)):
+                found[k] = plain_labels(y, n)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"partition {k}: {error}") from None
+    if not found:
+        raise ValueError("y: expected at least one row of each class, got no rows")
+    first = next(iter(found))
+    is_text = found[first].dtype.kind in "UST"
+    for k, labels in found.items():
+        if (labels.dtype.kind in "UST") != is_text:
+            raise TypeError(
+                f"y: expected labels of one kind in all partitions, got {found[first].dtype} in "
+                f"partition {first} and {labels.dtype} in partition {k}"
+            )
+    values = label_values(np.concatenate([label_values(labels) for labels in found.values()]))
+    check_label_values(values, two)
+    none = np.empty(0, dtype=np.int32)
+    return values, [
+        codes_among(found[k], values) if k in found else none for k in range(len(parts))
+    ]
+
+
+def _difference(first: BinnedColumns, other: BinnedColumns) -> str | None:
+    """Return in what the bins of two partitions differ, None if in nothing."""
+    if first.n_features != other.n_features:
+        return f"the number of columns ({first.n_features}, {other.n_features})"
+    if first.names != other.names:
+        return "the names of columns"
+    if first.table != other.table:
+        return "the levels of categories, or which columns miss values"
+    for name in ("n_bins", "lower", "upper", "special"):
+        ours, theirs = getattr(first, name), getattr(other, name)
+        if (ours is None) != (theirs is None):
+            return f"`{name}`"
+        if ours is not None and not np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f"):
+            return f"`{name}`"
+    return None

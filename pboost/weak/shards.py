@@ -1,0 +1,390 @@
+"""Stumps on rows in several places: what each place sends, and the search of what they send.
+
+A shard is a function of its rows and of the cuts so far. It answers with class masses at the edges
+of bins, which are integers: their sums do not depend on how rows are divided, nor on the order in
+which the parts are added, and a shard that has lost its weights gets the same ones again by taking
+the same cuts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import reweight, split
+from pboost.data.check_xy import AbsentClassError
+from pboost.data.columns import GROUP, BinnedColumns, to_fixed_point
+from pboost.data.criteria import CODES
+from pboost.data.special_columns import HOLES, is_heavier, most_bins
+from pboost.data.training import TrainingData
+from pboost.threads import Workers
+from pboost.values import FloatArray, IntArray
+from pboost.weak.base import Weights, class_units
+from pboost.weak.stump_search import Stump, StumpCut, StumpSearch
+
+#: Limits of a search whose scores nobody reads: nothing but its masses is wanted.
+_ANY_CUT = CODES["error"]
+#: Fixed-point bits of what `WeakSearch.side_masses` adds up.
+_SIDE_SCALE = 2.0**60
+#: As in `_core/reweight.pyx`: the sum of fixed-point weights stays below this power of two, and so
+#: many bits of a sum of weights are free of rounding.
+SUM_BITS, SURE_BITS = 61, 40
+#: Rows of all shards: more are not counted in int32.
+MOST_ROWS = 2**31 - 1
+#: Masses are known: the kernel does not look at weights.
+_NO_WEIGHT = np.zeros(1, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentCut:
+    """A cut as shards are told of it.
+
+    Attributes
+    ----------
+    feature : int
+        Column that it reads.
+    side : ndarray of uint8, shape (256,)
+        On which side the rows of each code lie.
+    factors : ndarray of float64, shape (2, 2)
+        What the weights are multiplied by, by side and class.
+    """
+
+    feature: int
+    side: NDArray[np.uint8]
+    factors: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extent:
+    """What is added up over shards before weights are scaled.
+
+    Attributes
+    ----------
+    n_class : tuple of int
+        Number of rows of positive weight, of class -1 and of class +1.
+    bin_count : ndarray of int64, shape (d, b)
+        Number of rows in each bin.
+    greatest : float
+        Greatest weight; 0 where there are no rows.
+    """
+
+    n_class: tuple[int, int]
+    bin_count: NDArray[np.int64]
+    greatest: float
+
+
+class Shard:
+    """Rows of one place: their codes class by class, and the weights that they have reached.
+
+    Parameters
+    ----------
+    columns : BinnedColumns
+        Rows in bins that all shards share.
+    label : ndarray of uint8, shape (n,)
+        Class of each row, 0 or 1.
+    weights : ndarray of float64, shape (n,), or None
+        As given; rows of weight 0 take no part.
+    workers : Workers
+        Threads.
+    """
+
+    def __init__(
+        self,
+        columns: BinnedColumns,
+        label: NDArray[np.uint8],
+        weights: FloatArray | None,
+        workers: Workers,
+    ) -> None:
+        self.workers, self._n_bins = workers, columns.n_bins
+        self._bins = most_bins(columns.n_bins, columns.special)
+        self._n_codes = columns.n_bins
+        if columns.special is not None:
+            self._n_codes = columns.n_bins + (columns.special & HOLES).astype(np.int32)
+        is_in = np.ones(len(label), dtype=bool) if weights is None else weights > 0
+        by_class = [np.flatnonzero(is_in & (label == k)).astype(np.int32) for k in (0, 1)]
+        rows = np.concatenate(by_class)
+        self._n_class = len(by_class[0]), len(by_class[1])
+        self._given = None if weights is None else weights[rows]
+        self._n = len(rows)
+        selected = columns.select(rows, workers.n_threads)
+        self._codes = selected.codes
+        starts = selected.bin_start
+        assert starts is not None
+        self._counts: NDArray[np.int64] = starts[:, 1:].astype(np.int64) - starts[:, :-1]
+        self._start: FloatArray | None = None
+        self._seen, self._scale = 0, 1.0
+
+    def extent(self) -> Extent:
+        """Return how many rows there are, and how heavy they are."""
+        greatest = 1.0 if self._given is None else float(self._given.max(initial=0.0))
+        return Extent(self._n_class, self._counts, greatest)
+
+    def scaled_sum(self, exponent: int, shift: int) -> tuple[int, bool]:
+        """Return the sum of the weights times ``2**-exponent``, in units of ``2**-shift``.
+
+        And whether all weights are still positive.
+        """
+        assert self._given is not None
+        weight = np.ldexp(self._given, -exponent)
+        fixed = np.empty(self._n, dtype=np.int64)
+        return int(reweight.to_fixed(weight, 2.0**shift, fixed)), bool((weight > 0).all())
+
+    def begin(self, exponent: int, scale: float) -> tuple[int, int]:
+        """Set the weights to those before the first cut, times ``2**-exponent``.
+
+        Returns the fixed-point masses of the classes.
+        """
+        given = self._given
+        self._start = np.ones(self._n) if given is None else np.ldexp(given, -exponent)
+        self._weight, self._scale, self._seen = self._start.copy(), scale, 0
+        self._fixed = np.empty(self._n, dtype=np.int64)
+        reweight.to_fixed(self._weight, scale, self._fixed)
+        return self._by_class()
+
+    def _by_class(self) -> tuple[int, int]:
+        middle = self._n_class[0]
+        return int(self._fixed[:middle].sum()), int(self._fixed[middle:].sum())
+
+    def masses(self, cuts: Sequence[SentCut]) -> NDArray[np.int64]:
+        """Take the cuts that have not been taken, of all `cuts` so far; return class masses.
+
+        Returns
+        -------
+        ndarray of int64, shape (d, 2, b + 1)
+            Fixed-point mass of each class left of each edge of bins.
+        """
+        for cut in cuts[self._seen :]:
+            self._sent(cut, self._weight, self._weight, self._scale, self._fixed)
+        self._seen = len(cuts)
+        d, bins = len(self._n_bins), self._bins
+        edge = np.zeros((d, 2, bins + 1), dtype=np.int64)
+        if not self._n:
+            return edge
+        starts = np.zeros((d, bins + 1), dtype=np.int32)
+        limits = _ANY_CUT, self._n, self._n_class[0], *self._by_class(), 0, 1
+        bound, best, least = np.empty((d, bins)), np.empty(d), np.full(1, np.inf)
+        order = np.empty((d, 0), dtype=np.int32)
+
+        def search(first: int, last: int) -> None:
+            split.search(
+                self._codes, order, starts, self._n_codes, self._fixed, limits, edge, bound, best,
+                least, first, last,
+            )  # fmt: skip
+
+        self.workers.run(search, d, GROUP, self._n)
+        return edge
+
+    def side_masses(self, cut: SentCut, unit: FloatArray) -> NDArray[np.int64]:
+        """Return the starting masses of both sides, and of the lower one, by class, (2, 2)."""
+        assert self._start is not None
+        weight, fixed = np.empty(self._n), np.empty(self._n, dtype=np.int64)
+        found = []
+        for factors in (np.stack([unit, unit]), np.stack([unit, 0 * unit])):
+            sent = SentCut(cut.feature, cut.side, factors)
+            found.append(self._sent(sent, self._start, weight, _SIDE_SCALE, fixed))
+        return np.array(found, dtype=np.int64)
+
+    def _sent(
+        self,
+        cut: SentCut,
+        source: FloatArray,
+        weight: FloatArray,
+        scale: float,
+        fixed: NDArray[np.int64],
+    ) -> tuple[int, int]:
+        """Write what a cut makes of weights; return the masses of the classes."""
+
+        def send(first: int, last: int) -> tuple[int, int]:
+            return reweight.reweight(
+                self._codes[cut.feature], 0, False, self._n_class[0], cut.factors, scale, source,
+                weight, fixed, first, last, 0, cut.side,
+            )  # fmt: skip
+
+        parts = self.workers.run(send, self._n) if self._n else []
+        return sum(p[0] for p in parts), sum(p[1] for p in parts)
+
+
+def merge(masses: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return the sum of what shards answer, which is exact in any order."""
+    total = masses[0].copy()
+    for more in masses[1:]:
+        total += more
+    return total
+
+
+class Engine(Protocol):
+    """What has the shards, wherever they are."""
+
+    def ask(self, what: str, *arguments: Any) -> list[Any]:
+        """Return what a method of every shard returns."""
+
+    def masses(self, cuts: Sequence[SentCut]) -> list[NDArray[np.int64]]:
+        """Return what `Shard.masses` returns, of every shard."""
+
+
+class Serial:
+    """An engine that asks shards in memory, one after another."""
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self._shards = shards
+
+    def ask(self, what: str, *arguments: Any) -> list[Any]:
+        """Return what a method of every shard returns."""
+        return [getattr(shard, what)(*arguments) for shard in self._shards]
+
+    def masses(self, cuts: Sequence[SentCut]) -> list[NDArray[np.int64]]:
+        """Return what `Shard.masses` returns, of every shard."""
+        return [shard.masses(cuts) for shard in self._shards]
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What weights are before the first cut, of all shards together.
+
+    Attributes
+    ----------
+    exponent, scale : int, float
+        As `TrainingData.weight_exponent` and `scale`.
+    masses : tuple of int
+        Fixed-point mass of class -1 and of class +1.
+    bin_start : ndarray of int32, shape (d, b + 1)
+        Number of rows below each bin.
+    """
+
+    exponent: int
+    scale: float
+    masses: tuple[int, int]
+    bin_start: IntArray
+
+
+def begin(engine: Engine, is_weighed: bool) -> Begun:
+    """Give all shards the weights that one fit on all their rows begins with.
+
+    Raises
+    ------
+    ValueError
+        If a class has no weight, there are more rows than int32 counts, or the weights differ by
+        more than floating point can hold.
+    """
+    extents: list[Extent] = engine.ask("extent")
+    n_class = np.sum([e.n_class for e in extents], axis=0).tolist()
+    n = sum(n_class)
+    if n > MOST_ROWS:
+        raise ValueError(f"X: expected at most {MOST_ROWS} rows in all partitions, got {n}")
+    if not all(n_class):
+        raise AbsentClassError("sample_weight: expected both classes to have positive weight")
+    exponent = 0
+    if is_weighed:
+        exponent = math.frexp(max(e.greatest for e in extents))[1]
+        shift = SUM_BITS - n.bit_length()
+        parts = engine.ask("scaled_sum", exponent, shift)
+        if not all(are_positive for _, are_positive in parts):
+            raise ValueError(
+                "sample_weight: the weights differ by more than floating point can hold"
+            )
+        total = sum(part for part, _ in parts)
+        total += total >> SURE_BITS
+        scale = math.ldexp(1.0, SUM_BITS - total.bit_length() + shift)
+    else:
+        scale, _ = to_fixed_point(np.ones(1), n)
+    masses = np.sum(engine.ask("begin", exponent, scale), axis=0).tolist()
+    count = np.sum([e.bin_count for e in extents], axis=0)
+    bin_start = np.zeros((count.shape[0], count.shape[1] + 1), dtype=np.int32)
+    np.cumsum(count, axis=1, out=bin_start[:, 1:])
+    return Begun(exponent, scale, (masses[0], masses[1]), bin_start)
+
+
+class ShardedSearch(StumpSearch):
+    """The binned search for stumps, of the masses that shards send.
+
+    `data` are those of a fit but for their rows, of which there is one for each class, with the
+    mass of all that are of it. Weights that are passed are not read: shards have their own.
+    """
+
+    def __init__(
+        self, data: TrainingData, weak: Any, workers: Workers, generator: object = None
+    ) -> None:
+        super().__init__(data, weak, workers, generator)
+        self._engine: Engine = weak.engine
+        self._n_rows = int(self._bin_start[:, -1].max(initial=0))
+        self._cuts: list[SentCut] = []
+        self._first: NDArray[np.int64] | None = None  # masses at the edges before the first cut
+        self._units = class_units(data.class_masses(), data.scale)
+
+    def best(self, weights: Weights) -> StumpCut | None:
+        """Return the best stump for the weights that the cuts so far have made."""
+        edge = merge(self._engine.masses(self._cuts))
+        if self._first is None:
+            self._first = edge
+        found, weights.masses = self.choose(edge)
+        return self.found(found, weights)
+
+    def choose(self, edge: NDArray[np.int64]) -> tuple[Any, tuple[int, int]]:
+        """Return the best cut of merged masses, as the kernels locate it, and all mass by class."""
+        special = self._special
+        last = int(self._columns.n_bins[0])
+        if special is not None:
+            last += int(special[0] & HOLES)
+        whole = int(edge[0, 0, last]), int(edge[0, 1, last])
+        limits, n_bins = self._limits(*whole), self._columns.n_bins
+        self._best.fill(np.inf)
+        self._edge = edge = np.ascontiguousarray(edge).copy()
+        split.search_edges(
+            edge, self._bin_start, n_bins, limits, self._bound, self._best, special,
+            self._smoothing,
+        )  # fmt: skip
+        found = split.locate(
+            self._order, self._bin_start, n_bins, _NO_WEIGHT, limits, edge, self._bound, self._best,
+            special, self._smoothing,
+        )  # fmt: skip
+        return found, whole
+
+    def reweight(
+        self, cut: StumpCut, factors: FloatArray, source: FloatArray, target: Weights
+    ) -> None:
+        """Note what weights are to be multiplied by, when shards are asked the next time."""
+        self._cuts.append(self._sent_cut(cut, np.array(factors, dtype=np.float64)))
+
+    def _sent_cut(self, cut: StumpCut, factors: FloatArray) -> SentCut:
+        return SentCut(int(cut.feature), self._side_of_codes(cut), factors)
+
+    def side_masses(
+        self, cut: Any, source: FloatArray, scratch: Weights, unit: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the starting masses (side, class) on either side of a cut."""
+        sent = self._sent_cut(cut, np.ones((2, 2)))
+        total, below = merge(self._engine.ask("side_masses", sent, self._units)).astype(np.float64)
+        return np.stack([below, total - below])
+
+    def heavier_sides(self, cuts: Sequence[Any]) -> list[int]:
+        """Return the sides of larger starting weight; equal ones are 0."""
+        if self.data.problem.weights is None:
+            return super().heavier_sides(cuts)
+        assert self._first is not None
+        count, found = np.diff(self._first.sum(axis=1), axis=1), []
+        for cut in cuts:
+            assert isinstance(cut, StumpCut)
+            side, by_bin = self._side_of_codes(cut), count[cut.feature]
+            n_codes = int(self._columns.n_bins[cut.feature])  # no mass is missing
+            above = int(by_bin[:n_codes][side[:n_codes] > 0].sum())
+            found.append(int(is_heavier(float(above), float(by_bin[:n_codes].sum() - above))))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedStump(Stump):
+    """A stump of rows that shards have."""
+
+    searches: ClassVar = ShardedSearch
+
+    engine: Engine | None = None
+
+
+def sharded(weak: Stump, engine: Engine) -> ShardedStump:
+    """Return the weak learner that asks shards."""
+    return ShardedStump(**{f.name: getattr(weak, f.name) for f in fields(weak)}, engine=engine)

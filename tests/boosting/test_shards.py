@@ -1,0 +1,287 @@
+"""Fits on partitions: the bits of the fit on one table, for every way to divide its rows."""
+
+import re
+
+import numpy as np
+import pytest
+from reference import shards as twin
+
+import pboost as pb
+from pboost.data.check_xy import with_categories
+from pboost.data.columns import to_fixed_point
+from pboost.threads import Workers
+from pboost.weak.shards import SentCut, Serial, Shard, begin, merge
+
+PARTS = (1, 2, 5, 16)
+
+
+def tables():
+    """Return tables by name: (columns, y, weights)."""
+    rng = np.random.default_rng(3)
+    n = 300
+    X = rng.normal(size=(n, 5))
+    y = (X[:, 0] + X[:, 1] ** 2 > 1 + rng.normal(size=n)).astype(int)
+    weight = rng.random(n) ** 4
+    weight[rng.random(n) < 0.2] = 0
+    tied = np.round(X, 0)
+    holed = X.copy()
+    holed[rng.random(X.shape) < 0.2] = np.nan
+    holed[:, 3] = np.nan
+    level = np.array(["red", "green", "blue", "black"])[rng.integers(0, 4, n)]
+    mixed = np.empty((n, 3), dtype=object)
+    mixed[:, 0], mixed[:, 1], mixed[:, 2] = (
+        level,
+        X[:, 1],
+        np.where(y * rng.random(n) > 0.3, "a", level),
+    )
+    mixed[rng.random(n) < 0.1, 0] = None
+    mixed = with_categories(mixed, [0, 2])
+    names = np.where(y > 0, "yes", "no")
+    return {
+        "numbers": (pb.bin_columns(X), y, None),
+        "ties": (pb.bin_columns(tied, max_bins=7), names, np.full(n, 0.1)),
+        "weights": (pb.bin_columns(X, sample_weight=weight), y, weight),
+        "weights that add up to 1": (pb.bin_columns(X), y, weight / weight.sum()),
+        "large weights": (pb.bin_columns(tied), y == 1, weight * 1e300),
+        "holes": (pb.bin_columns(holed), names, weight),
+        "holes, no weights": (pb.bin_columns(holed), y, None),
+        "categories": (pb.bin_columns(mixed), y, None),
+        "categories, weights": (pb.bin_columns(mixed), y, weight),
+    }
+
+
+TABLES = tables()
+OBSERVATIONS = {
+    "flip": pb.observation.flip(0.1),
+    "uniform": pb.observation.uniform(),
+    "adatree2": pb.observation.adatree2(),
+}
+
+
+def divided(table, n_parts, seed=0):
+    """Return rows in partitions of random sizes, some of them empty, in a random order."""
+    columns, y, weight = table
+    rng = np.random.default_rng([seed, n_parts])
+    at = np.sort(rng.integers(0, len(y) + 1, n_parts - 1))
+    rows = np.split(rng.permutation(len(y)).astype(np.int32), at)
+    weights = None if weight is None else [weight[r] for r in rows]
+    return [columns.select(r) for r in rows], [y[r] for r in rows], weights
+
+
+def contents(model, path):
+    pb.save(model, path / "model")
+    return (path / "model").read_bytes()
+
+
+def both(table, n_parts, path, **options):
+    """Return the bytes of the fits on one table and on partitions."""
+    columns, y, weight = table
+    X, labels, weights = divided(table, n_parts)
+    whole = pb.fit_adaboost(columns, y, sample_weight=weight, **options)
+    parted = pb.shards.fit_adaboost(X, labels, sample_weight=weights, **options)
+    assert parted.n_nodes == whole.n_nodes
+    return contents(whole, path), contents(parted, path)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
+    for n_parts in PARTS:
+        whole, parted = both(TABLES[name], n_parts, tmp_path, rounds=8)
+        assert parted == whole, n_parts
+
+
+@pytest.mark.parametrize("observation", OBSERVATIONS)
+def test_observations_of_tables(observation, tmp_path):
+    for name in ("weights", "holes", "categories"):
+        options = {"rounds": 6, "observation": OBSERVATIONS[observation]}
+        whole, parted = both(TABLES[name], 5, tmp_path, **options)
+        assert parted == whole, name
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "error"])
+def test_criteria_and_limits(criterion, tmp_path):
+    weak = pb.weak.stump(criterion, min_leaf=30, min_weight=0.1, level_smoothing=0.5)
+    for name in ("ties", "holes", "categories, weights"):
+        options = {"rounds": 8, "weak": weak, "votes": "symmetric", "learning_rate": 0.5}
+        whole, parted = both(TABLES[name], 3, tmp_path, **options)
+        assert parted == whole, name
+
+
+def test_threads_and_the_order_of_partitions_do_not_matter(tmp_path):
+    X, y, weights = divided(TABLES["weights"], 5)
+    found = {
+        contents(
+            pb.shards.fit_adaboost(X[::k], y[::k], sample_weight=weights[::k], rounds=6,
+                                   n_threads=n_threads),
+            tmp_path,
+        )
+        for k in (1, -1) for n_threads in (1, 2, 4)
+    }  # fmt: skip
+    assert len(found) == 1
+
+
+def test_weights_near_a_power_of_two_in_any_order(tmp_path):
+    # Their float sums are 8, or just below it, depending on the order.
+    weight = np.array([0.1, 0.7, 0.2, 0.9, 0.1, 0.3, 0.6, 1.1, 0.4, 0.6, 1.9, 1.1])
+    y = np.arange(12) % 3 == 0
+    columns = pb.bin_columns((np.arange(12.0) % 5)[:, None])
+    sums, found = set(), set()
+    for seed in range(12):
+        rows = np.random.default_rng(seed).permutation(12).astype(np.int32)
+        sums.add(float(np.frexp(np.cumsum(weight[rows])[-1])[1]))
+        model = pb.fit_adaboost(
+            columns.select(rows), y[rows], sample_weight=weight[rows], rounds=2,
+            observation=pb.observation.adatree2(),
+        )  # fmt: skip
+        found.add(contents(model, tmp_path))
+    assert len(sums) == 2
+    assert len(found) == 1
+
+
+def made(table, n_parts):
+    columns, label, weights = divided(table, n_parts)
+    given = weights or [None] * n_parts
+    label = [np.asarray(part == "yes" if part.dtype.kind == "U" else part) for part in label]
+    workers = Workers(1)
+    return [
+        Shard(c, part.astype(np.uint8), w, workers)
+        for c, part, w in zip(columns, label, given, strict=True)
+    ]
+
+
+def some_cuts(columns, n):
+    rng = np.random.default_rng(n)
+    return [
+        SentCut(
+            int(rng.integers(columns.n_features)),
+            (np.arange(256) > rng.integers(columns.n_bins.min())).astype(np.uint8),
+            rng.uniform(0.5, 1.5, (2, 2)),
+        )
+        for _ in range(n)
+    ]
+
+
+def test_masses_are_those_of_the_twin():
+    columns, y, _ = TABLES["holes, no weights"]
+    rows = np.arange(40, dtype=np.int32)
+    some = columns.select(rows), y[:40], None
+    cuts = some_cuts(columns, 3)
+    scale, _ = to_fixed_point(np.ones(40))
+    n_codes = columns.n_bins + columns.special
+    sent = [(c.feature, c.side, c.factors) for c in cuts]
+    want = twin.edge_masses(some[0].codes, y[:40], np.ones(40), scale, n_codes, sent)
+    shards = made(some, 3)
+    begin(Serial(shards), is_weighed=False)
+    np.testing.assert_array_equal(merge([shard.masses(cuts) for shard in shards]), want)
+
+
+def test_a_shard_that_lost_its_weights_replays_the_cuts():
+    for name in ("holes", "numbers"):
+        cuts = some_cuts(TABLES[name][0], 9)
+        kept, lost = made(TABLES[name], 2), made(TABLES[name], 2)
+        is_weighed = TABLES[name][2] is not None
+        begin(Serial(kept), is_weighed)
+        begun = begin(Serial(lost), is_weighed)
+        for k in range(10):
+            seen = [shard.masses(cuts[:k]) for shard in kept]
+        lost[0].masses(cuts[:4])
+        lost[0].begin(begun.exponent, begun.scale)
+        again = [shard.masses(cuts) for shard in lost]
+        np.testing.assert_array_equal(again, seen)
+
+
+def test_callbacks_stop_and_see_what_they_see_of_one_table():
+    X, y, _ = divided(TABLES["categories"], 4)
+    columns, label, _ = TABLES["categories"]
+    seen = [[], []]
+
+    def note(to):
+        return lambda step, record: to.append((step, record)) or step == 4
+
+    one = pb.fit_adaboost(columns, label, rounds=9, callback=note(seen[0]))
+    other = pb.shards.fit_adaboost(X, y, rounds=9, callback=note(seen[1]))
+    assert seen[0] == seen[1]
+    assert len(seen[0]) == 4
+    assert one.record.stop_reason == other.record.stop_reason == "stopped by the callback"
+
+
+def test_growth_ends_as_on_one_table(tmp_path):
+    pure = pb.bin_columns(np.arange(6.0)[:, None]), np.array([0, 0, 0, 1, 1, 1]), None
+    for table in (pure, (pb.bin_columns(np.zeros((4, 2))), np.array([0, 1, 1, 1]), None)):
+        whole, parted = both(table, 2, tmp_path, rounds=5)
+        assert parted == whole
+
+
+def changed(what):
+    """Return arguments of which one is wrong, and what the error says."""
+    X, y, weights = divided(TABLES["weights"], 3, seed=1)
+    a, b, c = X
+    other = pb.bin_columns(np.ones((len(y[1]), 4)))
+    holed = TABLES["holes"][0].select(np.arange(len(y[1]), dtype=np.int32))
+    return {
+        "not a list": ((a, y[0]), {}, TypeError, "X: expected a list with an entry for each part"),
+        "none": (([], []), {}, ValueError, "X: expected one partition or more"),
+        "values": (([a, np.ones((3, 5))], y[:2]), {}, TypeError, "got ndarray in partition 1"),
+        "columns": (([a, other], y[:2]), {}, ValueError, "number of columns (5, 4)"),
+        "bins": (
+            ([a, pb.bin_columns(np.ones((9, 5)))], y[:2]), {}, ValueError, "partition 1 differs",
+        ),
+        "holes": (([a, holed], y[:2]), {}, ValueError, "which columns miss values"),
+        "labels of fewer": ((X, y[:2]), {}, ValueError, "y: expected 3 partitions, as in X, got 2"),
+        "length": ((X, [y[0], y[1][:-1], y[2]]), {}, ValueError, "partition 1: y: expected"),
+        "NaN": (
+            ([a, b, c], [y[0], y[1], np.full(len(y[2]), np.nan)]), {}, ValueError,
+            "partition 2: y: missing label in row 0",
+        ),
+        "kinds": (
+            (X, [y[0], y[1].astype(str), y[2]]), {}, TypeError, "labels of one kind in all",
+        ),
+        "three labels": ((X, [y[0], y[1], y[2] + 5]), {}, ValueError, "two label values, got 4"),
+        "one label": ((X, [0 * part for part in y]), {}, ValueError, "expected two label values"),
+        "weight of some": (
+            (X, y), {"sample_weight": [*weights[:2], None]}, ValueError, "None for partition 2",
+        ),
+        "weights of 0": (
+            (X, y), {"sample_weight": [0 * w for w in weights]}, ValueError, "all are zero",
+        ),
+        "weights of one class": (
+            (X, y), {"sample_weight": [w * part for w, part in zip(weights, y, strict=True)]},
+            ValueError, "expected both classes to have positive weight",
+        ),
+        "negative weight": (
+            (X, y), {"sample_weight": [weights[0], weights[1] - 1, weights[2]]}, ValueError,
+            "partition 1: sample_weight: expected finite numbers >= 0",
+        ),
+        "weights too different": (
+            (X, y),
+            {"sample_weight": [np.full(len(y[0]), 1e-300), *(w * 1e300 for w in weights[1:])]},
+            ValueError, "differ by more than floating point can hold",
+        ),
+        "exact search": (
+            (X, y), {"weak": pb.weak.stump(search="exact")}, ValueError, 'search="exact" needs',
+        ),
+        "fewer bins": ((X, y), {"weak": pb.weak.stump(max_bins=4)}, ValueError, "max_bins=4"),
+        "both ways": (
+            divided(TABLES["holes"], 2)[:2], {"weak": pb.weak.stump(missing="both")},
+            NotImplementedError, 'missing="both"',
+        ),
+        "affine": ((X, y), {"weak": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
+        "gaussian": (
+            (X, y), {"observation": pb.observation.gaussian(0.1)}, NotImplementedError,
+            "exact or have a table",
+        ),
+        "rounds": ((X, y), {"rounds": 0}, ValueError, "rounds"),
+        "unknown": ((X, y), {"n_estimators": 5}, TypeError, "rounds"),
+    }[what]  # fmt: skip
+
+
+@pytest.mark.parametrize("what", [
+    "not a list", "none", "values", "columns", "bins", "holes", "labels of fewer", "length", "NaN",
+    "kinds", "three labels", "one label", "weight of some", "weights of 0", "weights of one class",
+    "negative weight", "weights too different", "exact search", "fewer bins", "both ways", "affine",
+    "gaussian", "rounds", "unknown",
+])  # fmt: skip
+def test_what_is_refused(what):
+    (X, y), options, kind, said = changed(what)
+    with pytest.raises(kind, match=re.escape(said)):
+        pb.shards.fit_adaboost(X, y, **options)
