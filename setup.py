@@ -28,6 +28,7 @@ SANITIZE = SANITIZERS[debug]
 DEBUG = bool(SANITIZE)
 #: The oldest CPython of `requires-python`, as its headers and as the tag of wheels say it.
 LIMITED_API, TAG = "0x030B0000", "cp311"
+CORES = len(getattr(os, "sched_getaffinity", lambda _: ())(0)) or os.cpu_count() or 1
 IS_LIMITED = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 DIRECTIVES = {
@@ -58,7 +59,12 @@ MSVC_FLAGS = ["/O2", "/fp:precise"]
 
 
 class BuildKernels(build_ext):
-    """Choose compiler flags from the compiler that is really used."""
+    """Choose compiler flags from the compiler that is really used, and compile on all cores."""
+
+    def finalize_options(self):
+        super().finalize_options()
+        if self.parallel is None:
+            self.parallel = CORES
 
     def build_extensions(self):
         msvc = self.compiler.compiler_type == "msvc"
@@ -101,13 +107,15 @@ def kernels():
     return cythonize(
         extensions,
         build_dir="build/cython",
+        nthreads=CORES,
         compiler_directives=DIRECTIVES,
         shared_utility_qualified_name=shared,
     )
 
 
-setup(
-    ext_modules=kernels(),
-    cmdclass={"build_ext": BuildKernels},
-    options={"bdist_wheel": {"py_limited_api": TAG}} if IS_LIMITED else {},
-)
+if __name__ == "__main__":  # processes that translate other kernels may import this file
+    setup(
+        ext_modules=kernels(),
+        cmdclass={"build_ext": BuildKernels},
+        options={"bdist_wheel": {"py_limited_api": TAG}} if IS_LIMITED else {},
+    )
