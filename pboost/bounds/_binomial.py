@@ -210,6 +210,25 @@ def most_errors(n: int, rate: float, delta: float) -> int:
     return low
 
 
+def hypergeometric_tail(marked: int, drawn: int, marked_left: int, left: int) -> float:
+    """Return the probability of as many marked ones or more among those drawn, by Fisher's test.
+
+    `drawn` and `left` are how many were drawn at random and how many were left, `marked` and
+    `marked_left` how many of each are marked.
+    """
+    from scipy.special import gammaln, logsumexp
+
+    all_marked, plain = marked + marked_left, drawn + left - marked - marked_left
+    count = np.arange(marked, min(drawn, all_marked) + 1)
+    count = count[drawn - count <= plain]
+
+    def log_choose(n: float, k: ArrayLike) -> FloatArray:
+        return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+
+    ways = log_choose(all_marked, count) + log_choose(plain, drawn - count)
+    return float(np.exp(min(0.0, logsumexp(ways) - log_choose(drawn + left, drawn))))
+
+
 def kl_divergence(p: FloatArray, q: FloatArray) -> FloatArray:
     """Return the divergence of a coin of rate p from one of rate q."""
     from scipy.special import rel_entr

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.row_digest import digest
+from pboost.inspection.calibration import hashes_of_unseen
 from pboost.models.base import Model, check_model
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.exits import exits_of, joints_left, sizes, sizes_at_end
@@ -72,6 +75,11 @@ def early_exit(
     NotImplementedError
         Of a regression; or if `worst` is asked of a model whose longest path is not known.
 
+    Warns
+    -----
+    UserWarning
+        If many of the rows equal rows that the model has seen, by its digest ``model.seen``.
+
     See Also
     --------
     evaluation_cost : ``exit="proven"`` counts up to where no vote left can change the label.
@@ -106,8 +114,11 @@ def early_exit(
         )
     if comparisons is None and worst is None:
         raise ValueError("comparisons: expected a budget, comparisons= or worst=, got None")
-    states = X_cal if isinstance(X_cal, Trajectory) else trajectory(model, X_cal)
+    is_states, hashed = isinstance(X_cal, Trajectory), None
+    states = X_cal if is_states else trajectory(model, X_cal)
     _check_states(states, model)
+    if not is_states:
+        hashed = hashes_of_unseen(model, X_cal)
     end = model.n_joints if worst is None else end_of(model, check_number("worst", worst, least=0))
     if comparisons is not None:
         budget = check_number("comparisons", comparisons, least=0.0)
@@ -117,7 +128,8 @@ def early_exit(
             mean = states.cost[1:].mean(axis=1)
             end = min(end, max(1, int(np.count_nonzero(mean <= most))))
     options = {"comparisons": comparisons, "worst": worst, "length": length}
-    return calibrated(model, (states,), end, options, _with_its_error)
+    found = calibrated(model, (states,), end, options, _with_its_error)
+    return found if hashed is None else replace(found, seen=digest(hashed))
 
 
 def calibrated(

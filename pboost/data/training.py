@@ -50,6 +50,7 @@ from pboost.data.made_columns import (
 )
 from pboost.data.node_inputs import GrownInputs, Inputs
 from pboost.data.projections import Projections
+from pboost.data.row_digest import Digest, digest_of
 from pboost.data.special_columns import LEVELS
 from pboost.data.splits import hold_out
 from pboost.data.subsets import Subsets
@@ -99,6 +100,8 @@ class Problem:
     entries : Entries or None
         Of soft labels, of which a row has several: `label` and `weights` are then those of the
         entries, and where rows are spoken of, entries are meant.
+    seen : ndarray of uint64, or None
+        Digest of the rows of X of positive weight, which models keep.
     """
 
     columns: Features | SortedColumns | BinnedColumns | Rows
@@ -111,6 +114,7 @@ class Problem:
     table: Table | None = None
     entries: Entries | None = None
     ranks: IntArray | None = None
+    seen: Digest | None = None
 
     @property
     def n_rows(self) -> int:
@@ -474,14 +478,15 @@ def boosted_problem(
     if len(found.labels) == 2:
         found = found._replace(label=found.label.astype(np.uint8))
     table = None
+    of_rows = found.weights_of_rows(sample_weight, n)
     if isinstance(columns, Features):
-        columns = training_features(columns, found.weights_of_rows(sample_weight, n), takes)
+        columns = training_features(columns, of_rows, takes)
     if not isinstance(columns, Rows):
         table = columns.table
         check_taken(table, columns.names, takes)
     return Problem(
         columns=_of_entries(columns, found.entries), **found._asdict(), names=columns.names,
-        table=table,
+        table=table, seen=digest_of(columns, of_rows),
     )  # fmt: skip
 
 
@@ -514,9 +519,10 @@ def tree_problem(
     with np.errstate(over="ignore"):
         if weights is not None and not np.isfinite(weights.sum()):
             raise ValueError("sample_weight: expected weights with a finite sum")
+    of_rows, seen = found.weights_of_rows(sample_weight, n), None
     if isinstance(columns, Features):
-        of_rows = found.weights_of_rows(sample_weight, n)
         columns = training_features(columns, of_rows, takes)
+        seen = digest_of(columns, of_rows)
         if is_binned(search, n):
             columns = _binned(columns, of_rows, max_bins, n_threads)
     elif isinstance(columns, BinnedColumns):
@@ -525,9 +531,10 @@ def tree_problem(
     elif search == "binned":
         raise ValueError('search: "binned" needs BinnedColumns or X, got SortedColumns')
     check_taken(columns.table, names, takes)
+    seen = digest_of(columns, of_rows) if seen is None else seen
     return Problem(
         columns=_of_entries(columns, found.entries), **found._asdict(), names=names, y=targets,
-        exponent=exponent, table=columns.table,
+        exponent=exponent, table=columns.table, seen=seen,
     )  # fmt: skip
 
 

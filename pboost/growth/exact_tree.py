@@ -165,6 +165,7 @@ class BoostedArrays(TreeArrays):
             n_features=problem.n_features,
             feature_names=problem.names,
             table=problem.table,
+            seen=problem.seen,
             bias=bias,
             settings=settings,
             record=TrainingRecord(certificate, cost_after(reach), stop_reason),

@@ -106,6 +106,7 @@ class RealChain:
             "n_features": problem.n_features,
             "feature_names": problem.names,
             "table": problem.table,
+            "seen": problem.seen,
             "bias": bias,
             "settings": settings,
             "record": TrainingRecord(np.array(self.certificate), np.array(self.cost), stop_reason),

@@ -315,6 +315,7 @@ class Growth:
             n_features=problem.n_features,
             feature_names=problem.names,
             table=problem.table,
+            seen=problem.seen,
             bias=bias,
             settings=settings,
             record=TrainingRecord(

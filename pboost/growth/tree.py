@@ -197,7 +197,7 @@ class CartArrays(TreeArrays):
         return Tree(
             **columns, labels=problem.labels, n_features=problem.n_features,
             feature_names=problem.names, settings=settings, stop_reason=stop_reason,
-            table=problem.table,
+            table=problem.table, seen=problem.seen,
         )  # fmt: skip
 
     def grown(self) -> Grown:

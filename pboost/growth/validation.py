@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from pboost.data.check_xy import (
 )
 from pboost.data.convert import Rows
 from pboost.data.labels import soft_validation
+from pboost.data.row_digest import digest_of_rows, merged
 from pboost.data.training import Problem
 from pboost.models.new_rows import is_second, match_names
 from pboost.values import FloatArray, Seed, as_generator, check_integer, check_number, shown
@@ -80,6 +81,7 @@ def validation_rows(
     if isinstance(validation, tuple | list):
         settings, none = {"validation": GIVEN, "patience": patience}, np.empty(0, dtype=np.intp)
         given = _given(validation, problem, holes)
+        problem = replace(problem, seen=merged(problem.seen, digest_of_rows(given[0])))
         return ValidationRows(problem, none, *given, patience, settings)
     share = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
     drawn = problem.hold_out(share, as_generator(rng))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.check_xy import as_weights
+from pboost.data.row_digest import digest
 from pboost.inspection.calibration import calibration_rows
 from pboost.models.base import Model, check_model, two_probabilities
 from pboost.models.calibrated import CalibratedModel, as_values
@@ -61,6 +62,11 @@ def calibrate(
         unknown to it.
     NotImplementedError
         Of a regression.
+
+    Warns
+    -----
+    UserWarning
+        If many of the rows equal rows that the model has seen, by its digest ``model.seen``.
 
     See Also
     --------
@@ -123,14 +129,15 @@ def calibrate(
     values, code, weight = values[counts], rows.code[counts], weight[counts]
     settings = {"builder": "calibrate", "method": method, "rows": len(code)}
     of = [1] if n_votes == 1 else range(n_votes)
+    seen = None if rows.hashed is None else digest(rows.hashed[counts])
     maps = [(values[:, k], code == label, weight) for k, label in enumerate(of)]
     if method == "platt":
         slope, intercept = np.array([platt(*each) for each in maps]).T
-        return CalibratedModel(model, settings, slope, intercept)
+        return CalibratedModel(model, settings, slope, intercept, seen=seen)
     steps = [isotonic(*each) for each in maps]
     start = np.cumsum([0, *(len(knot) for knot, _ in steps)])
     knot, share = (np.concatenate(parts) for parts in zip(*steps, strict=True))
-    return CalibratedModel(model, settings, None, None, knot, share, start)
+    return CalibratedModel(model, settings, None, None, knot, share, start, seen=seen)
 
 
 def platt(value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray) -> tuple[float, float]:

@@ -130,6 +130,11 @@ def guarantee(model: Model, X_cal: Any, y_cal: ArrayLike, *, delta: float = 0.05
     NotImplementedError
         Of a regression.
 
+    Warns
+    -----
+    UserWarning
+        If many of the rows equal rows that the model has seen, by its digest ``model.seen``.
+
     See Also
     --------
     risk_threshold : the threshold that keeps errors of one kind below a limit.

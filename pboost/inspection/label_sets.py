@@ -159,6 +159,11 @@ def label_sets(
     ValueError
         If the rows are not as in `guarantee`, or alpha outside (0, 1).
 
+    Warns
+    -----
+    UserWarning
+        If many of the rows equal rows that the model has seen, by its digest ``model.seen``.
+
     References
     ----------
     .. [1] V. Vovk, A. Gammerman and G. Shafer, *Algorithmic learning in a random world*, Springer

@@ -110,6 +110,11 @@ def risk_threshold(
         If the model is not of two labels, the rows are not as described, or too few to prove the
         limit.
 
+    Warns
+    -----
+    UserWarning
+        If many of the rows equal rows that the model has seen, by its digest ``model.seen``.
+
     Notes
     -----
     The order does not depend on the rows, as it must not: the risk never falls along it. So all

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,9 @@ from pboost._core import link
 from pboost.data.indicators import indicators_of
 from pboost.data.node_inputs import Inputs
 from pboost.data.prices import GroupOption, PriceOption
+from pboost.data.row_digest import Digest
 from pboost.data.table import Table
+from pboost.models import stored
 from pboost.models.exits import Exits, Left, NodeExits, joints_left
 from pboost.models.priced import prices_for
 from pboost.models.stored import Arrays, Header, Parts, Stored, TrainingRecord
@@ -37,7 +40,15 @@ ROUNDING = 1e-15
 KINDS: dict[str, type[Model]] = {}
 
 
-class Model(Stored):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Fitted(Stored):
+    """What is fitted to rows, which it remembers: `seen` is their digest, None if not known."""
+
+    _: KW_ONLY
+    seen: Digest | None = stored.digest()
+
+
+class Model(Fitted):
     """Base of models: the functions of a model call its methods of the same names.
 
     A model that has no answer says why. `file_kind` is its kind in files, empty where it cannot be
@@ -94,6 +105,10 @@ class Model(Stored):
         """Return amounts (n_added, ...) of what is added up by columns of X, (n_features, ...)."""
         found = indicators_of(self.table)
         return amounts if found is None else found.by_column(amounts)
+
+    def digests(self) -> list[Digest]:
+        """Return the digests of rows that were fitted to, each of one table."""
+        return [] if self.seen is None else [self.seen]
 
     @property
     def n_nodes(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.row_digest import Digest
 from pboost.data.table import Table
 from pboost.models import stored
 from pboost.models.base import Averaged, Model, two_probabilities
@@ -51,6 +52,9 @@ class CalibratedModel(Model):
         The options it was made with; "rows", how many there were of positive weight.
     labels, n_features, feature_names, table
         Those of the model.
+    seen : ndarray of uint64, shape (k,), or None
+        Digest of the calibration rows, :doc:`/user/guide/guarantees`; ``model.seen`` that of the
+        model's.
     """
 
     model: Any = stored.kept_as(Inner())
@@ -104,6 +108,10 @@ class CalibratedModel(Model):
     def models(self) -> tuple[Model]:
         """The model, as the only one that is stored with it."""
         return (self.model,)
+
+    def digests(self) -> list[Digest]:
+        """Return the digests of the rows of the model, and of those of the calibration."""
+        return [*self.model.digests(), *Model.digests(self)]
 
     @property
     def n_nodes(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.convert import as_rows
+from pboost.data.row_digest import Digest
 from pboost.data.shared_reads import held
 from pboost.data.table import Table
 from pboost.models import stored
@@ -71,6 +72,9 @@ class EarlyExitModel(Model):
         Share of the calibration rows that left after 0, 1, ..., T joints.
     labels, n_features, feature_names, table
         Those of the model.
+    seen : ndarray of uint64, shape (k,), or None
+        Digest of the calibration rows, :doc:`/user/guide/guarantees`; ``model.seen`` that of the
+        model's.
     """
 
     model: Any = stored.kept_as(Inner())
@@ -115,6 +119,10 @@ class EarlyExitModel(Model):
     def models(self) -> tuple[Model]:
         """The model, as the only one that is stored with it."""
         return (self.model,)
+
+    def digests(self) -> list[Digest]:
+        """Return the digests of the rows of the model, and of those of the calibration."""
+        return [*self.model.digests(), *Model.digests(self)]
 
     @property
     def n_nodes(self) -> int:

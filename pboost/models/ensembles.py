@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.convert import as_rows
+from pboost.data.row_digest import Digest, merged
 from pboost.data.shared_reads import held
 from pboost.data.table import Table
 from pboost.models import stored
@@ -90,6 +91,12 @@ class Composite(Model):
     def mean_cost(self) -> float:
         """Mean number of comparisons of the rows that each member was fitted to, added up."""
         return float(sum(check_known(member).mean_cost for member in self.models))
+
+    def digests(self) -> list[Digest]:
+        """Return the digest of the rows of all members, which are of one table."""
+        known = [one for m in self.models if isinstance(m, Model) for one in m.digests()]
+        found = merged(self.seen, *known)
+        return [] if found is None else [found]
 
     def reads(self, X: Any) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by the first 1, 2, ... members."""
@@ -250,6 +257,9 @@ class OneVsRest(Ensemble):
         The label values, sorted.
     settings : mapping
         The options it was fitted with; those of the models are with them.
+    seen : ndarray of uint64, shape (k,), or None
+        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        is not known.
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())
@@ -368,6 +378,9 @@ class WeightedVote(Ensemble):
         last was left out.
     stop_reason : str
         Why boosting ended, as a sentence.
+    seen : ndarray of uint64, shape (k,), or None
+        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        is not known.
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())
@@ -508,6 +521,9 @@ class Bagging(Composite, Averaged):
     table : Table or None
         What the columns were in training, `pboost.data.table`: levels of categories, and which had
         missing values. None where all were numbers and none was missing.
+    seen : ndarray of uint64, shape (k,), or None
+        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        is not known.
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pboost._core import tree_walk
 from pboost.data.node_inputs import ColumnNames
+from pboost.data.row_digest import Digest
 from pboost.data.shared_reads import held
 from pboost.models import stored
 from pboost.models.attribution import mean_of_shares
@@ -61,6 +62,9 @@ class Forest(Trees):
     table : Table or None
         What the columns were in training, `pboost.data.table`: levels of categories, and which had
         missing values. None where all were numbers and none was missing.
+    seen : ndarray of uint64, shape (k,), or None
+        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        is not known.
     """
 
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
@@ -319,7 +323,12 @@ class Forest(Trees):
         return total
 
 
-def join_trees(trees: Sequence[Tree], settings: Mapping[str, Any], oob: OutOfBag | None) -> Forest:
+def join_trees(
+    trees: Sequence[Tree],
+    settings: Mapping[str, Any],
+    oob: OutOfBag | None,
+    seen: Digest | None = None,
+) -> Forest:
     """Return the forest of trees that were fitted to the same columns and labels."""
     root = np.cumsum([0, *(tree.n_nodes for tree in trees)])
     if root[-1] > np.iinfo(np.int32).max:
@@ -328,6 +337,7 @@ def join_trees(trees: Sequence[Tree], settings: Mapping[str, Any], oob: OutOfBag
     return Forest(
         root, **_joined_columns(trees), labels=first.labels, n_features=first.n_features,
         feature_names=first.feature_names, settings=settings, oob=oob, table=first.table,
+        seen=seen,
     )  # fmt: skip
 
 

@@ -93,6 +93,9 @@ class DecisionGraph(Graph):
     table : Table or None
         What the columns were in training, `pboost.data.table`: levels of categories, and which had
         missing values. None where all were numbers and none was missing.
+    seen : ndarray of uint64, shape (k,), or None
+        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        is not known.
     """
 
     #: Of a graph without joins the tree as which rows walk through it, what those with missing

@@ -178,6 +178,9 @@ class LinearModel(AdditiveModel):
     table : Table or None
         What the columns were in training, `pboost.data.table`: levels of categories, and which had
         missing values. None where all were numbers and none was missing.
+    seen : ndarray of uint64, shape (k,), or None
+        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        is not known.
     """
 
     feature: IntArray = stored.column(np.int32, "n_nodes", within=(CONSTANT, "n_added"))
@@ -313,6 +316,9 @@ class HypothesisSum(AdditiveModel):
     table : Table or None
         What the columns were in training, `pboost.data.table`: levels of categories, and which had
         missing values. None where all were numbers and none was missing.
+    seen : ndarray of uint64, shape (k,), or None
+        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        is not known.
     """
 
     hypotheses: tuple[Callable[[Any], Any], ...]
@@ -391,6 +397,9 @@ class ProbitModel(Model):
     table : Table or None
         What the columns were in training, `pboost.data.table`: levels of categories, and which had
         missing values. None where all were numbers and none was missing.
+    seen : ndarray of uint64, shape (k,), or None
+        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        is not known.
     """
 
     intercept: float = stored.number("intercept: expected a number, got {!r}")

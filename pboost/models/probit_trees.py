@@ -79,6 +79,9 @@ class ProbitTree(Model):
         The options the model was fitted with.
     n_features, feature_names
         Number of columns the model was trained on, and their names or None.
+    seen : ndarray of uint64, shape (k,), or None
+        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        is not known.
     """
 
     partition: Tree = stored.part(Tree, more=("labels",), some=SIDES)

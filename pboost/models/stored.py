@@ -124,13 +124,15 @@ class Column(Kind):
 
 @dataclass(frozen=True, slots=True)
 class InHeader(Column):
-    """An array of float64 in the header of a file, as hexadecimal digits of its bytes.
+    """An array of eight bytes each in the header of a file, as hexadecimal digits of these.
 
     Readers that do not know it can do without.
     """
 
     dtype: Any = np.float64
     optional: bool = True
+    #: Whether what is stored as a part of another record has none.
+    of_whole: bool = False
 
     def dtypes(self, name: str) -> Dtypes:
         """Return no arrays."""
@@ -138,12 +140,15 @@ class InHeader(Column):
 
     def store(self, name: str, value: Any) -> Parts:
         """Return what the header says, if there is an array."""
-        return {} if value is None else {name: value.astype("<f8").tobytes().hex()}, {}
+        return {} if value is None else {name: value.astype(self._in_file()).tobytes().hex()}, {}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
         """Return the array, None where there is none."""
         digits = header.get(name)
-        return None if digits is None else np.frombuffer(bytes.fromhex(digits), "<f8")
+        return None if digits is None else np.frombuffer(bytes.fromhex(digits), self._in_file())
+
+    def _in_file(self) -> np.dtype[Any]:
+        return np.dtype(self.dtype).newbyteorder("<")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +254,8 @@ class Part(Kind):
             raise ValueError(f"{name}: the {self.said} is not complete")
         of_part = self.dtypes(name)
         own = {member: array for member, array in arrays.items() if member in of_part}
-        return self.of.from_parts({**header, **self.fields}, own)
+        not_here = dict.fromkeys(layout_of(self.of).of_whole)
+        return self.of.from_parts({**header, **not_here, **self.fields}, own)
 
 
 class Models(Kind):
@@ -368,6 +374,8 @@ class Layout(NamedTuple):
     early: dict[str, Made]
     late: dict[str, Made]
     known: Dtypes
+    #: Those that parts of other records do not have.
+    of_whole: tuple[str, ...]
 
 
 _LAYOUTS: dict[type, Layout] = {}
@@ -392,6 +400,7 @@ def layout_of(record: type[Any]) -> Layout:
             {name: kind for name, kind in made.items() if not kind.late},
             {name: kind for name, kind in made.items() if kind.late},
             {record.file_prefix + name: found for part in dtypes for name, found in part},
+            tuple(n for n, k in given.items() if isinstance(k, InHeader) and k.of_whole),
         )
     return _LAYOUTS[record]
 
@@ -410,6 +419,11 @@ def column(dtype: Any, *shape: Any, optional: bool = False, **options: Any) -> A
 def in_header(*shape: Any) -> Any:
     """Return a field that is an array in the header or None, see `InHeader`."""
     return kept_as(InHeader(shape=shape), default=None)
+
+
+def digest() -> Any:
+    """Return the field of the digest of rows, see `pboost.data.row_digest`."""
+    return kept_as(InHeader(np.uint64, ndim=1, of_whole=True), default=None, repr=False)
 
 
 def labels(count: Any = None, optional: bool = False) -> Any:

@@ -126,6 +126,9 @@ class SubaggedProbitTrees(Model):
         The training record: predictions for rows by the members that have not seen them.
     n_features, feature_names
         Number of columns of the training data, and their names or None.
+    seen : ndarray of uint64, shape (k,), or None
+        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        is not known.
     """
 
     trees: Forest = stored.part(Forest, more=("labels",), some=SIDES)

@@ -92,6 +92,9 @@ class StagewiseModel(Model):
         was tried, which can be more than the model has.
     n_features, feature_names
         Number of columns the model was trained on, and their names or None.
+    seen : ndarray of uint64, shape (k,), or None
+        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        is not known.
     """
 
     trees: Forest = stored.part(

@@ -433,6 +433,9 @@ class Tree(Trees):
     table : Table or None
         What the columns were in training, `pboost.data.table`: levels of categories, and which had
         missing values. None where all were numbers and none was missing.
+    seen : ndarray of uint64, shape (k,), or None
+        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        is not known.
     """
 
     root: IntArray = stored.made(lambda tree: np.array([0, tree.n_nodes], np.int32), late=False)

@@ -11,6 +11,7 @@ from pboost._core.probit_boost import boost_leaves
 from pboost.data.check_xy import AbsentClassError, as_features, training_features
 from pboost.data.indicators import in_sums
 from pboost.data.labels import classes_of_rows, labels_of_rows
+from pboost.data.row_digest import digest_of
 from pboost.data.table import Categorical, Takes
 from pboost.models.linear import ProbitModel
 from pboost.probit.tree import check_coefficients
@@ -104,9 +105,8 @@ def fit_probitboost(
     features = as_features(X, categorical)
     n = len(features.values)
     found = classes_of_rows(labels_of_rows(y, y_proba, labels), sample_weight, n, "")
-    features = training_features(
-        features, found.weights_of_rows(sample_weight, n), Takes(holes=True, levels=True)
-    )
+    of_rows = found.weights_of_rows(sample_weight, n)
+    features = training_features(features, of_rows, Takes(holes=True, levels=True))
     values = in_sums(features.values, features.table)
     label, names = found.label.astype(np.int32), found.labels
     if found.entries is not None:
@@ -137,7 +137,7 @@ def fit_probitboost(
         float(coefficient[0, 0, 0]), coefficient[0, 0, 1:], feature[:done], value[:done, :2],
         value[:done, 2], risk[: done + 1], names, settings,
         _stop_reason(done, steps, value), features.n_features, features.names, means[0],
-        table=features.table,
+        table=features.table, seen=digest_of(features, of_rows),
     )  # fmt: skip
 
 

@@ -486,6 +486,7 @@ def _join(
         np.cumsum([0, *(len(member.alpha) for member in grown)]), error,
         np.array([member.class_rows for member in grown]), task.settings["vote"],
         task.problem.labels, task.settings, leaf_mean=_means(trees), mean=mean,
+        seen=task.problem.seen,
     )  # fmt: skip
 
 

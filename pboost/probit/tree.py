@@ -348,6 +348,7 @@ def fit_probit_tree(
         column_spread(task.X, task.weights),
         grown.means,
         task.means(),
+        seen=problem.seen,
     )
 
 

@@ -334,7 +334,7 @@ class BothWaysTree:
             **columns, children=children, value=value, impurity=impurity, weight=weight,
             n_rows=np.array([len(node.rows) for node in nodes], dtype=np.int32),
             labels=problem.labels, n_features=problem.n_features, feature_names=problem.names,
-            settings=settings, stop_reason=stop_reason, table=problem.table,
+            settings=settings, stop_reason=stop_reason, table=problem.table, seen=problem.seen,
         )  # fmt: skip
 
     def tests(

@@ -212,7 +212,7 @@ def grow_forest(
         trees = tallied_members(train, members, data.n_threads, cells, tally, callback, len(given))
     said = {"builder": "fit_forest", "members": members, "replace": bags.replace, "bag": bag}
     known = {} if state is None else {"rng": state}
-    return join_trees(trees, {**settings, **said, **known}, tally.close())
+    return join_trees(trees, {**settings, **said, **known}, tally.close(), problem.seen)
 
 
 def _check_rows(tree: Tree, problem: Problem, bag: FloatArray) -> None:

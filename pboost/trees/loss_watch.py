@@ -28,6 +28,8 @@ class LossWatch:
         The options; empty without validation.
     losses : list of float
         Mean loss on the validation rows before the first tree and after each.
+    seen : ndarray of uint64, or None
+        Digest of the rows of training and validation.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class LossWatch:
         self.losses: list[float] = []
         self._loss, problem = loss, replace(problem, weights=self.weight)
         self.rows = validation_rows(validation, patience, problem, generator)
+        self.seen = problem.seen if self.rows is None else self.rows.problem.seen
         if self.rows is not None and self.rows.problem.weights is not None:
             self.weight, self.settings = self.rows.problem.weights, self.rows.settings
             if problem.labels is None:

@@ -566,7 +566,7 @@ class _Fit:
         return StagewiseModel(
             self.rounds.forest(self.trees[:kept]), self.bias, self.loss, labels, self.settings,
             stop_reason, np.array(self.training_loss[: kept + 1]),
-            np.array(self.watch.losses) if self.watch.settings else None,
+            np.array(self.watch.losses) if self.watch.settings else None, seen=self.watch.seen,
         )  # fmt: skip
 
     def _next_tree(self, step: int) -> Any:

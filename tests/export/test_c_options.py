@@ -293,6 +293,7 @@ def test_arguments_are_checked(chain, path):
         pb.export_c(chain, path / "there" / "is no folder")
 
 
+@pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     def refused(match, model, *options, **more):
         with pytest.raises(NotImplementedError, match=match):

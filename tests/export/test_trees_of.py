@@ -206,6 +206,7 @@ def test_other_models_are_refused(kind, said):
         pb.trees_of(inspected.made(kind))
 
 
+@pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_models_that_hold_functions_are_refused():
     stop = pb.early_exit(made("forest"), exported.X, comparisons=9)
     with pytest.raises(TypeError, match=r"model\.model is the whole model"):

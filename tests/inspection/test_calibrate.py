@@ -167,6 +167,7 @@ def test_stages_end_with_the_model(kind, method):
     np.testing.assert_allclose(stages[-1], pb.decision_function(model, CAL), atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 @pytest.mark.parametrize("method", METHODS)
 def test_routes(method):
     soft = made("soft chain", method)
@@ -185,6 +186,7 @@ def test_routes(method):
     )
 
 
+@pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_that_leave_early_do(method):
     whole = inspected.made("stagewise")
@@ -232,6 +234,7 @@ def test_labels_follow_probabilities():
     X = np.arange(200.0)[:, None]
     model = pb.fit_adaboost(X, X[:, 0] < 100, rounds=1)
     y = X[:, 0] >= 100
+    X += 0.1  # rows that were not seen
     platts = pb.calibrate(model, X, y)
     assert platts.slope[0] < 0
     assert (pb.predict(platts, X) == y).all()

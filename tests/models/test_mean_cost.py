@@ -27,6 +27,7 @@ def test_mean_cost_is_that_of_the_training_rows(kind):
         assert model.mean_cost == pytest.approx(whole_cost(model), rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_models_around_models():
     whole = inspected.made("stagewise")
     small = pb.early_exit(whole, inspected.X, comparisons=0.6 * whole.mean_cost)

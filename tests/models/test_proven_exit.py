@@ -197,6 +197,7 @@ def test_what_is_refused():
         pb.evaluation_cost(model, X, exit="sure")
 
 
+@pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_exits_of_a_calibrated_model():
     whole = MODELS["stagewise"]()
     model = pb.early_exit(whole, X, comparisons=20)

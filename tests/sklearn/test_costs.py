@@ -140,7 +140,7 @@ def test_searches():
 
 def test_early_exits_count_in_the_score():
     estimator = StagewiseClassifier(steps=20).fit(X, Y)
-    small = pb.early_exit(estimator.model_, X, comparisons=0.3 * estimator.cost_)
+    small = pb.early_exit(estimator.model_, X + 1e-9, comparisons=0.3 * estimator.cost_)
     whole = cost_scorer(estimator, X)
     estimator.model_ = small
     assert cost_scorer(estimator, X) > 0.5 * whole

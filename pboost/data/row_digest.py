@@ -1,0 +1,153 @@
+"""A digest of rows: few numbers that tell whether other rows are among them.
+
+Of the hashes of all different rows the `MOST` least are kept, a sketch of bottom-k [1]_: rows of a
+second table whose hashes are in the same range are among the first if, and only if, theirs are
+kept. A hash has 16 bits of the first columns, so that of most rows nothing else is read, and 32 of
+all. It stands in the upper 48 bits of a number; how often the row occurs, 65,535 at most, in the
+lower 16.
+
+References
+----------
+.. [1] E. Cohen and H. Kaplan, "Summarizing data using bottom-k sketches", PODC (2007).
+.. [2] I. J. Good, "The population frequencies of species and the estimation of population
+   parameters", Biometrika 40 (1953).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import bins
+from pboost.data.columns import SortedColumns
+from pboost.data.convert import Features
+from pboost.threads import run_ranges
+from pboost.values import FloatArray, IntArray
+
+Digest: TypeAlias = NDArray[np.uint64]
+#: Different rows that are kept: a kilobyte.
+MOST = 128
+COUNT_BITS = np.uint64(16)
+MOST_COUNT = np.uint64(2**16 - 1)
+#: Columns of which the upper 16 bits of a hash are made, and how many values these have.
+FIRST, COARSE = 2, 2**16
+
+
+class Seen(NamedTuple):
+    """Rows that were compared with a digest, and those of them that are in it.
+
+    Of the `rows` that the digest was made of, in the same range of hashes, `repeated` are not the
+    only ones of their kind.
+    """
+
+    found: int
+    compared: int
+    repeated: int
+    rows: int
+
+    @property
+    def natural(self) -> float:
+        """Share of new rows, drawn like the others, that would be found, by Good and Turing [2]_.
+
+        It is the share of rows that others equal.
+        """
+        return self.repeated / self.rows if self.rows else 0.0
+
+
+def digest_of(columns: Any, weights: FloatArray | None) -> Digest | None:
+    """Return the digest of the rows of positive weight, None of columns that hold no values."""
+    if isinstance(columns, Features):
+        values, rows = columns.values, None
+    elif isinstance(columns, SortedColumns):
+        values, rows = columns.source, columns.rows
+    else:
+        return None
+    if weights is not None:
+        kept = np.flatnonzero(weights > 0).astype(np.int32)
+        rows = kept if rows is None else rows[kept]
+    return digest_of_rows(values, rows)
+
+
+def digest_of_rows(values: NDArray[Any], rows: IntArray | None = None) -> Digest:
+    """Return the digest of listed rows of a matrix, by default of all.
+
+    Only rows whose first columns have the least hashes are read whole.
+    """
+    if rows is None:
+        rows = np.arange(len(values), dtype=np.int32)
+    coarse, share = _coarse(values, rows), 2 * MOST / max(len(rows), 1)
+    while True:
+        few = np.flatnonzero(coarse < math.ceil(share * COARSE)) if share < 1 else slice(None)
+        found = digest(_joined(coarse[few], values, rows[few]))
+        if len(found) >= MOST or share >= 1:
+            return found
+        share *= 8
+
+
+def hashes(values: NDArray[Any]) -> Digest:
+    """Return the hashes of the rows of a matrix (n, d)."""
+    rows = np.arange(len(values), dtype=np.int32)
+    return _joined(_coarse(values, rows), values, rows)
+
+
+def _coarse(values: NDArray[Any], rows: IntArray) -> Digest:
+    hashed = _hashed(values[:, :FIRST], rows)
+    hashed >>= np.uint64(48)
+    return hashed
+
+
+def _joined(coarse: Digest, values: NDArray[Any], rows: IntArray) -> Digest:
+    """Return hashes, given those of the first columns."""
+    fine = _hashed(values, rows)
+    fine >>= np.uint64(32)
+    fine |= coarse << np.uint64(32)
+    return fine
+
+
+def _hashed(values: NDArray[Any], rows: IntArray) -> Digest:
+    hashed, d = np.empty(len(rows), dtype=np.uint64), values.shape[1]
+
+    def work(first: int, last: int) -> None:
+        key = np.empty(d, dtype=np.uint64)
+        bins.hash_rows(values, rows[first:last], key, hashed[first:last])
+
+    run_ranges(work, len(rows), cells=d)
+    return hashed
+
+
+def digest(hashed: Digest) -> Digest:
+    """Return the digest of rows with these hashes."""
+    found, count = np.unique(hashed, return_counts=True)
+    counts = np.minimum(count[:MOST].astype(np.uint64), MOST_COUNT)
+    kept: Digest = (found[:MOST] << COUNT_BITS) | counts
+    return kept
+
+
+def merged(*digests: Digest | None) -> Digest | None:
+    """Return the digest of the rows of any of some, None if there is none.
+
+    A row occurs as often as in the one where it occurs most often: they may be of the same table.
+    """
+    known = [one for one in digests if one is not None]
+    return reduce(_both, known) if known else None
+
+
+def _both(first: Digest, second: Digest) -> Digest:
+    every = np.sort(np.concatenate([first, second]))
+    hashed = every >> COUNT_BITS
+    is_last = np.append(hashed[1:] != hashed[:-1], True)[: len(every)]  # of the largest count
+    return every[is_last][:MOST]
+
+
+def seen_among(digest: Digest, hashed: Digest) -> Seen:
+    """Return how many rows with these hashes are among those of a digest."""
+    kept, count = digest >> COUNT_BITS, digest & MOST_COUNT
+    if len(kept) >= MOST:
+        hashed = hashed[hashed <= kept[-1]]
+    found = int(np.isin(hashed, kept).sum())
+    once, rows = int((count == 1).sum()), int(count.sum())
+    return Seen(found, len(hashed), rows - once, rows)
