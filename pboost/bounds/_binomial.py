@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -222,7 +223,7 @@ def hypergeometric_tail(marked: int, drawn: int, marked_left: int, left: int) ->
     count = np.arange(marked, min(drawn, all_marked) + 1)
     count = count[drawn - count <= plain]
 
-    def log_choose(n: float, k: ArrayLike) -> FloatArray:
+    def log_choose(n: Any, k: Any) -> Any:
         return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
     ways = log_choose(all_marked, count) + log_choose(plain, drawn - count)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from pboost.budget.synthetic import KINDS, synthetic_rows
 from pboost.data.check_xy import TASKS, as_features
 from pboost.data.convert import Features
+from pboost.data.row_digest import digest_of_rows, merged
 from pboost.data.table import Categorical
 from pboost.models.base import Model, evaluation_cost, predict, predict_proba
 from pboost.models.tree_sum import StagewiseModel
@@ -167,7 +168,11 @@ def distill(
     )  # fmt: skip
     student = student.prefix(_length(student, features, most))
     said = dict(zip(("synthetic", "kind", "share", "neighbours"), drawn, strict=True))
-    return replace(student, settings={**student.settings, **said, "distilled": most})
+    # Synthetic rows are nobody's; what the teacher was fitted to, it has told.
+    known = teacher.digests() if isinstance(teacher, Model) and features.table is None else []
+    seen = merged(digest_of_rows(features.values), *known)
+    settings = {**student.settings, **said, "distilled": most}
+    return replace(student, settings=settings, seen=seen)
 
 
 def _length(model: StagewiseModel, X: Features, most: float) -> int:

@@ -477,13 +477,11 @@ def boosted_problem(
         y.check_present()
     if len(found.labels) == 2:
         found = found._replace(label=found.label.astype(np.uint8))
-    table = None
     of_rows = found.weights_of_rows(sample_weight, n)
     if isinstance(columns, Features):
         columns = training_features(columns, of_rows, takes)
-    if not isinstance(columns, Rows):
-        table = columns.table
-        check_taken(table, columns.names, takes)
+    table = None if isinstance(columns, Rows) else columns.table
+    check_taken(table, columns.names, takes)
     return Problem(
         columns=_of_entries(columns, found.entries), **found._asdict(), names=columns.names,
         table=table, seen=digest_of(columns, of_rows),
@@ -515,23 +513,21 @@ def tree_problem(
         exponent = int(np.frexp(np.abs(targets).max())[1])
         targets = np.ldexp(targets, -exponent)
         found = Classes(None, _NO_ROWS, as_weights(sample_weight, n))
-    weights = found.weights
     with np.errstate(over="ignore"):
-        if weights is not None and not np.isfinite(weights.sum()):
+        if found.weights is not None and not np.isfinite(found.weights.sum()):
             raise ValueError("sample_weight: expected weights with a finite sum")
-    of_rows, seen = found.weights_of_rows(sample_weight, n), None
+    of_rows = found.weights_of_rows(sample_weight, n)
     if isinstance(columns, Features):
         columns = training_features(columns, of_rows, takes)
-        seen = digest_of(columns, of_rows)
-        if is_binned(search, n):
-            columns = _binned(columns, of_rows, max_bins, n_threads)
+    seen = digest_of(columns, of_rows)
+    if isinstance(columns, Features) and is_binned(search, n):
+        columns = _binned(columns, of_rows, max_bins, n_threads)
     elif isinstance(columns, BinnedColumns):
         if search == "exact":
             raise ValueError('search: "exact" needs SortedColumns or X, got BinnedColumns')
     elif search == "binned":
         raise ValueError('search: "binned" needs BinnedColumns or X, got SortedColumns')
     check_taken(columns.table, names, takes)
-    seen = digest_of(columns, of_rows) if seen is None else seen
     return Problem(
         columns=_of_entries(columns, found.entries), **found._asdict(), names=names, y=targets,
         exponent=exponent, table=columns.table, seen=seen,

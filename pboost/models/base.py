@@ -45,7 +45,9 @@ class Fitted(Stored):
     """What is fitted to rows, which it remembers: `seen` is their digest, None if not known."""
 
     _: KW_ONLY
-    seen: Digest | None = stored.digest()
+    seen: Digest | None = stored.kept_as(
+        stored.InHeader(np.uint64, ndim=1), default=None, repr=False
+    )
 
 
 class Model(Fitted):

@@ -108,10 +108,13 @@ class Column(Kind):
             if not (values.min() >= low and values.max() < high):
                 raise ValueError(f"{called}: expected values in [{low}, {high})")
 
-    def dtypes(self, name: str) -> Dtypes:
+    def in_file(self) -> np.dtype[Any]:
         """Return the dtype in files."""
-        dtype = None if self.dtype is None else np.dtype(self.dtype).newbyteorder("<")
-        return {name: (dtype, self.optional)}
+        return np.dtype(self.dtype).newbyteorder("<")
+
+    def dtypes(self, name: str) -> Dtypes:
+        """Return the dtype in files, None of labels."""
+        return {name: (None if self.dtype is None else self.in_file(), self.optional)}
 
     def store(self, name: str, value: Any) -> Parts:
         """Return the array, if there is one."""
@@ -131,24 +134,17 @@ class InHeader(Column):
 
     dtype: Any = np.float64
     optional: bool = True
-    #: Whether what is stored as a part of another record has none.
-    of_whole: bool = False
 
-    def dtypes(self, name: str) -> Dtypes:
-        """Return no arrays."""
-        return {}
+    dtypes = Kind.dtypes
 
     def store(self, name: str, value: Any) -> Parts:
         """Return what the header says, if there is an array."""
-        return {} if value is None else {name: value.astype(self._in_file()).tobytes().hex()}, {}
+        return {} if value is None else {name: value.astype(self.in_file()).tobytes().hex()}, {}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
         """Return the array, None where there is none."""
         digits = header.get(name)
-        return None if digits is None else np.frombuffer(bytes.fromhex(digits), self._in_file())
-
-    def _in_file(self) -> np.dtype[Any]:
-        return np.dtype(self.dtype).newbyteorder("<")
+        return None if digits is None else np.frombuffer(bytes.fromhex(digits), self.in_file())
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +250,8 @@ class Part(Kind):
             raise ValueError(f"{name}: the {self.said} is not complete")
         of_part = self.dtypes(name)
         own = {member: array for member, array in arrays.items() if member in of_part}
-        not_here = dict.fromkeys(layout_of(self.of).of_whole)
-        return self.of.from_parts({**header, **not_here, **self.fields}, own)
+        # What was seen is said of the whole.
+        return self.of.from_parts({**header, "seen": None, **self.fields}, own)
 
 
 class Models(Kind):
@@ -374,8 +370,6 @@ class Layout(NamedTuple):
     early: dict[str, Made]
     late: dict[str, Made]
     known: Dtypes
-    #: Those that parts of other records do not have.
-    of_whole: tuple[str, ...]
 
 
 _LAYOUTS: dict[type, Layout] = {}
@@ -400,7 +394,6 @@ def layout_of(record: type[Any]) -> Layout:
             {name: kind for name, kind in made.items() if not kind.late},
             {name: kind for name, kind in made.items() if kind.late},
             {record.file_prefix + name: found for part in dtypes for name, found in part},
-            tuple(n for n, k in given.items() if isinstance(k, InHeader) and k.of_whole),
         )
     return _LAYOUTS[record]
 
@@ -419,11 +412,6 @@ def column(dtype: Any, *shape: Any, optional: bool = False, **options: Any) -> A
 def in_header(*shape: Any) -> Any:
     """Return a field that is an array in the header or None, see `InHeader`."""
     return kept_as(InHeader(shape=shape), default=None)
-
-
-def digest() -> Any:
-    """Return the field of the digest of rows, see `pboost.data.row_digest`."""
-    return kept_as(InHeader(np.uint64, ndim=1, of_whole=True), default=None, repr=False)
 
 
 def labels(count: Any = None, optional: bool = False) -> Any:

@@ -92,6 +92,12 @@ def test_rows_of_an_exit_and_of_a_map_are_told(model):
     assert not is_told(part, X[650:], Y[650:])
 
 
+def test_students_have_seen_what_their_teachers_have():
+    teacher = pb.fit_forest(X[FIT], Y[FIT], members=5, rng=0)
+    student = pb.distill(teacher, X[300:500], comparisons=5, synthetic=300, rng=0)
+    np.testing.assert_array_equal(student.seen, digest_of_rows(X[:500]))
+
+
 @pytest.mark.parametrize("kind", inspected.EVERY)
 def test_every_model_remembers(kind, tmp_path):
     """All kinds are fitted to the same rows, but for the bags of members."""
