@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,6 +13,7 @@ import numpy as np
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.budget.choice import REACH, first_part
+from pboost.budget.compared import by_weight
 from pboost.budget.distill import distill
 from pboost.budget.mixture import with_forest
 from pboost.data.convert import Features
@@ -60,6 +61,7 @@ class Fits:
     prices: Prices | None = None
     priced: Mapping[str, Any] = field(default_factory=dict)
     made: dict[str, Any] = field(default_factory=dict)
+    weight: FloatArray | None = None
 
     def of(self, family: str) -> Fitted:
         """Return the model of a family."""
@@ -81,14 +83,14 @@ class Fits:
         trees = "one" if self.task == "many" and "prices" not in options else "per-class"
         return fit_stagewise(
             self.X, self.y, task=self.task_of_builders, trees=trees, max_depth=None,
-            rng=self.rng(number), n_threads=self.n_threads, **options,
+            sample_weight=self.weight, rng=self.rng(number), n_threads=self.n_threads, **options,
         )  # fmt: skip
 
     def forest(self) -> Forest:
         """Return trees grown to the end on all rows, in few columns at each node."""
         return fit_forest(
             self.X, self.y, task=self.task_of_builders, members=FOREST, replace=False,
-            rng=self.rng(1), n_threads=self.n_threads,
+            sample_weight=self.weight, rng=self.rng(1), n_threads=self.n_threads,
         )  # fmt: skip
 
     def mixture(self) -> StagewiseModel:
@@ -147,15 +149,17 @@ def _chain(fits: Fits, family: str, leaves: int) -> DecisionGraph:
     """Return a chain of deep trees, which find what no single split shows."""
     shape = leaves - 1, fits.rounds(family, 0.8 * np.log2(leaves), DEEP)
     return fit_matryoshka(
-        fits.X, fits.y, shape=shape, join="all", learning_rate=0.3, n_threads=fits.n_threads
-    )
+        fits.X, fits.y, shape=shape, join="all", learning_rate=0.3, sample_weight=fits.weight,
+        n_threads=fits.n_threads,
+    )  # fmt: skip
 
 
 def _tree(fits: Fits) -> DecisionGraph:
     """Return a tree, whose first nodes are small models."""
     return fit_boosted_tree(
-        fits.X, fits.y, nodes=SIZES[-1], growth="look-ahead", n_threads=fits.n_threads
-    )
+        fits.X, fits.y, nodes=SIZES[-1], growth="look-ahead", sample_weight=fits.weight,
+        n_threads=fits.n_threads,
+    )  # fmt: skip
 
 
 def _stumps(fits: Fits) -> StagewiseModel:
@@ -167,8 +171,11 @@ def _stumps(fits: Fits) -> StagewiseModel:
 def _distilled(fits: Fits, family: str, teacher: str, rate: float) -> StagewiseModel:
     """Return a shorter sum of trees that imitates a longer one."""
     comparisons = REACH * min(fits.budget, FAMILIES[family].most)
+    X = fits.X
+    if fits.weight is not None:
+        X = replace(X, values=X.values[by_weight(fits.weight, X.n_rows)])
     return distill(
-        fits.of(teacher), fits.X, comparisons=comparisons, learning_rate=rate, rng=fits.rng(3),
+        fits.of(teacher), X, comparisons=comparisons, learning_rate=rate, rng=fits.rng(3),
         n_threads=fits.n_threads,
     )  # fmt: skip
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from pboost.budget.calibrate_exit import calibrated, end_of, mean_and_error
 from pboost.budget.candidates import Fits, Fitted, first, longest, path_of
 from pboost.budget.choice import Option, Promise, Tried, first_part, sharpened, upper
-from pboost.data.convert import Features
-from pboost.data.prices import Prices
+from pboost.budget.compared import by_weight
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.exits import exits_of, joints_left
 from pboost.models.trajectory import Trajectory
@@ -32,7 +31,7 @@ def fitted_within(
     How much is seen on rows that each was fitted to: this model, and those of the folds.
     """
     model = first(whole.of(chosen.family), chosen.joints)
-    seen = Seen(model, tried, whole.X, whole.prices)
+    seen = Seen(model, tried, whole)
     joints = seen.joints
     bound = upper(tried.path.cost[: joints + 1]) * np.append(1.0, seen.more())
     keeps = (bound <= promise.comparisons) & (longest(model)[: joints + 1] <= promise.worst)
@@ -98,12 +97,14 @@ def _longer_by_one(model: EarlyExitModel, longer: Fitted) -> EarlyExitModel:
 class Seen:
     """Rows that models were fitted to on their ways through them: all rows, and those of folds."""
 
-    def __init__(self, model: Fitted, tried: Tried, X: Features, prices: Prices | None) -> None:
+    def __init__(self, model: Fitted, tried: Tried, whole: Fits) -> None:
+        X = whole.X
+
         def path(of: Fitted, rows: NDArray[np.intp]) -> Trajectory:
             rows = rows[:: -(-len(rows) // MOST_SEEN)]
-            return path_of(of, replace(X, values=X.values[rows]), prices)
+            return path_of(of, replace(X, values=X.values[rows]), whole.prices)
 
-        self.every = path(model, np.arange(X.n_rows))
+        self.every = path(model, by_weight(whole.weight, X.n_rows))
         self.joints = min(len(self.every.cost), len(tried.path.cost)) - 1
         self.others = [path(first(of, self.joints), rows) for of, rows in tried.models]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,16 +19,9 @@ from pboost.budget.candidates import (
     path_of,
 )
 from pboost.budget.choice import FEW, Option, Promise, Tried, best, joined, options, upper
+from pboost.budget.compared import Data, read_data
 from pboost.budget.refit import fitted_within
-from pboost.data.check_xy import (
-    TASKS,
-    as_classes,
-    as_features,
-    as_targets,
-    is_continuous,
-    label_array,
-    label_values,
-)
+from pboost.data.check_xy import as_features
 from pboost.data.convert import Features
 from pboost.data.prices import GroupOption, PriceOption, Prices, plain_options, read_prices
 from pboost.data.splits import any_folds, assign_folds
@@ -39,7 +32,6 @@ from pboost.values import (
     FloatArray,
     Seed,
     as_generator,
-    check_choice,
     check_integer,
     check_number,
     child,
@@ -59,6 +51,9 @@ def fit_within(
     X: Any,
     y: ArrayLike | None = None,
     *,
+    y_proba: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     comparisons: float | Sequence[float] | None = None,
     worst: float | None = None,
     price: float | Sequence[float] | None = None,
@@ -84,6 +79,13 @@ def fit_within(
         Features, see `fit_stagewise`.
     y : array_like of shape (n,)
         Labels, of two or more values; of a regression finite numbers.
+    y_proba : array_like of shape (n, J) or (n,), or data frame, optional
+        In place of `y`: the probability of each label in each row; one dimension: that of the
+        second of two labels.
+    labels : array_like of shape (J,), optional
+        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0 of the rows, in fits and in what models are compared by.
     comparisons : float or sequence of float, optional
         The budget: mean number of comparisons per row, at least 1. Of several budgets a list of
         models is returned, from one cross-validation, which takes little longer than for the
@@ -153,6 +155,13 @@ def fit_within(
     out-of-fold rows. The error of what was chosen is that of the best of several, and a little too
     low.
 
+    Builders are given weights and soft labels as they are. Rows on which models are compared are
+    taken about as often as their weights say, with each label as often as is probable; so the mean
+    comparisons promised are those of rows that come in proportion to their weights. Weights times a
+    power of two make the same model, equal ones that without weights, rows of weight 0 that
+    without these rows, and probabilities of 0 and 1 that of the labels, to the last bit. A row of
+    weight 2 stands for two copies in fits; but it is in one fold, where two rows can be in two.
+
     Of more than 20,000 rows so many are compared, fewer with many labels. From 6,000 rows on
     trees may be large: a leaf for 48 rows, 2,048 leaves at most.
 
@@ -172,15 +181,17 @@ def fit_within(
     unit = "comparisons" if price is None else "price"
     budgets, is_list = _budgets(comparisons, worst, price)
     features = as_features(X, categorical)
-    data = _data(y, features.n_rows, task)
+    data, rows = read_data(y, y_proba, labels, sample_weight, features.n_rows, task)
+    features = features if rows is None else _rows(features, rows)
     folds = check_integer("folds", folds, least=2)
     generator = as_generator(rng)
     seed = draw_seed(generator)
     paid, priced = _prices(features, price, prices, groups)
     n = features.n_rows
     whole = Fits(
-        features, data.y, data.task, max(budgets), n, partial(child, seed), n_threads, paid, priced
-    )
+        features, data.y, data.task, max(budgets), n, partial(child, seed), n_threads, paid, priced,
+        weight=data.weight,
+    )  # fmt: skip
     names = [
         name for name in FAMILIES if any(name in families(data.task, b, n, unit) for b in budgets)
     ]
@@ -237,32 +248,6 @@ def _numbers(name: str, value: Any, least: float) -> tuple[list[float], bool]:
     return checked, is_list
 
 
-class Data(NamedTuple):
-    """What is to be predicted, as it was given and as what it is compared with; which task it is.
-
-    `truth` are the numbers of labels, or numbers.
-    """
-
-    y: NDArray[Any]
-    truth: NDArray[Any]
-    task: str
-
-
-def _data(y: Any, n: int, task: str | None) -> Data:
-    """Return what is to be predicted of n rows."""
-    if y is None:
-        raise TypeError("y: expected labels or numbers, got None")
-    if task is None:
-        given = label_array(y)
-        numbers = given.ndim == 1 and given.dtype.kind == "f" and is_continuous(label_values(given))
-        task = "regression" if numbers else "classification"
-    if check_choice("task", task, TASKS) == "regression":
-        targets = as_targets(y, n)
-        return Data(targets, targets, task)
-    labels, code = as_classes(y, n)
-    return Data(labels[code], code.astype(np.int64), "two" if len(labels) == 2 else "many")
-
-
 def _try(
     whole: Fits, data: Data, names: Sequence[str], folds: int, generator: np.random.Generator
 ) -> dict[str, Tried]:
@@ -272,27 +257,29 @@ def _try(
         test_fold = any_folds(np.zeros(n, np.int32), None, folds, generator)
     else:
         test_fold = assign_folds(truth, None, folds, generator)
-    seed, n_labels = draw_seed(generator), 1 if data.task != "many" else int(truth.max()) + 1
-    most = min(MOST_ROWS, MOST_NUMBERS // (LONG * n_labels)) // folds
+    seed, n_votes = draw_seed(generator), 1 if data.task != "many" else data.n_labels
+    most = min(MOST_ROWS, MOST_NUMBERS // (LONG * n_votes)) // folds
     found: dict[str, list[Any]] = {name: [] for name in names}
-    tested: list[NDArray[np.intp]] = []
+    tested: list[NDArray[Any]] = []
     for fold in range(folds):
         train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
-        tested.append(test := _some(test, most, generator))
+        test, true = data.compared(_some(test, most, generator))
+        tested.append(true)
         rng = partial(child, (*seed, fold))
-        fits = replace(whole, X=_rows(whole.X, train), y=truth[train], rng=rng, made={})
+        part = data.part(train)
+        fits = replace(
+            whole, X=_rows(whole.X, train), y=part.numbered(), weight=part.weight, rng=rng, made={}
+        )
         for name in names:
             model = fits.of(name)
             path = path_of(model, _rows(whole.X, test), whole.prices)
-            path = path._replace(score=_of_all(path.score, model.labels, truth))
-            found[name].append((path, model, train))
-    truth = truth[np.concatenate(tested)]
+            path = path._replace(score=_of_all(path.score, model.labels, data.n_labels))
+            found[name].append((path, model, data.often(train)))
+    truth = np.concatenate(tested)
     tried = {}
     for name, of_folds in found.items():
         paths, models, _ = zip(*of_folds, strict=True)
-        knows_all = max(model.n_votes for model in models) == (
-            1 if data.task == "two" else n_labels
-        )
+        knows_all = max(model.n_votes for model in models) == (1 if data.task == "two" else n_votes)
         has_joints = all(model.n_joints > 1 for model in models)
         exits = data.task != "regression" and has_joints and knows_all
         path, far = joined(paths, [longest(model) for model in models])
@@ -312,9 +299,8 @@ def _rows(features: Features, rows: NDArray[np.intp]) -> Features:
     return replace(features, values=features.values[rows])
 
 
-def _of_all(score: FloatArray, known: NDArray[Any] | None, truth: NDArray[Any]) -> FloatArray:
+def _of_all(score: FloatArray, known: NDArray[Any] | None, n_labels: int) -> FloatArray:
     """Return decision values of all labels, lowest of those that a model does not know."""
-    n_labels = 0 if known is None else int(truth.max()) + 1
     if known is None or len(known) == n_labels:
         return score
     if score.ndim == 2:
