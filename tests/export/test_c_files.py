@@ -24,6 +24,9 @@ from pboost.data.convert import Features
 from pboost.data.subsets import Subsets
 from pboost.export.c_file import export_c
 
+#: Where rows leave does not matter here, only that the file says so.
+pytestmark = pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "models"
 #: Kinds of golden models that others here are not.
 OLD = (

@@ -18,6 +18,9 @@ from pboost.export.c_fixed import Grid, fixed_part, grid_of, single_part
 from pboost.export.c_parts_of import part_of
 from pboost.export.c_text import literal, plain, string
 
+#: Where rows leave does not matter here, only that the file says so.
+pytestmark = pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
+
 POINTS = np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 1.0], [3.0, 5.0]])
 LABELS = ["no", "no", "yes", "yes"]
 
@@ -293,7 +296,6 @@ def test_arguments_are_checked(chain, path):
         pb.export_c(chain, path / "there" / "is no folder")
 
 
-@pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     def refused(match, model, *options, **more):
         with pytest.raises(NotImplementedError, match=match):
