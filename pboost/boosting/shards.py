@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import graph_settings
 from pboost.data.columns import BinnedColumns
+from pboost.data.part_bins import bin_columns
 from pboost.data.parts import Parts, read_parts
 from pboost.growth.step import Callback, Chain
 from pboost.models.graph import DecisionGraph
@@ -33,7 +34,7 @@ from pboost.weak.base import Weak
 from pboost.weak.shards import Engine, Serial, Shard, begin, sharded
 from pboost.weak.stump_search import Stump
 
-__all__ = ["fit_adaboost"]
+__all__ = ["bin_columns", "fit_adaboost"]
 
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
@@ -84,7 +85,7 @@ def fit_adaboost(
         If the data or an option is not as described, or partitions do not agree; the message names
         the argument and the partition.
     NotImplementedError
-        For other weak learners and observations, more than two labels, and
+        For other weak learners and observations, and for
         ``weak.stump(missing="both")`` where values are missing.
 
     Notes
@@ -98,11 +99,9 @@ def fit_adaboost(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X, y = np.arange(8.0).reshape(8, 1), np.array([0, 1, 0, 0, 1, 1, 0, 1])
-    >>> columns = pb.bin_columns(X)
-    >>> rows = np.arange(8, dtype=np.int32)
-    >>> parts = [columns.select(rows[:3]), columns.select(rows[3:])]
+    >>> parts = pb.shards.bin_columns([X[:3], X[3:]])
     >>> model = pb.shards.fit_adaboost(parts, [y[:3], y[3:]], rounds=5)
-    >>> whole = pb.fit_adaboost(columns, y, rounds=5)
+    >>> whole = pb.fit_adaboost(pb.bin_columns(X), y, rounds=5)
     >>> bool((model.vote == whole.vote).all())
     True
     """

@@ -205,16 +205,16 @@ def binned_columns(
     with Workers(n_threads, d * len(rows)) as workers:
         part, has_missing = rows_of_edges(features.values, rows, fixed, workers)
         if part is None:
-            return _all_binned(features, rows, max_bins, fixed, workers, projections)
+            return all_binned(features, rows, max_bins, fixed, workers, projections)
         if has_missing:  # their code is that after the last bin
             max_bins = min(max_bins, MOST_KNOWN)
         of_part = fixed[part] if len(fixed) else fixed
-        sampled = _all_binned(features, rows[part], max_bins, of_part, workers, projections)
+        sampled = all_binned(features, rows[part], max_bins, of_part, workers, projections)
         n_levels, _ = counted(features, d, projections is None)
         return coded_columns(gather, rows, n_levels, sampled, workers)
 
 
-def _all_binned(
+def all_binned(
     features: Features,
     rows: IntArray,
     max_bins: int,

@@ -6,8 +6,8 @@ on how often one stands there, nor on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,14 +36,8 @@ def rows_of_edges(
     """
     if (np.count_nonzero(fixed) if len(fixed) else len(rows)) <= SAMPLE_ROWS:
         return None, False
-    hashed = np.empty(len(rows), dtype=np.uint64)
-
-    def work(first: int, last: int) -> bool:
-        key = np.empty(values.shape[1], dtype=np.uint64)
-        return bins.hash_rows(values, rows[first:last], key, hashed[first:last])
-
-    has_missing = any(workers.run(work, len(rows), cells=values.shape[1]))
-    greatest = _greatest_hash(hashed if not len(fixed) else hashed[fixed > 0])
+    hashed, has_missing = hashed_rows(values, rows, workers)
+    greatest = greatest_hash(hashed if not len(fixed) else hashed[fixed > 0])
     if greatest is None:
         return None, has_missing
     taken = hashed <= greatest
@@ -52,7 +46,18 @@ def rows_of_edges(
     return np.flatnonzero(taken), has_missing
 
 
-def _greatest_hash(hashed: NDArray[np.uint64]) -> np.uint64 | None:
+def hashed_rows(values: Array, rows: IntArray, workers: Workers) -> tuple[NDArray[np.uint64], bool]:
+    """Return the hashes of what is in the listed rows, and whether a value is missing."""
+    hashed = np.empty(len(rows), dtype=np.uint64)
+
+    def work(first: int, last: int) -> bool:
+        key = np.empty(values.shape[1], dtype=np.uint64)
+        return bins.hash_rows(values, rows[first:last], key, hashed[first:last])
+
+    return hashed, any(workers.run(work, len(rows), cells=values.shape[1]))
+
+
+def greatest_hash(hashed: NDArray[np.uint64]) -> np.uint64 | None:
     """Return the `SAMPLE_ROWS`-th of the different hashes, None where there are no more."""
     share = 1.1 * SAMPLE_ROWS / len(hashed)
     while True:
@@ -75,17 +80,44 @@ def coded_columns(
     workers: Workers,
 ) -> BinnedColumns:
     """Return the bins of the listed rows between the thresholds of bins of some of them."""
+    codes, ends = code_rows(gather, rows, sampled, workers)
+    return with_ends(codes, ends, n_levels, sampled)
+
+
+class Ends(NamedTuple):
+    """Least and greatest value in each bin, and number of rows, (d, 256) each."""
+
+    lower: FloatArray
+    upper: FloatArray
+    n_rows: IntArray
+
+
+def joined_ends(found: Iterable[Ends], d: int) -> Ends:
+    """Return the ends of bins of all rows, given those of parts."""
+    lower, upper, count = _no_ends(d)
+    for least, greatest, some in found:
+        np.minimum(lower, least, out=lower)
+        np.maximum(upper, greatest, out=upper)
+        count += some
+    return Ends(lower, upper, count)
+
+
+def _no_ends(d: int) -> Ends:
+    shape = d, MAX_BINS
+    return Ends(np.full(shape, np.inf), np.full(shape, -np.inf), np.zeros(shape, dtype=np.int32))
+
+
+def code_rows(
+    gather: Gather, rows: IntArray, sampled: BinnedColumns, workers: Workers
+) -> tuple[NDArray[np.uint8], Ends]:
+    """Return the codes of the listed rows, and the ends of their bins."""
     d, n, n_bins = sampled.n_features, len(rows), sampled.n_bins
     edge = _edges(sampled)
     codes = np.empty((d, n), dtype=np.uint8)
 
-    def ends_and_counts() -> tuple[FloatArray, FloatArray, IntArray]:
-        shape = d, MAX_BINS
-        return np.full(shape, np.inf), np.full(shape, -np.inf), np.zeros(shape, dtype=np.int32)
-
-    def work(first: int, last: int) -> tuple[FloatArray, FloatArray, IntArray]:
+    def work(first: int, last: int) -> Ends:
         scratch = np.empty(WIDTH * HEIGHT)
-        found = ends_and_counts()
+        found = _no_ends(d)
         for start in range(0, d, WIDTH):
             here = slice(start, min(start + WIDTH, d))
             arrays = [of[here] for of in (edge, n_bins, codes, *found)]
@@ -99,20 +131,23 @@ def coded_columns(
         return found
 
     # A thread has rows of its own: of few columns each would read what stands between its own.
-    lower, upper, count = ends_and_counts()
-    for least, greatest, some in workers.run(work, n, multiple=HEIGHT):
-        np.minimum(lower, least, out=lower)
-        np.maximum(upper, greatest, out=upper)
-        count += some
+    return codes, joined_ends(workers.run(work, n, multiple=HEIGHT), d)
+
+
+def with_ends(
+    codes: NDArray[np.uint8], ends: Ends, n_levels: IntArray | None, sampled: BinnedColumns
+) -> BinnedColumns:
+    """Return columns of these codes, given the ends of the bins, which are changed."""
+    (lower, upper, count), d, n_bins = ends, sampled.n_features, sampled.n_bins
     place, known = np.arange(MAX_BINS), n_bins[:, None]
     n_missing = np.where(place == known, count, 0).sum(axis=1).astype(np.int32)
     special = flags(n_missing, n_levels)
     by_level = levels_among(special, 0, d)
     lower[by_level] = upper[by_level] = place
     most = most_bins(n_bins, special)
-    for ends in (lower, upper):
-        ends[place >= known] = 0.0
-        ends[(place == known) & (n_missing[:, None] > 0) | np.isinf(ends)] = np.nan
+    for end in (lower, upper):
+        end[place >= known] = 0.0
+        end[(place == known) & (n_missing[:, None] > 0) | np.isinf(end)] = np.nan
     bin_start = np.zeros((d, most + 1), dtype=np.int32)
     np.cumsum(count[:, :most], axis=1, out=bin_start[:, 1:])
     return made(

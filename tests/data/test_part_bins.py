@@ -1,0 +1,91 @@
+"""Bins of partitions: those of the whole table, for every way to divide its rows."""
+
+import re
+
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost.data import part_bins, sampled_bins
+
+FIELDS = ("n_bins", "lower", "upper", "special")
+
+
+def table(kind, n=900):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n, 5))
+    X[:, 1] = np.round(X[:, 1], 1)
+    X[::3] = X[1::3]  # rows of the same values
+    X[:, 2] = 7.0
+    if kind == "holes":
+        X[rng.random(X.shape) < 0.1] = np.nan
+        X[:, 3] = np.nan
+        X[:, 4] = np.where(X[:, 1] > 1, np.nan, X[:, 4])  # in some partitions only
+    return X.astype(np.float32) if kind == "float32" else X
+
+
+@pytest.mark.parametrize("sample_rows", [100, 10_000])
+@pytest.mark.parametrize("kind", ["numbers", "holes", "float32"])
+def test_bins_are_those_of_one_table(kind, sample_rows, monkeypatch):
+    monkeypatch.setattr(sampled_bins, "SAMPLE_ROWS", sample_rows)
+    monkeypatch.setattr(part_bins, "SAMPLE_ROWS", sample_rows)
+    X = table(kind)
+    for max_bins in (8, 256):
+        whole = pb.bin_columns(X, max_bins=max_bins)
+        for n_parts in (1, 2, 5, 16):
+            rng = np.random.default_rng(n_parts)
+            at = np.sort(rng.integers(0, len(X) + 1, n_parts - 1))
+            rows = np.split(rng.permutation(len(X)), at)
+            found = pb.shards.bin_columns([X[r] for r in rows], max_bins=max_bins)
+            for part, r in zip(found, rows, strict=True):
+                np.testing.assert_array_equal(part.codes, whole.codes[:, r])
+                assert part.table == whole.table
+                for name in FIELDS:
+                    ours, theirs = getattr(part, name), getattr(whole, name)
+                    assert (ours is None) == (theirs is None)
+                    if ours is not None:  # 0 may have either sign, also in one table by its order
+                        np.testing.assert_array_equal(ours, theirs, name)
+
+
+def test_a_fit_on_them_is_that_on_one_table():
+    X = table("holes")
+    y = (np.arange(len(X)) * 7 % 10 < 3).astype(int)
+    for at in ([0, 0, 400], [899], [10, 20, 500]):
+        parts = pb.shards.bin_columns(np.split(X, at))
+        model = pb.shards.fit_adaboost(parts, np.split(y, at), rounds=10)
+        whole = pb.fit_adaboost(pb.bin_columns(X), y, rounds=10)
+        assert model.n_nodes == 10
+        for name in ("feature", "threshold", "vote", "missing"):
+            assert getattr(model, name).tobytes() == getattr(whole, name).tobytes()
+
+
+def refused():
+    X = np.arange(8.0).reshape(4, 2)
+    return {
+        "no list": (X[0, 0], TypeError, "X: expected a list"),
+        "none": ([], ValueError, "one partition or more"),
+        "all empty": ([X[:0], X[:0]], ValueError, "all partitions are empty"),
+        "columns": ([X, X[:, :1]], ValueError, "got 1 in partition 1"),
+        "dtype": ([X, X.astype(np.float32)], TypeError, "got float64 in partition 0 and float32"),
+        "infinity": ([X, np.full((2, 2), np.inf)], ValueError, "partition 1"),
+        "text": ([X, np.array([["a", "b"]])], TypeError, "partition 1: X"),
+    }
+
+
+@pytest.mark.parametrize("what", list(refused()))
+def test_what_is_refused(what):
+    X, kind, said = refused()[what]
+    with pytest.raises(kind, match=re.escape(said)):
+        pb.shards.bin_columns(X)
+
+
+def test_names_and_categories():
+    pandas = pytest.importorskip("pandas")
+    one = pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    parts = pb.shards.bin_columns([one, one[:0]])
+    assert parts[1].names == ("a", "b")
+    assert parts[1].n_rows == 0
+    with pytest.raises(ValueError, match="partition 1 names its columns otherwise"):
+        pb.shards.bin_columns([one, one.rename(columns={"a": "c"})])
+    with pytest.raises(NotImplementedError, match="partition 0: X: categories"):
+        pb.shards.bin_columns([one.assign(a=["x", "x"]), one])
