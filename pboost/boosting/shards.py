@@ -8,11 +8,13 @@ found is told to all partitions.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import graph_settings
+from pboost.boosting.shard_processes import Processes
 from pboost.data.columns import BinnedColumns
 from pboost.data.part_bins import bin_columns
 from pboost.data.parts import Parts, read_parts
@@ -31,7 +33,7 @@ from pboost.values import (
 )
 from pboost.values.options import builder
 from pboost.weak.base import Weak
-from pboost.weak.shards import Engine, Serial, Shard, begin, sharded
+from pboost.weak.shards import Engine, Given, Serial, Shard, begin, sharded
 from pboost.weak.stump_search import Stump
 
 __all__ = ["bin_columns", "fit_adaboost"]
@@ -52,6 +54,7 @@ def fit_adaboost(
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     sample_weight: Sequence[ArrayLike] | None = None,
+    n_processes: int | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
     progress: Progress = False,
@@ -72,6 +75,10 @@ def fit_adaboost(
         How sure answers are: `pboost.observation.exact`, `flip`, `half`, `uniform` or `adatree2`.
     sample_weight : list of array_like, optional
         Weights >= 0 of the rows of each partition, which may all be 0 in some.
+    n_processes : int, optional
+        Number of processes that have the partitions, with a thread each. One that dies is started
+        again, three times at most, and takes the cuts so far: the model is the same. None: this
+        process has them.
 
     Returns
     -------
@@ -84,8 +91,10 @@ def fit_adaboost(
     ValueError, TypeError
         If the data or an option is not as described, or partitions do not agree; the message names
         the argument and the partition.
+    RuntimeError
+        If a process ends four times, or does not answer within ten minutes.
     NotImplementedError
-        For other weak learners and observations, and for
+        For other weak learners and observations, `n_threads` with `n_processes`, and for
         ``weak.stump(missing="both")`` where values are missing.
 
     Notes
@@ -119,18 +128,30 @@ def fit_adaboost(
     own = {"rounds": rounds, "votes": votes}
     settings = graph_settings("fit_adaboost", own, weak, observation, rule)
     cells = sum(part.codes.size for part in parts.columns)
-    with Workers(n_threads, cells) as workers:
-        engine = Serial(_shards(parts, workers))
+    if n_processes is not None:
+        n_processes = check_integer("n_processes", n_processes, least=1)
+        if n_threads is not None:
+            raise NotImplementedError("n_threads: processes have one thread each, expected None")
+        n_threads = 1
+    given = _given(parts)
+    with ExitStack() as stack:
+        workers = stack.enter_context(Workers(n_threads, cells))
+        engine: Engine
+        if n_processes is None:
+            engine = Serial([Shard(*one, workers) for one in given])
+        else:
+            engine = stack.enter_context(Processes(given, n_processes))
         chain = _chain(parts, engine, learner, observation, rule, rounds, workers)
         with with_bar(told_to, progress, rounds, "rounds") as told:
             return chain.model(settings, chain.grow(told))
 
 
-def _shards(parts: Parts, workers: Workers) -> list[Shard]:
+def _given(parts: Parts) -> list[Given]:
+    """Return the arguments of each shard that has rows, but for its threads."""
     none: list[FloatArray | None] = [None] * len(parts.columns)
     weights = parts.weights or none
     given = zip(parts.columns, parts.label, weights, strict=True)
-    return [Shard(*one, workers) for one in given]
+    return [one for one in given if one[0].n_rows]
 
 
 def _chain(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,8 @@ SUM_BITS, SURE_BITS = 61, 40
 MOST_ROWS = 2**31 - 1
 #: Masses are known: the kernel does not look at weights.
 _NO_WEIGHT = np.zeros(1, dtype=np.int64)
+#: Columns, classes and weights of a shard.
+Given: TypeAlias = tuple[BinnedColumns, NDArray[np.uint8], FloatArray | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
