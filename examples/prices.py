@@ -153,8 +153,11 @@ def leaving(model: Any, problem: Problem) -> list[Any]:
     found = []
     for part in EXITS:
         try:
-            budget = part * states.cost[-1].mean()
-            found.append(pb.early_exit(model, states, comparisons=budget, length=None))
+            early = pb.early_exit(
+                model, states, price=part * states.cost[-1].mean(), prices=problem.prices,
+                groups=problem.groups, length=None,
+            )  # fmt: skip
+            found.append(early)
         except ValueError:  # the first tree takes more, or is all there is
             found.append(model)
     return found

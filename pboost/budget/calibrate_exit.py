@@ -10,13 +10,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost.data.prices import GroupOption, PriceOption, Prices, plain_options
 from pboost.data.row_digest import digest
 from pboost.inspection.calibration import hashes_of_unseen
 from pboost.models.base import Model, check_model
 from pboost.models.early_exit import EarlyExitModel
-from pboost.models.exits import exits_of, joints_left, sizes, sizes_at_end
-from pboost.models.trajectory import Trajectory, trajectory
-from pboost.values import FloatArray, check_number
+from pboost.models.exits import LEAST, sizes, sizes_at_end
+from pboost.models.priced import prices_for
+from pboost.models.trajectory import Trajectory, priced_trajectory, trajectory, where_left
+from pboost.values import FloatArray, IntArray, check_number
 
 #: How often joints are set apart at which many rows leave together.
 ROUNDS = 16
@@ -33,6 +35,9 @@ def early_exit(
     *,
     comparisons: float | None = None,
     worst: float | None = None,
+    price: float | None = None,
+    prices: PriceOption = None,
+    groups: GroupOption = None,
     length: float | None = 3.0,
 ) -> EarlyExitModel:
     """Let rows leave a model as soon as their decision values are sure enough for a budget.
@@ -45,6 +50,10 @@ def early_exit(
     Decision values and probabilities are those of ``a_t * F_t`` with a_t the least squares slope of
     F_T on F_t.
 
+    Within a price a row leaves only where it would have to pay on its way to the next joint: what
+    it has paid for is free from then on, so that trees that read nothing else cost it nothing, and
+    it goes through them however sure it is.
+
     Parameters
     ----------
     model : DecisionGraph, StagewiseModel, Forest or another model with joints
@@ -52,15 +61,22 @@ def early_exit(
     X_cal : array_like of shape (n, d), data frame, or Trajectory
         Rows as they will come, best such that the model was not fitted to: on its own training rows
         a model is surer than on others. No labels are needed. Or the trajectories of such rows,
-        `pboost.models.trajectory.trajectory`, for example out of folds.
+        `pboost.models.trajectory.trajectory`, for example out of folds; with `price` those of
+        `pboost.models.trajectory.priced_trajectory`, whose costs are what rows have paid.
     comparisons : float, optional
         The budget: mean number of comparisons per row.
     worst : float, optional
         The number of comparisons that no row exceeds: all rows leave, at the latest, at the last
         joint to which no path is longer. Of DecisionGraph, StagewiseModel and Forest.
+    price : float, optional
+        In place of `comparisons`: the budget as the mean price that a row pays.
+    prices, groups : optional
+        With `price`: what columns cost, and which are paid together, see `fit_stagewise`. Default:
+        the prices that the model was fitted with.
     length : float, optional
-        With `comparisons`: all rows leave, at the latest, after those joints to which rows take at
-        most this many times the budget on average; F_T is then the value there. None: at the end.
+        With `comparisons` or `price`: all rows leave, at the latest, after those joints to which
+        rows take at most this many times the budget on average; F_T is then the value there. None:
+        at the end.
 
     Returns
     -------
@@ -70,10 +86,12 @@ def early_exit(
     Raises
     ------
     ValueError
-        If neither budget is given, or one is below what the first joint takes; or if there are no
-        joints, fewer than two calibration rows, or trajectories of another model.
+        If no budget is given, or one is below what the first joint takes; or if there are no
+        joints, fewer than two calibration rows, or trajectories of another model; or if prices
+        come without a price, or a price without any prices, or with `comparisons`.
     NotImplementedError
-        Of a regression; or if `worst` is asked of a model whose longest path is not known.
+        Of a regression; or if `worst` is asked of a model whose longest path is not known, or
+        `price` of one of which it is not known which columns a row reads.
 
     Warns
     -----
@@ -112,44 +130,73 @@ def early_exit(
             "rows cannot leave early; chains do (fit_adaboost, join='all' of fit_matryoshka), sums "
             "of trees, forests and models that vote"
         )
-    if comparisons is None and worst is None:
-        raise ValueError("comparisons: expected a budget, comparisons= or worst=, got None")
+    if comparisons is None and worst is None and price is None:
+        raise ValueError("comparisons: expected a budget, comparisons=, worst= or price=, got None")
+    known = _known_prices(model, comparisons, price, prices, groups)
     is_states, hashed = isinstance(X_cal, Trajectory), None
-    states = X_cal if is_states else trajectory(model, X_cal)
+    if is_states:
+        states = X_cal
+    elif known is None:
+        states = trajectory(model, X_cal)
+    else:
+        states = priced_trajectory(model, X_cal, known)
     _check_states(states, model)
     if not is_states:
         hashed = hashes_of_unseen(model, X_cal)
     end = model.n_joints if worst is None else end_of(model, check_number("worst", worst, least=0))
-    if comparisons is not None:
-        budget = check_number("comparisons", comparisons, least=0.0)
-        _check_least(states, budget)
+    unit = "comparisons" if price is None else "price"
+    if (given := comparisons if price is None else price) is not None:
+        budget = check_number(unit, given, least=0.0)
+        _check_least(states, budget, unit)
         if length is not None:
             most = check_number("length", length, least=1.0) * budget
             mean = states.cost[1:].mean(axis=1)
             end = min(end, max(1, int(np.count_nonzero(mean <= most))))
-    options = {"comparisons": comparisons, "worst": worst, "length": length}
-    found = calibrated(model, (states,), end, options, _with_its_error)
+    options = {unit: given, "worst": worst, "length": length}
+    if prices is not None:
+        options |= plain_options(prices, groups, None)
+    item = None if known is None else known.item
+    found = calibrated(model, (states,), end, options, _with_its_error, item)
     return found if hashed is None else replace(found, seen=digest(hashed))
 
 
+def _known_prices(
+    model: Model, comparisons: Any, price: Any, prices: PriceOption, groups: GroupOption
+) -> Prices | None:
+    """Return the prices of columns; None without a budget in prices."""
+    if price is not None:
+        if comparisons is not None:
+            raise ValueError("price: expected without comparisons, another budget of the mean row")
+        return prices_for(model, prices, groups)
+    if prices is not None or groups is not None:
+        name = "groups" if prices is None else "prices"
+        raise ValueError(f"{name}: expected with price=, the budget that is counted in them")
+    return None
+
+
 def calibrated(
-    model: Model, paths: Sequence[Trajectory], end: int, options: dict[str, Any], takes: Takes
-) -> EarlyExitModel:
+    model: Model, paths: Sequence[Trajectory], end: int, options: dict[str, Any], takes: Takes,
+    item: IntArray | None = None,
+) -> EarlyExitModel:  # fmt: skip
     """Return the exits of a model, of whose joints `end` is the last, for the budget of `options`.
 
     Spreads and slopes are those of the first of the paths, as are mean cost and standard error; the
-    budget is compared with what `takes` says of the costs of the rows of all.
+    budget is compared with what `takes` says of the costs of the rows of all. With `item`, see
+    `EarlyExitModel`, costs are what rows have paid, as is the budget.
     """
-    states = paths[0]
+    states, is_priced = paths[0], item is not None
     spread = _spreads(states.score, end)
     tau = np.full(end, np.inf)
-    if options["comparisons"] is not None:
-        tau = _factors(paths, end, spread, options["comparisons"], takes)
+    mean = options["price" if is_priced else "comparisons"]
+    if mean is not None:
+        tau = _factors(paths, end, spread, mean, takes, is_priced)
     threshold = _thresholds(spread, tau, model.n_joints)
-    cost, error, joint = _costs(states, threshold)
+    if is_priced:  # 0 is for where all leave, whatever they would pay
+        threshold[: len(tau)] = np.maximum(threshold[: len(tau)], LEAST)
+    cost, error, joint = _costs(states, threshold, is_priced)
     found = {"rows": len(joint), "tau": _last(tau), "standard_error": error}
     counts = np.bincount(joint, minlength=model.n_joints + 1)
-    budgets = (options["comparisons"], options["worst"])
+    budgets = (mean, options["worst"])
     return EarlyExitModel(
         model,
         threshold,
@@ -159,6 +206,7 @@ def calibrated(
         {"builder": "early_exit", **options, "joints": end, **found},
         None,
         counts / len(joint),
+        item,
     )
 
 
@@ -176,12 +224,12 @@ def _check_states(states: Trajectory, model: Model) -> None:
         raise ValueError(f"X_cal: expected two rows or more to calibrate on, got {n}")
 
 
-def _check_least(states: Trajectory, budget: float) -> None:
+def _check_least(states: Trajectory, budget: float, unit: str) -> None:
     """Raise ValueError where the first joint takes more than the budget."""
     least, error = mean_and_error(states.cost[1])
     if not least + error <= budget:
         raise ValueError(
-            f"comparisons: expected at least {least + error:.4g}, what rows take up to the first "
+            f"{unit}: expected at least {least + error:.4g}, what rows take up to the first "
             f"joint of the model (its mean and standard error), got {budget:.4g}; a model whose "
             "first tree is smaller takes less"
         )
@@ -224,10 +272,9 @@ def mean_and_error(cost: FloatArray) -> tuple[Any, Any]:
     return cost.mean(axis=-1), cost.std(axis=-1, ddof=1) / math.sqrt(cost.shape[-1])
 
 
-def _costs(states: Trajectory, threshold: FloatArray) -> tuple[float, float, Any]:
+def _costs(states: Trajectory, threshold: FloatArray, is_priced: bool) -> tuple[float, float, Any]:
     """Return what rows take on average, its standard error, and the joints where they leave."""
-    score = states.score
-    joint = joints_left(score, exits_of(threshold, 1 if score.ndim == 2 else score.shape[2]))
+    joint = where_left(states, threshold, is_priced)
     mean, error = mean_and_error(states.cost[joint, np.arange(len(joint))])
     return float(mean), float(error), joint
 
@@ -238,8 +285,9 @@ def _with_its_error(costs: Sequence[FloatArray]) -> float:
 
 
 def _factors(
-    paths: Sequence[Trajectory], end: int, spread: FloatArray, budget: float, takes: Takes
-) -> FloatArray:
+    paths: Sequence[Trajectory], end: int, spread: FloatArray, budget: float, takes: Takes,
+    is_priced: bool,
+) -> FloatArray:  # fmt: skip
     """Return by what the spreads (end,) are multiplied, so that the budget is kept.
 
     It is one number where values are all different. Where many rows have the same value at a joint,
@@ -249,6 +297,10 @@ def _factors(
     if end == 1 or takes([path.cost[end] for path in paths]) <= budget:
         return np.full(end, np.inf)
     size = [np.array([sizes(one) for one in path.score[1:end]]).T.copy() for path in paths]
+    if is_priced:  # others, where rows pay nothing more, are never large enough
+        for of, path in zip(size, paths, strict=True):
+            pays = path.cost[2 : end + 1] > path.cost[1:end]
+            of[~pays.T | (of < LEAST)] = -np.inf
     is_open, tau = np.ones(end - 1, dtype=bool), np.zeros(end - 1)
 
     def leaving(factor: float) -> list[NDArray[np.bool_]]:

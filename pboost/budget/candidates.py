@@ -20,7 +20,7 @@ from pboost.data.convert import Features
 from pboost.data.prices import Prices
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
-from pboost.models.trajectory import Trajectory, trajectory
+from pboost.models.trajectory import Trajectory, priced_trajectory, trajectory
 from pboost.models.tree_sum import StagewiseModel
 from pboost.trees.forest import fit_forest
 from pboost.trees.stagewise import fit_stagewise
@@ -72,6 +72,11 @@ class Fits:
         if name not in self.made:
             self.made[name] = fit(self)
         return self.made[name]
+
+    @property
+    def unit(self) -> str:
+        """What budgets are counted in."""
+        return "comparisons" if self.prices is None else "price"
 
     @property
     def task_of_builders(self) -> str:
@@ -286,11 +291,7 @@ def path_of(model: Fitted, X: Features, prices: Prices | None = None) -> Traject
     """Return the path of rows through a model, or through the parts of a tree; what they pay."""
     sizes = sizes_of(model)
     if sizes is None:
-        path = trajectory(model, X)
-        if prices is None:
-            return path
-        paid = [prices.of_columns(read) for read in model.reads(X)]
-        return path._replace(cost=np.array([np.zeros(X.n_rows), *paid]))
+        return trajectory(model, X) if prices is None else priced_trajectory(model, X, prices)
     paths = [trajectory(model.prefix(int(size)), X) for size in sizes]
     paths = [first_part(paths[0], 0), *(Trajectory(*(at[-1:] for at in path)) for path in paths)]
     return Trajectory(*(np.concatenate(parts) for parts in zip(*paths, strict=True)))

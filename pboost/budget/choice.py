@@ -14,8 +14,7 @@ from scipy.optimize import minimize_scalar
 from pboost.budget.calibrate_exit import early_exit, mean_and_error
 from pboost.inspection.metrics import log_loss
 from pboost.models.base import Model
-from pboost.models.exits import joints_left
-from pboost.models.trajectory import Trajectory
+from pboost.models.trajectory import Trajectory, where_left
 from pboost.values import FloatArray
 
 #: Comparisons of whole models by those of the budget: rows leave early, on average at the budget.
@@ -51,7 +50,8 @@ class Tried:
     """The paths of rows through a family's models, each row through the one it was not fitted to.
 
     `models` are those of the folds, each with the rows that it was fitted to; `longest` (T + 1,)
-    the most comparisons that a row can need up to each joint. `has_exits`: rows can leave there.
+    the most comparisons that a row can need up to each joint. `has_exits`: rows can leave there;
+    `unit`: "comparisons", or "price" where costs are prices that rows pay.
     """
 
     family: str
@@ -60,6 +60,7 @@ class Tried:
     truth: NDArray[Any]
     models: Sequence[tuple[Any, NDArray[np.intp]]]
     has_exits: bool
+    unit: str = "comparisons"
 
     @property
     def fullest(self) -> Any:
@@ -105,11 +106,10 @@ def options(tried: Tried, promise: Promise) -> Iterator[Option]:
     most = _last(tried.longest, promise.worst)
     longest = min(_last(mean, REACH * promise.comparisons), most)
     if tried.has_exits and longest > 1 and bound[longest] > promise.comparisons >= bound[1]:
-        model = tried.fullest.first(longest)
-        found = early_exit(
-            model, first_part(tried.path, longest), comparisons=promise.comparisons, length=None
-        )
-        joint = joints_left(score[: longest + 1], found.exits)
+        model, path = tried.fullest.first(longest), first_part(tried.path, longest)
+        budget: dict[str, Any] = {tried.unit: promise.comparisons}
+        found = early_exit(model, path, length=None, **budget)
+        joint = where_left(path, found.threshold, tried.unit == "price")
         yield _option(tried, longest, True, found.cost, score[joint, np.arange(len(joint))])
     stops = [
         min(_last(bound, part * promise.comparisons), _last(tried.longest, part * promise.worst))

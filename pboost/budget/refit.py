@@ -13,9 +13,8 @@ from pboost.budget.candidates import Fits, Fitted, first, longest, path_of
 from pboost.budget.choice import Option, Promise, Tried, first_part, sharpened, upper
 from pboost.budget.compared import by_weight
 from pboost.models.early_exit import EarlyExitModel
-from pboost.models.exits import exits_of, joints_left
-from pboost.models.trajectory import Trajectory
-from pboost.values import FloatArray
+from pboost.models.trajectory import Trajectory, where_left
+from pboost.values import FloatArray, IntArray
 
 #: On how many rows at most it is seen how much longer they stay in the model of all rows, and to
 #: what power it is believed: rows seen in training exaggerate, and thresholds are chosen by it.
@@ -42,24 +41,26 @@ def fitted_within(
     if not tried.has_exits or joints < 2:
         return first(model, joints)
     longer, model = first(whole.of(chosen.family), joints + 1), first(model, joints)
-    found = _with_exits(model, tried, seen, chosen, promise)
+    item = None if whole.prices is None else whole.prices.item
+    found = _with_exits(model, tried, seen, chosen, promise, item)
     found = _longer_by_one(found, longer)
     sharpness, _ = sharpened(found, _left(found, tried.path)[0], tried.truth)
     return replace(found, slope=found.slope * sharpness)
 
 
 def _with_exits(
-    model: Fitted, tried: Tried, seen: Seen, chosen: Option, promise: Promise
-) -> EarlyExitModel:
+    model: Fitted, tried: Tried, seen: Seen, chosen: Option, promise: Promise,
+    item: IntArray | None,
+) -> EarlyExitModel:  # fmt: skip
     """Return the exits of a model of all rows, from the paths through those of the folds."""
     path, budget = first_part(tried.path, model.n_joints), promise.comparisons
     end = model.n_joints if promise.worst == np.inf else end_of(model, promise.worst)
     options = {
-        "comparisons": None if budget == np.inf else budget,
+        "comparisons" if item is None else "price": None if budget == np.inf else budget,
         "worst": None if promise.worst == np.inf else promise.worst, "length": None,
     }  # fmt: skip
     paths = [path, *(first_part(of, model.n_joints) for of in (seen.every, *seen.others))]
-    found = calibrated(model, paths, end, options, _takes)
+    found = calibrated(model, paths, end, options, _takes, item)
     if not chosen.has_exits:
         return found
     return replace(found, cost=found.cost * seen.longer(found))
@@ -125,7 +126,7 @@ def _left(model: EarlyExitModel, path: Trajectory) -> tuple[FloatArray, FloatArr
     """Return decision values, times the slopes, and costs with which rows leave."""
     joints = min(len(model.threshold), len(path.cost) - 1)
     path = first_part(path, joints)
-    joint = joints_left(path.score, exits_of(model.threshold[:joints], model.n_votes))
+    joint = where_left(path, model.threshold[:joints], model.item is not None)
     rows = np.arange(len(joint))
     slope = np.append(model.slope, 1.0)[joint].reshape(-1, *[1] * (path.score.ndim - 2))
     return path.score[joint, rows] * slope, path.cost[joint, rows]

@@ -283,7 +283,8 @@ def _try(
         has_joints = all(model.n_joints > 1 for model in models)
         exits = data.task != "regression" and has_joints and knows_all
         path, far = joined(paths, [longest(model) for model in models])
-        tried[name] = Tried(name, path, far, truth, [of[1:] for of in of_folds], exits)
+        models_of = [of[1:] for of in of_folds]
+        tried[name] = Tried(name, path, far, truth, models_of, exits, whole.unit)
     return tried
 
 
@@ -313,7 +314,7 @@ def _of_all(score: FloatArray, known: NDArray[Any] | None, n_labels: int) -> Flo
 def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int) -> Model:
     """Return the model of the best option for a budget, fitted to all rows."""
     budget = min(promise)
-    unit = "comparisons" if whole.prices is None else "price"
+    unit = whole.unit
     names = families(whole.task, budget, whole.n_rows, unit)
     curve = [
         (part, option.cost, option.error, option.standard_error)

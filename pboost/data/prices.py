@@ -49,17 +49,22 @@ class Prices:
 
     def items_of(self, read: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return the items (n, n_items) that are paid where columns (n, d) are read."""
-        paid = np.zeros((len(read), len(self.price)), dtype=np.bool_)
-        for j, items in enumerate(self.item.tolist()):
-            for k in items:
-                if k >= 0:
-                    paid[:, k] |= read[:, j]
-        return paid
+        return items_of(self.item, read, len(self.price))
 
     def of_columns(self, read: NDArray[np.bool_]) -> FloatArray:
         """Return what it costs to read some columns, (n, d), of each row."""
         total: FloatArray = np.where(self.items_of(read), self.price, 0.0).sum(axis=1)
         return total
+
+
+def items_of(item: IntArray, read: NDArray[np.bool_], n_items: int) -> NDArray[np.bool_]:
+    """Return the items (n, n_items) that columns (n, d) need that are read, see `Prices`."""
+    paid = np.zeros((len(read), n_items), dtype=np.bool_)
+    for j, items in enumerate(item.tolist()):
+        for k in items:
+            if k >= 0:
+                paid[:, k] |= read[:, j]
+    return paid
 
 
 def plain_prices(prices: Any) -> list[Any] | None:

@@ -191,6 +191,11 @@ def _of_stagewise(model: StagewiseModel) -> Walk:
 
 def _of_exits(model: EarlyExitModel) -> Leaving:
     """Return the walk with its joints where rows can leave."""
+    if model.item is not None:
+        raise NotImplementedError(
+            "model: early exits within a price, where rows leave only where they would pay, are "
+            "not exported to C; model.model can be exported as a whole"
+        )
     walk, can = part_of(model.model), np.isfinite(model.threshold)
     if not isinstance(walk, Walk):
         raise NotImplementedError(

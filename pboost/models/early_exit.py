@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.convert import as_rows
+from pboost.data.prices import items_of
 from pboost.data.row_digest import Digest
 from pboost.data.shared_reads import held
-from pboost.data.table import Table
+from pboost.data.table import Table, column_label
 from pboost.models import stored
 from pboost.models.base import Model
 from pboost.models.exits import Exits, Left, NodeExits, exits_of, joints_left, sizes
@@ -21,7 +22,7 @@ from pboost.models.new_rows import table_for
 from pboost.models.stored import Arrays, Header, ModelFileError, Models
 from pboost.models.text import counted
 from pboost.models.trajectory import leave, trajectory
-from pboost.values import FloatArray
+from pboost.values import FloatArray, IntArray
 
 #: How many joints a text shows.
 MOST_LINES = 12
@@ -61,7 +62,7 @@ class EarlyExitModel(Model):
     slope : ndarray of float64, shape (T,)
         By what decision values are multiplied with which rows leave there, see `early_exit`.
     comparisons : float
-        The budget, in comparisons per row.
+        The budget, in comparisons per row; with `item` in prices.
     cost : float
         What the rows took that it was calibrated on, on average.
     settings : mapping
@@ -70,6 +71,12 @@ class EarlyExitModel(Model):
         What was found when the model was chosen: budget, comparisons, error and its standard error.
     leaving : ndarray of float64, shape (T + 1,), or None
         Share of the calibration rows that left after 0, 1, ..., T joints.
+    item : ndarray of int32, shape (d, 2), or None
+        Of exits within a price the items that each column needs, each paid once by a row: its own,
+        and that of its group; -1: none. A row that is sure enough after t joints then leaves only
+        where it would pay on its way to joint t + 1: if the columns read on that way need an item
+        that those read before do not. Where the threshold is 0 all leave all the same. None: rows
+        leave as soon as they are sure.
     labels, n_features, feature_names, table
         Those of the model.
     seen : ndarray of uint64, shape (k,), or None
@@ -89,6 +96,7 @@ class EarlyExitModel(Model):
     leaving: FloatArray | None = stored.column(
         np.float64, lambda own: (own.model.n_joints + 1,), positive=True, optional=True
     )
+    item: IntArray | None = stored.column(np.int32, "n_features", 2, optional=True)
     labels: NDArray[Any] = stored.of_part("model", "labels")
     n_features: int = stored.of_part("model", "n_features")
     feature_names: tuple[str, ...] | None = stored.of_part("model", "feature_names")
@@ -98,7 +106,9 @@ class EarlyExitModel(Model):
     slopes: FloatArray = stored.made(lambda own: np.append(own.slope, 1.0))
     #: When rows leave; and as the compiled walk of the model takes it.
     exits: Exits = stored.made(lambda own: exits_of(own.threshold, own.model.n_votes))
-    compiled: NodeExits | None = stored.made(lambda own: own.model.node_exits(own.exits))
+    compiled: NodeExits | None = stored.made(
+        lambda own: own.model.node_exits(own.exits) if own.item is None else None
+    )
 
     no_graph = "whose rows leave early; model.model is the whole model"
     file_kind, file_stop = "early-exit", "thresholds are set"
@@ -111,9 +121,19 @@ class EarlyExitModel(Model):
             raise ValueError("slope: expected numbers > 0")
         if self.curve is not None and self.curve.shape[1] != 4:
             raise ValueError(f"curve: expected shape (k, 4), got {self.curve.shape}")
+        if self.item is not None and not (
+            self.item.min() >= -1 and self.item.max() < self.item.size
+        ):
+            raise ValueError(f"item: expected values in [-1, {self.item.size})")
 
     def __repr__(self) -> str:
-        return f"<early_exit: {self.cost:.4g} comparisons per row, of {self.model!r}>"
+        return f"<early_exit: {self._per('row')}, of {self.model!r}>"
+
+    def _per(self, row: str) -> str:
+        """Return in words what a row takes."""
+        if self.item is None:
+            return f"{self.cost:.4g} comparisons per {row}"
+        return f"a price of {self.cost:.4g} per {row}"
 
     @property
     def models(self) -> tuple[Model]:
@@ -143,7 +163,41 @@ class EarlyExitModel(Model):
 
     def left(self, X: Any) -> Left:
         """Return the values with which rows leave, after how many joints, and the comparisons."""
-        return leave(self.model, X, self.exits, self.compiled)
+        if self.item is None:
+            return leave(self.model, X, self.exits, self.compiled)
+        X = table_for(self, X)
+        with held(X):
+            return leave(self.model, X, self.exits, None, self.may_leave)
+
+    def may_leave(self, X: Any) -> NDArray[np.bool_] | None:
+        """Return at which joints rows may leave that are sure, (T, n); None: at all.
+
+        Where they would pay to go on, and where all leave.
+        """
+        if self.item is None:
+            return None
+        may, before = [], None
+        for read in self.model.reads(X):
+            paid = items_of(self.item, read, self.item.size)
+            may.append((paid if before is None else paid > before).any(axis=1))
+            before = paid
+        found: NDArray[np.bool_] = np.array(may) | (self.threshold == 0)[:, None]
+        return found
+
+    def unpaid(self, X: Any, joint: int, columns: Sequence[int]) -> list[int]:
+        """Return which of some columns the one row X still pays for after so many joints."""
+        assert self.item is not None
+        read = np.zeros((1, self.n_features), dtype=np.bool_)
+        read[0, self._read_by(X, joint)] = True
+        paid = items_of(self.item, read, self.item.size)[0]
+        return [c for c in columns if any(k >= 0 and not paid[k] for k in self.item[c].tolist())]
+
+    def _read_by(self, X: Any, joint: int) -> Sequence[int]:
+        """Return the columns that the one row X has read after so many joints."""
+        for t, read in enumerate(self.model.reads(X) if joint else (), start=1):
+            if t == joint:
+                return np.flatnonzero(read[0]).tolist()
+        return []
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of the value with which each row leaves."""
@@ -172,8 +226,10 @@ class EarlyExitModel(Model):
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Yield the decision values after each joint; rows that have left keep theirs."""
-        score = trajectory(self.model, X).score
-        left = joints_left(score, self.exits)
+        X = table_for(self, X)
+        with held(X):
+            score = trajectory(self.model, X).score
+            left = joints_left(score, self.exits, self.may_leave(X))
         rows = np.arange(len(left))
         for t in range(1, len(score)):
             at = np.minimum(left, t)
@@ -182,7 +238,7 @@ class EarlyExitModel(Model):
     def trajectory(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return decision values and comparisons at the joints; rows that have left keep theirs."""
         score, cost = self.model.trajectory(X)
-        left = joints_left(score, self.exits)
+        left = joints_left(score, self.exits, self.may_leave(X))
         at = np.minimum(left, np.arange(len(score))[:, None])
         rows = np.arange(len(left))
         return np.stack([self.scaled_at(score[t, rows], t) for t in at]), cost[at, rows]
@@ -229,6 +285,7 @@ class EarlyExitModel(Model):
 
     def left_after(self, X: Any) -> tuple[Any, str]:
         """Return the model of the joints that one row passes, and in words why it leaves there."""
+        X = table_for(self, X)
         score, (joint,), (cost,) = self.left(X)
         end = self.model.n_joints
         if joint == end:
@@ -238,6 +295,10 @@ class EarlyExitModel(Model):
         why = f"{called} {size:.4g} >= {self.threshold[joint]:.4g}"
         if self.threshold[joint] == 0:
             why = "all rows leave here"
+        elif self.item is not None:
+            ahead = self.unpaid(X, joint, self._read_by(X, joint + 1))
+            names = ", ".join(str(column_label(self.feature_names, c)) for c in ahead)
+            why += f", and to go on it would pay for {names}"
         slope = f"; the decision value is {self.slope[joint]:.4g} times this one"
         said = f"left after {joint} of {end} joints and {cost:.4g} comparisons: {why}{slope}"
         return self.model.first(int(joint)), said
@@ -254,7 +315,7 @@ class EarlyExitModel(Model):
     def describe(self) -> str:
         """Return what is set at the joints, the curve if there is one, and the whole model."""
         lines = [
-            f"early_exit: {self.cost:.4g} comparisons per calibration row, budget "
+            f"early_exit: {self._per('calibration row')}, budget "
             f"{self.comparisons:.4g}, {self.model.n_joints} joints"
         ]
         worst = self.settings.get("worst")
@@ -262,7 +323,8 @@ class EarlyExitModel(Model):
             lines.append(f"no row takes more than {worst:.4g}")
         lines += self._joint_lines()
         if self.curve is not None:
-            lines.append("budget, comparisons, error and its standard error:")
+            unit = "comparisons" if self.item is None else "price"
+            lines.append(f"budget, {unit}, error and its standard error:")
             lines += [f"  {b:.4g}  {c:.4g}  {e:.4g} +- {s:.2g}" for b, c, e, s in self.curve]
         text = self.model.describe().splitlines()
         return "\n".join([*lines, *(f"  {line}" for line in text)])

@@ -106,22 +106,25 @@ def exits_of(threshold: FloatArray, n_votes: int) -> Exits:
     return Exits(high, -high if n_votes == 1 else np.zeros_like(high))
 
 
-def joints_left(score: FloatArray, exits: Exits) -> NDArray[np.intp]:
+def joints_left(
+    score: FloatArray, exits: Exits, may: NDArray[np.bool_] | None = None
+) -> NDArray[np.intp]:
     """Return the joint (n,) at which rows leave whose values are (T + 1, n) or (T + 1, n, J).
 
-    T of rows that go to the end.
+    T of rows that go to the end. With `may` (T, n): which rows may leave at each joint.
     """
     high, low, n_joints = exits.high, exits.low, len(score) - 1
     leaves = np.ones((n_joints + 1, score.shape[1]), dtype=bool)
     if score.ndim == 2:
         leaves[:-1] = (score[:-1] >= high) | (score[:-1] <= low)
-        return leaves.argmax(axis=0)
-    for t in range(n_joints):
+    for t in range(n_joints if score.ndim == 3 else 0):
         best = score[t].argmax(axis=1)
         lead = np.take_along_axis(score[t], best[:, None], axis=1) - score[t]
         is_settled = lead >= high[t] - low[t][best][:, None]
         is_settled[np.arange(len(best)), best] = True
         leaves[t] = is_settled.all(axis=1)
+    if may is not None:
+        leaves[:-1] &= may
     return leaves.argmax(axis=0)
 
 

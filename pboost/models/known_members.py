@@ -212,7 +212,11 @@ class LeavingInquiry(Inquiry):
         """Return what is sure of the one row X, wherever it leaves."""
         model, known = self._exits, self._whole.known(X, is_known)
         score, at = model.model.trajectory(X)[0], known.complete
-        (joint,) = joints_left(score, model.exits)
+        may = model.may_leave(X)
+        if may is not None and known.wants:  # what a row reads beyond is not known
+            (columns, *_), can_all = known.wants, model.threshold[at] == 0
+            may[at] = can_all or bool(model.unpaid(X, at, columns))
+        (joint,) = joints_left(score, model.exits, may)
         wants = known.wants[:1] if joint > at else ()
         at = min(int(joint), at)
         now = score[at].reshape(1, -1)
@@ -220,7 +224,8 @@ class LeavingInquiry(Inquiry):
             now = np.full(now.shape, 1 / now.size)
         value = low = high = self._scaled(now, np.array([at]))[0]
         if wants:
-            low, high = self._ends(known, at + 1)
+            low, high = self._ends(known, at + (may is None))
+            value = np.clip(value, low, high)  # what is settled may differ from what is known
         ends = np.stack([low, low]), np.stack([high, high])
         return Known(*ends, value, int(not wants), wants, apart(low, high))
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from pboost.data.prices import Prices
 from pboost.data.shared_reads import held
 from pboost.models.base import Model, check_model
-from pboost.models.exits import Exits, Left, NodeExits, joints_left
+from pboost.models.exits import Exits, Left, NodeExits, exits_of, joints_left
 from pboost.models.new_rows import match_columns, reads_columns, table_for, with_levels
 from pboost.values import FloatArray
 
 #: Values of trajectories that are held at a time.
 BLOCK_VALUES = 1 << 22
+#: Gives of rows at which joints they may leave, (T, n); None: at all.
+May: TypeAlias = Callable[[Any], NDArray[np.bool_] | None]
 
 
 class Trajectory(NamedTuple):
@@ -71,24 +76,53 @@ def trajectory(model: Model, X: Any) -> Trajectory:
         return Trajectory(*model.trajectory(X))
 
 
-def leave(model: Model, X: Any, exits: Exits, compiled: NodeExits | None = None) -> Left:
-    """Return what rows have when they leave a model; `compiled` is what `node_exits` returns."""
+def priced_trajectory(model: Model, X: Any, prices: Prices) -> Trajectory:
+    """Return `trajectory` with what rows have paid by then for its costs."""
+    X = table_for(model, X)
+    with held(X):
+        score, cost = model.trajectory(X)
+        paid = [prices.of_columns(read) for read in model.reads(X)]
+    return Trajectory(score, np.array([np.zeros(cost.shape[1]), *paid]))
+
+
+def where_left(states: Trajectory, threshold: FloatArray, is_priced: bool) -> NDArray[np.intp]:
+    """Return the joint (n,) at which rows leave, given thresholds (T,); see `EarlyExitModel`.
+
+    With `is_priced` costs are what rows have paid, and they leave where they would pay more.
+    """
+    score, cost = states
+    may = (cost[1:] > cost[:-1]) | (threshold == 0)[:, None] if is_priced else None
+    return joints_left(score, exits_of(threshold, 1 if score.ndim == 2 else score.shape[2]), may)
+
+
+def leave(
+    model: Model,
+    X: Any,
+    exits: Exits,
+    compiled: NodeExits | None = None,
+    may: May | None = None,
+) -> Left:
+    """Return what rows have when they leave a model; `compiled` is what `node_exits` returns.
+
+    `may` tells at which joints rows may leave, if not at all.
+    """
     if compiled is not None:
         return model.leave(X, compiled)
     if not reads_columns(model):
-        return _left(trajectory(model, X), exits)
+        return _left(model, X, exits, may)
     features = match_columns(model, X)
     values = features.values
     block = max(1, BLOCK_VALUES // (2 * exits.high.size))
     found = [
-        _left(trajectory(model, with_levels(values[i : i + block], features)), exits)
+        _left(model, with_levels(values[i : i + block], features), exits, may)
         for i in range(0, max(1, len(values)), block)
     ]
     return Left(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def _left(states: Trajectory, exits: Exits) -> Left:
-    """Return what rows have when they leave whose states are all known."""
-    at = joints_left(states.score, exits)
+def _left(model: Model, X: Any, exits: Exits, may: May | None) -> Left:
+    """Return what rows have when they leave, of all of whose states one is taken."""
+    states = trajectory(model, X)
+    at = joints_left(states.score, exits, None if may is None else may(X))
     rows = np.arange(len(at))
     return Left(states.score[at, rows], at, states.cost[at, rows])

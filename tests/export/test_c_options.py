@@ -320,6 +320,10 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     whole = r"model\.model, a Bagging, can be exported as a whole"
     refused(whole, pb.early_exit(members, PLAIN, comparisons=40))
     forest = pb.fit_forest(PLAIN, np.arange(len(PLAIN)) % 8, members=3, rng=0)
+    priced = pb.early_exit(
+        pb.fit_adaboost(PLAIN, TWO, rounds=9), PLAIN, price=2.0, prices=np.ones(PLAIN.shape[1])
+    )
+    refused("early exits within a price", priced)
     refused("shares of more than 7 labels", pb.early_exit(forest, PLAIN, comparisons=9))
     refused("that are Platt's, of two", pb.calibrate(early, PLAIN, TWO, method="isotonic"))
     three = pb.fit_adaboost(PLAIN, THREE, rounds=2)

@@ -1,0 +1,190 @@
+"""Models that rows leave within a price: only where they would pay to go on."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import zipfile
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from reference.pay_exit import purse, walks
+
+import pboost as pb
+from pboost.models.trajectory import priced_trajectory, where_left
+
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(900, 5)).round(1)
+X[::7, 3] = np.nan
+SIGNAL = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * RNG.normal(size=900)
+TWO, THREE = (SIGNAL > 0).astype(int), np.digitize(SIGNAL, [-0.5, 0.5])
+FIT, CAL, TEST = slice(300), slice(300, 700), slice(700, 712)
+#: Columns 2 and 3 share a fee; 3 costs no more than that, and 4 nothing at all.
+PRICE, GROUPS = {0: 1.0, 1: 5.0, 2: 3.0, 3: 0.0, 4: 0.0, "draw": 2.0}, {"draw": [2, 3]}
+PRICED = {"prices": PRICE, "groups": GROUPS}
+MODELS = {
+    "stagewise": partial(
+        pb.fit_stagewise, y=TWO[FIT], loss="logistic", steps=12, max_depth=2, **PRICED,
+        price_tradeoff=0.002,
+    ),
+    "softmax": partial(pb.fit_stagewise, y=THREE[FIT], loss="softmax", steps=6, max_depth=1),
+    "vectors": partial(
+        pb.fit_stagewise, y=THREE[FIT], loss="softmax", steps=6, max_depth=2, trees="one"
+    ),
+    "chain of trees": partial(pb.fit_matryoshka, y=TWO[FIT], shape=(3, 8), join="all"),
+    "forest of three": partial(pb.fit_forest, y=THREE[FIT], members=6, max_depth=2, rng=0),
+    "votes": partial(
+        pb.fit_samme, y=THREE[FIT], base=partial(pb.fit_cart, max_depth=1), rounds=8
+    ),
+}  # fmt: skip
+FITTED: dict = {}
+
+
+def fitted(kind):
+    if kind not in FITTED:
+        FITTED[kind] = MODELS[kind](X[FIT])
+    return FITTED[kind]
+
+
+def within(kind, share=0.8, **options):
+    """Return the model within a share of what it costs."""
+    model = fitted(kind)
+    budget = share * pb.evaluation_cost(model, X[CAL], unit="price", **PRICED).mean()
+    return pb.early_exit(model, X[CAL], price=budget, **{**PRICED, **options})
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_rows_leave_where_they_are_sure_and_would_pay(kind):
+    model = within(kind)
+    _, joint, cost = model.left(X[TEST])
+    paid = pb.evaluation_cost(model, X[TEST], unit="price")
+    found, score = pb.decision_function(model, X[TEST]), model.left(X[TEST]).score
+    *_, staged = pb.staged_decision_function(model, X[TEST])
+    assert np.array_equal(staged, found)
+    if kind != "forest of three":  # shares of no trees are no shares
+        path, compared = model.trajectory(X[TEST])
+        assert np.array_equal(path[-1], found)
+        assert np.array_equal(compared[-1], cost)
+    assert len(set(joint.tolist())) > 1 or kind == "votes"
+    for i, (at, value, slope, price) in enumerate(walks(model, X[TEST], PRICE, GROUPS)):
+        assert (joint[i], paid[i]) == (at, pytest.approx(price))
+        np.testing.assert_allclose(score[i], value, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            found[i], model.model.scaled(score[i : i + 1], np.full(1, slope)[:, None]
+            if score.ndim > 1 else np.full(1, slope))[0], rtol=1e-12,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_price_is_kept_and_what_is_free_is_used(kind):
+    model = within(kind)
+    paid = pb.evaluation_cost(model, X[CAL], unit="price")
+    budget = 0.8 * pb.evaluation_cost(model.model, X[CAL], unit="price", **PRICED).mean()
+    assert paid.mean() == pytest.approx(model.cost)
+    error = paid.std(ddof=1) / np.sqrt(len(paid))
+    assert paid.mean() + error <= budget == model.comparisons
+    states = priced_trajectory(model.model, X[CAL], known(model))
+    joint = where_left(states, model.threshold, True)
+    rows = np.flatnonzero(joint < len(model.threshold))
+    is_open = model.threshold[joint[rows]] > 0
+    assert is_open.any() or kind == "votes"
+    more = states.cost[joint[rows] + 1, rows] > states.cost[joint[rows], rows]
+    assert more[is_open].all()
+    again = pb.early_exit(model.model, states, price=budget, **PRICED)
+    assert np.array_equal(again.threshold, model.threshold)
+
+
+def known(model):
+    return pb.models.priced.prices_for(model, None, None)
+
+
+def test_rows_for_which_the_rest_is_free_go_to_the_end():
+    column = np.arange(40.0)[:, None] % 10
+    y = np.arange(40) % 10 > 4
+    model = pb.fit_stagewise(column, y, loss="logistic", steps=9, prices=[2.0])
+    exits = pb.early_exit(model, column, price=2.0)
+    assert (exits.left(column).joint == 9).all()
+    sure = replace(exits, threshold=np.append(np.inf, np.full(8, 1e-9)))
+    assert (sure.left(column).joint == 9).all()  # one column, paid for by then
+    assert (replace(sure, item=None).left(column).joint == 1).all()
+    ends = replace(sure, threshold=np.append(np.inf, np.zeros(8)))
+    assert (ends.left(column).joint == 1).all()  # 0: all leave, whatever they would pay
+
+
+def test_ties_and_values_of_0_keep_the_price():
+    states = priced_trajectory(fitted("stagewise"), X[CAL], known(fitted("stagewise")))
+    tied = states._replace(score=np.where(np.abs(states.score) < 0.5, 0.0, np.sign(states.score)))
+    budget = 0.7 * states.cost[-1].mean()
+    model = pb.early_exit(fitted("stagewise"), tied, price=budget, length=None)
+    assert model.cost + model.settings["standard_error"] <= budget
+    joint = where_left(tied, model.threshold, True)
+    assert tied.cost[joint, np.arange(len(joint))].mean() == pytest.approx(model.cost)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_decisions_on_demand_are_those_of_predict(kind):
+    model = within(kind)
+    labels, ways = pb.predict(model, X[TEST]), walks(model, X[TEST], PRICE, GROUPS)
+    for row, label, (*_, price) in zip(X[TEST], labels, ways, strict=True):
+        asked = {
+            j: partial(lambda value: None if np.isnan(value) else value, row[j]) for j in range(5)
+        }
+        found = pb.decide(model, asked, exit="none")
+        assert found.label == label
+        assert found.price == pytest.approx(price)
+        read = [entry.asked for entry in found.ledger]
+        assert sum(purse(read, PRICE, GROUPS).values()) == pytest.approx(price)
+        settled = pb.decide(model, asked)
+        assert settled.label == label
+        assert settled.price <= found.price
+        for budget in (1.0, 4.0):
+            part = pb.decide(model, asked, exit="none", budget=budget)
+            low, high = part.bounds
+            assert (low <= found.score).all()
+            assert (found.score <= high).all()
+
+
+def test_why_a_row_leaves_is_told():
+    model = within("stagewise")
+    joint = model.left(X[TEST]).joint
+    row = X[TEST][np.flatnonzero((joint < joint.max()) & (joint > 0))[0]]
+    assert "and to go on it would pay for column" in str(pb.explain(model, row))
+    assert "a price of" in repr(model)
+    assert "budget" in pb.describe(model)
+
+
+def test_files_hold_what_columns_need(tmp_path):
+    model, path = within("stagewise"), tmp_path / "model.pboost"
+    pb.save(model, path)
+    for same in (pb.load(path), pickle.loads(pickle.dumps(model))):
+        assert np.array_equal(same.item, model.item)
+        assert np.array_equal(pb.predict_proba(same, X), pb.predict_proba(model, X))
+    with zipfile.ZipFile(path) as file:
+        header = json.loads(np.load(io.BytesIO(file.read("header.npy"))).tobytes())
+    assert "optional" not in header["columns"]["item"]  # who cannot read it has to refuse
+    pb.save(replace(model, item=None), path)  # as files were before
+    assert pb.load(path).item is None
+
+
+def test_what_is_wrong_is_said():
+    model, plain = within("stagewise"), fitted("chain of trees")
+    with pytest.raises(ValueError, match=r"item: expected shape \(5, 2\)"):
+        replace(model, item=model.item[:3])
+    for wrong in (-2, 10):
+        with pytest.raises(ValueError, match=r"item: expected values in \[-1, 10\)"):
+            replace(model, item=np.where(model.item == 0, wrong, model.item))
+    with pytest.raises(ValueError, match="prices: expected prices of columns"):
+        pb.early_exit(plain, X[CAL], price=3.0)
+    with pytest.raises(ValueError, match="price: expected without comparisons"):
+        pb.early_exit(plain, X[CAL], price=3.0, comparisons=3.0, **PRICED)
+    with pytest.raises(ValueError, match="prices: expected with price="):
+        pb.early_exit(plain, X[CAL], comparisons=3.0, **PRICED)
+    with pytest.raises(ValueError, match="groups: expected with price="):
+        pb.early_exit(plain, X[CAL], comparisons=3.0, groups=GROUPS)
+    with pytest.raises(ValueError, match=r"price: expected at least .* first joint"):
+        pb.early_exit(plain, X[CAL], price=0.01, **PRICED)
+    with pytest.raises(ValueError, match="price: expected a number"):
+        pb.early_exit(plain, X[CAL], price=-1.0, **PRICED)
