@@ -18,6 +18,8 @@ KINDS = ("neighbours", "random")
 MANY_ROWS, DRAWN_ROWS = 20_000, 10_000
 #: Distances that are known at a time.
 BLOCK = 1 << 22
+#: Parts of a row of distances whose minima bound what is near, at least.
+PARTS = 128
 
 _Places: TypeAlias = tuple[FloatArray, list[FloatArray], list[float]]
 
@@ -47,7 +49,7 @@ def synthetic_rows(
 
 
 def nearest(values: Array, is_level: NDArray[np.bool_], k: int) -> NDArray[np.intp]:
-    """Return the k other rows, (n, k), that are nearest to each, in no order.
+    """Return the k other rows, (n, k), that are nearest to each, the nearest first.
 
     Distances are Euclidean, between the ranks of numbers by their standard deviation. A missing
     value is in the middle and one further away; different levels are as far apart as two rows of a
@@ -63,8 +65,28 @@ def nearest(values: Array, is_level: NDArray[np.bool_], k: int) -> NDArray[np.in
         for of_column, of_level in zip(level, weight, strict=True):
             far += of_level * (of_column[rows, None] != of_column)
         far[np.arange(len(rows)), rows] = np.inf
-        found[rows] = np.argpartition(far, k - 1, axis=1)[:, :k]
+        found[rows] = _least(far, start, k)
     return found
+
+
+def _least(far: FloatArray, first: int, k: int) -> NDArray[np.intp]:
+    """Return the places of the k least values of each row, in order, of rows `first`, first + 1, ….
+
+    Of equal values those that follow the row come first, round about: so rows that are equally far
+    take turns. The k-th least of the minima of parts of a row bounds what can be among them.
+    (`numpy.argpartition` takes longer, and its order depends on the processor.)
+    """
+    m, n = far.shape
+    bound = np.full(m, np.inf)
+    if n >= 2 * (parts := max(PARTS, k)):
+        least = far[:, :parts].copy()
+        for start in range(parts, n - parts + 1, parts):
+            np.minimum(least, far[:, start : start + parts], out=least)
+        bound = np.partition(least, k - 1, axis=1)[:, k - 1]
+    row, place = np.divmod(np.flatnonzero(far <= bound[:, None]), n)
+    order = np.lexsort(((place - first - row) % n, far[row, place], row))
+    at = np.searchsorted(row, np.arange(m))[:, None] + np.arange(k)
+    return place[order[at]]
 
 
 def _places(values: Array, is_level: NDArray[np.bool_]) -> _Places:

@@ -51,11 +51,31 @@ def slow_distance(values, is_level, a, b):
     return total
 
 
+def slow_least(far, first, k):
+    """Return the k least of each row: sorted, equal ones as they follow the row round about."""
+    n = far.shape[1]
+    keys = [[((j - first - i) % n, j) for j in range(n)] for i in range(len(far))]
+    return [
+        [j for *_, j in sorted((row[j], turn, j) for turn, j in key)[:k]]
+        for row, key in zip(far, keys, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("n", "k"), [(6, 5), (255, 3), (256, 3), (300, 10), (300, 140)])
+def test_the_least_distances_are_in_order_and_equal_ones_take_turns(n, k):
+    first = n - 4
+    far = RNG(n).integers(0, 5, (4, n)).astype(float)  # most are equal to others
+    far[1] = 1.0
+    far[np.arange(4), first + np.arange(4)] = np.inf
+    assert synthetic._least(far, first, k).tolist() == slow_least(far, first, k)
+    assert synthetic._least(far, first, k)[1, :3].tolist() == [(n - 2 + j) % n for j in range(3)]
+
+
 def test_the_nearest_rows_are_those_of_the_definition(monkeypatch):
     X, is_level, k = mixed(), np.array([False, False, True, False]), 5
     found = nearest(X.values, is_level, k)
     monkeypatch.setattr(synthetic, "BLOCK", 1)
-    assert np.array_equal(np.sort(nearest(X.values, is_level, k)), np.sort(found))
+    assert np.array_equal(nearest(X.values, is_level, k), found)
     for a in range(0, 60, 7):
         far = np.array([slow_distance(X.values, is_level, a, b) for b in range(60)])
         far[a] = np.inf
