@@ -6,6 +6,7 @@ import signal
 
 import numpy as np
 import pytest
+from partition_servers import ended, silent
 
 import pboost as pb
 from pboost.boosting import shard_processes
@@ -51,15 +52,6 @@ def test_a_killed_process_costs_time_and_nothing_else():
     assert len(killed) == 1
     assert children() == before
     same(model, whole)
-
-
-def ended(connection):
-    connection.close()
-
-
-def silent(connection):
-    connection.poll(30)
-    connection.poll(30)
 
 
 @pytest.mark.parametrize(
