@@ -1,0 +1,122 @@
+"""What it takes to choose a model within a budget, beside one fit by the fastest peer.
+
+    python -m asv_bench.peers.budgets --quick
+    python -m asv_bench.peers.budgets
+    python -m asv_bench.peers.budgets --rows 100000 --threads 2
+
+Run it from the root of a checkout in which pboost is built. `fit_within` with its three folds, for
+50 comparisons or as `--comparisons` says, on the problem of two classes of ``boosted.py``, 20
+columns; peers, which take part if they are installed, fit 100 trees of depth 6 with one thread.
+CPU time in one process, medians of rounds in which all take turns. Candidates are timed inside a
+choice: the longest fit of each, with the teacher that it imitates or the parts that it mixes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import statistics
+import sys
+import time
+from collections import defaultdict
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import pboost as pb
+from asv_bench.peers import boosted
+from asv_bench.peers.report import Table, number
+from asv_bench.peers.tables import cpu
+from pboost.budget.candidates import Fits
+
+DEPTH, TREES = 6, 100
+#: What some candidates imitate or mix, which is fitted once for all of them.
+PARTS = {
+    "distilled mixture": "mixture",
+    "distilled sum of trees": "long sum of trees",
+    "mixture": "long sum of trees",
+}
+PEERS = ("lightgbm, quantised", "lightgbm, by rows", "lightgbm, by columns", "xgboost hist")
+
+
+class Clock:
+    """CPU seconds of each fit of a candidate, with the parts that it is made of."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+        self._within: list[float] = []
+        self._once = Fits._once
+
+    def once(self, fits: Any, name: str, fit: Any) -> Any:
+        """Return what is fitted, once, and note how long it took."""
+        if name in fits.made:
+            return fits.made[name]
+        self._within.append(0.0)
+        seconds, model = cpu(partial(self._once, fits, name, fit))
+        alone = seconds - self._within.pop()
+        if self._within:
+            self._within[-1] += seconds
+        # A part that was there already counts as if it had not been.
+        part = PARTS.get(name)
+        self.seconds[name].append(alone + (self.seconds[part][-1] if part else 0.0))
+        return model
+
+
+def peer(name: str, X: Any, y: Any) -> None:
+    """Fit a peer."""
+    boosted.FITS[boosted.PEERS[name]](name, X, y, DEPTH, TREES, "")
+
+
+def ours(X: Any, y: Any, comparisons: float, threads: int) -> tuple[float, float, Clock]:
+    """Return CPU and wall seconds of a choice, and those of its candidates."""
+    clock, start = Clock(), time.perf_counter()
+    with mock.patch.object(Fits, "_once", lambda *given: clock.once(*given)):
+        seconds, _ = cpu(
+            partial(pb.fit_within, X, y, comparisons=comparisons, rng=0, n_threads=threads)
+        )
+    return seconds, time.perf_counter() - start, clock
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser("python -m asv_bench.peers.budgets", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="1,000 rows, once")
+    parser.add_argument("--reps", type=int, default=3, help="rounds; default 3")
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--comparisons", type=float, default=50.0)
+    parser.add_argument("--threads", type=int, default=1, help="of fit_within")
+    options = parser.parse_args(arguments)
+    n, reps = (1000, 1) if options.quick else (options.rows, options.reps)
+    X, y, *_ = boosted.problem(n, "two classes")
+    few, names = slice(500), []
+    for name in PEERS:
+        with contextlib.suppress(ImportError):
+            peer(name, X[few], y[few])  # what is imported and built once
+            names.append(name)
+    pb.fit_within(X[few], y[few], comparisons=options.comparisons, rng=0)
+    peers, found = defaultdict(list), []
+    for _ in range(reps):
+        for name in names:
+            peers[name].append(cpu(partial(peer, name, X, y))[0])
+        found.append(ours(X, y, options.comparisons, options.threads))
+    least = min(map(statistics.median, peers.values()), default=np.nan)
+
+    def row(name: str, seconds: float, *more: str) -> list[str]:
+        return [name, number(seconds), number(seconds / least), *more]
+
+    spent, wall = (statistics.median(of[k] for of in found) for k in (0, 1))
+    rows = [row(name, statistics.median(of)) for name, of in peers.items()]
+    rows.append(row("pboost, fit_within", spent))
+    rows.append(["pboost, fit_within, wall", number(wall), ""])
+    for name in found[0][2].seconds:
+        one = statistics.median(max(of[2].seconds[name]) for of in found)
+        rows.append(row(f"its candidate, {name}", one))
+    title = f"{n:,} rows, {options.comparisons:g} comparisons, {options.threads} threads"
+    print(Table(title, ["", "s", "times the best peer"], rows).text())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
