@@ -9,11 +9,8 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pboost.threads import Workers
-from pboost.weak.shards import Given, SentCut, Shard, merge
+from pboost.weak.shards import Shard
 
 #: Seconds for which the answer of a process is waited for.
 PATIENCE = 600.0
@@ -36,11 +33,15 @@ class Processes:
         Arguments of each `Shard`, but for its threads.
     n_processes : int
         Number of processes; no more than shards are started.
+    kind : class
+        What answers for rows: `Shard`, or what has its `masses` and `merge`.
     """
 
-    def __init__(self, given: Sequence[Given], n_processes: int) -> None:
+    def __init__(
+        self, given: Sequence[tuple[Any, ...]], n_processes: int, kind: type[Any] = Shard
+    ) -> None:
         n = min(n_processes, len(given))
-        self._workers = [_Process(k, given[k::n]) for k in range(n)]
+        self._workers = [_Process(k, kind, given[k::n]) for k in range(n)]
 
     def __enter__(self) -> Processes:
         return self
@@ -58,8 +59,8 @@ class Processes:
         """Return what a method of every shard returns."""
         return [one for found in self._all(what, arguments) for one in found]
 
-    def masses(self, cuts: Sequence[SentCut]) -> list[NDArray[np.int64]]:
-        """Return what `Shard.masses` returns, added up in every process."""
+    def masses(self, cuts: Sequence[Any]) -> list[Any]:
+        """Return what `masses` of the shards returns, merged in every process."""
         return [one for found in self._all("masses", (cuts,)) for one in found]
 
     def _all(self, what: str, arguments: tuple[Any, ...]) -> list[list[Any]]:
@@ -71,8 +72,8 @@ class Processes:
 class _Process:
     """One process and what it needs to be told should it have to be started again."""
 
-    def __init__(self, number: int, given: Sequence[Given]) -> None:
-        self._number, self._given, self._restarts = number, list(given), 0
+    def __init__(self, number: int, kind: type[Any], given: Sequence[tuple[Any, ...]]) -> None:
+        self._number, self._given, self._restarts = number, (kind, list(given)), 0
         self._begun: tuple[Any, ...] | None = None
         self._start()
 
@@ -153,10 +154,10 @@ def serve(connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that asks ends it
     try:
         with Workers(1) as workers:
-            received: list[Given] = connection.recv()
-            shards = [Shard(*given, workers) for given in received]
+            kind, received = connection.recv()
+            shards = [kind(*given, workers) for given in received]
             del received
-            cuts: list[SentCut] = []
+            cuts: list[Any] = []
             while True:
                 what, arguments = connection.recv()
                 connection.send(_answered(shards, cuts, what, arguments))
@@ -165,13 +166,13 @@ def serve(connection: Connection) -> None:
 
 
 def _answered(
-    shards: list[Shard], cuts: list[SentCut], what: str, arguments: tuple[Any, ...]
+    shards: list[Any], cuts: list[Any], what: str, arguments: tuple[Any, ...]
 ) -> tuple[str, Any]:
     try:
         if what == "masses":
             first, new = arguments
             cuts[first:] = new
-            return "found", [merge([shard.masses(cuts) for shard in shards])]
+            return "found", [shards[0].merge([shard.masses(cuts) for shard in shards])]
         return "found", [getattr(shard, what)(*arguments) for shard in shards]
     except Exception as error:  # raised where it was asked for
         return "error", error

@@ -121,6 +121,11 @@ class Shard:
         self._start: FloatArray | None = None
         self._seen, self._scale = 0, 1.0
 
+    @staticmethod
+    def merge(answers: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Return the answer of several shards to `masses` as one."""
+        return merge(answers)
+
     def extent(self) -> Extent:
         """Return how many rows there are, and how heavy they are."""
         greatest = 1.0 if self._given is None else float(self._given.max(initial=0.0))
@@ -225,22 +230,22 @@ class Engine(Protocol):
     def ask(self, what: str, *arguments: Any) -> list[Any]:
         """Return what a method of every shard returns."""
 
-    def masses(self, cuts: Sequence[SentCut]) -> list[NDArray[np.int64]]:
-        """Return what `Shard.masses` returns, of every shard."""
+    def masses(self, cuts: Sequence[Any]) -> list[Any]:
+        """Return what `masses` returns, of every shard."""
 
 
 class Serial:
     """An engine that asks shards in memory, one after another."""
 
-    def __init__(self, shards: Sequence[Shard]) -> None:
+    def __init__(self, shards: Sequence[Any]) -> None:
         self._shards = shards
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
         """Return what a method of every shard returns."""
         return [getattr(shard, what)(*arguments) for shard in self._shards]
 
-    def masses(self, cuts: Sequence[SentCut]) -> list[NDArray[np.int64]]:
-        """Return what `Shard.masses` returns, of every shard."""
+    def masses(self, cuts: Sequence[Any]) -> list[Any]:
+        """Return what `masses` returns, of every shard."""
         return [shard.masses(cuts) for shard in self._shards]
 
 
