@@ -2,7 +2,6 @@
 
 from pboost import bounds, datasets, losses, observation, weak
 from pboost._version import __version__, show_versions
-from pboost.boosting import shards
 from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.adaboost_real import fit_adaboost_real
 from pboost.boosting.boosted_tree import fit_boosted_tree
@@ -19,6 +18,7 @@ from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
 from pboost.data.labels import balanced_weights
 from pboost.data.made_columns import bin_columns, sort_columns
+from pboost.ensembles import shards
 from pboost.ensembles.bagging import fit_bagging
 from pboost.ensembles.continuation import continue_fit
 from pboost.ensembles.multiclass import fit_one_vs_rest, fit_samme

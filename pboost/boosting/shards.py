@@ -14,10 +14,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import graph_settings
-from pboost.boosting.shard_processes import Processes
 from pboost.data.columns import BinnedColumns
+from pboost.data.engines import Engine, Serial
 from pboost.data.part_bins import bin_columns
 from pboost.data.parts import Parts, read_parts
+from pboost.growth.shard_processes import Processes
 from pboost.growth.step import Callback, Chain
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation, TableObservation, check_pair
@@ -33,7 +34,7 @@ from pboost.values import (
 )
 from pboost.values.options import builder
 from pboost.weak.base import Weak
-from pboost.weak.shards import Engine, Given, Serial, Shard, begin, sharded
+from pboost.weak.shards import Given, Shard, begin, sharded
 from pboost.weak.stump_search import Stump
 
 __all__ = ["bin_columns", "fit_adaboost"]
@@ -140,7 +141,7 @@ def fit_adaboost(
         if n_processes is None:
             engine = Serial([Shard(*one, workers) for one in given])
         else:
-            engine = stack.enter_context(Processes(given, n_processes))
+            engine = stack.enter_context(Processes(given, n_processes, Shard))
         chain = _chain(parts, engine, learner, observation, rule, rounds, workers)
         with with_bar(told_to, progress, rounds, "rounds") as told:
             return chain.model(settings, chain.grow(told))

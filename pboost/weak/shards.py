@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from pboost._core import reweight, split
 from pboost.data.check_xy import AbsentClassError
 from pboost.data.columns import GROUP, BinnedColumns, to_fixed_point
 from pboost.data.criteria import CODES
+from pboost.data.engines import Engine, merge
 from pboost.data.special_columns import HOLES, is_heavier, most_bins
 from pboost.data.training import TrainingData
 from pboost.threads import Workers
@@ -214,39 +215,6 @@ class Shard:
 
         parts = self.workers.run(send, self._n) if self._n else []
         return sum(p[0] for p in parts), sum(p[1] for p in parts)
-
-
-def merge(masses: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Return the sum of what shards answer, which is exact in any order."""
-    total = masses[0].copy()
-    for more in masses[1:]:
-        total += more
-    return total
-
-
-class Engine(Protocol):
-    """What has the shards, wherever they are."""
-
-    def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Return what a method of every shard returns."""
-
-    def masses(self, cuts: Sequence[Any]) -> list[Any]:
-        """Return what `masses` returns, of every shard."""
-
-
-class Serial:
-    """An engine that asks shards in memory, one after another."""
-
-    def __init__(self, shards: Sequence[Any]) -> None:
-        self._shards = shards
-
-    def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Return what a method of every shard returns."""
-        return [getattr(shard, what)(*arguments) for shard in self._shards]
-
-    def masses(self, cuts: Sequence[Any]) -> list[Any]:
-        """Return what `masses` returns, of every shard."""
-        return [shard.masses(cuts) for shard in self._shards]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from reference import shards as twin
 import pboost as pb
 from pboost.data.check_xy import with_categories
 from pboost.data.columns import to_fixed_point
+from pboost.data.engines import Serial, merge
 from pboost.threads import Workers
-from pboost.weak.shards import SentCut, Serial, Shard, begin, merge
+from pboost.weak.shards import SentCut, Shard, begin
 
 PARTS = (1, 2, 5, 16)
 

@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Any
 
 from pboost.threads import Workers
-from pboost.weak.shards import Shard
 
 #: Seconds for which the answer of a process is waited for.
 PATIENCE = 600.0
@@ -30,16 +29,15 @@ class Processes:
     Parameters
     ----------
     given : sequence of tuple
-        Arguments of each `Shard`, but for its threads.
+        Arguments of each shard, but for its threads, which are the last.
     n_processes : int
         Number of processes; no more than shards are started.
     kind : class
-        What answers for rows: `Shard`, or what has its `masses` and `merge`.
+        What answers for rows, such as `pboost.weak.shards.Shard`: its `masses` takes all cuts so
+        far, and its `merge` makes one answer of several.
     """
 
-    def __init__(
-        self, given: Sequence[tuple[Any, ...]], n_processes: int, kind: type[Any] = Shard
-    ) -> None:
+    def __init__(self, given: Sequence[tuple[Any, ...]], n_processes: int, kind: type[Any]) -> None:
         n = min(n_processes, len(given))
         self._workers = [_Process(k, kind, given[k::n]) for k in range(n)]
 

@@ -9,7 +9,7 @@ import pytest
 from partition_servers import ended, silent
 
 import pboost as pb
-from pboost.boosting import shard_processes
+from pboost.growth import shard_processes
 
 
 def problem():
