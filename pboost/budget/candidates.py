@@ -167,10 +167,10 @@ def _tree(fits: Fits) -> DecisionGraph:
     )  # fmt: skip
 
 
-def _stumps(fits: Fits) -> StagewiseModel:
-    """Return steps of one comparison each."""
-    steps = fits.rounds("stumps", 1.0, SHORT)
-    return fits.sum_of_trees(4, max_leaves=2, learning_rate=0.5, steps=steps)
+def _stumps(fits: Fits, family: str, rate: float) -> StagewiseModel:
+    """Return steps of one comparison each: functions of single columns, added up."""
+    steps = fits.rounds(family, 1.0, SHORT)
+    return fits.sum_of_trees(4, max_leaves=2, learning_rate=rate, steps=steps)
 
 
 def _distilled(fits: Fits, family: str, teacher: str, rate: float) -> StagewiseModel:
@@ -248,7 +248,10 @@ FAMILIES = {
     ),
     "sum of large trees": Family(_large, least=12, rows=MANY_ROWS),
     "tree": Family(_tree, ("two", "many"), most=15),
-    "stumps": Family(_stumps, ("regression",), most=15),
+    "stumps": Family(partial(_stumps, family="stumps", rate=0.5), ("regression",), most=15),
+    "large steps of stumps": Family(
+        partial(_stumps, family="large steps of stumps", rate=1.0), ("many",), least=8
+    ),
     "priced trees": Family(partial(_priced, leaves=8, price=None), unit="price"),
     "priced trees, mildly": Family(partial(_priced, leaves=8, price=1.0), unit="price"),
     "priced stumps": Family(partial(_priced, leaves=2, price=None), unit="price"),
