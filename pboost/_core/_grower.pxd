@@ -15,7 +15,7 @@ cdef enum:
     PICK, SEARCH, CHOOSE, SPLIT, OPEN
 # What `grow` returns.
 cdef enum:
-    DONE, ALL_LEAVES, TARGET, PAUSED, LARGE_SEARCH, LARGE_PARTITION
+    DONE, ALL_LEAVES, TARGET, PAUSED, LARGE_SEARCH, LARGE_PARTITION, ASK_SEARCH, ASK_SPLIT
 # Below this fixed-point mass a node's weights are made anew, with sums up to about this.
 cdef enum:
     LEAST_BITS = 40
@@ -74,7 +74,11 @@ cdef struct Tree:
     const int32_t* label
     int64_t* fixed
     Moment* moment
-    uint8_t* side
+    uint8_t* side  # of rows in sorted columns; of codes where rows are elsewhere
+    # Where rows are elsewhere, what the node that is worked on holds: by column and code its masses
+    # and its number of rows, of so many codes. Else NULL.
+    const int64_t* cells
+    Py_ssize_t n_codes
     int32_t* spare
     int64_t* work
     int64_t* packed
@@ -111,6 +115,11 @@ cdef inline Py_ssize_t size_of(const Tree* t, Py_ssize_t e) noexcept nogil:
 cdef inline Py_ssize_t width(const Tree* t) noexcept nogil:
     """Number of masses of a node."""
     return 2 if t.squares else t.n_classes
+
+
+cdef inline const int64_t* cells_of(const Tree* t, Py_ssize_t f) noexcept nogil:
+    """What the node that is worked on holds in a column, where rows are elsewhere."""
+    return t.cells + f * t.n_codes * (width(t) + 1)
 
 
 cdef inline const int32_t* rows_at(const Tree* t, Py_ssize_t e) noexcept nogil:
@@ -180,20 +189,42 @@ cdef inline void count_certificate(const Tree* t, double change) noexcept nogil:
     t.certificate[0] = total
 
 
-cdef inline int finer_shift(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """The shift that gives a node's weights a sum of about FULL_BITS."""
-    cdef const int32_t* rows = rows_at(t, e)
-    cdef Py_ssize_t i
-    cdef double total = 0.0
-    cdef int exponent = 0
-    for i in range(size_of(t, e)):
-        total += t.weight[row_of(rows[i])] * t.scale
-    frexp(total, &exponent)
-    return FULL_BITS - exponent
-
-
 cdef inline int64_t fixed_weight(const Tree* t, int32_t row, int shift) noexcept nogil:
     return <int64_t>(ldexp(t.weight[row] * t.scale, shift) + 0.5)
+
+
+cdef inline int coarse_shift(double heaviest, Py_ssize_t n) noexcept nogil:
+    """A shift with which the sum of so many weights stays below 2**(FULL_BITS + 1)."""
+    cdef int exponent = 0
+    frexp(heaviest, &exponent)
+    while n > 0:
+        n >>= 1
+        exponent += 1
+    return FULL_BITS + 1 - exponent
+
+
+cdef inline int full_shift(int64_t total, int shift) noexcept nogil:
+    """The shift that gives weights a sum of about FULL_BITS, given their sum with another."""
+    shift += FULL_BITS
+    while total > 0:
+        total >>= 1
+        shift -= 1
+    return shift
+
+
+cdef inline int finer_shift(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """The shift that gives a node's weights a sum of about FULL_BITS, whatever their order."""
+    cdef const int32_t* rows = rows_at(t, e)
+    cdef Py_ssize_t i, n = size_of(t, e)
+    cdef double heaviest = 0.0
+    cdef int64_t total = 0
+    cdef int shift
+    for i in range(n):
+        heaviest = max(heaviest, t.weight[row_of(rows[i])] * t.scale)
+    shift = coarse_shift(heaviest, n)
+    for i in range(n):
+        total += fixed_weight(t, row_of(rows[i]), shift)
+    return full_shift(total, shift)
 
 
 cdef inline void refine(const Tree* t, Py_ssize_t e) noexcept nogil:

@@ -11,8 +11,8 @@ from libc.math cimport INFINITY, sqrt
 from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal
 from pboost._core._grower cimport Found, Tree, judge_of, size_of, two_classes
 from pboost._core._scan cimport (
-    Edges, FEW_ROWS, count_bins, find_legal, list_edges, list_few, scan_cells, scan_classes, scan_order,
-    score_classes, score_squares, sort_few,
+    Bins, Edges, bin_at, find_legal, is_few, list_bins, list_edges, list_few, scan_cells, scan_classes,
+    scan_order, score_classes, score_squares,
 )
 from pboost._core._segment cimport (
     BLOCKS, Blocks, FEW_ROWS as FEW_SORTED, STRIDE, block_masses, first_cut, pruning_limit,
@@ -322,45 +322,29 @@ cdef inline Py_ssize_t scan_known(
 # ---------------------------------------------------------------------------------------------
 # Bins.
 
-cdef inline Py_ssize_t scan_few_known(
-    const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
-    int64_t* below,
-) noexcept nogil:
-    """As `scan_few`."""
-    cdef int64_t[FEW_ROWS] item
-    cdef int32_t[FEW_ROWS] order
-    cdef Py_ssize_t place, n_known = size_of(t, e)
-    sort_few(t, e, f, item, order)
-    while n_known and item[n_known - 1] >> 32 == t.n_bins[f]:
-        n_known -= 1
-    place = scan_known(t, e, order, n_known, limit, INFINITY, best, work, below)
-    if place == n_known:
-        return t.n_bins[f] - 1
-    return place if place < 0 else <Py_ssize_t>(item[place - 1] >> 32)
-
-
 cdef inline Py_ssize_t scan_known_bins(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
     int64_t* below,
 ) noexcept nogil:
     """As `scan_class_bins`."""
     cdef Judge at = judge_of(t, e, work)
-    cdef Py_ssize_t k = t.n_classes, n_bins = t.n_bins[f], j, place, last
+    cdef Py_ssize_t k = t.n_classes, j, place, last
     cdef int64_t* cells = work + 4 * k
-    cdef int64_t* missing = cells + n_bins * (k + 1)
+    cdef int64_t* missing
+    cdef Bins bins
     cdef Sums sums
-    count_bins(t, e, f, cells)
+    list_bins(t, e, f, cells, &bins)
+    missing = cells + bins.n * (k + 1)
     begin(&at, &sums)
-    place = scan_cells(&at, cells, n_bins, 0, missing[k] == 0, limit, best, &sums, below)
+    place = scan_cells(&at, cells, bins.n, 0, missing[k] == 0, limit, best, &sums, below)
     if missing[k] == 0:
-        return place
+        return bin_at(&bins, place)
     if place >= 0:
         t.node[e].missing = ABOVE
-        last = n_bins - 1
+        last = bins.n - 1
         while cells[last * (k + 1) + k] == 0:
             last -= 1
-        if place == last:
-            place = n_bins - 1
+        place = t.n_bins[f] - 1 if place == last else bin_at(&bins, place)
     begin(&at, &sums)
     for j in range(k):
         if missing[j]:
@@ -368,10 +352,10 @@ cdef inline Py_ssize_t scan_known_bins(
             missing[j] = 0
     if place >= 0:
         limit = -INFINITY
-    last = scan_cells(&at, cells, n_bins, <Py_ssize_t>missing[k], True, limit, best, &sums, below)
+    last = scan_cells(&at, cells, bins.n, <Py_ssize_t>missing[k], True, limit, best, &sums, below)
     missing[k] = 0
     if last >= 0:
-        t.node[e].missing, place = BELOW, last
+        t.node[e].missing, place = BELOW, bin_at(&bins, last)
     return place
 
 
@@ -397,7 +381,7 @@ cdef inline Py_ssize_t scan_known_edges(
     cdef Judge at = judge_of(t, e, work)
     cdef Py_ssize_t i, n_bins = t.n_bins[f], asked = -1
     cdef int32_t* side = &t.node[e].missing
-    if size_of(t, e) <= FEW_ROWS:
+    if is_few(t, e):
         list_few(t, e, f, &above)
     else:
         list_edges(t, e, f, n_bins + 1, work + 4 * t.n_classes, &above)
@@ -451,6 +435,4 @@ cdef inline Py_ssize_t scan_column_with_holes(
             t, e, order, count_known(t, e, f, order), limit, found, best, work, below)
     if t.squares or t.n_classes == 2:
         return scan_known_edges(t, e, f, limit, best, work, below, kept)
-    if size_of(t, e) <= FEW_ROWS:
-        return scan_few_known(t, e, f, limit, best, work, below)
     return scan_known_bins(t, e, f, limit, best, work, below)

@@ -11,6 +11,7 @@ from pboost._core cimport _levels
 from pboost._core._cut cimport Limits
 from pboost._core._grower cimport Tree, judge_of, size_of, two_classes, unit_of, width
 from pboost._core._holes cimport ABOVE, BELOW
+from pboost._core._scan cimport count_codes
 from pboost._core.criteria cimport Judge, Moment, Sums, impurity, may_cut, square_score
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
 
@@ -48,25 +49,6 @@ cdef inline int64_t weight_of(const Tree* t, const int64_t* mass) noexcept nogil
     for j in range(t.n_classes):
         total += mass[j]
     return total
-
-
-cdef inline void count_levels(
-    const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells
-) noexcept nogil:
-    cdef const int32_t* rows = (t.order + f * t.n if t.exact else t.rows) + t.node[e].start
-    cdef const uint8_t* codes = t.codes + f * t.n_columns
-    cdef Py_ssize_t i, k = width(t)
-    cdef int64_t* cell
-    cdef int32_t row
-    for i in range(size_of(t, e)):
-        row = row_of(rows[i])
-        cell = cells + codes[row] * (k + 1)
-        if t.squares:
-            cell[0] += t.moment[row].w
-            cell[1] += t.moment[row].v
-        else:
-            cell[t.label[row]] += t.fixed[row]
-        cell[k] += 1
 
 
 # ---------------------------------------------------------------------------------------------
@@ -433,7 +415,7 @@ cdef inline Py_ssize_t scan_levels(
     cdef int turn
     smoothed.left = <double*>(work + 2 * t.n_classes) if t.n_classes else departures
     smoothed.all = smoothed.left + k
-    count_levels(t, e, f, cells)
+    count_codes(t, e, f, cells)
     if t.n_classes == 2:
         place = first_of_two(t, e, f, cells, limit, best, &levels, &turn, left)
     else:

@@ -1,5 +1,5 @@
 # Where the rows of a node lie that is split: by position, by bin, by what is missing, by sets of levels.
-from pboost._core._grower cimport Node, Tree, size_of
+from pboost._core._grower cimport Node, Tree, cells_of, size_of, width
 from pboost._core._holes cimport count_known
 from pboost._core._node_levels cimport WORDS
 from pboost._core._segment cimport partition_by_code, partition_segment
@@ -71,15 +71,36 @@ cdef inline Py_ssize_t mark_special(
     return n_below
 
 
+cdef inline void note_cut(
+    const Tree* t, Py_ssize_t e, Py_ssize_t place, uint8_t* above
+) noexcept nogil:
+    """Note the bins beside the cut of a node by a binned column. OUT above: sides of codes."""
+    cdef Py_ssize_t f = t.node[e].feature
+    cdef Node* node = &t.node[e]
+    sides_of_codes(t, e, f, place, above)
+    node.low, node.high = -has_set(t, e), -1
+    if not kind_of(t, f) & LEVELS and place + 1 < t.n_bins[f]:
+        node.low, node.high = <int32_t>place, <int32_t>place + 1
+
+
+cdef inline Py_ssize_t part_cells(const Tree* t, Py_ssize_t e, Py_ssize_t place) noexcept nogil:
+    """Mark the sides of codes where rows are elsewhere; returns the number of rows below."""
+    cdef const int64_t* cells = cells_of(t, t.node[e].feature)
+    cdef Py_ssize_t code, k = width(t)
+    cdef int64_t n_below = 0
+    note_cut(t, e, place, t.side)
+    for code in range(t.n_codes):
+        if not t.side[code]:
+            n_below += cells[code * (k + 1) + k]
+    return <Py_ssize_t>n_below
+
+
 cdef inline Py_ssize_t part_special(const Tree* t, Py_ssize_t e, Py_ssize_t place) noexcept nogil:
     """Partition a node's rows by a special binned column; returns the number of those below."""
     cdef Py_ssize_t f = t.node[e].feature
     cdef Node* node = &t.node[e]
     cdef uint8_t[MAX_BINS] above
-    sides_of_codes(t, e, f, place, above)
-    node.low, node.high = -has_set(t, e), -1
-    if not kind_of(t, f) & LEVELS and place + 1 < t.n_bins[f]:
-        node.low, node.high = <int32_t>place, <int32_t>place + 1
+    note_cut(t, e, place, above)
     return partition_by_code(
         t.rows + node.start, size_of(t, e), t.codes + f * t.n_columns, above, t.spare)
 

@@ -4,9 +4,10 @@
 # the place of the first cut within the limit is returned, -1 if there is none: a position of the
 # sorted order, or a bin. OUT below: masses below the cut.
 from libc.math cimport INFINITY, ceil
+from libc.string cimport memcpy
 
 from pboost._core._cut cimport Limits, scan_rows
-from pboost._core._grower cimport Found, Tree, judge_of, size_of, two_classes
+from pboost._core._grower cimport Found, Tree, cells_of, judge_of, size_of, two_classes, width
 from pboost._core._ranks cimport is_constant_rank, order_of
 from pboost._core._segment cimport first_cut, search_rows
 from pboost._core._squares cimport scan_squares
@@ -14,7 +15,9 @@ from pboost._core.criteria cimport (
     ENTROPY, ERROR, GINI, Judge, Masses, Moment, Sums, begin, limit_of, may_cut, move, score_many,
     score_of, square_score,
 )
-from pboost._core.types cimport MAX_BINS, ROW_MASK, TIED, int16_t, int32_t, int64_t, is_tied, uint8_t
+from pboost._core.types cimport (
+    MAX_BINS, ROW_MASK, int16_t, int32_t, int64_t, is_tied, row_of, uint8_t,
+)
 
 cdef enum:
     FEW_ROWS = 32  # up to here binned rows are sorted instead of counted by bin
@@ -64,14 +67,54 @@ cdef inline Py_ssize_t scan_order(
     return position
 
 
-cdef inline void sort_few(
-    const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* item, int32_t* order
+# Bins are cells of `work`, which is all 0 between searches: masses, then the number of rows.
+
+cdef inline bint is_few(const Tree* t, Py_ssize_t e) noexcept nogil:
+    return size_of(t, e) <= FEW_ROWS and t.cells == NULL
+
+
+cdef inline void count_codes(
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells
 ) noexcept nogil:
-    """Sort the rows of a node by bin: bins and rows, and the rows, packed."""
+    """Add up what a node holds of each code of a column."""
+    cdef const int32_t* rows = (t.order + f * t.n if t.exact else t.rows) + t.node[e].start
+    cdef const uint8_t* codes = t.codes + f * t.n_columns
+    cdef Py_ssize_t k = width(t), i
+    cdef int64_t* cell
+    cdef int32_t row
+    if t.cells != NULL:
+        memcpy(cells, cells_of(t, f), t.n_codes * (k + 1) * sizeof(int64_t))
+        return
+    for i in range(size_of(t, e)):
+        row = row_of(rows[i])
+        cell = cells + codes[row] * (k + 1)
+        if t.squares:
+            cell[0] += t.moment[row].w
+            cell[1] += t.moment[row].v
+        else:
+            cell[t.label[row]] += t.fixed[row]
+        cell[k] += 1
+
+
+# The bins of a column at a node, of more than two classes: all; of few rows those that have some,
+# whose numbers are in `bin`. The cell of the missing rows is the next.
+cdef struct Bins:
+    Py_ssize_t n
+    bint are_listed
+    int32_t[FEW_ROWS] bin
+
+
+cdef inline void list_few_bins(
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells, Bins* bins
+) noexcept nogil:
+    """The rows are sorted by bin instead of all bins looked at."""
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
-    cdef Py_ssize_t n = size_of(t, e), i, j
+    cdef int64_t[FEW_ROWS] item
+    cdef Py_ssize_t n = size_of(t, e), k = t.n_classes, i, j, at = -1
     cdef int64_t here
+    cdef int64_t* cell
+    cdef int32_t row, b
     for i in range(n):
         here = (<int64_t>codes[rows[i]] << 32) | rows[i]
         j = i
@@ -80,37 +123,30 @@ cdef inline void sort_few(
             j -= 1
         item[j] = here
     for i in range(n):
-        order[i] = <int32_t>(item[i] & ROW_MASK)
-        if i > 0 and item[i] >> 32 == item[i - 1] >> 32:
-            order[i] |= TIED
-
-
-cdef inline Py_ssize_t scan_few(
-    const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
-    int64_t* below,
-) noexcept nogil:
-    """A node of at most FEW_ROWS on a binned column: its rows are sorted by bin."""
-    cdef int64_t[FEW_ROWS] item
-    cdef int32_t[FEW_ROWS] order
-    cdef Py_ssize_t position
-    sort_few(t, e, f, item, order)
-    position = scan_order(t, e, order, limit, INFINITY, best, work, below)
-    return position if position < 0 else <Py_ssize_t>(item[position - 1] >> 32)
-
-
-# Bins are cells of `work`, which is all 0 between searches: masses, then the number of rows.
-
-cdef inline void count_bins(
-    const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells
-) noexcept nogil:
-    cdef const int32_t* rows = t.rows + t.node[e].start
-    cdef const uint8_t* codes = t.codes + f * t.n_columns
-    cdef Py_ssize_t k = t.n_classes, i
-    cdef int64_t* cell
-    for i in range(size_of(t, e)):
-        cell = cells + codes[rows[i]] * (k + 1)
-        cell[t.label[rows[i]]] += t.fixed[rows[i]]
+        row, b = <int32_t>(item[i] & ROW_MASK), <int32_t>(item[i] >> 32)
+        if at < 0 or bins.bin[at] != b:
+            at += 1
+            bins.bin[at] = b
+        cell = cells + at * (k + 1)
+        cell[t.label[row]] += t.fixed[row]
         cell[k] += 1
+    bins.n = at if bins.bin[at] == t.n_bins[f] else at + 1
+    bins.are_listed = True
+
+
+cdef inline void list_bins(
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells, Bins* bins
+) noexcept nogil:
+    if is_few(t, e):
+        list_few_bins(t, e, f, cells, bins)
+        return
+    count_codes(t, e, f, cells)
+    bins.n, bins.are_listed = t.n_bins[f], False
+
+
+cdef inline Py_ssize_t bin_at(const Bins* bins, Py_ssize_t place) noexcept nogil:
+    """The bin at a place, -1 if that is none."""
+    return bins.bin[place] if place >= 0 and bins.are_listed else place
 
 
 cdef inline Py_ssize_t scan_cells(
@@ -150,10 +186,11 @@ cdef inline Py_ssize_t scan_class_bins(
 ) noexcept nogil:
     cdef Judge at = judge_of(t, e, work)
     cdef int64_t* cells = work + 4 * t.n_classes
+    cdef Bins bins
     cdef Sums sums
-    count_bins(t, e, f, cells)
+    list_bins(t, e, f, cells, &bins)
     begin(&at, &sums)
-    return scan_cells(&at, cells, t.n_bins[f], 0, True, limit, best, &sums, below)
+    return bin_at(&bins, scan_cells(&at, cells, bins.n, 0, True, limit, best, &sums, below))
 
 
 cdef inline void pack_rows(const Tree* t, Py_ssize_t e) noexcept nogil:
@@ -161,7 +198,7 @@ cdef inline void pack_rows(const Tree* t, Py_ssize_t e) noexcept nogil:
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef Moment* moment = <Moment*>t.packed
     cdef Py_ssize_t i, n = size_of(t, e)
-    if t.exact:
+    if t.exact or t.cells != NULL:
         return
     if t.squares:
         for i in range(n):
@@ -193,7 +230,15 @@ cdef inline void list_edges(
     cdef int64_t one = 0, two = 0
     cdef Py_ssize_t i, b, at = 0, n = size_of(t, e)
     cdef int32_t below = 0 if t.min_count > 1 else 1
-    if t.squares:
+    cdef const int64_t* given
+    if t.cells != NULL:
+        given = cells_of(t, f)
+        for b in range(n_bins):
+            cells[2 * b], cells[2 * b + 1] = given[3 * b], given[3 * b + 1]
+            if t.min_count > 1:
+                count[b] = given[3 * b + 2]
+        n = 0
+    elif t.squares:
         for i in range(n):
             b = 2 * <Py_ssize_t>codes[rows[i]]
             cells[b] += packed[2 * i]
@@ -298,7 +343,7 @@ cdef inline Py_ssize_t scan_edges(
     cdef Edges edges
     cdef Judge at = judge_of(t, e, work)
     cdef Py_ssize_t i
-    if size_of(t, e) <= FEW_ROWS:
+    if is_few(t, e):
         list_few(t, e, f, &edges)
     else:
         list_edges(t, e, f, t.n_bins[f], work + 4 * t.n_classes, &edges)
@@ -337,8 +382,6 @@ cdef inline Py_ssize_t scan_column(
             t, e, t.order + f * t.n + t.node[e].start, limit, found, best, work, below)
     if t.squares or t.n_classes == 2:
         return scan_edges(t, e, f, limit, best, work, below, kept)
-    if size_of(t, e) <= FEW_ROWS:
-        return scan_few(t, e, f, limit, best, work, below)
     return scan_class_bins(t, e, f, limit, best, work, below)
 
 
@@ -347,9 +390,15 @@ cdef inline bint is_constant(const Tree* t, Py_ssize_t e, Py_ssize_t f) noexcept
     cdef const int32_t* order = t.order + f * t.n + t.node[e].start
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
-    cdef Py_ssize_t i
+    cdef const int64_t* cells
+    cdef Py_ssize_t i, n_found = 0, k = width(t)
     if t.ranked:
         return is_constant_rank(t, e, f)
+    if t.cells != NULL:
+        cells = cells_of(t, f)
+        for i in range(t.n_codes):
+            n_found += cells[i * (k + 1) + k] > 0
+        return n_found < 2
     for i in range(1, size_of(t, e)):
         if (not is_tied(order[i])) if t.exact else codes[rows[i]] != codes[rows[0]]:
             return False

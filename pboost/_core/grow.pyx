@@ -24,16 +24,16 @@ from libc.string cimport memset
 from pboost._core._address cimport address
 from pboost._core._draw cimport draw_columns
 from pboost._core._grower cimport (
-    ALL_LEAVES, BEST_FIRST, BREADTH_FIRST, CHOOSE, Counter, DEPTH_FIRST, DONE, Found, Given,
+    ALL_LEAVES, ASK_SEARCH, ASK_SPLIT, BEST_FIRST, BREADTH_FIRST, CHOOSE, Counter, DEPTH_FIRST, DONE, Found, Given,
     LARGEST_BOUND, LARGEST_ERROR, LARGE_PARTITION, LARGE_SEARCH, LOOK_AHEAD, Node, OPEN, PAUSED, PICK,
-    SEARCH, SPLIT, TARGET, Tree, Vote, boosted_mass, can_split, child_vote,
-    count_certificate, heap_of, judge_of, lowered_certificate, lowered_impurity, measure_classes,
+    SEARCH, SPLIT, TARGET, Tree, Vote, boosted_mass, can_split, child_vote, coarse_shift,
+    count_certificate, full_shift, heap_of, judge_of, lowered_certificate, lowered_impurity, measure_classes,
     measure_squares, refine, risk_of, rows_at, size_of, unit_of, width,
 )
 from pboost._core._heap cimport Heap, pop, push, rounded
 from pboost._core._holes cimport scan_column_with_holes
 from pboost._core._node_levels cimport scan_levels
-from pboost._core._node_sides cimport kind_of, mark_special, mass_below, part_special
+from pboost._core._node_sides cimport kind_of, mark_special, mass_below, part_cells, part_special
 from pboost._core._ranks cimport order_of
 from pboost._core._scan cimport pack_rows, scan_column
 from pboost._core._segment cimport partition_rows, partition_segment
@@ -47,7 +47,8 @@ cdef Counter _counter
 STATE = {"node": <Node[:1]>&_node, "vote": <Vote[:1]>&_vote, "counter": <Counter[:1]>&_counter}
 #: What `grow` returns.
 STATUS = {DONE: "done", ALL_LEAVES: "all leaves", TARGET: "target", PAUSED: "paused",
-          LARGE_SEARCH: "large search", LARGE_PARTITION: "large partition"}
+          LARGE_SEARCH: "large search", LARGE_PARTITION: "large partition",
+          ASK_SEARCH: "cells to be searched", ASK_SPLIT: "cells to be split"}
 GROWTH = {"depth-first": DEPTH_FIRST, "best-first": BEST_FIRST, "largest-bound": LARGEST_BOUND,
           "largest-error": LARGEST_ERROR, "look-ahead": LOOK_AHEAD, "breadth-first": BREADTH_FIRST}
 
@@ -80,6 +81,9 @@ cdef Tree read_tree(arrays) except *:
     t.fixed = <int64_t*>address(arrays.fixed)
     t.moment = <Moment*>address(arrays.moment)
     t.side = <uint8_t*>address(arrays.side)
+    t.cells = NULL
+    if arrays.cells is not None:
+        t.cells, t.n_codes = <const int64_t*>address(arrays.cells), arrays.cells.shape[1]
     t.spare = <int32_t*>address(arrays.spare)
     t.work = <int64_t*>address(arrays.work)
     t.packed = <int64_t*>address(arrays.packed)
@@ -219,7 +223,9 @@ cdef void add_child(
     node.feature = node.child = -1
     node.low = node.high = 0
     node.missing = -1
-    if t.squares:
+    if t.cells != NULL:
+        node.pure = False  # measured where the rows are
+    elif t.squares:
         measure_squares(t, e)
     else:
         measure_classes(t, e)
@@ -262,7 +268,9 @@ cdef bint split_node(
         order = order_of(t, e, f, True, t.work + t.n_work)
         for i in range(n):  # sums of targets are taken in this order
             t.rows[start + i] = row_of(order[i])
-    if kind and t.exact:
+    if t.cells != NULL:
+        n_below = part_cells(t, e, place)
+    elif kind and t.exact:
         n_below = mark_special(t, e, place, NULL if given == NULL else below)
     elif kind:
         n_below = part_special(t, e, place)
@@ -302,7 +310,7 @@ cdef void partition_columns(
 cdef void open_children(const Tree* t, Py_ssize_t e) noexcept nogil:
     """Refine the weights of those that a boosted tree can split."""
     cdef Py_ssize_t child
-    if t.boosted:
+    if t.boosted and t.cells == NULL:
         for child in range(t.node[e].child, t.node[e].child + 2):
             if can_split(t, child):
                 refine(t, child)
@@ -416,6 +424,9 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
             e = t.counter.at
             size = size_of(&t, e) * t.d
             if phase[0] == SEARCH:
+                if t.cells != NULL:
+                    status = ASK_SEARCH
+                    break
                 t.counter.picked = draw_columns(&t, e)
                 phase[0] = CHOOSE
                 pack_rows(&t, e)
@@ -432,6 +443,9 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
                     else:
                         phase[0] = SPLIT
             if phase[0] == SPLIT:
+                if t.cells != NULL:
+                    status = ASK_SPLIT
+                    break
                 phase[0] = OPEN
                 if split_node(&t, e, &kept, NULL):
                     if size > large:
@@ -457,6 +471,68 @@ def search_pending(
     with nogil:
         found = search_columns(&t, t.counter.at, first, last, found, &work[0], NULL)
     return found
+
+
+def coarse_shift_of(double heaviest, Py_ssize_t n):
+    """Return a shift with which sums of so many weights, the heaviest of which is given, fit 64 bits."""
+    return coarse_shift(heaviest, n)
+
+
+def full_shift_of(int64_t total, int shift):
+    """Return the shift that gives weights their most bits, given their sum with another."""
+    return full_shift(total, shift)
+
+
+def search_cells(arrays):
+    """Search the pending node in its cells, after "cells to be searched"."""
+    cdef Tree t = read_tree(arrays)
+    with nogil:
+        t.counter.picked = draw_columns(&t, t.counter.at)
+        search_columns(&t, t.counter.at, 0, t.counter.picked, INFINITY, t.work, NULL)
+        t.counter.phase = CHOOSE
+
+
+def split_cells(arrays):
+    """Split the pending node by its cells, after "cells to be split", which may hold no other column
+    than that of the node. The sides of codes are then in `side`; the children have masses and
+    numbers of rows, and are to be measured."""
+    cdef Tree t = read_tree(arrays)
+    cdef Found kept
+    kept.node = -1
+    with nogil:
+        split_node(&t, t.counter.at, &kept, NULL)
+        t.counter.phase = OPEN
+
+
+def count_cells(
+    const uint8_t[:, ::1] codes, const int32_t[::1] rows, const int32_t[::1] label,
+    const int64_t[:, ::1] mass, Py_ssize_t first, Py_ssize_t last, int64_t[:, :, ::1] cells,
+):
+    """Add up what some rows hold of each code of the columns first..last-1.
+
+    IN codes (d, n); rows (m,); label (n,), or empty where all masses of a row are counted; mass (m, 1),
+    or (m, k) without labels: of the listed rows. INOUT cells (d, codes, k + 1): masses, by class or as
+    they are, then the number of rows.
+    """
+    cdef Py_ssize_t f, i, j, m = rows.shape[0], k = cells.shape[2] - 1
+    cdef bint by_class = label.shape[0] > 0
+    cdef const uint8_t* of_rows
+    cdef int64_t* cell
+    if mass.shape[0] != m or mass.shape[1] != (1 if by_class else k) or last > cells.shape[0]:
+        raise ValueError("count_cells: arrays of different sizes")
+    if m == 0:
+        return
+    with nogil:
+        for f in range(first, last):
+            of_rows = &codes[f, 0]
+            for i in range(m):
+                cell = &cells[f, of_rows[rows[i]], 0]
+                if by_class:
+                    cell[label[rows[i]]] += mass[i, 0]
+                else:
+                    for j in range(k):
+                        cell[j] += mass[i, j]
+                cell[k] += 1
 
 
 def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] spare):

@@ -210,8 +210,8 @@ class Problem:
         if isinstance(columns, BinnedColumns):
             order = np.empty((self.n_features, 0), dtype=np.int32)
             return TrainingData(
-                problem=self, rows=rows, **weighed(weights, None, n), exact=False, order=order,
-                label=self.label, y=self.y, columns=columns,
+                problem=self, rows=rows, **weighed(weights, None, n, in_any_order=True),
+                exact=False, order=order, label=self.label, y=self.y, columns=columns,
             )  # fmt: skip
         if self.labels is not None:
             # Class by class, as the search of two classes wants them.

@@ -84,6 +84,8 @@ class TreeArrays:
 
     #: Why growing stops, by the status of the kernel.
     reasons: ClassVar[Mapping[str, str]]
+    #: What the node that is worked on holds, where rows are elsewhere.
+    cells: NDArray[np.int64] | None = None
 
     def __init__(
         self,
