@@ -229,13 +229,15 @@ cdef inline void list_edges(
     cdef int64_t* count = cells + 2 * MAX_BINS
     cdef int64_t one = 0, two = 0
     cdef Py_ssize_t i, b, at = 0, n = size_of(t, e)
-    cdef int32_t below = 0 if t.min_count > 1 else 1
+    # Few rows are all counted: what has rows without mass is an edge, as `list_few` says.
+    cdef bint counts = t.min_count > 1 or n <= FEW_ROWS
+    cdef int32_t below = 0 if counts else 1
     cdef const int64_t* given
     if t.cells != NULL:
         given = cells_of(t, f)
         for b in range(n_bins):
             cells[2 * b], cells[2 * b + 1] = given[3 * b], given[3 * b + 1]
-            if t.min_count > 1:
+            if counts:
                 count[b] = given[3 * b + 2]
         n = 0
     elif t.squares:

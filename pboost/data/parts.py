@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from pboost.data.blocks import codes_among
 from pboost.data.check_xy import (
     as_numbers,
+    as_targets,
     check_label_values,
     label_array,
     label_values,
     plain_labels,
 )
 from pboost.data.columns import BinnedColumns, made
+from pboost.data.labels import numbers_given
 from pboost.data.training import Problem, TrainingData
 from pboost.values import Array, FloatArray, IntArray, first_false
 
@@ -76,6 +78,15 @@ def read_parts(X: Any, y: Any, sample_weight: Any) -> Parts:
     ValueError
         If they differ in length, bins differ, or labels or weights are not as they must be.
     """
+    columns, weights = read_columns(X, y, sample_weight)
+    labels, codes = classes_of_parts(y, [part.n_rows for part in columns], "")
+    return Parts(columns, labels, [code.astype(np.uint8) for code in codes], weights)
+
+
+def read_columns(
+    X: Any, y: Any, sample_weight: Any
+) -> tuple[list[BinnedColumns], list[FloatArray] | None]:
+    """Check X and the weights of partitions, and that y has as many, as `read_parts` does."""
     columns = check_parts("X", X)
     for k, part in enumerate(columns):
         if not isinstance(part, BinnedColumns):
@@ -89,12 +100,77 @@ def read_parts(X: Any, y: Any, sample_weight: Any) -> Parts:
                 f"partition 0 in {what}; pb.shards.bin_columns makes bins that all share"
             )
     sizes = [part.n_rows for part in columns]
-    given = check_parts("y", y, len(columns))
-    weights = None
-    if sample_weight is not None:
-        weights = weights_of_parts(sample_weight, sizes)
-    labels, codes = classes_of_parts(given, sizes, "")
-    return Parts(columns, labels, [code.astype(np.uint8) for code in codes], weights)
+    check_parts("y", y, len(columns))
+    if sample_weight is None:
+        return columns, None
+    return columns, weights_of_parts(sample_weight, sizes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeParts:
+    """X, y and weights of all partitions of the rows of a tree, checked.
+
+    Attributes
+    ----------
+    columns, weights : list
+        As of `Parts`.
+    labels : ndarray, shape (J,), or None
+        Label values, None of a regression.
+    label : list of ndarray of int32
+        Class of each row; empty arrays of a regression.
+    y : list of ndarray of float64
+        Targets times ``2**-exponent``, below 1; empty arrays of a classification.
+    exponent : int
+        See `y`.
+    """
+
+    columns: list[BinnedColumns]
+    labels: Array | None
+    label: list[IntArray]
+    y: list[FloatArray]
+    exponent: int
+    weights: list[FloatArray] | None
+
+    def problem(self) -> Problem:
+        """Return the problem of a fit whose rows are elsewhere."""
+        first, no_rows = self.columns[0], np.empty(0, dtype=np.int32)
+        return Problem(
+            columns=first.select(no_rows), labels=self.labels, label=no_rows, weights=None,
+            names=first.names, exponent=self.exponent, table=first.table,
+        )  # fmt: skip
+
+
+def read_tree_parts(X: Any, y: Any, sample_weight: Any, task: str) -> TreeParts:
+    """Check the arguments of a builder of trees that is given partitions.
+
+    They raise what they raise in `read_parts`; there can be any number of labels.
+    """
+    columns, weights = read_columns(X, y, sample_weight)
+    sizes = [part.n_rows for part in columns]
+    if weights is not None and not np.isfinite(sum(float(part.sum()) for part in weights)):
+        raise ValueError("sample_weight: expected weights with a finite sum")
+    if task == "classification":
+        labels, label = classes_of_parts(y, sizes, None)
+        return TreeParts(columns, labels, label, [np.empty(0)] * len(sizes), 0, weights)
+    targets = _targets_of_parts(y, sizes)
+    most = max((float(np.abs(part).max(initial=0.0)) for part in targets), default=0.0)
+    exponent = int(np.frexp(most)[1])
+    no_label = [np.empty(0, dtype=np.int32)] * len(sizes)
+    scaled = [np.ldexp(part, -exponent) for part in targets]
+    return TreeParts(columns, None, no_label, scaled, exponent, weights)
+
+
+def _targets_of_parts(parts: Sequence[Any], sizes: Sequence[int]) -> list[FloatArray]:
+    """Return what `as_targets` does of numbers in parts, some of which may be empty."""
+    found = []
+    for k, (y, n) in enumerate(zip(parts, sizes, strict=True)):
+        try:
+            found.append(as_targets(numbers_given(y), n) if n or len(y) else np.empty(0))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"partition {k}: {error}") from None
+    if not any(sizes):
+        raise ValueError("y: expected at least one row, got no rows")
+    return found
 
 
 def check_parts(name: str, parts: Any, size: int | None = None) -> list[Any]:
@@ -136,7 +212,7 @@ def weights_of_parts(sample_weight: Any, sizes: Sequence[int]) -> list[FloatArra
 
 
 def classes_of_parts(
-    parts: Sequence[Any], sizes: Sequence[int], two: str
+    parts: Sequence[Any], sizes: Sequence[int], two: str | None
 ) -> tuple[Array, list[NDArray[np.int32]]]:
     """Return what `as_classes` does of labels in parts, some of which may be empty.
 

@@ -1,8 +1,9 @@
 """Fits on rows that lie in partitions: builders whose models do not depend on how rows are divided.
 
-See `pboost.boosting.shards`.
+See `pboost.boosting.shards` and `pboost.trees.shards`.
 """
 
 from pboost.boosting.shards import bin_columns, fit_adaboost
+from pboost.trees.shards import fit_cart
 
-__all__ = ["bin_columns", "fit_adaboost"]
+__all__ = ["bin_columns", "fit_adaboost", "fit_cart"]

@@ -84,8 +84,9 @@ class TreeArrays:
 
     #: Why growing stops, by the status of the kernel.
     reasons: ClassVar[Mapping[str, str]]
-    #: What the node that is worked on holds, where rows are elsewhere.
+    #: What the node that is worked on holds, where rows are elsewhere, and the methods that get it.
     cells: NDArray[np.int64] | None = None
+    asks: ClassVar[Mapping[str, str]] = {}
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class TreeArrays:
         rule: VoteRule | None = None,
         key: int = 0,
     ) -> None:
-        n, d, exact = len(rows), len(data.order), data.exact
+        n, exact = len(rows), data.exact
         n_classes = 0 if data.problem.labels is None else len(data.problem.labels)
         self.data, self.limits, self.rule, self.key = data, limits, rule, key
         self.exact, self.n_classes = exact, n_classes
@@ -105,7 +106,6 @@ class TreeArrays:
         self.order = data.order  # partitioned in place: data belong to one fit
         self.codes, self.n_bins = data.columns.codes, data.columns.n_bins
         self.special = data.columns.special
-        has_levels = self.special is not None and bool((self.special & LEVELS).any())
         self.ranks, self.ranked_row = data.problem.ranks if exact else None, rows
         self.rows = rows[:0] if exact else rows.copy()
         if self.ranks is not None:
@@ -124,6 +124,13 @@ class TreeArrays:
         self.work = np.zeros(grow.work_size(n_classes) + room, dtype=np.int64)
         packed = 0 if exact else n * (1 if n_classes == 2 else 2 * (not n_classes))
         self.packed = np.empty(packed, dtype=np.int64)
+        self._make_nodes(most_leaves)
+        grow.begin_root(self)
+
+    def _make_nodes(self, most_leaves: int) -> None:
+        """Make the places for nodes, and for what is found in the columns at one."""
+        d, n_classes = len(self.data.order), self.n_classes
+        has_levels = self.special is not None and bool((self.special & LEVELS).any())
         self.best = np.empty(d)
         self.picked = np.arange(d, dtype=np.int32)
         # Pages of these that are never written are never taken from the system. Two nodes more:
@@ -131,12 +138,11 @@ class TreeArrays:
         capacity = 2 * most_leaves + 1
         self.node = np.empty(capacity, dtype=NODE)
         self.mass = np.empty((capacity, n_classes or 2), dtype=np.int64)
-        self.vote = np.empty(0 if rule is None else capacity, dtype=VOTE)
+        self.vote = np.empty(0 if self.rule is None else capacity, dtype=VOTE)
         self.subset = np.empty((capacity if has_levels else 0, WORDS), dtype=np.uint64)
         self.open = np.empty(capacity, dtype=np.int32)
         self.counter = np.zeros((), dtype=COUNTER)
         self.certificate = np.empty(2)
-        grow.begin_root(self)
 
     @property
     def n_splits(self) -> int:
@@ -325,6 +331,8 @@ def grow_tree(
             _search(arrays, workers)
         elif status == "large partition":
             _partition(arrays, workers)
+        elif status in arrays.asks:
+            getattr(arrays, arrays.asks[status])()
         elif callback is not None and arrays.n_splits > told:
             told = arrays.n_splits
             if callback(told, arrays.newest()):

@@ -251,16 +251,51 @@ def fit_cart_problem(
     level_smoothing: Any = LEVEL_SMOOTHING,
 ) -> tuple[Problem, CartLimits, dict[str, Any], int]:
     """Check the arguments of `fit_cart`; returns those of `fit_tree` but for the weights."""
-    check_choice("task", task, TASKS)
-    criterion = CART_CRITERIA[task][0] if criterion is None else criterion
-    check_choice("criterion", criterion, CART_CRITERIA[task])
+    criterion = check_task(task, criterion)
     check_choice("search", search, SEARCHES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
     level_smoothing = check_number("level_smoothing", level_smoothing, least=0.0)
     problem = tree_problem(
         X, y, sample_weight, task=task, search=search, max_bins=max_bins, n_threads=n_threads,
-        takes=_taken(missing),
+        takes=taken_of(missing),
     )  # fmt: skip
+    limits, settings, key = cart_limits(
+        problem, generator, task=task, criterion=criterion, max_depth=max_depth, min_leaf=min_leaf,
+        min_split=min_split, max_leaves=max_leaves, features_per_split=features_per_split,
+        growth=growth, search=search, max_bins=max_bins, missing=missing,
+        level_smoothing=level_smoothing,
+    )  # fmt: skip
+    return problem, limits, settings, key
+
+
+def check_task(task: str, criterion: str | None) -> str:
+    """Return the criterion of a task, checked."""
+    check_choice("task", task, TASKS)
+    criterion = CART_CRITERIA[task][0] if criterion is None else criterion
+    return check_choice("criterion", criterion, CART_CRITERIA[task])
+
+
+def cart_limits(
+    problem: Problem,
+    generator: np.random.Generator,
+    *,
+    task: str,
+    criterion: str,
+    max_depth: Any,
+    min_leaf: Any,
+    min_split: Any,
+    max_leaves: Any,
+    features_per_split: Any,
+    growth: str | None,
+    search: str,
+    max_bins: int,
+    missing: str,
+    level_smoothing: float,
+) -> tuple[CartLimits, dict[str, Any], int]:
+    """Check the options of `fit_cart` for a problem; returns them as limits and as settings.
+
+    And the key of random numbers.
+    """
     if growth is not None:
         check_choice("growth", growth, CART_GROWTHS)
     if max_leaves is not None and growth == "depth-first":
@@ -288,10 +323,10 @@ def fit_cart_problem(
         "max_bins": max_bins, "missing": missing, "level_smoothing": level_smoothing,
     }  # fmt: skip
     key = int(generator.integers(2**63)) if limits.features < problem.n_features else 0
-    return problem, limits, settings, key
+    return limits, settings, key
 
 
-def _taken(missing: Any) -> Takes:
+def taken_of(missing: Any) -> Takes:
     """Return what columns may be; `missing` is the option."""
     return Takes(holes=check_choice("missing", missing, MISSING) != "error", levels=True)
 

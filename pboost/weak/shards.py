@@ -8,7 +8,6 @@ the same cuts.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeAlias
@@ -20,7 +19,7 @@ from pboost._core import reweight, split
 from pboost.data.check_xy import AbsentClassError
 from pboost.data.columns import GROUP, BinnedColumns, to_fixed_point
 from pboost.data.criteria import CODES
-from pboost.data.engines import Engine, merge
+from pboost.data.engines import Engine, check_size, merge, shared_scale
 from pboost.data.special_columns import HOLES, is_heavier, most_bins
 from pboost.data.training import TrainingData
 from pboost.threads import Workers
@@ -32,11 +31,6 @@ from pboost.weak.stump_search import Stump, StumpCut, StumpSearch
 _ANY_CUT = CODES["error"]
 #: Fixed-point bits of what `WeakSearch.side_masses` adds up.
 _SIDE_SCALE = 2.0**60
-#: As in `_core/reweight.pyx`: the sum of fixed-point weights stays below this power of two, and so
-#: many bits of a sum of weights are free of rounding.
-SUM_BITS, SURE_BITS = 61, 40
-#: Rows of all shards: more are not counted in int32.
-MOST_ROWS = 2**31 - 1
 #: Masses are known: the kernel does not look at weights.
 _NO_WEIGHT = np.zeros(1, dtype=np.int64)
 #: Columns, classes and weights of a shard.
@@ -249,22 +243,17 @@ def begin(engine: Engine, is_weighed: bool) -> Begun:
     extents: list[Extent] = engine.ask("extent")
     n_class = np.sum([e.n_class for e in extents], axis=0).tolist()
     n = sum(n_class)
-    if n > MOST_ROWS:
-        raise ValueError(f"X: expected at most {MOST_ROWS} rows in all partitions, got {n}")
+    check_size(n)
     if not all(n_class):
         raise AbsentClassError("sample_weight: expected both classes to have positive weight")
     exponent = 0
     if is_weighed:
-        exponent = math.frexp(max(e.greatest for e in extents))[1]
-        shift = SUM_BITS - n.bit_length()
-        parts = engine.ask("scaled_sum", exponent, shift)
-        if not all(are_positive for _, are_positive in parts):
+        greatest = max(e.greatest for e in extents)
+        exponent, scale, are_positive = shared_scale(engine, n, greatest)
+        if not are_positive:
             raise ValueError(
                 "sample_weight: the weights differ by more than floating point can hold"
             )
-        total = sum(part for part, _ in parts)
-        total += total >> SURE_BITS
-        scale = math.ldexp(1.0, SUM_BITS - total.bit_length() + shift)
     else:
         scale, _ = to_fixed_point(np.ones(1), n)
     masses = np.sum(engine.ask("begin", exponent, scale), axis=0).tolist()

@@ -1,0 +1,308 @@
+"""Trees on rows in several places: what each place sends of a node, and growth by what they send.
+
+A shard is a function of its rows and of the splits so far. Asked about a node, it answers with the
+masses of its rows there by bin, which are integers, so that their sums do not depend on how rows
+are divided. The compiled grower searches the sums as it searches those of rows of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import grow, reweight
+from pboost.data.columns import GROUP, MAX_BINS, BinnedColumns, to_fixed_point
+from pboost.data.criteria import CODES
+from pboost.data.engines import Engine, check_size, merge, shared_scale
+from pboost.data.special_columns import most_bins
+from pboost.data.training import Problem, TrainingData
+from pboost.growth.tree import CartArrays, CartLimits
+from pboost.threads import Workers
+from pboost.values import FloatArray, IntArray
+
+#: As in `_core/_grower.pxd`: below this mass the weights of a node are made anew.
+LEAST_MASS = 2.0**40
+#: Bytes of what nodes hold by bin that are kept, for the other child of a node, and for later.
+MOST_KEPT = 1 << 28
+_NO_NUMBERS = np.empty(0)
+_NO_ROWS = np.empty(0, dtype=np.int32)
+#: Columns, classes and weights of a shard, and the number of classes.
+Given: TypeAlias = tuple[BinnedColumns, IntArray, FloatArray | None, int]
+
+
+class SentSplit(NamedTuple):
+    """A split as shards are told of it: on which `side` the rows of each code of a column lie."""
+
+    node: int
+    child: int
+    feature: int
+    side: NDArray[np.uint8]
+
+
+class Question(NamedTuple):
+    """What shards are asked about a node: "cells", "masses" or "heaviest".
+
+    Weights are in units of ``2**-shift`` times those of the root.
+    """
+
+    what: str
+    node: int
+    shift: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What shards answer: integers that are added up, and numbers of which the greatest counts."""
+
+    total: NDArray[np.int64]
+    most: FloatArray
+
+
+class TreeShard:
+    """Rows of one place, and at which nodes they are.
+
+    Parameters
+    ----------
+    columns : BinnedColumns
+        Rows in bins that all shards share.
+    label : ndarray of int32, shape (n,)
+        Class of each row.
+    weights : ndarray of float64, shape (n,), or None
+        As given; rows of weight 0 take no part.
+    n_classes : int
+        Number of classes.
+    workers : Workers
+        Threads.
+    """
+
+    def __init__(
+        self,
+        columns: BinnedColumns,
+        label: IntArray,
+        weights: FloatArray | None,
+        n_classes: int,
+        workers: Workers,
+    ) -> None:
+        self.workers, self._codes, self._label = workers, columns.codes, label
+        self._bins, self._n_classes = most_bins(columns.n_bins, columns.special), n_classes
+        self._given = weights
+        is_in = np.ones(len(label), dtype=bool) if weights is None else weights > 0
+        self._first = np.flatnonzero(is_in).astype(np.int32)
+        self._rows: dict[int, IntArray] = {}
+        self._seen = 0
+
+    @staticmethod
+    def merge(answers: Sequence[Answer]) -> Answer:
+        """Return the answers of several shards as one."""
+        most = np.max([answer.most for answer in answers], axis=0)
+        return Answer(merge([answer.total for answer in answers]), most)
+
+    def extent(self) -> tuple[int, int, float]:
+        """Return how many rows there are, how many of positive weight, and the greatest weight."""
+        greatest = 1.0 if self._given is None else float(self._given.max(initial=0.0))
+        return len(self._label), len(self._first), greatest
+
+    def scaled_sum(self, exponent: int, shift: int) -> tuple[int, bool]:
+        """Return the sum of the weights times ``2**-exponent``, in units of ``2**-shift``.
+
+        And whether those that take part are still positive.
+        """
+        assert self._given is not None
+        weight = np.ldexp(self._given, -exponent)
+        fixed = np.empty(len(weight), dtype=np.int64)
+        total = int(reweight.to_fixed(weight, 2.0**shift, fixed))
+        return total, bool((weight[self._first] > 0).all())
+
+    def begin(self, exponent: int, scale: float) -> None:
+        """Set the weights, times ``2**-exponent``, and put all rows that take part at the root."""
+        n, given = len(self._label), self._given
+        weight = np.ones(n) if given is None else np.ldexp(given, -exponent)
+        self._scaled: FloatArray = weight * scale
+        self._rows, self._seen = {0: self._first}, 0
+
+    def masses(self, told: Sequence[SentSplit | Question]) -> Answer:
+        """Make the splits that have not been made, of all so far; answer the last question."""
+        for split in told[self._seen :]:
+            if isinstance(split, SentSplit):
+                rows = self._rows.pop(split.node)
+                above = split.side[self._codes[split.feature, rows]] > 0
+                self._rows[split.child], self._rows[split.child + 1] = rows[~above], rows[above]
+        self._seen = len(told)
+        question = told[-1]
+        assert isinstance(question, Question)
+        rows = self._rows[question.node]
+        if question.what == "heaviest":
+            heaviest = self._scaled[rows].max(initial=0.0)
+            return Answer(np.empty(0, dtype=np.int64), np.array([heaviest]))
+        fixed = _fixed(self._scaled[rows], question.shift)
+        if question.what == "masses":
+            return Answer(self._by_class(rows, fixed), _NO_NUMBERS)
+        return Answer(self._cells(rows, fixed[:, None]), _NO_NUMBERS)
+
+    def _by_class(self, rows: IntArray, fixed: NDArray[np.int64]) -> NDArray[np.int64]:
+        found = np.zeros(self._n_classes, dtype=np.int64)
+        np.add.at(found, self._label[rows], fixed)
+        return found
+
+    def _cells(self, rows: IntArray, mass: NDArray[np.int64]) -> NDArray[np.int64]:
+        d = len(self._codes)
+        cells = np.zeros((d, self._bins, self._n_classes + 1), dtype=np.int64)
+
+        def count(first: int, last: int) -> None:
+            grow.count_cells(self._codes, rows, self._label, mass, first, last, cells)
+
+        self.workers.run(count, d, GROUP, len(rows))
+        return cells
+
+
+def _fixed(scaled: FloatArray, shift: int) -> NDArray[np.int64]:
+    """Return weights as integers, as `fixed_weight` in `_core/_grower.pxd` does."""
+    fixed: NDArray[np.int64] = (np.ldexp(scaled, shift) + 0.5).astype(np.int64)
+    return fixed
+
+
+def begin(engine: Engine, problem: Problem, is_weighed: bool) -> tuple[TrainingData, int]:
+    """Give all shards their weights; returns the data of the fit, without rows, and their number.
+
+    Raises
+    ------
+    ValueError
+        If there are more rows than int32 counts.
+    """
+    n_all, n, greatest = (list(part) for part in zip(*engine.ask("extent"), strict=True))
+    check_size(sum(n_all))
+    if is_weighed:
+        exponent, scale, _ = shared_scale(engine, sum(n_all), max(greatest))
+    else:
+        exponent, (scale, _) = 0, to_fixed_point(np.ones(1), sum(n_all))
+    engine.ask("begin", exponent, scale)
+    assert isinstance(problem.columns, BinnedColumns)
+    order = np.empty((problem.n_features, 0), dtype=np.int32)
+    data = TrainingData(
+        problem=problem, rows=_NO_ROWS, weight=_NO_NUMBERS, fixed=np.empty(0, dtype=np.int64),
+        weight_exponent=exponent, scale=scale, exact=False, order=order, columns=problem.columns,
+    )  # fmt: skip
+    return data, sum(n)
+
+
+class ShardArrays(CartArrays):
+    """The arrays of a tree whose rows shards have; `n` are those of positive weight."""
+
+    asks: ClassVar[Mapping[str, str]] = {
+        "cells to be searched": "search_elsewhere",
+        "cells to be split": "split_elsewhere",
+    }
+
+    def __init__(
+        self, data: TrainingData, n: int, limits: CartLimits, key: int, engine: Engine
+    ) -> None:
+        columns, labels = data.columns, data.problem.labels
+        self.data, self.limits, self.rule, self.key = data, limits, None, key
+        self.exact, self.n_classes = False, 0 if labels is None else len(labels)
+        self.criterion, self.n_negative = CODES[limits.criterion], 0
+        self.order, self.codes, self.n_bins = data.order, columns.codes, columns.n_bins
+        self.special, self.ranks, self.ranked_row = columns.special, None, _NO_ROWS
+        self.rows, self.label, self.y = _NO_ROWS, _NO_ROWS, _NO_NUMBERS
+        self.weight, self.fixed, self.scale = data.weight, data.fixed, data.scale
+        self.whole, self.exponent = data.scale, data.weight_exponent
+        self.moment = np.zeros((0, 2), dtype=np.int64)
+        self.side = np.empty(MAX_BINS, dtype=np.uint8)
+        self.spare = np.empty(0, dtype=np.int32)
+        self.packed = np.empty(0, dtype=np.int64)
+        self.work = np.zeros(grow.work_size(self.n_classes), dtype=np.int64)
+        self._make_nodes(min(limits.leaves, n, 1 << min(limits.depth, 40)))
+        bins = most_bins(columns.n_bins, columns.special)
+        shape = columns.n_features, bins, (self.n_classes or 2) + 1
+        self.cells = np.zeros(shape, dtype=np.int64)
+        self._engine, self._told = engine, list[SentSplit | Question]()
+        #: What nodes hold, the newest last; of a pair of children the parent.
+        self._kept: dict[int, NDArray[np.int64]] = {}
+        self._parent: dict[int, int] = {}
+        self._searched = 0
+        self._begin(n)
+
+    def _begin(self, n: int) -> None:
+        """Make the root."""
+        self.counter[...] = 0
+        self.counter["nodes"] = self.counter["leaves"] = 1
+        self.node[:1] = 0
+        self.node["stop"][0] = n
+        for name in ("feature", "child", "missing"):
+            self.node[name][0] = -1
+        self.certificate[:] = 1.0, 0.0
+        self.mass[0] = self._ask("masses", 0).total
+        self._measure(0)
+
+    def search_elsewhere(self) -> None:
+        """Search the pending node in what shards hold there."""
+        if self.limits.growth == "depth-first" and self.node["child"][self._searched] < 0:
+            self._kept.pop(self._searched, None)  # it is a leaf
+        self._searched = self.at
+        self.cells = self._cells_of(self.at)
+        grow.search_cells(self)
+
+    def split_elsewhere(self) -> None:
+        """Split the pending node, and tell shards."""
+        node = self.at
+        self.cells = self._cells_of(node)
+        grow.split_cells(self)
+        child, feature = int(self.node["child"][node]), int(self.node["feature"][node])
+        self._told.append(SentSplit(node, child, feature, self.side.copy()))
+        self._parent[child] = node
+        for one in (child, child + 1):
+            self._measure(one)
+        if not (self._may_split(child) or self._may_split(child + 1)):
+            del self._kept[node]
+
+    def _ask(self, what: str, node: int) -> Answer:
+        self._told.append(Question(what, node, int(self.node["shift"][node])))
+        return TreeShard.merge(self._engine.masses(self._told))
+
+    def _measure(self, node: int) -> None:
+        """Note whether a node has one class only; refine its weights if they have become small."""
+        if float(self.mass[node].sum()) < LEAST_MASS:
+            shift, heaviest = self.node["shift"], float(self._ask("heaviest", node).most[0])
+            shift[node] = grow.coarse_shift_of(heaviest, self.n_rows_at(node))
+            coarse = int(self._ask("masses", node).total.sum())
+            shift[node] = grow.full_shift_of(coarse, int(shift[node]))
+            self.mass[node] = self._ask("masses", node).total
+        self.node["pure"][node] = np.count_nonzero(self.mass[node] > 0) < 2
+
+    def _may_split(self, node: int) -> bool:
+        """Whether a node is going to be searched, as the grower decides."""
+        limits, of_node = self.limits, self.node
+        least = max(limits.min_split, 2 * limits.min_leaf)
+        is_open = not of_node["pure"][node] and int(of_node["depth"][node]) < limits.depth
+        return bool(is_open) and self.n_rows_at(node) >= least
+
+    def _cells_of(self, node: int) -> NDArray[np.int64]:
+        """Return what a node holds; of two children the smaller is asked for.
+
+        The other holds what is left of their parent's.
+        """
+        if node in self._kept:
+            return self._kept[node]
+        pair = (node - 1 + node % 2, node + node % 2)
+        parent = self._parent.pop(pair[0], 0)
+        whole = self._kept.pop(parent, None) if node else None
+        shift = self.node["shift"]
+        if whole is None or any(shift[one] != shift[parent] for one in pair):
+            return self._keep(node, self._ask("cells", node).total)
+        small, large = sorted(pair, key=self.n_rows_at)
+        part = self._ask("cells", small).total
+        for one, cells in ((large, whole - part), (small, part)):
+            if self._may_split(one):
+                self._keep(one, cells)
+        return self._kept[node]
+
+    def _keep(self, node: int, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Keep what a node holds, and no more of all others than memory allows; returns it."""
+        self._kept[node] = cells
+        most = max(3, MOST_KEPT // max(cells.nbytes, 1))
+        while len(self._kept) > most:
+            del self._kept[next(iter(self._kept))]
+        return cells

@@ -1,0 +1,160 @@
+"""Classification and regression trees of rows that lie in partitions: the tree of one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from numpy.typing import ArrayLike
+
+from pboost.data.check_xy import check_taken
+from pboost.data.columns import MAX_BINS, BinnedColumns
+from pboost.data.engines import Engine, Serial
+from pboost.data.parts import TreeParts, read_tree_parts
+from pboost.data.special_columns import LEVEL_SMOOTHING
+from pboost.growth.shard_processes import Processes
+from pboost.growth.shard_trees import Given, ShardArrays, TreeShard, begin
+from pboost.growth.step import Callback
+from pboost.growth.tree import grow_tree
+from pboost.models.trees import Tree
+from pboost.threads import Workers
+from pboost.trees.cart import cart_limits, check_task, refuse_both_ways, taken_of
+from pboost.values import (
+    FloatArray,
+    Progress,
+    Seed,
+    as_generator,
+    check_callback,
+    check_integer,
+    check_number,
+    with_bar,
+)
+from pboost.values.options import builder
+
+
+@builder
+def fit_cart(
+    X: Sequence[BinnedColumns],
+    y: Sequence[ArrayLike],
+    *,
+    task: str = "classification",
+    criterion: str | None = None,
+    max_depth: int | None = None,
+    min_leaf: int = 1,
+    min_split: int = 2,
+    max_leaves: int | None = None,
+    features_per_split: str | float | None = None,
+    growth: str | None = None,
+    missing: str = "learn",
+    level_smoothing: float = LEVEL_SMOOTHING,
+    sample_weight: Sequence[ArrayLike] | None = None,
+    rng: Seed = None,
+    n_processes: int | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+    progress: Progress = False,
+) -> Tree:
+    """Fit a classification tree to rows in partitions: that of all rows in one table, bit for bit.
+
+    Parameters
+    ----------
+    X : list of BinnedColumns
+        Partitions, with the same bins. One may be empty, or hold rows of some classes only.
+    y : list of array_like
+        Labels of the rows of each partition; two values or more in all.
+    task : {"classification"}
+        What `y` is.
+    criterion, max_depth, min_leaf, min_split, max_leaves, features_per_split, growth : optional
+        As in `pboost.fit_cart`.
+    missing : {"learn", "error"}
+        As in `pboost.fit_cart`.
+    level_smoothing, rng, n_threads, callback, progress : optional
+        As in `pboost.fit_cart`.
+    sample_weight : list of array_like, optional
+        Weights >= 0 of the rows of each partition, which may all be 0 in some.
+    n_processes : int, optional
+        Number of processes that have the partitions, with a thread each. One that dies is started
+        again, three times at most, and takes the splits so far: the tree is the same. None: this
+        process has them.
+
+    Returns
+    -------
+    Tree
+        What ``pboost.fit_cart(columns, y)`` returns, of all rows in one BinnedColumns with these
+        bins, whatever the number of partitions, their sizes and their order. `prune` and others
+        take it as they take that.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described, or partitions do not agree; the message names
+        the argument and the partition.
+    RuntimeError
+        If a process ends four times, or does not answer within ten minutes.
+    NotImplementedError
+        For ``task="regression"``, ``missing="both"``, and `n_threads` with `n_processes`.
+
+    Notes
+    -----
+    A node is asked for at a time: partitions answer with class masses and numbers of rows by bin,
+    64-bit integers, of the smaller of two children; those of the other are what is left of their
+    parent's. The search is binned, so that there is no ``search="exact"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X, y = np.arange(8.0).reshape(8, 1), np.array([0, 1, 0, 0, 1, 1, 2, 2])
+    >>> parts = pb.shards.bin_columns([X[:3], X[3:]])
+    >>> tree = pb.shards.fit_cart(parts, [y[:3], y[3:]], max_depth=2)
+    >>> whole = pb.fit_cart(pb.bin_columns(X), y, max_depth=2)
+    >>> bool((tree.value == whole.value).all())
+    True
+    """
+    told_to = check_callback(callback, progress)
+    generator = as_generator(rng)
+    criterion = check_task(task, criterion)
+    if task == "regression":
+        raise NotImplementedError(
+            'task: "regression" is not implemented for partitions; fit_cart takes one table'
+        )
+    level_smoothing = check_number("level_smoothing", level_smoothing, least=0.0)
+    refuse_both_ways(missing, "partitions")
+    parts = read_tree_parts(X, y, sample_weight, task)
+    problem = parts.problem()
+    check_taken(problem.table, problem.names, taken_of(missing))
+    limits, settings, key = cart_limits(
+        problem, generator, task=task, criterion=criterion, max_depth=max_depth, min_leaf=min_leaf,
+        min_split=min_split, max_leaves=max_leaves, features_per_split=features_per_split,
+        growth=growth, search="auto", max_bins=MAX_BINS, missing=missing,
+        level_smoothing=level_smoothing,
+    )  # fmt: skip
+    if n_processes is not None:
+        n_processes = check_integer("n_processes", n_processes, least=1)
+        if n_threads is not None:
+            raise NotImplementedError("n_threads: processes have one thread each, expected None")
+        n_threads = 1
+    given = _given(parts)
+    total = None if max_leaves is None else limits.leaves - 1
+    with ExitStack() as stack:
+        cells = sum(part.codes.size for part in parts.columns)
+        workers = stack.enter_context(Workers(n_threads, cells))
+        engine: Engine
+        if n_processes is None:
+            engine = Serial([TreeShard(*one, workers) for one in given])
+        else:
+            engine = stack.enter_context(Processes(given, n_processes, TreeShard))
+        data, n = begin(engine, problem, parts.weights is not None)
+        arrays = ShardArrays(data, n, limits, key, engine)
+        with with_bar(told_to, progress, total, "splits") as told:
+            stop_reason = grow_tree(arrays, workers, told)
+    return arrays.model(settings, stop_reason, limits.criterion)
+
+
+def _given(parts: TreeParts) -> list[Given]:
+    """Return the arguments of each shard that has rows, but for its threads."""
+    none: list[FloatArray | None] = [None] * len(parts.columns)
+    weights = parts.weights or none
+    n_classes = 0 if parts.labels is None else len(parts.labels)
+    given = zip(parts.columns, parts.label, weights, strict=True)
+    return [(*one, n_classes) for one in given if one[0].n_rows]
