@@ -4,74 +4,20 @@ import re
 
 import numpy as np
 import pytest
+from partitioned import PARTS, TABLES, contents, divided
 from reference import shards as twin
 
 import pboost as pb
-from pboost.data.check_xy import with_categories
 from pboost.data.columns import to_fixed_point
 from pboost.data.engines import Serial, merge
 from pboost.threads import Workers
 from pboost.weak.shards import SentCut, Shard, begin
 
-PARTS = (1, 2, 5, 16)
-
-
-def tables():
-    """Return tables by name: (columns, y, weights)."""
-    rng = np.random.default_rng(3)
-    n = 300
-    X = rng.normal(size=(n, 5))
-    y = (X[:, 0] + X[:, 1] ** 2 > 1 + rng.normal(size=n)).astype(int)
-    weight = rng.random(n) ** 4
-    weight[rng.random(n) < 0.2] = 0
-    tied = np.round(X, 0)
-    holed = X.copy()
-    holed[rng.random(X.shape) < 0.2] = np.nan
-    holed[:, 3] = np.nan
-    level = np.array(["red", "green", "blue", "black"])[rng.integers(0, 4, n)]
-    mixed = np.empty((n, 3), dtype=object)
-    mixed[:, 0], mixed[:, 1], mixed[:, 2] = (
-        level,
-        X[:, 1],
-        np.where(y * rng.random(n) > 0.3, "a", level),
-    )
-    mixed[rng.random(n) < 0.1, 0] = None
-    mixed = with_categories(mixed, [0, 2])
-    names = np.where(y > 0, "yes", "no")
-    return {
-        "numbers": (pb.bin_columns(X), y, None),
-        "ties": (pb.bin_columns(tied, max_bins=7), names, np.full(n, 0.1)),
-        "weights": (pb.bin_columns(X, sample_weight=weight), y, weight),
-        "weights that add up to 1": (pb.bin_columns(X), y, weight / weight.sum()),
-        "large weights": (pb.bin_columns(tied), y == 1, weight * 1e300),
-        "holes": (pb.bin_columns(holed), names, weight),
-        "holes, no weights": (pb.bin_columns(holed), y, None),
-        "categories": (pb.bin_columns(mixed), y, None),
-        "categories, weights": (pb.bin_columns(mixed), y, weight),
-    }
-
-
-TABLES = tables()
 OBSERVATIONS = {
     "flip": pb.observation.flip(0.1),
     "uniform": pb.observation.uniform(),
     "adatree2": pb.observation.adatree2(),
 }
-
-
-def divided(table, n_parts, seed=0):
-    """Return rows in partitions of random sizes, some of them empty, in a random order."""
-    columns, y, weight = table
-    rng = np.random.default_rng([seed, n_parts])
-    at = np.sort(rng.integers(0, len(y) + 1, n_parts - 1))
-    rows = np.split(rng.permutation(len(y)).astype(np.int32), at)
-    weights = None if weight is None else [weight[r] for r in rows]
-    return [columns.select(r) for r in rows], [y[r] for r in rows], weights
-
-
-def contents(model, path):
-    pb.save(model, path / "model")
-    return (path / "model").read_bytes()
 
 
 def both(table, n_parts, path, **options):

@@ -1,0 +1,80 @@
+# The cut of a node: the best of all its columns, whatever they are.
+from libc.math cimport INFINITY
+
+from pboost._core._grower cimport Found, Tree, judge_of
+from pboost._core._holes cimport scan_column_with_holes
+from pboost._core._node_levels cimport scan_levels
+from pboost._core._node_sides cimport kind_of
+from pboost._core._scan cimport pack_rows, scan_column
+from pboost._core.criteria cimport Judge, limit_of
+from pboost._core.types cimport LEVELS, int32_t, int64_t
+
+
+cdef inline Py_ssize_t scan(
+    const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double found, double* best,
+    int64_t* work, int64_t* below, Found* kept,
+) noexcept nogil:
+    """As `scan_column`, of any column. What is not found by the column kept is kept no longer."""
+    cdef int kind = kind_of(t, f)
+    cdef Py_ssize_t place
+    if kind == 0:
+        return scan_column(t, e, f, limit, found, best, work, below, kept)
+    if not kind & LEVELS:
+        return scan_column_with_holes(t, e, f, limit, found, best, work, below, kept)
+    place = scan_levels(t, e, f, limit, best, work, below)
+    if kept != NULL and best[0] < kept.score:
+        kept.node, kept.score = -1, best[0]
+    return place
+
+
+cdef inline double search_columns(
+    const Tree* t, Py_ssize_t e, Py_ssize_t first, Py_ssize_t last, double found, int64_t* work,
+    Found* kept,
+) noexcept nogil:
+    """Least scores of the columns picked first..last-1; cuts that are worse than `found` may be missed.
+
+    `kept`: as of `scan_column`, or NULL. Returns the least score known now.
+    """
+    cdef Py_ssize_t i
+    if kept != NULL:
+        kept.node, kept.score = -1, INFINITY
+    for i in range(first, last):
+        t.best[i] = INFINITY
+        scan(t, e, t.picked[i], -INFINITY, found, &t.best[i], work, NULL, kept)
+        found = min(found, t.best[i])
+    return found
+
+
+cdef inline bint choose(Tree* t, Py_ssize_t e, Py_ssize_t n_picked) noexcept nogil:
+    """Note the column and the score at which a node is to be split; False if there is none."""
+    cdef Judge at = judge_of(t, e, t.work)
+    cdef Py_ssize_t i
+    cdef int32_t f = -1
+    cdef double found = INFINITY, limit
+    for i in range(n_picked):
+        found = min(found, t.best[i])
+    if found == INFINITY:
+        return False
+    limit = limit_of(&at, found)
+    for i in range(n_picked):
+        if t.best[i] <= limit and (f < 0 or t.picked[i] < f):
+            f = t.picked[i]
+    t.node[e].feature, t.node[e].limit = f, limit
+    return True
+
+
+cdef inline Py_ssize_t cut_of(
+    const Tree* t, Py_ssize_t e, const Found* kept, int64_t* below
+) noexcept nogil:
+    """Where the node is cut that `choose` has been at. OUT below: masses below the cut."""
+    cdef Py_ssize_t f = t.node[e].feature, place
+    cdef double ignored = INFINITY
+    if kept.node == e and kept.feature == f:
+        below[0], below[1], t.node[e].missing = kept.below[0], kept.below[1], kept.missing
+        return kept.place
+    pack_rows(t, e)
+    t.node[e].missing = -1
+    place = scan(t, e, f, t.node[e].limit, INFINITY, &ignored, t.work, below, NULL)
+    if place < 0:  # never, while two passes agree on scores; else any cut is better than none
+        place = scan(t, e, f, INFINITY, INFINITY, &ignored, t.work, below, NULL)
+    return place

@@ -1,0 +1,207 @@
+"""Trees of rows in partitions: the bytes of the tree of one table, however its rows are divided."""
+
+import multiprocessing
+import os
+import re
+import signal
+
+import numpy as np
+import pytest
+from partitioned import PARTS, TABLES, contents, divided
+from reference import shards as twin
+
+import pboost as pb
+from pboost.data.engines import Serial
+from pboost.data.parts import read_tree_parts
+from pboost.growth.shard_trees import Question, SentSplit, ShardArrays, TreeShard, begin
+from pboost.growth.tree import grow_tree
+from pboost.threads import Workers
+
+OPTIONS = {
+    "whole": {},
+    "entropy, shallow": {"criterion": "entropy", "max_depth": 3, "level_smoothing": 0.5},
+    "best first": {"max_leaves": 9, "criterion": "error"},
+    "columns drawn": {"min_leaf": 7, "features_per_split": 2, "rng": 3},
+}
+
+
+def of_three(table):
+    """Return a table with three labels, of which one column says something."""
+    columns, y, weight = table
+    label = np.array(["u", "v", "x"])[np.random.default_rng(0).integers(0, 3, len(y))]
+    return columns, np.where(columns.codes[1] > columns.n_bins[1] // 2, "u", label), weight
+
+
+def small_weights():
+    """Return a table of weights so different that those of nodes are made anew, or too small."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(300, 4)), 1)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    weight = np.where(rng.random(300) < 0.3, 1e-280, 10.0 ** -rng.integers(0, 14, 300))
+    return pb.bin_columns(X, max_bins=40), rng.integers(0, 2, 300), weight
+
+
+ALL = {**TABLES, "small weights": small_weights()}
+
+
+def both(table, n_parts, path, **options):
+    """Return the bytes of the trees of one table and of partitions."""
+    columns, y, weight = table
+    X, labels, weights = divided(table, n_parts)
+    whole = pb.fit_cart(columns, y, sample_weight=weight, **options)
+    parted = pb.shards.fit_cart(X, labels, sample_weight=weights, **options)
+    return contents(whole, path), contents(parted, path)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
+    for table in (ALL[name], of_three(ALL[name])):
+        for n_parts in PARTS:
+            whole, parted = both(table, n_parts, tmp_path, min_leaf=2)
+            assert parted == whole, n_parts
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
+    for name in ("numbers", "small weights", "categories, weights"):
+        for table in (ALL[name], of_three(ALL[name])):
+            whole, parted = both(table, 3, tmp_path, **OPTIONS[options])
+            assert parted == whole, name
+
+
+def test_order_threads_and_memory_do_not_matter(tmp_path, monkeypatch):
+    X, y, weights = divided(of_three(ALL["holes"]), 5)
+    found = {"depth-first": set(), "best-first": set()}
+    for k, n_threads, most in ((1, 1, 1 << 28), (-1, 2, 1 << 28), (1, 4, 1)):
+        monkeypatch.setattr("pboost.growth.shard_trees.MOST_KEPT", most)
+        for growth in found:
+            tree = pb.shards.fit_cart(
+                X[::k], y[::k], sample_weight=weights[::k], n_threads=n_threads, growth=growth
+            )
+            found[growth].add(contents(tree, tmp_path))
+    assert [len(trees) for trees in found.values()] == [1, 1]
+
+
+def grown(table, n_parts):
+    """Return the shards of a table, and what they were told while a tree grew."""
+    columns, y, weights = divided(table, n_parts)
+    parts, workers = read_tree_parts(columns, y, weights, "classification"), Workers(1)
+    given = parts.weights or [None] * n_parts
+    j = len(parts.labels)
+    shards = [
+        TreeShard(*one, j, workers) for one in zip(parts.columns, parts.label, given, strict=True)
+    ]
+    problem = parts.problem()
+    limits, _, key = pb.trees.cart.cart_limits(
+        problem, np.random.default_rng(0), task="classification", criterion="gini", max_depth=4,
+        min_leaf=1, min_split=2, max_leaves=None, features_per_split=None, growth=None,
+        search="auto", max_bins=256, missing="learn", level_smoothing=2.0,
+    )  # fmt: skip
+    data, n = begin(Serial(shards), problem, parts.weights is not None)
+    arrays = ShardArrays(data, n, limits, key, Serial(shards))
+    grow_tree(arrays, workers, None)
+    return shards, arrays, data
+
+
+def test_answers_are_those_of_the_twin():
+    table = of_three(TABLES["holes, no weights"])
+    columns, y, _ = table
+    shards, arrays, data = grown(table, 3)
+    splits = [one for one in arrays._told if isinstance(one, SentSplit)]
+    leaf = int(np.flatnonzero(arrays.node["child"][: int(arrays.counter["nodes"])] < 0)[2])
+    answers = [shard.masses([*arrays._told, Question("cells", leaf)]) for shard in shards]
+    rows = twin.rows_at(columns.codes, splits, leaf)
+    label = np.searchsorted(np.unique(y), y)
+    fixed = np.full(len(y), int(data.scale))
+    n_codes = int((columns.n_bins + columns.special).max())
+    want = twin.node_cells(columns.codes, label, fixed, n_codes, 3, rows)
+    assert 0 < len(rows) == arrays.n_rows_at(leaf)
+    np.testing.assert_array_equal(TreeShard.merge(answers).total, want)
+
+
+def test_a_shard_that_lost_its_nodes_replays_the_splits():
+    shards, arrays, data = grown(ALL["small weights"], 2)
+    told = arrays._told
+    asked = [k for k, one in enumerate(told) if not isinstance(one, SentSplit)]
+    shards[0].begin(data.weight_exponent, data.scale)
+    assert len(asked) > 10
+    assert {told[k].what for k in asked} == {"masses", "heaviest", "cells"}
+    seen = [shards[0].masses(told[: k + 1]) for k in asked]
+    for k, answer in zip(asked[::2], seen[::2], strict=True):
+        shards[0].begin(data.weight_exponent, data.scale)
+        again = shards[0].masses(told[: k + 1])
+        assert again.total.tobytes() == answer.total.tobytes()
+        assert again.most.tobytes() == answer.most.tobytes()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kill -9")
+def test_a_killed_process_costs_time_and_nothing_else(tmp_path):
+    columns, y, weight = of_three(ALL["holes"])
+    X, labels, weights = divided((columns, y, weight), 5)
+    before, killed = set(multiprocessing.active_children()), []
+
+    def kill(step, record):
+        if step == 7:
+            killed.append(next(iter(set(multiprocessing.active_children()) - before)).pid)
+            os.kill(killed[-1], signal.SIGKILL)
+
+    tree = pb.shards.fit_cart(X, labels, sample_weight=weights, n_processes=1, callback=kill)
+    whole = pb.fit_cart(columns, y, sample_weight=weight)
+    assert len(killed) == 1
+    assert contents(tree, tmp_path) == contents(whole, tmp_path)
+
+
+def test_callbacks_see_what_they_see_of_one_table():
+    columns, label, _ = TABLES["categories"]
+    X, y, _ = divided(TABLES["categories"], 4)
+    seen = [[], []]
+
+    def note(to):
+        return lambda step, record: to.append((step, record)) or step == 4
+
+    one = pb.fit_cart(columns, label, callback=note(seen[0]))
+    other = pb.shards.fit_cart(X, y, callback=note(seen[1]))
+    assert seen[0] == seen[1]
+    assert len(seen[0]) == 4
+    assert one.stop_reason == other.stop_reason == "stopped by the callback"
+
+
+def test_trees_are_pruned_as_those_of_one_table(tmp_path):
+    columns, y, _ = TABLES["numbers"]
+    X, labels, _ = divided(TABLES["numbers"], 3)
+    whole, parted = pb.fit_cart(columns, y), pb.shards.fit_cart(X, labels)
+    lam = float(np.median(pb.prune_path(whole).lam))
+    pruned = pb.prune(parted, lam)
+    assert 1 < pruned.n_nodes < parted.n_nodes
+    assert contents(pruned, tmp_path) == contents(pb.prune(whole, lam), tmp_path)
+
+
+REFUSED = {
+    "regression": ({"task": "regression"}, NotImplementedError, 'task: "regression"'),
+    "both ways": ({"missing": "both"}, NotImplementedError, '"both" is not implemented for part'),
+    "no holes": ({"missing": "error"}, ValueError, "expected finite numbers, got missing values"),
+    "criterion": ({"criterion": "squared"}, ValueError, "criterion: expected one of"),
+    "of two": ({"criterion": "kearns-mansour"}, ValueError, "is for two classes, got 3"),
+    "leaves": (
+        {"max_leaves": 4, "growth": "depth-first"}, ValueError, "max_leaves: expected None",
+    ),
+    "threads": ({"n_threads": 2, "n_processes": 2}, NotImplementedError, "n_threads: processes"),
+    "smoothing": ({"level_smoothing": -1.0}, ValueError, "level_smoothing"),
+    "unknown": ({"search": "exact"}, TypeError, "search"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_refused(what):
+    X, y, _ = divided(of_three(TABLES["holes"]), 2)
+    options, kind, said = REFUSED[what]
+    with pytest.raises(kind, match=re.escape(said)):
+        pb.shards.fit_cart(X, y, **options)
+
+
+def test_labels_of_partitions_are_checked():
+    X, y, _ = divided(TABLES["numbers"], 2)
+    with pytest.raises(ValueError, match="expected at least two label values, got only 0"):
+        pb.shards.fit_cart(X, [0 * part for part in y])
+    with pytest.raises(ValueError, match="y: expected 2 partitions, as in X, got 1"):
+        pb.shards.fit_cart(X, y[:1])
