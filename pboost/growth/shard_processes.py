@@ -1,22 +1,36 @@
-"""Partitions in processes of this machine; one that dies is started again and replays the cuts."""
+"""Partitions in processes of this machine; one that dies is started again and replays the cuts.
+
+Whatever a process is told, and whatever it answers, has a limit of time: one that neither reads nor
+ends, as one that is stopped, is killed by a thread that watches, so that no wait is without an end.
+"""
 
 from __future__ import annotations
 
+import math
 import multiprocessing
+import pickle
 import signal
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any
 
+from pboost._version import __version__
 from pboost.threads import Workers
 
-#: Seconds for which the answer of a process is waited for.
+#: Seconds for which a process is waited for, to take what it is told, and for its answer.
 PATIENCE = 600.0
 #: How often one process is started again.
 RESTARTS = 3
 #: Seconds for which a process is waited for that has been told to end.
 _ENDING = 2.0
+#: What a process is told first: what answers for rows, and the arguments of all.
+_LOAD = "load"
+#: Bytes from which an array is sent by itself, without a copy of it among pickles.
+_LARGE = 2**16
 
 
 class LostError(Exception):
@@ -39,7 +53,15 @@ class Processes:
 
     def __init__(self, given: Sequence[tuple[Any, ...]], n_processes: int, kind: type[Any]) -> None:
         n = min(n_processes, len(given))
-        self._workers = [_Process(k, kind, given[k::n]) for k in range(n)]
+        self._workers: list[_Process] = []
+        self._is_over = threading.Event()
+        try:
+            for k in range(n):
+                self._workers.append(_Process(k, kind, given[k::n]))
+            threading.Thread(target=self._watch, name="pboost-watch", daemon=True).start()
+        except BaseException:
+            self._end()
+            raise
 
     def __enter__(self) -> Processes:
         return self
@@ -50,8 +72,20 @@ class Processes:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        self._is_over.set()
+        for worker in self._workers:
+            worker.kill()
         for worker in self._workers:
             worker.end()
+
+    def _watch(self) -> None:
+        """Kill processes for which has been waited too long; what a thread runs."""
+        while not self._is_over.wait(min(PATIENCE / 10, 1.0)):
+            for worker in self._workers:
+                worker.kill_late()
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
         """Return what a method of every shard returns."""
@@ -71,102 +105,182 @@ class _Process:
     """One process and what it needs to be told should it have to be started again."""
 
     def __init__(self, number: int, kind: type[Any], given: Sequence[tuple[Any, ...]]) -> None:
-        self._number, self._given, self._restarts = number, (kind, list(given)), 0
-        self._begun: tuple[Any, ...] | None = None
+        self._number, self._restarts = number, 0
+        self._told: list[tuple[str, Any]] = [(_LOAD, (kind, list(given)))]
         self._start()
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._here, there = context.Pipe()
         self._n_sent = 0  # cuts
-        self._process = context.Process(target=serve, args=(there,), daemon=True)
-        self._process.start()
+        self._is_lost = self._is_late = False
+        self._due = math.inf
+        self._unread: list[str] = []  # what it has been told and has not answered
+        self._untold = list(self._told)
+        self._process = context.Process(target=run, args=(there, __version__), daemon=True)
+        with _without_interrupts():
+            self._process.start()
         there.close()
-        self._sends: list[Any] = [self._given]
-        if self._begun is not None:
-            self._sends.append(("begin", self._begun))
 
     def send(self, what: str, arguments: tuple[Any, ...]) -> None:
         """Ask; where the process is gone, `answer` sees it."""
         try:
-            # What a new process is told has an answer each, but for the partitions.
-            for message in self._sends:
-                self._here.send(message)
-                if message is not self._given:
-                    self._receive(str(message[0]))
-            self._sends = []
+            for message in self._untold:
+                self._write(*message)
+            self._untold = []
             if what == "masses":
                 (cuts,) = arguments
                 arguments, self._n_sent = (self._n_sent, cuts[self._n_sent :]), len(cuts)
-            self._here.send((what, arguments))
-        except (OSError, EOFError, LostError):
-            self._sends = [self._given]  # not to be used again
+            self._write(what, arguments)
+        except (OSError, EOFError):
+            self._is_lost = True
 
     def answer(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
         """Return the answer, of a new process where the one that was asked has ended."""
+        found: list[Any] = []
         while True:
             try:
-                found = self._receive(what)
+                # A new process answers to what it has been told before, too; one that is lost may
+                # have said why.
+                while self._unread or self._is_lost:
+                    found = self._read()
+                    del self._unread[:1]
                 break
             except (OSError, EOFError, LostError):
-                self.end()
-                if self._restarts == RESTARTS:
-                    code = self._process.exitcode
-                    raise RuntimeError(
-                        f"process {self._number} of the partitions ended {RESTARTS + 1} times, "
-                        f"the last time with exit code {code}, while it was asked for {what!r}. A "
-                        'script that starts processes needs `if __name__ == "__main__":`'
-                    ) from None
-                self._restarts += 1
-                self._start()
+                self._start_again(self._unread[0] if self._unread else what)
                 self.send(what, arguments)
         if what == "begin":
-            self._begun = arguments
+            self._told[1:] = [(what, arguments)]
         return found
 
-    def _receive(self, what: str) -> list[Any]:
-        ready = wait([self._here, self._process.sentinel], PATIENCE)
-        if not ready:
+    def _start_again(self, what: str) -> None:
+        self.end()
+        if self._is_late:
             raise RuntimeError(
                 f"process {self._number} of the partitions has not answered {what!r} within "
                 f"{PATIENCE:.0f} seconds"
             )
-        if self._here not in ready and not self._here.poll():
-            raise LostError
-        kind, found = self._here.recv()
+        if self._restarts == RESTARTS:
+            raise RuntimeError(
+                f"process {self._number} of the partitions ended {RESTARTS + 1} times, the last "
+                f"time with exit code {self._process.exitcode}, while it was asked for {what!r}. A "
+                'script that starts processes needs `if __name__ == "__main__":`'
+            )
+        self._restarts += 1
+        self._start()
+
+    def _write(self, what: str, arguments: Any) -> None:
+        with self._limit():
+            write(self._here, (what, arguments))
+        self._unread.append(what)
+
+    def _read(self) -> list[Any]:
+        with self._limit():
+            # A process that ends before it has opened its end of the pipe does not close it.
+            ready = wait([self._here, self._process.sentinel])
+            if self._here not in ready and not self._here.poll():
+                raise LostError
+            kind, found = self._here.recv()
         if kind == "error":
             raise found
         return list(found)
 
-    def end(self) -> None:
-        """End the process, whatever it does."""
-        self._here.close()
-        self._process.join(0.0)
-        if self._process.is_alive():
+    @contextmanager
+    def _limit(self) -> Iterator[None]:
+        self._due = time.monotonic() + PATIENCE
+        try:
+            yield
+        finally:
+            self._due = math.inf
+
+    def kill_late(self) -> None:
+        """Kill the process where it has been waited for too long: the wait ends with an error."""
+        if time.monotonic() > self._due:
+            self._is_late = True
             self._process.kill()
-            self._process.join(_ENDING)
+
+    def kill(self) -> None:
+        """Kill the process, whatever it does."""
+        self._here.close()
+        self._process.kill()
+
+    def end(self) -> None:
+        """Kill the process, and wait for its end."""
+        self.kill()
+        self._process.join(_ENDING)
 
 
-def serve(connection: Connection) -> None:
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Have what is started in it not be interrupted by Ctrl-C: the one that asks ends it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def write(connection: Connection, message: Any) -> None:
+    """Send a message, large arrays by themselves."""
+    large: list[pickle.PickleBuffer] = []
+
+    def is_small(buffer: pickle.PickleBuffer) -> bool:
+        if memoryview(buffer).nbytes < _LARGE:
+            return True
+        large.append(buffer)
+        return False
+
+    pickled = pickle.dumps(message, protocol=5, buffer_callback=is_small)
+    connection.send((len(large), pickled))
+    for buffer in large:
+        connection.send_bytes(buffer.raw())
+
+
+def read(connection: Connection) -> Any:
+    """Return a message that `write` has sent."""
+    n_large, pickled = connection.recv()
+    return pickle.loads(pickled, buffers=[connection.recv_bytes() for _ in range(n_large)])
+
+
+def run(connection: Connection, version: str) -> None:
     """Answer for some shards until the other end is closed; what a process runs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that asks ends it
+    serve(connection, version)
+
+
+def serve(connection: Connection, version: str) -> None:
+    """Answer for some shards, if the same release asks, until the other end is closed."""
     try:
+        if version != __version__:
+            error = RuntimeError(
+                f"expected one release of pboost, but {version} asks a process that has imported "
+                f"{__version__}"
+            )
+            connection.send(("error", error))
+            return
         with Workers(1) as workers:
-            kind, received = connection.recv()
-            shards = [kind(*given, workers) for given in received]
-            del received
+            shards: list[Any] = []
             cuts: list[Any] = []
             while True:
-                what, arguments = connection.recv()
-                connection.send(_answered(shards, cuts, what, arguments))
+                what, arguments = read(connection)
+                connection.send(_answered(shards, cuts, workers, what, arguments))
+                del arguments
     except (EOFError, OSError):
         return
 
 
 def _answered(
-    shards: list[Any], cuts: list[Any], what: str, arguments: tuple[Any, ...]
+    shards: list[Any], cuts: list[Any], workers: Workers, what: str, arguments: Any
 ) -> tuple[str, Any]:
     try:
+        if what == _LOAD:
+            kind, received = arguments
+            while received:
+                shards.append(kind(*received.pop(0), workers))
+            return "found", []
         if what == "masses":
             first, new = arguments
             cuts[first:] = new
