@@ -158,7 +158,7 @@ class _Process:
         if self._is_late:
             raise RuntimeError(
                 f"process {self._number} of the partitions has not answered {what!r} within "
-                f"{PATIENCE:.0f} seconds"
+                f"{PATIENCE:g} seconds"
             )
         if self._restarts == RESTARTS:
             raise RuntimeError(
@@ -170,9 +170,9 @@ class _Process:
         self._start()
 
     def _write(self, what: str, arguments: Any) -> None:
+        self._unread.append(what)
         with self._limit():
             write(self._here, (what, arguments))
-        self._unread.append(what)
 
     def _read(self) -> list[Any]:
         with self._limit():
