@@ -1,5 +1,5 @@
 # The state of a growing tree, borrowed from the caller's arrays, and what is computed of one node.
-from libc.math cimport ceil, exp, frexp, ldexp, rint
+from libc.math cimport ceil, exp, frexp, ldexp
 
 from pboost._core._cut cimport Limits
 from pboost._core._heap cimport Heap, decrease
@@ -254,45 +254,6 @@ cdef inline void measure_classes(const Tree* t, Py_ssize_t e) noexcept nogil:
     for j in range(t.n_classes):
         found += t.mass[t.n_classes * e + j] > 0
     t.node[e].pure = found < 2
-
-
-cdef inline void measure_squares(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Mean and squared error of a node's targets, and their images about the mean."""
-    cdef const int32_t* rows = rows_at(t, e)
-    cdef Node* node = &t.node[e]
-    cdef Moment* mass = <Moment*>(t.mass + 2 * e)
-    cdef Py_ssize_t i, n = size_of(t, e)
-    cdef double total = 0.0, sum_y = 0.0, least, most, mean, rest = 0.0, squares = 0.0, deviation
-    cdef int32_t row
-    cdef int exponent = 0
-    cdef bint finer = mass_of(t, e) < <double>(<int64_t>1 << LEAST_BITS)
-    least = most = t.y[row_of(rows[0])]
-    for i in range(n):
-        row = row_of(rows[i])
-        total += t.weight[row]
-        sum_y += t.weight[row] * t.y[row]
-        least = min(least, t.y[row])
-        most = max(most, t.y[row])
-    mean = min(max(sum_y / total, least), most)
-    if finer:
-        node.shift = finer_shift(t, e)
-    frexp(total * (most - least), &exponent)
-    node.scale = ldexp(1.0, min(FULL_BITS - exponent, MOST_SCALE))
-    mass.w = mass.v = 0
-    for i in range(n):
-        row = row_of(rows[i])
-        deviation = t.y[row] - mean
-        rest += t.weight[row] * deviation
-        squares += t.weight[row] * deviation * deviation
-        if finer:
-            t.moment[row].w = fixed_weight(t, row, node.shift)
-        t.moment[row].v = <int64_t>rint(t.weight[row] * deviation * node.scale)
-        mass.w += t.moment[row].w
-        mass.v += t.moment[row].v
-    # The mean is corrected for its rounding, and so is the sum of squares about it.
-    node.mean = min(max(mean + rest / total, least), most)
-    node.loss = max(squares - rest * rest / total, 0.0)
-    node.pure = most == least
 
 
 cdef inline Limits two_classes(const Tree* t, Py_ssize_t e) noexcept nogil:

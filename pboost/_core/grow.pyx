@@ -27,13 +27,14 @@ from pboost._core._grower cimport (
     ALL_LEAVES, ASK_SEARCH, ASK_SPLIT, BEST_FIRST, BREADTH_FIRST, CHOOSE, Counter, DEPTH_FIRST,
     DONE, Found, Given, LARGEST_BOUND, LARGEST_ERROR, LARGE_PARTITION, LARGE_SEARCH, LOOK_AHEAD,
     Node, OPEN, PAUSED, PICK, SEARCH, SPLIT, TARGET, Tree, Vote, boosted_mass, can_split,
-    child_vote, coarse_shift, count_certificate, full_shift, heap_of, lowered_certificate,
-    lowered_impurity, measure_classes, measure_squares, refine, risk_of, rows_at, size_of,
+    child_vote, count_certificate, heap_of, lowered_certificate,
+    lowered_impurity, measure_classes, refine, risk_of, rows_at, size_of,
     unit_of, width,
 )
 from pboost._core._heap cimport Heap, pop, push, rounded
 from pboost._core._node_cut cimport choose, cut_of, search_columns
 from pboost._core._node_sides cimport kind_of, mark_special, mass_below, part_cells, part_special
+from pboost._core._node_squares cimport measure_squares
 from pboost._core._ranks cimport order_of
 from pboost._core._scan cimport pack_rows
 from pboost._core._segment cimport partition_rows, partition_segment
@@ -403,16 +404,6 @@ def search_pending(
     return found
 
 
-def coarse_shift_of(double heaviest, Py_ssize_t n):
-    """Return a shift with which sums of so many weights, the heaviest of which is given, fit 64 bits."""
-    return coarse_shift(heaviest, n)
-
-
-def full_shift_of(int64_t total, int shift):
-    """Return the shift that gives weights their most bits, given their sum with another."""
-    return full_shift(total, shift)
-
-
 def search_cells(arrays):
     """Search the pending node in its cells, after "cells to be searched"."""
     cdef Tree t = read_tree(arrays)
@@ -432,37 +423,6 @@ def split_cells(arrays):
     with nogil:
         split_node(&t, t.counter.at, &kept, NULL)
         t.counter.phase = OPEN
-
-
-def count_cells(
-    const uint8_t[:, ::1] codes, const int32_t[::1] rows, const int32_t[::1] label,
-    const int64_t[:, ::1] mass, Py_ssize_t first, Py_ssize_t last, int64_t[:, :, ::1] cells,
-):
-    """Add up what some rows hold of each code of the columns first..last-1.
-
-    IN codes (d, n); rows (m,); label (n,), or empty where all masses of a row are counted; mass (m, 1),
-    or (m, k) without labels: of the listed rows. INOUT cells (d, codes, k + 1): masses, by class or as
-    they are, then the number of rows.
-    """
-    cdef Py_ssize_t f, i, j, m = rows.shape[0], k = cells.shape[2] - 1
-    cdef bint by_class = label.shape[0] > 0
-    cdef const uint8_t* of_rows
-    cdef int64_t* cell
-    if mass.shape[0] != m or mass.shape[1] != (1 if by_class else k) or last > cells.shape[0]:
-        raise ValueError("count_cells: arrays of different sizes")
-    if m == 0:
-        return
-    with nogil:
-        for f in range(first, last):
-            of_rows = &codes[f, 0]
-            for i in range(m):
-                cell = &cells[f, of_rows[rows[i]], 0]
-                if by_class:
-                    cell[label[rows[i]]] += mass[i, 0]
-                else:
-                    for j in range(k):
-                        cell[j] += mass[i, j]
-                cell[k] += 1
 
 
 def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] spare):

@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import grow, reweight
+from pboost._core import grow, node_sums, reweight
 from pboost.data.columns import GROUP, MAX_BINS, BinnedColumns, to_fixed_point
 from pboost.data.criteria import CODES
 from pboost.data.engines import Engine, check_size, merge, shared_scale
@@ -153,7 +153,7 @@ class TreeShard:
         cells = np.zeros((d, self._bins, self._n_classes + 1), dtype=np.int64)
 
         def count(first: int, last: int) -> None:
-            grow.count_cells(self._codes, rows, self._label, mass, first, last, cells)
+            node_sums.count_cells(self._codes, rows, self._label, mass, first, last, cells)
 
         self.workers.run(count, d, GROUP, len(rows))
         return cells
@@ -266,9 +266,9 @@ class ShardArrays(CartArrays):
         """Note whether a node has one class only; refine its weights if they have become small."""
         if float(self.mass[node].sum()) < LEAST_MASS:
             shift, heaviest = self.node["shift"], float(self._ask("heaviest", node).most[0])
-            shift[node] = grow.coarse_shift_of(heaviest, self.n_rows_at(node))
+            shift[node] = node_sums.coarse_shift_of(heaviest, self.n_rows_at(node))
             coarse = int(self._ask("masses", node).total.sum())
-            shift[node] = grow.full_shift_of(coarse, int(shift[node]))
+            shift[node] = node_sums.full_shift_of(coarse, int(shift[node]))
             self.mass[node] = self._ask("masses", node).total
         self.node["pure"][node] = np.count_nonzero(self.mass[node] > 0) < 2
 

@@ -1,0 +1,174 @@
+# Targets at a node of a regression: their mean, their squared error, and their images about the mean.
+#
+# On bins all sums are of integers, so that they do not depend on the order of rows: of images in
+# units that follow from the range of the targets and from the weight at the node. What is left over by
+# rounding is counted, too, in units FINER times finer.
+from libc.math cimport frexp, ldexp, rint
+
+from pboost._core._grower cimport (
+    FULL_BITS, LEAST_BITS, MOST_SCALE, Node, Tree, finer_shift, fixed_weight, mass_of, rows_at, size_of,
+    unit_of,
+)
+from pboost._core.criteria cimport Moment
+from pboost._core.types cimport int32_t, int64_t, row_of
+
+cdef enum:
+    MOST_SQUARE_SCALE = 1000
+cdef extern from *:
+    """
+    /* Units of what rounding leaves over: with 2**31 rows their sums fit 64 bits. */
+    #define PBOOST_FINER 1073741824.0
+    """
+    const double FINER "PBOOST_FINER"
+
+# Sums of weight times deviation, whose scale the node has, and times its square, with a scale of its
+# own: of integers, and of what rounding has left over of each, in finer units.
+cdef struct Sums:
+    double scale
+    int64_t v, v_low, square, square_low
+
+
+cdef inline double weight_at(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """Weight of a node, in the units of the rows' weights."""
+    return mass_of(t, e) * unit_of(t, e)
+
+
+cdef inline double full_scale(double largest, int most) noexcept nogil:
+    """A power of two that makes a number that is no larger less than 2**FULL_BITS."""
+    cdef int exponent = 0
+    frexp(largest, &exponent)
+    return ldexp(1.0, min(FULL_BITS - exponent, most))
+
+
+cdef inline double clamped(double value, double least, double most) noexcept nogil:
+    return min(max(value, least), most)
+
+
+cdef inline double begin_squares(
+    const Tree* t, Py_ssize_t e, double least, double most
+) noexcept nogil:
+    """Units of the sums of a node with targets in a range; returns the scale of the squares."""
+    cdef double total = weight_at(t, e), width = most - least
+    t.node[e].scale = full_scale(total * width, MOST_SCALE)
+    t.node[e].pure = most == least
+    return full_scale(total * width * width, MOST_SQUARE_SCALE)
+
+
+cdef inline void first_mean(
+    const Tree* t, Py_ssize_t e, double least, double most, int64_t above
+) noexcept nogil:
+    """The mean but for rounding; `above`: sum of weight times target less the least one."""
+    cdef Node* node = &t.node[e]
+    node.mean = clamped(least + <double>above / node.scale / weight_at(t, e), least, most)
+
+
+cdef inline void end_squares(
+    const Tree* t, Py_ssize_t e, double least, double most, const Sums* sums
+) noexcept nogil:
+    """The mean, corrected for its rounding, and the sum of squares about it, so corrected, too."""
+    cdef Node* node = &t.node[e]
+    cdef double total = weight_at(t, e)
+    cdef double rest = (<double>sums.v + <double>sums.v_low / FINER) / node.scale
+    cdef double squares = (<double>sums.square + <double>sums.square_low / FINER) / sums.scale
+    t.mass[2 * e + 1] = sums.v
+    node.mean = clamped(node.mean + rest / total, least, most)
+    node.loss = max(squares - rest * rest / total, 0.0)
+
+
+cdef inline void refine_moments(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """Make the weights of a node anew where little of the root's mass is left."""
+    cdef const int32_t* rows = rows_at(t, e)
+    cdef Py_ssize_t i
+    cdef int32_t row
+    cdef int64_t total = 0
+    if mass_of(t, e) >= <double>(<int64_t>1 << LEAST_BITS):
+        return
+    t.node[e].shift = finer_shift(t, e)
+    for i in range(size_of(t, e)):
+        row = row_of(rows[i])
+        t.moment[row].w = fixed_weight(t, row, t.node[e].shift)
+        total += t.moment[row].w
+    t.mass[2 * e] = total
+
+
+cdef inline void measure_binned(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """As `measure_squares`, in sums of integers."""
+    cdef const int32_t* rows = rows_at(t, e)
+    cdef Node* node = &t.node[e]
+    cdef Py_ssize_t i, n = size_of(t, e)
+    cdef double least, most, deviation, part
+    cdef int64_t above = 0, whole
+    cdef Sums sums
+    cdef int32_t row
+    refine_moments(t, e)
+    least = most = t.y[row_of(rows[0])]
+    for i in range(n):
+        row = row_of(rows[i])
+        least = min(least, t.y[row])
+        most = max(most, t.y[row])
+    sums.scale = begin_squares(t, e, least, most)
+    sums.v = sums.v_low = sums.square = sums.square_low = 0
+    for i in range(n):
+        row = row_of(rows[i])
+        above += <int64_t>(t.weight[row] * (t.y[row] - least) * node.scale)
+    first_mean(t, e, least, most, above)
+    for i in range(n):
+        row = row_of(rows[i])
+        deviation = t.y[row] - node.mean
+        part = t.weight[row] * deviation * node.scale
+        whole = <int64_t>rint(part)
+        t.moment[row].v = whole
+        sums.v += whole
+        sums.v_low += <int64_t>((part - <double>whole) * FINER)
+        part = t.weight[row] * deviation * deviation * sums.scale
+        whole = <int64_t>part
+        sums.square += whole
+        sums.square_low += <int64_t>((part - <double>whole) * FINER)
+    end_squares(t, e, least, most, &sums)
+
+
+cdef inline void measure_sorted(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """As `measure_squares`, of rows in a sorted order: in sums of floats."""
+    cdef const int32_t* rows = rows_at(t, e)
+    cdef Node* node = &t.node[e]
+    cdef Moment* mass = <Moment*>(t.mass + 2 * e)
+    cdef Py_ssize_t i, n = size_of(t, e)
+    cdef double total = 0.0, sum_y = 0.0, least, most, mean, rest = 0.0, squares = 0.0, deviation
+    cdef int32_t row
+    cdef int exponent = 0
+    cdef bint finer = mass_of(t, e) < <double>(<int64_t>1 << LEAST_BITS)
+    least = most = t.y[row_of(rows[0])]
+    for i in range(n):
+        row = row_of(rows[i])
+        total += t.weight[row]
+        sum_y += t.weight[row] * t.y[row]
+        least = min(least, t.y[row])
+        most = max(most, t.y[row])
+    mean = min(max(sum_y / total, least), most)
+    if finer:
+        node.shift = finer_shift(t, e)
+    frexp(total * (most - least), &exponent)
+    node.scale = ldexp(1.0, min(FULL_BITS - exponent, MOST_SCALE))
+    mass.w = mass.v = 0
+    for i in range(n):
+        row = row_of(rows[i])
+        deviation = t.y[row] - mean
+        rest += t.weight[row] * deviation
+        squares += t.weight[row] * deviation * deviation
+        if finer:
+            t.moment[row].w = fixed_weight(t, row, node.shift)
+        t.moment[row].v = <int64_t>rint(t.weight[row] * deviation * node.scale)
+        mass.w += t.moment[row].w
+        mass.v += t.moment[row].v
+    # The mean is corrected for its rounding, and so is the sum of squares about it.
+    node.mean = min(max(mean + rest / total, least), most)
+    node.loss = max(squares - rest * rest / total, 0.0)
+    node.pure = most == least
+
+
+cdef inline void measure_squares(const Tree* t, Py_ssize_t e) noexcept nogil:
+    """Mean and squared error of a node's targets, and their images about the mean."""
+    if t.exact:
+        measure_sorted(t, e)
+    else:
+        measure_binned(t, e)
