@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,10 @@ LEAST_MASS = 2.0**40
 MOST_KEPT = 1 << 28
 _NO_NUMBERS = np.empty(0)
 _NO_ROWS = np.empty(0, dtype=np.int32)
-#: Columns, classes and weights of a shard, and the number of classes.
-Given: TypeAlias = tuple[BinnedColumns, IntArray, FloatArray | None, int]
+#: As in `_core/_node_squares.pxd`.
+FINER = 2.0**30
+#: Columns, classes or targets, and weights of a shard, and the number of classes.
+Given: TypeAlias = tuple[BinnedColumns, Any, FloatArray | None, int]
 
 
 class SentSplit(NamedTuple):
@@ -44,7 +46,7 @@ class SentSplit(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What shards are asked about a node: "cells", "masses" or "heaviest".
+    """What shards are asked about a node: the name of a method of `_Rows`, and its numbers.
 
     Weights are in units of ``2**-shift`` times those of the root.
     """
@@ -52,6 +54,7 @@ class Question(NamedTuple):
     what: str
     node: int
     shift: int = 0
+    numbers: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,12 +72,12 @@ class TreeShard:
     ----------
     columns : BinnedColumns
         Rows in bins that all shards share.
-    label : ndarray of int32, shape (n,)
-        Class of each row.
+    y : ndarray, shape (n,)
+        Class of each row, int32; of a regression its target, float64.
     weights : ndarray of float64, shape (n,), or None
         As given; rows of weight 0 take no part.
     n_classes : int
-        Number of classes.
+        Number of classes, 0 of a regression.
     workers : Workers
         Threads.
     """
@@ -82,15 +85,15 @@ class TreeShard:
     def __init__(
         self,
         columns: BinnedColumns,
-        label: IntArray,
+        y: NDArray[Any],
         weights: FloatArray | None,
         n_classes: int,
         workers: Workers,
     ) -> None:
-        self.workers, self._codes, self._label = workers, columns.codes, label
+        self.workers, self._codes, self._y = workers, columns.codes, y
         self._bins, self._n_classes = most_bins(columns.n_bins, columns.special), n_classes
         self._given = weights
-        is_in = np.ones(len(label), dtype=bool) if weights is None else weights > 0
+        is_in = np.ones(len(y), dtype=bool) if weights is None else weights > 0
         self._first = np.flatnonzero(is_in).astype(np.int32)
         self._rows: dict[int, IntArray] = {}
         self._seen = 0
@@ -104,7 +107,7 @@ class TreeShard:
     def extent(self) -> tuple[int, int, float]:
         """Return how many rows there are, how many of positive weight, and the greatest weight."""
         greatest = 1.0 if self._given is None else float(self._given.max(initial=0.0))
-        return len(self._label), len(self._first), greatest
+        return len(self._y), len(self._first), greatest
 
     def scaled_sum(self, exponent: int, shift: int) -> tuple[int, bool]:
         """Return the sum of the weights times ``2**-exponent``, in units of ``2**-shift``.
@@ -119,10 +122,9 @@ class TreeShard:
 
     def begin(self, exponent: int, scale: float) -> None:
         """Set the weights, times ``2**-exponent``, and put all rows that take part at the root."""
-        n, given = len(self._label), self._given
-        weight = np.ones(n) if given is None else np.ldexp(given, -exponent)
-        self._scaled: FloatArray = weight * scale
-        self._rows, self._seen = {0: self._first}, 0
+        n, given = len(self._y), self._given
+        self._weight = np.ones(n) if given is None else np.ldexp(given, -exponent)
+        self._scale, self._rows, self._seen = scale, {0: self._first}, 0
 
     def masses(self, told: Sequence[SentSplit | Question]) -> Answer:
         """Make the splits that have not been made, of all so far; answer the last question."""
@@ -135,34 +137,81 @@ class TreeShard:
         question = told[-1]
         assert isinstance(question, Question)
         rows = self._rows[question.node]
-        if question.what == "heaviest":
-            heaviest = self._scaled[rows].max(initial=0.0)
-            return Answer(np.empty(0, dtype=np.int64), np.array([heaviest]))
-        fixed = _fixed(self._scaled[rows], question.shift)
+        there = _Rows(rows, self._y[rows], self._weight[rows], self._scale, question.shift)
+        if question.what == "cells":
+            return Answer(self._cells(there, question.numbers), _NO_NUMBERS)
         if question.what == "masses":
-            return Answer(self._by_class(rows, fixed), _NO_NUMBERS)
-        return Answer(self._cells(rows, fixed[:, None]), _NO_NUMBERS)
+            return Answer(there.masses(self._n_classes), _NO_NUMBERS)
+        answer: Answer = getattr(there, question.what)(*question.numbers)
+        return answer
 
-    def _by_class(self, rows: IntArray, fixed: NDArray[np.int64]) -> NDArray[np.int64]:
-        found = np.zeros(self._n_classes, dtype=np.int64)
-        np.add.at(found, self._label[rows], fixed)
-        return found
-
-    def _cells(self, rows: IntArray, mass: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _cells(self, there: _Rows, numbers: tuple[float, ...]) -> NDArray[np.int64]:
+        mass, label = there.fixed()[:, None], self._y
+        if not self._n_classes:
+            mass, label = np.column_stack([mass, there.moments(*numbers)]), _NO_ROWS
         d = len(self._codes)
-        cells = np.zeros((d, self._bins, self._n_classes + 1), dtype=np.int64)
+        cells = np.zeros((d, self._bins, (self._n_classes or 2) + 1), dtype=np.int64)
 
         def count(first: int, last: int) -> None:
-            node_sums.count_cells(self._codes, rows, self._label, mass, first, last, cells)
+            node_sums.count_cells(self._codes, there.rows, label, mass, first, last, cells)
 
-        self.workers.run(count, d, GROUP, len(rows))
+        self.workers.run(count, d, GROUP, len(there.rows))
         return cells
 
 
-def _fixed(scaled: FloatArray, shift: int) -> NDArray[np.int64]:
-    """Return weights as integers, as `fixed_weight` in `_core/_grower.pxd` does."""
-    fixed: NDArray[np.int64] = (np.ldexp(scaled, shift) + 0.5).astype(np.int64)
-    return fixed
+class _Rows(NamedTuple):
+    """Rows of a shard at a node: their classes or targets, and weights as they are scaled.
+
+    What is made of them is what the kernels make of rows in one table, operation by operation.
+    """
+
+    rows: IntArray
+    y: NDArray[Any]
+    weight: FloatArray
+    scale: float
+    shift: int
+
+    def fixed(self) -> NDArray[np.int64]:
+        """Return the weights as integers, as `fixed_weight` in `_core/_grower.pxd` does."""
+        found: FloatArray = np.ldexp(self.weight * self.scale, self.shift) + 0.5
+        return found.astype(np.int64)
+
+    def masses(self, n_classes: int) -> NDArray[np.int64]:
+        """Return the mass of each class; of a regression that of all, and 0."""
+        found = np.zeros(n_classes or 2, dtype=np.int64)
+        np.add.at(found, self.y if n_classes else np.zeros(len(self.y), dtype=int), self.fixed())
+        return found
+
+    def heaviest(self) -> Answer:
+        """Return the greatest weight, in units of the root."""
+        greatest = (self.weight * self.scale).max(initial=0.0)
+        return Answer(np.empty(0, dtype=np.int64), np.array([greatest]))
+
+    def ends(self) -> Answer:
+        """Return the greatest target, and the greatest of the negative targets."""
+        most = [self.y.max(initial=-np.inf), (-self.y).max(initial=-np.inf)]
+        return Answer(np.empty(0, dtype=np.int64), np.array(most))
+
+    def above(self, least: float, scale: float) -> Answer:
+        """Return the sum of weight times target less the least one."""
+        parts = (self.weight * (self.y - least) * scale).astype(np.int64)
+        return Answer(parts.sum(keepdims=True), _NO_NUMBERS)
+
+    def moments(self, mean: float, scale: float) -> NDArray[np.int64]:
+        """Return weight times deviation of each row."""
+        found: FloatArray = np.rint(self.weight * (self.y - mean) * scale)
+        return found.astype(np.int64)
+
+    def squares(self, mean: float, scale: float, of_squares: float) -> Answer:
+        """Return the sums of moments and of squares, each with what rounding leaves over."""
+        found, deviation = [], self.y - mean
+        squares = self.weight * deviation * deviation * of_squares
+        for part, whole in (
+            (self.weight * deviation * scale, self.moments(mean, scale)),
+            (squares, squares.astype(np.int64)),
+        ):
+            found += [whole.sum(), ((part - whole) * FINER).astype(np.int64).sum()]
+        return Answer(np.array(found, dtype=np.int64), _NO_NUMBERS)
 
 
 def begin(engine: Engine, problem: Problem, is_weighed: bool) -> tuple[TrainingData, int]:
@@ -223,6 +272,8 @@ class ShardArrays(CartArrays):
         self._kept: dict[int, NDArray[np.int64]] = {}
         self._parent: dict[int, int] = {}
         self._searched = 0
+        #: Of regressions, the numbers that moments of the nodes are about.
+        self._centre: dict[int, float] = {}
         self._begin(n)
 
     def _begin(self, n: int) -> None:
@@ -255,22 +306,45 @@ class ShardArrays(CartArrays):
         self._parent[child] = node
         for one in (child, child + 1):
             self._measure(one)
-        if not (self._may_split(child) or self._may_split(child + 1)):
-            del self._kept[node]
+        if not (self.n_classes and (self._may_split(child) or self._may_split(child + 1))):
+            self._kept.pop(node, None)
 
-    def _ask(self, what: str, node: int) -> Answer:
-        self._told.append(Question(what, node, int(self.node["shift"][node])))
+    def _ask(self, what: str, node: int, *numbers: float) -> Answer:
+        self._told.append(Question(what, node, int(self.node["shift"][node]), numbers))
         return TreeShard.merge(self._engine.masses(self._told))
 
+    def _ask_cells(self, node: int) -> NDArray[np.int64]:
+        """Return what a node holds, as shards say."""
+        if self.n_classes:
+            return self._ask("cells", node).total
+        mean, scale = self._centre[node], float(self.node["scale"][node])
+        return self._ask("cells", node, mean, scale).total
+
     def _measure(self, node: int) -> None:
-        """Note whether a node has one class only; refine its weights if they have become small."""
-        if float(self.mass[node].sum()) < LEAST_MASS:
+        """Note what a node is like; refine its weights if they have become small."""
+        whole = self.mass[node].sum() if self.n_classes else self.mass[node, 0]
+        if float(whole) < LEAST_MASS:
             shift, heaviest = self.node["shift"], float(self._ask("heaviest", node).most[0])
             shift[node] = node_sums.coarse_shift_of(heaviest, self.n_rows_at(node))
             coarse = int(self._ask("masses", node).total.sum())
             shift[node] = node_sums.full_shift_of(coarse, int(shift[node]))
             self.mass[node] = self._ask("masses", node).total
-        self.node["pure"][node] = np.count_nonzero(self.mass[node] > 0) < 2
+        if self.n_classes:
+            self.node["pure"][node] = np.count_nonzero(self.mass[node] > 0) < 2
+        else:
+            self._measure_squares(node)
+
+    def _measure_squares(self, node: int) -> None:
+        """Find the mean and the squared error of a node, as `measure_binned` does of rows here."""
+        most, least = self._ask("ends", node).most.tolist()
+        ends = -least, most
+        of_squares = node_sums.begin_moments(self, node, *ends)
+        scale = float(self.node["scale"][node])
+        above = int(self._ask("above", node, ends[0], scale).total[0])
+        node_sums.centre_moments(self, node, *ends, above)
+        self._centre[node] = float(self.node["mean"][node])
+        found = self._ask("squares", node, self._centre[node], scale, of_squares).total
+        node_sums.end_moments(self, node, *ends, of_squares, found)
 
     def _may_split(self, node: int) -> bool:
         """Whether a node is going to be searched, as the grower decides."""
@@ -288,12 +362,13 @@ class ShardArrays(CartArrays):
             return self._kept[node]
         pair = (node - 1 + node % 2, node + node % 2)
         parent = self._parent.pop(pair[0], 0)
-        whole = self._kept.pop(parent, None) if node else None
+        # Moments are about the mean of each node.
+        whole = self._kept.pop(parent, None) if node and self.n_classes else None
         shift = self.node["shift"]
         if whole is None or any(shift[one] != shift[parent] for one in pair):
-            return self._keep(node, self._ask("cells", node).total)
+            return self._keep(node, self._ask_cells(node))
         small, large = sorted(pair, key=self.n_rows_at)
-        part = self._ask("cells", small).total
+        part = self._ask_cells(small)
         for one, cells in ((large, whole - part), (small, part)):
             if self._may_split(one):
                 self._keep(one, cells)

@@ -54,15 +54,15 @@ def fit_cart(
     callback: Callback | None = None,
     progress: Progress = False,
 ) -> Tree:
-    """Fit a classification tree to rows in partitions: that of all rows in one table, bit for bit.
+    """Fit a tree to rows in partitions; it is that of all rows in one table, bit for bit.
 
     Parameters
     ----------
     X : list of BinnedColumns
         Partitions, with the same bins. One may be empty, or hold rows of some classes only.
     y : list of array_like
-        Labels of the rows of each partition; two values or more in all.
-    task : {"classification"}
+        Labels of the rows of each partition, two values or more in all; of a regression, numbers.
+    task : {"classification", "regression"}
         What `y` is.
     criterion, max_depth, min_leaf, min_split, max_leaves, features_per_split, growth : optional
         As in `pboost.fit_cart`.
@@ -92,13 +92,15 @@ def fit_cart(
     RuntimeError
         If a process ends four times, or does not answer within ten minutes.
     NotImplementedError
-        For ``task="regression"``, ``missing="both"``, and `n_threads` with `n_processes`.
+        For ``missing="both"``, and `n_threads` with `n_processes`.
 
     Notes
     -----
-    A node is asked for at a time: partitions answer with class masses and numbers of rows by bin,
-    64-bit integers, of the smaller of two children; those of the other are what is left of their
-    parent's. The search is binned, so that there is no ``search="exact"``.
+    Nodes are asked for one at a time: partitions answer with class masses and numbers of rows by
+    bin, 64-bit integers, of the smaller of two children; those of the other are what is left of
+    their parent's. Of a regression they answer with moments about the mean of each node, for which
+    sums of targets are taken first, in integers, too. The search is binned, so that there is no
+    ``search="exact"``.
 
     Examples
     --------
@@ -114,10 +116,6 @@ def fit_cart(
     told_to = check_callback(callback, progress)
     generator = as_generator(rng)
     criterion = check_task(task, criterion)
-    if task == "regression":
-        raise NotImplementedError(
-            'task: "regression" is not implemented for partitions; fit_cart takes one table'
-        )
     level_smoothing = check_number("level_smoothing", level_smoothing, least=0.0)
     refuse_both_ways(missing, "partitions")
     parts = read_tree_parts(X, y, sample_weight, task)
@@ -156,5 +154,5 @@ def _given(parts: TreeParts) -> list[Given]:
     none: list[FloatArray | None] = [None] * len(parts.columns)
     weights = parts.weights or none
     n_classes = 0 if parts.labels is None else len(parts.labels)
-    given = zip(parts.columns, parts.label, weights, strict=True)
+    given = zip(parts.columns, parts.label if n_classes else parts.y, weights, strict=True)
     return [(*one, n_classes) for one in given if one[0].n_rows]

@@ -32,6 +32,12 @@ def of_three(table):
     return columns, np.where(columns.codes[1] > columns.n_bins[1] // 2, "u", label), weight
 
 
+def of_numbers(table):
+    """Return a table with numbers to be predicted, of which one column says something."""
+    columns, y, weight = table
+    return columns, np.random.default_rng(1).normal(size=len(y)) + columns.codes[1] / 5, weight
+
+
 def small_weights():
     """Return a table of weights so different that those of nodes are made anew, or too small."""
     rng = np.random.default_rng(0)
@@ -47,6 +53,8 @@ ALL = {**TABLES, "small weights": small_weights()}
 def both(table, n_parts, path, **options):
     """Return the bytes of the trees of one table and of partitions."""
     columns, y, weight = table
+    if y.dtype.kind == "f":
+        options = {**options, "task": "regression", "criterion": "squared"}
     X, labels, weights = divided(table, n_parts)
     whole = pb.fit_cart(columns, y, sample_weight=weight, **options)
     parted = pb.shards.fit_cart(X, labels, sample_weight=weights, **options)
@@ -55,16 +63,17 @@ def both(table, n_parts, path, **options):
 
 @pytest.mark.parametrize("name", ALL)
 def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
-    for table in (ALL[name], of_three(ALL[name])):
-        for n_parts in PARTS:
-            whole, parted = both(table, n_parts, tmp_path, min_leaf=2)
+    table = ALL[name]
+    for given, sizes in ((table, PARTS), (of_three(table), (5,)), (of_numbers(table), (1, 16))):
+        for n_parts in sizes:
+            whole, parted = both(given, n_parts, tmp_path, min_leaf=2, max_depth=6)
             assert parted == whole, n_parts
 
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
     for name in ("numbers", "small weights", "categories, weights"):
-        for table in (ALL[name], of_three(ALL[name])):
+        for table in (ALL[name], of_three(ALL[name]), of_numbers(ALL[name])):
             whole, parted = both(table, 3, tmp_path, **OPTIONS[options])
             assert parted == whole, name
 
@@ -80,6 +89,31 @@ def test_order_threads_and_memory_do_not_matter(tmp_path, monkeypatch):
             )
             found[growth].add(contents(tree, tmp_path))
     assert [len(trees) for trees in found.values()] == [1, 1]
+
+
+def test_numbers_of_any_size_in_any_order(tmp_path):
+    columns, y, weight = of_numbers(ALL["small weights"])
+    exact = pb.bin_columns(columns.codes[:1].T.astype(float))
+    cases = {"huge": 1e140 * y, "one apart": np.where(np.arange(len(y)) == 7, 1e9, 0.1 + 1e-9 * y)}
+    for name, numbers in {**cases, "equal": np.full(len(y), 0.1)}.items():
+        for columns_here, weight_here in ((columns, weight), (exact, None)):
+            whole, parted = both((columns_here, numbers, weight_here), 5, tmp_path)
+            assert parted == whole, name
+        tree = pb.fit_cart(exact, numbers, task="regression")
+        np.testing.assert_allclose(tree.value[0], np.mean(numbers), rtol=1e-14)
+        np.testing.assert_allclose(tree.impurity[0], np.var(numbers), rtol=1e-13, atol=1e-30)
+
+
+def test_sums_of_targets_do_not_depend_on_the_order_of_rows(tmp_path):
+    columns, y, weight = of_numbers(TABLES["holes"])
+    found = set()
+    for seed in range(6):
+        rows = np.random.default_rng(seed).permutation(len(y)).astype(np.int32)
+        tree = pb.fit_cart(
+            columns.select(rows), y[rows], task="regression", sample_weight=weight[rows]
+        )
+        found.add(contents(tree, tmp_path))
+    assert len(found) == 1
 
 
 def grown(table, n_parts):
@@ -177,7 +211,7 @@ def test_trees_are_pruned_as_those_of_one_table(tmp_path):
 
 
 REFUSED = {
-    "regression": ({"task": "regression"}, NotImplementedError, 'task: "regression"'),
+    "labels": ({"task": "regression"}, TypeError, "partition 0: y: expected numbers, got"),
     "both ways": ({"missing": "both"}, NotImplementedError, '"both" is not implemented for part'),
     "no holes": ({"missing": "error"}, ValueError, "expected finite numbers, got missing values"),
     "criterion": ({"criterion": "squared"}, ValueError, "criterion: expected one of"),
@@ -201,6 +235,11 @@ def test_what_is_refused(what):
 
 def test_labels_of_partitions_are_checked():
     X, y, _ = divided(TABLES["numbers"], 2)
+    numbers = [1.0 * y[0], np.full(len(y[1]), np.inf)]
+    with pytest.raises(ValueError, match="partition 1: y: expected finite numbers to 1e"):
+        pb.shards.fit_cart(X, numbers, task="regression")
+    with pytest.raises(ValueError, match=r"partition 1: y: expected \d+ numbers"):
+        pb.shards.fit_cart(X, [y[0], y[1][1:]], task="regression")
     with pytest.raises(ValueError, match="expected at least two label values, got only 0"):
         pb.shards.fit_cart(X, [0 * part for part in y])
     with pytest.raises(ValueError, match="y: expected 2 partitions, as in X, got 1"):
