@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from pboost.boosting.adaboost import fit_adaboost
 from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.matryoshka import fit_matryoshka
 from pboost.budget.choice import REACH, first_part
@@ -35,6 +36,9 @@ SHORT, DEEP = 150, 60
 PRICED = 100
 #: Rows from which on trees are large, for a leaf of them, the trees and their leaves at most.
 MANY_ROWS, ROWS_OF_LEAF, LARGE, MOST_LEAVES = 6000, 48, 60, 2048
+#: Bytes of a node in int16, in a chain and in a tree with where its exits lead, of a vote, and of
+#: the place of a tree; trees and stumps that are grown at most where bytes are counted.
+NODE_OF_CHAIN, NODE, VOTE, ROOT, MOST_SMALL, MOST_STUMPS = 3, 5, 4, 1, 200, 600
 #: Share of the forest in what it is mixed with.
 SHARE = 0.5
 #: Nodes of a tree that is a model by itself.
@@ -48,7 +52,7 @@ class Fits:
     `task` is "two" or "many" labels, or "regression"; `budget` the largest for which models are
     wanted; `n_rows` the number of all rows, of which these may be a part; `rng` returns the random
     numbers of each fit. Where budgets are prices, `prices` are those of the columns and `priced`
-    the options of builders that say so.
+    the options of builders that say so; `is_device`: they are bytes of a small device.
     """
 
     X: Features
@@ -62,6 +66,7 @@ class Fits:
     priced: Mapping[str, Any] = field(default_factory=dict)
     made: dict[str, Any] = field(default_factory=dict)
     weight: FloatArray | None = None
+    is_device: bool = False
 
     def of(self, family: str) -> Fitted:
         """Return the model of a family."""
@@ -76,6 +81,8 @@ class Fits:
     @property
     def unit(self) -> str:
         """What budgets are counted in."""
+        if self.is_device:
+            return "bytes"
         return "comparisons" if self.prices is None else "price"
 
     @property
@@ -200,6 +207,31 @@ def _priced(fits: Fits, leaves: int, price: float | None) -> StagewiseModel:
     )
 
 
+def _small(fits: Fits, family: str, leaves: int) -> StagewiseModel:
+    """Return trees of so many leaves, as many as there is room for."""
+    added = leaves * (3 if fits.task == "many" else 1)  # at least
+    per_tree = NODE * (leaves - 1) + VOTE * added + ROOT
+    steps = fits.rounds(family, per_tree * REACH, MOST_SMALL)
+    return fits.sum_of_trees(9, max_leaves=leaves, learning_rate=0.3, steps=steps)
+
+
+def _small_stumps(fits: Fits) -> DecisionGraph:
+    """Return a vote of stumps, of which each takes a column, a threshold and a vote."""
+    rounds = fits.rounds("votes of stumps", (NODE_OF_CHAIN + VOTE) * REACH, MOST_STUMPS)
+    return fit_adaboost(
+        fits.X, fits.y, rounds=rounds, sample_weight=fits.weight, n_threads=fits.n_threads
+    )
+
+
+def _small_chain(fits: Fits) -> DecisionGraph:
+    """Return a chain of trees of seven nodes."""
+    rounds = fits.rounds("chain of small trees", 7 * (NODE + 2 * VOTE) * REACH, DEEP)
+    return fit_matryoshka(
+        fits.X, fits.y, shape=(7, rounds), join="all", learning_rate=0.5,
+        sample_weight=fits.weight, n_threads=fits.n_threads,
+    )  # fmt: skip
+
+
 class Family(NamedTuple):
     """How models are grown, for which tasks, for what budgets and of how many rows."""
 
@@ -256,6 +288,14 @@ FAMILIES = {
     "priced trees, mildly": Family(partial(_priced, leaves=8, price=1.0), unit="price"),
     "priced stumps": Family(partial(_priced, leaves=2, price=None), unit="price"),
     "unpriced trees": Family(partial(_priced, leaves=8, price=1e6), unit="price"),
+    "votes of stumps": Family(_small_stumps, ("two",), unit="bytes"),
+    "chain of small trees": Family(_small_chain, ("two", "many"), unit="bytes"),
+    "small stumps": Family(partial(_small, family="small stumps", leaves=2), unit="bytes"),
+    "small trees": Family(partial(_small, family="small trees", leaves=4), unit="bytes"),
+    "small larger trees": Family(
+        partial(_small, family="small larger trees", leaves=8), unit="bytes"
+    ),
+    "small tree": Family(_tree, ("two", "many"), unit="bytes"),
 }
 
 
@@ -272,6 +312,12 @@ def families(task: str, budget: float, n_rows: int = 0, unit: str = "comparisons
 
 
 # Models and their first parts
+
+
+def joints_of(model: Fitted) -> int:
+    """Return how many joints a model has, or how many parts a tree."""
+    sizes = sizes_of(model)
+    return model.n_joints if sizes is None else len(sizes)
 
 
 def sizes_of(model: Fitted) -> IntArray | None:

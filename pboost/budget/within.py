@@ -14,12 +14,13 @@ from pboost.budget.candidates import (
     FAMILIES,
     LONG,
     Fits,
+    Fitted,
     families,
     longest,
-    path_of,
 )
 from pboost.budget.choice import FEW, Option, Promise, Tried, best, joined, options, upper
 from pboost.budget.compared import Data, read_data
+from pboost.budget.device import costly_path, fitted_in_bytes
 from pboost.budget.refit import fitted_within
 from pboost.data.check_xy import as_features
 from pboost.data.convert import Features
@@ -41,9 +42,9 @@ from pboost.values.options import builder
 
 #: Rows on which models are compared, at most, and numbers that their paths may take.
 MOST_ROWS, MOST_NUMBERS = 20_000, 2**26
-#: Budgets of the curve, besides that which is given.
+#: Budgets of the curve, besides that which is given: comparisons, and parts of others.
 BUDGETS = (5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
-PARTS_OF_PRICE = np.array([0.125, 0.25, 0.5])
+PARTS = np.array([0.125, 0.25, 0.5])
 
 
 @builder
@@ -57,6 +58,7 @@ def fit_within(
     comparisons: float | Sequence[float] | None = None,
     worst: float | None = None,
     price: float | Sequence[float] | None = None,
+    bytes: int | Sequence[int] | None = None,
     prices: PriceOption = None,
     groups: GroupOption = None,
     task: str | None = None,
@@ -94,6 +96,9 @@ def fit_within(
         The number of comparisons that no row exceeds, at least 1.
     price : float or sequence of float, optional
         In place of `comparisons`: the mean price that a row pays, for columns of `prices`.
+    bytes : int or sequence of int, optional
+        In place of `comparisons`: what the model takes on a small device as `export_c` writes it
+        with ``dtype="int16"``, code and tables, see `CFile.n_bytes`.
     prices, groups : optional
         With `price`: what columns cost, and which are paid together, see `fit_stagewise`.
     task : {"classification", "regression"}, optional
@@ -112,8 +117,8 @@ def fit_within(
     Returns
     -------
     EarlyExitModel, or another model
-        An early exit where the model has joints and predicts labels; else a `DecisionGraph` that is
-        one tree, or a `StagewiseModel` of a regression. ``settings`` say which family was "chosen",
+        An early exit where the model has joints and predicts labels; else, and within bytes, a
+        `DecisionGraph` or a `StagewiseModel`. ``settings`` say which family was "chosen",
         and by what cross-validated error among which ("tried"). The field ``curve`` of an
         `EarlyExitModel` (of others ``settings["curve"]``) has, for this budget and for usual ones
         below it, budget, mean comparisons, error and its standard error of what would be chosen:
@@ -123,8 +128,9 @@ def fit_within(
     ------
     ValueError
         If a budget of comparisons is below 1, or below what the least model takes of these rows, or
-        a price is not positive; if prices come without a price or the reverse; or if the data are
-        not as described, or there are more folds than rows of the most frequent label.
+        a price is not positive; if prices come without a price or the reverse, or budgets of two
+        kinds; or if the data are not as described, or there are more folds than rows of the most
+        frequent label.
     TypeError
         If there is no budget.
 
@@ -162,6 +168,10 @@ def fit_within(
     without these rows, and probabilities of 0 and 1 that of the labels, to the last bit. A row of
     weight 2 stands for two copies in fits; but it is in one fold, where two rows can be in two.
 
+    Budgets of bytes are those of the first parts of votes of stumps (of two labels), of sums of
+    trees of two, four and eight leaves, of chains of trees of seven nodes, and of single trees (of
+    labels), from which no row leaves early: "int16" has no exits.
+
     Of more than 20,000 rows so many are compared, fewer with many labels. From 6,000 rows on
     trees may be large: a leaf for 48 rows, 2,048 leaves at most.
 
@@ -178,8 +188,7 @@ def fit_within(
     >>> bool(np.mean(pb.predict(model, X[400:]) == y[400:]) > 0.8)
     True
     """
-    unit = "comparisons" if price is None else "price"
-    budgets, is_list = _budgets(comparisons, worst, price)
+    budgets, is_list = _budgets(comparisons, worst, price, bytes)
     features = as_features(X, categorical)
     data, rows = read_data(y, y_proba, labels, sample_weight, features.n_rows, task)
     features = features if rows is None else _rows(features, rows)
@@ -190,15 +199,17 @@ def fit_within(
     n = features.n_rows
     whole = Fits(
         features, data.y, data.task, max(budgets), n, partial(child, seed), n_threads, paid, priced,
-        weight=data.weight,
+        weight=data.weight, is_device=bytes is not None,
     )  # fmt: skip
     names = [
-        name for name in FAMILIES if any(name in families(data.task, b, n, unit) for b in budgets)
+        name
+        for name in FAMILIES
+        if any(name in families(data.task, b, n, whole.unit) for b in budgets)
     ]
     tried = _try(whole, data, names, folds, generator)
     promises = [
         Promise(
-            np.inf if comparisons is None and price is None else budget,
+            np.inf if comparisons is None and whole.unit == "comparisons" else budget,
             np.inf if worst is None else worst,
         )
         for budget in budgets
@@ -223,14 +234,18 @@ def _prices(
     return found, {"prices": prices, "groups": groups}
 
 
-def _budgets(comparisons: Any, worst: Any, price: Any) -> tuple[list[float], bool]:
+def _budgets(comparisons: Any, worst: Any, price: Any, room: Any) -> tuple[list[float], bool]:
     """Return the budgets, and whether they were given as a list."""
     if price is not None:
-        if comparisons is not None or worst is not None:
-            raise ValueError("price: expected without comparisons and worst, which are counted")
+        if comparisons is not None or worst is not None or room is not None:
+            raise ValueError("price: expected without comparisons, worst and bytes")
         return _numbers("price", price, 0.0)
+    if room is not None:
+        if comparisons is not None or worst is not None:
+            raise ValueError("bytes: expected without comparisons and worst")
+        return _numbers("bytes", room, 1.0)
     if comparisons is None and worst is None:
-        raise TypeError("comparisons, worst, price: expected a budget, got none of them")
+        raise TypeError("comparisons, worst, price, bytes: expected a budget, got none of them")
     if worst is not None:
         worst = check_number("worst", worst, least=1.0)
     if comparisons is None:
@@ -272,7 +287,7 @@ def _try(
         )
         for name in names:
             model = fits.of(name)
-            path = path_of(model, _rows(whole.X, test), whole.prices)
+            path = costly_path(whole, model, _rows(whole.X, test))
             path = path._replace(score=_of_all(path.score, model.labels, data.n_labels))
             found[name].append((path, model, data.often(train)))
     truth = np.concatenate(tested)
@@ -281,7 +296,7 @@ def _try(
         paths, models, _ = zip(*of_folds, strict=True)
         knows_all = max(model.n_votes for model in models) == (1 if data.task == "two" else n_votes)
         has_joints = all(model.n_joints > 1 for model in models)
-        exits = data.task != "regression" and has_joints and knows_all
+        exits = data.task != "regression" and has_joints and knows_all and not whole.is_device
         path, far = joined(paths, [longest(model) for model in models])
         models_of = [of[1:] for of in of_folds]
         tried[name] = Tried(name, path, far, truth, models_of, exits, whole.unit)
@@ -318,7 +333,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
     names = families(whole.task, budget, whole.n_rows, unit)
     curve = [
         (part, option.cost, option.error, option.standard_error)
-        for part in (BUDGETS if whole.prices is None else PARTS_OF_PRICE * budget)
+        for part in (BUDGETS if unit == "comparisons" else PARTS * budget)
         if part < budget and (option := _best(tried, names, promise.at_most(part), unit))
     ]
     found = _options(tried, names, promise)
@@ -332,8 +347,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
         },
     }  # fmt: skip
     while chosen := best(found, few=_are_few(budget, unit)):
-        model = fitted_within(whole, tried[chosen.family], chosen, promise)
-        if model is not None:
+        if (model := _fitted(whole, tried, chosen, promise)) is not None:
             break
         found = [option for option in found if option is not chosen]
     else:
@@ -349,6 +363,15 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
         return replace(model, comparisons=budget, settings=settings, curve=np.array(curve))
     # What it is has no field for a curve.
     return replace(model, settings={**model.settings, **settings, "curve": curve})
+
+
+def _fitted(
+    whole: Fits, tried: Mapping[str, Tried], chosen: Option, promise: Promise
+) -> EarlyExitModel | Fitted | None:
+    """Return an option, fitted to all rows; None if it does not keep the promise."""
+    if whole.is_device:
+        return fitted_in_bytes(whole, chosen.family, chosen.joints, min(promise))
+    return fitted_within(whole, tried[chosen.family], chosen, promise)
 
 
 def _options(tried: Mapping[str, Tried], names: Sequence[str], promise: Promise) -> list[Option]:

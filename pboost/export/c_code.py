@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,21 @@ NO_VALUE = -(2**15)
 SIDE, SET = 2, 4
 
 
+class Table(NamedTuple):
+    """A constant table, which is written in the end."""
+
+    name: str
+    values: NDArray[Any]
+
+    def __str__(self) -> str:
+        return table(self.name, self.values)
+
+    @property
+    def n_bytes(self) -> int:
+        """The room it takes; an empty one has a number that nobody reads."""
+        return max(self.values.size, 1) * self.values.itemsize
+
+
 @dataclass(slots=True)
 class Code:
     """A C file in the making.
@@ -32,23 +47,28 @@ class Code:
         Type of decision values.
     takes_missing : bool
         Whether values may be missing.
-    blocks : list of str
+    blocks : list of Table and str
         Tables and functions so far.
     """
 
     value: str
     total: str
     takes_missing: bool
-    blocks: list[str] = field(default_factory=list)
+    blocks: list[Table | str] = field(default_factory=list)
 
     def table(self, name: str, values: NDArray[Any]) -> None:
         """Add a table."""
-        self.blocks.append(table(name, values))
+        self.blocks.append(Table(name, values))
 
     def function(self, head: str, *body: str) -> None:
         """Add a function, given the lines of its body."""
         lines = (f"    {line}" if line else "" for line in body)
         self.blocks.append("\n".join([f"static {head}", "{", *lines, "}"]))
+
+    @property
+    def n_bytes(self) -> int:
+        """The room that all tables take."""
+        return sum(block.n_bytes for block in self.blocks if isinstance(block, Table))
 
 
 # The questions of nodes

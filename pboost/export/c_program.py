@@ -42,7 +42,7 @@ def text_of(made: Making, explain: bool) -> str:
         defined["LABELS"] = len(model.labels)
     if n > 1:
         defined["SCORES"] = n
-    body = "\n\n".join(code.blocks)
+    body = "\n\n".join(map(str, code.blocks))
     includes = ["#include <stdint.h>", *(["#include <math.h>"] if "INFINITY" in body else [])]
     parts = [
         comment(header_of(made)) + NEWLINE + NEWLINE.join(includes),

@@ -21,6 +21,7 @@ from pboost.budget.candidates import (
 from pboost.budget.choice import AS_GOOD, Option, best
 from pboost.budget.mixture import with_forest
 from pboost.data.check_xy import as_features
+from pboost.export.c_size import c_size
 from pboost.models.trajectory import trajectory
 from pboost.models.trees import LEAF
 
@@ -253,7 +254,38 @@ def test_few_families_are_tried_for_a_budget():
             assert set(few) <= set(many)
             assert len(many) <= 6 + (task == "many")
             assert 1 <= len(families(task, budget, 0, "price")) <= 5
+            assert 3 <= len(families(task, budget, 0, "bytes")) <= 6
     assert all(set(family.tasks) <= set(TASKS) for family in FAMILIES.values())
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_budget_of_bytes_is_kept_and_used(task):
+    y, room = TASKS[task], [240, 700, 2500]
+    models = pb.fit_within(X[TRAIN], y[TRAIN], bytes=room, rng=0)
+    for most, model in zip(room, models, strict=True):
+        assert not isinstance(model, pb.EarlyExitModel)
+        assert c_size(model) <= most
+        assert model.settings["bytes"] == most
+    if task == "regression":
+        errors = [np.mean((pb.predict(model, X[TEST]) - y[TEST]) ** 2) for model in models]
+    else:
+        errors = [wrong(model, y) for model in models]
+    assert errors[2] < 0.8 * errors[0]
+    budget, size, error = curve_of(models[2])[:, :3].T
+    assert budget.tolist() == [312.5, 625, 1250, 2500]
+    assert (size <= budget).all()
+    assert error[-1] < error[0]
+
+
+def test_bytes_of_soft_labels_weights_and_categories():
+    share = 1 / (1 + np.exp(-2 * SCORE[TRAIN]))
+    mixed = np.column_stack([np.digitize(X[:, 0], [-0.5, 0, 0.5]), X[:, 1:]])
+    weight = np.random.default_rng(0).random(500)
+    model = pb.fit_within(
+        mixed[TRAIN], y_proba=share, sample_weight=weight, categorical=[0], bytes=900, rng=1
+    )
+    assert c_size(model) <= 900
+    assert np.mean(pb.predict(model, mixed[TEST]) == (SCORE[TEST] > 0)) > 0.75
 
 
 def test_many_rows_have_large_trees():
@@ -333,6 +365,10 @@ def test_wrong_calls():
         pb.fit_within(X, TWO, price=3.0)
     with pytest.raises(ValueError, match="groups: expected with price="):
         pb.fit_within(X, TWO, comparisons=5, groups=[[0, 1]])
+    with pytest.raises(ValueError, match="bytes: expected without comparisons"):
+        pb.fit_within(X, TWO, comparisons=5, bytes=500)
+    with pytest.raises(ValueError, match=r"bytes: expected at least .*, what the least model"):
+        pb.fit_within(X[:200], TWO[:200], bytes=90)
     with pytest.raises(ValueError, match="price: expected without comparisons"):
         pb.fit_within(X, TWO, comparisons=5, price=3.0, prices=[1, 1, 1, 1])
     with pytest.raises(ValueError, match=r"price: expected a number in \(0"):

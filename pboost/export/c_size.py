@@ -1,0 +1,72 @@
+"""How many bytes a model takes on a small device: its tables, and code by what it has to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost.export.c_code import Code
+from pboost.export.c_fixed import Grid, compared, fixed_part
+from pboost.export.c_members import write_part
+from pboost.export.c_parts import Walk
+from pboost.export.c_parts_of import part_of
+from pboost.export.c_text import TYPES
+from pboost.models.base import Model
+
+#: Bytes of code of Cortex-M0 as arm-none-eabi-gcc -Os makes it of walks in int16 that add up one
+#: number: of chains, whose nodes add one vote each, other graphs, one tree, and several.
+CHAIN, GRAPH, TREE, TREES = 101, 108, 104, 132
+#: Bytes more where several numbers are added up, of each of them, and where nodes ask for sets, of
+#: at most eight levels or of more; fewer where numbers are predicted.
+SEVERAL, EACH, SMALL_SETS, SETS, NUMBER = 62, 2, 36, 54, 16
+#: An address.
+ADDRESS = 4
+
+
+def c_size(model: Model) -> int:
+    """Return about how many bytes the file of a model takes in int16.
+
+    Raises
+    ------
+    NotImplementedError
+        If the model cannot be exported in int16.
+    """
+    part = part_of(model)
+    compared(part)
+    # Where thresholds lie makes no difference to their room.
+    grid = Grid(np.zeros(model.n_features), np.ones(model.n_features))
+    return fixed_size(model, fixed_part(part, grid).walk)
+
+
+def fixed_size(model: Model, walk: Walk) -> int:
+    """Return about how many bytes a walk in fixed point takes with its labels."""
+    code = Code(TYPES["int16"], TYPES["int32"], model.takes_missing)
+    write_part(code, "", walk)
+    return code.n_bytes + _labels(model.labels) + _code(walk) - NUMBER * (model.labels is None)
+
+
+def _labels(labels: NDArray[Any] | None) -> int:
+    """Return the bytes of the table of labels, and of their names."""
+    if labels is None:
+        return 0
+    if labels.dtype.kind != "U":
+        is_whole = labels.dtype.kind in "biu" and bool((np.abs(labels.astype(float)) < 2**31).all())
+        return len(labels) * (4 if is_whole else 8)
+    names = (label.encode("utf-8", "surrogatepass") for label in labels.tolist())
+    return sum(ADDRESS + len(name) + 1 for name in names)
+
+
+def _code(walk: Walk) -> int:
+    """Return the bytes of code."""
+    if walk.vote is None:
+        found = TREES if len(walk.root) > 1 else TREE
+    elif walk.is_chain and walk.vote.shape[-1] == 1:
+        found = CHAIN
+    else:
+        found = GRAPH
+    if (walk.tests.set_number >= 0).any():
+        found += SETS if walk.tests.member.shape[1] > 1 else SMALL_SETS
+    several = walk.n_scores if walk.n_scores > 1 else 0
+    return found + SEVERAL * (several > 0) + EACH * several

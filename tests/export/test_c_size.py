@@ -1,0 +1,80 @@
+"""Bytes of models on small devices: tables as in the file, code as a compiler makes it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import exported
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost.export.c_size import c_size
+
+ROOM = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4}
+ARM = ["arm-none-eabi-gcc", "-mcpu=cortex-m0", "-mthumb", "-ffreestanding", "-Os", "-w", "-c"]
+PLAIN = exported.PLAIN
+#: As of `exported`, and longer.
+MODELS = {
+    **{name: make for name, make in exported.WITH_HOLES.items() if name != "pruned"},  # one node
+    "long chain": lambda: pb.fit_adaboost(PLAIN, exported.TWO, rounds=60),
+    "chain of trees": lambda: pb.fit_matryoshka(
+        PLAIN, exported.TWO, shape=(7, 12), join="all", learning_rate=0.3
+    ),
+    "long sum": lambda: pb.fit_stagewise(
+        PLAIN, exported.TWO, loss="logistic", steps=40, max_depth=None, max_leaves=4
+    ),
+    "ten labels": lambda: pb.fit_stagewise(
+        PLAIN, np.arange(len(PLAIN)) % 10, loss="softmax", trees="one", steps=8, max_depth=2
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Return path, estimate and model of what int16 can hold."""
+    folder, found = tmp_path_factory.mktemp("c"), {}
+    for number, (name, make) in enumerate(MODELS.items()):
+        model, path = make(), folder / f"m{number}.c"
+        rows = exported.X if model.n_features > PLAIN.shape[1] else PLAIN
+        made = pb.export_c(model, path, "int16", X=rows)
+        assert made.n_bytes == c_size(model)
+        found[name] = path, made.n_bytes
+    return found
+
+
+def test_tables_are_those_of_the_file(files):
+    for name, (path, size) in files.items():
+        text = path.read_text(encoding="ascii").partition("\n#ifdef")[0]
+        tables = re.findall(r"^static const (\w+) \w+\[(\d+)\] =", text, flags=re.M)
+        room = sum(ROOM[kind] * int(count) for kind, count in tables)
+        if "_labels[" in text:
+            labels = text.rpartition("_labels[")[2]
+            room += 4 * int(labels.partition("]")[0])
+            room += sum(len(label) + 1 for label in re.findall(r'"([^"]*)"', labels))
+        assert 100 <= size - room <= 260, (name, size, room)
+
+
+@pytest.mark.build
+def test_sizes_are_those_of_a_compiler(files, tmp_path):
+    if not shutil.which(ARM[0]):
+        pytest.skip(f"no {ARM[0]}")
+    for name, (path, size) in files.items():
+        subprocess.run([*ARM, str(path), "-o", str(tmp_path / "m.o")], check=True)
+        out = subprocess.run(
+            ["arm-none-eabi-size", str(tmp_path / "m.o")],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        text, data, *_ = map(int, out.splitlines()[1].split()[:2])
+        assert size == pytest.approx(text + data, rel=0.05, abs=17), name
+
+
+def test_other_numbers_have_no_estimate(tmp_path):
+    model = pb.fit_adaboost(PLAIN, exported.TWO, rounds=3)
+    assert pb.export_c(model, tmp_path / "m.c").n_bytes is None
+    with pytest.raises(NotImplementedError, match="compare sums"):
+        c_size(pb.fit_adaboost(PLAIN, exported.TWO, rounds=3, weak=pb.weak.affine()))
