@@ -140,6 +140,7 @@ PEERS = {
     "folds": _FOLDS,
     "comparisons": NONE,
     "worst": NONE,
+    "bytes": NONE,
     "price": NONE,
     "rule": NONE,
     # how it runs
