@@ -23,6 +23,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,6 +51,11 @@ LEAST_ROWS = 20
 #: Trees, and draws, of the table of what comparisons cost.
 SHOWN, FEW = (12, 100), 4
 QUICK_TRAIN, LEAST = 300, 1e-9
+#: Models of the table of trees and forests.
+KINDS: dict[str, Callable[..., Any]] = {
+    "tree": partial(pb.fit_cart, min_leaf=LEAST_ROWS),
+    "forest": partial(pb.fit_forest, members=50, min_leaf=5),
+}
 
 Numbers = NDArray[np.float64]
 #: Probabilities and prices of rows after so many trees as `SIZES` says; and with early exits.
@@ -375,6 +381,29 @@ def by_comparison(sets: Sequence[str], folder: Path, draws: int, most: int) -> s
     return table("Price of a test row and error, by what a comparison costs", rows)
 
 
+def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
+    """Return the table of prices and errors of a tree and a forest, by what a comparison costs."""
+    said = ["prices do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
+    rows = [["set, model", *said]]
+    for name in sets:
+        found = np.zeros((len(COMPARISONS), len(KINDS), 2))
+        for draw in range(draws):
+            train, test = drawn(name, folder / f"{name}.csv.gz", draw, most)
+            for c, comparison in enumerate(COMPARISONS):
+                options: dict[str, Any] = {"categorical": list(train.categories), "rng": draw}
+                if comparison is not None:
+                    options |= {"prices": train.prices, "groups": train.groups,
+                                "comparison_price": comparison * train.alone.mean()}  # fmt: skip
+                for k, fit in enumerate(KINDS.values()):
+                    model = fit(train.X, train.y, n_threads=1, **options)
+                    cost = price_of(list(model.reads(test.X))[-1], train).mean()
+                    wrong = 100 * (pb.predict(model, test.X) != test.y).mean()
+                    found[c, k] += np.array([cost, wrong]) / draws
+        for k, kind in enumerate(KINDS):
+            rows.append([f"{name}, {kind}", *(f"{p:.1f}, {e:.1f} %" for p, e in found[:, k])])
+    return table("Price of a test row and error of trees and forests", rows)
+
+
 def main(argv: list[str] | None = None) -> None:
     """Fit, print the table and write it if wanted."""
     parser, options, folder = arguments(
@@ -393,8 +422,10 @@ def main(argv: list[str] | None = None) -> None:
             if run(name, path, draw, most, results.setdefault(name, {})):
                 write(options.results, results)
                 print(f"{name}, {draw}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
-    compared = by_comparison(sets[:2] if options.quick else sets, folder, min(draws, FEW), most)
-    publish(f"{summary(results)}\n.. comparison prices start here\n\n{compared}", options.rst)
+    what = sets[:2] if options.quick else sets, folder, min(draws, FEW), most
+    parts = summary(results), by_comparison(*what), by_kind(*what)
+    text = "{}\n.. comparison prices start here\n\n{}\n.. trees and forests start here\n\n{}"
+    publish(text.format(*parts), options.rst)
 
 
 if __name__ == "__main__":

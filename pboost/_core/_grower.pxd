@@ -35,6 +35,7 @@ cdef struct Node:
     int32_t listed  # the column by whose order its rows are listed
     int32_t pure
     int32_t missing  # the side of rows without a value; -1 where there are none
+    int32_t parent  # -1 of the root
     double limit  # score up to which cuts are equal
     double key
     double mean, loss, scale  # of the targets; sum of squares about it; factor of their images
@@ -84,6 +85,10 @@ cdef struct Tree:
     int64_t* packed
     double* best
     int32_t* picked
+    # What columns cost, see `Prices`; `item` is NULL where nothing has a price. WORK to_pay (n_items,).
+    const int32_t* item
+    const double* price
+    double* to_pay
     Node* node
     int64_t* mass
     Vote* vote
@@ -91,11 +96,12 @@ cdef struct Tree:
     Counter* counter
     double* certificate
     Py_ssize_t n, d, n_columns, n_negative, max_leaves, min_count, min_split, n_picked, n_classes
-    Py_ssize_t n_ranked, n_work
+    Py_ssize_t n_ranked, n_work, n_items
     int criterion, max_depth, growth
     bint exact, ranked, squares, boosted
     double level_smoothing, scale, min_weight, complexity, target, smoothing, learning_rate
     double whole  # what the weights of nodes are measured in
+    double comparison_price
     double least_risk  # nodes without more than this are not split; `grow` sets it
     uint64_t key
 

@@ -4,6 +4,7 @@ from libc.math cimport INFINITY
 from pboost._core._grower cimport Found, Tree, judge_of
 from pboost._core._holes cimport scan_column_with_holes
 from pboost._core._node_levels cimport scan_levels
+from pboost._core._node_prices cimport worth_most
 from pboost._core._node_sides cimport kind_of
 from pboost._core._scan cimport pack_rows, scan_column
 from pboost._core.criteria cimport Judge, limit_of
@@ -36,11 +37,13 @@ cdef inline double search_columns(
     `kept`: as of `scan_column`, or NULL. Returns the least score known now.
     """
     cdef Py_ssize_t i
+    cdef bint is_priced = t.item != NULL  # the least score need not be the best one then
     if kept != NULL:
         kept.node, kept.score = -1, INFINITY
     for i in range(first, last):
         t.best[i] = INFINITY
-        scan(t, e, t.picked[i], -INFINITY, found, &t.best[i], work, NULL, kept)
+        scan(t, e, t.picked[i], -INFINITY, INFINITY if is_priced else found, &t.best[i], work, NULL,
+             kept)
         found = min(found, t.best[i])
     return found
 
@@ -56,9 +59,13 @@ cdef inline bint choose(Tree* t, Py_ssize_t e, Py_ssize_t n_picked) noexcept nog
     if found == INFINITY:
         return False
     limit = limit_of(&at, found)
-    for i in range(n_picked):
-        if t.best[i] <= limit and (f < 0 or t.picked[i] < f):
-            f = t.picked[i]
+    if t.item != NULL:
+        i = worth_most(t, e, &at, n_picked)
+        f, limit = t.picked[i], limit_of(&at, t.best[i])
+    else:
+        for i in range(n_picked):
+            if t.best[i] <= limit and (f < 0 or t.picked[i] < f):
+                f = t.picked[i]
     t.node[e].feature, t.node[e].limit = f, limit
     return True
 

@@ -90,6 +90,12 @@ cdef Tree read_tree(arrays) except *:
     t.packed = <int64_t*>address(arrays.packed)
     t.best = <double*>address(arrays.best)
     t.picked = <int32_t*>address(arrays.picked)
+    t.item, t.n_items = NULL, 0
+    if limits.prices is not None:
+        t.item = <const int32_t*>address(limits.prices.item)
+        t.price = <const double*>address(limits.prices.price)
+        t.to_pay, t.n_items = <double*>address(arrays.to_pay), len(arrays.to_pay)
+        t.comparison_price = limits.prices.comparison
     t.node = <Node*>address(arrays.node)
     t.mass = <int64_t*>address(arrays.mass)
     t.vote = <Vote*>address(arrays.vote)
@@ -153,7 +159,7 @@ cdef void add_child(
     node.depth, node.shift = t.node[parent].depth + 1, t.node[parent].shift
     node.feature = node.child = -1
     node.low = node.high = 0
-    node.missing = -1
+    node.missing, node.parent = -1, <int32_t>parent
     if t.cells != NULL:
         node.pure = False  # measured where the rows are
     elif t.squares:
@@ -290,7 +296,7 @@ def begin_root(arrays):
         t.counter.nodes = t.counter.leaves = 1
         memset(t.node, 0, sizeof(Node))
         t.node.stop, t.node.feature, t.node.child = <int32_t>t.n, -1, -1
-        t.node.missing = -1
+        t.node.missing = t.node.parent = -1
         for i in range(t.d):
             t.picked[i] = <int32_t>i
         rows = rows_at(&t, 0)

@@ -282,7 +282,7 @@ class ShardArrays(CartArrays):
         self.counter["nodes"] = self.counter["leaves"] = 1
         self.node[:1] = 0
         self.node["stop"][0] = n
-        for name in ("feature", "child", "missing"):
+        for name in ("feature", "child", "missing", "parent"):
             self.node[name][0] = -1
         self.certificate[:] = 1.0, 0.0
         self.mass[0] = self._ask("masses", 0).total

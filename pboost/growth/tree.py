@@ -16,6 +16,7 @@ from pboost._core.reweight import scale_weights
 from pboost._core.votes import VoteRule
 from pboost.data.columns import MOST_FLOAT
 from pboost.data.criteria import CODES, IMPURITIES
+from pboost.data.prices import Prices
 from pboost.data.special_columns import LEVELS
 from pboost.data.training import Problem, TrainingData
 from pboost.growth.step import STOPPED, CartStep
@@ -58,6 +59,9 @@ class CartLimits:
     comparisons : tuple of float
         Of the trees of a sum that are grown by gain per comparison, one after another, of which the
         last stands for those that follow: mean comparisons of a row at most.
+    prices : Prices or None
+        What columns cost; a split is then chosen by what it lowers for what a row at the node has
+        to pay for it.
     """
 
     criterion: str
@@ -73,6 +77,7 @@ class CartLimits:
     level_smoothing: float = 0.0
     goes_both: bool = False
     comparisons: tuple[float, ...] = ()
+    prices: Prices | None = None
 
 
 class TreeArrays:
@@ -133,6 +138,8 @@ class TreeArrays:
         has_levels = self.special is not None and bool((self.special & LEVELS).any())
         self.best = np.empty(d)
         self.picked = np.arange(d, dtype=np.int32)
+        prices = self.limits.prices
+        self.to_pay = np.empty(0 if prices is None else len(prices.price))
         # Pages of these that are never written are never taken from the system. Two nodes more:
         # the sides of a split that is looked at are measured where the next children will be.
         capacity = 2 * most_leaves + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,6 +15,14 @@ from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
 from pboost.data.criteria import OF_TWO, class_criteria
 from pboost.data.labels import labels_of_rows
 from pboost.data.made_columns import column_ranks
+from pboost.data.prices import (
+    PRICE_OPTIONS,
+    GroupOption,
+    PriceOption,
+    Prices,
+    plain_options,
+    read_prices,
+)
 from pboost.data.sharing import reads_columns, search_option
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import EVERYTHING, Categorical, Takes
@@ -72,6 +81,9 @@ def fit_cart(
     max_bins: int = MAX_BINS,
     missing: str = "learn",
     level_smoothing: float = LEVEL_SMOOTHING,
+    prices: PriceOption = None,
+    groups: GroupOption = None,
+    comparison_price: float | None = None,
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -126,6 +138,19 @@ def fit_cart(
         drawn towards that of the node accordingly; so drawn they give the order of which a set is
         an end, and say how much of what a split seems to lower counts. With 0 the set fits the
         training rows best, which it does by chance where levels are many.
+    prices : sequence of float or mapping, optional
+        What columns cost, numbers >= 0: one for each, or a mapping of names or positions, where
+        others cost nothing. A row pays for a column once. A split is then chosen by how much it
+        lowers the criterion, by `comparison_price` plus what a row at the node has still to pay:
+        what is on the way there is paid. Not with ``missing="both"``.
+    groups : mapping or sequence of sequences of str or int, optional
+        Groups of columns that are had together, by names or without: a row pays for a group
+        once. A name in `prices` is that of the group's price, beside which columns cost what they
+        cost by themselves; else a group costs as much as the dearest of its columns, and these
+        cost nothing more.
+    comparison_price : float, optional
+        What a comparison costs beside, > 0: the larger it is the less prices matter. Default: 1
+        percent of the mean price of a column.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.
@@ -173,9 +198,9 @@ def fit_cart(
     `decision_function` is the mean over both ways.
 
     Among splits whose criterion agrees to 1e-12 of the node's impurity (of its weight, in a
-    classification) the lowest feature is taken, then missing values in the second child rather
-    than in the first, then the lowest threshold. A split that does
-    not lower the impurity is still made, because the ones after it may.
+    classification) the lowest feature is taken, of columns that have prices the cheapest, then
+    missing values in the second child rather than in the first, then the lowest threshold. A split
+    that does not lower the impurity is still made, because the ones after it may.
 
     References
     ----------
@@ -204,7 +229,8 @@ def fit_cart(
         X, y, sample_weight, n_threads, generator, task=task, criterion=criterion,
         max_depth=max_depth, min_leaf=min_leaf, min_split=min_split, max_leaves=max_leaves,
         features_per_split=features_per_split, growth=growth, search=search, max_bins=max_bins,
-        missing=missing, level_smoothing=level_smoothing,
+        missing=missing, level_smoothing=level_smoothing, prices=prices, groups=groups,
+        comparison_price=comparison_price,
     )  # fmt: skip
     total = None if max_leaves is None else limits.leaves - 1
     with with_bar(callback, progress, total, "splits") as told:
@@ -249,6 +275,9 @@ def fit_cart_problem(
     max_bins: Any = MAX_BINS,
     missing: str = "learn",
     level_smoothing: Any = LEVEL_SMOOTHING,
+    prices: PriceOption = None,
+    groups: GroupOption = None,
+    comparison_price: Any = None,
 ) -> tuple[Problem, CartLimits, dict[str, Any], int]:
     """Check the arguments of `fit_cart`; returns those of `fit_tree` but for the weights."""
     criterion = check_task(task, criterion)
@@ -263,7 +292,7 @@ def fit_cart_problem(
         problem, generator, task=task, criterion=criterion, max_depth=max_depth, min_leaf=min_leaf,
         min_split=min_split, max_leaves=max_leaves, features_per_split=features_per_split,
         growth=growth, search=search, max_bins=max_bins, missing=missing,
-        level_smoothing=level_smoothing,
+        level_smoothing=level_smoothing, prices=plain_options(prices, groups, comparison_price),
     )  # fmt: skip
     return problem, limits, settings, key
 
@@ -291,18 +320,13 @@ def cart_limits(
     max_bins: int,
     missing: str,
     level_smoothing: float,
+    prices: Mapping[str, Any] = PRICE_OPTIONS,
 ) -> tuple[CartLimits, dict[str, Any], int]:
     """Check the options of `fit_cart` for a problem; returns them as limits and as settings.
 
     And the key of random numbers.
     """
-    if growth is not None:
-        check_choice("growth", growth, CART_GROWTHS)
-    if max_leaves is not None and growth == "depth-first":
-        raise ValueError('max_leaves: expected None with growth="depth-first"')
-    j = 2 if problem.labels is None else len(problem.labels)
-    if criterion in OF_TWO and j > 2:
-        raise ValueError(f'criterion: "{criterion}" is for two classes, got {j}')
+    _check_together(criterion, growth, max_leaves, problem)
     limits = CartLimits(
         criterion,
         INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1),
@@ -315,15 +339,38 @@ def cart_limits(
         growth or ("depth-first" if max_leaves is None else "best-first"),
         level_smoothing=level_smoothing,
         goes_both=missing == "both",
+        prices=_prices_of(prices, problem, missing),
     )
     settings = {
         "builder": "fit_cart", "task": task, "criterion": criterion, "max_depth": max_depth,
         "min_leaf": min_leaf, "min_split": min_split, "max_leaves": max_leaves,
         "features_per_split": features_per_split, "growth": limits.growth, "search": search,
-        "max_bins": max_bins, "missing": missing, "level_smoothing": level_smoothing,
+        "max_bins": max_bins, "missing": missing, "level_smoothing": level_smoothing, **prices,
     }  # fmt: skip
     key = int(generator.integers(2**63)) if limits.features < problem.n_features else 0
     return limits, settings, key
+
+
+def _check_together(criterion: str, growth: Any, max_leaves: Any, problem: Problem) -> None:
+    """Check options that depend on others, or on the data."""
+    if growth is not None:
+        check_choice("growth", growth, CART_GROWTHS)
+    if max_leaves is not None and growth == "depth-first":
+        raise ValueError('max_leaves: expected None with growth="depth-first"')
+    j = 2 if problem.labels is None else len(problem.labels)
+    if criterion in OF_TWO and j > 2:
+        raise ValueError(f'criterion: "{criterion}" is for two classes, got {j}')
+
+
+def _prices_of(options: Mapping[str, Any], problem: Problem, missing: str) -> Prices | None:
+    """Return what columns cost, None where nothing does."""
+    prices = read_prices(options, problem.names, problem.n_features)
+    if prices is not None and missing == "both":
+        raise NotImplementedError(
+            'prices: expected None with missing="both", where a row has come more than one way; '
+            'missing="learn" takes them'
+        )
+    return prices
 
 
 def taken_of(missing: Any) -> Takes:

@@ -14,6 +14,7 @@ from pboost.data.bags import check_bag, make_bags
 from pboost.data.check_xy import with_categories
 from pboost.data.columns import MAX_BINS
 from pboost.data.labels import labels_of_rows
+from pboost.data.prices import PRICE_OPTIONS, GroupOption, PriceOption, plain_options
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.table import Categorical
 from pboost.data.training import Problem
@@ -42,7 +43,7 @@ SAME_MEAN = 1e-6
 #: What a forest is fitted with beside its size, as in its settings.
 FOREST_OPTIONS = (
     "task", "criterion", "max_depth", "min_leaf", "min_split", "max_leaves", "features_per_split",
-    "search", "max_bins", "missing", "level_smoothing", "replace", "bag",
+    "search", "max_bins", "missing", "level_smoothing", "replace", "bag", *PRICE_OPTIONS,
 )  # fmt: skip
 
 
@@ -65,6 +66,9 @@ def fit_forest(
     max_bins: int = MAX_BINS,
     missing: str = "learn",
     level_smoothing: float = LEVEL_SMOOTHING,
+    prices: PriceOption = None,
+    groups: GroupOption = None,
+    comparison_price: float | None = None,
     y_proba: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -106,6 +110,10 @@ def fit_forest(
     search, max_bins, missing, level_smoothing :
         Options of the trees, see `fit_cart`. `min_leaf` and `min_split` count rows once, however
         often they are in the bag.
+    prices, groups, comparison_price : optional
+        What columns cost, see `fit_cart`. A tree does not know what others read: in each the way to
+        a node is all that is paid there, while `evaluation_cost` counts columns once for a row,
+        whatever trees compare them.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.
@@ -167,6 +175,7 @@ def fit_forest(
         "min_split": min_split, "max_leaves": max_leaves, "features_per_split": features_per_split,
         "search": search, "max_bins": max_bins, "missing": missing,
         "level_smoothing": level_smoothing, "replace": replace, "bag": bag,
+        **plain_options(prices, groups, comparison_price),
     }  # fmt: skip
     members = check_integer("members", members, least=1)
     y = labels_of_rows(y, y_proba, labels)

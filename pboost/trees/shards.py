@@ -11,6 +11,7 @@ from pboost.data.check_xy import check_taken
 from pboost.data.columns import MAX_BINS, BinnedColumns
 from pboost.data.engines import Engine, Serial
 from pboost.data.parts import TreeParts, read_tree_parts
+from pboost.data.prices import GroupOption, PriceOption, plain_options
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.growth.shard_processes import Processes
 from pboost.growth.shard_trees import Given, ShardArrays, TreeShard, begin
@@ -47,6 +48,9 @@ def fit_cart(
     growth: str | None = None,
     missing: str = "learn",
     level_smoothing: float = LEVEL_SMOOTHING,
+    prices: PriceOption = None,
+    groups: GroupOption = None,
+    comparison_price: float | None = None,
     sample_weight: Sequence[ArrayLike] | None = None,
     rng: Seed = None,
     n_processes: int | None = None,
@@ -68,7 +72,9 @@ def fit_cart(
         As in `pboost.fit_cart`.
     missing : {"learn", "error"}
         As in `pboost.fit_cart`.
-    level_smoothing, rng, n_threads, callback, progress : optional
+    level_smoothing, prices, groups, comparison_price : optional
+        As in `pboost.fit_cart`.
+    rng, n_threads, callback, progress : optional
         As in `pboost.fit_cart`.
     sample_weight : list of array_like, optional
         Weights >= 0 of the rows of each partition, which may all be 0 in some.
@@ -125,13 +131,9 @@ def fit_cart(
         problem, generator, task=task, criterion=criterion, max_depth=max_depth, min_leaf=min_leaf,
         min_split=min_split, max_leaves=max_leaves, features_per_split=features_per_split,
         growth=growth, search="auto", max_bins=MAX_BINS, missing=missing,
-        level_smoothing=level_smoothing,
+        level_smoothing=level_smoothing, prices=plain_options(prices, groups, comparison_price),
     )  # fmt: skip
-    if n_processes is not None:
-        n_processes = check_integer("n_processes", n_processes, least=1)
-        if n_threads is not None:
-            raise NotImplementedError("n_threads: processes have one thread each, expected None")
-        n_threads = 1
+    n_processes, n_threads = _check_processes(n_processes, n_threads)
     given = _given(parts)
     total = None if max_leaves is None else limits.leaves - 1
     with ExitStack() as stack:
@@ -147,6 +149,17 @@ def fit_cart(
         with with_bar(told_to, progress, total, "splits") as told:
             stop_reason = grow_tree(arrays, workers, told)
     return arrays.model(settings, stop_reason, limits.criterion)
+
+
+def _check_processes(
+    n_processes: int | None, n_threads: int | None
+) -> tuple[int | None, int | None]:
+    """Return the numbers of processes and of threads."""
+    if n_processes is None:
+        return None, n_threads
+    if n_threads is not None:
+        raise NotImplementedError("n_threads: processes have one thread each, expected None")
+    return check_integer("n_processes", n_processes, least=1), 1
 
 
 def _given(parts: TreeParts) -> list[Given]:

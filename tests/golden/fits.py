@@ -150,12 +150,13 @@ TOPDOWN = {
 CART = {
     "task": "classification", "criterion": "gini", "max_depth": 6, "min_leaf": 1, "min_split": 2,
     "max_leaves": None, "features_per_split": None, "growth": None, "search": "exact",
-    "max_bins": 256, **TREE_COLUMNS, **SHARED,
+    "max_bins": 256, **PRICES, **TREE_COLUMNS, **SHARED,
 }  # fmt: skip
 FOREST = {
     "members": 6, "task": "classification", "features_per_split": "sqrt", "replace": True,
     "bag": None, "criterion": "gini", "max_depth": None, "min_leaf": 1, "min_split": 2,
-    "max_leaves": None, "search": "exact", "max_bins": 256, **TREE_COLUMNS, **SHARED,
+    "max_leaves": None, "search": "exact", "max_bins": 256, **PRICES,
+    **TREE_COLUMNS, **SHARED,
 }  # fmt: skip
 BAGGING = {"members": 5, "task": "classification", "bag": None, "replace": True,
            "vote": "majority", **SHARED}  # fmt: skip

@@ -66,8 +66,21 @@ def cuts(x, edges):
     return found
 
 
-def best_cut(X, y, weight, criterion, n_classes, min_leaf=1, edges=None, columns=None):
-    """Return (risk after, feature, threshold) of the best cut, the first of those equally good."""
+def cost_of(prices, paid, feature):
+    """Return what a comparison costs a row that has paid for some columns."""
+    has = {item for column in paid for item in prices.item[column].tolist()}
+    items = (item for item in prices.item[feature].tolist() if item >= 0 and item not in has)
+    return prices.comparison + sum(prices.price[item] for item in items)
+
+
+def best_cut(
+    X, y, weight, criterion, n_classes, min_leaf=1, edges=None, columns=None, prices=None, paid=(),
+):  # fmt: skip
+    """Return (risk after, feature, threshold) of the best cut, the first of those equally good.
+
+    Where columns have prices it is the cut that lowers the risk most for what it costs rows that
+    have paid for some columns; of columns equally good the cheapest.
+    """
     found = []
     for j in range(X.shape[1]) if columns is None else sorted(columns):
         for threshold in cuts(X[:, j], None if edges is None else edges[j]):
@@ -79,6 +92,13 @@ def best_cut(X, y, weight, criterion, n_classes, min_leaf=1, edges=None, columns
     if not found:
         return None
     unit = risk(y, weight, criterion, n_classes) if criterion == "squared" else weight.sum()
+    if prices is not None:
+        cost = {j: cost_of(prices, paid, j) for _, j, _ in found}
+        before = risk(y, weight, criterion, n_classes)
+        most = max((before - after) / cost[j] for after, j, _ in found)
+        good = [j for after, j, _ in found if before - after + TIE * unit >= most * cost[j]]
+        chosen = min(good, key=lambda j: (cost[j], j))
+        found = [cut for cut in found if cut[1] == chosen]
     least = min(after for after, _, _ in found)
     return next(cut for cut in found if cut[0] <= least + TIE * unit)
 
@@ -89,7 +109,7 @@ def is_pure(y):
 
 def fit_cart(
     X, y, *, criterion, n_classes=0, sample_weight=None, max_depth=np.inf, min_leaf=1,
-    min_split=2, max_leaves=None, edges=None,
+    min_split=2, max_leaves=None, edges=None, prices=None,
 ):  # fmt: skip
     """Grow a tree; `y` holds codes 0, 1, … or numbers. Returns its nodes in preorder."""
     X, y = np.asarray(X, float), np.asarray(y)
@@ -97,15 +117,16 @@ def fit_cart(
     used = weight > 0
     X, y, weight = X[used], y[used], weight[used]
 
-    def look(rows, depth):
-        """A node as a leaf, its rows and its best cut."""
+    def look(rows, paid):
+        """A node as a leaf, its rows and its best cut; `paid` are the columns on the way to it."""
+        depth = len(paid)
         value, impurity = contents(y[rows], weight[rows], criterion, n_classes)
         leaf = Node(-1, 0.0, value, impurity, weight[rows].sum(), len(rows), depth)
         may = depth < max_depth and len(rows) >= min_split and not is_pure(y[rows])
         at = (X[rows], y[rows], weight[rows], criterion, n_classes, min_leaf, edges)
-        return leaf, rows, best_cut(*at) if may else None
+        return leaf, rows, best_cut(*at, prices=prices, paid=paid) if may else None
 
-    tree = {(): look(np.arange(len(y)), 0)}  # by the sides taken on the way
+    tree = {(): look(np.arange(len(y)), ())}  # by the sides taken on the way
     split = set()
     while max_leaves is None or len(split) + 1 < max_leaves:
         open_ = [path for path, (_, _, cut) in tree.items() if cut and path not in split]
@@ -119,9 +140,10 @@ def fit_cart(
         path = max(open_, key=gain)
         _, rows, (_, feature, threshold) = tree[path]
         below = X[rows, feature] <= threshold
+        paid = [tree[path[:k]][2][1] for k in range(len(path) + 1)]
         split.add(path)
         for side, mask in enumerate((below, ~below)):
-            tree[(*path, side)] = look(rows[mask], len(path) + 1)
+            tree[(*path, side)] = look(rows[mask], paid)
     return in_preorder(tree, split)
 
 

@@ -1,0 +1,194 @@
+"""Trees and forests of columns that have prices, against the twin and ledgers in dictionaries."""
+
+import numpy as np
+import pytest
+from carts import assert_equals_twin, assert_identical, targets
+from reference.cart import fit_cart
+from reference.problems import random_matrix, random_weight
+from reference.sort import bin_edges
+
+import pboost as pb
+from pboost import threads
+from pboost.data.prices import read_prices
+
+TASKS = [(2, "gini"), (2, "entropy"), (2, "error"), (2, "kearns-mansour"), (3, "gini"),
+         (4, "entropy"), (3, "error"), (0, "squared")]  # fmt: skip
+SAID = {"prices": [1.0, 20.0, 3.0, 0.0, 7.5], "groups": {"blood": [1, 2]}, "comparison_price": 0.4}
+BOUGHT, COSTS = ["a", "blood", "blood", "d", "e"], {"a": 1.0, "blood": 20.0, "d": 0.0, "e": 7.5}
+
+
+def options_of(rng, d):
+    """Return random prices, of columns and of groups with and without a name."""
+    own = rng.choice([0.0, 1.0, 2.5, 7.0], d).tolist()
+    said = {"prices": own, "groups": None, "comparison_price": float(rng.choice([0.01, 1.0, 3.0]))}
+    if d > 2 and rng.random() < 0.6:
+        said["prices"] = [*([j, p] for j, p in enumerate(own)), ["both", 2.5]]
+        said["groups"] = {"both": [0, d - 1]} | ({"third": [1]} if rng.random() < 0.5 else {})
+    if rng.random() < 0.2:
+        said["comparison_price"] = None
+    return said
+
+
+def of_task(n_classes, criterion):
+    return {"criterion": criterion, "task": "classification" if n_classes else "regression"}
+
+
+def noisy(seed=0, n=300, labels=2):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5)).round(1)
+    z = 0.5 * X[:, 0] + X[:, 1] * X[:, 2] + np.abs(X[:, 4]) + 0.5 * X[:, 3]
+    return X, np.searchsorted(np.quantile(z, np.arange(1, labels) / labels), z)
+
+
+@pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
+@pytest.mark.parametrize("max_bins", [None, 5])
+def test_each_cut_is_the_best_for_its_price(n_classes, criterion, max_bins):
+    differ = 0
+    for case in range(12):
+        rng = np.random.default_rng([81, case, n_classes])
+        n, d = int(rng.choice([12, 30, 70])), int(rng.integers(2, 6))
+        X, weight = random_matrix(rng, n, d), random_weight(rng, n)
+        y = targets(rng, X, n_classes)
+        weight = weight if weight is not None and weight.any() else np.ones(n)
+        said, used = options_of(rng, d), weight > 0
+        options = {"min_leaf": int(rng.choice([1, 3])), "max_depth": int(rng.choice([2, 9]))}
+        search = {"search": "exact"}
+        if max_bins is not None:
+            options["edges"] = bin_edges(X[used], weight[used], max_bins)
+            search = {"search": "binned", "max_bins": max_bins}
+        if case % 3 == 0:
+            options["max_leaves"] = 4
+        known = {"criterion": criterion, "n_classes": n_classes, "sample_weight": weight}
+        twin = fit_cart(X, y, prices=read_prices(said, None, d), **known, **options)
+        plain = fit_cart(X, y, **known, **options)
+        options.pop("edges", None)
+        tree = pb.fit_cart(
+            X, y, sample_weight=weight, **of_task(n_classes, criterion), **search, **options, **said
+        )
+        assert_equals_twin(tree, twin, case)
+        differ += [node.feature for node in twin] != [node.feature for node in plain]
+    assert differ >= 4
+
+
+@pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
+@pytest.mark.parametrize("search", ["exact", "binned"])
+def test_prices_that_are_nothing_are_no_prices(n_classes, criterion, search):
+    rng = np.random.default_rng([82, n_classes])
+    X = random_matrix(rng, 200, 6)
+    y = targets(rng, X, n_classes)
+    X[rng.random((200, 6)) < 0.1] = np.nan
+    X[:, 5] = rng.integers(0, 12, 200)
+    options = {"categorical": [5], "search": search, "features_per_split": 3, "rng": 1,
+               "max_leaves": 20, **of_task(n_classes, criterion)}  # fmt: skip
+    plain = pb.fit_cart(X, y, **options)
+    for said in ({"prices": [0] * 6}, {"prices": [0] * 6, "comparison_price": 7.0}):
+        assert_identical(plain, pb.fit_cart(X, y, **options, **said))
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+def test_a_row_pays_for_what_is_on_its_way(labels):
+    X, y = noisy(1, labels=labels)
+    tree = pb.fit_cart(X, y, max_depth=5, **SAID)
+    plain = pb.fit_cart(X, y, max_depth=5)
+
+    def ledger_of(row):
+        ledger, node = {}, 0
+        while tree.feature[node] >= 0:
+            name = BOUGHT[tree.feature[node]]
+            ledger[name] = COSTS[name]
+            node = tree.children[node, int(row[tree.feature[node]] > tree.threshold[node])]
+        return ledger
+
+    found = pb.evaluation_cost(tree, X, unit="price")
+    assert found.tolist() == [sum(ledger_of(row).values()) for row in X]
+    said = {name: SAID[name] for name in ("prices", "groups")}
+    assert found.mean() < 0.9 * pb.evaluation_cost(plain, X, unit="price", **said).mean()
+    assert tree.settings["prices"] == SAID["prices"]
+
+
+def test_of_columns_that_gain_nothing_the_cheapest_is_cut():
+    X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    for prices, first in (([1, 5], 0), ([5, 1], 1), ([2, 2], 0)):
+        tree = pb.fit_cart(X, y, prices=prices)
+        assert tree.feature[0] == first
+        assert pb.predict(tree, X).tolist() == y
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_sets_of_levels_and_missing_values_are_paid_for(n_classes):
+    rng = np.random.default_rng([83, n_classes])
+    X = rng.integers(0, 6, (300, 4)).astype(float)
+    X[rng.random(300) < 0.2, 1] = np.nan
+    X[:, 2] = X[:, 0]
+    y = targets(rng, X[:, [0, 3]], n_classes)
+    options = {"categorical": [0, 2], "max_depth": 4}
+    task = "classification" if n_classes else "regression"
+    tree = pb.fit_cart(X, y, task=task, prices=[9, 1, 2, 1], **options)
+    columns = {int(c) for c in tree.column[tree.feature >= 0]}
+    assert 0 not in columns
+    assert 2 in columns
+    twice = pb.fit_cart(X, y, task=task, prices=[9, 1, 2, 1], groups=[[1, 2]], **options)
+    assert pb.evaluation_cost(twice, X, unit="price").max() <= 3.0
+
+
+def test_threads_change_nothing(monkeypatch):
+    X, y = noisy(3, n=2000)
+    for search in ("exact", "binned"):
+        options = {"search": search, "max_bins": 40, "max_leaves": 40, **SAID}
+        one = pb.fit_cart(X, y, n_threads=1, **options)
+        with monkeypatch.context() as at:
+            at.setattr(threads, "MIN_CELLS", 1)
+            assert_identical(one, pb.fit_cart(X, y, n_threads=3, **options))
+        del options["max_leaves"]
+        forest = [pb.fit_forest(X, y, members=3, rng=1, n_threads=k, **options) for k in (1, 2)]
+        for tree, other in zip(*forest, strict=True):
+            assert_identical(tree, other)
+
+
+def test_forests_read_what_is_cheap_and_go_on():
+    X, y = noisy(4, n=500)
+    X = np.column_stack([X, X])  # of each column a dear copy
+    options = {"features_per_split": None, "max_depth": 4, "rng": 2}
+    said = {"prices": [1] * 5 + [4] * 5}
+    forest = pb.fit_forest(X, y, members=5, **options, **said)
+    assert max(int(tree.feature.max()) for tree in forest) < 5
+    assert pb.evaluation_cost(forest, X, unit="price").max() <= 5
+    more = pb.continue_fit(pb.fit_forest(X, y, members=3, **options, **said), X, y, members=2)
+    for tree, other in zip(forest, more, strict=True):
+        assert_identical(tree, other)
+    wide = noisy(5, n=200)  # few of many columns: orders are made of ranks at the nodes
+    X = np.tile(wide[0], 8)
+    said = {"prices": np.repeat([9.0, 1.0], 20).tolist(), "features_per_split": 6, "rng": 0}
+    dear = pb.fit_forest(X, wide[1], members=4, features_per_split=6, rng=0)
+    forest = pb.fit_forest(X, wide[1], members=4, **said)
+
+    def first(model):
+        return np.concatenate([tree.feature[tree.feature >= 0] < 20 for tree in model]).mean()
+
+    assert first(forest) < 0.7 * first(dear)
+
+
+def test_pruning_takes_prices():
+    X, y = noisy(6)
+    tree = pb.fit_pruned_cart(X, y, folds=3, rng=0, prices=[1, 1, 1, 1, 1000])
+    assert 4 not in tree.feature[:1]
+    assert tree.settings["prices"] == [1, 1, 1, 1, 1000]
+
+
+@pytest.mark.parametrize(("said", "error", "words"), [
+    ({"prices": [1, 2]}, ValueError, "prices: expected 5 numbers, one for each column, got 2"),
+    ({"prices": [1, 2, 3, 4, -1]}, ValueError, r"prices\[4\]"),
+    ({"prices": [1, 2, 3, 4, float("nan")]}, ValueError, r"prices\[4\]"),
+    ({"prices": "cheap"}, TypeError, "prices: expected a number for each column"),
+    ({"prices": {7: 1.0}}, ValueError, "prices"),
+    ({"groups": [[0, 1]]}, ValueError, "groups: expected None without prices"),
+    ({"comparison_price": 1.0}, ValueError, "comparison_price: expected None without prices"),
+    ({"prices": [1] * 5, "comparison_price": 0.0}, ValueError, "comparison_price"),
+    ({"prices": [1] * 5, "groups": [[0, 1], [1, 2]]}, ValueError, "each column in one group"),
+    ({"prices": [1] * 5, "missing": "both"}, NotImplementedError, 'missing="both"'),
+], ids=range(10))  # fmt: skip
+@pytest.mark.parametrize("fit", [pb.fit_cart, pb.fit_forest])
+def test_what_cannot_be_paid_is_refused(said, error, words, fit):
+    X, y = noisy(n=40)
+    with pytest.raises(error, match=words):
+        fit(X, y, **said)
