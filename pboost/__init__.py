@@ -14,6 +14,8 @@ from pboost.budget.oracles import OracleDecision, OracleDecisions, ask_oracles, 
 from pboost.budget.questions import Question
 from pboost.budget.row_inquiry import Asked, AskError, Decision
 from pboost.budget.within import fit_within
+from pboost.data.bin_files import bin_files
+from pboost.data.column_folder import FolderError, StoredColumns, open_columns
 from pboost.data.columns import BinnedColumns, SortedColumns
 from pboost.data.encoding import OneHot, fit_one_hot, one_hot
 from pboost.data.labels import balanced_weights
@@ -100,6 +102,7 @@ __all__ = [
     "Decisions",
     "EarlyExitModel",
     "Explanation",
+    "FolderError",
     "Forest",
     "Guarantee",
     "HypothesisSum",
@@ -120,6 +123,7 @@ __all__ = [
     "RiskThreshold",
     "SortedColumns",
     "StagewiseModel",
+    "StoredColumns",
     "SubaggedProbitTrees",
     "TrainingRecord",
     "Tree",
@@ -130,6 +134,7 @@ __all__ = [
     "ask_oracles",
     "balanced_weights",
     "bin_columns",
+    "bin_files",
     "bounds",
     "calibrate",
     "certificate",
@@ -182,6 +187,7 @@ __all__ = [
     "normalised_margins",
     "observation",
     "one_hot",
+    "open_columns",
     "oracle_decisions",
     "permutation_importance",
     "plot_budget_curve",

@@ -577,6 +577,14 @@ def as_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
     """
     if sample_weight is None:
         return None
+    weights = weights_of_some(sample_weight, n)
+    if not weights.any():
+        raise ValueError("sample_weight: expected at least one weight > 0, all are zero")
+    return weights
+
+
+def weights_of_some(sample_weight: Any, n: int) -> NDArray[np.float64]:
+    """Return weights as `as_weights` does, of a part of the rows, where all may be 0."""
     weights = as_numbers("sample_weight", sample_weight)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight: expected shape ({n},), got {weights.shape}")
@@ -584,8 +592,6 @@ def as_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:
         raise ValueError(
             f"sample_weight: expected finite numbers >= 0, got {weights[row]} in row {row}"
         )
-    if not weights.any():
-        raise ValueError("sample_weight: expected at least one weight > 0, all are zero")
     return weights
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from pboost._core import reweight, sort
 from pboost._core.codes import select_codes
+from pboost.data.blocks import blocks
 from pboost.data.prebuilt_columns import (
     check_bins,
     check_dimensions,
@@ -385,8 +386,11 @@ class BinnedColumns(_Columns):
     ) -> BinnedColumns:
         """Return the columns of the listed rows, in the order listed, with the same bins.
 
-        `all_rows` says that these are all rows, each once.
+        `all_rows` says that these are all rows, each once. If they stand in this order already,
+        nothing is copied.
         """
+        if all_rows and self.bin_start is not None and _are_numbered(rows):
+            return self
         codes = np.empty((self.n_features, len(rows)), dtype=np.uint8)
         bin_start, counted = self.bin_start, all_rows and self.bin_start is not None
         if bin_start is None or not counted:
@@ -404,6 +408,14 @@ class BinnedColumns(_Columns):
             BinnedColumns, codes, self.n_bins, self.lower, self.upper, self.names, self.special,
             self.table, bin_start,
         )  # fmt: skip
+
+
+def _are_numbered(rows: IntArray) -> bool:
+    """Return whether rows are 0, 1, 2 and so on."""
+    return all(
+        bool((rows[here] == np.arange(here.start, here.start + len(rows[here]))).all())
+        for here in blocks(rows)
+    )
 
 
 def with_bins(

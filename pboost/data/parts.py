@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from pboost.data.blocks import codes_among
 from pboost.data.check_xy import (
-    as_numbers,
     as_targets,
     check_label_values,
     label_array,
     label_values,
     plain_labels,
+    weights_of_some,
 )
 from pboost.data.columns import BinnedColumns, made
 from pboost.data.labels import numbers_given
 from pboost.data.training import Problem, TrainingData
-from pboost.values import Array, FloatArray, IntArray, first_false
+from pboost.values import Array, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,16 +195,10 @@ def weights_of_parts(sample_weight: Any, sizes: Sequence[int]) -> list[FloatArra
                 f"sample_weight: expected weights of all partitions or of none, got None for "
                 f"partition {k}"
             )
-        weights = as_numbers("sample_weight", given)
-        if weights.shape != (sizes[k],):
-            raise ValueError(
-                f"partition {k}: sample_weight: expected shape ({sizes[k]},), got {weights.shape}"
-            )
-        if (row := first_false(np.isfinite(weights) & (weights >= 0))) >= 0:
-            raise ValueError(
-                f"partition {k}: sample_weight: expected finite numbers >= 0, got {weights[row]} "
-                f"in row {row}"
-            )
+        try:
+            weights = weights_of_some(given, sizes[k])
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"partition {k}: {error}") from None
         found.append(weights)
     if not any(weights.any() for weights in found):
         raise ValueError("sample_weight: expected at least one weight > 0, all are zero")

@@ -9,6 +9,7 @@ import secrets
 import stat
 from typing import Any
 
+from pboost.data.column_folder import flush_folder
 from pboost.models.stored import ModelFileError
 from pboost.values import shown
 
@@ -64,7 +65,7 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
             # Name the file that the caller knows.
             raise OSError(error.errno, error.strerror, where) from error
         raise
-    _flush_folder(folder)
+    flush_folder(folder)
 
 
 def _mode_of(target: str, where: str) -> int | None:
@@ -77,23 +78,6 @@ def _mode_of(target: str, where: str) -> int | None:
         # A renaming needs no permission on the file that it replaces; a user expects it to.
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), where)
     return mode
-
-
-def _flush_folder(folder: str) -> None:
-    """Make a renaming outlast a power failure, where the system can."""
-    if os.name == "nt":
-        return  # a directory cannot be opened
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except PermissionError:
-        return  # a directory may be writable and not readable
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # no such thing on this file system
-            raise
-    finally:
-        os.close(handle)
 
 
 def check_path(path: Any) -> Any:

@@ -108,11 +108,12 @@ class Shard:
         self._n_class = len(by_class[0]), len(by_class[1])
         self._given = None if weights is None else weights[rows]
         self._n = len(rows)
-        selected = columns.select(rows, workers.n_threads)
+        selected = columns.select(rows, workers.n_threads, all_rows=self._n == len(label))
         self._codes = selected.codes
         starts = selected.bin_start
         assert starts is not None
-        self._counts: NDArray[np.int64] = starts[:, 1:].astype(np.int64) - starts[:, :-1]
+        # Beyond the bins of a column there are zeros.
+        self._counts: NDArray[np.int64] = np.diff(starts, axis=1).clip(0).astype(np.int64)
         self._start: FloatArray | None = None
         self._seen, self._scale = 0, 1.0
 

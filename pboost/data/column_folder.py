@@ -1,0 +1,416 @@
+"""Columns in bins as files of a folder, which fits read as they need them: the format.
+
+A folder holds arrays as ``.npy`` files and ``header.json``, which names them, with their digests.
+Each file is written under a temporary name, flushed and renamed, the header last: a folder without
+one is not complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from pboost._version import __version__
+from pboost.data.columns import BinnedColumns, made
+from pboost.data.prebuilt_columns import check_bins, check_dimensions, check_shapes, checked_names
+from pboost.data.special_columns import most_bins
+from pboost.data.table import Table
+from pboost.threads import check_stop
+from pboost.values import Array, FloatArray, check_flag, shown
+
+FORMAT = "pboost-columns"
+VERSION = 1
+HEADER = "header.json"
+CODES = "codes"
+#: The end of the names of files that are being written.
+UNFINISHED = ".part"
+#: Arrays beside the codes: their dtypes, None for any of labels.
+_DTYPES: dict[str, str | None] = {
+    "labels": None,
+    "label_count": "<i8",
+    "weights": "<f8",
+    "n_bins": "<i4",
+    "lower": "<f8",
+    "upper": "<f8",
+    "bin_start": "<i4",
+    "special": "|u1",
+}
+_OPTIONAL = frozenset({"weights", "special", *Table.stored})
+#: Bytes that are read at a time.
+_CHUNK = 1 << 22
+
+
+class FolderError(ValueError):
+    """A folder that holds no columns this version can read; the message names it and says why."""
+
+
+class StoredColumns(NamedTuple):
+    """Columns that stay on disk, and the labels and weights of their rows, class by class.
+
+    Attributes
+    ----------
+    columns : BinnedColumns
+        To be passed to a builder in place of X; the codes are mapped from the folder.
+    y : ndarray, shape (n,)
+        Labels of the rows: all those of the first one, then all of the next.
+    weight : ndarray of float64, shape (n,), or None
+        Weights of the rows, all positive; None if all are alike.
+    """
+
+    columns: BinnedColumns
+    y: Array
+    weight: FloatArray | None
+
+
+class Writer:
+    """Writes the files of a folder, a context that removes them where it ends by an exception.
+
+    Raises
+    ------
+    FileExistsError
+        If the folder holds columns already, or files that are no part of such.
+    OSError
+        If a file cannot be written; it is named.
+    """
+
+    def __init__(self, folder: Any) -> None:
+        self.folder = _as_path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name in sorted(os.listdir(self.folder)):
+            if name == HEADER:
+                raise FileExistsError(f"folder: {self.folder} holds columns already")
+            if not _is_own(name):
+                raise FileExistsError(
+                    f"folder: expected a new or an empty folder, {self.folder} holds {name!r}"
+                )
+        self._discard()  # what a writer left that was killed
+        self._written: dict[str, dict[str, Any]] = {}
+        self._codes: CodesFile | None = None
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, kind: object, *raised: object) -> None:
+        if self._codes is not None:
+            self._codes.discard()
+        if kind is not None:
+            self._discard()
+
+    def _discard(self) -> None:
+        for name in os.listdir(self.folder):
+            if _is_own(name):
+                os.unlink(self.folder / name)
+
+    def codes(self, shape: tuple[int, int]) -> CodesFile:
+        """Return the file of codes, uint8 (d, n), to be filled and then closed by `keep`."""
+        self._codes = CodesFile(self._unfinished(CODES), shape)
+        return self._codes
+
+    def keep(self, codes: CodesFile) -> None:
+        """Give the file of codes its name."""
+        codes.close()
+        self._renamed(CODES, np.dtype(np.uint8), codes.shape)
+
+    def array(self, name: str, array: Array) -> None:
+        """Write an array."""
+        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        with _naming(self._unfinished(name)) as path, open(path, "wb") as file:
+            npy.write_array(file, np.ascontiguousarray(array), (1, 0), allow_pickle=False)
+            _flush(file)
+        self._renamed(name, array.dtype, array.shape)
+
+    def _unfinished(self, name: str) -> Path:
+        return self.folder / f"{name}.npy{UNFINISHED}"
+
+    def _renamed(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+        path = self._unfinished(name)
+        with _naming(path):
+            self._written[name] = {
+                "dtype": dtype.str, "shape": list(shape), "bytes": path.stat().st_size,
+                "sha256": _sha256(path),
+            }  # fmt: skip
+            os.replace(path, path.with_suffix(""))
+
+    def header(self, **more: Any) -> None:
+        """Write the header, which makes the folder complete."""
+        header = {
+            "format": FORMAT, "version": VERSION, "pboost": __version__, **more,
+            "arrays": self._written,
+        }  # fmt: skip
+        header["digest"] = _digest(header)
+        with _naming(self.folder / (HEADER + UNFINISHED)) as path:
+            with open(path, "wb") as file:
+                file.write(json.dumps(header, indent=1).encode())
+                _flush(file)
+            os.replace(path, self.folder / HEADER)
+        flush_folder(str(self.folder))
+
+
+class CodesFile:
+    """The codes (d, n) of a folder that is being written, any part at any time."""
+
+    def __init__(self, path: Path, shape: tuple[int, int]) -> None:
+        self.shape, self._path = shape, path
+        with _naming(path):
+            self._file = open(path, "w+b", buffering=0)  # noqa: SIM115  # closed by `close`
+            layout = {"descr": "|u1", "fortran_order": False, "shape": shape}
+            npy.write_array_header_1_0(self._file, layout)
+            self._offset = self._file.tell()
+            size = self._offset + shape[0] * shape[1]
+            if hasattr(os, "posix_fallocate"):  # a full disk is noticed here, not later
+                os.posix_fallocate(self._file.fileno(), 0, size)
+            else:
+                self._file.truncate(size)
+
+    def put(self, column: int, start: int, codes: NDArray[np.uint8]) -> None:
+        """Write codes of consecutive rows of a column, the first of which is `start`."""
+        buffer: Any = np.ascontiguousarray(codes)
+        left = memoryview(buffer)
+        with _naming(self._path):
+            self._file.seek(self._offset + column * self.shape[1] + start)
+            while left:
+                left = left[self._file.write(left) :]
+
+    def close(self) -> None:
+        """Flush the codes to disk."""
+        with _naming(self._path):
+            _flush(self._file)
+            self._file.close()
+
+    def discard(self) -> None:
+        """Close the file, if it is open, as it is."""
+        self._file.close()
+
+
+def open_columns(folder: str | os.PathLike[str], *, check: bool = False) -> StoredColumns:
+    """Open columns that `bin_files` wrote; their codes stay on disk and are mapped.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        The folder.
+    check : bool
+        Whether the digest of the codes is compared, too. Otherwise their number is, and that all
+        are codes of bins; all else is compared in any case.
+
+    Returns
+    -------
+    StoredColumns
+        Columns, labels and weights, ``columns, y, weight``, of which a fit copies no codes. The
+        folder must stay as it is while they are used.
+
+    Raises
+    ------
+    FolderError
+        If the folder is not complete, has been changed, or is of a version that this version of
+        the package does not read.
+    OSError
+        If the folder cannot be read.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> X, y = np.arange(8.0).reshape(8, 1), np.array([0, 1, 0, 0, 1, 1, 0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pb.bin_files([(X[:3], y[:3]), (X[3:], y[3:])], os.path.join(folder, "columns"))
+    ...     columns, y, weight = pb.open_columns(os.path.join(folder, "columns"))
+    ...     model = pb.fit_adaboost(columns, y, rounds=5)
+    >>> y.tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1]
+    """
+    where = _as_path(folder)
+    check = check_flag("check", check)
+    try:
+        header = _read_header(where)
+        arrays = {name: _read_array(where, name, said) for name, said in _small(header)}
+        codes = _mapped_codes(where, header["arrays"].get(CODES), check)
+        return _assembled(header, arrays, codes)
+    except FolderError as error:
+        raise FolderError(f"{where}: {error}") from error.__cause__
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise FolderError(f"{where}: damaged: {error}") from error
+
+
+def _read_header(folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        raise FileNotFoundError(f"folder: no folder {str(folder)!r}")
+    path = folder / HEADER
+    if not path.is_file():
+        if any(name.endswith(UNFINISHED) for name in os.listdir(folder)):
+            raise FolderError(
+                "only half written: bin_files has not ended; call it again with this folder"
+            )
+        raise FolderError(f"no columns of pb.bin_files: there is no {HEADER}")
+    header = json.loads(path.read_bytes())
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise FolderError(f"{HEADER} is not one of columns")
+    if header.get("version") != VERSION:
+        raise FolderError(
+            f"expected version {VERSION} of the format, got {shown(header.get('version'))}, "
+            f"written by pboost {shown(header.get('pboost'))}; call bin_files again"
+        )
+    if header.get("digest") != _digest(header):
+        raise FolderError(f"{HEADER} has been changed")
+    return header
+
+
+def _small(header: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return what the header says of the arrays but the codes."""
+    known = {**_DTYPES, **{name: d and d.str for name, d in Table.stored.items()}}
+    found = header["arrays"]
+    missing = [name for name in known if name not in _OPTIONAL and name not in found]
+    unknown = [name for name in found if name != CODES and name not in known]
+    if missing or unknown:
+        raise FolderError(f"expected other arrays; missing: {missing}, unknown: {unknown}")
+    for name, said in found.items():
+        dtype = known.get(name)
+        if dtype is not None and said["dtype"] != dtype:
+            raise FolderError(f"{name}: expected {dtype}, got {shown(said['dtype'])}")
+    return [(name, said) for name, said in found.items() if name != CODES]
+
+
+def _read_array(folder: Path, name: str, said: Mapping[str, Any]) -> Array:
+    """Return an array that is as its header says."""
+    path = folder / f"{name}.npy"
+    _check_size(path, said)
+    if _sha256(path) != said["sha256"]:
+        raise FolderError(f"{path.name} has been changed")
+    with open(path, "rb") as file:
+        array: Array = npy.read_array(file, allow_pickle=False)
+    if array.dtype.str != said["dtype"] or list(array.shape) != said["shape"]:
+        raise FolderError(f"{path.name} is not the array that {HEADER} speaks of")
+    return array
+
+
+def _mapped_codes(folder: Path, said: Any, check: bool) -> NDArray[np.uint8]:
+    """Return the codes, mapped to be read."""
+    if not isinstance(said, dict):
+        raise FolderError(f"{HEADER} says nothing of codes")
+    path = folder / f"{CODES}.npy"
+    _check_size(path, said)
+    if check and _sha256(path) != said["sha256"]:
+        raise FolderError(f"{path.name} has been changed")
+    with open(path, "rb") as file:
+        if npy.read_magic(file) != (1, 0):
+            raise FolderError(f"{path.name} is of another version")
+        shape, is_fortran, dtype = npy.read_array_header_1_0(file)
+        offset = file.tell()
+    if is_fortran or dtype != np.uint8 or len(shape) != 2 or list(shape) != said["shape"]:
+        raise FolderError(f"{path.name} is not the array that {HEADER} speaks of")
+    if min(shape) < 1 or offset + shape[0] * shape[1] != said["bytes"]:
+        raise FolderError(f"{path.name} has another size than its shape")
+    return np.memmap(path, np.uint8, "r", offset, shape)
+
+
+def _check_size(path: Path, said: Mapping[str, Any]) -> None:
+    if not path.is_file():
+        raise FolderError(f"{path.name} is missing")
+    size = path.stat().st_size
+    if size != said["bytes"]:
+        raise FolderError(f"{path.name} has {size} bytes, expected {said['bytes']}")
+
+
+def _assembled(
+    header: Mapping[str, Any], arrays: dict[str, Array], codes: NDArray[np.uint8]
+) -> StoredColumns:
+    """Return columns, labels and weights of arrays that go together."""
+    d, n = codes.shape
+    table = Table.from_members(arrays)
+    if table is not None:
+        table.validate(d)
+    special = arrays.get("special")
+    columns = made(
+        BinnedColumns, codes, arrays["n_bins"], arrays["lower"], arrays["upper"],
+        checked_names(header["names"], d), special, table, arrays["bin_start"],
+    )  # fmt: skip
+    check_dimensions(columns, {"lower": 2, "bin_start": 2})
+    bins = most_bins(columns.n_bins, special)
+    check_shapes(
+        columns,
+        {"n_bins": (d,), "lower": (d, bins), "upper": (d, bins), "bin_start": (d, bins + 1)},
+    )
+    check_bins(columns, bins)
+    start = columns.bin_start
+    assert start is not None
+    if (np.diff(start, axis=1) < 0).any() or (start[:, 0] != 0).any() or (start[:, -1] != n).any():
+        raise FolderError("bin_start: expected numbers of rows below bins")
+    labels, count, weights = arrays["labels"], arrays["label_count"], arrays.get("weights")
+    if labels.ndim != 1 or count.shape != labels.shape or (count < 1).any() or count.sum() != n:
+        raise FolderError("label_count: expected the numbers of rows of the labels")
+    if weights is not None and (
+        weights.shape != (n,) or not ((weights > 0) & (weights < np.inf)).all()
+    ):
+        raise FolderError("weights: expected a positive number for each row")
+    return StoredColumns(columns, np.repeat(labels, count), weights)
+
+
+def flush_folder(folder: str) -> None:
+    """Make a renaming outlast a power failure, where the system can."""
+    if os.name == "nt":
+        return  # a directory cannot be opened
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return  # a directory may be writable and not readable
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # no such thing on this file system
+            raise
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[Path]:
+    """Have an OSError name this file."""
+    try:
+        yield path
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+
+
+def _flush(file: Any) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sha256(path: Path) -> str:
+    found = hashlib.sha256()
+    with open(path, "rb", buffering=0) as file:
+        while chunk := file.read(_CHUNK):
+            found.update(chunk)
+            check_stop()
+    return found.hexdigest()
+
+
+def _digest(header: Mapping[str, Any]) -> str:
+    """Return the digest of a header but for its own."""
+    text = json.dumps({k: v for k, v in header.items() if k != "digest"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_own(name: str) -> bool:
+    """Return whether a file is of a writer that was interrupted."""
+    known = (CODES, *_DTYPES, *Table.stored)
+    return name.removesuffix(UNFINISHED) in {HEADER, *(f"{one}.npy" for one in known)}
+
+
+def _as_path(folder: Any) -> Path:
+    if not isinstance(folder, str | os.PathLike):
+        raise TypeError(f"folder: expected a str or path-like, got {shown(folder)}")
+    return Path(folder)
