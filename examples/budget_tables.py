@@ -121,7 +121,7 @@ def differences(of: Outcomes, sets: list[str]) -> str:
 def costs(of: Outcomes, sets: list[str]) -> str:
     """Return the table of comparisons of test rows over the budget: the mean, and the worst set.
 
-    Of ours there is the mean where the whole model takes well more than the budget, too.
+    Of ours there is the mean of folds whose whole model takes well more than the budget, too.
     """
     rows = {}
     for method in of.methods:
@@ -129,16 +129,20 @@ def costs(of: Outcomes, sets: list[str]) -> str:
         rows[method] = [f"{s.mean():.3f}, {s.max():.3f}" for s in share.T]
     ours = of.methods[0]
     if all("whole" in of.known[name, *of.folds[name][0], ours, of.budgets[0]] for name in sets):
-        share = of.values(sets, ours, lambda figures, budget: figures["comparisons"] / budget)
-        whole = of.values(sets, ours, lambda figures, budget: figures["whole"] / budget)
         rows[f"{ours}, whole models of {FILLED} budgets"] = [
-            f"{s[w >= FILLED].mean():.3f} ({(w >= FILLED).sum()} sets)"
-            if w.max() >= FILLED
-            else "–"
-            for s, w in zip(share.T, whole.T, strict=True)
+            filled(of, sets, budget) for budget in of.budgets
         ]
     title = "Comparisons of a test row over the budget, mean and worst set"
     return by_budget(of, f"{title}, {of.counted(sets)}", rows)
+
+
+def filled(of: Outcomes, sets: list[str], budget: int) -> str:
+    """Return how much of a budget is used in folds whose whole model takes well more."""
+    ours = (
+        of.known[name, *fold, of.methods[0], budget] for name in sets for fold in of.folds[name]
+    )
+    used = [one["comparisons"] / budget for one in ours if one["whole"] >= FILLED * budget]
+    return f"{np.mean(used):.3f} ({len(used)} folds)" if used else "–"
 
 
 def by_set(of: Outcomes, sets: list[str], budget: int) -> str:
