@@ -63,7 +63,7 @@ def _starting(source: Any) -> Callable[[], Iterable[Any]]:
             source = _of_files([os.fspath(path) for path in paths])
         elif any(are_paths):
             raise TypeError("source: expected paths or batches, got both in one list")
-    if hasattr(source, "head") and hasattr(source, "to_batches"):
+    if hasattr(source, "to_batches"):
         return _arrow_reader(source)
     if callable(source):
         return source

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -278,3 +279,69 @@ def test_a_full_disk(failing, tmp_path, monkeypatch):
     with pytest.raises(OSError, match=rf"No space left on device: '.*{failing}.*part'"):
         pb.bin_files([(X, y)], tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+# pyarrow
+
+
+def arrow_table(n=900):
+    pa = pytest.importorskip("pyarrow")
+    X, y, w = table("holes", n)
+    columns = {f"x{j}": pa.array(X[:, j], mask=np.isnan(X[:, j])) for j in range(5)}
+    return pa.table({"label": y, **columns, "mass": w}), X[w > 0], y[w > 0], w[w > 0]
+
+
+@pytest.mark.parametrize("kind", ["file", "files", "folder", "csv", "data set", "table", "frames"])
+def test_files_and_record_batches(kind, tmp_path):
+    found, X, y, w = arrow_table()
+    from pyarrow import csv, dataset, parquet
+
+    for k in range(2):
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        parquet.write_table(found.slice(450 * k, 450), tmp_path / "parts" / f"{k}.parquet")
+    parquet.write_table(found, tmp_path / "all.parquet")
+    csv.write_csv(found, tmp_path / "all.csv")
+    source = {
+        "file": str(tmp_path / "all.parquet"),
+        "files": [tmp_path / "parts" / f"{k}.parquet" for k in range(2)],
+        "folder": tmp_path / "parts",
+        "csv": tmp_path / "all.csv",
+        "data set": dataset.dataset(tmp_path / "parts"),
+        "table": found,
+        "frames": [found.slice(0, 300).to_pandas(), found.slice(300).select([2, 1, 0, 6, 5, 4, 3])],
+    }[kind]
+    made = pb.bin_files(source, tmp_path / "columns", target="label", weight="mass")
+    names = tuple(f"x{j}" for j in range(5))
+    whole = pb.bin_columns(X, sample_weight=w)
+    assert made.columns.names == names
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(made.columns, name), getattr(whole, name))
+    by_class = np.argsort(y, kind="stable")
+    np.testing.assert_array_equal(made.columns.codes, whole.codes[:, by_class])
+    np.testing.assert_array_equal(made.weight, w[by_class])
+    assert made.y.tolist() == y[by_class].tolist()
+
+
+def test_files_that_cannot_be_read(tmp_path, monkeypatch):
+    found, _, _, _ = arrow_table(30)
+    text = found.append_column("name", [["a", "b", "c"] * 10])
+    folder = tmp_path / "columns"
+    for source, options, error, match in [
+        ([found], {}, TypeError, r"batch 0: expected a tuple .* pass target="),
+        (found, {"target": "y"}, ValueError, "target: expected the name of a column, got 'y'; ba"),
+        (found, {"target": 0}, TypeError, "target: expected the name of a column"),
+        (found, {"target": "label", "weight": "w"}, ValueError, "weight: expected the name of a"),
+        ([found, found.drop(["x1"])], {"target": "label"}, ValueError, "batch 1: .*missing: x1"),
+        ([found, text], {"target": "label"}, NotImplementedError, "batch 1: X: categories"),
+        (found.to_reader(), {"target": "label"}, TypeError, "that can be read twice"),
+        (tmp_path / "none.parquet", {"target": "label"}, FileNotFoundError, "no file or folder"),
+        ([tmp_path, found], {"target": "label"}, TypeError, "got both in one list"),
+    ]:
+        with pytest.raises(error, match=match):
+            pb.bin_files(source, folder, **options)
+    (tmp_path / "rows.txt").write_text("1")
+    with pytest.raises(ValueError, match=r"expected files ending in \.parquet, \.pq"):
+        pb.bin_files(tmp_path / "rows.txt", folder, target="label")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r'pip install "pboost\[parquet\]"'):
+        pb.bin_files(tmp_path / "rows.txt", folder, target="label")
