@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import io
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -163,9 +164,9 @@ class CodesFile:
         self.shape, self._path = shape, path
         with _naming(path):
             self._file = open(path, "w+b", buffering=0)  # noqa: SIM115  # closed by `close`
-            layout = {"descr": "|u1", "fortran_order": False, "shape": shape}
-            npy.write_array_header_1_0(self._file, layout)
-            self._offset = self._file.tell()
+            layout = _layout(shape)
+            self._file.write(layout)
+            self._offset = len(layout)
             size = self._offset + shape[0] * shape[1]
             if hasattr(os, "posix_fallocate"):  # a full disk is noticed here, not later
                 os.posix_fallocate(self._file.fileno(), 0, size)
@@ -190,6 +191,13 @@ class CodesFile:
     def discard(self) -> None:
         """Close the file, if it is open, as it is."""
         self._file.close()
+
+
+def _layout(shape: tuple[int, int]) -> bytes:
+    """Return what stands in the file before the codes."""
+    found = io.BytesIO()
+    npy.write_array_header_1_0(found, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    return found.getvalue()
 
 
 def open_columns(folder: str | os.PathLike[str], *, check: bool = False) -> StoredColumns:
@@ -302,16 +310,17 @@ def _mapped_codes(folder: Path, said: Any, check: bool) -> NDArray[np.uint8]:
     _check_size(path, said)
     if check and _sha256(path) != said["sha256"]:
         raise FolderError(f"{path.name} has been changed")
+    shape = said["shape"]
+    if len(shape) != 2 or not all(type(size) is int and size > 0 for size in shape):
+        raise FolderError(f"{CODES}: expected two dimensions, got shape {shown(shape)}")
+    layout = _layout((shape[0], shape[1]))
     with open(path, "rb") as file:
-        if npy.read_magic(file) != (1, 0):
-            raise FolderError(f"{path.name} is of another version")
-        shape, is_fortran, dtype = npy.read_array_header_1_0(file)
-        offset = file.tell()
-    if is_fortran or dtype != np.uint8 or len(shape) != 2 or list(shape) != said["shape"]:
-        raise FolderError(f"{path.name} is not the array that {HEADER} speaks of")
-    if min(shape) < 1 or offset + shape[0] * shape[1] != said["bytes"]:
+        if file.read(len(layout)) != layout:
+            raise FolderError(f"{path.name} is not the array that {HEADER} speaks of")
+    offset = len(layout)
+    if offset + shape[0] * shape[1] != said["bytes"]:
         raise FolderError(f"{path.name} has another size than its shape")
-    return np.memmap(path, np.uint8, "r", offset, shape)
+    return np.memmap(path, np.uint8, "r", offset, tuple(shape))
 
 
 def _check_size(path: Path, said: Mapping[str, Any]) -> None:

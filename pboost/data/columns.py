@@ -413,7 +413,9 @@ class BinnedColumns(_Columns):
 def _are_numbered(rows: IntArray) -> bool:
     """Return whether rows are 0, 1, 2 and so on."""
     return all(
-        bool((rows[here] == np.arange(here.start, here.start + len(rows[here]))).all())
+        bool(
+            (rows[here] == np.arange(here.start, min(here.stop, len(rows)), dtype=rows.dtype)).all()
+        )
         for here in blocks(rows)
     )
 

@@ -267,6 +267,15 @@ def test_codes_that_are_none_are_refused_without_a_check(folder):
         pb.open_columns(folder)
 
 
+@pytest.mark.parametrize("at", [6, 20, 60])
+def test_a_layout_of_codes_that_has_changed(at, folder):
+    path = folder / "codes.npy"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:at] + b"0" + whole[at + 1 :])
+    with pytest.raises(pb.FolderError, match=r"codes\.npy is not the array that header\.json"):
+        pb.open_columns(folder)
+
+
 @pytest.mark.parametrize("failing", ["codes", "lower", "header"])
 def test_a_full_disk(failing, tmp_path, monkeypatch):
     X, y, _ = table("numbers")
