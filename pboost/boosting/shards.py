@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -115,19 +116,10 @@ def fit_adaboost(
     >>> bool((model.vote == whole.vote).all())
     True
     """
-    rounds = check_integer("rounds", rounds, least=1)
-    rule = vote_rule(votes, smoothing, learning_rate)
-    learner = _stump(check_pair(weak, observation, is_chain=True), observation)
-    told_to = check_callback(callback, progress)
+    options = Options.checked(
+        rounds, weak, votes, observation, smoothing, learning_rate, callback, progress
+    )
     parts = read_parts(X, y, sample_weight)
-    first = parts.columns[0]
-    if learner.goes_both and first.special is not None and (first.special & 1).any():
-        raise NotImplementedError(
-            'weak: missing="both" is not implemented for partitions with missing values; '
-            '"learn" sends them to one side'
-        )
-    own = {"rounds": rounds, "votes": votes}
-    settings = graph_settings("fit_adaboost", own, weak, observation, rule)
     cells = sum(part.codes.size for part in parts.columns)
     if n_processes is not None:
         n_processes = check_integer("n_processes", n_processes, least=1)
@@ -142,9 +134,58 @@ def fit_adaboost(
             engine = Serial([Shard(*one, workers) for one in given])
         else:
             engine = stack.enter_context(Processes(given, n_processes, Shard))
-        chain = _chain(parts, engine, learner, observation, rule, rounds, workers)
-        with with_bar(told_to, progress, rounds, "rounds") as told:
-            return chain.model(settings, chain.grow(told))
+        return options.fit(parts, engine, workers)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a fit on partitions, checked, wherever they lie."""
+
+    rounds: int
+    learner: Stump
+    observation: TableObservation
+    rule: Any
+    settings: Any
+    told_to: Any
+    progress: Progress
+
+    @classmethod
+    def checked(
+        cls,
+        rounds: int,
+        weak: Weak,
+        votes: str,
+        observation: Observation,
+        smoothing: float,
+        learning_rate: float,
+        callback: Callback | None,
+        progress: Progress,
+    ) -> Options:
+        """Return the options, or raise what `fit_adaboost` raises."""
+        rounds = check_integer("rounds", rounds, least=1)
+        rule = vote_rule(votes, smoothing, learning_rate)
+        learner, table = _stump(check_pair(weak, observation, is_chain=True), observation)
+        told_to = check_callback(callback, progress)
+        own = {"rounds": rounds, "votes": votes}
+        settings = graph_settings("fit_adaboost", own, weak, observation, rule)
+        return cls(rounds, learner, table, rule, settings, told_to, progress)
+
+    def fit(self, parts: Parts, engine: Engine, workers: Workers) -> DecisionGraph:
+        """Return the model of the rows that the engine has."""
+        special = parts.columns[0].special
+        if self.learner.goes_both and special is not None and (special & 1).any():
+            raise NotImplementedError(
+                'weak: missing="both" is not implemented for partitions with missing values; '
+                '"learn" sends them to one side'
+            )
+        begun = begin(engine, parts.weights is not None)
+        data = parts.whole(begun.exponent, begun.scale, begun.masses, begun.bin_start)
+        self.learner.is_exact(data.problem)  # raises where the options do not go with the bins
+        asked = sharded(self.learner, engine)
+        observer = self.observation.bind(data, asked, workers, as_generator(0))
+        chain = Chain(data, observer, self.rule, self.rounds)
+        with with_bar(self.told_to, self.progress, self.rounds, "rounds") as told:
+            return chain.model(self.settings, chain.grow(told))
 
 
 def _given(parts: Parts) -> list[Given]:
@@ -155,25 +196,8 @@ def _given(parts: Parts) -> list[Given]:
     return [one for one in given if one[0].n_rows]
 
 
-def _chain(
-    parts: Parts,
-    engine: Engine,
-    learner: Stump,
-    observation: Observation,
-    rule: Any,
-    rounds: int,
-    workers: Workers,
-) -> Chain:
-    """Return the growth of a chain whose rows the engine has."""
-    begun = begin(engine, parts.weights is not None)
-    data = parts.whole(begun.exponent, begun.scale, begun.masses, begun.bin_start)
-    learner.is_exact(data.problem)  # raises where the options do not go with the bins
-    asked = sharded(learner, engine)
-    return Chain(data, observation.bind(data, asked, workers, as_generator(0)), rule, rounds)
-
-
-def _stump(weak: Weak, observation: Observation) -> Stump:
-    """Return the weak learner, NotImplementedError where partitions cannot be asked for it."""
+def _stump(weak: Weak, observation: Observation) -> tuple[Stump, TableObservation]:
+    """Return what partitions can be asked for, NotImplementedError where it is anything else."""
     if type(weak) is not Stump:
         raise NotImplementedError(
             f"weak: expected weak.stump() of partitions, got {weak!r}; others read values, or are "
@@ -184,4 +208,4 @@ def _stump(weak: Weak, observation: Observation) -> Stump:
             "observation: expected answers that are exact or have a table, such as "
             f"observation.adatree2(), of partitions, got {observation!r}"
         )
-    return weak
+    return weak, observation

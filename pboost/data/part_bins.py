@@ -82,24 +82,36 @@ def bin_columns(
         rows = [np.arange(size, dtype=np.int32) for size in sizes]
         whole = _gathered(parts, rows, max_bins, workers)
     borders = np.cumsum(sizes)[:-1].tolist()
-    return [_like(whole, codes.copy()) for codes in np.split(whole.codes, borders, axis=1)]
+    return [like(whole, codes.copy()) for codes in np.split(whole.codes, borders, axis=1)]
 
 
 def _read(X: list[Any]) -> list[Features]:
     """Return the features of all partitions, which agree."""
-    found: list[Features] = []
-    for k, part in enumerate(X):
-        try:
-            features = as_features(part)
-            if features.table is not None:
-                raise NotImplementedError(
-                    "X: categories are not implemented for partitions; pb.bin_columns takes them, "
-                    "and partitions are its rows, by columns.select(rows)"
-                )
-            features = training_features(features, None, EVERYTHING)
-        except (TypeError, ValueError, NotImplementedError) as error:
-            raise type(error)(f"partition {k}: {error}") from None
-        first = found[0] if found else features
+    found = [features_of_part(k, part) for k, part in enumerate(X)]
+    table = shared_table(found)
+    if not any(features.n_rows for features in found):
+        raise ValueError("X: expected at least one row, all partitions are empty")
+    return [Features(features.values, features.names, table) for features in found]
+
+
+def features_of_part(number: int, part: Any) -> Features:
+    """Return the features of a partition of numbers; its table says which columns miss values."""
+    try:
+        features = as_features(part)
+        if features.table is not None:
+            raise NotImplementedError(
+                "X: categories are not implemented for partitions; pb.bin_columns takes them, "
+                "and partitions are its rows, by columns.select(rows)"
+            )
+        return training_features(features, None, EVERYTHING)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise type(error)(f"partition {number}: {error}") from None
+
+
+def shared_table(found: Sequence[Features]) -> Table | None:
+    """Return which columns miss values in any partition, None if none; partitions must agree."""
+    first = found[0]
+    for k, features in enumerate(found):
         if features.n_features != first.n_features:
             raise ValueError(
                 f"X: expected {first.n_features} columns in all partitions, as in partition 0, got "
@@ -112,15 +124,11 @@ def _read(X: list[Any]) -> list[Features]:
                 f"X: expected one dtype in all partitions, got {first.values.dtype} in partition 0 "
                 f"and {features.values.dtype} in partition {k}"
             )
-        found.append(features)
-    if not any(features.n_rows for features in found):
-        raise ValueError("X: expected at least one row, all partitions are empty")
     tables = [features.table for features in found if features.table is not None]
-    table = None
-    if tables:
-        holes = np.any([t.has_missing for t in tables], axis=0)
-        table = Table.of_numbers(found[0].n_features).with_holes(holes)
-    return [Features(features.values, features.names, table) for features in found]
+    if not tables:
+        return None
+    holes = np.any([t.has_missing for t in tables], axis=0)
+    return Table.of_numbers(first.n_features).with_holes(holes)
 
 
 def _sampled(parts: list[Features], max_bins: int, workers: Workers) -> list[BinnedColumns] | None:
@@ -145,7 +153,7 @@ def _sampled(parts: list[Features], max_bins: int, workers: Workers) -> list[Bin
     ]
     ends = joined_ends((found for _, found in coded), sampled.n_features)
     whole = with_ends(coded[0][0], ends, None, sampled)
-    return [_like(whole, codes) for codes, _ in coded]
+    return [like(whole, codes) for codes, _ in coded]
 
 
 def _gathered(
@@ -153,12 +161,16 @@ def _gathered(
 ) -> BinnedColumns:
     """Return the bins of some rows of all partitions."""
     values = np.concatenate([p.values[listed] for p, listed in zip(parts, rows, strict=True)])
-    features = Features(values, parts[0].names, parts[0].table)
-    listed = np.arange(len(values), dtype=np.int32)
+    return binned(Features(values, parts[0].names, parts[0].table), max_bins, workers)
+
+
+def binned(features: Features, max_bins: int, workers: Workers) -> BinnedColumns:
+    """Return the bins of all rows."""
+    listed = np.arange(features.n_rows, dtype=np.int32)
     return all_binned(features, listed, max_bins, NO_WEIGHT, workers, None)
 
 
-def _like(whole: BinnedColumns, codes: Any) -> BinnedColumns:
+def like(whole: BinnedColumns, codes: Any) -> BinnedColumns:
     """Return columns of other rows in the same bins."""
     return made(
         BinnedColumns, codes, whole.n_bins, whole.lower, whole.upper, whole.names, whole.special,

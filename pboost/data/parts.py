@@ -188,21 +188,31 @@ def check_parts(name: str, parts: Any, size: int | None = None) -> list[Any]:
 
 def weights_of_parts(sample_weight: Any, sizes: Sequence[int]) -> list[FloatArray]:
     """Return the weights of partitions, checked; those of some partitions may all be 0."""
-    found = []
-    for k, given in enumerate(check_parts("sample_weight", sample_weight, len(sizes))):
-        if given is None:
-            raise ValueError(
-                f"sample_weight: expected weights of all partitions or of none, got None for "
-                f"partition {k}"
-            )
-        try:
-            weights = weights_of_some(given, sizes[k])
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"partition {k}: {error}") from None
-        found.append(weights)
-    if not any(weights.any() for weights in found):
-        raise ValueError("sample_weight: expected at least one weight > 0, all are zero")
+    found = [
+        weights_of_part(k, given, sizes[k])
+        for k, given in enumerate(check_parts("sample_weight", sample_weight, len(sizes)))
+    ]
+    check_any_weight(any(weights.any() for weights in found))
     return found
+
+
+def weights_of_part(number: int, given: Any, size: int) -> FloatArray:
+    """Return the weights of a partition, checked."""
+    if given is None:
+        raise ValueError(
+            f"sample_weight: expected weights of all partitions or of none, got None for "
+            f"partition {number}"
+        )
+    try:
+        return weights_of_some(given, size)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"partition {number}: {error}") from None
+
+
+def check_any_weight(is_any: bool) -> None:
+    """Raise ValueError where no partition has weights above 0."""
+    if not is_any:
+        raise ValueError("sample_weight: expected at least one weight > 0, all are zero")
 
 
 def classes_of_parts(
@@ -212,13 +222,23 @@ def classes_of_parts(
 
     TypeError where they are of one kind in one part, of another in another.
     """
-    found: dict[int, Array] = {}
-    for k, (y, n) in enumerate(zip(parts, sizes, strict=True)):
-        try:
-            if n or len(label_array(y)):
-                found[k] = plain_labels(y, n)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"partition {k}: {error}") from None
+    labels = [labels_of_part(k, y, n) for k, (y, n) in enumerate(zip(parts, sizes, strict=True))]
+    values = shared_labels([None if y is None else label_values(y) for y in labels], two)
+    none = np.empty(0, dtype=np.int32)
+    return values, [none if y is None else codes_among(y, values) for y in labels]
+
+
+def labels_of_part(number: int, y: Any, n: int) -> Array | None:
+    """Return the labels of the n rows of a partition, None where it has none."""
+    try:
+        return plain_labels(y, n) if n or len(label_array(y)) else None
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"partition {number}: {error}") from None
+
+
+def shared_labels(parts: Sequence[Array | None], two: str | None) -> Array:
+    """Return the label values of all partitions, given those of each, None where it is empty."""
+    found = {k: values for k, values in enumerate(parts) if values is not None}
     if not found:
         raise ValueError("y: expected at least one row of each class, got no rows")
     first = next(iter(found))
@@ -229,12 +249,9 @@ def classes_of_parts(
                 f"y: expected labels of one kind in all partitions, got {found[first].dtype} in "
                 f"partition {first} and {labels.dtype} in partition {k}"
             )
-    values = label_values(np.concatenate([label_values(labels) for labels in found.values()]))
+    values = label_values(np.concatenate(list(found.values())))
     check_label_values(values, two)
-    none = np.empty(0, dtype=np.int32)
-    return values, [
-        codes_among(found[k], values) if k in found else none for k in range(len(parts))
-    ]
+    return values
 
 
 def _difference(first: BinnedColumns, other: BinnedColumns) -> str | None:

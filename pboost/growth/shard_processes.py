@@ -266,15 +266,19 @@ def serve(connection: Connection, version: str) -> None:
             cuts: list[Any] = []
             while True:
                 what, arguments = read(connection)
-                connection.send(_answered(shards, cuts, workers, what, arguments))
+                connection.send(answered(shards, cuts, workers, what, arguments))
                 del arguments
     except (EOFError, OSError):
         return
 
 
-def _answered(
+def answered(
     shards: list[Any], cuts: list[Any], workers: Workers, what: str, arguments: Any
 ) -> tuple[str, Any]:
+    """Return "found" and what shards answer, or "error" and the exception.
+
+    `cuts` are all that have been told, and are changed.
+    """
     try:
         if what == _LOAD:
             kind, received = arguments

@@ -145,14 +145,14 @@ def test_a_process_that_stops_in_an_answer_is_waited_for_in_vain(threads, monkey
 
 def test_a_process_that_stops_in_a_round_ends_the_fit_with_an_error(threads, monkeypatch):
     monkeypatch.setattr(shard_processes, "PATIENCE", 0.2)
-    answered = shard_processes._answered
+    answered = shard_processes.answered
 
     def slow(shards, cuts, workers, what, arguments):
         if what == "masses" and arguments[0] == 3:
             time.sleep(0.5)
         return answered(shards, cuts, workers, what, arguments)
 
-    monkeypatch.setattr(shard_processes, "_answered", slow)
+    monkeypatch.setattr(shard_processes, "answered", slow)
     with pytest.raises(RuntimeError, match=r"has not answered 'masses' within 0\.2 seconds"):
         fitted()
 

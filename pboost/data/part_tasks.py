@@ -1,0 +1,160 @@
+"""What is done with one partition of a table wherever it lies, before it can answer as a shard.
+
+Each function takes one partition, or what one before it has made of the partition, and no other.
+Little of what they return goes to one place, where `merged_hashes` and `bins_of` see all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import sort
+from pboost.data.blocks import codes_among
+from pboost.data.check_xy import label_values
+from pboost.data.columns import BinnedColumns
+from pboost.data.convert import Features
+from pboost.data.part_bins import binned, features_of_part, like
+from pboost.data.parts import labels_of_part, weights_of_part
+from pboost.data.sampled_bins import (
+    SAMPLE_ROWS,
+    Ends,
+    code_rows,
+    hashed_rows,
+    joined_ends,
+    with_ends,
+)
+from pboost.data.special_columns import MOST_KNOWN
+from pboost.threads import Workers
+from pboost.values import Array, FloatArray
+
+
+class ReadPart(NamedTuple):
+    """Rows of a partition, checked; labels are None where there are no rows."""
+
+    features: Features
+    labels: Array | None
+    weights: FloatArray | None
+
+
+class About(NamedTuple):
+    """What must be known of a partition where all are seen together.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    features : Features
+        Names, dtype and which columns miss values; no rows.
+    labels : ndarray, or None
+        Label values, None where there are no rows.
+    has_weight : bool
+        Whether a weight is above 0.
+    """
+
+    n_rows: int
+    features: Features
+    labels: Array | None
+    has_weight: bool
+
+
+class Coded(NamedTuple):
+    """Rows of a partition as codes."""
+
+    codes: NDArray[np.uint8]
+    ends: Ends
+    labels: Array | None
+    weights: FloatArray | None
+
+
+def read_part(number: int, X: Any, y: Any, weights: Any, is_weighed: bool) -> ReadPart:
+    """Return the rows of a partition, checked."""
+    features = features_of_part(number, X)
+    labels = labels_of_part(number, y, features.n_rows)
+    if is_weighed:
+        weights = weights_of_part(number, weights, features.n_rows)
+    return ReadPart(features, labels, weights)
+
+
+def about(part: ReadPart) -> About:
+    """Return what must be known of a partition where all are seen together."""
+    (values, names, table), labels, weights = _of(part.features), part.labels, part.weights
+    return About(
+        len(values),
+        Features(values[:0].copy(), names, table),
+        None if labels is None else label_values(labels).copy(),
+        len(values) > 0 if weights is None else bool(weights.any()),
+    )
+
+
+def _of(features: Features) -> tuple[Array, Any, Any]:
+    return features.values, features.names, features.table
+
+
+def least_hashes(part: ReadPart) -> NDArray[np.uint64]:
+    """Return the least different hashes of rows."""
+    return np.unique(_hashed(part))[: SAMPLE_ROWS + 1]
+
+
+def _hashed(part: ReadPart) -> NDArray[np.uint64]:
+    with Workers(1) as workers:
+        return hashed_rows(part.features.values, _all_rows(part), workers)[0]
+
+
+def _all_rows(part: ReadPart) -> NDArray[np.int32]:
+    return np.arange(part.features.n_rows, dtype=np.int32)
+
+
+def merged_hashes(found: Sequence[NDArray[np.uint64]]) -> int | None:
+    """Return the `SAMPLE_ROWS`-th of the different hashes, None where there are no more."""
+    merged = np.unique(np.concatenate(found))
+    return int(merged[SAMPLE_ROWS - 1]) if len(merged) > SAMPLE_ROWS else None
+
+
+def rows_of_edges(part: ReadPart, greatest: int | None) -> Array:
+    """Return the rows from which edges are made: those of a hash up to this, or all."""
+    if greatest is None:
+        return part.features.values
+    found: Array = part.features.values[_hashed(part) <= np.uint64(greatest)]
+    return found
+
+
+def bins_of(
+    rows: Sequence[Array], features: Features, max_bins: int, is_part: bool, workers: Workers
+) -> BinnedColumns:
+    """Return the bins of rows; where they are a part of all, one code is for missing values."""
+    if is_part and features.table is not None:
+        max_bins = min(max_bins, MOST_KNOWN)
+    gathered = Features(np.concatenate(rows), features.names, features.table)
+    return binned(gathered, max_bins, workers)
+
+
+def code_part(part: ReadPart, bins: BinnedColumns) -> Coded:
+    """Return a partition as codes of the bins between the edges of some rows."""
+    gather = partial(sort.gather_columns, part.features.values)
+    with Workers(1) as workers:
+        codes, ends = code_rows(gather, _all_rows(part), bins, workers)
+    return Coded(codes, ends, part.labels, part.weights)
+
+
+def ends_of(part: Coded) -> Ends:
+    """Return the ends of the bins in a partition."""
+    return part.ends
+
+
+def whole_bins(bins: BinnedColumns, ends: Sequence[Ends]) -> BinnedColumns:
+    """Return the bins of all rows, given the ends in all partitions; they hold one row."""
+    one = np.zeros((bins.n_features, 1), dtype=np.uint8)
+    return like(with_ends(one, joined_ends(ends, bins.n_features), None, bins), one)
+
+
+def given_part(
+    part: Coded, bins: BinnedColumns, labels: Array
+) -> tuple[BinnedColumns, NDArray[np.uint8], FloatArray | None]:
+    """Return what a shard of AdaBoost is made of."""
+    assert part.labels is not None
+    return like(bins, part.codes), codes_among(part.labels, labels).astype(np.uint8), part.weights
