@@ -28,8 +28,12 @@ class MessageError(Exception):
 
 def records_of(kind: type[Any]) -> dict[str, type[Any]]:
     """Return the records that shards of a kind send and take: those of the module of the kind."""
-    defined = vars(sys.modules[kind.__module__]).items()
-    return {name: of for name, of in defined if isinstance(of, type) and _names(of)}
+    here = kind.__module__
+    return {
+        name: of
+        for name, of in vars(sys.modules[here]).items()
+        if isinstance(of, type) and of.__module__ == here and _names(of)
+    }
 
 
 def _names(kind: type[Any]) -> tuple[str, ...]:
@@ -122,7 +126,7 @@ def _made(
 
 def _array(told: Any, rest: memoryview) -> tuple[memoryview, Any]:
     name, shape = told
-    if name not in _DTYPES or not all(type(n) is int and 0 <= n <= len(rest) for n in shape):
+    if name not in _DTYPES or not all(type(n) is int and 0 <= n < 2**31 for n in shape):
         raise ValueError("no array that is sent")
     dtype = np.dtype(name)
     size = math.prod(shape) * dtype.itemsize

@@ -1,0 +1,297 @@
+"""Fits on Dask collections: the bytes of the fit on one table, whatever is lost meanwhile."""
+
+import re
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+from partitioned import contents
+
+import pboost as pb
+import pboost.dask
+from pboost.data import part_bins, part_tasks, sampled_bins
+from pboost.growth import channel, dask_places
+from pboost.growth.dask_places import DaskPlaces, dask_module
+from pboost.weak.shards import Shard
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:distributed")
+RNG = np.random.default_rng(2)
+N = 240
+X = RNG.normal(size=(N, 4))
+X[RNG.random(X.shape) < 0.1] = np.nan
+Y = (np.nan_to_num(X[:, 0]) > RNG.normal(size=N)).astype(int)
+WEIGHT = RNG.random(N) * (RNG.random(N) > 0.1)
+OPTIONS = {"rounds": 6, "observation": pb.observation.adatree2()}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as found:
+        yield found
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    model = pb.fit_adaboost(pb.bin_columns(X), Y, sample_weight=WEIGHT, **OPTIONS)
+    return contents(model, tmp_path_factory.mktemp("whole"))
+
+
+def collections(chunks):
+    return [da.from_array(a, chunks=(chunks, 4)[: a.ndim]) for a in (X, Y, WEIGHT)]
+
+
+def fitted(chunks=80, **options):
+    columns, labels, weight = collections(chunks)
+    return pb.dask.fit_adaboost(columns, labels, sample_weight=weight, **OPTIONS | options)
+
+
+@pytest.mark.parametrize("chunks", [(240,), (100, 0, 140), (48,) * 5, (1,) * 16 + (224,)], ids=len)
+def test_partitions_give_the_bytes_of_one_table(client, whole, chunks, tmp_path):
+    assert contents(fitted(chunks), tmp_path) == whole
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+def test_workers_give_the_bytes_of_one_table(n_workers, whole, tmp_path):
+    with (
+        distributed.LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        assert contents(fitted(), tmp_path) == whole
+
+
+def test_frames_and_unknown_lengths(client, whole, tmp_path):
+    names = list("abcd")
+    frame = dd.from_pandas(pd.DataFrame(X, columns=names), npartitions=3)
+    labels = dd.from_pandas(pd.Series(np.where(Y, "yes", "no")), npartitions=3)
+    model = pb.dask.fit_adaboost(frame, labels, **OPTIONS)
+    local = pb.fit_adaboost(
+        pb.bin_columns(pd.DataFrame(X, columns=names)), np.where(Y, "yes", "no"), **OPTIONS
+    )
+    assert contents(model, tmp_path) == contents(local, tmp_path)
+    predicted = pb.dask.predict(model, frame)
+    assert predicted.dtype == model.labels.dtype or predicted.dtype == object
+    np.testing.assert_array_equal(predicted.compute().to_numpy(), pb.predict(local, X))
+    columns, labels, weight = collections(80)
+    columns, labels, weight = (a[da.ones(N, chunks=80) > 0] for a in (columns, labels, weight))
+    assert np.isnan(columns.shape[0])
+    model = pb.dask.fit_adaboost(columns, labels, sample_weight=weight, **OPTIONS)
+    assert contents(model, tmp_path) == whole
+
+
+def test_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch):
+    for module in (part_bins, part_tasks, sampled_bins):
+        if hasattr(module, "SAMPLE_ROWS"):
+            monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
+    monkeypatch.setattr("pboost.boosting.dask_fits.SAMPLE_ROWS", 60)
+    for max_bins in (5, 256):
+        bins = pb.shards.bin_columns([X], max_bins=max_bins)[0]
+        local = pb.fit_adaboost(bins, Y, **OPTIONS)
+        columns, labels, _ = collections(70)
+        model = pb.dask.fit_adaboost(columns, labels, max_bins=max_bins, **OPTIONS)
+        assert contents(model, tmp_path) == contents(local, tmp_path)
+
+
+def test_predictions_are_lazy(client):
+    model = pb.fit_adaboost(X, Y, rounds=3)
+    columns = da.from_array(X, chunks=((100, 0, 140), (3, 1)))
+    found = pb.dask.predict(model, columns)
+    assert found.shape == (N,)
+    assert found.dtype == model.labels.dtype
+    np.testing.assert_array_equal(found.compute(), pb.predict(model, X))
+    frame = dd.from_pandas(pd.DataFrame(X, index=np.arange(N) + 7), npartitions=2)
+    numbers = pb.fit_stagewise(X, X[:, 1].clip(0) + 1.0, loss="squared", steps=3)
+    series = pb.dask.predict(numbers, frame[frame[1] > 1.0])
+    assert series.compute().index.min() >= 7
+    assert series.dtype == float
+
+
+def test_a_broken_connection_costs_time_and_nothing_else(client, whole, tmp_path, monkeypatch):
+    engines, enter = [], DaskPlaces.__enter__
+    monkeypatch.setattr(DaskPlaces, "__enter__", lambda e: engines.append(enter(e)) or engines[-1])
+
+    def cut(step, record):
+        if step in (1, 4, 5):
+            for line in engines[0]._lines[: step - 2]:
+                client.loop.add_callback(line.comm.abort)
+
+    assert contents(fitted(callback=cut), tmp_path) == whole
+
+
+@pytest.mark.parametrize("what", ["extent", "begin", "masses"])
+def test_connections_may_break_in_every_phase(client, whole, what, tmp_path, monkeypatch):
+    said, seen = DaskPlaces._said, []
+
+    async def breaks(engine, comm, asked, arguments):
+        if asked == what and len(seen) < 2:
+            seen.append(asked)
+            await comm.write(channel.pack((asked, arguments), engine._key))
+            comm.abort()
+        return await said(engine, comm, asked, arguments)
+
+    monkeypatch.setattr(DaskPlaces, "_said", breaks)
+    assert contents(fitted(), tmp_path) == whole
+    assert seen == [what] * 2
+
+
+def test_a_worker_may_leave(whole, tmp_path):
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+
+        def leave(step, record):
+            if step == 3:
+                cluster.sync(cluster.workers[0].close, nanny=False)
+
+        assert contents(fitted(callback=leave), tmp_path) == whole
+        assert len(client.scheduler_info()["workers"]) == 1
+
+
+def test_an_interrupted_fit_leaves_no_task(client):
+    def interrupt(step, record):
+        raise KeyboardInterrupt
+
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        fitted(callback=interrupt)
+    while any(client.processing().values()) or client.has_what() and any(client.has_what().values()):
+        assert time.monotonic() - begun < 2
+        time.sleep(0.01)
+
+
+def test_strangers_are_not_listened_to(tmp_path, whole):
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None,
+            protocol="tcp",
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        draw, met = np.random.default_rng(1), []
+
+        def meet(step, record):
+            for thread in threading.enumerate():
+                assert thread is not None
+            place = places[0]._listener.contact_address.rpartition("//")[2]
+            host, port = place.rsplit(":", 1)
+            for size in (0, 1, 8, 100, 5000):
+                with socket.create_connection((host, int(port)), timeout=5) as stranger:
+                    stranger.sendall(draw.bytes(size))
+                    met.append(size)
+
+        places, enter = [], DaskPlaces.__enter__
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(DaskPlaces, "__enter__", lambda e: places.append(enter(e)) or places[-1])
+            assert contents(fitted(callback=meet), tmp_path) == whole
+        assert len(met) == 30
+
+
+def test_no_wait_is_without_an_end(client, monkeypatch):
+    monkeypatch.setattr(dask_places, "PATIENCE", 0.2)
+    monkeypatch.setattr(Shard, "extent", lambda shard: time.sleep(0.5))
+    with pytest.raises(RuntimeError, match=r"partition 0 has not answered 'extent' within 0\.2 sec"):
+        fitted()
+
+
+def test_errors_of_workers_are_raised_here(client, monkeypatch):
+    monkeypatch.setattr(Shard, "extent", lambda shard: 1 / 0)
+    with pytest.raises(RuntimeError, match="could not answer 'extent': ZeroDivisionError"):
+        fitted()
+
+
+def test_another_release_is_refused_before_work_begins(client, monkeypatch):
+    monkeypatch.setattr("pboost.boosting.dask_fits.__version__", "0.1")
+    with pytest.raises(RuntimeError, match=r"one release of pboost, but 0\.1 asks a worker that"):
+        fitted()
+
+
+def changed(what):
+    columns, labels, weight = collections(80)
+    fewer = da.from_array(Y, chunks=120)
+    other = da.concatenate([columns[:80], columns[:160, :4].astype("f4")], allow_unknown_chunksizes=1)
+    text = da.concatenate([labels[:80].astype(str), labels[80:]])
+    return {
+        "rows": ((X, labels), {}, TypeError, "X: expected a Dask array or frame, got ndarray"),
+        "labels here": ((columns, Y), {}, TypeError, "y: expected a Dask array or frame"),
+        "vector": ((labels, labels), {}, ValueError, "X: expected 2 dimensions, got 1"),
+        "matrix": ((columns, columns), {}, ValueError, "y: expected 1 dimension, got 2"),
+        "partitions": ((columns, fewer), {}, ValueError, "y: expected 3 partitions, as in X, got 2"),
+        "lengths": (
+            (columns, da.from_array(Y, chunks=((80, 79, 81),))), {}, ValueError,
+            "partition 1: y: expected 80 labels",
+        ),
+        "weights": (
+            (columns, labels), {"sample_weight": weight - 1}, ValueError,
+            "sample_weight: expected finite numbers >= 0",
+        ),
+        "no weight": (
+            (columns, labels), {"sample_weight": weight * 0}, ValueError, "all are zero",
+        ),
+        "one class": ((columns, labels * 0), {}, ValueError, "expected two label values"),
+        "NaN": ((columns, labels + np.nan), {}, ValueError, "partition 0: y: missing label in row 0"),
+        "infinity": ((columns + np.inf, labels), {}, ValueError, "partition 0: X"),
+        "no rows": ((columns[:0], labels[:0]), {}, ValueError, "got no rows"),
+        "weak": ((columns, labels), {"weak": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
+        "bins": ((columns, labels), {"max_bins": 1}, ValueError, "max_bins"),
+        "unknown": ((columns, labels), {"n_estimators": 5}, TypeError, "rounds"),
+    }[what]  # fmt: skip
+
+
+@pytest.mark.parametrize("what", [
+    "rows", "labels here", "vector", "matrix", "partitions", "lengths", "weights", "no weight",
+    "one class", "NaN", "infinity", "no rows", "weak", "bins", "unknown",
+])  # fmt: skip
+def test_what_is_refused(what, client):
+    arguments, options, kind, said = changed(what)
+    with pytest.raises(kind, match=re.escape(said)):
+        pb.dask.fit_adaboost(*arguments, **options)
+
+
+def test_other_columns_in_a_partition_are_refused(client):
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcd")), npartitions=2)
+    other = frame.map_partitions(
+        lambda part: part.rename(columns={"a": "z"}) if part.index[0] else part, meta=frame._meta,
+        enforce_metadata=False,
+    )  # fmt: skip
+    labels = dd.from_pandas(pd.Series(Y), npartitions=2)
+    with pytest.raises(ValueError, match="partition 1 names its columns otherwise"):
+        pb.dask.fit_adaboost(other, labels)
+    levels = frame.assign(a=frame.a.astype(str).astype("category"))
+    with pytest.raises(NotImplementedError, match="categories are not implemented"):
+        pb.dask.fit_adaboost(levels, labels)
+
+
+def test_without_a_client(client, monkeypatch):
+    client.close()
+    with pytest.raises((ValueError, RuntimeError), match="expected a client of Dask"):
+        fitted()
+
+
+def test_a_client_that_is_closed_ends_the_fit(cluster):
+    client = distributed.Client(cluster)
+    with pytest.raises(Exception, match="clos|partition 0|running"):
+        fitted(callback=lambda step, record: client.close())
+
+
+def test_without_dask(monkeypatch):
+    with pytest.raises(ImportError, match=re.escape('pip install "pboost[dask]"')):
+        dask_module("distributed.no_such_module")
