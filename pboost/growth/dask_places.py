@@ -151,6 +151,10 @@ class DaskPlaces:
         return list(self._client.sync(self._all, "masses", (cuts,)))
 
     async def _all(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
+        if self._client.status != "running":
+            raise RuntimeError(
+                f"the client of Dask is {self._client.status} while {what!r} is asked of partitions"
+            )
         return await asyncio.gather(*(self._one(line, what, arguments) for line in self._lines))
 
     async def _one(self, line: _Line, what: str, arguments: tuple[Any, ...]) -> Any:
@@ -182,9 +186,7 @@ class DaskPlaces:
                 await asyncio.wait_for(line.has_come.wait(), 0.1)
         return line.comm
 
-    async def _exchange(
-        self, line: _Line, comm: Any, what: str, arguments: tuple[Any, ...]
-    ) -> Any:
+    async def _exchange(self, line: _Line, comm: Any, what: str, arguments: tuple[Any, ...]) -> Any:
         if line.is_new and self._begun is not None and what != "begin":
             await self._said(comm, "begin", self._begun)
         line.is_new = False
