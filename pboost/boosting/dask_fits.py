@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pboost._version import __version__
 from pboost.boosting.shards import Options
 from pboost.data.columns import MAX_BINS
 from pboost.data.convert import Features
@@ -27,7 +26,7 @@ from pboost.data.part_tasks import (
 )
 from pboost.data.parts import Parts, check_any_weight, shared_labels
 from pboost.data.sampled_bins import SAMPLE_ROWS
-from pboost.growth.dask_places import DaskPlaces, check_version, dask_module
+from pboost.growth.dask_places import VERSION, DaskPlaces, check_version, dask_module
 from pboost.growth.step import Callback
 from pboost.models.base import Model
 from pboost.models.base import predict as predict_rows
@@ -181,7 +180,7 @@ def _prepared(
 
     given = zip(columns, labels, weights or [None] * len(columns), strict=True)
     read = [
-        client.submit(_read, __version__, k, *_futures(client, part), weights is not None,
+        client.submit(_read, VERSION, k, *_futures(client, part), weights is not None,
                       pure=False)
         for k, part in enumerate(given)
     ]  # fmt: skip

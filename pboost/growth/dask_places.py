@@ -19,6 +19,8 @@ from pboost.growth.channel import MessageError, pack, records_of, unpack
 from pboost.growth.shard_processes import answered
 from pboost.threads import Workers
 
+#: The release that workers must have.
+VERSION = __version__
 #: Seconds for which an answer is waited for, also while Dask runs a task again.
 PATIENCE = 600.0
 #: Seconds for which a connection, and what is said first, are waited for; and for the end.
@@ -42,7 +44,7 @@ class Place(NamedTuple):
     key: bytes
     number: int
     kind: type[Any]
-    version: str = __version__
+    version: str = VERSION
 
 
 class _Line:
@@ -238,7 +240,7 @@ async def _serve(
 
 def check_version(version: str) -> None:
     """Raise RuntimeError where a worker has another release than the one that asks it."""
-    if version != __version__:
+    if version != VERSION:
         raise RuntimeError(
-            f"expected one release of pboost, but {version} asks a worker that has {__version__}"
+            f"expected one release of pboost, but {version} asks a worker that has {VERSION}"
         )

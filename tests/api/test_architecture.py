@@ -33,12 +33,12 @@ FLOORS = (
     ("boosting", "trees"),
     ("ensembles", "inspection", "probit"),
     ("budget",),
-    ("cli", "sklearn"),
+    ("cli", "dask", "sklearn"),
     ("__main__",),
 )
 OPTIONAL = (
     "pandas", "matplotlib", "tqdm", "narwhals", "sklearn", "polars", "joblib", "onnx",
-    "onnxruntime", "shap", "shapiq", "treelite",
+    "onnxruntime", "shap", "shapiq", "treelite", "dask", "distributed",
 )  # fmt: skip
 FILE_LINES, FUNCTION_LINES, KERNEL_LINES = 400, 60, 80
 #: What the page of a room says, and in how many lines.

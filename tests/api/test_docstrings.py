@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import pboost
+import pboost.dask
 
 DOCS = Path(__file__).parents[2] / "docs"
 #: Folders of docs that Sphinx makes.
@@ -33,6 +34,7 @@ SUBMODULE_NAMES += [f"observation.{name}" for name in OBSERVATIONS]
 SUBMODULE_NAMES += [f"weak.{name}" for name in ("feature", "hypothesis", "Feature", "Hypothesis")]
 SUBMODULE_NAMES += [f"generic.{name}" for name in pboost.generic.__all__]
 SUBMODULE_NAMES += [f"shards.{name}" for name in pboost.shards.__all__]
+SUBMODULE_NAMES += ["dask", *(f"dask.{name}" for name in pboost.dask.__all__)]
 SUBMODULE_NAMES += [f"losses.{name}" for name in pboost.losses.__all__]
 SUBMODULE_NAMES += [f"bounds.{name}" for name in pboost.bounds.__all__]
 try:

