@@ -10,6 +10,7 @@ import numpy as np
 from pboost.boosting.shards import Options
 from pboost.data.columns import MAX_BINS
 from pboost.data.convert import Features
+from pboost.data.engines import RELEASE
 from pboost.data.part_bins import shared_table
 from pboost.data.part_tasks import (
     About,
@@ -26,7 +27,7 @@ from pboost.data.part_tasks import (
 )
 from pboost.data.parts import Parts, check_any_weight, shared_labels
 from pboost.data.sampled_bins import SAMPLE_ROWS
-from pboost.growth.dask_places import VERSION, DaskPlaces, check_version, dask_module
+from pboost.growth.dask_places import DaskPlaces, check_version, dask_module
 from pboost.growth.step import Callback
 from pboost.models.base import Model
 from pboost.models.base import predict as predict_rows
@@ -180,7 +181,7 @@ def _prepared(
 
     given = zip(columns, labels, weights or [None] * len(columns), strict=True)
     read = [
-        client.submit(_read, VERSION, k, *_futures(client, part), weights is not None,
+        client.submit(_read, RELEASE, k, *_futures(client, part), weights is not None,
                       pure=False)
         for k, part in enumerate(given)
     ]  # fmt: skip

@@ -9,6 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._version import __version__
+
+#: The release that all must have who answer for rows.
+RELEASE = __version__
 #: As in `_core/reweight.pyx`: the sum of fixed-point weights stays below this power of two, and so
 #: many bits of a sum of weights are free of rounding.
 SUM_BITS, SURE_BITS = 61, 40

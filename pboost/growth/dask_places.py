@@ -14,13 +14,11 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from pboost._version import __version__
+from pboost.data.engines import RELEASE
 from pboost.growth.channel import MessageError, pack, records_of, unpack
 from pboost.growth.shard_processes import answered
 from pboost.threads import Workers
 
-#: The release that workers must have.
-VERSION = __version__
 #: Seconds for which an answer is waited for, also while Dask runs a task again.
 PATIENCE = 600.0
 #: Seconds for which a connection, and what is said first, are waited for; and for the end.
@@ -44,7 +42,7 @@ class Place(NamedTuple):
     key: bytes
     number: int
     kind: type[Any]
-    version: str = VERSION
+    version: str = RELEASE
 
 
 class _Line:
@@ -240,7 +238,7 @@ async def _serve(
 
 def check_version(version: str) -> None:
     """Raise RuntimeError where a worker has another release than the one that asks it."""
-    if version != VERSION:
+    if version != RELEASE:
         raise RuntimeError(
-            f"expected one release of pboost, but {version} asks a worker that has {VERSION}"
+            f"expected one release of pboost, but {version} asks a worker that has {RELEASE}"
         )

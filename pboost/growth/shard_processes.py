@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any
 
-from pboost._version import __version__
+from pboost.data.engines import RELEASE
 from pboost.threads import Workers
 
 #: Seconds for which a process is waited for, to take what it is told, and for its answer.
@@ -117,7 +117,7 @@ class _Process:
         self._due = math.inf
         self._unread: list[str] = []  # what it has been told and has not answered
         self._untold = list(self._told)
-        self._process = context.Process(target=run, args=(there, __version__), daemon=True)
+        self._process = context.Process(target=run, args=(there, RELEASE), daemon=True)
         with _without_interrupts():
             self._process.start()
         there.close()
@@ -254,10 +254,10 @@ def run(connection: Connection, version: str) -> None:
 def serve(connection: Connection, version: str) -> None:
     """Answer for some shards, if the same release asks, until the other end is closed."""
     try:
-        if version != __version__:
+        if version != RELEASE:
             error = RuntimeError(
                 f"expected one release of pboost, but {version} asks a process that has imported "
-                f"{__version__}"
+                f"{RELEASE}"
             )
             connection.send(("error", error))
             return

@@ -232,7 +232,7 @@ def test_errors_of_workers_are_raised_here(client, monkeypatch):
 
 
 def test_another_release_is_refused_before_work_begins(client, monkeypatch):
-    monkeypatch.setattr("pboost.boosting.dask_fits.VERSION", "0.1")
+    monkeypatch.setattr("pboost.boosting.dask_fits.RELEASE", "0.1")
     with pytest.raises(RuntimeError, match=r"one release of pboost, but 0\.1 asks a worker that"):
         fitted()
 
