@@ -46,15 +46,10 @@ class BoostedArrays(TreeArrays):
         given: int = 0,
     ) -> None:
         n = data.n_rows
-        leaves = 1 + min(limits.nodes, given + max(n - 1, 1), MOST_NODES)
+        own = limits_of(weak, limits, n, len(data.order), given)
         rows = np.arange(n, dtype=np.int32)
-        own = CartLimits(
-            weak.criterion, limits.depth, leaves, weak.min_leaf, 0, len(data.order), limits.growth,
-            min_weight=weak.min_weight, target=limits.target,
-            level_smoothing=weak.level_smoothing,
-        )  # fmt: skip
         label = (rows >= data.n_negative).astype(np.int32)
-        super().__init__(data, rows, label, leaves, own, rule)
+        super().__init__(data, rows, label, own.leaves, own, rule)
         # Thresholds of the splits that were not searched for, and the sides of missing rows there.
         self.given: FloatArray = np.empty(0)
         self.given_missing: FloatArray | None = None
@@ -181,3 +176,14 @@ class BoostedArrays(TreeArrays):
         member = np.where(is_set[:, None], self.subset[split], np.uint64(0))
         feature, sets = Subsets.of_tests(self.data.problem.n_features, column, member)
         return {"feature": feature, "inputs": sets}
+
+
+def limits_of(
+    weak: ColumnLearner, limits: TreeLimits, n: int, n_columns: int, given: int = 0
+) -> CartLimits:
+    """Return the limits of a tree of n rows as the grower takes them, `given` splits made first."""
+    leaves = 1 + min(limits.nodes, given + max(n - 1, 1), MOST_NODES)
+    return CartLimits(
+        weak.criterion, limits.depth, leaves, weak.min_leaf, 0, n_columns, limits.growth,
+        min_weight=weak.min_weight, target=limits.target, level_smoothing=weak.level_smoothing,
+    )  # fmt: skip

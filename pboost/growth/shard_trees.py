@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import grow, node_sums, reweight
+from pboost._core.votes import VoteRule
 from pboost.data.columns import GROUP, MAX_BINS, BinnedColumns, to_fixed_point
 from pboost.data.criteria import CODES
 from pboost.data.engines import Engine, check_size, merge, shared_scale
 from pboost.data.special_columns import most_bins
 from pboost.data.training import Problem, TrainingData
-from pboost.growth.tree import CartArrays, CartLimits
+from pboost.growth.tree import CartArrays, CartLimits, TreeArrays
 from pboost.threads import Workers
 from pboost.values import FloatArray, IntArray
 
@@ -108,6 +109,11 @@ class TreeShard:
         """Return how many rows there are, how many of positive weight, and the greatest weight."""
         greatest = 1.0 if self._given is None else float(self._given.max(initial=0.0))
         return len(self._y), len(self._first), greatest
+
+    def class_sizes(self) -> NDArray[np.int64]:
+        """Return the number of rows of positive weight of each class."""
+        counts = np.bincount(self._y[self._first], minlength=self._n_classes)
+        return counts.astype(np.int64)
 
     def scaled_sum(self, exponent: int, shift: int) -> tuple[int, bool]:
         """Return the sum of the weights times ``2**-exponent``, in units of ``2**-shift``.
@@ -238,8 +244,11 @@ def begin(engine: Engine, problem: Problem, is_weighed: bool) -> tuple[TrainingD
     return data, sum(n)
 
 
-class ShardArrays(CartArrays):
-    """The arrays of a tree whose rows shards have; `n` are those of positive weight."""
+class ShardedArrays(TreeArrays):
+    """The arrays of a tree whose rows shards have; `n` are those of positive weight.
+
+    Of a boosted tree the `rule` makes votes. Of the root, shards may have been `told` questions.
+    """
 
     asks: ClassVar[Mapping[str, str]] = {
         "cells to be searched": "search_elsewhere",
@@ -247,17 +256,24 @@ class ShardArrays(CartArrays):
     }
 
     def __init__(
-        self, data: TrainingData, n: int, limits: CartLimits, key: int, engine: Engine
+        self,
+        data: TrainingData,
+        n: int,
+        limits: CartLimits,
+        key: int,
+        engine: Engine,
+        rule: VoteRule | None = None,
+        told: Sequence[Question] = (),
     ) -> None:
         columns, labels = data.columns, data.problem.labels
-        self.data, self.limits, self.rule, self.key = data, limits, None, key
+        self.data, self.limits, self.rule, self.key = data, limits, rule, key
         self.exact, self.n_classes = False, 0 if labels is None else len(labels)
         self.criterion, self.n_negative = CODES[limits.criterion], 0
         self.order, self.codes, self.n_bins = data.order, columns.codes, columns.n_bins
         self.special, self.ranks, self.ranked_row = columns.special, None, _NO_ROWS
         self.rows, self.label, self.y = _NO_ROWS, _NO_ROWS, _NO_NUMBERS
         self.weight, self.fixed, self.scale = data.weight, data.fixed, data.scale
-        self.whole, self.exponent = data.scale, data.weight_exponent
+        self.whole = data.scale if rule is None else float(sum(data.class_masses()))
         self.moment = np.zeros((0, 2), dtype=np.int64)
         self.side = np.empty(MAX_BINS, dtype=np.uint8)
         self.spare = np.empty(0, dtype=np.int32)
@@ -267,7 +283,7 @@ class ShardArrays(CartArrays):
         bins = most_bins(columns.n_bins, columns.special)
         shape = columns.n_features, bins, (self.n_classes or 2) + 1
         self.cells = np.zeros(shape, dtype=np.int64)
-        self._engine, self._told = engine, list[SentSplit | Question]()
+        self._engine, self._told = engine, list[SentSplit | Question](told)
         #: What nodes hold, the newest last; of a pair of children the parent.
         self._kept: dict[int, NDArray[np.int64]] = {}
         self._parent: dict[int, int] = {}
@@ -284,6 +300,7 @@ class ShardArrays(CartArrays):
         self.node["stop"][0] = n
         for name in ("feature", "child", "missing", "parent"):
             self.node[name][0] = -1
+        self.vote[:1] = 0
         self.certificate[:] = 1.0, 0.0
         self.mass[0] = self._ask("masses", 0).total
         self._measure(0)
@@ -324,15 +341,19 @@ class ShardArrays(CartArrays):
         """Note what a node is like; refine its weights if they have become small."""
         whole = self.mass[node].sum() if self.n_classes else self.mass[node, 0]
         if float(whole) < LEAST_MASS:
-            shift, heaviest = self.node["shift"], float(self._ask("heaviest", node).most[0])
-            shift[node] = node_sums.coarse_shift_of(heaviest, self.n_rows_at(node))
-            coarse = int(self._ask("masses", node).total.sum())
-            shift[node] = node_sums.full_shift_of(coarse, int(shift[node]))
-            self.mass[node] = self._ask("masses", node).total
+            self._refine(node)
         if self.n_classes:
             self.node["pure"][node] = np.count_nonzero(self.mass[node] > 0) < 2
         else:
             self._measure_squares(node)
+
+    def _refine(self, node: int) -> None:
+        """Make the weights of a node anew, so that their sum is large."""
+        shift, heaviest = self.node["shift"], float(self._ask("heaviest", node).most[0])
+        shift[node] = node_sums.coarse_shift_of(heaviest, self.n_rows_at(node))
+        coarse = int(self._ask("masses", node).total.sum())
+        shift[node] = node_sums.full_shift_of(coarse, int(shift[node]))
+        self.mass[node] = self._ask("masses", node).total
 
     def _measure_squares(self, node: int) -> None:
         """Find the mean and the squared error of a node, as `measure_binned` does of rows here."""
@@ -381,3 +402,13 @@ class ShardArrays(CartArrays):
         while len(self._kept) > most:
             del self._kept[next(iter(self._kept))]
         return cells
+
+
+class ShardArrays(ShardedArrays, CartArrays):
+    """The arrays of a classification or regression tree whose rows shards have."""
+
+    def __init__(
+        self, data: TrainingData, n: int, limits: CartLimits, key: int, engine: Engine
+    ) -> None:
+        super().__init__(data, n, limits, key, engine)
+        self.exponent = data.weight_exponent

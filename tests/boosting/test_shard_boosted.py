@@ -1,0 +1,118 @@
+"""Boosted trees of rows in partitions: the bytes of the tree of one table."""
+
+import multiprocessing
+import os
+import re
+import signal
+
+import numpy as np
+import pytest
+from partitioned import PARTS, TABLES, contents, divided
+
+import pboost as pb
+
+
+def small_weights():
+    """Return a table of weights so different that those of nodes are made anew."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(300, 4)), 1)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    weight = np.where(rng.random(300) < 0.3, 1e-150, 10.0 ** -rng.integers(0, 14, 300))
+    return pb.bin_columns(X, max_bins=40), rng.integers(0, 2, 300), weight
+
+
+ALL = {**TABLES, "small weights": small_weights()}
+OPTIONS = {
+    "look-ahead": {"growth": "look-ahead", "smoothing": 0.0},
+    "largest-error": {"growth": "largest-error", "learning_rate": 0.5},
+    "breadth-first": {"growth": "breadth-first", "max_depth": 4},
+    "to a target": {"target_certificate": 0.5, "nodes": None},
+    "whole": {"nodes": None},
+    "limits": {"weak": pb.weak.stump("gini", min_leaf=9, min_weight=0.1, level_smoothing=0.5)},
+    "error": {"weak": pb.weak.stump("error", min_weight=0.02)},
+}
+
+
+def both(table, n_parts, path, **options):
+    """Return the bytes of the trees of one table and of partitions."""
+    columns, y, weight = table
+    X, labels, weights = divided(table, n_parts)
+    whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
+    parted = pb.shards.fit_boosted_tree(X, labels, sample_weight=weights, **options)
+    assert parted.n_nodes == whole.n_nodes
+    return contents(whole, path), contents(parted, path)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
+    for n_parts in PARTS:
+        whole, parted = both(ALL[name], n_parts, tmp_path, nodes=20)
+        assert parted == whole, n_parts
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
+    for name in ("numbers", "holes", "small weights", "categories, weights"):
+        whole, parted = both(ALL[name], 3, tmp_path, **OPTIONS[options])
+        assert parted == whole, name
+
+
+def test_weights_are_made_anew_where_little_mass_is_left(tmp_path):
+    columns, y, weight = ALL["small weights"]
+    whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, nodes=None)
+    reach = np.diff(whole.record.cost)
+    assert reach.min() < 2.0**-22  # of a mass below 2 ** 40, at a node that is split
+    X, labels, weights = divided(ALL["small weights"], 3)
+    kept = []
+
+    def note(step, record):
+        kept.append(record)
+
+    pb.fit_boosted_tree(columns, y, sample_weight=weight, nodes=None, callback=note)
+    n = len(kept)
+    parted = pb.shards.fit_boosted_tree(X, labels, sample_weight=weights, nodes=None, callback=note)
+    assert kept[:n] == kept[n:]
+    assert contents(parted, tmp_path) == contents(whole, tmp_path)
+
+
+def test_growth_without_a_split(tmp_path):
+    for values in (np.zeros((4, 2)), np.arange(8.0).reshape(4, 2)):
+        table = pb.bin_columns(values), np.array([0, 1, 1, 1]), None
+        whole, parted = both(table, 2, tmp_path)
+        assert parted == whole
+
+
+def test_a_process_that_is_killed_is_replaced(tmp_path):
+    X, y, weights = divided(ALL["categories, weights"], 4)
+
+    def kill_one(step, record):
+        if step == 4:
+            os.kill(multiprocessing.active_children()[0].pid, signal.SIGTERM)
+
+    whole, _ = both(ALL["categories, weights"], 1, tmp_path, nodes=12)
+    model = pb.shards.fit_boosted_tree(
+        X, y, sample_weight=weights, nodes=12, n_processes=1, callback=kill_one
+    )
+    assert contents(model, tmp_path) == whole
+
+
+REFUSED = {
+    "affine": ({"weak": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
+    "exact": ({"weak": pb.weak.stump(search="exact")}, ValueError, 'search="exact" needs'),
+    "both": ({"weak": pb.weak.stump(missing="both")}, NotImplementedError, 'missing="both"'),
+    "growth": ({"growth": "depth-first"}, ValueError, "growth"),
+    "threads": ({"n_processes": 2, "n_threads": 2}, NotImplementedError, "one thread each"),
+    "too light": ({"sample_weight": 1e-320}, ValueError, "more than floating point can hold"),
+    "one class": ({"sample_weight": 0.0}, ValueError, "both classes to have positive weight"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_refused(what):
+    options, kind, said = REFUSED[what]
+    X, y, _ = divided(TABLES["holes, no weights"], 3)
+    if "sample_weight" in options:
+        light = options["sample_weight"]
+        options = {"sample_weight": [np.where(part > 0, 1e5, light) for part in y]}
+    with pytest.raises(kind, match=re.escape(said)):
+        pb.shards.fit_boosted_tree(X, y, **options)
