@@ -105,6 +105,7 @@ class DaskPlaces:
         with contextlib.suppress(Exception):  # the client may have been closed
             self._client.sync(self._close, callback_timeout=2 * ENDING)
             self._client.cancel(self._tasks)
+        self._given, self._tasks = [], []  # workers keep what futures are held of
 
     async def _open(self) -> str:
         comms, comm = dask_module("distributed.comm"), self._client.scheduler_comm.comm
