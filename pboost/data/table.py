@@ -300,7 +300,8 @@ def column_label(names: tuple[str, ...] | None, column: int) -> str:
 
 def named_columns(argument: str, columns: Any) -> tuple[str | int, ...]:
     """Return names and positions of columns; TypeError for anything else."""
-    if isinstance(columns, str | bytes | Mapping) or not isinstance(columns, Iterable):
+    is_one = isinstance(columns, np.ndarray) and columns.ndim == 0
+    if is_one or isinstance(columns, str | bytes | Mapping) or not isinstance(columns, Iterable):
         raise TypeError(
             f"{argument}: expected a sequence of names or positions, got {shown(columns)}"
         )

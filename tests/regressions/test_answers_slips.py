@@ -196,7 +196,7 @@ def test_an_option_of_the_caller_or_of_nobody():
     assert named("fit_bagging", membrs=3).endswith("; did you mean members?")
     assert named("fit_pruned_cart", fold=3).endswith("; did you mean folds?")
     said = named("fit_bagging", colour="red")
-    assert "has no such option; it has callback, categorical, criterion" in said
+    assert "has no such option; it has callback, categorical, comparison_price" in said
 
 
 def test_functions_that_take_no_weights():
@@ -303,3 +303,10 @@ def test_threads_of_the_environment(monkeypatch, name, value, expected):
     assert available_threads() == 8
     monkeypatch.setenv(name, value)
     assert available_threads() == expected
+
+
+def test_one_column_is_no_sequence_of_columns():
+    X, y = np.zeros((4, 2)), [0.0, 1.0, 2.0, 3.0]
+    for one in (np.array(1), 1, "1"):
+        with pytest.raises(TypeError, match="categorical: expected a sequence of names or pos"):
+            pb.fit_cart(X, y, task="regression", categorical=one)

@@ -104,7 +104,7 @@ def test_cross_validation_of_frames():
         ),
         (
             lambda: BudgetRegressor(comparisons=5, price=2, prices=[1, 1, 1]).fit(X, SIGNAL),
-            ValueError, "price: expected without comparisons and worst",
+            ValueError, "price: expected without comparisons, worst and bytes",
         ),
         (
             lambda: BudgetClassifier(comparisons=0.5).fit(X, TARGETS["two"]),
