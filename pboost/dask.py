@@ -1,5 +1,5 @@
 """Fits and predictions on Dask collections, where their rows lie (extra ``dask``)."""
 
-from pboost.boosting.dask_fits import fit_adaboost, predict
+from pboost.ensembles.dask_fits import fit_adaboost, fit_boosted_tree, fit_cart, predict
 
-__all__ = ["fit_adaboost", "predict"]
+__all__ = ["fit_adaboost", "fit_boosted_tree", "fit_cart", "predict"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +16,6 @@ from pboost.data.columns import BinnedColumns
 from pboost.data.engines import Engine, Serial
 from pboost.data.parts import Parts, read_parts
 from pboost.data.special_columns import HOLES
-from pboost.growth.exact_tree import BoostedArrays
 from pboost.growth.shard_boosted import ShardedBoosted, begin_boosted
 from pboost.growth.shard_processes import Processes
 from pboost.growth.shard_trees import Given, TreeShard
@@ -113,26 +114,11 @@ def fit_boosted_tree(
     >>> bool((model.vote == whole.vote).all())
     True
     """
-    limits = TreeLimits(
-        INT32_MAX if nodes is None else check_integer("nodes", nodes, least=1),
-        INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1),
-        check_choice("growth", growth, GROWTHS),
-        check_target(target_certificate),
-    )
-    rule, exact = vote_rule("domain", smoothing, learning_rate), Exact()
-    learner = check_pair(weak, exact, is_chain=False)
-    if type(learner) is not Stump:
-        raise NotImplementedError(
-            f"weak: expected weak.stump() of partitions, got {weak!r}; others read values, or are "
-            "not implemented"
-        )
-    told_to = check_callback(callback, progress)
+    options = BoostedOptions.checked(
+        nodes, weak, growth, target_certificate, max_depth, smoothing, learning_rate, callback,
+        progress,
+    )  # fmt: skip
     parts = read_parts(X, y, sample_weight)
-    own = {
-        "nodes": nodes, "observation": exact.settings(), "growth": growth,
-        "target_certificate": target_certificate, "max_depth": max_depth,
-    }  # fmt: skip
-    settings = graph_settings("fit_boosted_tree", own, weak, exact, rule)
     if n_processes is not None:
         n_processes = check_integer("n_processes", n_processes, least=1)
         if n_threads is not None:
@@ -147,24 +133,69 @@ def fit_boosted_tree(
             engine = Serial([TreeShard(*one, workers) for one in given])
         else:
             engine = stack.enter_context(Processes(given, n_processes, TreeShard))
-        arrays = _arrays(parts, engine, learner, rule, limits)
-        with with_bar(told_to, progress, nodes, "nodes") as told:
-            return arrays.model(settings, grow_tree(arrays, workers, told))
+        return options.fit(parts, engine, workers)
 
 
-def _arrays(
-    parts: Parts, engine: Engine, learner: Stump, rule: VoteRule, limits: TreeLimits
-) -> BoostedArrays:
-    """Return the arrays of a tree whose rows the engine has."""
-    root = begin_boosted(engine, parts)
-    learner.is_exact(root.data.problem)  # raises where the options do not go with the bins
-    special = root.data.columns.special
-    if learner.goes_both and special is not None and (special & HOLES).any():
-        raise NotImplementedError(
-            'weak: missing="both" is not implemented for partitions with missing values; '
-            '"learn" sends them to one side'
+@dataclass(frozen=True, slots=True)
+class BoostedOptions:
+    """The options of a boosted tree on partitions, checked, wherever they lie."""
+
+    nodes: int | None
+    limits: TreeLimits
+    learner: Stump
+    rule: VoteRule
+    settings: Any
+    told_to: Any
+    progress: Progress
+
+    @classmethod
+    def checked(
+        cls,
+        nodes: int | None,
+        weak: Weak,
+        growth: str,
+        target_certificate: float | None,
+        max_depth: int | None,
+        smoothing: float,
+        learning_rate: float,
+        callback: Callback | None,
+        progress: Progress,
+    ) -> BoostedOptions:
+        """Return the options, or raise what `fit_boosted_tree` raises."""
+        limits = TreeLimits(
+            INT32_MAX if nodes is None else check_integer("nodes", nodes, least=1),
+            INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1),
+            check_choice("growth", growth, GROWTHS),
+            check_target(target_certificate),
         )
-    return ShardedBoosted(root, learner, rule, limits, engine)
+        rule, exact = vote_rule("domain", smoothing, learning_rate), Exact()
+        learner = check_pair(weak, exact, is_chain=False)
+        if type(learner) is not Stump:
+            raise NotImplementedError(
+                f"weak: expected weak.stump() of partitions, got {weak!r}; others read values, or "
+                "are not implemented"
+            )
+        told_to = check_callback(callback, progress)
+        own = {
+            "nodes": nodes, "observation": exact.settings(), "growth": growth,
+            "target_certificate": target_certificate, "max_depth": max_depth,
+        }  # fmt: skip
+        settings = graph_settings("fit_boosted_tree", own, weak, exact, rule)
+        return cls(nodes, limits, learner, rule, settings, told_to, progress)
+
+    def fit(self, parts: Parts, engine: Engine, workers: Workers) -> DecisionGraph:
+        """Return the model of the rows that the engine has."""
+        root = begin_boosted(engine, parts)
+        self.learner.is_exact(root.data.problem)  # raises where options do not go with the bins
+        special = root.data.columns.special
+        if self.learner.goes_both and special is not None and (special & HOLES).any():
+            raise NotImplementedError(
+                'weak: missing="both" is not implemented for partitions with missing values; '
+                '"learn" sends them to one side'
+            )
+        arrays = ShardedBoosted(root, self.learner, self.rule, self.limits, engine)
+        with with_bar(self.told_to, self.progress, self.nodes, "nodes") as told:
+            return arrays.model(self.settings, grow_tree(arrays, workers, told))
 
 
 def _given(parts: Parts) -> list[Given]:

@@ -19,7 +19,7 @@ from pboost.data.check_xy import label_values
 from pboost.data.columns import BinnedColumns
 from pboost.data.convert import Features
 from pboost.data.part_bins import binned, features_of_part, like
-from pboost.data.parts import labels_of_part, weights_of_part
+from pboost.data.parts import labels_of_part, targets_of_part, weights_of_part
 from pboost.data.sampled_bins import (
     SAMPLE_ROWS,
     Ends,
@@ -34,10 +34,10 @@ from pboost.values import Array, FloatArray
 
 
 class ReadPart(NamedTuple):
-    """Rows of a partition, checked; labels are None where there are no rows."""
+    """Rows of a partition, checked; y, labels or targets, is None where there are no rows."""
 
     features: Features
-    labels: Array | None
+    y: Array | None
     weights: FloatArray | None
 
 
@@ -51,15 +51,18 @@ class About(NamedTuple):
     features : Features
         Names, dtype and which columns miss values; no rows.
     labels : ndarray, or None
-        Label values, None where there are no rows.
-    has_weight : bool
-        Whether a weight is above 0.
+        Label values, None where there are no rows, and of a regression.
+    most : float
+        Greatest target, without its sign.
+    weight : float
+        Sum of the weights; no more is made of it than whether it is positive, and finite.
     """
 
     n_rows: int
     features: Features
     labels: Array | None
-    has_weight: bool
+    most: float
+    weight: float
 
 
 class Coded(NamedTuple):
@@ -67,27 +70,32 @@ class Coded(NamedTuple):
 
     codes: NDArray[np.uint8]
     ends: Ends
-    labels: Array | None
+    y: Array | None
     weights: FloatArray | None
 
 
-def read_part(number: int, X: Any, y: Any, weights: Any, is_weighed: bool) -> ReadPart:
+def read_part(
+    number: int, X: Any, y: Any, weights: Any, is_weighed: bool, is_regression: bool
+) -> ReadPart:
     """Return the rows of a partition, checked."""
     features = features_of_part(number, X)
-    labels = labels_of_part(number, y, features.n_rows)
+    y = (targets_of_part if is_regression else labels_of_part)(number, y, features.n_rows)
     if is_weighed:
         weights = weights_of_part(number, weights, features.n_rows)
-    return ReadPart(features, labels, weights)
+    return ReadPart(features, y, weights)
 
 
-def about(part: ReadPart) -> About:
+def about(part: ReadPart, is_regression: bool) -> About:
     """Return what must be known of a partition where all are seen together."""
-    (values, names, table), labels, weights = _of(part.features), part.labels, part.weights
+    (values, names, table), y, weights = _of(part.features), part.y, part.weights
+    with np.errstate(over="ignore"):
+        weight = float(len(values)) if weights is None else float(weights.sum())
     return About(
         len(values),
         Features(values[:0].copy(), names, table),
-        None if labels is None else label_values(labels).copy(),
-        len(values) > 0 if weights is None else bool(weights.any()),
+        None if y is None or is_regression else label_values(y).copy(),
+        0.0 if y is None or not is_regression else float(np.abs(y).max()),
+        weight,
     )
 
 
@@ -138,7 +146,7 @@ def code_part(part: ReadPart, bins: BinnedColumns) -> Coded:
     gather = partial(sort.gather_columns, part.features.values)
     with Workers(1) as workers:
         codes, ends = code_rows(gather, _all_rows(part), bins, workers)
-    return Coded(codes, ends, part.labels, part.weights)
+    return Coded(codes, ends, part.y, part.weights)
 
 
 def ends_of(part: Coded) -> Ends:
@@ -153,8 +161,16 @@ def whole_bins(bins: BinnedColumns, ends: Sequence[Ends]) -> BinnedColumns:
 
 
 def given_part(
-    part: Coded, bins: BinnedColumns, labels: Array
-) -> tuple[BinnedColumns, NDArray[np.uint8], FloatArray | None]:
-    """Return what a shard of AdaBoost is made of."""
-    assert part.labels is not None
-    return like(bins, part.codes), codes_among(part.labels, labels).astype(np.uint8), part.weights
+    part: Coded, bins: BinnedColumns, values: Array | int, dtype: Any, more: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """Return what a shard is made of: columns, classes or targets, weights, and `more`.
+
+    The values are those of labels; of a regression the exponent by which targets are scaled.
+    """
+    y = part.y
+    assert y is not None
+    if isinstance(values, int):
+        y = np.ldexp(y, -values)
+    else:
+        y = codes_among(y, values).astype(dtype, copy=False)
+    return like(bins, part.codes), y, part.weights, *more

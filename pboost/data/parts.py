@@ -147,14 +147,13 @@ def read_tree_parts(X: Any, y: Any, sample_weight: Any, task: str) -> TreeParts:
     """
     columns, weights = read_columns(X, y, sample_weight)
     sizes = [part.n_rows for part in columns]
-    if weights is not None and not np.isfinite(sum(float(part.sum()) for part in weights)):
-        raise ValueError("sample_weight: expected weights with a finite sum")
+    if weights is not None:
+        check_weight_sum(sum(float(part.sum()) for part in weights))
     if task == "classification":
         labels, label = classes_of_parts(y, sizes, None)
         return TreeParts(columns, labels, label, [np.empty(0)] * len(sizes), 0, weights)
     targets = _targets_of_parts(y, sizes)
-    most = max((float(np.abs(part).max(initial=0.0)) for part in targets), default=0.0)
-    exponent = int(np.frexp(most)[1])
+    exponent = exponent_of([float(np.abs(part).max(initial=0.0)) for part in targets], sum(sizes))
     no_label = [np.empty(0, dtype=np.int32)] * len(sizes)
     scaled = [np.ldexp(part, -exponent) for part in targets]
     return TreeParts(columns, None, no_label, scaled, exponent, weights)
@@ -162,15 +161,23 @@ def read_tree_parts(X: Any, y: Any, sample_weight: Any, task: str) -> TreeParts:
 
 def _targets_of_parts(parts: Sequence[Any], sizes: Sequence[int]) -> list[FloatArray]:
     """Return what `as_targets` does of numbers in parts, some of which may be empty."""
-    found = []
-    for k, (y, n) in enumerate(zip(parts, sizes, strict=True)):
-        try:
-            found.append(as_targets(numbers_given(y), n) if n or len(y) else np.empty(0))
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"partition {k}: {error}") from None
-    if not any(sizes):
+    found = [targets_of_part(k, y, n) for k, (y, n) in enumerate(zip(parts, sizes, strict=True))]
+    return [np.empty(0) if y is None else y for y in found]
+
+
+def targets_of_part(number: int, y: Any, n: int) -> FloatArray | None:
+    """Return the targets of the n rows of a partition, None where it has none."""
+    try:
+        return as_targets(numbers_given(y), n) if n or len(y) else None
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"partition {number}: {error}") from None
+
+
+def exponent_of(most: Sequence[float], n: int) -> int:
+    """Return the exponent of `TreeParts` for the greatest targets of partitions, of n rows."""
+    if not n:
         raise ValueError("y: expected at least one row, got no rows")
-    return found
+    return int(np.frexp(max(most))[1])
 
 
 def check_parts(name: str, parts: Any, size: int | None = None) -> list[Any]:
@@ -213,6 +220,12 @@ def check_any_weight(is_any: bool) -> None:
     """Raise ValueError where no partition has weights above 0."""
     if not is_any:
         raise ValueError("sample_weight: expected at least one weight > 0, all are zero")
+
+
+def check_weight_sum(total: float) -> None:
+    """Raise ValueError where the sum of all weights is no number."""
+    if not np.isfinite(total):
+        raise ValueError("sample_weight: expected weights with a finite sum")
 
 
 def classes_of_parts(

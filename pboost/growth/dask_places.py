@@ -21,6 +21,8 @@ from pboost.threads import Workers
 
 #: Seconds for which an answer is waited for, also while Dask runs a task again.
 PATIENCE = 600.0
+#: How often it is looked whether the cluster has workers, in seconds.
+LOOKING = 5.0
 #: Seconds for which a connection, and what is said first, are waited for; and for the end.
 CONNECTING, ENDING = 30.0, 1.0
 #: How often Dask runs a task again whose connection has broken.
@@ -33,6 +35,39 @@ def dask_module(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         raise ImportError('pboost.dask needs Dask: pip install "pboost[dask]"') from None
+
+
+def gathered(client: Any, futures: Sequence[Any]) -> list[Any]:
+    """Return the results of tasks, RuntimeError where no worker is there to make them."""
+    return list(client.sync(_gathered, client, futures))
+
+
+async def _gathered(client: Any, futures: Sequence[Any]) -> Any:
+    found = asyncio.ensure_future(client.gather(futures, asynchronous=True))
+    clock, left = asyncio.get_running_loop().time, 0.0
+    try:
+        while not (await asyncio.wait([found], timeout=min(LOOKING, PATIENCE)))[0]:
+            if await _n_workers(client) != 0:
+                left = 0.0
+            elif not left:
+                left = clock()
+            elif clock() - left > PATIENCE:
+                raise RuntimeError(
+                    f"the cluster of Dask has had no worker for {PATIENCE:g} seconds, while "
+                    "partitions are read"
+                )
+        return found.result()
+    finally:
+        found.cancel()
+
+
+async def _n_workers(client: Any) -> int | None:
+    """Return the number of workers, None where the scheduler does not say."""
+    try:
+        async with asyncio.timeout(ENDING):
+            return len(await client.scheduler.ncores())
+    except (OSError, TimeoutError):
+        return None
 
 
 class Place(NamedTuple):
@@ -168,8 +203,10 @@ class DaskPlaces:
                     except (OSError, MessageError):
                         line.drop(comm)
         except TimeoutError:
+            n_workers = await _n_workers(self._client)
             raise RuntimeError(
                 f"partition {line.number} has not answered {what!r} within {PATIENCE:g} seconds"
+                + ("; the cluster of Dask has no worker" if n_workers == 0 else "")
             ) from None
 
     async def _connected(self, line: _Line) -> Any:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.data.check_xy import check_taken
@@ -13,10 +16,11 @@ from pboost.data.engines import Engine, Serial
 from pboost.data.parts import TreeParts, read_tree_parts
 from pboost.data.prices import GroupOption, PriceOption, plain_options
 from pboost.data.special_columns import LEVEL_SMOOTHING
+from pboost.data.training import Problem
 from pboost.growth.shard_processes import Processes
 from pboost.growth.shard_trees import Given, ShardArrays, TreeShard, begin
 from pboost.growth.step import Callback
-from pboost.growth.tree import grow_tree
+from pboost.growth.tree import CartLimits, grow_tree
 from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees.cart import cart_limits, check_task, refuse_both_ways, taken_of
@@ -119,23 +123,15 @@ def fit_cart(
     >>> bool((tree.value == whole.value).all())
     True
     """
-    told_to = check_callback(callback, progress)
-    generator = as_generator(rng)
-    criterion = check_task(task, criterion)
-    level_smoothing = check_number("level_smoothing", level_smoothing, least=0.0)
-    refuse_both_ways(missing, "partitions")
-    parts = read_tree_parts(X, y, sample_weight, task)
-    problem = parts.problem()
-    check_taken(problem.table, problem.names, taken_of(missing))
-    limits, settings, key = cart_limits(
-        problem, generator, task=task, criterion=criterion, max_depth=max_depth, min_leaf=min_leaf,
-        min_split=min_split, max_leaves=max_leaves, features_per_split=features_per_split,
-        growth=growth, search="auto", max_bins=MAX_BINS, missing=missing,
-        level_smoothing=level_smoothing, prices=plain_options(prices, groups, comparison_price),
+    options = CartOptions.checked(
+        task, criterion, missing, level_smoothing, prices, groups, comparison_price, rng, callback,
+        progress, max_depth=max_depth, min_leaf=min_leaf, min_split=min_split,
+        max_leaves=max_leaves, features_per_split=features_per_split, growth=growth,
     )  # fmt: skip
+    parts = read_tree_parts(X, y, sample_weight, task)
+    tree = options.of(parts)
     n_processes, n_threads = _check_processes(n_processes, n_threads)
     given = _given(parts)
-    total = None if max_leaves is None else limits.leaves - 1
     with ExitStack() as stack:
         cells = sum(part.codes.size for part in parts.columns)
         workers = stack.enter_context(Workers(n_threads, cells))
@@ -144,11 +140,83 @@ def fit_cart(
             engine = Serial([TreeShard(*one, workers) for one in given])
         else:
             engine = stack.enter_context(Processes(given, n_processes, TreeShard))
-        data, n = begin(engine, problem, parts.weights is not None)
-        arrays = ShardArrays(data, n, limits, key, engine)
-        with with_bar(told_to, progress, total, "splits") as told:
+        return tree.fit(engine, workers)
+
+
+@dataclass(frozen=True, slots=True)
+class CartOptions:
+    """The options of a tree on partitions, wherever they lie; some are checked with the data.
+
+    Attributes
+    ----------
+    own : dict
+        Options of `cart_limits` by their names.
+    generator : Generator
+        Draws columns.
+    told_to, progress
+        Callback, checked, and option.
+    """
+
+    own: dict[str, Any]
+    generator: np.random.Generator
+    told_to: Any
+    progress: Progress
+
+    @classmethod
+    def checked(
+        cls,
+        task: str,
+        criterion: str | None,
+        missing: str,
+        level_smoothing: float,
+        prices: PriceOption,
+        groups: GroupOption,
+        comparison_price: float | None,
+        rng: Seed,
+        callback: Callback | None,
+        progress: Progress,
+        **limits: Any,
+    ) -> CartOptions:
+        """Return the options, or raise what `fit_cart` raises whatever the data."""
+        told_to = check_callback(callback, progress)
+        generator = as_generator(rng)
+        own = {
+            "task": task, "criterion": check_task(task, criterion), "missing": missing,
+            "level_smoothing": check_number("level_smoothing", level_smoothing, least=0.0),
+            "prices": plain_options(prices, groups, comparison_price), "search": "auto",
+            "max_bins": MAX_BINS, **limits,
+        }  # fmt: skip
+        refuse_both_ways(missing, "partitions")
+        return cls(own, generator, told_to, progress)
+
+    def of(self, parts: TreeParts) -> _PartsTree:
+        """Return what grows the tree of some partitions, or raise what `fit_cart` raises."""
+        problem = parts.problem()
+        check_taken(problem.table, problem.names, taken_of(self.own["missing"]))
+        limits, settings, key = cart_limits(problem, self.generator, **self.own)
+        return _PartsTree(self, problem, parts.weights is not None, limits, settings, key)
+
+
+@dataclass(frozen=True, slots=True)
+class _PartsTree:
+    """A tree on partitions that is still to be grown."""
+
+    options: CartOptions
+    problem: Problem
+    is_weighed: bool
+    limits: CartLimits
+    settings: dict[str, Any]
+    key: int
+
+    def fit(self, engine: Engine, workers: Workers) -> Tree:
+        """Return the tree of the rows that the engine has."""
+        limits, options = self.limits, self.options
+        data, n = begin(engine, self.problem, self.is_weighed)
+        arrays = ShardArrays(data, n, limits, self.key, engine)
+        total = None if options.own["max_leaves"] is None else limits.leaves - 1
+        with with_bar(options.told_to, options.progress, total, "splits") as told:
             stop_reason = grow_tree(arrays, workers, told)
-    return arrays.model(settings, stop_reason, limits.criterion)
+        return arrays.model(self.settings, stop_reason, limits.criterion)
 
 
 def _check_processes(

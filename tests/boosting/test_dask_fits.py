@@ -109,7 +109,7 @@ def test_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch):
     for module in (part_bins, part_tasks, sampled_bins):
         if hasattr(module, "SAMPLE_ROWS"):
             monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
-    monkeypatch.setattr("pboost.boosting.dask_fits.SAMPLE_ROWS", 60)
+    monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
     for max_bins in (5, 256):
         bins = pb.shards.bin_columns([X], max_bins=max_bins)[0]
         local = pb.fit_adaboost(bins, Y, **OPTIONS)
@@ -132,9 +132,15 @@ def test_predictions_are_lazy(client):
     assert series.dtype == float
 
 
-def test_a_broken_connection_costs_time_and_nothing_else(client, whole, tmp_path, monkeypatch):
+def seen(monkeypatch):
+    """Return the list to which engines are added that are going to be entered."""
     engines, enter = [], DaskPlaces.__enter__
     monkeypatch.setattr(DaskPlaces, "__enter__", lambda e: engines.append(enter(e)) or engines[-1])
+    return engines
+
+
+def test_a_broken_connection_costs_time_and_nothing_else(client, whole, tmp_path, monkeypatch):
+    engines = seen(monkeypatch)
 
     def cut(step, record):
         if step in (1, 4, 5):
@@ -225,6 +231,31 @@ def test_no_wait_is_without_an_end(client, monkeypatch):
         fitted()
 
 
+def test_a_cluster_without_workers(whole, tmp_path, monkeypatch):
+    """Workers that the cluster has given up do not come back, unless it is told to start some."""
+    engines, n_new = seen(monkeypatch), 0
+    with started(1) as cluster, distributed.Client(cluster) as client:
+
+        def leave(step, record):
+            if step == 3:
+                cluster.scale(0)
+                while client.nthreads():
+                    time.sleep(0.01)
+                for line in engines[-1]._lines:
+                    client.loop.add_callback(line.comm.abort)
+                cluster.scale(n_new)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(dask_places, "PATIENCE", 0.3)
+            with pytest.raises(RuntimeError, match=r"'masses' within 0\.3 .*; the cluster"):
+                fitted(callback=leave)
+            with pytest.raises(RuntimeError, match=r"has had no worker for 0\.3 seconds, wh"):
+                fitted()
+        cluster.scale(1)
+        n_new = 2
+        assert contents(fitted(callback=leave), tmp_path) == whole
+
+
 def test_errors_of_workers_are_raised_here(client, monkeypatch):
     monkeypatch.setattr(Shard, "extent", lambda shard: 1 / 0)
     with pytest.raises(RuntimeError, match="could not answer 'extent': ZeroDivisionError"):
@@ -232,7 +263,7 @@ def test_errors_of_workers_are_raised_here(client, monkeypatch):
 
 
 def test_another_release_is_refused_before_work_begins(client, monkeypatch):
-    monkeypatch.setattr("pboost.boosting.dask_fits.RELEASE", "0.1")
+    monkeypatch.setattr("pboost.growth.dask_tables.RELEASE", "0.1")
     with pytest.raises(RuntimeError, match=r"one release of pboost, but 0\.1 asks a worker that"):
         fitted()
 

@@ -1,0 +1,211 @@
+"""Tables that are collections of Dask: read, binned and coded by tasks, where their rows lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pboost.data.columns import MAX_BINS, BinnedColumns
+from pboost.data.convert import Features
+from pboost.data.engines import RELEASE
+from pboost.data.part_bins import shared_table
+from pboost.data.part_tasks import (
+    About,
+    about,
+    bins_of,
+    code_part,
+    ends_of,
+    given_part,
+    least_hashes,
+    merged_hashes,
+    read_part,
+    rows_of_edges,
+    whole_bins,
+)
+from pboost.data.parts import (
+    Parts,
+    TreeParts,
+    check_any_weight,
+    check_weight_sum,
+    exponent_of,
+    shared_labels,
+)
+from pboost.data.sampled_bins import SAMPLE_ROWS
+from pboost.growth.dask_places import DaskPlaces, check_version, dask_module, gathered
+from pboost.threads import Workers
+from pboost.values import Array, FloatArray, check_integer
+
+
+def partitions(name: str, collection: Any, ndim: int, n: int | None = None) -> list[Any]:
+    """Return the partitions of a collection, which has n of them."""
+    collections = dask_module("dask")
+    if not (collections.is_dask_collection(collection) and hasattr(collection, "to_delayed")):
+        raise TypeError(
+            f"{name}: expected a Dask array or frame, got {type(collection).__name__}; rows that "
+            "are here go to the builder of this name in pboost"
+        )
+    if collection.ndim != ndim:
+        raise ValueError(
+            f"{name}: expected {ndim} dimension{'s' if ndim > 1 else ''}, got {collection.ndim}"
+        )
+    if ndim == 2 and hasattr(collection, "rechunk"):
+        collection = collection.rechunk({1: -1})
+    found = collection.to_delayed()
+    found = found.ravel().tolist() if isinstance(found, np.ndarray) else list(found)
+    if n is not None and len(found) != n:
+        raise ValueError(
+            f"{name}: expected {n} partitions, as in X, got {len(found)}; give both the same "
+            "chunks, by rechunk or repartition"
+        )
+    return found
+
+
+class DaskTable(NamedTuple):
+    """A table on the workers of a cluster, its rows as codes.
+
+    Attributes
+    ----------
+    client : distributed.Client
+        Of the cluster.
+    coded : list of distributed.Future
+        Rows of each partition that has some, as `pboost.data.part_tasks.Coded`.
+    bins : BinnedColumns
+        Bins of all rows; it holds one row.
+    values : ndarray, or int
+        Label values; of a regression the exponent of `TreeParts`.
+    weights : list, or None
+        No arrays, None where rows have no weights.
+    """
+
+    client: Any
+    coded: list[Any]
+    bins: BinnedColumns
+    values: Array | int
+    weights: list[FloatArray] | None
+
+    def parts(self) -> Parts:
+        """Return what a fit to two labels knows of the rows."""
+        assert not isinstance(self.values, int)
+        return Parts([self.bins], self.values, [], self.weights)
+
+    def tree_parts(self) -> TreeParts:
+        """Return what a fit to labels or targets knows of the rows."""
+        values = self.values
+        if isinstance(values, int):
+            return TreeParts([self.bins], None, [], [], values, self.weights)
+        return TreeParts([self.bins], values, [], [], 0, self.weights)
+
+    def engine(self, kind: type[Any], *more: Any, dtype: Any = np.int32) -> DaskPlaces:
+        """Return the engine whose shards are of a kind, once.
+
+        Shards are given columns, classes of the dtype or scaled targets, weights, and `more`.
+        """
+        given = _each(self.client, given_part, self.coded, self.bins, self.values, dtype, more)
+        self.coded.clear()  # workers keep what futures are held of
+        return DaskPlaces(self.client, given, kind)
+
+
+def read_table(X: Any, y: Any, sample_weight: Any, max_bins: Any, of: str) -> DaskTable:
+    """Return the table of collections with the same partitions, on the cluster that is there.
+
+    Parameters
+    ----------
+    X, y, sample_weight : collections of Dask
+        Features, labels or targets, and weights, or None.
+    max_bins : int
+        Bins per column.
+    of : {"two labels", "labels", "targets"}
+        What y is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no collections, have other partitions, or rows are not as they must be.
+    RuntimeError
+        If the client does not run, or a worker has another release.
+    """
+    max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+    client = _client()
+    columns = partitions("X", X, 2)
+    given = [columns, partitions("y", y, 1, len(columns)), [None] * len(columns)]
+    is_weighed = sample_weight is not None
+    if is_weighed:
+        given[2] = partitions("sample_weight", sample_weight, 1, len(columns))
+    read = [
+        client.submit(
+            _read, RELEASE, k, *_futures(client, part), is_weighed, of == "targets", pure=False
+        )
+        for k, part in enumerate(zip(*given, strict=True))
+    ]
+    known: list[About] = gathered(client, _each(client, about, read, of == "targets"))
+    features = Features(
+        known[0].features.values, known[0].features.names,
+        shared_table([part.features for part in known]),
+    )  # fmt: skip
+    values = _values(known, of)
+    if is_weighed:
+        check_any_weight(any(part.weight > 0 for part in known))
+        if of != "two labels":
+            check_weight_sum(sum(part.weight for part in known))
+    rows = [part for part, what in zip(read, known, strict=True) if what.n_rows]
+    is_large = sum(part.n_rows for part in known) > SAMPLE_ROWS
+    coded, bins = _coded(client, rows, features, max_bins, is_large)
+    return DaskTable(client, coded, bins, values, [] if is_weighed else None)
+
+
+def _values(known: Sequence[About], of: str) -> Array | int:
+    """Return the label values of all partitions, or the exponent of targets."""
+    if of == "targets":
+        return exponent_of([part.most for part in known], sum(part.n_rows for part in known))
+    labels = [part.labels for part in known]
+    return shared_labels(labels, "" if of == "two labels" else None)
+
+
+def _client() -> Any:
+    """Return the client that is there, which runs."""
+    distributed = dask_module("distributed")
+    try:
+        client = distributed.get_client()
+    except ValueError:
+        raise ValueError(
+            "expected a client of Dask, there is none; distributed.Client() starts a cluster here"
+        ) from None
+    if client.status != "running":
+        raise RuntimeError(f"expected a client of Dask that runs, got one that is {client.status}")
+    if client.asynchronous:
+        raise TypeError("expected a client of Dask that is not asynchronous")
+    return client
+
+
+def _each(client: Any, function: Callable[..., Any], parts: Sequence[Any], *others: Any) -> Any:
+    """Return the futures of what a function returns of each partition."""
+    return [client.submit(function, part, *others, pure=False) for part in parts]
+
+
+def _futures(client: Any, part: Sequence[Any]) -> list[Any]:
+    """Return the futures of delayed partitions, and None as it is."""
+    return [None if one is None else client.compute(one) for one in part]
+
+
+def _read(version: str, *arguments: Any) -> Any:
+    check_version(version)
+    return read_part(*arguments)
+
+
+def _coded(
+    client: Any, rows: Sequence[Any], features: Features, max_bins: int, is_large: bool
+) -> tuple[list[Any], BinnedColumns]:
+    """Return futures of the codes of rows, and the bins of all, which hold one row."""
+    greatest = None
+    if is_large:
+        greatest = merged_hashes(gathered(client, _each(client, least_hashes, rows)))
+    of_edges = gathered(client, _each(client, rows_of_edges, rows, greatest))
+    with Workers(1) as workers:
+        bins = bins_of(of_edges, features, max_bins, greatest is not None, workers)
+    one = bins.select(np.zeros(1, dtype=np.int32))
+    coded = _each(client, code_part, rows, one)
+    if greatest is not None:
+        one = whole_bins(one, gathered(client, _each(client, ends_of, coded)))
+    return coded, one

@@ -1,0 +1,160 @@
+"""Trees of Dask collections: the bytes of the tree of one table, whatever is lost meanwhile."""
+
+import re
+
+import numpy as np
+import pytest
+from partitioned import contents
+
+import pboost as pb
+import pboost.dask
+from pboost.data import part_bins, part_tasks, sampled_bins
+from pboost.growth.dask_places import DaskPlaces
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+
+pytestmark = [  # of distributed's own
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
+    ),
+]
+RNG = np.random.default_rng(2)
+N = 240
+X = RNG.normal(size=(N, 4))
+X[RNG.random(X.shape) < 0.1] = np.nan
+#: Weights so different that those of nodes are made anew.
+WEIGHT = 10.0 ** -RNG.integers(0, 14, N) * (RNG.random(N) > 0.1)
+TWO = (np.nan_to_num(X[:, 0]) > RNG.normal(size=N)).astype(int)
+#: The builder, y, and options.
+FITS = {
+    "boosted": ("fit_boosted_tree", TWO, {"nodes": 12, "growth": "look-ahead"}),
+    "two labels": ("fit_cart", TWO == 1, {"max_leaves": 9, "prices": {0: 2.0, 1: 1.0}}),
+    "three labels": (
+        "fit_cart", np.where(X[:, 1] > 0.5, "x", np.where(TWO, "yes", "no")),
+        {"max_depth": 4, "criterion": "entropy", "features_per_split": 2, "rng": 3},
+    ),
+    "numbers": (
+        "fit_cart", (TWO + RNG.normal(size=N)) * 1e3,
+        {"task": "regression", "min_leaf": 12, "max_depth": 4},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 1}
+    with (
+        distributed.LocalCluster(n_workers=2, **options) as cluster,
+        distributed.Client(cluster) as found,
+    ):
+        yield found
+
+
+def arrays(*given, chunks):
+    return [da.from_array(a, chunks=(chunks, 4)[: a.ndim]) for a in given]
+
+
+def whole(name, columns, tmp_path, weight=WEIGHT):
+    builder, y, options = FITS[name]
+    return contents(getattr(pb, builder)(columns, y, sample_weight=weight, **options), tmp_path)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
+    builder, y, options = FITS[name]
+    want = whole(name, pb.bin_columns(X), tmp_path)
+    for chunks in ((240,), (100, 0, 13, 127)):
+        columns, labels, weight = arrays(X, y, WEIGHT, chunks=chunks)
+        model = getattr(pb.dask, builder)(columns, labels, sample_weight=weight, **options)
+        assert contents(model, tmp_path) == want
+    predicted = pb.dask.predict(model, columns)
+    np.testing.assert_array_equal(predicted.compute(), pb.predict(model, X))
+    assert predicted.dtype == predicted.compute().dtype
+
+
+def test_frames_and_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch):
+    for module in (part_bins, part_tasks, sampled_bins):
+        if hasattr(module, "SAMPLE_ROWS"):
+            monkeypatch.setattr(module, "SAMPLE_ROWS", 60)
+    monkeypatch.setattr("pboost.growth.dask_tables.SAMPLE_ROWS", 60)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    bins = pb.shards.bin_columns([frame], max_bins=9)[0]
+    for name, (builder, y, options) in FITS.items():
+        lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(y))]
+        model = getattr(pb.dask, builder)(*lists, max_bins=9, **options)
+        assert contents(model, tmp_path) == whole(name, bins, tmp_path, None)
+
+
+@pytest.mark.parametrize("name", ["boosted", "numbers"])
+def test_broken_connections_cost_time_and_nothing_else(client, name, tmp_path, monkeypatch):
+    engines, enter, cuts = [], DaskPlaces.__enter__, []
+    monkeypatch.setattr(DaskPlaces, "__enter__", lambda e: engines.append(enter(e)) or engines[-1])
+
+    def cut(step, record):
+        if step in (2, 3, 6):
+            cuts.append(step)
+            for line in engines[0]._lines[: len(cuts)]:
+                client.loop.add_callback(line.comm.abort)
+
+    builder, y, options = FITS[name]
+    columns, labels, weight = arrays(X, y, WEIGHT, chunks=80)
+    model = getattr(pb.dask, builder)(
+        columns, labels, sample_weight=weight, callback=cut, **options
+    )
+    assert contents(model, tmp_path) == whole(name, pb.bin_columns(X), tmp_path)
+    assert len(cuts) == 3
+
+
+REFUSED = {
+    "three of a boosted tree": (
+        "fit_boosted_tree", FITS["three labels"][1], {}, ValueError, "expected two label values",
+    ),
+    "weak": (
+        "fit_boosted_tree", TWO, {"weak": pb.weak.affine()}, NotImplementedError, "weak.stump",
+    ),
+    "both ways, boosted": (
+        "fit_boosted_tree", TWO, {"weak": pb.weak.stump(missing="both")}, NotImplementedError,
+        'missing="both" is not implemented for partitions',
+    ),
+    "both ways": ("fit_cart", TWO, {"missing": "both"}, NotImplementedError, "for partitions"),
+    "holes": ("fit_cart", TWO, {"missing": "error"}, ValueError, "missing"),
+    "text": (
+        "fit_cart", FITS["three labels"][1], {"task": "regression"}, TypeError,
+        "partition 0: y: expected numbers",
+    ),
+    "infinity": (
+        "fit_cart", np.where(np.arange(N) == 130, np.inf, 1.0), {"task": "regression"}, ValueError,
+        "partition 1: y: expected finite numbers to 1e+150, got inf in row 50",
+    ),
+    "weights": (
+        "fit_cart", TWO, {"sample_weight": np.full(N, 1e308)}, ValueError,
+        "expected weights with a finite sum",
+    ),
+    "task": ("fit_cart", TWO, {"task": "ranking"}, ValueError, "task"),
+    "criterion": (
+        "fit_cart", FITS["three labels"][1], {"criterion": "kearns-mansour"}, ValueError,
+        "for two classes",
+    ),
+    "processes": ("fit_cart", TWO, {"n_processes": 2}, TypeError, "n_processes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_refused(what, client):
+    builder, y, options, kind, said = REFUSED[what]
+    columns, labels = arrays(X, y, chunks=80)
+    if "sample_weight" in options:
+        (weight,) = arrays(options["sample_weight"], chunks=80)
+        options = options | {"sample_weight": weight}
+    with pytest.raises(kind, match=re.escape(said)):
+        getattr(pb.dask, builder)(columns, labels, **options)
+
+
+def test_no_rows_of_numbers(client):
+    columns, labels = arrays(X, TWO * 1.0, chunks=80)
+    with pytest.raises(ValueError, match="y: expected at least one row, got no rows"):
+        pb.dask.fit_cart(columns[:0], labels[:0], task="regression")
