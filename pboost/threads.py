@@ -233,11 +233,11 @@ class Workers:
     ) -> list[T]:
         """Call ``work(start, stop, team)``, a kernel that the team shares, as `run` does.
 
-        A range is for all threads, one after another.
+        A range is for all threads, one after another: each has `multiple` of it at least.
         """
         team = self.team
         most = CELLS_PER_CALL * self.n_threads // (cells * multiple)
-        step = max(1, most) * multiple
+        step = max(self.n_threads, most) * multiple
         found = []
         for start in range(0, n, step):
             check_stop()

@@ -67,16 +67,21 @@ def test_pool_threads_are_really_used(many_threads, problem, monkeypatch):
 
 
 def test_shared_ranges_cover_once(monkeypatch):
-    """Each is for all threads, and has no more cells than they may work on at once."""
+    """Each is for all threads, and has no more cells than they may work on at once.
+
+    Where that is less than one piece for each thread, it is one piece for each.
+    """
     monkeypatch.setattr(threads, "CELLS_PER_CALL", 40)
     for n_threads, most in (1, 8), (3, 24):
         with threads.Workers(n_threads) as workers:
             ranges = workers.run_shared(lambda *found: found, 100, 4, cells=5)
             whole = workers.run_shared(lambda *found: found, 5, 4, cells=1000)
+            long = workers.run_shared(lambda *found: found, 25, 4, cells=1000)
             assert {team for *_, team in ranges} == {workers.team}
         assert [i for start, stop, _ in ranges for i in range(start, stop)] == list(range(100))
         assert all(start % 4 == 0 and stop - start <= most for start, stop, _ in ranges)
-        assert [(start, stop) for start, stop, _ in whole] == [(0, 4), (4, 5)]
+        assert [stop - start for start, stop, _ in whole] == ([4, 1] if n_threads == 1 else [5])
+        assert [stop - start for start, stop, _ in long[:2]] == [4 * n_threads, 4 * n_threads]
 
 
 def test_helpers_take_part_in_boosting(many_threads, monkeypatch):
