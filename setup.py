@@ -56,6 +56,10 @@ GNU_DEBUG_FLAGS = [
     "-fno-sanitize-recover=all",
 ]
 MSVC_FLAGS = ["/O2", "/fp:precise"]
+# Wheels for Linux carry neither symbols nor tables for unwinding: no exception crosses C, and
+# Python needs neither. Elsewhere linkers leave them out, or name their options differently.
+SMALL_FLAGS = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
+SMALL_LINK_FLAGS = ["-Wl,--strip-all"]
 
 
 class BuildKernels(build_ext):
@@ -69,8 +73,11 @@ class BuildKernels(build_ext):
     def build_extensions(self):
         msvc = self.compiler.compiler_type == "msvc"
         flags = MSVC_FLAGS if msvc else GNU_DEBUG_FLAGS if DEBUG else GNU_FLAGS
+        small = self.plat_name.startswith("linux") and not DEBUG
         for extension in self.extensions:
-            extension.extra_compile_args = flags
+            extension.extra_compile_args = flags + SMALL_FLAGS if small else flags
+            if small:
+                extension.extra_link_args = SMALL_LINK_FLAGS
             if DEBUG and not msvc:
                 extension.extra_link_args = [f"-fsanitize={SANITIZE}"]
         super().build_extensions()

@@ -7,13 +7,9 @@ cdef extern from "boost_softmax.h" nogil:
             const double* scores, const double* label, const double* weight, int are_copies,
             Py_ssize_t n_classes, Py_ssize_t n, Py_ssize_t stride, double per_limit, double* residual,
             double* loss, double* steepest, double* most) noexcept nogil
-        void (*words)(
-            const double* residual, const double* weight, int are_copies, const int32_t* rows,
-            Py_ssize_t n, double per_limit, double gradient_scale, double curvature_scale, int64_t* packed) noexcept nogil
         void (*roots)(
             const uint8_t* groups, Py_ssize_t stride, const int32_t* bins, Py_ssize_t n_lanes,
             const double* residual, const double* weight, int are_copies, Py_ssize_t start,
             Py_ssize_t stop, double per_limit, const double* scale, int n_classes, int64_t* words, double* masses,
             int width) noexcept nogil
     Passes pboost_choose_softmax_passes(int level)
-    double bend_of "pboost_bend"(double size, double per_limit)

@@ -1,11 +1,17 @@
-# Words of the rows of a round, where no pass of boost_loss.h or boost_softmax.h makes them.
+# Words of the rows of a round, where no pass of boost_loss.h or boost_words.h makes them.
 from libc.math cimport fabs, floor, rint
 from libc.string cimport memcpy, memset
 
 from pboost._core._boost_leaf cimport Rows
 from pboost._core._boost_round cimport LANES, LOW_UNIT, Node, Round, is_packed, n_groups
-from pboost._core._boost_softmax cimport bend_of
-from pboost._core.types cimport int64_t
+from pboost._core.types cimport int32_t, int64_t
+
+cdef extern from "boost_words.h" nogil:
+    ctypedef void (*WordsPass "pboost_words_pass")(
+        const double* residual, const double* weight, int are_copies, const int32_t* rows, Py_ssize_t n,
+        double per_limit, double gradient_scale, double curvature_scale, int64_t* packed) noexcept nogil
+    WordsPass pboost_choose_words_pass(int level)
+    double bend_of "pboost_bend"(double size, double per_limit)
 
 
 cdef inline int64_t word(double gradient, double curvature) noexcept nogil:

@@ -26,8 +26,9 @@ from pboost._core._boost_share cimport (
     Added, Gather, Pack, Slopes, add_others_part, add_part, far_part, gather_part, pack_part,
     slopes_part,
 )
-from pboost._core._boost_softmax cimport Passes as SoftmaxPasses, pboost_choose_softmax_passes
-from pboost._core._boost_words cimport copies_in, pack_wide, take_root, unfold
+from pboost._core._boost_words cimport (
+    WordsPass, copies_in, pack_wide, pboost_choose_words_pass, take_root, unfold,
+)
 from pboost._core._team cimport Threads, close_post, help, load, open_post, plus, run_ranges, team_at
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
@@ -35,7 +36,7 @@ cdef enum:
     FINE_WORDS = 256
 cdef Passes passes = pboost_choose_passes(2)
 cdef LossPasses loss_passes = pboost_choose_loss_passes(2)
-cdef SoftmaxPasses softmax_passes = pboost_choose_softmax_passes(2)
+cdef WordsPass words_pass = pboost_choose_words_pass(2)
 cdef Node _node
 cdef Open _open
 cdef State _state
@@ -64,9 +65,9 @@ WIDE_BITS = 35
 
 def use_simd_level(int level):
     """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
-    global passes, loss_passes, softmax_passes
+    global passes, loss_passes, words_pass
     passes, loss_passes = pboost_choose_passes(level), pboost_choose_loss_passes(level)
-    softmax_passes = pboost_choose_softmax_passes(level)
+    words_pass = pboost_choose_words_pass(level)
 
 
 cdef Round read_round(arrays) except *:
@@ -252,7 +253,7 @@ def begin(arrays, double steepest, double most):
                 unfold(&r, &rows, residual)
             pack_wide(&r, gradient_scale, curvature_scale)
         elif residual != NULL:
-            softmax_passes.words(
+            words_pass(
                 residual, rows.weight, rows.are_copies, r.rows if r.n < r.n_rows else NULL, r.n,
                 rows.per_limit, gradient_scale, curvature_scale, r.packed)
         elif r.n < r.n_rows:  # words go where gradients of other rows are

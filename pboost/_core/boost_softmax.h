@@ -6,15 +6,7 @@
  */
 #ifndef PBOOST_BOOST_SOFTMAX_H
 #define PBOOST_BOOST_SOFTMAX_H
-#include "boost_loss.h"
-#include "boost_simd.h"
-
-/* The curvature of a row whose residual is of this size, raised where a Newton step were beyond the limit. */
-PBOOST_INLINE double pboost_bend(double size, double per_limit)
-{
-    const double bend = size * (1.0 - size), least = size * per_limit;
-    return bend < least ? least : bend;
-}
+#include "boost_words.h"
 
 #define PBOOST_SHARES_ARGS                                                                         \
     const double *scores, const double *label, const double *weight, int are_copies,               \
@@ -82,51 +74,6 @@ PBOOST_INLINE void pboost_shares_body(PBOOST_SHARES_ARGS)
     }
 }
 
-#define PBOOST_WORDS_ARGS                                                                          \
-    const double *residual, const double *weight, int are_copies, const int32_t *rows,             \
-    ptrdiff_t n, double per_limit, double gradient_scale, double curvature_scale, int64_t *restrict packed
-/* The words of n rows, the first or the listed ones: of the gradient and the curvature. */
-PBOOST_INLINE void pboost_words_body(PBOOST_WORDS_ARGS)
-{
-    if (weight && are_copies)
-        for (ptrdiff_t i = 0; i < n; i++) {
-            const ptrdiff_t row = rows ? rows[i] : i;
-            const double g = residual[row];
-            packed[i] = pboost_word_of_copies(
-                weight[row], g * gradient_scale, pboost_bend(fabs(g), per_limit) * curvature_scale);
-        }
-    else if (weight)
-        for (ptrdiff_t i = 0; i < n; i++) {
-            const ptrdiff_t row = rows ? rows[i] : i;
-            const double w = weight[row], g = residual[row];
-            packed[i] = pboost_word(
-                w * g * gradient_scale, w * pboost_bend(fabs(g), per_limit) * curvature_scale);
-        }
-    else if (rows)
-        for (ptrdiff_t i = 0; i < n; i++) {
-            const double g = residual[rows[i]];
-            packed[i] = pboost_word(g * gradient_scale, pboost_bend(fabs(g), per_limit) * curvature_scale);
-        }
-    else
-        for (ptrdiff_t i = 0; i < n; i++)
-            packed[i] = pboost_word(
-                residual[i] * gradient_scale, pboost_bend(fabs(residual[i]), per_limit) * curvature_scale);
-}
-
-/* table += words, 2, 4 or 8 of them: a compiler that sees two loops here adds one by one. */
-PBOOST_INLINE void pboost_add_lanes(int64_t *table, const int64_t *words, const int width)
-{
-#if defined(__GNUC__) || defined(__clang__)
-    typedef int64_t pboost_two __attribute__((vector_size(16), may_alias));
-    typedef int64_t pboost_four_words __attribute__((vector_size(32), may_alias));
-    if (width == 2) *(pboost_two *)table += *(const pboost_two *)words;
-    else
-        for (int k = 0; k < width; k += 4) *(pboost_four_words *)(table + k) += *(const pboost_four_words *)(words + k);
-#else
-    for (int k = 0; k < width; k++) table[k] += words[k];
-#endif
-}
-
 #define PBOOST_ROOTS_ARGS                                                                          \
     const uint8_t *groups, ptrdiff_t stride, const int32_t *bins, ptrdiff_t n_lanes,               \
     const double *residual, const double *weight, int are_copies, ptrdiff_t start, ptrdiff_t stop, \
@@ -170,7 +117,6 @@ PBOOST_INLINE void pboost_roots_body(PBOOST_ROOTS_ARGS, const int width)
 
 typedef struct {
     void (*shares)(PBOOST_SHARES_ARGS);
-    void (*words)(PBOOST_WORDS_ARGS);
     void (*roots)(PBOOST_ROOTS_ARGS, int width);
 } pboost_softmax_passes;
 
@@ -185,11 +131,6 @@ typedef struct {
             scores, label, weight, are_copies, n_classes, n, stride, per_limit, residual, loss, steepest, \
             most);                                                                                 \
     }                                                                                              \
-    TARGET static void pboost_words_##name(PBOOST_WORDS_ARGS)                                      \
-    {                                                                                              \
-        pboost_words_body(                                                                         \
-            residual, weight, are_copies, rows, n, per_limit, gradient_scale, curvature_scale, packed); \
-    }                                                                                              \
     TARGET static void pboost_roots_##name(PBOOST_ROOTS_ARGS, int width)                           \
     {                                                                                              \
         if (width == 8) PBOOST_ROOTS_CALL(8);                                                      \
@@ -197,7 +138,7 @@ typedef struct {
         else PBOOST_ROOTS_CALL(2);                                                                 \
     }
 #define PBOOST_SOFTMAX_PASSES(name)                                                                \
-    {pboost_shares_##name, pboost_words_##name, pboost_roots_##name}
+    {pboost_shares_##name, pboost_roots_##name}
 PBOOST_SOFTMAX_VARIANT(, baseline)
 #ifdef PBOOST_AVX512
 PBOOST_SOFTMAX_VARIANT(PBOOST_AVX2, avx2)

@@ -6,7 +6,7 @@
  */
 #ifndef PBOOST_BOOST_VECTOR_H
 #define PBOOST_BOOST_VECTOR_H
-#include "boost_softmax.h"
+#include "boost_words.h"
 
 #define PBOOST_TOGETHER 4 /* classes whose sums below the cuts of a column are found at once */
 

@@ -14,8 +14,7 @@ from libc.string cimport memcpy, memset
 from pboost._core._address cimport address
 from pboost._core._boost_leaf cimport power_below
 from pboost._core._boost_round cimport AHEAD, BLOCK, LOW_UNIT, Passes, add_to, pboost_choose_passes
-from pboost._core._boost_softmax cimport Passes as SoftmaxPasses, bend_of, pboost_choose_softmax_passes
-from pboost._core._boost_words cimport word
+from pboost._core._boost_words cimport WordsPass, bend_of, pboost_choose_words_pass, word
 from pboost._core._rng cimport draw_from, stream
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint8_t, uint64_t
 
@@ -47,7 +46,7 @@ cdef enum:
     CHUNK = 256
     COLUMNS = 32  # whose masses are added up before they are put in order
 cdef Passes passes = pboost_choose_passes(2)
-cdef SoftmaxPasses softmax_passes = pboost_choose_softmax_passes(2)
+cdef WordsPass words_pass = pboost_choose_words_pass(2)
 cdef VectorPasses vector_passes = pboost_choose_vector_passes(2)
 #: Places for the words of some rows and the masses of some columns, with those in front that bring them to
 #: a line of the cache.
@@ -56,8 +55,8 @@ WORK = WIDTH * (BLOCK + COLUMNS * 2 * MAX_BINS + 1)
 
 def use_simd_level(int level):
     """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
-    global passes, softmax_passes, vector_passes
-    passes, softmax_passes = pboost_choose_passes(level), pboost_choose_softmax_passes(level)
+    global passes, words_pass, vector_passes
+    passes, words_pass = pboost_choose_passes(level), pboost_choose_words_pass(level)
     vector_passes = pboost_choose_vector_passes(level)
 
 
@@ -115,7 +114,7 @@ def pack(arrays, const double[:, ::1] scale, Py_ssize_t start, Py_ssize_t stop):
                 if l == residual.shape[0]:
                     put_ones(part, m)
                 elif words.unit[c] == 1.0 and (c == 0 or words.of[c - 1] != l):
-                    softmax_passes.words(
+                    words_pass(
                         &residual[l, i], NULL if w == NULL else w + i, are_copies, NULL, m, per_limit,
                         scale[l, 0], scale[l, 1], part)
                 else:
