@@ -36,8 +36,18 @@ from pboost.data.special_columns import (
 )
 from pboost.data.table import EVERYTHING, Takes
 from pboost.threads import Workers, check_stop
-from pboost.values import Array, FloatArray, IntArray, check_flag, check_integer, sealed
+from pboost.values import (
+    Array,
+    FloatArray,
+    IntArray,
+    check_choice,
+    check_flag,
+    check_integer,
+    sealed,
+)
 
+#: Which rows make the edges of bins: of many some, or all.
+EDGES = ("sample", "exact")
 #: Bytes of scratch per thread while sorting; more columns at a time read X with fewer misses.
 SCRATCH_BYTES = 16_000_000
 
@@ -88,6 +98,7 @@ def bin_columns(
     X: Any,
     *,
     max_bins: int = MAX_BINS,
+    edges: str = "sample",
     sample_weight: Any = None,
     n_threads: int | None = None,
 ) -> BinnedColumns:
@@ -96,6 +107,7 @@ def bin_columns(
     Of more than 200,000 rows of positive weight the edges are made from the 200,000 rows with the
     least hashes of their values. So they do not depend on the order of the rows, and a row of
     weight k is k rows. Least and largest values are those of all rows in any case.
+    ``edges="exact"`` makes them from all rows, which takes as long as sorting them.
 
     Parameters
     ----------
@@ -103,6 +115,8 @@ def bin_columns(
         Numbers, some of which may be missing, and categories.
     max_bins : int
         Bins per column, 2 to 256, of about equal weight; equal values share a bin.
+    edges : {"sample", "exact"}
+        Rows that make the edges: of more than 200,000 some, or all.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows; a row of weight 0 has a bin but no part in placing the edges.
     n_threads : int or None
@@ -125,6 +139,7 @@ def bin_columns(
     >>> pb.bin_columns(np.arange(6.0).reshape(6, 1), max_bins=2).codes.tolist()
     [[0, 0, 0, 1, 1, 1]]
     """
+    check_choice("edges", edges, EDGES)
     features = as_features(X)
     check_has_rows(len(features.values))
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
@@ -132,6 +147,9 @@ def bin_columns(
     features = training_features(features, weights, EVERYTHING)
     fixed = NO_WEIGHT if weights is None else to_fixed_point(weights)[1]
     rows = np.arange(len(features.values), dtype=np.int32)
+    if edges == "exact":
+        with Workers(n_threads, features.values.size) as workers:
+            return all_binned(features, rows, max_bins, fixed, workers, None)
     return binned_columns(features, rows, max_bins, fixed, n_threads)
 
 

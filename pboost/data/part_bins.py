@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pboost._core import sort
 from pboost.data.check_xy import as_features, training_features
 from pboost.data.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, made
 from pboost.data.convert import Features
-from pboost.data.made_columns import all_binned
-from pboost.data.parts import check_parts
+from pboost.data.exact_edges import (
+    EdgeSearch,
+    bins_between,
+    count_cells,
+    joined_cells,
+    most_known,
+    sorted_keys,
+)
+from pboost.data.made_columns import EDGES, all_binned
+from pboost.data.parts import check_parts, fixed_of_parts, weights_of_parts
 from pboost.data.sampled_bins import (
     SAMPLE_ROWS,
     code_rows,
@@ -24,12 +33,20 @@ from pboost.data.sampled_bins import (
 )
 from pboost.data.special_columns import MOST_KNOWN
 from pboost.data.table import EVERYTHING, Table
-from pboost.threads import Workers
-from pboost.values import check_integer
+from pboost.threads import Workers, check_stop
+from pboost.values import FloatArray, check_choice, check_integer
+
+#: Weights in fixed point.
+Fixed: TypeAlias = NDArray[np.int64]
 
 
 def bin_columns(
-    X: Sequence[Any], *, max_bins: int = MAX_BINS, n_threads: int | None = None
+    X: Sequence[Any],
+    *,
+    max_bins: int = MAX_BINS,
+    edges: str = "sample",
+    sample_weight: Sequence[Any] | None = None,
+    n_threads: int | None = None,
 ) -> list[BinnedColumns]:
     """Bin the columns of a table in partitions; bins are those of all rows in one table.
 
@@ -39,7 +56,11 @@ def bin_columns(
         Numbers, some of which may be missing; of one dtype, with the same columns. A partition may
         be empty.
     max_bins : int
-        Bins per column, 2 to 256, of about equal numbers of rows; equal values share a bin.
+        Bins per column, 2 to 256, of about equal weight; equal values share a bin.
+    edges : {"sample", "exact"}
+        Rows that make the edges, as in `pboost.bin_columns`: of more than 200,000 some, or all.
+    sample_weight : list of array_like of shape (n,), optional
+        Weights of the rows; those of a partition may all be 0.
     n_threads : int or None
         Threads, -1 for all; None: as many as the work is worth.
 
@@ -53,7 +74,7 @@ def bin_columns(
     ------
     ValueError, TypeError
         If a partition is no table, holds an infinity, or has other columns or another dtype than
-        the first.
+        the first; if weights are not as they must be.
     NotImplementedError
         For categories. Partitions of them are rows of one ``pboost.bin_columns``, by its method
         ``select``.
@@ -64,6 +85,14 @@ def bin_columns(
     values, which are found by merging the hashes of partitions: they depend neither on the order of
     rows nor on where they lie. Only these rows are copied into one table.
 
+    Edges from all rows are found by counts, column by column: rows that lie in ranges of values,
+    added up over partitions, and then in smaller ranges of those in which a bin can end. No rows
+    are copied into one table.
+
+    The unit of weights in fixed point follows from the sum of integers here, and of floating-point
+    numbers in `pboost.bin_columns`: where that sum is a power of two but for its rounding, units
+    differ by two, which matters to weights below 2**-59 of the sum.
+
     Examples
     --------
     >>> import numpy as np
@@ -72,15 +101,21 @@ def bin_columns(
     >>> first.codes.tolist(), second.codes.tolist()
     ([[0, 2]], [[1]])
     """
+    check_choice("edges", edges, EDGES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
     parts = _read(check_parts("X", X))
     sizes = [part.n_rows for part in parts]
+    fixed = None
+    if sample_weight is not None:
+        fixed = fixed_of_parts(weights_of_parts(sample_weight, sizes))
     with Workers(n_threads, sum(sizes) * parts[0].n_features) as workers:
-        found = _sampled(parts, max_bins, workers)
+        if edges == "exact":
+            return _coded(parts, _exact(parts, fixed, max_bins, workers), workers)
+        found = _sampled(parts, fixed, max_bins, workers)
         if found is not None:
             return found
         rows = [np.arange(size, dtype=np.int32) for size in sizes]
-        whole = _gathered(parts, rows, max_bins, workers)
+        whole = _gathered(parts, rows, fixed, max_bins, workers)
     borders = np.cumsum(sizes)[:-1].tolist()
     return [like(whole, codes.copy()) for codes in np.split(whole.codes, borders, axis=1)]
 
@@ -131,43 +166,93 @@ def shared_table(found: Sequence[Features]) -> Table | None:
     return Table.of_numbers(first.n_features).with_holes(holes)
 
 
-def _sampled(parts: list[Features], max_bins: int, workers: Workers) -> list[BinnedColumns] | None:
+def _sampled(
+    parts: list[Features], fixed: Sequence[Fixed] | None, max_bins: int, workers: Workers
+) -> list[BinnedColumns] | None:
     """Return columns whose edges are those of a part of the rows, None where they are of all."""
-    if sum(part.n_rows for part in parts) <= SAMPLE_ROWS:
+    has_part = [np.ones(part.n_rows, dtype=np.bool_) for part in parts]
+    if fixed is not None:
+        has_part = [mass > 0 for mass in fixed]
+    if sum(np.count_nonzero(has) for has in has_part) <= SAMPLE_ROWS:
         return None
-    rows = [np.arange(part.n_rows, dtype=np.int32) for part in parts]
-    hashes = [
-        hashed_rows(part.values, listed, workers)
-        for part, listed in zip(parts, rows, strict=True)
-    ]  # fmt: skip
-    greatest = greatest_hash(np.concatenate([hashed for hashed, _ in hashes]))
+    hashes = [hashed_rows(part.values, _numbered(part), workers) for part in parts]
+    greatest = greatest_hash(
+        np.concatenate([hashed[has] for (hashed, _), has in zip(hashes, has_part, strict=True)])
+    )
     if greatest is None:
         return None
     if any(has_missing for _, has_missing in hashes):  # their code is that after the last bin
         max_bins = min(max_bins, MOST_KNOWN)
-    taken = [np.flatnonzero(hashed <= greatest) for hashed, _ in hashes]
-    sampled = _gathered(parts, taken, max_bins, workers)
-    coded = [
-        code_rows(partial(sort.gather_columns, part.values), listed, sampled, workers)
-        for part, listed in zip(parts, rows, strict=True)
+    taken = [
+        np.flatnonzero((hashed <= greatest) & has)
+        for (hashed, _), has in zip(hashes, has_part, strict=True)
     ]
-    ends = joined_ends((found for _, found in coded), sampled.n_features)
-    whole = with_ends(coded[0][0], ends, None, sampled)
+    return _coded(parts, _gathered(parts, taken, fixed, max_bins, workers), workers)
+
+
+def _exact(
+    parts: list[Features], fixed: Sequence[Fixed] | None, max_bins: int, workers: Workers
+) -> BinnedColumns:
+    """Return bins between the edges of all rows; they hold no row."""
+    table, d = parts[0].table, parts[0].n_features
+    has_missing = np.zeros(d, np.bool_) if table is None else table.has_missing
+    masses = [None] * len(parts) if fixed is None else fixed
+
+    def work(first: int, last: int) -> list[tuple[FloatArray, FloatArray]]:
+        found = []
+        for j in range(first, last):
+            check_stop()
+            search = EdgeSearch(most_known(max_bins, has_missing[j]), fixed is not None)
+            keys = [
+                sorted_keys(part.values[:, j], mass)
+                for part, mass in zip(parts, masses, strict=True)
+            ]
+            while (question := search.question()) is not None:
+                counted = [count_cells(part, question) for part in keys]
+                search.take(joined_cells(counted, question))
+            found.append(search.ends())
+        return found
+
+    ends = [one for some in workers.run(work, d) for one in some]
+    return bins_between(ends, parts[0].names, table)
+
+
+def _coded(parts: list[Features], bins: BinnedColumns, workers: Workers) -> list[BinnedColumns]:
+    """Return the rows of all partitions as codes of the bins between edges."""
+    coded = [
+        code_rows(partial(sort.gather_columns, part.values), _numbered(part), bins, workers)
+        for part in parts
+    ]
+    ends = joined_ends((found for _, found in coded), bins.n_features)
+    whole = with_ends(coded[0][0], ends, None, bins)
     return [like(whole, codes) for codes, _ in coded]
 
 
+def _numbered(part: Features) -> NDArray[np.int32]:
+    return np.arange(part.n_rows, dtype=np.int32)
+
+
 def _gathered(
-    parts: list[Features], rows: Sequence[Any], max_bins: int, workers: Workers
+    parts: list[Features],
+    rows: Sequence[Any],
+    fixed: Sequence[Fixed] | None,
+    max_bins: int,
+    workers: Workers,
 ) -> BinnedColumns:
     """Return the bins of some rows of all partitions."""
     values = np.concatenate([p.values[listed] for p, listed in zip(parts, rows, strict=True)])
-    return binned(Features(values, parts[0].names, parts[0].table), max_bins, workers)
+    mass = NO_WEIGHT
+    if fixed is not None:
+        mass = np.concatenate([of[listed] for of, listed in zip(fixed, rows, strict=True)])
+    return binned(Features(values, parts[0].names, parts[0].table), max_bins, workers, mass)
 
 
-def binned(features: Features, max_bins: int, workers: Workers) -> BinnedColumns:
+def binned(
+    features: Features, max_bins: int, workers: Workers, fixed: Fixed = NO_WEIGHT
+) -> BinnedColumns:
     """Return the bins of all rows."""
     listed = np.arange(features.n_rows, dtype=np.int32)
-    return all_binned(features, listed, max_bins, NO_WEIGHT, workers, None)
+    return all_binned(features, listed, max_bins, fixed, workers, None)
 
 
 def like(whole: BinnedColumns, codes: Any) -> BinnedColumns:

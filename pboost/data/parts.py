@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core import reweight
 from pboost.data.blocks import codes_among
 from pboost.data.check_xy import (
     as_targets,
@@ -201,6 +203,23 @@ def weights_of_parts(sample_weight: Any, sizes: Sequence[int]) -> list[FloatArra
     ]
     check_any_weight(any(weights.any() for weights in found))
     return found
+
+
+def fixed_of_parts(weights: Sequence[FloatArray]) -> list[NDArray[np.int64]]:
+    """Return weights as `to_fixed_point` does; sums are of integers, in any order the same."""
+    n = sum(map(len, weights))
+    most = math.frexp(max(float(part.max(initial=0.0)) for part in weights))[1]
+    scaled = [np.ldexp(part, -most) for part in weights]  # below 1
+    fixed = [np.empty(len(part), dtype=np.int64) for part in weights]
+    first = 61 - n.bit_length()
+    total = sum(
+        reweight.to_fixed(part, math.ldexp(1.0, first), out)
+        for part, out in zip(scaled, fixed, strict=True)
+    )
+    scale = math.ldexp(1.0, 61 - (total.bit_length() - first))
+    for part, out in zip(scaled, fixed, strict=True):
+        reweight.to_fixed(part, scale, out)
+    return fixed
 
 
 def weights_of_part(number: int, given: Any, size: int) -> FloatArray:
