@@ -71,10 +71,10 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def encode(paths: list[Path], codes: Path, threads: int) -> dict[str, float]:
+def encode(paths: list[Path], codes: Path, threads: int, edges: str) -> dict[str, float]:
     """Bin the files."""
     start = time.perf_counter()
-    seconds, _ = cpu(lambda: pb.bin_files(paths, codes, target="y", n_threads=threads))
+    seconds, _ = cpu(lambda: pb.bin_files(paths, codes, target="y", edges=edges, n_threads=threads))
     return {"cpu": seconds, "wall": time.perf_counter() - start, "memory": peak()}
 
 
@@ -95,7 +95,7 @@ def fit(codes: Path, rounds: int, threads: int) -> dict[str, float]:
     return found | {"memory": peak()}
 
 
-def same(paths: list[Path], codes: Path) -> dict[str, bool]:
+def same(paths: list[Path], codes: Path, edges: str) -> dict[str, bool]:
     """Compare a model with that of the same rows in memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -105,7 +105,7 @@ def same(paths: list[Path], codes: Path) -> dict[str, bool]:
     columns, labels, weight = pb.open_columns(codes, check=True)
     models = [
         pb.fit_adaboost(columns, labels, sample_weight=weight, rounds=ROUNDS_COMPARED),
-        pb.fit_adaboost(pb.bin_columns(X), y, rounds=ROUNDS_COMPARED),
+        pb.fit_adaboost(pb.bin_columns(X, edges=edges), y, rounds=ROUNDS_COMPARED),
     ]
     with tempfile.TemporaryDirectory() as folder:
         for k, model in enumerate(models):
@@ -117,7 +117,7 @@ def same(paths: list[Path], codes: Path) -> dict[str, bool]:
 def child(stage: str, options: argparse.Namespace) -> dict[str, float]:
     """Run a stage in a process of its own, and return what it measured."""
     command = [sys.executable, "-m", "asv_bench.peers.on_disk", "--stage", stage]
-    for name in ("rows", "folder", "gigabytes", "rounds", "threads"):
+    for name in ("rows", "folder", "gigabytes", "rounds", "threads", "edges"):
         command += [f"--{name}", str(getattr(options, name))]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
@@ -131,12 +131,12 @@ def run_stage(options: argparse.Namespace, folder: Path) -> dict[str, float]:
         return {}
     paths = make(folder, rows)
     if options.stage == "same":
-        return same(paths, codes)
+        return same(paths, codes, options.edges)
     limit(rows, options.gigabytes)
     if options.stage == "fit":
         return fit(codes, options.rounds, options.threads)
     shutil.rmtree(codes, ignore_errors=True)
-    return encode(paths, codes, options.threads)
+    return encode(paths, codes, options.threads, options.edges)
 
 
 def measure(options: argparse.Namespace) -> Table:
@@ -170,6 +170,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--gigabytes", type=float, default=6.0, help="of address space")
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--edges", choices=("sample", "exact"), default="sample")
     parser.add_argument("--stage", choices=("make", "encode", "fit", "same"))
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as temporary:

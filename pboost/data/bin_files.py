@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import reweight, sort
+from pboost.data.batch_counts import BatchCounts
 from pboost.data.batches import Batch, Batches, batches_of
 from pboost.data.blocks import codes_among
 from pboost.data.check_xy import (
@@ -27,7 +28,7 @@ from pboost.data.check_xy import (
 from pboost.data.column_folder import StoredColumns, Writer, open_columns
 from pboost.data.columns import MAX_BINS, NO_WEIGHT, BinnedColumns
 from pboost.data.convert import Features, Trained
-from pboost.data.made_columns import all_binned
+from pboost.data.made_columns import EDGES, all_binned
 from pboost.data.row_sample import RowSample
 from pboost.data.sampled_bins import code_rows, hashed_rows, joined_ends, with_ends
 from pboost.data.special_columns import MOST_KNOWN
@@ -35,7 +36,6 @@ from pboost.data.table import Table
 from pboost.threads import Workers
 from pboost.values import INT32_MAX, Array, FloatArray, IntArray, check_choice, check_integer
 
-EDGES = ("sample",)
 #: More different labels than this are none.
 MOST_LABELS = 10_000
 
@@ -53,7 +53,7 @@ def bin_files(
     """Bin the columns of a table that is read in batches, into a folder that fits read from.
 
     The bins are those of `bin_columns` of all rows, and a fit gives the model that it gives in
-    memory, bit for bit. A batch and 200,000 rows are held in memory at most.
+    memory, bit for bit. A batch is held in memory, and at most 200,000 rows, or counts.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def bin_files(
     target, weight : str, optional
         Names of the columns that hold the labels and the weights of the rows; all others are
         features. Rows of weight 0 are left out.
-    edges : {"sample"}
-        The rows that make the edges of bins: of more than 200,000 those with the least hashes of
-        their values.
+    edges : {"sample", "exact"}
+        The rows that make the edges of bins, as in `bin_columns`: of more than 200,000 those with
+        the least hashes of their values, or all.
     max_bins : int
         Bins per column, 2 to 256, of about equal weight; equal values share a bin.
     n_threads : int or None
@@ -95,9 +95,11 @@ def bin_files(
     Notes
     -----
     Batches are read twice: for the edges, and for the codes; once before for their weights, where
-    there are any. Codes are written class by class and column by column, as fits read
-    them. Every file gets its name when it is whole, the header last: an interrupted call leaves a
-    folder that `open_columns` refuses, and that can be passed again.
+    there are any. With ``edges="exact"`` they are read three to six times for the edges as a rule:
+    rows are counted by ranges of values, then by smaller ones where a bin can end. Codes are
+    written class by class and column by column, as fits read them. Every file gets its name when it
+    is whole, the header last: an interrupted call leaves a folder that `open_columns` refuses, and
+    that can be passed again.
 
     Examples
     --------
@@ -119,8 +121,9 @@ def bin_files(
     reader = _Reader(batches_of(source, target, weight))
     with Writer(folder) as writer, Workers(n_threads, INT32_MAX) as workers:
         survey = _survey(reader) if reader.is_weighed() else None
-        seen = _first_pass(reader, survey, workers)
-        bins = _bins(reader, seen, max_bins, workers)
+        seen = _first_pass(reader, survey, edges == "exact", workers)
+        find = _bins if seen.counts is None else _exact_bins
+        bins = find(reader, seen, survey, max_bins, workers)
         _second_pass(reader, seen, bins, writer, workers)
         writer.header(edges=edges, max_bins=max_bins, names=reader.names)
     return open_columns(folder)
@@ -237,7 +240,9 @@ class _Seen:
     Attributes
     ----------
     sample : RowSample
-        Rows that make the edges.
+        Rows that make the edges, where these are some.
+    counts : BatchCounts or None
+        Counts by which edges of all rows are found.
     holes : ndarray of bool, shape (d,)
         Which columns have missing values.
     labels : ndarray, shape (J,)
@@ -247,16 +252,18 @@ class _Seen:
     """
 
     sample: RowSample
+    counts: BatchCounts | None
     holes: NDArray[np.bool_]
     labels: Array
     count: NDArray[np.int64]
     content: NDArray[np.uint64]
 
     @classmethod
-    def nothing(cls, d: int, y: Array) -> _Seen:
+    def nothing(cls, d: int, y: Array, counts: BatchCounts | None) -> _Seen:
         """Return what no rows are, of d columns and labels like these."""
         none = np.zeros(0, dtype=np.int64)
-        return cls(RowSample(d), np.zeros(d, np.bool_), y[:0], none, none.astype(np.uint64))
+        holes = np.zeros(d, dtype=np.bool_)
+        return cls(RowSample(d), counts, holes, y[:0], none, none.astype(np.uint64))
 
     @property
     def n_rows(self) -> int:
@@ -278,12 +285,14 @@ class _Seen:
         self.labels, self.count, self.content = every, count, content
 
 
-def _first_pass(reader: _Reader, survey: _Survey | None, workers: Workers) -> _Seen:
-    """Find the rows that make the edges, the labels, and what is missing."""
+def _first_pass(reader: _Reader, survey: _Survey | None, is_exact: bool, workers: Workers) -> _Seen:
+    """Find the rows that make the edges, or count all; the labels, and what is missing."""
     seen: _Seen | None = None
     for rows in reader:
         if seen is None:
-            seen = _Seen.nothing(rows.values.shape[1], rows.y)
+            d = rows.values.shape[1]
+            counts = BatchCounts(d, survey is not None) if is_exact else None
+            seen = _Seen.nothing(d, rows.y, counts)
         try:
             holes = find_holes(Features(rows.values, reader.names))
         except ValueError as error:
@@ -292,18 +301,27 @@ def _first_pass(reader: _Reader, survey: _Survey | None, workers: Workers) -> _S
             seen.holes |= holes
         hashed, _ = hashed_rows(rows.values, _numbered(rows.values), workers)
         seen.count_labels(rows.y, hashed)
-        mass = None
-        if survey is not None:
-            assert rows.weights is not None
-            mass = np.empty(len(hashed), dtype=np.int64)
-            reweight.to_fixed(rows.weights, survey.scale, mass)
-        seen.sample.add(rows.values, hashed, mass)
+        mass = _masses(rows, survey)
+        if seen.counts is None:
+            seen.sample.add(rows.values, hashed, mass)
+        else:
+            seen.counts.add(rows.values, mass, workers)
         if seen.n_rows > INT32_MAX:
             raise ValueError(f"source: expected at most {INT32_MAX} rows")
     if seen is None:
         raise ValueError("source: expected at least one row of positive weight, got none")
     check_label_values(seen.labels, None)
     return seen
+
+
+def _masses(rows: Rows, survey: _Survey | None) -> NDArray[np.int64] | None:
+    """Return the weights of rows in fixed point, None where there are none."""
+    if survey is None:
+        return None
+    assert rows.weights is not None
+    mass = np.empty(len(rows.weights), dtype=np.int64)
+    reweight.to_fixed(rows.weights, survey.scale, mass)
+    return mass
 
 
 def _contents(hashed: NDArray[np.uint64], parts: list[IntArray]) -> NDArray[np.uint64]:
@@ -319,15 +337,40 @@ def _by_class(y: Array, labels: Array) -> list[IntArray]:
     return [np.flatnonzero(label == k).astype(np.int32) for k in range(len(labels))]
 
 
-def _bins(reader: _Reader, seen: _Seen, max_bins: int, workers: Workers) -> BinnedColumns:
-    """Return the bins of the rows that make the edges."""
-    values, mass = seen.sample.rows()
+def _table(reader: _Reader, seen: _Seen) -> Table | None:
+    """Return what columns are, and which of them miss values."""
     table = reader.trained.table
     if seen.holes.any():
         table = (table or Table.of_numbers(len(seen.holes))).with_holes(seen.holes)
-        if seen.sample.is_part:  # as in `binned_columns`
-            max_bins = min(max_bins, MOST_KNOWN)
-    features = Features(values, reader.names, table)
+    return table
+
+
+def _exact_bins(
+    reader: _Reader, seen: _Seen, survey: _Survey | None, max_bins: int, workers: Workers
+) -> BinnedColumns:
+    """Return bins between edges from all rows, which are read until all columns have them."""
+    counts = seen.counts
+    assert counts is not None
+    counts.limit(max_bins, seen.holes)
+    while counts.take():
+        n = content = 0
+        for rows in reader:
+            hashed, _ = hashed_rows(rows.values, _numbered(rows.values), workers)
+            n, content = n + len(hashed), content + int(hashed.sum())
+            counts.add(rows.values, _masses(rows, survey), workers)
+        if n != seen.n_rows or (content - int(seen.content.sum())) % 2**64:
+            raise _changed()
+    return counts.bins(reader.names, _table(reader, seen))
+
+
+def _bins(
+    reader: _Reader, seen: _Seen, survey: _Survey | None, max_bins: int, workers: Workers
+) -> BinnedColumns:
+    """Return the bins of the rows that make the edges."""
+    values, mass = seen.sample.rows()
+    if seen.holes.any() and seen.sample.is_part:  # as in `binned_columns`
+        max_bins = min(max_bins, MOST_KNOWN)
+    features = Features(values, reader.names, _table(reader, seen))
     fixed = NO_WEIGHT if (mass == 1).all() else mass
     return all_binned(features, _numbered(values), max_bins, fixed, workers, None)
 

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.columns import BinnedColumns, made
-from pboost.data.special_columns import MOST_KNOWN
+from pboost._core import sort
+from pboost.data.columns import MAX_BINS, BinnedColumns, made
+from pboost.data.special_columns import MOST_KNOWN, ROW_MASK
 from pboost.data.table import Table
 from pboost.values import Array, FloatArray, IntArray
 
@@ -75,18 +76,21 @@ class Question(NamedTuple):
 
 def sorted_keys(values: Array, mass: NDArray[np.int64] | None) -> Keys:
     """Return the keys of values, some of which may be NaN, with their masses."""
-    known = np.asarray(values, dtype=np.float64) + 0.0  # one zero
-    is_known = known == known
-    if not is_known.all():
-        known = known[is_known]
-        mass = None if mass is None else mass[is_known]
-    key = known.view(np.uint64)
+    every = np.asarray(values, dtype=np.float64) + 0.0  # one zero
+    rows = _order(every)
+    key = every[rows].view(np.uint64)
     key ^= (key.view(np.int64) >> 63).view(np.uint64) | _SIGN
-    if mass is None:
-        key.sort()
-        return Keys(key, None)
-    order = np.argsort(key)
-    return Keys(key[order], mass[order])
+    return Keys(key, None if mass is None else mass[rows])
+
+
+def _order(values: FloatArray) -> IntArray:
+    """Return the rows of a column in increasing order of value, without those that are missing."""
+    n = len(values)
+    order, missing = np.empty((1, n), dtype=np.int32), np.zeros(1, dtype=np.int32)
+    items, spare = np.empty((2, n), dtype=np.uint64)
+    sort.sort_columns(values[None], order, items, spare, missing)
+    found: IntArray = order[0, : n - int(missing[0])] & ROW_MASK
+    return found
 
 
 def _values(key: NDArray[np.uint64]) -> FloatArray:
@@ -112,7 +116,7 @@ def count_cells(keys: Keys, question: Question) -> Cells:
 def joined_cells(parts: Sequence[Cells], question: Question) -> Cells:
     """Return the counts of all partitions."""
     least, most, rows, mass = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    order = np.argsort(least, kind="stable")
+    order = _order(_values(least))
     least = least[order]
     cell = np.searchsorted(question.least, least, "right") - 1
     first, _ = _runs(least, cell, question)
@@ -146,21 +150,24 @@ class EdgeSearch:
     Parameters
     ----------
     max_bins : int
-        The most bins, without that of missing values.
+        The most bins, without that of missing values. Can be set until counts are taken.
     is_weighed : bool
         Whether masses are other than the numbers of rows.
+    cells : int, optional
+        How many cells are counted at a time, about; fewer need more questions.
     """
 
-    def __init__(self, max_bins: int, is_weighed: bool) -> None:
-        self._most, self._is_weighed = max_bins, is_weighed
+    def __init__(self, max_bins: int, is_weighed: bool, cells: int | None = None) -> None:
+        self.max_bins, self._is_weighed = max_bins, is_weighed
+        self._at_once = CELLS if cells is None else cells
         first, last = np.zeros(1, dtype=np.uint64), np.array([2**64 - 1], dtype=np.uint64)
         none = np.zeros(1, dtype=np.int64)
         self._cells = Cells(first, last, none, none)
-        to = 64 - (CELLS.bit_length() - 1)
+        to = 64 - (self._at_once.bit_length() - 1)
         self._asked: Question | None = Question(first, last, np.array([to], dtype=np.uint8))
         self._cuts = False
         #: Masses at which each of the bins ends at first and at last.
-        self._least, self._last = [0] * max_bins, [2**63] * max_bins
+        self._least, self._last = [0] * MAX_BINS, [2**63] * MAX_BINS
 
     def question(self) -> Question | None:
         """Return what must be counted, None where edges are known."""
@@ -183,7 +190,7 @@ class EdgeSearch:
         """Find which cells must be counted in smaller ones."""
         least, most, rows, _ = self._cells
         is_one = (rows == 1) | (least == most)
-        self._cuts = self._cuts or len(is_one) > self._most
+        self._cuts = self._cuts or len(is_one) > self.max_bins
         active = ~is_one
         if self._cuts:
             may_end = self._may_end(is_one)
@@ -198,7 +205,7 @@ class EdgeSearch:
             (
                 k
                 for k in range(64, LEAST_BITS, -1)
-                if np.minimum(rows, 2.0 ** np.minimum(low, k)).sum() <= CELLS
+                if np.minimum(rows, 2.0 ** np.minimum(low, k)).sum() <= self._at_once
             ),
             LEAST_BITS,
         )
@@ -220,8 +227,8 @@ class EdgeSearch:
         n, total = len(below), int(below[-1])
         change = np.zeros(n + 1, dtype=np.int64)
         first = last = held = most = 0
-        for b in range(self._most - 1):
-            left = self._most - b
+        for b in range(self.max_bins - 1):
+            left = self.max_bins - b
             self._least[b] = max(self._least[b], self._target(total, held, left)[0])
             self._last[b] = min(self._last[b], self._target(total, most, left)[1])
             first = max(first, int(below.searchsorted(self._least[b])))
@@ -269,7 +276,7 @@ class EdgeSearch:
         ends: list[int] = []
         start = held = 0
         while start < n:
-            left = self._most - len(ends)
+            left = self.max_bins - len(ends)
             if left == 1:
                 end = n - 1
             elif not self._is_weighed:
