@@ -38,6 +38,7 @@ from pboost.inspection.calibrate import calibrate
 from pboost.inspection.coefficients import Coefficients, coefficients, plot_coefficients
 from pboost.inspection.cross_validation import CrossValidation, cross_validate
 from pboost.inspection.explanation import Explanation, apply, decision_path, explain
+from pboost.inspection.graph_plots import plot_graph
 from pboost.inspection.guarantee import Guarantee, guarantee
 from pboost.inspection.importance import feature_importances, permutation_importance
 from pboost.inspection.label_sets import LabelSets, label_sets
@@ -53,6 +54,7 @@ from pboost.inspection.margins import (
 from pboost.inspection.monotone import is_monotone
 from pboost.inspection.plots import plot_budget_curve
 from pboost.inspection.risk_control import RiskThreshold, risk_threshold
+from pboost.inspection.tree_plots import plot_tree
 from pboost.models.base import (
     decision_function,
     describe,
@@ -192,7 +194,9 @@ __all__ = [
     "permutation_importance",
     "plot_budget_curve",
     "plot_coefficients",
+    "plot_graph",
     "plot_margin_curve",
+    "plot_tree",
     "predict",
     "predict_proba",
     "prefix",

@@ -452,6 +452,7 @@ class Tree(Trees):
     instead: ClassVar = {
         "prefix": "prune makes trees smaller",
         "reach": "apply and decision_path tell where rows go",
+        "plot_graph": "plot_tree draws it",
     }
     file_kind = "tree"
     of_classes, of_numbers = "a tree", "a regression tree has"
