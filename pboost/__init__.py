@@ -42,6 +42,7 @@ from pboost.inspection.graph_plots import plot_graph
 from pboost.inspection.guarantee import Guarantee, guarantee
 from pboost.inspection.importance import feature_importances, permutation_importance
 from pboost.inspection.label_sets import LabelSets, label_sets
+from pboost.inspection.level_plots import plot_level_sets
 from pboost.inspection.margins import (
     logistic_margin_curve,
     margin_bound,
@@ -53,7 +54,9 @@ from pboost.inspection.margins import (
 )
 from pboost.inspection.monotone import is_monotone
 from pboost.inspection.plots import plot_budget_curve
+from pboost.inspection.region_plots import plot_regions
 from pboost.inspection.risk_control import RiskThreshold, risk_threshold
+from pboost.inspection.step_plots import plot_pruning, plot_steps
 from pboost.inspection.tree_plots import plot_tree
 from pboost.models.base import (
     decision_function,
@@ -195,7 +198,11 @@ __all__ = [
     "plot_budget_curve",
     "plot_coefficients",
     "plot_graph",
+    "plot_level_sets",
     "plot_margin_curve",
+    "plot_pruning",
+    "plot_regions",
+    "plot_steps",
     "plot_tree",
     "predict",
     "predict_proba",
