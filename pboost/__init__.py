@@ -30,9 +30,7 @@ from pboost.export.json_text import from_json, to_json
 from pboost.export.onnx_model import to_onnx
 from pboost.export.shap_trees import to_shap, to_shapiq
 from pboost.export.sql import to_sql
-from pboost.export.tree_record import TreeSum
 from pboost.export.treelite_model import to_treelite
-from pboost.export.trees_of import trees_of
 from pboost.growth import generic_greedy as generic
 from pboost.inspection.calibrate import calibrate
 from pboost.inspection.coefficients import Coefficients, coefficients, plot_coefficients
@@ -81,8 +79,10 @@ from pboost.models.probit_trees import ProbitTree
 from pboost.models.soft_walk import reach
 from pboost.models.stored import ModelFileError, OutOfBag, TrainingRecord
 from pboost.models.subagged import SubaggedProbitTrees
+from pboost.models.tree_record import TreeSum
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import PruningTable, Tree
+from pboost.models.trees_of import trees_of
 from pboost.probit.probitboost import fit_probitboost
 from pboost.probit.sbpmt import fit_sbpmt, sbpmt_published
 from pboost.probit.tree import fit_probit_tree

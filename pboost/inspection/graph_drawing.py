@@ -17,12 +17,12 @@ from pboost.values import FloatArray, IntArray, check_integer
 
 #: Letters in a line of a node, their size in points, and how wide and high they are in inches.
 LETTERS, SIZE, LETTER, LINE = 24, 8.0, 0.07, 0.15
-#: Letters that an edge takes where it passes a layer.
-ROOM = 12.0
-#: Where on its edge a vote stands: farther down, where its neighbour's is farther away.
-FAR = 0.65
-#: Inches between layers, without and with texts; the largest side of a new figure.
-BARE, SAID, MOST_INCHES = 0.22, 0.75, 40.0
+#: Where on its edge a vote stands: farther down, where its neighbour's is farther away; where an
+#: edge passes a layer, there, as it has room among the nodes of that layer.
+FAR, PASSING = 0.65, 1.0
+#: Inches between layers without texts, with texts, and at least with texts; the largest side of a
+#: new figure.
+BARE, SAID, TIGHT, MOST_INCHES = 0.22, 0.75, 0.35, 40.0
 #: Widths of edges that no row and that all rows pass, and of those of which it is not known.
 THINNEST, WIDEST, UNKNOWN = 0.3, 6.0, 1.0
 
@@ -89,7 +89,7 @@ def draw(drawn: Drawn, most_labels: int, ax: Any) -> Any:
         drawn.next,
         [max(_letters(text) + 3.0, beside) for text, beside in zip(texts, chain_room, strict=True)],
         [[_letters(text) + 2.5 for text in pair] for pair in ends],
-        ROOM if has_texts else 1.0,
+        _room_of_bends(drawn) if has_texts else 1.0,
     )
     lines = max(text.count("\n") + 1 for text in texts)
     step = SAID + LINE * lines if has_texts else BARE
@@ -105,7 +105,8 @@ def draw(drawn: Drawn, most_labels: int, ax: Any) -> Any:
     ax.set_axis_off()
     ax.set(xlim=(-1, layout.width + 1), ylim=(0.6 - n_layers, 0.5))
     # Texts are made smaller, so that they do not run into each other.
-    shrunk = float(np.clip(min(inches[0] / wide, inches[1] / high), 0.3, 1.0))
+    least_high = high - n_layers * (SAID - TIGHT) if has_texts else high
+    shrunk = float(np.clip(min(inches[0] / wide, inches[1] / least_high), 0.3, 1.0))
     _draw_edges(ax, drawn, layout, shrunk)
     if has_texts:
         _draw_texts(ax, drawn, layout, texts, ends, SIZE * shrunk)
@@ -148,9 +149,18 @@ def _room_beside(drawn: Drawn, node: int) -> float:
     return 2.0 * max(_letters(_edge_text(drawn, node, k)) for k in (0, 1)) + 4.0
 
 
+def _room_of_bends(drawn: Drawn) -> float:
+    """Return the letters that an edge takes where it passes a layer, and where its text stands."""
+    exits = np.argwhere(drawn.next != OUT).tolist()
+    return 1.5 + max((_letters(_edge_text(drawn, node, k)) for node, k in exits), default=0)
+
+
 def _bow(layout: Layout, drawn: Drawn, node: int, exit_: int) -> float:
-    """Return by how much an edge is bent aside: two that join the same nodes, one to each side."""
-    if not _is_double(drawn, node):
+    """Return by how much an edge is bent aside: two that join the same nodes, one to each side.
+
+    Those that pass layers keep apart by themselves.
+    """
+    if not _is_double(drawn, node) or len(layout.way[node, exit_]) > 2:
         return 0.0
     side = -1.0 if exit_ == 0 else 1.0
     return side * max(1.0, _letters(_edge_text(drawn, node, exit_)) / 2 + 1)
@@ -209,8 +219,9 @@ def _draw_texts(
                 bbox={"boxstyle": "square", "facecolor": "white", "edgecolor": colour},
             )  # fmt: skip
             continue
-        x, y = _on_edge(way, FAR if n_into[drawn.next[node, exit_]] == 1 else 0.5,
-                        _bow(layout, drawn, node, exit_))  # fmt: skip
+        near = FAR if n_into[drawn.next[node, exit_]] == 1 else 0.5
+        at = PASSING if len(way) > 2 else near
+        x, y = _on_edge(way, at, _bow(layout, drawn, node, exit_))
         ax.text(
             x, y, _edge_text(drawn, node, exit_), gid=f"vote-{node}-{exit_}", zorder=2, **plain,
             bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none",

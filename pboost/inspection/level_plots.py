@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from pboost.data.node_inputs import ColumnNames
 from pboost.data.subsets import Subsets
 from pboost.data.table import column_label, positions
-from pboost.export.tree_record import NO_SET
-from pboost.export.trees_of import trees_of
 from pboost.inspection.plots import axes_or_new
 from pboost.models.attribution import falls
 from pboost.models.base import check_model
 from pboost.models.graph import DecisionGraph
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.subagged import SubaggedProbitTrees
+from pboost.models.tree_record import NO_SET
+from pboost.models.trees_of import trees_of
 from pboost.values import FloatArray, IntArray, check_integer
 
 #: Levels of a column, of which more have no names along the axis.

@@ -10,8 +10,6 @@ import numpy as np
 from pboost.data.indicators import names_in_sums
 from pboost.data.node_inputs import ColumnNames, Inputs
 from pboost.data.subsets import HALF, Subsets
-from pboost.export.tree_record import LEAF, NO_SET, TreeSum
-from pboost.export.trees_of import trees_of
 from pboost.inspection.graph_drawing import Drawn, draw
 from pboost.models.base import check_model
 from pboost.models.graph import DecisionGraph
@@ -19,6 +17,8 @@ from pboost.models.nodes import OUT
 from pboost.models.probit_trees import ProbitTree, slope_order
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.text import MOST, equation, signed
+from pboost.models.tree_record import LEAF, NO_SET, TreeSum
+from pboost.models.trees_of import trees_of
 from pboost.values import FloatArray, check_integer
 
 #: The colours of labels, and of leaves that speak for none.

@@ -108,7 +108,7 @@ def test_refusals_of_regions(monkeypatch):
         pb.plot_regions(model, holes)
     with pytest.raises(ValueError, match="range can be drawn"):
         pb.plot_regions(model, np.vstack([X[0] * 0 + 1.7e308, X[0] * 0 - 1.7e308]))
-    train = pb.weak.oracle(lambda X, y, weight, rng: lambda rows, rng: rows[:, 0] > 0)
+    train = pb.weak.oracle(lambda X, y, weight, rng: lambda rows, rng: np.sign(rows[:, 0] + 1e-9))
     oracle = pb.fit_adaboost(X, TWO, rounds=1, weak=train)
     with pytest.raises(TypeError, match="reads columns"):
         pb.plot_regions(oracle, X)
