@@ -225,7 +225,7 @@ def test_texts_shrink_on_small_axes_and_do_not_overlap():
     small = ax.texts[0].get_fontsize()
     ax = pb.plot_graph(model, X)
     assert small < ax.texts[0].get_fontsize() == 8.0
-    joined = pb.fit_matryoshka(X, SCORE > 0, shape=(8, 3), collect="additive")
+    joined = pb.fit_matryoshka(X, SCORE > 0, shape=(4, 4), collect="additive")
     for picture in ax, pb.plot_graph(joined, X):
         picture.figure.canvas.draw()
         box = [text.get_window_extent() for text in picture.texts]
