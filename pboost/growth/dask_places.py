@@ -10,12 +10,15 @@ import asyncio
 import contextlib
 import importlib
 import secrets
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from pboost.data.engines import RELEASE
 from pboost.growth.channel import MessageError, pack, records_of, unpack
+from pboost.growth.connections import Connection, Listener, connect
 from pboost.growth.shard_processes import answered
 from pboost.threads import Workers
 
@@ -23,8 +26,8 @@ from pboost.threads import Workers
 PATIENCE = 600.0
 #: How often it is looked whether the cluster has workers, in seconds.
 LOOKING = 5.0
-#: Seconds for which a connection, and what is said first, are waited for; and for the end.
-CONNECTING, ENDING = 30.0, 1.0
+#: Seconds for which the end, and what the scheduler says, are waited for.
+ENDING = 1.0
 #: How often Dask runs a task again whose connection has broken.
 RETRIES = 3
 
@@ -73,7 +76,8 @@ async def _n_workers(client: Any) -> int | None:
 class Place(NamedTuple):
     """What a task is told: whom to connect to, and for which partition it answers."""
 
-    address: str
+    address: tuple[str, int]
+    is_tls: bool
     key: bytes
     number: int
     kind: type[Any]
@@ -81,26 +85,11 @@ class Place(NamedTuple):
 
 
 class _Line:
-    """The connection to what answers for a partition, of which there may be none."""
+    """A connection to what answers for a partition, and what it has been told."""
 
-    def __init__(self, number: int) -> None:
-        self.number, self.is_new = number, True
-        self.comm: Any = None
-        self.n_sent = 0  # cuts
-        self.has_come = asyncio.Event()
-
-    def set(self, comm: Any) -> None:
-        """Take a new connection in place of the one before."""
-        if self.comm is not None:
-            self.comm.abort()
-        self.comm, self.is_new, self.n_sent = comm, True, 0
-        self.has_come.set()
-
-    def drop(self, comm: Any) -> None:
-        """Close a connection that has broken."""
-        comm.abort()
-        if self.comm is comm:
-            self.comm = None
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.n_cuts, self.n_unread, self.has_begun = 0, 0, False
 
 
 class DaskPlaces:
@@ -121,11 +110,22 @@ class DaskPlaces:
         self._key, self._records = secrets.token_bytes(32), records_of(kind)
         self._begun: tuple[Any, ...] | None = None
         self._tasks: list[Any] = []
+        #: Of each partition, of which there may be none; others are welcomed by other threads.
+        self.lines: list[_Line | None] = [None] * len(given)
+        self._has_come = threading.Condition()
 
     def __enter__(self) -> DaskPlaces:
-        address = self._client.sync(self._open)
+        comms, comm = dask_module("distributed.comm"), self._client.scheduler_comm.comm
+        scheme = comms.parse_address(comm.peer_address)[0]
+        # The interface over which the cluster is reached.
+        is_here = scheme == "inproc"
+        host = "127.0.0.1" if is_here else comms.get_address_host(comm.local_address)
+        context = None
+        if scheme == "tls":
+            context = self._client.security.get_listen_args("client")["ssl_context"]
+        self.listener = Listener(host, context, self._welcome)
         for k, given in enumerate(self._given):
-            place = Place(address, self._key, k, self._kind)
+            place = Place(self.listener.address, context is not None, self._key, k, self._kind)
             self._tasks.append(
                 self._client.submit(serve, given, place, pure=False, retries=RETRIES)
             )
@@ -137,141 +137,150 @@ class DaskPlaces:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.listener.close()
+        until = time.monotonic() + ENDING
+        for line in self.lines:
+            if line is not None:
+                with contextlib.suppress(OSError):
+                    line.connection.write(pack(("end", ()), self._key), until)
+                line.connection.close()
         with contextlib.suppress(Exception):  # the client may have been closed
-            self._client.sync(self._close, callback_timeout=2 * ENDING)
             self._client.cancel(self._tasks)
         self._given, self._tasks = [], []  # workers keep what futures are held of
 
-    async def _open(self) -> str:
-        comms, comm = dask_module("distributed.comm"), self._client.scheduler_comm.comm
-        scheme = comms.parse_address(comm.peer_address)[0]
-        # The interface over which the cluster is reached, and its protocol.
-        here = "" if scheme == "inproc" else f"{comms.get_address_host(comm.local_address)}:0"
-        self._lines = [_Line(k) for k in range(len(self._given))]
-        arguments = self._client.security.get_listen_args("client")
-        self._listener = await comms.listen(
-            f"{scheme}://{here}", self._welcome, deserialize=False, **arguments
-        )
-        return str(self._listener.contact_address)
-
-    async def _welcome(self, comm: Any) -> None:
-        """Take a connection of who has the key; close any other."""
-        try:
-            async with asyncio.timeout(CONNECTING):
-                number = unpack(await comm.read(), self._key, {})
-            self._lines[number].set(comm)
-        except Exception:  # whatever a stranger sends
-            comm.abort()
-
-    async def _close(self) -> None:
-        self._listener.stop()
-        await asyncio.gather(*(self._end(line) for line in self._lines))
-
-    async def _end(self, line: _Line) -> None:
-        if (comm := line.comm) is not None:
-            with contextlib.suppress(Exception):
-                async with asyncio.timeout(ENDING):
-                    await comm.write(pack(("end", ()), self._key))
-                    await comm.close()
-            comm.abort()
+    def _welcome(self, connection: Connection, message: bytearray) -> None:
+        """Take a connection of who has the key, in place of the one before."""
+        number = unpack(message, self._key, {})
+        with self._has_come:
+            before, self.lines[number] = self.lines[number], _Line(connection)
+            self._has_come.notify_all()
+        if before is not None:
+            before.connection.close()
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
         """Return what a method of every shard returns."""
-        found = self._client.sync(self._all, what, arguments)
+        found = self._all(what, arguments)
         if what == "begin":
             self._begun = arguments
-        return list(found)
+        return found
 
     def masses(self, cuts: Sequence[Any]) -> list[Any]:
         """Return what `masses` returns, of every shard."""
-        return list(self._client.sync(self._all, "masses", (cuts,)))
+        return self._all("masses", (cuts,))
 
-    async def _all(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
+    def _all(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
+        """Return the answers of all, over as many connections as it takes."""
         if self._client.status != "running":
             raise RuntimeError(
                 f"the client of Dask is {self._client.status} while {what!r} is asked of partitions"
             )
-        return await asyncio.gather(*(self._one(line, what, arguments) for line in self._lines))
+        until, found = time.monotonic() + PATIENCE, dict[int, Any]()
+        while missing := [k for k in range(len(self.lines)) if k not in found]:
+            # All are told before one is listened to.
+            told, packed = dict[int, _Line](), dict[int, bytes]()
+            for k in missing:
+                line = self._connected(k, what, until)
+                with self._dropping(k, line, what, until):
+                    self._tell(line, what, arguments, packed, until)
+                    told[k] = line
+            for k, line in told.items():
+                with self._dropping(k, line, what, until):
+                    found[k] = self._hear(line, what, until)
+        return [found[k] for k in range(len(self.lines))]
 
-    async def _one(self, line: _Line, what: str, arguments: tuple[Any, ...]) -> Any:
-        try:
-            async with asyncio.timeout(PATIENCE):
-                while True:
-                    comm = await self._connected(line)
-                    try:
-                        return await self._exchange(line, comm, what, arguments)
-                    except (OSError, MessageError):
-                        line.drop(comm)
-        except TimeoutError:
-            n_workers = await _n_workers(self._client)
-            raise RuntimeError(
-                f"partition {line.number} has not answered {what!r} within {PATIENCE:g} seconds"
-                + ("; the cluster of Dask has no worker" if n_workers == 0 else "")
-            ) from None
-
-    async def _connected(self, line: _Line) -> Any:
+    def _connected(self, number: int, what: str, until: float) -> _Line:
         """Return the connection, waiting for Dask to run the task where there is none."""
-        while line.comm is None:
-            task = self._tasks[line.number]
+        while (line := self.lines[number]) is None:
+            task = self._tasks[number]
             if task.status not in ("pending", "finished"):
-                error = await task._exception() if task.status == "error" else None
+                error = task.exception(timeout=ENDING) if task.status == "error" else None
                 raise RuntimeError(
-                    f"partition {line.number}: its task is {task.status!r}, and no worker answers "
+                    f"partition {number}: its task is {task.status!r}, and no worker answers "
                     f"for it: {error}"
                 ) from error
-            line.has_come.clear()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(line.has_come.wait(), 0.1)
-        return line.comm
+            if time.monotonic() > until:
+                raise self._too_late(number, what)
+            with self._has_come:
+                if self.lines[number] is None:
+                    self._has_come.wait(0.1)
+        return line
 
-    async def _exchange(self, line: _Line, comm: Any, what: str, arguments: tuple[Any, ...]) -> Any:
-        if line.is_new and self._begun is not None and what != "begin":
-            await self._said(comm, "begin", self._begun)
-        line.is_new = False
+    @contextlib.contextmanager
+    def _dropping(self, number: int, line: _Line, what: str, until: float) -> Iterator[None]:
+        """Close a connection that breaks in the block, which goes no further then."""
+        try:
+            yield
+        except (OSError, ValueError, MessageError):  # ValueError: closed by another thread
+            if time.monotonic() > until:
+                raise self._too_late(number, what) from None
+            line.connection.close()
+            with self._has_come:
+                if self.lines[number] is line:
+                    self.lines[number] = None
+
+    def _too_late(self, number: int, what: str) -> RuntimeError:
+        n_workers = self._client.sync(_n_workers, self._client)
+        return RuntimeError(
+            f"partition {number} has not answered {what!r} within {PATIENCE:g} seconds"
+            + ("; the cluster of Dask has no worker" if n_workers == 0 else "")
+        )
+
+    def _tell(
+        self,
+        line: _Line,
+        what: str,
+        arguments: tuple[Any, ...],
+        packed: dict[int, bytes],
+        until: float,
+    ) -> None:
+        """Send a question; `packed` has the messages that others have been sent, by first cut."""
+        if not line.has_begun and self._begun is not None and what != "begin":
+            line.connection.write(pack(("begin", self._begun), self._key), until)
+            line.n_unread += 1
+        line.has_begun, first = True, line.n_cuts
         if what == "masses":
             (cuts,) = arguments
-            arguments, line.n_sent = (line.n_sent, list(cuts[line.n_sent :])), len(cuts)
-        (found,) = await self._said(comm, what, arguments)
-        return found
+            arguments, line.n_cuts = (first, list(cuts[first:])), len(cuts)
+        if first not in packed:
+            packed[first] = pack((what, arguments), self._key)
+        line.connection.write(packed[first], until)
+        line.n_unread += 1
 
-    async def _said(self, comm: Any, what: str, arguments: tuple[Any, ...]) -> list[Any]:
-        await comm.write(pack((what, arguments), self._key))
-        kind, found = unpack(await comm.read(), self._key, self._records)
-        if kind == "error":
-            raise RuntimeError(f"a worker could not answer {what!r}: {found}")
-        return list(found)
+    def _hear(self, line: _Line, what: str, until: float) -> Any:
+        """Return the last answer."""
+        found: Any = None
+        while line.n_unread:
+            kind, found = unpack(line.connection.read(until), self._key, self._records)
+            if kind == "error":
+                raise RuntimeError(f"a worker could not answer {what!r}: {found}")
+            line.n_unread -= 1
+        (one,) = found
+        return one
 
 
 def serve(given: tuple[Any, ...], place: Place) -> None:
     """Answer for the rows of a partition until told to end; what a task of Dask runs."""
     check_version(place.version)
-    dask = dask_module("distributed")
-    arguments = dask.get_worker().security.get_connection_args("worker")
+    dask, context = dask_module("distributed"), None
+    if place.is_tls:
+        context = dask.get_worker().security.get_connection_args("worker")["ssl_context"]
     dask.secede()  # others may run on this thread's place
+    records, cuts = records_of(place.kind), list[Any]()
     with Workers(1) as workers:
-        asyncio.run(_serve([place.kind(*given, workers)], place, workers, arguments))
-
-
-async def _serve(
-    shards: list[Any], place: Place, workers: Workers, arguments: dict[str, Any]
-) -> None:
-    cuts: list[Any] = []
-    records = records_of(place.kind)
-    comm = await dask_module("distributed.comm").connect(
-        place.address, timeout=CONNECTING, deserialize=False, **arguments
-    )
-    try:
-        await comm.write(pack(place.number, place.key))
-        while True:
-            what, told = unpack(await comm.read(), place.key, records)
-            if what == "end":
-                return
-            kind, found = answered(shards, cuts, workers, what, told)
-            if kind == "error":
-                found = f"{type(found).__name__}: {found}"
-            await comm.write(pack((kind, found), place.key))
-    finally:
-        comm.abort()
+        shards = [place.kind(*given, workers)]
+        connection = connect(place.address, context)
+        try:
+            connection.write(pack(place.number, place.key))
+            while True:
+                what, told = unpack(connection.read(), place.key, records)
+                if what == "end":
+                    return
+                kind, found = answered(shards, cuts, workers, what, told)
+                if kind == "error":
+                    found = f"{type(found).__name__}: {found}"
+                connection.write(pack((kind, found), place.key))
+        finally:
+            connection.close()
 
 
 def check_version(version: str) -> None:

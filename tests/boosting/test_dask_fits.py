@@ -1,9 +1,12 @@
 """Fits on Dask collections: the bytes of the fit on one table, whatever is lost meanwhile."""
 
 import re
+import shutil
 import socket
+import subprocess
 import sys
 import time
+from contextlib import suppress
 from traceback import walk_stack
 
 import numpy as np
@@ -144,26 +147,25 @@ def test_a_broken_connection_costs_time_and_nothing_else(client, whole, tmp_path
 
     def cut(step, record):
         if step in (1, 4, 5):
-            for line in engines[0]._lines[: step - 2]:
-                client.loop.add_callback(line.comm.abort)
+            for line in engines[0].lines[: step - 2]:
+                line.connection.close()
 
     assert contents(fitted(callback=cut), tmp_path) == whole
 
 
 @pytest.mark.parametrize("what", ["extent", "begin", "masses"])
 def test_connections_may_break_in_every_phase(client, whole, what, tmp_path, monkeypatch):
-    said, seen = DaskPlaces._said, []
+    hear, broken = DaskPlaces._hear, []
 
-    async def breaks(engine, comm, asked, arguments):
-        if asked == what and len(seen) < 2:
-            seen.append(asked)
-            await comm.write(channel.pack((asked, arguments), engine._key))
-            comm.abort()
-        return await said(engine, comm, asked, arguments)
+    def breaks(engine, line, asked, until):
+        if asked == what and len(broken) < 2:
+            broken.append(asked)
+            line.connection.close()
+        return hear(engine, line, asked, until)
 
-    monkeypatch.setattr(DaskPlaces, "_said", breaks)
+    monkeypatch.setattr(DaskPlaces, "_hear", breaks)
     assert contents(fitted(), tmp_path) == whole
-    assert seen == [what] * 2
+    assert broken == [what] * 2
 
 
 def test_a_worker_may_leave(whole, tmp_path):
@@ -203,23 +205,50 @@ def test_an_interrupted_fit_leaves_no_task():
     assert seen[0] > 0
 
 
-def test_strangers_are_not_listened_to(tmp_path, whole):
-    with started(1, protocol="tcp") as cluster, distributed.Client(cluster):
-        draw, met = np.random.default_rng(1), []
+def test_strangers_are_not_listened_to(client, tmp_path, whole, monkeypatch):
+    draw, met, engines = np.random.default_rng(1), [], seen(monkeypatch)
 
-        def meet(step, record):
-            place = places[0]._listener.contact_address.rpartition("//")[2]
-            host, port = place.rsplit(":", 1)
-            for size in (0, 1, 8, 100, 5000):
-                with socket.create_connection((host, int(port)), timeout=5) as stranger:
-                    stranger.sendall(draw.bytes(size))
-                    met.append(size)
+    def meet(step, record):
+        for message in (b"", bytes(9), b"\xff" * 8, *map(draw.bytes, (8, 100, 5000))):
+            address = engines[0].listener.address
+            # It may be closed before all is said.
+            with suppress(OSError), socket.create_connection(address, timeout=5) as stranger:
+                stranger.sendall(message)
+                stranger.shutdown(socket.SHUT_WR)
+                met.append(stranger.recv(1))
 
-        places, enter = [], DaskPlaces.__enter__
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(DaskPlaces, "__enter__", lambda e: places.append(enter(e)) or places[-1])
-            assert contents(fitted(callback=meet), tmp_path) == whole
-        assert len(met) == 30
+    assert contents(fitted(callback=meet), tmp_path) == whole
+    assert set(met) == {b""}
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no certificate can be made")
+def test_a_cluster_that_uses_tls(tmp_path, whole, monkeypatch):
+    engines = seen(monkeypatch)
+    key, certificate = (str(tmp_path / name) for name in ("key", "certificate"))
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=test"]
+    command += ["-days", "1", "-keyout", key, "-out", certificate]
+    subprocess.run(command, check=True, capture_output=True)
+    security = distributed.Security(tls_ca_file=certificate, require_encryption=True, **{
+        f"tls_{who}_{what}": path
+        for who in ("client", "scheduler", "worker")
+        for what, path in (("key", key), ("cert", certificate))
+    })  # fmt: skip
+
+    said = []
+
+    def knock(step, record):
+        """Connect without TLS, of which the other side says something, or closes."""
+        with socket.create_connection(engines[0].listener.address) as stranger:
+            stranger.sendall(channel.pack(0, engines[0]._key))
+            with suppress(ConnectionResetError):
+                said.append(len(stranger.recv(100)) < 20)  # an alert
+
+    with (
+        started(1, protocol="tls", security=security) as cluster,
+        distributed.Client(cluster, security=security),
+    ):
+        assert contents(fitted(callback=knock), tmp_path) == whole
+    assert all(said)
 
 
 def test_no_wait_is_without_an_end(client, monkeypatch):
@@ -241,8 +270,8 @@ def test_a_cluster_without_workers(whole, tmp_path, monkeypatch):
                 cluster.scale(0)
                 while client.nthreads():
                     time.sleep(0.01)
-                for line in engines[-1]._lines:
-                    client.loop.add_callback(line.comm.abort)
+                for line in engines[-1].lines:
+                    line.connection.close()
                 cluster.scale(n_new)
 
         with monkeypatch.context() as patch:

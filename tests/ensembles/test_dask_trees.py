@@ -97,8 +97,8 @@ def test_broken_connections_cost_time_and_nothing_else(client, name, tmp_path, m
     def cut(step, record):
         if step in (2, 3, 6):
             cuts.append(step)
-            for line in engines[0]._lines[: len(cuts)]:
-                client.loop.add_callback(line.comm.abort)
+            for line in engines[0].lines[: len(cuts)]:
+                line.connection.close()
 
     builder, y, options = FITS[name]
     columns, labels, weight = arrays(X, y, WEIGHT, chunks=80)
