@@ -103,11 +103,25 @@ def read_matrix(X: Any, categorical: Any = None, trained: Trained | None = None)
 
     With `trained`, columns stand in the order of training, and level numbers are those of training.
     """
+    return _read(X, categorical, trained, is_part=False)[0]
+
+
+def read_rows(X: Any) -> tuple[Features, list[int]]:
+    """Return some rows of a table as `read_matrix` does, and which columns are text by chance.
+
+    The latter are categories by their values alone, if those of all rows are not mostly different.
+    """
+    return (X, []) if isinstance(X, Features) else _read(X, None, None, is_part=True)
+
+
+def _read(
+    X: Any, categorical: Any, trained: Trained | None, is_part: bool
+) -> tuple[Features, list[int]]:
     if type(X) is not list and type(X) is not np.ndarray:
         if not is_frame(X) and hasattr(X, "__arrow_c_stream__") and not is_series(X):
             X = frame_of_stream(X)
         if is_frame(X):
-            return _read_frame(X, categorical, trained)
+            return _read_frame(X, categorical, trained, is_part)
         _refuse_others(X)
     values = _as_matrix(X)
     check_size(values.shape)
@@ -118,13 +132,15 @@ def read_matrix(X: Any, categorical: Any = None, trained: Trained | None = None)
         trained.places(None, d)
         known, named = trained.known, trained.known.categories
     if not (named or isinstance(values, np.ma.MaskedArray) or values.dtype.kind == "O"):
-        return Features(values if values.dtype in PLAIN else matrix_to_float(values), None)
+        return Features(values if values.dtype in PLAIN else matrix_to_float(values), None), []
     matrix = np.empty(values.shape, dtype=values.dtype if values.dtype in PLAIN else np.float64)
     sources = [of_array(values[:, j]) for j in range(d)]
     return _filled(matrix, sources, None, named, ColumnReader(known, takes_text=False))
 
 
-def _read_frame(X: Any, categorical: Any, trained: Trained | None) -> Features:
+def _read_frame(
+    X: Any, categorical: Any, trained: Trained | None, is_part: bool
+) -> tuple[Features, list[int]]:
     names = _checked_names(X)
     d, order = len(names), None
     if trained is None:
@@ -134,12 +150,13 @@ def _read_frame(X: Any, categorical: Any, trained: Trained | None) -> Features:
         names = names if order is None else tuple(names[j] for j in order)
         known, named = trained.known, trained.known.categories
     if not named and (matrix := float_frame(X)) is not None:
-        return Features(matrix if order is None else matrix[:, order], names)
+        return Features(matrix if order is None else matrix[:, order], names), []
     sources = of_frame(X, d)
     if order is not None:
         sources = [sources[j] for j in order]
     matrix = np.empty((len(X), d), dtype=np.float64)
-    return _filled(matrix, sources, names, named, ColumnReader(known, takes_text=True))
+    reader = ColumnReader(known, takes_text=True, is_part=is_part)
+    return _filled(matrix, sources, names, named, reader)
 
 
 def _filled(
@@ -148,8 +165,8 @@ def _filled(
     names: tuple[str, ...] | None,
     named: Sequence[int],
     reader: ColumnReader,
-) -> Features:
-    """Return the columns as floats, each read into its own of the matrix."""
+) -> tuple[Features, list[int]]:
+    """Return the columns as floats, each read into its own of the matrix, and the undeclared."""
     found = [
         reader.read(
             source, matrix[:, j], f"column {j if names is None else repr(names[j])}", j in named, j
@@ -160,7 +177,7 @@ def _filled(
     table = reader.known
     if table is None and any(values is not None for values in (*levels, *order)):
         table = Table(levels, np.zeros(len(found), dtype=np.bool_), order=order)
-    return Features(matrix, names, table)
+    return Features(matrix, names, table), reader.undeclared
 
 
 def _checked_names(X: Any) -> tuple[str, ...]:

@@ -303,6 +303,12 @@ def most_known(max_bins: int, has_missing: Any) -> int:
     return min(max_bins, MOST_KNOWN) if has_missing else max_bins
 
 
+def level_ends(n_levels: int) -> tuple[FloatArray, FloatArray]:
+    """Return what `EdgeSearch.ends` does of a column of levels, each of which has a bin."""
+    level = np.arange(n_levels, dtype=np.float64)
+    return level[:-1], level[1:]
+
+
 def bins_between(
     ends: Sequence[tuple[FloatArray, FloatArray]],
     names: tuple[str, ...] | None,

@@ -28,10 +28,18 @@ class ColumnReader:
         Of rows to predict: what the columns were in training. None: their own levels are found.
     takes_text : bool
         Whether columns of text are categories without being named.
+    is_part : bool
+        Whether these are some rows of a table: then they do not tell whether text is a category.
+
+    Attributes
+    ----------
+    undeclared : list of int
+        Columns read whose values alone make them categories.
     """
 
-    def __init__(self, known: Table | None, takes_text: bool) -> None:
-        self.known, self._takes_text = known, takes_text
+    def __init__(self, known: Table | None, takes_text: bool, is_part: bool = False) -> None:
+        self.known, self._takes_text, self._is_part = known, takes_text, is_part
+        self.undeclared: list[int] = []
 
     def read(
         self, source: Source, out: Array, label: str, is_named: bool, column: int
@@ -55,8 +63,10 @@ class ColumnReader:
             order = as_levels(source.order, label)
             _replace(out, places_in_order(order, levels))
             return None, order
-        if not is_category and len(levels) > MOST_SINGLE * source.n_rows:
-            _refuse_identifier(out, levels, label)
+        if not is_category:
+            self.undeclared.append(column)
+            if not self._is_part and len(levels) > MOST_SINGLE * source.n_rows:
+                refuse_identifier(level_counts(out, len(levels)), source.n_rows, label)
         return levels, None
 
 
@@ -92,13 +102,18 @@ def lightest_joined(
         known = ~np.isnan(values[:, j])
         number = values[known, j].astype(np.intp)
         mass = np.bincount(number, None if weights is None else weights[known], len(found))
-        by_mass = np.argsort(-mass, kind="stable")
-        kept = np.sort(by_mass[: MOST_LEVELS - 1])
+        kept, rest = heaviest(mass)
         new = np.full(len(found), MOST_LEVELS - 1, dtype=np.float64)
         new[kept] = np.arange(len(kept))
         values[known, j] = new[number]
-        levels[j], other[j] = found[kept], found[np.sort(by_mass[MOST_LEVELS - 1 :])]
+        levels[j], other[j] = found[kept], found[rest]
     return values, Table(tuple(levels), table.has_missing, tuple(other), table.order)
+
+
+def heaviest(mass: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return which of too many levels keep a number of their own, and which share the last."""
+    by_mass = np.argsort(-mass, kind="stable")
+    return np.sort(by_mass[: MOST_LEVELS - 1]), np.sort(by_mass[MOST_LEVELS - 1 :])
 
 
 def places_in_order(order: Array, levels: Array) -> FloatArray:
@@ -220,15 +235,27 @@ def _replace(out: Array, number: FloatArray) -> None:
         values[known] = number[values[known].astype(np.intp)]
 
 
-def _refuse_identifier(out: Array, levels: Array, label: str) -> None:
-    """Raise ValueError where more than half of the rows have a level of their own."""
-    counts = np.zeros(len(levels), dtype=np.int64)
-    for start in range(0, len(out), BLOCK):
-        values = out[start : start + BLOCK]
-        counts += np.bincount(values[~np.isnan(values)].astype(np.intp), minlength=len(levels))
+def level_counts(
+    numbers: Array, n_levels: int, mass: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Return how many rows have each level, or their mass."""
+    counts = np.zeros(n_levels, dtype=np.int64)
+    for start in range(0, len(numbers), BLOCK):
+        values = numbers[start : start + BLOCK]
+        known = ~np.isnan(values)
+        level = values[known].astype(np.intp)
+        if mass is None:
+            counts += np.bincount(level, minlength=n_levels)
+        else:
+            np.add.at(counts, level, mass[start : start + BLOCK][known])
+    return counts
+
+
+def refuse_identifier(counts: NDArray[np.int64], n: int, label: str) -> None:
+    """Raise ValueError where more than half of n rows have a level of their own."""
     single = int(np.count_nonzero(counts == 1))
-    if single > MOST_SINGLE * len(out):
+    if single > MOST_SINGLE * n:
         raise ValueError(
-            f"X: {label} holds text of which {single} of {len(out)} rows have a value of their "
+            f"X: {label} holds text of which {single} of {n} rows have a value of their "
             f"own, as names or numbers of rows do; leave the column out, or {NAMED}"
         )

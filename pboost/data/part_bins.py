@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core import sort
-from pboost.data.check_xy import as_features, training_features
+from pboost.data.check_xy import as_features, features_as_trained, training_features
 from pboost.data.columns import MAX_BINS, NO_WEIGHT, BinnedColumns, made
-from pboost.data.convert import Features
+from pboost.data.convert import Features, Trained, read_rows
 from pboost.data.exact_edges import (
     EdgeSearch,
     bins_between,
     count_cells,
     joined_cells,
+    level_ends,
     most_known,
     sorted_keys,
 )
 from pboost.data.made_columns import EDGES, all_binned
+from pboost.data.part_levels import has_categories, part_levels, shared_levels
 from pboost.data.parts import check_parts, fixed_of_parts, weights_of_parts
 from pboost.data.sampled_bins import (
     SAMPLE_ROWS,
@@ -38,6 +40,7 @@ from pboost.values import FloatArray, check_choice, check_integer
 
 #: Weights in fixed point.
 Fixed: TypeAlias = NDArray[np.int64]
+T = TypeVar("T")
 
 
 def bin_columns(
@@ -53,8 +56,8 @@ def bin_columns(
     Parameters
     ----------
     X : list of array_like of shape (n, d), or of data frames
-        Numbers, some of which may be missing; of one dtype, with the same columns. A partition may
-        be empty.
+        Numbers, some of which may be missing, and categories; of one dtype, with the same columns.
+        A partition may be empty.
     max_bins : int
         Bins per column, 2 to 256, of about equal weight; equal values share a bin.
     edges : {"sample", "exact"}
@@ -74,10 +77,8 @@ def bin_columns(
     ------
     ValueError, TypeError
         If a partition is no table, holds an infinity, or has other columns or another dtype than
-        the first; if weights are not as they must be.
-    NotImplementedError
-        For categories. Partitions of them are rows of one ``pboost.bin_columns``, by its method
-        ``select``.
+        the first; if categories are of other kinds, or in another order; if weights are not as they
+        must be.
 
     Notes
     -----
@@ -88,6 +89,8 @@ def bin_columns(
     Edges from all rows are found by counts, column by column: rows that lie in ranges of values,
     added up over partitions, and then in smaller ranges of those in which a bin can end. No rows
     are copied into one table.
+
+    Levels of categories are those of all partitions, in the order that they have in one table.
 
     The unit of weights in fixed point follows from the sum of integers here, and of floating-point
     numbers in `pboost.bin_columns`: where that sum is a power of two but for its rounding, units
@@ -103,11 +106,8 @@ def bin_columns(
     """
     check_choice("edges", edges, EDGES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
-    parts = _read(check_parts("X", X))
+    parts, fixed = _read(check_parts("X", X), sample_weight)
     sizes = [part.n_rows for part in parts]
-    fixed = None
-    if sample_weight is not None:
-        fixed = fixed_of_parts(weights_of_parts(sample_weight, sizes))
     with Workers(n_threads, sum(sizes) * parts[0].n_features) as workers:
         if edges == "exact":
             return _coded(parts, _exact(parts, fixed, max_bins, workers), workers)
@@ -120,31 +120,67 @@ def bin_columns(
     return [like(whole, codes.copy()) for codes in np.split(whole.codes, borders, axis=1)]
 
 
-def _read(X: list[Any]) -> list[Features]:
-    """Return the features of all partitions, which agree."""
-    found = [features_of_part(k, part) for k, part in enumerate(X)]
+def _read(
+    X: list[Any], sample_weight: Sequence[Any] | None
+) -> tuple[list[Features], Sequence[Fixed] | None]:
+    """Return the features of all partitions, which agree, and their weights in fixed point."""
+    read = [_of_part(k, read_rows, part) for k, part in enumerate(X)]
+    found, fixed = [features for features, _ in read], None
+    check_alike(found)
+    if sample_weight is not None:
+        sizes = [features.n_rows for features in found]
+        fixed = fixed_of_parts(weights_of_parts(sample_weight, sizes))
+    if has_categories(found):
+        own = [
+            part_levels(k, features, undeclared, None if fixed is None else fixed[k])
+            for k, (features, undeclared) in enumerate(read)
+        ]
+        names, d = found[0].names, found[0].n_features
+        trained = Trained(names, d, shared_levels(own, names, "partition"))
+        found = [features_as_trained(features, trained) for features in found]
+    found = [_of_part(k, with_holes, features) for k, features in enumerate(found)]
     table = shared_table(found)
     if not any(features.n_rows for features in found):
         raise ValueError("X: expected at least one row, all partitions are empty")
-    return [Features(features.values, features.names, table) for features in found]
+    return [Features(features.values, features.names, table) for features in found], fixed
+
+
+def _of_part(number: int, function: Callable[[Any], T], part: Any) -> T:
+    """Return what a function returns of a partition; its errors name it."""
+    try:
+        return function(part)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"partition {number}: {error}") from None
+
+
+def with_holes(features: Features) -> Features:
+    """Return rows whose table says which columns miss values."""
+    return training_features(features, None, EVERYTHING)
 
 
 def features_of_part(number: int, part: Any) -> Features:
     """Return the features of a partition of numbers; its table says which columns miss values."""
-    try:
-        features = as_features(part)
-        if features.table is not None:
-            raise NotImplementedError(
-                "X: categories are not implemented for partitions; pb.bin_columns takes them, "
-                "and partitions are its rows, by columns.select(rows)"
-            )
-        return training_features(features, None, EVERYTHING)
-    except (TypeError, ValueError, NotImplementedError) as error:
-        raise type(error)(f"partition {number}: {error}") from None
+    features = _of_part(number, as_features, part)
+    if features.table is not None:
+        raise NotImplementedError(
+            f"partition {number}: X: categories are not implemented for collections; "
+            "pb.shards.bin_columns takes them in partitions that are here"
+        )
+    return _of_part(number, with_holes, features)
 
 
 def shared_table(found: Sequence[Features]) -> Table | None:
     """Return which columns miss values in any partition, None if none; partitions must agree."""
+    check_alike(found)
+    tables = [features.table for features in found if features.table is not None]
+    if not tables:
+        return None
+    holes = np.any([t.has_missing for t in tables], axis=0)
+    return tables[0].with_holes(holes)
+
+
+def check_alike(found: Sequence[Features]) -> None:
+    """Raise an error where partitions have other columns or another dtype than the first."""
     first = found[0]
     for k, features in enumerate(found):
         if features.n_features != first.n_features:
@@ -159,11 +195,6 @@ def shared_table(found: Sequence[Features]) -> Table | None:
                 f"X: expected one dtype in all partitions, got {first.values.dtype} in partition 0 "
                 f"and {features.values.dtype} in partition {k}"
             )
-    tables = [features.table for features in found if features.table is not None]
-    if not tables:
-        return None
-    holes = np.any([t.has_missing for t in tables], axis=0)
-    return Table.of_numbers(first.n_features).with_holes(holes)
 
 
 def _sampled(
@@ -194,14 +225,18 @@ def _exact(
     parts: list[Features], fixed: Sequence[Fixed] | None, max_bins: int, workers: Workers
 ) -> BinnedColumns:
     """Return bins between the edges of all rows; they hold no row."""
-    table, d = parts[0].table, parts[0].n_features
-    has_missing = np.zeros(d, np.bool_) if table is None else table.has_missing
+    d = parts[0].n_features
+    table = parts[0].table or Table.of_numbers(d)
+    n_levels, has_missing = table.n_levels.tolist(), table.has_missing
     masses = [None] * len(parts) if fixed is None else fixed
 
     def work(first: int, last: int) -> list[tuple[FloatArray, FloatArray]]:
         found = []
         for j in range(first, last):
             check_stop()
+            if n_levels[j]:
+                found.append(level_ends(n_levels[j]))
+                continue
             search = EdgeSearch(most_known(max_bins, has_missing[j]), fixed is not None)
             keys = [
                 sorted_keys(part.values[:, j], mass)
@@ -214,7 +249,7 @@ def _exact(
         return found
 
     ends = [one for some in workers.run(work, d) for one in some]
-    return bins_between(ends, parts[0].names, table)
+    return bins_between(ends, parts[0].names, parts[0].table)
 
 
 def _coded(parts: list[Features], bins: BinnedColumns, workers: Workers) -> list[BinnedColumns]:
@@ -224,7 +259,8 @@ def _coded(parts: list[Features], bins: BinnedColumns, workers: Workers) -> list
         for part in parts
     ]
     ends = joined_ends((found for _, found in coded), bins.n_features)
-    whole = with_ends(coded[0][0], ends, None, bins)
+    n_levels = None if bins.table is None else bins.table.n_levels
+    whole = with_ends(coded[0][0], ends, n_levels, bins)
     return [like(whole, codes) for codes, _ in coded]
 
 

@@ -1,0 +1,108 @@
+"""Categories of tables in partitions: levels, bins and codes of one table."""
+
+import numpy as np
+import pytest
+
+import pboost as pb
+from pboost.data import part_bins, sampled_bins
+
+pd = pytest.importorskip("pandas")
+FIELDS = ("n_bins", "lower", "upper", "special")
+
+
+def frame(n=900):
+    rng = np.random.default_rng(3)
+    names = np.array([f"l{k:04}" for k in range(400)] + ["ä" * 9], dtype=object)
+    many = names[np.where(np.arange(n) < 401, np.arange(n), rng.integers(0, 300, n))]
+    few = np.where(rng.random(n) < 0.1, None, np.array(["b", "a", "longer"], object)[
+        np.where(np.arange(n) < n // 2, 0, rng.integers(0, 3, n))
+    ])  # fmt: skip
+    return pd.DataFrame({
+        "x": rng.normal(size=n), "many": many, "few": few,
+        "kind": pd.Categorical(rng.choice(["u", "v", "w"], n), categories=["w", "v", "u", "none"]),
+        "size": pd.Categorical(rng.choice(["s", "m", "l"], n), ["s", "m", "l"], ordered=True),
+        "code": pd.Categorical(rng.choice([3.0, 1.5, 20.0], n)),
+        "is": pd.Categorical(rng.random(n) < 0.5),
+        "never": pd.Categorical([None] * n, categories=["a"]),
+    })  # fmt: skip
+
+
+def dealt(n, n_parts):
+    rng = np.random.default_rng(n_parts)
+    at = np.sort(rng.integers(0, n + 1, n_parts - 1)) // 2 * 2
+    order = np.arange(n) if n_parts < 4 else rng.permutation(n)
+    return np.split(order, at)
+
+
+def assert_rows_of(parts, whole, rows):
+    for part, r in zip(parts, rows, strict=True):
+        assert part.table == whole.table
+        assert part.names == whole.names
+        np.testing.assert_array_equal(part.codes, whole.codes[:, r])
+        for name in FIELDS:
+            np.testing.assert_array_equal(getattr(part, name), getattr(whole, name), name)
+
+
+@pytest.mark.parametrize("edges", ["sample of many", "sample", "exact"])
+@pytest.mark.parametrize("is_weighed", [False, True], ids=["plain", "weights"])
+def test_levels_are_those_of_one_table(edges, is_weighed, monkeypatch):
+    if edges == "sample of many":
+        for module in (sampled_bins, part_bins):
+            monkeypatch.setattr(module, "SAMPLE_ROWS", 100)
+    X, edges = frame(), edges.split()[0]
+    w = np.random.default_rng(0).integers(0, 3, len(X)) / 2 if is_weighed else None
+    whole = pb.bin_columns(X, edges=edges, sample_weight=w)
+    assert whole.table.n_levels.tolist() == [0, 255, 3, 3, 0, 3, 2, 0]
+    for n_parts in (1, 2, 5):
+        rows = dealt(len(X), n_parts)
+        parts = pb.shards.bin_columns(
+            [X.iloc[r] for r in rows], edges=edges,
+            sample_weight=None if w is None else [w[r] for r in rows],
+        )  # fmt: skip
+        assert_rows_of(parts, whole, rows)
+
+
+def test_a_fit_on_them_is_that_on_one_table():
+    X = frame()
+    y = (np.arange(len(X)) * 7 % 10 < 3) | (X["few"] == "a").to_numpy()
+    rows = dealt(len(X), 3)
+    parts = pb.shards.bin_columns([X.iloc[r] for r in rows], edges="exact")
+    model = pb.shards.fit_adaboost(parts, [y[r] for r in rows], rounds=10)
+    whole = pb.fit_adaboost(pb.bin_columns(X, edges="exact"), y, rounds=10)
+    for name in ("feature", "threshold", "vote", "missing"):
+        assert getattr(model, name).tobytes() == getattr(whole, name).tobytes()
+    np.testing.assert_array_equal(pb.predict(model, X), pb.predict(whole, X))
+
+
+def test_parts_in_which_text_is_missing_or_single():
+    whole = pd.DataFrame({"a": [None, None, "x", "y", "x", "y", "x", "x"]}, dtype=object)
+    parts = [whole[:0], whole[:2], whole[2:4], whole[4:]]  # in the third each value stands once
+    rows = [np.arange(0), np.arange(2), np.arange(2, 4), np.arange(4, 8)]
+    assert_rows_of(pb.shards.bin_columns(parts), pb.bin_columns(whole), rows)
+
+
+def single(n):
+    return pd.DataFrame({"a": [f"r{k}" for k in range(n)]}, dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("parts", "error", "match"),
+    [
+        ([single(6), single(9)[6:]], ValueError, "holds text of which 9 of 9 rows have a value"),
+        ([{"a": ["x", "x"]}, {"a": [1.0, 2.0]}], TypeError,
+         "column 'a' holds text in partition 0, numbers without levels in partition 1"),
+        ([{"a": [None, None]}, {"a": pd.Categorical([1, 2])}, {"a": ["x", "x"]}], TypeError,
+         "holds numbers in partition 1, text in partition 2"),
+        ([{"a": pd.Categorical(["x", "y"], ["y", "x"], ordered=True)},
+          {"a": pd.Categorical(["x", "y"], ["x", "y"], ordered=True)}], TypeError,
+         "categories of another order in partition 1 than in partition 0"),
+        ([{"a": pd.Categorical(["x", "y"], ["y", "x"], ordered=True)}, {"a": ["x", "x"]}],
+         TypeError, "categories of another order in partition 1"),
+        ([{"a": ["x", 1]}, {"a": ["x", "x"]}], TypeError, "partition 0: X: column 'a' holds text"),
+    ],
+    ids=["identifiers", "numbers", "kinds", "order", "no order", "mixed"],
+)  # fmt: skip
+def test_what_is_refused(parts, error, match):
+    frames = [pd.DataFrame(part) if isinstance(part, dict) else part for part in parts]
+    with pytest.raises(error, match=match):
+        pb.shards.bin_columns(frames)
