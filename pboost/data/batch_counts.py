@@ -14,12 +14,13 @@ from pboost.data.exact_edges import (
     bins_between,
     count_cells,
     joined_cells,
+    level_ends,
     most_known,
     sorted_keys,
 )
 from pboost.data.table import Table
 from pboost.threads import Workers, check_stop
-from pboost.values import Array
+from pboost.values import Array, IntArray
 
 #: Cells of all columns that are counted in a pass, and of one at least: of more columns each has
 #: fewer, and there are more passes.
@@ -31,25 +32,27 @@ class BatchCounts:
 
     Parameters
     ----------
-    d : int
-        Number of columns.
+    n_levels : ndarray of int32, shape (d,)
+        Number of levels of columns, which have a bin each; 0 of numbers, which are counted.
     is_weighed : bool
         Whether rows have masses.
     """
 
-    def __init__(self, d: int, is_weighed: bool) -> None:
-        cells = min(exact_edges.CELLS, max(LEAST_CELLS, MOST_CELLS // d))
-        self._searches = [EdgeSearch(MAX_BINS, is_weighed, cells) for _ in range(d)]
+    def __init__(self, n_levels: IntArray, is_weighed: bool) -> None:
+        self._n_levels = n_levels
+        numbers = np.flatnonzero(n_levels == 0).tolist()
+        cells = min(exact_edges.CELLS, max(LEAST_CELLS, MOST_CELLS // max(len(numbers), 1)))
+        self._searches = {j: EdgeSearch(MAX_BINS, is_weighed, cells) for j in numbers}
         self._start()
 
     def _start(self) -> None:
-        found = [search.question() for search in self._searches]
-        self._sums = {j: _Sum(asked) for j, asked in enumerate(found) if asked is not None}
+        found = {j: search.question() for j, search in self._searches.items()}
+        self._sums = {j: _Sum(asked) for j, asked in found.items() if asked is not None}
 
     def limit(self, max_bins: int, has_missing: NDArray[np.bool_]) -> None:
         """Set the most bins of columns, once it is known which miss values."""
-        for search, has in zip(self._searches, has_missing.tolist(), strict=True):
-            search.max_bins = most_known(max_bins, has)
+        for j, search in self._searches.items():
+            search.max_bins = most_known(max_bins, has_missing[j])
 
     def add(self, values: Array, mass: NDArray[np.int64] | None, workers: Workers) -> None:
         """Count the rows of a batch."""
@@ -71,7 +74,11 @@ class BatchCounts:
 
     def bins(self, names: tuple[str, ...] | None, table: Table | None) -> BinnedColumns:
         """Return the bins between the edges found; they hold no row."""
-        return bins_between([search.ends() for search in self._searches], names, table)
+        ends = [
+            self._searches[j].ends() if j in self._searches else level_ends(n)
+            for j, n in enumerate(self._n_levels.tolist())
+        ]
+        return bins_between(ends, names, table)
 
 
 class _Sum:

@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import reweight, sort
+from pboost._core import sort
 from pboost.data.batch_counts import BatchCounts
-from pboost.data.batches import Batch, Batches, batches_of
+from pboost.data.batch_reader import Reader, Rows, Survey, UnreadLevelsError
+from pboost.data.batches import batches_of
 from pboost.data.blocks import codes_among
 from pboost.data.check_xy import (
-    as_features,
     check_label_values,
-    features_as_trained,
     find_holes,
     label_values,
-    plain_labels,
-    weights_of_some,
 )
 from pboost.data.column_folder import StoredColumns, Writer, open_columns
 from pboost.data.columns import MAX_BINS, NO_WEIGHT, BinnedColumns
-from pboost.data.convert import Features, Trained
+from pboost.data.convert import Features
 from pboost.data.made_columns import EDGES, all_binned
 from pboost.data.row_sample import RowSample
 from pboost.data.sampled_bins import code_rows, hashed_rows, joined_ends, with_ends
 from pboost.data.special_columns import MOST_KNOWN
 from pboost.data.table import Table
 from pboost.threads import Workers
-from pboost.values import INT32_MAX, Array, FloatArray, IntArray, check_choice, check_integer
+from pboost.values import INT32_MAX, Array, IntArray, check_choice, check_integer
 
 #: More different labels than this are none.
 MOST_LABELS = 10_000
@@ -95,11 +90,11 @@ def bin_files(
     Notes
     -----
     Batches are read twice: for the edges, and for the codes; once before for their weights, where
-    there are any. With ``edges="exact"`` they are read three to six times for the edges as a rule:
-    rows are counted by ranges of values, then by smaller ones where a bin can end. Codes are
-    written class by class and column by column, as fits read them. Every file gets its name when it
-    is whole, the header last: an interrupted call leaves a folder that `open_columns` refuses, and
-    that can be passed again.
+    there are any, and once for the levels of categories, which are those of all batches. With
+    ``edges="exact"`` they are read three to six times for the edges as a rule: rows are counted by
+    ranges of values, then by smaller ones where a bin can end. Codes are written class by class and
+    column by column, as fits read them. Every file gets its name when it is whole, the header last:
+    an interrupted call leaves a folder that `open_columns` refuses, and that can be passed again.
 
     Examples
     --------
@@ -118,119 +113,19 @@ def bin_files(
     """
     check_choice("edges", edges, EDGES)
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
-    reader = _Reader(batches_of(source, target, weight))
+    reader = Reader(batches_of(source, target, weight))
     with Writer(folder) as writer, Workers(n_threads, INT32_MAX) as workers:
-        survey = _survey(reader) if reader.is_weighed() else None
-        seen = _first_pass(reader, survey, edges == "exact", workers)
+        survey = reader.survey() if reader.is_weighed() else None
+        try:
+            seen = _first_pass(reader, survey, edges == "exact", workers)
+        except UnreadLevelsError:
+            reader.find_levels(survey)
+            seen = _first_pass(reader, survey, edges == "exact", workers)
         find = _bins if seen.counts is None else _exact_bins
         bins = find(reader, seen, survey, max_bins, workers)
         _second_pass(reader, seen, bins, writer, workers)
         writer.header(edges=edges, max_bins=max_bins, names=reader.names)
     return open_columns(folder)
-
-
-class Rows(NamedTuple):
-    """Rows of a batch, checked: those of positive weight."""
-
-    values: Array
-    y: Array
-    weights: FloatArray | None
-    batch: int
-
-
-class _Reader:
-    """Reads batches as rows of the same columns."""
-
-    def __init__(self, batches: Batches) -> None:
-        self._batches = batches
-        self._trained: Trained | None = None
-        self._weighs: bool | None = None
-        self._is_text: bool | None = None
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the columns."""
-        return self.trained.names
-
-    @property
-    def trained(self) -> Trained:
-        """What the columns are, once a batch has been read."""
-        assert self._trained is not None
-        return self._trained
-
-    def is_weighed(self) -> bool:
-        """Return whether the first batch has weights; ValueError if there is none."""
-        for batch in self._batches():
-            return batch.weights is not None
-        raise ValueError("source: expected at least one batch, got none")
-
-    def __iter__(self) -> Iterator[Rows]:
-        for k, batch in enumerate(self._batches()):
-            try:
-                rows = self._read(batch, k)
-            except (TypeError, ValueError, NotImplementedError) as error:
-                raise type(error)(f"batch {k}: {error}") from None
-            if len(rows.y):
-                yield rows
-
-    def _read(self, batch: Batch, k: int) -> Rows:
-        features = self._features(batch.X)
-        n = features.n_rows
-        if self._weighs is None:
-            self._weighs = batch.weights is not None
-        if self._weighs != (batch.weights is not None):
-            raise ValueError("weights: expected them in all batches, or in none")
-        if not n:
-            return Rows(features.values, np.empty(0), None, k)
-        labels = plain_labels(batch.y, n)
-        if self._is_text is None:
-            self._is_text = labels.dtype.kind in "UST"
-        if self._is_text != (labels.dtype.kind in "UST"):
-            raise TypeError(f"y: expected labels of one kind in all batches, got {labels.dtype}")
-        if batch.weights is None:
-            return Rows(features.values, labels, None, k)
-        weights = weights_of_some(batch.weights, n)
-        if weights.all():
-            return Rows(features.values, labels, weights, k)
-        kept = np.flatnonzero(weights)
-        return Rows(features.values[kept], labels[kept], weights[kept], k)
-
-    def _features(self, X: Any) -> Features:
-        if self._trained is None:
-            features = as_features(X)
-            if features.table is not None:
-                raise NotImplementedError("X: categories are not implemented for batches")
-            self._trained = Trained(features.names, features.n_features)
-            return features
-        features = as_features(X)
-        if features.table is not None:
-            raise NotImplementedError("X: categories are not implemented for batches")
-        if (features.names is None) != (self._trained.names is None):
-            raise ValueError("X: expected named columns in all batches, or in none")
-        return features_as_trained(features, self._trained)
-
-
-@dataclass(slots=True)
-class _Survey:
-    """Sum of the weights, from which the scale of the masses follows."""
-
-    total: float = 0.0
-
-    @property
-    def scale(self) -> float:
-        """As `to_fixed_point` has it."""
-        return math.ldexp(1.0, 61 - math.frexp(self.total)[1])
-
-
-def _survey(reader: _Reader) -> _Survey:
-    """Return the sum of the weights of all batches."""
-    parts = [float(rows.weights.sum()) for rows in reader if rows.weights is not None]
-    total = math.fsum(parts)
-    if not 0 < total < math.inf:
-        raise ValueError(
-            f"weights: expected a finite sum, and at least one weight > 0, got the sum {total}"
-        )
-    return _Survey(total)
 
 
 @dataclass(slots=True)
@@ -249,6 +144,8 @@ class _Seen:
         Label values, sorted.
     count, content : ndarray of int64 and uint64, shape (J,)
         Number of rows of each label, and the sum of their hashes.
+    n_known : ndarray of int64, shape (d,)
+        Number of values that are known, where there are categories.
     """
 
     sample: RowSample
@@ -257,13 +154,15 @@ class _Seen:
     labels: Array
     count: NDArray[np.int64]
     content: NDArray[np.uint64]
+    n_known: NDArray[np.int64]
 
     @classmethod
     def nothing(cls, d: int, y: Array, counts: BatchCounts | None) -> _Seen:
         """Return what no rows are, of d columns and labels like these."""
         none = np.zeros(0, dtype=np.int64)
         holes = np.zeros(d, dtype=np.bool_)
-        return cls(RowSample(d), counts, holes, y[:0], none, none.astype(np.uint64))
+        known = np.zeros(d, dtype=np.int64)
+        return cls(RowSample(d), counts, holes, y[:0], none, none.astype(np.uint64), known)
 
     @property
     def n_rows(self) -> int:
@@ -285,13 +184,15 @@ class _Seen:
         self.labels, self.count, self.content = every, count, content
 
 
-def _first_pass(reader: _Reader, survey: _Survey | None, is_exact: bool, workers: Workers) -> _Seen:
+def _first_pass(reader: Reader, survey: Survey | None, is_exact: bool, workers: Workers) -> _Seen:
     """Find the rows that make the edges, or count all; the labels, and what is missing."""
     seen: _Seen | None = None
     for rows in reader:
         if seen is None:
             d = rows.values.shape[1]
-            counts = BatchCounts(d, survey is not None) if is_exact else None
+            table = reader.trained.table
+            n_levels = np.zeros(d, dtype=np.int32) if table is None else table.n_levels
+            counts = BatchCounts(n_levels, survey is not None) if is_exact else None
             seen = _Seen.nothing(d, rows.y, counts)
         try:
             holes = find_holes(Features(rows.values, reader.names))
@@ -306,22 +207,26 @@ def _first_pass(reader: _Reader, survey: _Survey | None, is_exact: bool, workers
             seen.sample.add(rows.values, hashed, mass)
         else:
             seen.counts.add(rows.values, mass, workers)
+        if reader.n_known is not None:
+            seen.n_known += np.count_nonzero(~np.isnan(rows.values), axis=0)
         if seen.n_rows > INT32_MAX:
             raise ValueError(f"source: expected at most {INT32_MAX} rows")
     if seen is None:
         raise ValueError("source: expected at least one row of positive weight, got none")
+    if reader.n_known is not None:
+        has_levels = reader.n_known > 0
+        if (reader.n_known != seen.n_known)[has_levels].any():
+            raise _changed()
     check_label_values(seen.labels, None)
     return seen
 
 
-def _masses(rows: Rows, survey: _Survey | None) -> NDArray[np.int64] | None:
+def _masses(rows: Rows, survey: Survey | None) -> NDArray[np.int64] | None:
     """Return the weights of rows in fixed point, None where there are none."""
     if survey is None:
         return None
     assert rows.weights is not None
-    mass = np.empty(len(rows.weights), dtype=np.int64)
-    reweight.to_fixed(rows.weights, survey.scale, mass)
-    return mass
+    return survey.masses(rows.weights)
 
 
 def _contents(hashed: NDArray[np.uint64], parts: list[IntArray]) -> NDArray[np.uint64]:
@@ -337,7 +242,7 @@ def _by_class(y: Array, labels: Array) -> list[IntArray]:
     return [np.flatnonzero(label == k).astype(np.int32) for k in range(len(labels))]
 
 
-def _table(reader: _Reader, seen: _Seen) -> Table | None:
+def _table(reader: Reader, seen: _Seen) -> Table | None:
     """Return what columns are, and which of them miss values."""
     table = reader.trained.table
     if seen.holes.any():
@@ -346,7 +251,7 @@ def _table(reader: _Reader, seen: _Seen) -> Table | None:
 
 
 def _exact_bins(
-    reader: _Reader, seen: _Seen, survey: _Survey | None, max_bins: int, workers: Workers
+    reader: Reader, seen: _Seen, survey: Survey | None, max_bins: int, workers: Workers
 ) -> BinnedColumns:
     """Return bins between edges from all rows, which are read until all columns have them."""
     counts = seen.counts
@@ -364,7 +269,7 @@ def _exact_bins(
 
 
 def _bins(
-    reader: _Reader, seen: _Seen, survey: _Survey | None, max_bins: int, workers: Workers
+    reader: Reader, seen: _Seen, survey: Survey | None, max_bins: int, workers: Workers
 ) -> BinnedColumns:
     """Return the bins of the rows that make the edges."""
     values, mass = seen.sample.rows()
@@ -376,7 +281,7 @@ def _bins(
 
 
 def _second_pass(
-    reader: _Reader, seen: _Seen, bins: BinnedColumns, writer: Writer, workers: Workers
+    reader: Reader, seen: _Seen, bins: BinnedColumns, writer: Writer, workers: Workers
 ) -> None:
     """Write codes, and all that is known once they are."""
     d, n = bins.n_features, seen.n_rows

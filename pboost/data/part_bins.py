@@ -23,7 +23,7 @@ from pboost.data.exact_edges import (
     sorted_keys,
 )
 from pboost.data.made_columns import EDGES, all_binned
-from pboost.data.part_levels import has_categories, part_levels, shared_levels
+from pboost.data.part_levels import has_categories, joined_levels, part_levels, shared_levels
 from pboost.data.parts import check_parts, fixed_of_parts, weights_of_parts
 from pboost.data.sampled_bins import (
     SAMPLE_ROWS,
@@ -90,7 +90,8 @@ def bin_columns(
     added up over partitions, and then in smaller ranges of those in which a bin can end. No rows
     are copied into one table.
 
-    Levels of categories are those of all partitions, in the order that they have in one table.
+    Levels of categories are those of all partitions, in the order that they have in one table. Of
+    more than 255 the lightest share a number; their weights are sums of integers here, too.
 
     The unit of weights in fixed point follows from the sum of integers here, and of floating-point
     numbers in `pboost.bin_columns`: where that sum is a power of two but for its rounding, units
@@ -132,11 +133,12 @@ def _read(
         fixed = fixed_of_parts(weights_of_parts(sample_weight, sizes))
     if has_categories(found):
         own = [
-            part_levels(k, features, undeclared, None if fixed is None else fixed[k])
+            part_levels(f"partition {k}", features, undeclared, None if fixed is None else fixed[k])
             for k, (features, undeclared) in enumerate(read)
         ]
         names, d = found[0].names, found[0].n_features
-        trained = Trained(names, d, shared_levels(own, names, "partition"))
+        whole = joined_levels(own, names, "all partitions")
+        trained = Trained(names, d, shared_levels(whole, names))
         found = [features_as_trained(features, trained) for features in found]
     found = [_of_part(k, with_holes, features) for k, features in enumerate(found)]
     table = shared_table(found)

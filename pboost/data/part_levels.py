@@ -20,8 +20,8 @@ class PartLevels:
 
     Attributes
     ----------
-    number : int
-        Of the partition or batch.
+    where : str
+        What messages call the rows.
     n_rows : int
         Number of rows.
     table : Table
@@ -34,7 +34,7 @@ class PartLevels:
         Columns that are categories by their values alone.
     """
 
-    number: int
+    where: str
     n_rows: int
     table: Table
     has_values: NDArray[np.bool_]
@@ -44,7 +44,7 @@ class PartLevels:
 
 
 def part_levels(
-    number: int, features: Features, undeclared: list[int], mass: NDArray[np.int64] | None
+    where: str, features: Features, undeclared: list[int], mass: NDArray[np.int64] | None
 ) -> PartLevels:
     """Return what columns hold, given the weights of rows in fixed point, if they have any."""
     values, d = features.values, features.n_features
@@ -57,7 +57,7 @@ def part_levels(
             level_counts(values[:, j], sizes[j], mass) if sizes[j] else _NONE for j in range(d)
         ]
     has_values = np.logical_not(np.isnan(values).all(axis=0))
-    return PartLevels(number, len(values), table, has_values, counts, masses, undeclared)
+    return PartLevels(where, len(values), table, has_values, counts, masses, undeclared)
 
 
 _NONE = np.empty(0, dtype=np.int64)
@@ -68,72 +68,88 @@ def has_categories(parts: Sequence[Features]) -> bool:
     return any(part.table is not None and part.table.categories for part in parts)
 
 
-def shared_levels(parts: Sequence[PartLevels], names: tuple[str, ...] | None, where: str) -> Table:
+def shared_levels(whole: PartLevels, names: tuple[str, ...] | None) -> Table:
     """Return the levels of all parts, as of one table; of too many the lightest share a number.
 
-    Raises
-    ------
-    TypeError
-        If a column holds text in some, numbers in others, or categories of another order.
-    ValueError
-        If text has mostly values that occur once.
+    ValueError if text has mostly values that occur once.
+    """
+    table = whole.table
+    levels = list(table.levels)
+    other: list[Array | None] = [None] * table.n_features
+    for j, (found, counts) in enumerate(zip(table.levels, whole.counts, strict=True)):
+        if found is None:
+            continue
+        if j in whole.undeclared:
+            refuse_identifier(counts, whole.n_rows, column_label(names, j))
+        if len(found) > MOST_LEVELS:
+            kept, rest = heaviest(whole.mass[j])
+            levels[j], other[j] = found[kept], found[rest]
+    return Table(tuple(levels), table.has_missing, tuple(other), table.order)
+
+
+def joined_levels(
+    parts: Sequence[PartLevels], names: tuple[str, ...] | None, where: str
+) -> PartLevels:
+    """Return what the rows of all parts hold.
+
+    TypeError if a column holds text in some, numbers in others, or categories of another order.
     """
     d = parts[0].table.n_features
-    found = [_shared(parts, j, column_label(names, j), where) for j in range(d)]
-    levels, other, order = zip(*found, strict=True)
-    return Table(levels, np.zeros(d, dtype=np.bool_), other, order)
+    found = [_joined(parts, j, column_label(names, j)) for j in range(d)]
+    levels, order, counts, mass = (list(column) for column in zip(*found, strict=True))
+    return PartLevels(
+        where,
+        sum(part.n_rows for part in parts),
+        Table(tuple(levels), np.zeros(d, dtype=np.bool_), order=tuple(order)),
+        np.any([part.has_values for part in parts], axis=0),
+        counts,
+        mass,
+        sorted({j for part in parts for j in part.undeclared}),
+    )
 
 
-def _shared(
-    parts: Sequence[PartLevels], j: int, label: str, where: str
-) -> tuple[Array | None, Array | None, Array | None]:
-    """Return the levels of one column, those that share a number, and its order."""
+def _joined(
+    parts: Sequence[PartLevels], j: int, label: str
+) -> tuple[Array | None, Array | None, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the levels of one column, its order, and the rows and the mass of each level."""
     holders = [part for part in parts if part.table.values_of(j) is not None]
     if not holders:
-        return None, None, None
-    _check_kinds(parts, j, label, where)
+        return None, None, _NONE, _NONE
+    _check_kinds(parts, j, label)
     first = next((part for part in holders if part.has_values[j]), holders[0])
     if first.table.levels[j] is None:
-        return None, None, first.table.values_of(j)
+        return None, first.table.values_of(j), _NONE, _NONE
     some = [part for part in holders if part.has_values[j]] or [first]
     own = [levels for part in some if (levels := part.table.levels[j]) is not None]
     every, place = np.unique(np.concatenate(own), return_inverse=True)
     counts, mass = np.zeros((2, len(every)), dtype=np.int64)
     np.add.at(counts, place, np.concatenate([part.counts[j] for part in some]))
     np.add.at(mass, place, np.concatenate([part.mass[j] for part in some]))
-    if any(j in part.undeclared for part in some):
-        refuse_identifier(counts, sum(part.n_rows for part in parts), label)
-    if len(every) <= MOST_LEVELS:
-        return every, None, None
-    kept, rest = heaviest(mass)
-    return every[kept], every[rest], None
+    is_there = counts > 0  # of rows that were left out levels may have none
+    return every[is_there], None, counts[is_there], mass[is_there]
 
 
 def _is_order(order: Array, before: Array | None) -> bool:
     return before is not None and np.array_equal(order, before)
 
 
-def _check_kinds(parts: Sequence[PartLevels], j: int, label: str, where: str) -> None:
+def _check_kinds(parts: Sequence[PartLevels], j: int, label: str) -> None:
     """Raise TypeError where values of a column do not go together."""
-    kinds: dict[str, int] = {}
-    orders: list[tuple[Array | None, int]] = []
+    kinds: dict[str, str] = {}
+    orders: list[tuple[Array | None, str]] = []
     for part in parts:
         if part.has_values[j]:
             values = part.table.values_of(j)
             kind = "numbers without levels" if values is None else kind_of(values)
-            kinds.setdefault(kind, part.number)
-            orders.append((None if part.table.levels[j] is not None else values, part.number))
+            kinds.setdefault(kind, part.where)
+            orders.append((None if part.table.levels[j] is not None else values, part.where))
     if len(kinds) > 1 and set(kinds) != {"numbers", "booleans"}:
         (one, first), (two, second), *_ = kinds.items()
-        raise TypeError(
-            f"X: {label} holds {one} in {where} {first}, {two} in {where} {second}; make it all "
-            "text"
-        )
-    for order, number in orders[1:]:
+        raise TypeError(f"X: {label} holds {one} in {first}, {two} in {second}; make it all text")
+    for order, where in orders[1:]:
         before, first = orders[0]
         is_same = before is None if order is None else _is_order(order, before)
         if not is_same:
             raise TypeError(
-                f"X: {label} has categories of another order in {where} {number} than in "
-                f"{where} {first}"
+                f"X: {label} has categories of another order in {where} than in {first}"
             )

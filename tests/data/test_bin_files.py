@@ -341,7 +341,7 @@ def test_files_that_cannot_be_read(tmp_path, monkeypatch):
         (found, {"target": 0}, TypeError, "target: expected the name of a column"),
         (found, {"target": "label", "weight": "w"}, ValueError, "weight: expected the name of a"),
         ([found, found.drop(["x1"])], {"target": "label"}, ValueError, "batch 1: .*missing: x1"),
-        ([found, text], {"target": "label"}, NotImplementedError, "batch 1: X: categories"),
+        ([found, text], {"target": "label"}, ValueError, "batch 1: X: .* unknown: name"),
         (found.to_reader(), {"target": "label"}, TypeError, "that can be read twice"),
         (tmp_path / "none.parquet", {"target": "label"}, FileNotFoundError, "no file or folder"),
         ([tmp_path, found], {"target": "label"}, TypeError, "got both in one list"),

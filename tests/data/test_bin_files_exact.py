@@ -79,10 +79,12 @@ def test_passes_are_counted(tmp_path, monkeypatch):
 
 
 def test_of_many_columns_each_has_fewer_cells():
-    counts = batch_counts.BatchCounts(1000, False)
+    counts = batch_counts.BatchCounts(np.zeros(1000, np.int32), False)
     asked = [total.asked for total in counts._sums.values()]
     assert {int(one.to[0]) for one in asked} == {64 - 14}
-    assert int(batch_counts.BatchCounts(3, True)._sums[0].asked.to[0]) == 64 - 18
+    counts = batch_counts.BatchCounts(np.array([0, 7, 0], np.int32), True)
+    assert [*counts._sums] == [0, 2]
+    assert int(counts._sums[0].asked.to[0]) == 64 - 18
 
 
 @pytest.mark.parametrize("change", ["values", "fewer", "more"])

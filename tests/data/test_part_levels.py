@@ -1,10 +1,10 @@
-"""Categories of tables in partitions: levels, bins and codes of one table."""
+"""Categories of tables in partitions and batches: levels, bins and codes of one table."""
 
 import numpy as np
 import pytest
 
 import pboost as pb
-from pboost.data import part_bins, sampled_bins
+from pboost.data import batch_reader, part_bins, sampled_bins
 
 pd = pytest.importorskip("pandas")
 FIELDS = ("n_bins", "lower", "upper", "special")
@@ -106,3 +106,85 @@ def test_what_is_refused(parts, error, match):
     frames = [pd.DataFrame(part) if isinstance(part, dict) else part for part in parts]
     with pytest.raises(error, match=match):
         pb.shards.bin_columns(frames)
+
+
+# Batches
+
+
+@pytest.mark.parametrize("edges", ["sample of many", "sample", "exact"])
+@pytest.mark.parametrize("is_weighed", [False, True], ids=["plain", "weights"])
+def test_levels_of_batches_are_those_in_memory(edges, is_weighed, tmp_path, monkeypatch):
+    monkeypatch.setattr(batch_reader, "JOINED", 2)
+    if edges == "sample of many":
+        monkeypatch.setattr(sampled_bins, "SAMPLE_ROWS", 100)
+    X, edges = frame(), edges.split()[0]
+    y = (np.arange(len(X)) * 7 % 10 < 3) | (X["few"] == "a").to_numpy()
+    w = np.random.default_rng(0).integers(0, 3, len(X)) / 2
+    given = X.assign(label=y, mass=w)
+    batches = [given[:5], given[:0], given.iloc[5:300, ::-1], given[300:302], given[302:]]
+    weight = "mass" if is_weighed else None
+    if is_weighed:
+        X, y, w = X[w > 0], y[w > 0], w[w > 0]
+    else:
+        batches = [part.drop(columns="mass") for part in batches]
+    whole = pb.bin_columns(X, edges=edges, sample_weight=w if is_weighed else None)
+    made = pb.bin_files(batches, tmp_path / "columns", target="label", weight=weight, edges=edges)
+    order = np.argsort(y, kind="stable")
+    assert_rows_of([made.columns], whole, [order])
+    ours = pb.fit_cart(made.columns, made.y, sample_weight=made.weight)
+    theirs = pb.fit_cart(whole, y, sample_weight=w if is_weighed else None)
+    np.testing.assert_array_equal(pb.predict(ours, X), pb.predict(theirs, X))
+    assert pb.describe(ours) == pb.describe(theirs)
+
+
+def test_levels_of_rows_without_weight_are_none(tmp_path):
+    X = pd.DataFrame({"a": ["x", "y", "z", "x", "y", "y"], "y": [0, 1, 0, 1, 0, 1]})
+    X["w"] = [1, 1, 0, 1, 1, 2]
+    columns = pb.bin_files([X[:2], X[2:]], tmp_path, target="y", weight="w").columns
+    assert columns.table.level_names(0) == ("x", "y")
+
+
+def test_text_that_comes_late(tmp_path):
+    X = pd.DataFrame({"a": [None, None, "x", "y", "x", "y", "x", "x"]}, dtype=object)
+    y = np.arange(8) % 2
+    batches = [(X[:2], y[:2]), (X[2:4], y[2:4]), (X[4:], y[4:])]
+    found = pb.bin_files(batches, tmp_path)
+    order = np.argsort(y, kind="stable")
+    assert_rows_of([found.columns], pb.bin_columns(X), [order])
+
+
+@pytest.mark.parametrize(
+    ("frames", "error", "match"),
+    [
+        ([single(6), single(9)[6:]], ValueError, "holds text of which 9 of 9 rows have a value"),
+        ([{"a": ["x", "x"]}, {"a": [1.0, 2.0]}], TypeError, "text in batch 0, numbers .* batch 1"),
+        (
+            [{"a": ["x", "x"]}, {"b": ["x", "x"]}],
+            ValueError,
+            "batch 1: .*missing: a; unknown: b",
+        ),
+        ([{"a": ["x", "x"]}, [[1.0], [2.0]]], ValueError, "batch 1: X: expected named columns"),
+    ],
+    ids=["identifiers", "numbers", "names", "no names"],
+)
+def test_batches_that_are_refused(frames, error, match, tmp_path):
+    batches = []
+    for given in frames:
+        X = pd.DataFrame(given) if isinstance(given, dict) else given
+        batches.append((X, np.arange(len(X)) % 2))
+    with pytest.raises(error, match=match):
+        pb.bin_files(batches, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_levels_that_change(tmp_path):
+    calls = []
+
+    def read():
+        calls.append(1)
+        level = "x" if len(calls) < 4 else "z"  # 1: are there weights; 2: numbers; 3: levels
+        yield pd.DataFrame({"a": ["x", "y", level, level, "y"]}), np.array([0, 1, 0, 1, 1])
+
+    with pytest.raises(ValueError, match="had other rows when they were read again"):
+        pb.bin_files(read, tmp_path)
+    assert len(calls) == 4
