@@ -33,6 +33,11 @@ from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import ColumnLearner, Stump, stump_search
 
+#: What is said of a tree without an end.
+NO_END = (
+    "nodes: expected a number, got None: a tree of uncertain answers has always an exit that can "
+    "be split; or give max_depth"
+)
 _DEFAULT_WEAK = Stump()
 _EXACT = Exact()
 
@@ -169,10 +174,7 @@ def fit_boosted_tree(
     rule = vote_rule("domain", smoothing, learning_rate)
     is_exact = check_made("observation", Observation, observation).is_exact
     if nodes is None and max_depth is None and not is_exact:
-        raise ValueError(
-            "nodes: expected a number, got None: a tree of uncertain answers has always an exit "
-            "that can be split; or give max_depth"
-        )
+        raise ValueError(NO_END)
     y = labels_of_rows(y, y_proba, labels)
     X = with_categories(X, categorical)
     fit = GraphFit(

@@ -11,23 +11,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost._core.votes import VoteRule
+from pboost.boosting.boosted_tree import NO_END
 from pboost.boosting.fit import graph_settings
+from pboost.boosting.shards import refuse_both_ways, shards_of, stump_of, whole_of
 from pboost.data.columns import BinnedColumns
 from pboost.data.engines import Engine, Serial
 from pboost.data.parts import Parts, read_parts
-from pboost.data.special_columns import HOLES
 from pboost.growth.shard_boosted import ShardedBoosted, begin_boosted
 from pboost.growth.shard_processes import Processes
-from pboost.growth.shard_trees import Given, TreeShard
+from pboost.growth.shard_soft import ShardedSoft
+from pboost.growth.shard_trees import TreeShard
 from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
 from pboost.growth.tree import grow_tree
 from pboost.models.graph import DecisionGraph
-from pboost.observation.answers import Exact, check_pair
+from pboost.observation.answers import Exact, Observation, TableObservation, check_pair
 from pboost.threads import Workers
 from pboost.values import (
     INT32_MAX,
-    FloatArray,
     Progress,
+    as_generator,
     check_callback,
     check_choice,
     check_integer,
@@ -36,9 +38,10 @@ from pboost.values import (
 )
 from pboost.values.options import builder
 from pboost.weak.base import Weak
+from pboost.weak.shards import PathStump, Shard, begin, sharded
 from pboost.weak.stump_search import Stump
 
-_DEFAULT_WEAK = Stump()
+_DEFAULT_WEAK, _EXACT = Stump(), Exact()
 
 
 @builder
@@ -48,6 +51,7 @@ def fit_boosted_tree(
     *,
     nodes: int | None = 31,
     weak: Weak = _DEFAULT_WEAK,
+    observation: Observation = _EXACT,
     growth: str = "largest-bound",
     target_certificate: float | None = None,
     max_depth: int | None = None,
@@ -68,9 +72,11 @@ def fit_boosted_tree(
     y : list of array_like
         Labels of the rows of each partition; two values in all.
     nodes, growth, target_certificate, max_depth, smoothing, learning_rate : optional
-        As in `pboost.fit_boosted_tree`; answers are exact.
+        As in `pboost.fit_boosted_tree`.
     weak : Weak
         `pboost.weak.stump`, of a search that is "auto" or "binned".
+    observation : Observation
+        How sure answers are: `pboost.observation.exact`, `flip`, `half`, `uniform` or `adatree2`.
     sample_weight : list of array_like, optional
         Weights >= 0 of the rows of each partition, which may all be 0 in some.
     n_processes : int, optional
@@ -94,14 +100,15 @@ def fit_boosted_tree(
     RuntimeError
         If a process ends four times, or does not answer within ten minutes.
     NotImplementedError
-        For other weak learners, `n_threads` with `n_processes`, and for
+        For other weak learners and observations, `n_threads` with `n_processes`, and for
         ``weak.stump(missing="both")`` where values are missing.
 
     Notes
     -----
     Partitions are asked for one open exit at a time: they answer with class masses and numbers of
     rows by bin, 64-bit integers, of the smaller of two exits; those of the other are what is left
-    of their node's.
+    of their node's. Where answers are uncertain all rows reach every exit: partitions make their
+    weights anew from those at the root, by the answers on the path that leads there.
 
     Examples
     --------
@@ -116,7 +123,7 @@ def fit_boosted_tree(
     """
     options = BoostedOptions.checked(
         nodes, weak, growth, target_certificate, max_depth, smoothing, learning_rate, callback,
-        progress,
+        progress, observation,
     )  # fmt: skip
     parts = read_parts(X, y, sample_weight)
     if n_processes is not None:
@@ -124,15 +131,15 @@ def fit_boosted_tree(
         if n_threads is not None:
             raise NotImplementedError("n_threads: processes have one thread each, expected None")
         n_threads = 1
-    given = _given(parts)
+    given = options.given(parts)
     with ExitStack() as stack:
         cells = sum(part.codes.size for part in parts.columns)
         workers = stack.enter_context(Workers(n_threads, cells))
         engine: Engine
         if n_processes is None:
-            engine = Serial([TreeShard(*one, workers) for one in given])
+            engine = Serial([options.kind(*one, workers) for one in given])
         else:
-            engine = stack.enter_context(Processes(given, n_processes, TreeShard))
+            engine = stack.enter_context(Processes(given, n_processes, options.kind))
         return options.fit(parts, engine, workers)
 
 
@@ -147,6 +154,7 @@ class BoostedOptions:
     settings: Any
     told_to: Any
     progress: Progress
+    observation: TableObservation = _EXACT
 
     @classmethod
     def checked(
@@ -160,6 +168,7 @@ class BoostedOptions:
         learning_rate: float,
         callback: Callback | None,
         progress: Progress,
+        observation: Observation = _EXACT,
     ) -> BoostedOptions:
         """Return the options, or raise what `fit_boosted_tree` raises."""
         limits = TreeLimits(
@@ -168,40 +177,46 @@ class BoostedOptions:
             check_choice("growth", growth, GROWTHS),
             check_target(target_certificate),
         )
-        rule, exact = vote_rule("domain", smoothing, learning_rate), Exact()
-        learner = check_pair(weak, exact, is_chain=False)
-        if type(learner) is not Stump:
-            raise NotImplementedError(
-                f"weak: expected weak.stump() of partitions, got {weak!r}; others read values, or "
-                "are not implemented"
-            )
+        rule = vote_rule("domain", smoothing, learning_rate)
+        learner, table = stump_of(check_pair(weak, observation, is_chain=False), observation)
+        if nodes is None and max_depth is None and not table.is_exact:
+            raise ValueError(NO_END)
         told_to = check_callback(callback, progress)
         own = {
-            "nodes": nodes, "observation": exact.settings(), "growth": growth,
+            "nodes": nodes, "observation": table.settings(), "growth": growth,
             "target_certificate": target_certificate, "max_depth": max_depth,
         }  # fmt: skip
-        settings = graph_settings("fit_boosted_tree", own, weak, exact, rule)
-        return cls(nodes, limits, learner, rule, settings, told_to, progress)
+        settings = graph_settings("fit_boosted_tree", own, weak, observation, rule)
+        return cls(nodes, limits, learner, rule, settings, told_to, progress, table)
+
+    @property
+    def kind(self) -> type[Any]:
+        """What has the rows of a place."""
+        return TreeShard if self.observation.is_exact else Shard
+
+    def given(self, parts: Parts) -> list[tuple[Any, ...]]:
+        """Return the arguments of each shard that has rows, but for its threads."""
+        if not self.observation.is_exact:
+            return [*shards_of(parts)]
+        return [(X, y.astype(np.int32), weights, 2) for X, y, weights in shards_of(parts)]
 
     def fit(self, parts: Parts, engine: Engine, workers: Workers) -> DecisionGraph:
         """Return the model of the rows that the engine has."""
+        refuse_both_ways(self.learner, parts)
+        if not self.observation.is_exact:
+            return self._fit_soft(parts, engine, workers)
         root = begin_boosted(engine, parts)
         self.learner.is_exact(root.data.problem)  # raises where options do not go with the bins
-        special = root.data.columns.special
-        if self.learner.goes_both and special is not None and (special & HOLES).any():
-            raise NotImplementedError(
-                'weak: missing="both" is not implemented for partitions with missing values; '
-                '"learn" sends them to one side'
-            )
         arrays = ShardedBoosted(root, self.learner, self.rule, self.limits, engine)
         with with_bar(self.told_to, self.progress, self.nodes, "nodes") as told:
             return arrays.model(self.settings, grow_tree(arrays, workers, told))
 
-
-def _given(parts: Parts) -> list[Given]:
-    """Return the arguments of each shard that has rows, but for its threads."""
-    none: list[FloatArray | None] = [None] * len(parts.columns)
-    weights = parts.weights or none
-    label = [part.astype(np.int32) for part in parts.label]
-    given = zip(parts.columns, label, weights, strict=True)
-    return [(*one, 2) for one in given if one[0].n_rows]
+    def _fit_soft(self, parts: Parts, engine: Engine, workers: Workers) -> DecisionGraph:
+        """Return the model where answers are uncertain."""
+        data = whole_of(parts, begin(engine, parts.weights is not None))
+        self.learner.is_exact(data.problem)
+        asked = sharded(self.learner, engine, PathStump)
+        observer = self.observation.bind(data, asked, workers, as_generator(0))
+        tree = ShardedSoft(data, observer, self.rule, self.limits, engine)
+        with with_bar(self.told_to, self.progress, self.nodes, "nodes") as told:
+            return tree.model(self.settings, tree.grow(told))

@@ -19,6 +19,8 @@ from pboost.data.columns import BinnedColumns
 from pboost.data.engines import Engine, Serial
 from pboost.data.part_bins import bin_columns
 from pboost.data.parts import Parts, read_parts
+from pboost.data.special_columns import HOLES
+from pboost.data.training import TrainingData
 from pboost.growth.shard_processes import Processes
 from pboost.growth.step import Callback, Chain
 from pboost.models.graph import DecisionGraph
@@ -35,7 +37,7 @@ from pboost.values import (
 )
 from pboost.values.options import builder
 from pboost.weak.base import Weak
-from pboost.weak.shards import Given, Shard, begin, sharded
+from pboost.weak.shards import Begun, Given, Shard, begin, sharded
 from pboost.weak.stump_search import Stump
 
 __all__ = ["bin_columns", "fit_adaboost"]
@@ -126,7 +128,7 @@ def fit_adaboost(
         if n_threads is not None:
             raise NotImplementedError("n_threads: processes have one thread each, expected None")
         n_threads = 1
-    given = _given(parts)
+    given = shards_of(parts)
     with ExitStack() as stack:
         workers = stack.enter_context(Workers(n_threads, cells))
         engine: Engine
@@ -164,7 +166,7 @@ class Options:
         """Return the options, or raise what `fit_adaboost` raises."""
         rounds = check_integer("rounds", rounds, least=1)
         rule = vote_rule(votes, smoothing, learning_rate)
-        learner, table = _stump(check_pair(weak, observation, is_chain=True), observation)
+        learner, table = stump_of(check_pair(weak, observation, is_chain=True), observation)
         told_to = check_callback(callback, progress)
         own = {"rounds": rounds, "votes": votes}
         settings = graph_settings("fit_adaboost", own, weak, observation, rule)
@@ -172,14 +174,8 @@ class Options:
 
     def fit(self, parts: Parts, engine: Engine, workers: Workers) -> DecisionGraph:
         """Return the model of the rows that the engine has."""
-        special = parts.columns[0].special
-        if self.learner.goes_both and special is not None and (special & 1).any():
-            raise NotImplementedError(
-                'weak: missing="both" is not implemented for partitions with missing values; '
-                '"learn" sends them to one side'
-            )
-        begun = begin(engine, parts.weights is not None)
-        data = parts.whole(begun.exponent, begun.scale, begun.masses, begun.bin_start)
+        refuse_both_ways(self.learner, parts)
+        data = whole_of(parts, begin(engine, parts.weights is not None))
         self.learner.is_exact(data.problem)  # raises where the options do not go with the bins
         asked = sharded(self.learner, engine)
         observer = self.observation.bind(data, asked, workers, as_generator(0))
@@ -188,7 +184,7 @@ class Options:
             return chain.model(self.settings, chain.grow(told))
 
 
-def _given(parts: Parts) -> list[Given]:
+def shards_of(parts: Parts) -> list[Given]:
     """Return the arguments of each shard that has rows, but for its threads."""
     none: list[FloatArray | None] = [None] * len(parts.columns)
     weights = parts.weights or none
@@ -196,7 +192,22 @@ def _given(parts: Parts) -> list[Given]:
     return [one for one in given if one[0].n_rows]
 
 
-def _stump(weak: Weak, observation: Observation) -> tuple[Stump, TableObservation]:
+def whole_of(parts: Parts, begun: Begun) -> TrainingData:
+    """Return the data of a fit whose rows are elsewhere."""
+    return parts.whole(begun.exponent, begun.scale, begun.masses, begun.bin_start)
+
+
+def refuse_both_ways(weak: Stump, parts: Parts) -> None:
+    """Raise NotImplementedError where rows with missing values would go both ways."""
+    special = parts.columns[0].special
+    if weak.goes_both and special is not None and (special & HOLES).any():
+        raise NotImplementedError(
+            'weak: missing="both" is not implemented for partitions with missing values; '
+            '"learn" sends them to one side'
+        )
+
+
+def stump_of(weak: Weak, observation: Observation) -> tuple[Stump, TableObservation]:
     """Return what partitions can be asked for, NotImplementedError where it is anything else."""
     if type(weak) is not Stump:
         raise NotImplementedError(

@@ -10,12 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._version import __version__
+from pboost.values import FloatArray
 
 #: The release that all must have who answer for rows.
 RELEASE = __version__
 #: As in `_core/reweight.pyx`: the sum of fixed-point weights stays below this power of two, and so
 #: many bits of a sum of weights are free of rounding.
 SUM_BITS, SURE_BITS = 61, 40
+#: Bits of the mantissa of a float64 and of its lower half, and the exponents of `frexp`.
+MANTISSA, HALF_BITS = 53, 26
+LEAST_EXPONENT, MOST_EXPONENT = -1073, 1024
 #: Rows of all shards: more are not counted in int32.
 MOST_ROWS = 2**31 - 1
 
@@ -51,6 +55,31 @@ class Serial:
     def masses(self, cuts: Sequence[Any]) -> list[Any]:
         """Return what `masses` returns, of every shard."""
         return [shard.masses(cuts) for shard in self._shards]
+
+
+def exact_parts(weights: FloatArray) -> NDArray[np.int64]:
+    """Return integers of which `exact_sum` makes the sum, (exponents, 2).
+
+    A row for each exponent, with the sums of the upper and of the lower halves of the mantissas:
+    sums of integers, so that those of parts are added up without an error.
+    """
+    mantissa, exponent = np.frexp(weights)
+    whole = np.ldexp(mantissa, MANTISSA).astype(np.int64)
+    found = np.zeros((MOST_EXPONENT - LEAST_EXPONENT + 1, 2), dtype=np.int64)
+    place = exponent - LEAST_EXPONENT
+    np.add.at(found[:, 0], place, whole >> HALF_BITS)
+    np.add.at(found[:, 1], place, whole & ((1 << HALF_BITS) - 1))
+    return found
+
+
+def exact_sum(parts: NDArray[np.int64]) -> float:
+    """Return the sum of all numbers of which `exact_parts` were added up, as `math.fsum` does."""
+    total = 0
+    for place in np.flatnonzero(parts.any(axis=1)).tolist():
+        upper, lower = parts[place].tolist()
+        total += ((upper << HALF_BITS) + lower) << place
+    # The quotient of integers is rounded once, however large they are.
+    return total / (1 << (MANTISSA - LEAST_EXPONENT))
 
 
 def check_size(n: int) -> None:

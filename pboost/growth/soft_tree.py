@@ -80,11 +80,15 @@ class SoftTree(PortGrowth, BestFirst):
         self.buffers: list[FloatArray] = []
         self.bounds: dict[int, float] = {}  # of the exits that are open
         # Weights are kept as shares of all weight.
-        total = math.fsum(data.weight)
-        negative, positive = (mass / (data.scale * total) for mass in data.class_masses())
+        self.total = self.sum_of_weights()
+        negative, positive = (mass / (data.scale * self.total) for mass in data.class_masses())
         arrives = negative + positive
-        self.root = SoftExit((), (negative, positive), arrives, 0.0, data.weight / total)
+        self.root = SoftExit((), (negative, positive), arrives, 0.0, data.weight / self.total)
         self.add(self.root)
+
+    def sum_of_weights(self) -> float:
+        """Return the sum of the starting weights, rounded once: the same in any order."""
+        return math.fsum(self.data.weight)
 
     def entrance(self) -> SoftExit:
         """Return the exit that leads to the root, with all weight."""

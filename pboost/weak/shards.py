@@ -9,7 +9,7 @@ the same cuts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ from pboost._core import reweight, split
 from pboost.data.check_xy import AbsentClassError
 from pboost.data.columns import GROUP, BinnedColumns, to_fixed_point
 from pboost.data.criteria import CODES
-from pboost.data.engines import Engine, check_size, merge, shared_scale
+from pboost.data.engines import Engine, check_size, exact_parts, merge, shared_scale
 from pboost.data.special_columns import HOLES, is_heavier, most_bins
 from pboost.data.training import TrainingData
 from pboost.threads import Workers
@@ -164,19 +164,42 @@ class Shard:
         for cut in cuts[self._seen :]:
             self._sent(cut, self._weight, self._weight, self._scale, self._fixed)
         self._seen = len(cuts)
+        return self._edges(self._fixed, self._by_class())
+
+    def weight_sums(self) -> NDArray[np.int64]:
+        """Return the starting weights for `exact_sum`."""
+        assert self._start is not None
+        return exact_parts(self._start)
+
+    def masses_at(self, path: Sequence[SentCut], total: float, scale: float) -> NDArray[np.int64]:
+        """Return class masses, as `masses` does, of the weights at the end of a path of a tree.
+
+        They are shares of `total`, made anew from those at the root, in units of ``1 / scale``.
+        Those on the way need not fit into the scale of those at the end.
+        """
+        assert self._start is not None
+        weight, fixed = self._start / total, np.empty(self._n, dtype=np.int64)
+        reweight.to_fixed(weight, scale if not path else 1.0, fixed)
+        for k, cut in enumerate(path, 1):
+            self._sent(cut, weight, weight, scale if k == len(path) else 1.0, fixed)
+        middle = self._n_class[0]
+        return self._edges(fixed, (int(fixed[:middle].sum()), int(fixed[middle:].sum())))
+
+    def _edges(self, fixed: NDArray[np.int64], masses: tuple[int, int]) -> NDArray[np.int64]:
+        """Return what `masses` does, of these weights."""
         d, bins = len(self._n_bins), self._bins
         edge = np.zeros((d, 2, bins + 1), dtype=np.int64)
         if not self._n:
             return edge
         starts = np.zeros((d, bins + 1), dtype=np.int32)
-        limits = _ANY_CUT, self._n, self._n_class[0], *self._by_class(), 0, 1
+        limits = _ANY_CUT, self._n, self._n_class[0], *masses, 0, 1
         bound, best, least = np.empty((d, bins)), np.empty(d), np.full(1, np.inf)
         order = np.empty((d, 0), dtype=np.int32)
 
         def search(first: int, last: int) -> None:
             split.search(
-                self._codes, order, starts, self._n_codes, self._fixed, limits, edge, bound, best,
-                least, first, last,
+                self._codes, order, starts, self._n_codes, fixed, limits, edge, bound, best, least,
+                first, last,
             )  # fmt: skip
 
         self.workers.run(search, d, GROUP, self._n)
@@ -289,13 +312,16 @@ class ShardedSearch(StumpSearch):
         found, weights.masses = self.choose(edge)
         return self.found(found, weights)
 
+    def whole(self, edge: NDArray[np.int64]) -> tuple[int, int]:
+        """Return all mass by class, of merged masses."""
+        last = int(self._columns.n_bins[0])
+        if self._special is not None:
+            last += int(self._special[0] & HOLES)
+        return int(edge[0, 0, last]), int(edge[0, 1, last])
+
     def choose(self, edge: NDArray[np.int64]) -> tuple[Any, tuple[int, int]]:
         """Return the best cut of merged masses, as the kernels locate it, and all mass by class."""
-        special = self._special
-        last = int(self._columns.n_bins[0])
-        if special is not None:
-            last += int(special[0] & HOLES)
-        whole = int(edge[0, 0, last]), int(edge[0, 1, last])
+        special, whole = self._special, self.whole(edge)
         limits, n_bins = self._limits(*whole), self._columns.n_bins
         self._best.fill(np.inf)
         self._edge = edge = np.ascontiguousarray(edge).copy()
@@ -316,6 +342,7 @@ class ShardedSearch(StumpSearch):
         self._cuts.append(self._sent_cut(cut, np.array(factors, dtype=np.float64)))
 
     def _sent_cut(self, cut: StumpCut, factors: FloatArray) -> SentCut:
+        """Return a cut as shards are told of it."""
         return SentCut(int(cut.feature), self._side_of_codes(cut), factors)
 
     def side_masses(
@@ -341,6 +368,34 @@ class ShardedSearch(StumpSearch):
         return found
 
 
+@dataclass(slots=True, eq=False)
+class PathWeights(Weights):
+    """Weights that shards have at the end of a path; what is known of them are masses.
+
+    `edge` are those at the edges of bins, `path` the cuts on the way, and `real` and `fixed` empty.
+    """
+
+    path: list[SentCut] = field(default_factory=list)
+    edge: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 2, 0), dtype=np.int64))
+
+
+class PathSearch(ShardedSearch):
+    """The search for stumps at the end of any path."""
+
+    def best(self, weights: Weights) -> StumpCut | None:
+        """Return the best stump for the weights at the end of a path."""
+        assert isinstance(weights, PathWeights)
+        found, weights.masses = self.choose(weights.edge)
+        return self.found(found, weights)
+
+    def reweight(
+        self, cut: StumpCut, factors: FloatArray, source: FloatArray, target: Weights
+    ) -> None:
+        """Note what weights are to be multiplied by, at the end of the path of the target."""
+        assert isinstance(target, PathWeights)
+        target.path.append(self._sent_cut(cut, np.array(factors, dtype=np.float64)))
+
+
 @dataclass(frozen=True, slots=True)
 class ShardedStump(Stump):
     """A stump of rows that shards have."""
@@ -350,6 +405,13 @@ class ShardedStump(Stump):
     engine: Engine | None = None
 
 
-def sharded(weak: Stump, engine: Engine) -> ShardedStump:
+@dataclass(frozen=True, slots=True)
+class PathStump(ShardedStump):
+    """A stump at the end of any path."""
+
+    searches: ClassVar = PathSearch
+
+
+def sharded(weak: Stump, engine: Engine, kind: type[ShardedStump] = ShardedStump) -> ShardedStump:
     """Return the weak learner that asks shards."""
-    return ShardedStump(**{f.name: getattr(weak, f.name) for f in fields(weak)}, engine=engine)
+    return kind(**{f.name: getattr(weak, f.name) for f in fields(weak)}, engine=engine)

@@ -1,0 +1,94 @@
+"""Soft trees of rows in partitions: the bytes of the tree of one table."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from partitioned import PARTS, TABLES, contents, divided
+
+import pboost as pb
+from pboost.data.engines import exact_parts, exact_sum
+
+ANSWERS = {
+    "flip": pb.observation.flip(0.1),
+    "half": pb.observation.half(),
+    "uniform": pb.observation.uniform(),
+    "adatree2": pb.observation.adatree2(),
+}
+OPTIONS = {
+    "look-ahead": {"growth": "look-ahead", "smoothing": 0.0},
+    "largest-error": {"growth": "largest-error", "learning_rate": 0.5},
+    "breadth-first": {"growth": "breadth-first", "max_depth": 3, "nodes": None},
+    "to a target": {"target_certificate": 0.8, "nodes": 200},
+    "limits": {"weak": pb.weak.stump("gini", min_leaf=9, min_weight=0.1, level_smoothing=0.5)},
+}
+
+
+def both(table, n_parts, path, **options):
+    """Return the bytes of the trees of one table and of partitions."""
+    columns, y, weight = table
+    X, labels, weights = divided(table, n_parts)
+    options = {"nodes": 12, "observation": ANSWERS["adatree2"], **options}
+    whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
+    parted = pb.shards.fit_boosted_tree(X, labels, sample_weight=weights, **options)
+    assert parted.n_nodes == whole.n_nodes
+    return contents(whole, path), contents(parted, path)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
+    for n_parts, answers in zip(PARTS, ANSWERS.values(), strict=True):
+        whole, parted = both(TABLES[name], n_parts, tmp_path, observation=answers)
+        assert parted == whole, n_parts
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
+    for name in ("holes", "categories, weights"):
+        whole, parted = both(TABLES[name], 3, tmp_path, **OPTIONS[options])
+        assert parted == whole, name
+
+
+def test_tiny_weights_at_deep_exits(tmp_path):
+    rng = np.random.default_rng(1)
+    weight = 10.0 ** -rng.integers(0, 300, 200)
+    table = pb.bin_columns(rng.normal(size=(200, 3))), rng.integers(0, 2, 200), weight
+    whole, parted = both(table, 4, tmp_path, nodes=40, observation=ANSWERS["uniform"])
+    assert parted == whole
+
+
+def test_processes_give_the_bytes_of_one_table(tmp_path):
+    columns, y, weight = TABLES["holes"]
+    X, labels, weights = divided(TABLES["holes"], 3)
+    options = {"nodes": 6, "observation": ANSWERS["flip"]}
+    whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
+    parted = pb.shards.fit_boosted_tree(X, labels, sample_weight=weights, n_processes=2, **options)
+    assert contents(parted, tmp_path) == contents(whole, tmp_path)
+
+
+def test_sums_of_parts_are_rounded_once():
+    rng = np.random.default_rng(0)
+    numbers = rng.random(1000) * 10.0 ** rng.integers(-300, 1, 1000)
+    numbers[:4] = 5e-324, 0.0, 1.0, 2.0**-1022
+    for some in (numbers, numbers[:4], np.ones(7), np.full(3, 0.1), np.zeros(2)):
+        parts = [exact_parts(part) for part in np.array_split(some, 3)]
+        assert exact_sum(sum(parts)) == math.fsum(some)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"observation": pb.observation.exact(), "nodes": 0}, ValueError, "nodes: expected"),
+        ({"nodes": None}, ValueError, "or give max_depth"),
+        ({"weak": pb.weak.affine()}, NotImplementedError, "weak.stump() of partitions"),
+        ({"observation": pb.observation.sampled()}, NotImplementedError, "have a table"),
+        ({"weak": pb.weak.stump(missing="both")}, NotImplementedError, "both"),
+    ],
+    ids=["nodes", "no end", "affine", "drawn", "both"],
+)
+def test_refusals(options, error, message):
+    X, labels, weights = divided(TABLES["holes"], 2)
+    options = {"observation": ANSWERS["half"], **options}
+    with pytest.raises(error, match=re.escape(message)):
+        pb.shards.fit_boosted_tree(X, labels, sample_weight=weights, **options)
