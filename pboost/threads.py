@@ -140,7 +140,8 @@ class Workers:
     """Run a function on consecutive ranges, on one or several threads.
 
     Where the body of ``with`` is left by an exception, as Ctrl-C is in the main thread, the other
-    threads end at their next `check_stop`, in whatever they are doing, and are waited for.
+    threads end at their next `check_stop`, in whatever they are doing, and are waited for; not where
+    Ctrl-C comes while one is being started, or waited for.
 
     Parameters
     ----------
@@ -209,7 +210,11 @@ class Workers:
             self._team = None
         if self._pool is not None:
             self.stop[0] = error is not None
-            self._pool.shutdown(wait=True, cancel_futures=True)
+            try:
+                self._pool.shutdown(wait=True, cancel_futures=True)
+            except BaseException:  # Ctrl-C while they are waited for
+                self.stop[0] = True
+                raise
 
     def run(
         self, work: Callable[[int, int], T], n: int, multiple: int = 1, cells: int = 1
