@@ -140,8 +140,8 @@ class Workers:
     """Run a function on consecutive ranges, on one or several threads.
 
     Where the body of ``with`` is left by an exception, as Ctrl-C is in the main thread, the other
-    threads end at their next `check_stop`, in whatever they are doing, and are waited for; not where
-    Ctrl-C comes while one is being started, or waited for.
+    threads end at their next `check_stop`, in whatever they are doing, and are waited for, but not
+    where Ctrl-C comes while one is being started or waited for.
 
     Parameters
     ----------
