@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pboost._core import reweight
 from pboost.data.batches import Batch, Batches
 from pboost.data.check_xy import as_numbers, features_as_trained, plain_labels, weights_of_some
+from pboost.data.columns import BinnedColumns
 from pboost.data.convert import Features, Trained, read_rows
 from pboost.data.part_levels import (
     PartLevels,
@@ -102,6 +103,18 @@ class Reader:
                 f"weights: expected a finite sum, and at least one weight > 0, got the sum {total}"
             )
         return Survey(total)
+
+    def go_on(self, bins: BinnedColumns, weighs: bool) -> None:
+        """Take what columns are from bins that were made of them."""
+        table = bins.table
+        self._trained = Trained(bins.names, bins.n_features, table)
+        self._weighs = weighs
+        if table is not None and table.categories:
+            self.n_known = np.zeros(bins.n_features, dtype=np.int64)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._trained = self._weighs = self._is_text = self.n_known = None
 
     def find_levels(self, survey: Survey | None) -> None:
         """Find the levels of all batches; `survey` is of the weights, if there are any."""

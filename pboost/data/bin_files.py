@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core import sort
 from pboost.data.batch_counts import BatchCounts
 from pboost.data.batch_reader import Reader, Rows, Survey, UnreadLevelsError
 from pboost.data.batches import batches_of
-from pboost.data.blocks import codes_among
 from pboost.data.check_xy import (
     check_label_values,
     find_holes,
@@ -23,9 +20,17 @@ from pboost.data.check_xy import (
 from pboost.data.column_folder import StoredColumns, Writer, open_columns
 from pboost.data.columns import MAX_BINS, NO_WEIGHT, BinnedColumns
 from pboost.data.convert import Features
+from pboost.data.encoded_batches import (
+    ChangedError,
+    Encoding,
+    StaleError,
+    rows_by_class,
+    state_key,
+    sums_of_hashes,
+)
 from pboost.data.made_columns import EDGES, all_binned
 from pboost.data.row_sample import RowSample
-from pboost.data.sampled_bins import code_rows, hashed_rows, joined_ends, with_ends
+from pboost.data.sampled_bins import hashed_rows
 from pboost.data.special_columns import MOST_KNOWN
 from pboost.data.table import Table
 from pboost.threads import Workers
@@ -58,7 +63,8 @@ def bin_files(
         frames. They are read several times: an iterable that can be, or a function that returns
         an iterator of all batches.
     folder : str or path-like
-        Where the files are written: a folder that does not exist, or is empty.
+        Where the files are written: a folder that does not exist, is empty, or is what an
+        interrupted call has left.
     target, weight : str, optional
         Names of the columns that hold the labels and the weights of the rows; all others are
         features. Rows of weight 0 are left out.
@@ -93,8 +99,13 @@ def bin_files(
     there are any, and once for the levels of categories, which are those of all batches. With
     ``edges="exact"`` they are read three to six times for the edges as a rule: rows are counted by
     ranges of values, then by smaller ones where a bin can end. Codes are written class by class and
-    column by column, as fits read them. Every file gets its name when it is whole, the header last:
-    an interrupted call leaves a folder that `open_columns` refuses, and that can be passed again.
+    column by column, as fits read them. Every file gets its name when it is whole, the header last.
+
+    A call that is interrupted, or killed, leaves a folder that `open_columns` refuses. The same
+    call goes on with it: edges that have been found stay, and batches of which there are codes are
+    read, because their digest is compared, and not encoded again. What has been encoded in the last
+    20 seconds may be lost. Where batches or options are others, all begins anew. After an error
+    nothing is kept.
 
     Examples
     --------
@@ -115,17 +126,43 @@ def bin_files(
     max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
     reader = Reader(batches_of(source, target, weight))
     with Writer(folder) as writer, Workers(n_threads, INT32_MAX) as workers:
-        survey = reader.survey() if reader.is_weighed() else None
-        try:
-            seen = _first_pass(reader, survey, edges == "exact", workers)
-        except UnreadLevelsError:
-            reader.find_levels(survey)
-            seen = _first_pass(reader, survey, edges == "exact", workers)
-        find = _bins if seen.counts is None else _exact_bins
-        bins = find(reader, seen, survey, max_bins, workers)
-        _second_pass(reader, seen, bins, writer, workers)
+        key = state_key(edges, max_bins, target, weight)
+        if not _goes_on(reader, writer, key, workers):
+            _encoding(reader, edges, max_bins, workers).write(reader, writer, key, workers)
         writer.header(edges=edges, max_bins=max_bins, names=reader.names)
     return open_columns(folder)
+
+
+def _goes_on(reader: Reader, writer: Writer, key: str, workers: Workers) -> bool:
+    """Go on where an interrupted call has stopped; returns whether there was one, of this table."""
+    state = writer.state(key)
+    if state is None:
+        return False
+    encoding = Encoding.of_state(state)
+    weighs = reader.is_weighed()
+    try:
+        reader.go_on(encoding.bins, weighs)
+        encoding.write(reader, writer, key, workers)
+    except (StaleError, UnreadLevelsError, ValueError, TypeError):
+        # Another table, which is read as one that is new.
+        reader.forget()
+        writer.forget()
+        return False
+    return True
+
+
+def _encoding(reader: Reader, edges: str, max_bins: int, workers: Workers) -> Encoding:
+    """Return what is needed to write codes, of which there are none."""
+    survey = reader.survey() if reader.is_weighed() else None
+    try:
+        seen = _first_pass(reader, survey, edges == "exact", workers)
+    except UnreadLevelsError:
+        reader.find_levels(survey)
+        seen = _first_pass(reader, survey, edges == "exact", workers)
+    find = _bins if seen.counts is None else _exact_bins
+    bins = find(reader, seen, survey, max_bins, workers)
+    none = bins.select(np.empty(0, dtype=np.int32))
+    return Encoding(none, seen.labels, seen.count, seen.content)
 
 
 @dataclass(slots=True)
@@ -178,9 +215,9 @@ class _Seen:
         count, content = np.zeros(len(every), np.int64), np.zeros(len(every), np.uint64)
         before, here = np.searchsorted(every, self.labels), np.searchsorted(every, labels)
         count[before], content[before] = self.count, self.content
-        by_class = _by_class(y, labels)
+        by_class = rows_by_class(y, labels)
         count[here] += [len(rows) for rows in by_class]
-        content[here] += _contents(hashed, by_class)
+        content[here] += sums_of_hashes(hashed, by_class)
         self.labels, self.count, self.content = every, count, content
 
 
@@ -216,7 +253,7 @@ def _first_pass(reader: Reader, survey: Survey | None, is_exact: bool, workers: 
     if reader.n_known is not None:
         has_levels = reader.n_known > 0
         if (reader.n_known != seen.n_known)[has_levels].any():
-            raise _changed()
+            raise ChangedError
     check_label_values(seen.labels, None)
     return seen
 
@@ -227,19 +264,6 @@ def _masses(rows: Rows, survey: Survey | None) -> NDArray[np.int64] | None:
         return None
     assert rows.weights is not None
     return survey.masses(rows.weights)
-
-
-def _contents(hashed: NDArray[np.uint64], parts: list[IntArray]) -> NDArray[np.uint64]:
-    """Return the sums of the hashes of listed rows."""
-    return np.array([hashed[rows].sum() for rows in parts], dtype=np.uint64)
-
-
-def _by_class(y: Array, labels: Array) -> list[IntArray]:
-    """Return the rows that have each of the labels, in their order."""
-    if len(labels) == 1:
-        return [np.flatnonzero(y == labels[0]).astype(np.int32)]
-    label = codes_among(y, labels)
-    return [np.flatnonzero(label == k).astype(np.int32) for k in range(len(labels))]
 
 
 def _table(reader: Reader, seen: _Seen) -> Table | None:
@@ -264,7 +288,7 @@ def _exact_bins(
             n, content = n + len(hashed), content + int(hashed.sum())
             counts.add(rows.values, _masses(rows, survey), workers)
         if n != seen.n_rows or (content - int(seen.content.sum())) % 2**64:
-            raise _changed()
+            raise ChangedError
     return counts.bins(reader.names, _table(reader, seen))
 
 
@@ -280,64 +304,5 @@ def _bins(
     return all_binned(features, _numbered(values), max_bins, fixed, workers, None)
 
 
-def _second_pass(
-    reader: Reader, seen: _Seen, bins: BinnedColumns, writer: Writer, workers: Workers
-) -> None:
-    """Write codes, and all that is known once they are."""
-    d, n = bins.n_features, seen.n_rows
-    codes = writer.codes((d, n))
-    start = np.concatenate([[0], np.cumsum(seen.count)])
-    at, content = start[:-1].copy(), np.zeros(len(seen.count), dtype=np.uint64)
-    weights, ends = None, joined_ends([], d)
-    for rows in reader:
-        numbered = _numbered(rows.values)
-        hashed, _ = hashed_rows(rows.values, numbered, workers)
-        by_class = _by_class(rows.y, seen.labels)
-        sizes = np.array([len(listed) for listed in by_class])
-        if (at + sizes > start[1:]).any():
-            raise _changed()
-        content += _contents(hashed, by_class)
-        gather = partial(sort.gather_columns, rows.values)
-        found, own = code_rows(gather, numbered, bins, workers)
-        ends = joined_ends([ends, own], d)
-        if rows.weights is not None and weights is None:
-            weights = np.empty(n)
-        for first, listed in zip(at.tolist(), by_class, strict=True):
-            for j in range(d):
-                codes.put(j, first, found[j, listed])
-            if weights is not None and rows.weights is not None:
-                weights[first : first + len(listed)] = rows.weights[listed]
-        at += sizes
-    if (content != seen.content).any() or (at != start[1:]).any():
-        raise _changed()
-    writer.keep(codes)
-    whole = with_ends(np.empty((d, 0), dtype=np.uint8), ends, _n_levels(bins), bins)
-    _write_bins(writer, whole)
-    writer.array("labels", seen.labels)
-    writer.array("label_count", seen.count)
-    if weights is not None:
-        writer.array("weights", weights)
-
-
-def _write_bins(writer: Writer, columns: BinnedColumns) -> None:
-    for name in ("n_bins", "lower", "upper", "bin_start", "special"):
-        if (array := getattr(columns, name)) is not None:
-            writer.array(name, array)
-    if columns.table is not None:
-        for name, array in columns.table.members().items():
-            writer.array(name, array)
-
-
-def _n_levels(bins: BinnedColumns) -> IntArray | None:
-    return None if bins.table is None else bins.table.n_levels
-
-
 def _numbered(values: Array) -> IntArray:
     return np.arange(len(values), dtype=np.int32)
-
-
-def _changed() -> ValueError:
-    return ValueError(
-        "source: the batches had other rows when they were read again; pass a table that stays "
-        "as it is, or a function that starts anew each time"
-    )

@@ -33,6 +33,8 @@ FORMAT = "pboost-columns"
 VERSION = 1
 HEADER = "header.json"
 CODES = "codes"
+#: What a writer keeps that may be interrupted.
+STATE = "state.npz"
 #: The end of the names of files that are being written.
 UNFINISHED = ".part"
 #: Arrays beside the codes: their dtypes, None for any of labels.
@@ -94,7 +96,9 @@ class Writer:
                 raise FileExistsError(
                     f"folder: expected a new or an empty folder, {self.folder} holds {name!r}"
                 )
-        self._discard()  # what a writer left that was killed
+        self._left = (self.folder / STATE).is_file()
+        if not self._left:
+            self._discard()  # what a writer left that was killed
         self._written: dict[str, dict[str, Any]] = {}
         self._codes: CodesFile | None = None
 
@@ -104,7 +108,8 @@ class Writer:
     def __exit__(self, kind: object, *raised: object) -> None:
         if self._codes is not None:
             self._codes.discard()
-        if kind is not None:
+        # What is interrupted, and no error, can be gone on with.
+        if isinstance(kind, type) and issubclass(kind, Exception):
             self._discard()
 
     def _discard(self) -> None:
@@ -112,9 +117,56 @@ class Writer:
             if _is_own(name):
                 os.unlink(self.folder / name)
 
-    def codes(self, shape: tuple[int, int]) -> CodesFile:
-        """Return the file of codes, uint8 (d, n), to be filled and then closed by `keep`."""
-        self._codes = CodesFile(self._unfinished(CODES), shape)
+    def forget(self) -> None:
+        """Remove what a writer has left."""
+        if self._codes is not None:
+            self._codes.discard()
+        self._discard()
+        self._left = False
+
+    def state(self, key: str) -> dict[str, Array] | None:
+        """Return what `save` was given last by a writer that was interrupted, under this key.
+
+        None where there is nothing of it, or it is damaged; then it is removed.
+        """
+        if not self._left:
+            return None
+        try:
+            whole = (self.folder / STATE).read_bytes()
+            digest, content = whole[:32], whole[32:]
+            if hashlib.sha256(content).digest() != digest:
+                raise ValueError("damaged")
+            with np.load(io.BytesIO(content), allow_pickle=False) as found:
+                state = {name: found[name] for name in found.files}
+            if state.pop("key").item() != key:
+                raise ValueError("of other options")
+            size = os.path.getsize(self._unfinished(CODES))
+            shape = len(state["n_bins"]), int(state["count"].sum())
+            if size != len(_layout(shape)) + shape[0] * shape[1]:
+                raise ValueError("without its codes")
+        except (OSError, ArithmeticError, LookupError, TypeError, ValueError):
+            self.forget()
+            return None
+        return state
+
+    def save(self, key: str, state: Mapping[str, Array]) -> None:
+        """Keep what a writer must know to go on, once the codes so far are on disk."""
+        buffer = io.BytesIO()
+        every: dict[str, Any] = {"key": np.array(key), **state}
+        np.savez(buffer, **every)
+        content = buffer.getvalue()
+        with _naming(self.folder / (STATE + UNFINISHED)) as path:
+            with open(path, "wb") as file:
+                file.write(hashlib.sha256(content).digest() + content)
+                _flush(file)
+            os.replace(path, self.folder / STATE)
+
+    def codes(self, shape: tuple[int, int], is_kept: bool = False) -> CodesFile:
+        """Return the file of codes, uint8 (d, n), to be filled and then closed by `keep`.
+
+        `is_kept`: it is there already, and holds codes.
+        """
+        self._codes = CodesFile(self._unfinished(CODES), shape, is_kept)
         return self._codes
 
     def keep(self, codes: CodesFile) -> None:
@@ -154,19 +206,23 @@ class Writer:
                 file.write(json.dumps(header, indent=1).encode())
                 _flush(file)
             os.replace(path, self.folder / HEADER)
+        (self.folder / STATE).unlink(missing_ok=True)
         flush_folder(str(self.folder))
 
 
 class CodesFile:
     """The codes (d, n) of a folder that is being written, any part at any time."""
 
-    def __init__(self, path: Path, shape: tuple[int, int]) -> None:
+    def __init__(self, path: Path, shape: tuple[int, int], is_kept: bool = False) -> None:
         self.shape, self._path = shape, path
+        layout = _layout(shape)
+        self._offset = len(layout)
         with _naming(path):
-            self._file = open(path, "w+b", buffering=0)  # noqa: SIM115  # closed by `close`
-            layout = _layout(shape)
+            mode = "r+b" if is_kept else "w+b"
+            self._file = open(path, mode, buffering=0)  # noqa: SIM115  # closed by `close`
+            if is_kept:
+                return
             self._file.write(layout)
-            self._offset = len(layout)
             size = self._offset + shape[0] * shape[1]
             if hasattr(os, "posix_fallocate"):  # a full disk is noticed here, not later
                 os.posix_fallocate(self._file.fileno(), 0, size)
@@ -181,6 +237,11 @@ class CodesFile:
             self._file.seek(self._offset + column * self.shape[1] + start)
             while left:
                 left = left[self._file.write(left) :]
+
+    def flush(self) -> None:
+        """Have on disk what has been written."""
+        with _naming(self._path):
+            _flush(self._file)
 
     def close(self) -> None:
         """Flush the codes to disk."""
@@ -416,7 +477,7 @@ def _digest(header: Mapping[str, Any]) -> str:
 def _is_own(name: str) -> bool:
     """Return whether a file is of a writer that was interrupted."""
     known = (CODES, *_DTYPES, *Table.stored)
-    return name.removesuffix(UNFINISHED) in {HEADER, *(f"{one}.npy" for one in known)}
+    return name.removesuffix(UNFINISHED) in {HEADER, STATE, *(f"{one}.npy" for one in known)}
 
 
 def _as_path(folder: Any) -> Path:

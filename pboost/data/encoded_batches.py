@@ -1,0 +1,207 @@
+"""Batches of a table as codes of bins, written to a folder; what an interrupted call has left."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pboost._core import sort
+from pboost._version import __version__
+from pboost.data.batch_reader import Reader, Rows
+from pboost.data.blocks import codes_among
+from pboost.data.column_folder import Writer
+from pboost.data.columns import BinnedColumns, made
+from pboost.data.sampled_bins import Ends, code_rows, hashed_rows, joined_ends, with_ends
+from pboost.data.table import Table
+from pboost.threads import Workers
+from pboost.values import Array, FloatArray, IntArray
+
+#: Seconds of encoding that an interrupted call loses at most, and a batch.
+SECONDS = 20.0
+_ENDS = ("ends_lower", "ends_upper", "ends_rows")
+
+
+class ChangedError(ValueError):
+    """The batches had other rows when they were read again."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "source: the batches had other rows when they were read again; pass a table that stays "
+            "as it is, or a function that starts anew each time"
+        )
+
+
+class StaleError(Exception):
+    """Batches are not those of which an interrupted call has left codes."""
+
+
+class Encoding:
+    """Codes of a table, as they are written.
+
+    Parameters
+    ----------
+    bins : BinnedColumns
+        Bins between edges; they hold no row.
+    labels, count, content : ndarray, shape (J,)
+        Label values, and the number of rows of each, and the sums of their hashes.
+    """
+
+    def __init__(
+        self,
+        bins: BinnedColumns,
+        labels: Array,
+        count: NDArray[np.int64],
+        content: NDArray[np.uint64],
+    ) -> None:
+        self.bins, self.labels, self._count, self._content = bins, labels, count, content
+        self._start = np.concatenate([[0], np.cumsum(count)])
+        self._at, self._seen = self._start[:-1].copy(), np.zeros(len(count), dtype=np.uint64)
+        self._ends = joined_ends([], bins.n_features)
+        self._weights: FloatArray | None = None
+        self._read = hashlib.sha256()
+        #: Batches that have been encoded by a call before, and the digest of what was read of them.
+        self._done, self._was_read = 0, b""
+
+    # What is kept for another call
+
+    def state(self, done: int) -> dict[str, Array]:
+        """Return what a call needs to go on after so many batches."""
+        bins, table = self.bins, self.bins.table
+        found: dict[str, Array] = {
+            "n_bins": bins.n_bins, "lower": bins.lower, "upper": bins.upper, "labels": self.labels,
+            "count": self._count, "content": self._content, "at": self._at,
+            "done": np.array([done]),
+            "names": np.frombuffer(json.dumps(bins.names).encode(), dtype=np.uint8),
+            "read": np.frombuffer(self._read.digest(), dtype=np.uint8),
+            **dict(zip(_ENDS, self._ends, strict=True)),
+        }  # fmt: skip
+        return found if table is None else found | table.members()
+
+    @classmethod
+    def of_state(cls, state: dict[str, Array]) -> Encoding:
+        """Return codes of which some have been written."""
+        names = json.loads(state["names"].tobytes())
+        none = np.empty((len(state["n_bins"]), 0), dtype=np.uint8)
+        bins = made(
+            BinnedColumns, none, state["n_bins"], state["lower"], state["upper"],
+            None if names is None else tuple(names), None, Table.from_members(state), None,
+        )  # fmt: skip
+        found = cls(bins, state["labels"], state["count"], state["content"])
+        found._done, found._was_read = int(state["done"][0]), state["read"].tobytes()
+        if found._done:
+            found._at, found._ends = state["at"], Ends(*(state[name] for name in _ENDS))
+        return found
+
+    # Writing
+
+    def write(self, reader: Reader, writer: Writer, key: str, workers: Workers) -> None:
+        """Write codes, and all that is known once they are.
+
+        Raises
+        ------
+        ChangedError
+            If the batches are not those that made the bins.
+        StaleError
+            If they are not those of which there are codes.
+        """
+        d, n = self.bins.n_features, int(self._start[-1])
+        codes = writer.codes((d, n), is_kept=self._done > 0)
+        if not self._done:
+            writer.save(key, self.state(0))
+        saved, at = time.monotonic(), self._start[:-1].copy()
+        for rows in reader:
+            if self._done and rows.batch >= self._done:
+                self._check_done(at)
+            by_class = self._take(rows, at, workers)
+            if rows.batch >= self._done:
+                self._encode(rows, by_class, at, codes, workers)
+            at += [len(listed) for listed in by_class]
+            if rows.batch >= self._done and time.monotonic() - saved > SECONDS:
+                codes.flush()
+                self._at = at
+                writer.save(key, self.state(rows.batch + 1))
+                saved = time.monotonic()
+        if self._done:
+            self._check_done(at)
+        if (self._seen != self._content).any() or (at != self._start[1:]).any():
+            raise ChangedError
+        writer.keep(codes)
+        self._write_rest(writer)
+
+    def _check_done(self, at: NDArray[np.int64]) -> None:
+        """Raise StaleError where what was read is not what had been encoded; look once."""
+        if self._read.digest() != self._was_read or (at != self._at).any():
+            raise StaleError
+        self._done = 0
+
+    def _take(self, rows: Rows, at: NDArray[np.int64], workers: Workers) -> list[IntArray]:
+        """Return the rows of each label, and take what is kept of them beside codes."""
+        hashed, _ = hashed_rows(rows.values, _numbered(rows), workers)
+        by_class = rows_by_class(rows.y, self.labels)
+        sizes = np.array([len(listed) for listed in by_class])
+        if (at + sizes > self._start[1:]).any():
+            raise StaleError if self._done else ChangedError
+        self._seen += sums_of_hashes(hashed, by_class)
+        self._read.update(hashed.tobytes())
+        for listed in by_class:
+            self._read.update(listed.tobytes())
+        if rows.weights is not None:
+            self._read.update(rows.weights.tobytes())
+            if self._weights is None:
+                self._weights = np.empty(int(self._start[-1]))
+            for first, listed in zip(at.tolist(), by_class, strict=True):
+                self._weights[first : first + len(listed)] = rows.weights[listed]
+        return by_class
+
+    def _encode(
+        self, rows: Rows, by_class: list[IntArray], at: Any, codes: Any, workers: Workers
+    ) -> None:
+        gather = partial(sort.gather_columns, rows.values)
+        found, own = code_rows(gather, _numbered(rows), self.bins, workers)
+        self._ends = joined_ends([self._ends, own], self.bins.n_features)
+        for first, listed in zip(at.tolist(), by_class, strict=True):
+            for j in range(self.bins.n_features):
+                codes.put(j, first, found[j, listed])
+
+    def _write_rest(self, writer: Writer) -> None:
+        bins, table = self.bins, self.bins.table
+        none = np.empty((bins.n_features, 0), dtype=np.uint8)
+        whole = with_ends(none, self._ends, None if table is None else table.n_levels, bins)
+        for name in ("n_bins", "lower", "upper", "bin_start", "special"):
+            if (array := getattr(whole, name)) is not None:
+                writer.array(name, array)
+        if table is not None:
+            for name, array in table.members().items():
+                writer.array(name, array)
+        writer.array("labels", self.labels)
+        writer.array("label_count", self._count)
+        if self._weights is not None:
+            writer.array("weights", self._weights)
+
+
+def state_key(edges: str, max_bins: int, target: str | None, weight: str | None) -> str:
+    """Return what must be equal of two calls for the second to go on with the first."""
+    return json.dumps([__version__, edges, max_bins, target, weight])
+
+
+def rows_by_class(y: Array, labels: Array) -> list[IntArray]:
+    """Return the rows that have each of the labels, in their order."""
+    if len(labels) == 1:
+        return [np.flatnonzero(y == labels[0]).astype(np.int32)]
+    label = codes_among(y, labels)
+    return [np.flatnonzero(label == k).astype(np.int32) for k in range(len(labels))]
+
+
+def sums_of_hashes(hashed: NDArray[np.uint64], parts: list[IntArray]) -> NDArray[np.uint64]:
+    """Return the sums of the hashes of listed rows."""
+    return np.array([hashed[rows].sum() for rows in parts], dtype=np.uint64)
+
+
+def _numbered(rows: Rows) -> IntArray:
+    return np.arange(len(rows.values), dtype=np.int32)
