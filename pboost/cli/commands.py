@@ -111,13 +111,15 @@ def _training(options: Namespace) -> tuple[Any, NDArray[Any], FloatArray | None]
     if is_continuous(values):
         raise CommandError(
             f"column {options.target!r} holds {len(values)} different numbers that are not all "
-            "whole: a regression is --task regression, with --model cart, forest and stagewise"
+            "whole: a regression is --task regression, with --model cart, forest, stagewise "
+            "and within"
         )
     takes_any = options.model in SEVERAL_CLASSES or "one_vs_rest" in options
     takes_any = takes_any or vars(options).get("join") == "all"
     if len(values) > 2 and not takes_any:
         numbers = (
-            "; for numbers to predict --task regression, with --model cart, forest and stagewise"
+            "; for numbers to predict --task regression, with --model cart, forest, stagewise "
+            "and within"
         )
         may_be = len(values) > MOST_CLASSES and values.dtype.kind in "iuf"
         raise CommandError(

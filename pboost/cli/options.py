@@ -201,11 +201,15 @@ MODELS: dict[str, Callable[..., Any]] = {
     "sbpmt": pb.fit_sbpmt,
     "probit-tree": pb.fit_probit_tree,
     "probit": pb.fit_probitboost,
+    "within": pb.fit_within,
 }
 #: Models that take labels of more than two values.
 SEVERAL_CLASSES = tuple(name for name, fit in MODELS.items() if fit.__name__ in ANY_CLASSES)
 #: Models that tell labels apart in each member or leaf: one per label is nothing better.
-OF_MEMBERS = ("cart", "forest", "samme", "sbpmt", "probit-tree")
+OF_MEMBERS = ("cart", "forest", "samme", "sbpmt", "probit-tree", "within")
+#: Budgets, of which the model within one needs any, and what of it cannot be typed: prices have
+#: names, and folds are those of another command.
+BUDGETS, NOT_TYPED = ("comparisons", "worst", "bytes"), ("price", "folds")
 #: Weak learners that answer with numbers, and the model that takes them.
 HYPOTHESES, OF_HYPOTHESES = ("feature",), "adaboost-real"
 #: Options that most models have: of the others it is said that they do not go with them.
@@ -300,6 +304,8 @@ def _all_declared() -> dict[tuple[str, str], dict[str, Option]]:
     found = {(of, kind): declared(f) for of, kinds in KINDS.items() for kind, f in kinds.items()}
     of_cart = {name: option for name, option in declared(pb.fit_cart).items() if name != "task"}
     found["model", "samme"] = of_cart | found["model", "samme"]
+    for name in NOT_TYPED:
+        del found["model", "within"][name]
     found["observation", "sampled"]["flip_rate"] = Option("of", "float")
     for kind, fit in MODELS.items():
         options, parameters = found["model", kind], inspect.signature(fit).parameters
@@ -354,6 +360,8 @@ def check_model_options(options: Namespace) -> None:
         raise UsageError("--patience needs --validation")
     if options.model == "matryoshka":
         _check_matryoshka(given)
+    if options.model == "within" and given.keys().isdisjoint(BUDGETS):
+        raise UsageError(f"--model within needs {', '.join(map(flag, BUDGETS[:-1]))} or --bytes")
 
 
 def _check_owner(name: str, value: Any, chosen: Mapping[str, Any]) -> None:

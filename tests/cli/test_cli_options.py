@@ -114,6 +114,8 @@ OTHERS = {
     "--model tree --nodes 5 --weak linear --pairs 2 --min-leaf 3": partial(
         pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(pairs=2, min_leaf=3)
     ),
+    "--model within --comparisons 4 --seed 2": partial(pb.fit_within, comparisons=4, rng=2),
+    "--model within --bytes 400": partial(pb.fit_within, bytes=400, rng=0),
     "--rounds 3 --observation sampled --estimator ml --max-draws 9": partial(
         pb.fit_adaboost,
         rounds=3,
@@ -139,6 +141,9 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
     [
         ("--model cart --replace", "--replace belongs to --model forest, not cart"),
         ("--weak separator --min-leaf 3", "--min-leaf belongs to --weak stump or affine"),
+        ("--model within", "--model within needs --comparisons, --worst or --bytes"),
+        ("--comparisons 3", "--comparisons belongs to --model within, not adaboost"),
+        ("--model within --comparisons 3 --one-vs-rest", "--one-vs-rest does not go with --model"),
         ("--model cart --pairs 3", "--pairs belongs to --weak linear, not stump"),
         ("--observation flip --flip-rate 0.1 --max-draws 3", "belongs to --observation sampled"),
         ("--model tree --growth best-first", "belongs to --model cart or samme, not tree"),
@@ -185,9 +190,12 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
         ("--criterion gin", "got 'gin'; did you mean gini?"),
         (
             "--task regression",
-            "--task regression needs --model cart, forest or stagewise (default: adaboost)",
+            "--task regression needs --model cart, forest, stagewise or within (default: adaboost)",
         ),
-        ("--task regression --model tree", "needs --model cart, forest or stagewise (not tree)"),
+        (
+            "--task regression --model tree",
+            "needs --model cart, forest, stagewise or within (not tree)",
+        ),
     ],
 )
 def test_words_of_others_are_answered(csv_file, pboost_main, given, said):

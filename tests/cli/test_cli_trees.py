@@ -204,7 +204,7 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
     assert (code, out) == (1, "")
     names = (
         "--one-vs-rest (fit_one_vs_rest)",
-        "--model adaboost, tree, topdown, cart, forest, samme, stagewise, sbpmt and probit-tree",
+        "--model adaboost, tree, topdown, cart, forest, samme, stagewise, sbpmt, probit-tree and within",
     )
     assert_one_line(err, "column 'zone' holds 3 values", f"--model {model} takes two", *names)
     assert not zones.with_name("m").exists()
@@ -220,8 +220,8 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
         ("--model stagewise --criterion gini", "--criterion does not go with"),
         ("--model stagewise --one-vs-rest --task regression", "with --task regression"),
         ("--model stagewise --one-vs-rest --loss hinge", "with --loss hinge"),
-        ("--model tree --task regression", "--task regression needs --model cart, forest or stage"),
-        ("--model samme --task regression", "stagewise (not samme)"),
+        ("--model tree --task regression", "--task regression needs --model cart, forest, stage"),
+        ("--model samme --task regression", "within (not samme)"),
         ("--model forest --pruned", "--pruned belongs to --model cart, not forest"),
         ("--model cart --members 3", "--members belongs to --model forest or sbpmt, not"),
         ("--model forest --features-per-split 0", "--features-per-split"),
