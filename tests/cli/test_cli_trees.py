@@ -204,7 +204,8 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
     assert (code, out) == (1, "")
     names = (
         "--one-vs-rest (fit_one_vs_rest)",
-        "--model adaboost, tree, topdown, cart, forest, samme, stagewise, sbpmt, probit-tree and within",
+        "--model adaboost, tree, topdown, cart, forest, samme, stagewise, sbpmt, probit-tree and "
+        "within",
     )
     assert_one_line(err, "column 'zone' holds 3 values", f"--model {model} takes two", *names)
     assert not zones.with_name("m").exists()
