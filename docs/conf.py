@@ -71,6 +71,7 @@ GALLERY = [
     "crowd_labels.py",
     "ask_again.py",
     "for_a_regulator.py",
+    "pictures_of_a_model.py",
     "shap_values.py",
     "calibrated_probabilities.py",
     "sets_of_labels.py",

@@ -30,17 +30,17 @@ from pboost.export.json_text import from_json, to_json
 from pboost.export.onnx_model import to_onnx
 from pboost.export.shap_trees import to_shap, to_shapiq
 from pboost.export.sql import to_sql
-from pboost.export.tree_record import TreeSum
 from pboost.export.treelite_model import to_treelite
-from pboost.export.trees_of import trees_of
 from pboost.growth import generic_greedy as generic
 from pboost.inspection.calibrate import calibrate
 from pboost.inspection.coefficients import Coefficients, coefficients, plot_coefficients
 from pboost.inspection.cross_validation import CrossValidation, cross_validate
 from pboost.inspection.explanation import Explanation, apply, decision_path, explain
+from pboost.inspection.graph_plots import plot_graph
 from pboost.inspection.guarantee import Guarantee, guarantee
 from pboost.inspection.importance import feature_importances, permutation_importance
 from pboost.inspection.label_sets import LabelSets, label_sets
+from pboost.inspection.level_plots import plot_level_sets
 from pboost.inspection.margins import (
     logistic_margin_curve,
     margin_bound,
@@ -52,7 +52,10 @@ from pboost.inspection.margins import (
 )
 from pboost.inspection.monotone import is_monotone
 from pboost.inspection.plots import plot_budget_curve
+from pboost.inspection.region_plots import plot_regions
 from pboost.inspection.risk_control import RiskThreshold, risk_threshold
+from pboost.inspection.step_plots import plot_pruning, plot_steps
+from pboost.inspection.tree_plots import plot_tree
 from pboost.models.base import (
     decision_function,
     describe,
@@ -76,8 +79,10 @@ from pboost.models.probit_trees import ProbitTree
 from pboost.models.soft_walk import reach
 from pboost.models.stored import ModelFileError, OutOfBag, TrainingRecord
 from pboost.models.subagged import SubaggedProbitTrees
+from pboost.models.tree_record import TreeSum
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import PruningTable, Tree
+from pboost.models.trees_of import trees_of
 from pboost.probit.probitboost import fit_probitboost
 from pboost.probit.sbpmt import fit_sbpmt, sbpmt_published
 from pboost.probit.tree import fit_probit_tree
@@ -192,7 +197,13 @@ __all__ = [
     "permutation_importance",
     "plot_budget_curve",
     "plot_coefficients",
+    "plot_graph",
+    "plot_level_sets",
     "plot_margin_curve",
+    "plot_pruning",
+    "plot_regions",
+    "plot_steps",
+    "plot_tree",
     "predict",
     "predict_proba",
     "prefix",

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pboost.data.table import Table
-from pboost.export.tree_record import TreeSum
-from pboost.export.trees_of import as_trees
 from pboost.models.base import Model
 from pboost.models.stored import Arrays
+from pboost.models.tree_record import TreeSum
+from pboost.models.trees_of import as_trees
 from pboost.values import Array, shown
 
 #: What the texts call themselves, and which version is written and read.

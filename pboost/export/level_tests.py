@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.subsets import LEVELS, WORDS
-from pboost.export.tree_record import LEAF, NO_SET, TreeSum
+from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 
 
 class Runs(NamedTuple):

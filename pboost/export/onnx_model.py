@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pboost.export.packages import needed
-from pboost.export.tree_record import LEAF, NO_SET, TreeSum
-from pboost.export.trees_of import as_trees
 from pboost.models.base import Model
+from pboost.models.tree_record import LEAF, NO_SET, TreeSum
+from pboost.models.trees_of import as_trees
 
 #: Modes of nodes: x <= threshold, and x in a set; aggregation by a sum; no function of the sum.
 LEQ, MEMBER, SUM, NONE = 0, 6, 1, 0

@@ -9,9 +9,9 @@ import numpy as np
 
 from pboost.export.level_tests import by_thresholds
 from pboost.export.packages import needed
-from pboost.export.tree_record import LEAF, TreeSum
-from pboost.export.trees_of import as_trees
 from pboost.models.base import Model
+from pboost.models.tree_record import LEAF, TreeSum
+from pboost.models.trees_of import as_trees
 from pboost.values import FloatArray, check_integer
 
 #: The least weight of a node, as a share of that of its tree: TreeSHAP refuses empty leaves.

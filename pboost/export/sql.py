@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from pboost.export.shap_trees import values_of_sum
-from pboost.export.tree_record import LEAF, NO_SET, TreeSum
-from pboost.export.trees_of import as_trees
 from pboost.models.base import Model
 from pboost.models.text import MOST
+from pboost.models.tree_record import LEAF, NO_SET, TreeSum
+from pboost.models.trees_of import as_trees
 from pboost.values import shown
 
 #: Digits that tell all float64 apart, even for readers that do not round to the nearest.

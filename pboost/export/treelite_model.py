@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pboost.export.packages import needed
-from pboost.export.tree_record import LEAF, NO_SET, TreeSum
-from pboost.export.trees_of import as_trees
 from pboost.models.base import Model
+from pboost.models.tree_record import LEAF, NO_SET, TreeSum
+from pboost.models.trees_of import as_trees
 
 #: How treelite makes probabilities of one value, and the factor of a sigmoid's; else of none.
 OF_ONE = {

@@ -79,6 +79,7 @@ class Forest(Trees):
     instead: ClassVar = {
         "prefix": "model[:k] has the first k trees",
         "reach": "apply tells the leaf of each row in each tree",
+        "plot_graph": "plot_tree draws its trees",
     }
     file_kind, file_stop = "forest", "all trees are there"
     of_classes, of_numbers = "a forest", "a forest of regression trees has"

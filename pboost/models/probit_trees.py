@@ -106,6 +106,7 @@ class ProbitTree(Model):
     instead: ClassVar = {
         "prefix": "fit_probit_tree has depth and steps",
         "reach": "apply tells the leaf of each row",
+        "plot_graph": "plot_tree draws it",
     }
     file_kind = "probit-tree"
 

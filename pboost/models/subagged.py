@@ -159,7 +159,10 @@ class SubaggedProbitTrees(Model):
     n_leaves: int = stored.made(lambda model: int(model.leaf[-1]) + 1, late=False)
 
     no_graph = "whose members, model[i], are models by themselves"
-    instead: ClassVar = {"prefix": "model[:k] has the first k members"}
+    instead: ClassVar = {
+        "prefix": "model[:k] has the first k members",
+        "plot_graph": "plot_tree draws its trees",
+    }
     file_kind, file_stop = "subagged-probit-trees", "all members are there"
     file_order = (*("root", *TREE_COLUMNS, "labels", "oob_members", "oob_prediction", "classes"),)
 

@@ -124,6 +124,7 @@ class StagewiseModel(Model):
     no_graph = "whose trees have no votes"
     instead: ClassVar = {
         "reach": "apply(model.trees, X) tells the leaf of each row in each tree",
+        "plot_graph": "plot_tree draws its trees",
     }
     file_kind = "stagewise"
     file_order = ("root", *TREE_COLUMNS, "training_loss", "validation_loss")

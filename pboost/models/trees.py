@@ -448,12 +448,12 @@ class Tree(Trees):
     subset: NDArray[np.uint64] | None = stored.column(np.uint64, "n_sets", WORDS, optional=True)
     share: FloatArray | None = stored.column(np.float64, "n_nodes", optional=True)
 
-    no_graph = "whose nodes have no votes"
     instead: ClassVar = {
         "prefix": "prune makes trees smaller",
         "reach": "apply and decision_path tell where rows go",
+        "plot_graph": "plot_tree draws it",
     }
-    file_kind = "tree"
+    no_graph, file_kind = "whose nodes have no votes", "tree"
     of_classes, of_numbers = "a tree", "a regression tree has"
 
     def __repr__(self) -> str:

@@ -10,8 +10,6 @@ import numpy as np
 from pboost.data.functions import Oracles
 from pboost.data.node_inputs import StoredInputs
 from pboost.data.subsets import WORDS
-from pboost.export.tree_record import LEAF, NO_SET, TreeSum
-from pboost.export.unroll import count_unrolled, reach_of, tests_of, unroll
 from pboost.losses import is_of_package
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
@@ -22,8 +20,10 @@ from pboost.models.graph import DecisionGraph
 from pboost.models.linear import HypothesisSum, LinearModel, ProbitModel
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.subagged import SubaggedProbitTrees
+from pboost.models.tree_record import LEAF, NO_SET, TreeSum
 from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree, Trees
+from pboost.models.unroll import count_unrolled, reach_of, tests_of, unroll
 from pboost.values import FloatArray, check_integer
 
 #: The link of each loss by its name.

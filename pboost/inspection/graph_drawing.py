@@ -1,0 +1,255 @@
+"""A graph or a tree drawn on axes: what nodes ask, exits with what they say, edges by reach."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pboost.inspection.graph_layout import Layout, lay_out
+from pboost.inspection.plots import axes_or_new
+from pboost.models.nodes import OUT
+from pboost.values import FloatArray, IntArray, check_integer
+
+#: Letters in a line of a node, their size in points, and how wide and high they are in inches.
+LETTERS, SIZE, LETTER, LINE = 24, 8.0, 0.07, 0.15
+#: Where on its edge a vote stands: farther down, where its neighbour's is farther away; where an
+#: edge passes a layer, there, as it has room among the nodes of that layer.
+FAR, PASSING = 0.65, 1.0
+#: Inches between layers without texts, with texts, and at least with texts; the largest side of a
+#: new figure.
+BARE, SAID, TIGHT, MOST_INCHES = 0.22, 0.75, 0.35, 40.0
+#: Widths of edges that no row and that all rows pass, and of those of which it is not known.
+THINNEST, WIDEST, UNKNOWN = 0.3, 6.0, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What is drawn.
+
+    Attributes
+    ----------
+    next : ndarray of int32, shape (n, 2)
+        Nodes to which the exits lead, parents first; -1 out of the graph.
+    question : sequence of str
+        What each node asks; exit 0 is "yes".
+    said : sequence of (str, str)
+        What the exits of each node say.
+    colour : sequence of (str, str)
+        Their colours.
+    reach : ndarray of float64, shape (n,)
+        Shares of the rows that come to the nodes, NaN where they are not known.
+    passed : ndarray of float64, shape (n, 2)
+        Shares that take the exits, likewise.
+    legend : sequence of (str, str)
+        What colours mean: texts, and colours.
+    alone : str
+        What is said where there are no nodes.
+    """
+
+    next: IntArray
+    question: Sequence[str]
+    said: Sequence[tuple[str, str]]
+    colour: Sequence[tuple[str, str]]
+    reach: FloatArray
+    passed: FloatArray
+    legend: Sequence[tuple[str, str]]
+    alone: str
+
+
+def wrapped(text: str) -> str:
+    """Return a text in short lines."""
+    lines = (textwrap.fill(line, LETTERS) for line in text.splitlines())
+    return "\n".join(lines)
+
+
+def percent(share: float) -> str:
+    """Return a share in words."""
+    return f"{100 * share:.3g} %"
+
+
+def draw(drawn: Drawn, most_labels: int, ax: Any) -> Any:
+    """Draw it on the axes, or on new ones, which are returned."""
+    check_integer("most_labels", most_labels, least=0)
+    n = len(drawn.next)
+    has_texts = n <= most_labels
+    if not n:
+        ax = axes_or_new(ax, 3, 1)
+        ax.set_axis_off()
+        ax.text(0.5, 0.5, wrapped(drawn.alone), ha="center", va="center", gid="alone")
+        return ax
+    texts = [_node_text(drawn, node) if has_texts else "" for node in range(n)]
+    ends = [[_end_text(drawn, node, k) if has_texts else "" for k in (0, 1)] for node in range(n)]
+    chain_room = [_room_beside(drawn, node) if has_texts else 0 for node in range(n)]
+    layout = lay_out(
+        drawn.next,
+        [max(_letters(text) + 3.0, beside) for text, beside in zip(texts, chain_room, strict=True)],
+        [[_letters(text) + 2.5 for text in pair] for pair in ends],
+        _room_of_bends(drawn) if has_texts else 1.0,
+    )
+    lines = max(text.count("\n") + 1 for text in texts)
+    step = SAID + LINE * lines if has_texts else BARE
+    n_layers = int(layout.layer.max()) + 1
+    letter = LETTER if has_texts else LETTER / 2
+    wide, high = layout.width * letter + 0.3, n_layers * step + 0.3
+    inches = [float(np.clip(side, 3.0, MOST_INCHES)) for side in (wide, high)]
+    if ax is not None:
+        axes_or_new(ax, *inches)  # refuses what is none
+        box, dpi = ax.get_window_extent(), ax.figure.dpi
+        inches = [box.width / dpi, box.height / dpi]
+    ax = axes_or_new(ax, *inches)
+    ax.set_axis_off()
+    ax.set(xlim=(-1, layout.width + 1), ylim=(0.6 - n_layers, 0.5))
+    # Texts are made smaller, so that they do not run into each other.
+    least_high = high - n_layers * (SAID - TIGHT) if has_texts else high
+    shrunk = float(np.clip(min(inches[0] / wide, inches[1] / least_high), 0.3, 1.0))
+    _draw_edges(ax, drawn, layout, shrunk)
+    if has_texts:
+        _draw_texts(ax, drawn, layout, texts, ends, SIZE * shrunk)
+    else:
+        _draw_dots(ax, drawn, layout)
+    _draw_legend(ax, drawn, layout)
+    return ax
+
+
+def _letters(text: str) -> int:
+    return max(map(len, text.split("\n")))
+
+
+def _node_text(drawn: Drawn, node: int) -> str:
+    text = wrapped(drawn.question[node])
+    share = float(drawn.reach[node])
+    return text if np.isnan(share) else f"{text}\n{percent(share)}"
+
+
+def _end_text(drawn: Drawn, node: int, exit_: int) -> str:
+    text = f"{('yes', 'no')[exit_]}\n{wrapped(drawn.said[node][exit_])}"
+    share = float(drawn.passed[node, exit_])
+    return text if np.isnan(share) else f"{text}\n{percent(share)}"
+
+
+def _edge_text(drawn: Drawn, node: int, exit_: int) -> str:
+    return f"{('yes', 'no')[exit_]} {drawn.said[node][exit_]}".strip()
+
+
+def _is_double(drawn: Drawn, node: int) -> bool:
+    """Return whether both exits lead to the same node."""
+    first, second = drawn.next[node].tolist()
+    return bool(first == second != OUT)
+
+
+def _room_beside(drawn: Drawn, node: int) -> float:
+    """Return the letters that the texts of two edges side by side take."""
+    if not _is_double(drawn, node):
+        return 0.0
+    return 2.0 * max(_letters(_edge_text(drawn, node, k)) for k in (0, 1)) + 4.0
+
+
+def _room_of_bends(drawn: Drawn) -> float:
+    """Return the letters that an edge takes where it passes a layer, and where its text stands."""
+    exits = np.argwhere(drawn.next != OUT).tolist()
+    return 1.5 + max((_letters(_edge_text(drawn, node, k)) for node, k in exits), default=0)
+
+
+def _bow(layout: Layout, drawn: Drawn, node: int, exit_: int) -> float:
+    """Return by how much an edge is bent aside: two that join the same nodes, one to each side.
+
+    Those that pass layers keep apart by themselves.
+    """
+    if not _is_double(drawn, node) or len(layout.way[node, exit_]) > 2:
+        return 0.0
+    side = -1.0 if exit_ == 0 else 1.0
+    return side * max(1.0, _letters(_edge_text(drawn, node, exit_)) / 2 + 1)
+
+
+def _on_edge(way: Sequence[tuple[float, int]], t: float, bow: float) -> tuple[float, float]:
+    """Return a place on the first part of an edge, t = 0 at its node and 1 at the next layer."""
+    (x, above), (to, below) = way[:2]
+    along, aside = t * t * (3 - 2 * t), 4 * t * (1 - t) * bow
+    down = 1.5 * t * (1 - t) + t**3
+    return x + (to - x) * along + aside, -(above + (below - above) * down)
+
+
+def _draw_edges(ax: Any, drawn: Drawn, layout: Layout, shrunk: float) -> None:
+    """Draw a curve for each exit, from its node to where it leads."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    for (node, exit_), way in layout.way.items():
+        bow = _bow(layout, drawn, node, exit_)
+        points, codes = [(way[0][0], -float(way[0][1]))], [Path.MOVETO]
+        for (x, above), (to, below) in pairwise(way):
+            middle = -(above + below) / 2
+            # A cubic curve reaches three quarters of how far its two inner points lie aside.
+            aside = bow * 4 / 3
+            points += [(x + aside, middle), (to + aside, middle), (to, -float(below))]
+            codes += [Path.CURVE4] * 3
+        share = float(drawn.passed[node, exit_])
+        line = UNKNOWN if np.isnan(share) else THINNEST + (WIDEST - THINNEST) * share
+        edge = PathPatch(
+            Path(points, codes), fill=False, edgecolor=drawn.colour[node][exit_], alpha=0.6,
+            linewidth=max(THINNEST, line * shrunk), capstyle="butt", gid=f"edge-{node}-{exit_}",
+            zorder=1,
+        )  # fmt: skip
+        ax.add_patch(edge)
+
+
+def _draw_texts(
+    ax: Any, drawn: Drawn, layout: Layout, texts: list[str], ends: list[list[str]], size: float
+) -> None:
+    """Write what nodes ask and what exits say."""
+    plain: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
+    for node, text in enumerate(texts):
+        ax.text(
+            layout.x[node], -layout.layer[node], text, gid=f"node-{node}", zorder=3, **plain,
+            bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": "0.4"},
+        )  # fmt: skip
+    n_into = np.bincount(drawn.next[drawn.next != OUT], minlength=len(texts))
+    for (node, exit_), way in layout.way.items():
+        item = layout.out.get((node, exit_))
+        colour = drawn.colour[node][exit_]
+        if item is not None:
+            ax.text(
+                layout.x[item], -layout.layer[item], ends[node][exit_], zorder=3, **plain,
+                gid=f"out-{node}-{exit_}",
+                bbox={"boxstyle": "square", "facecolor": "white", "edgecolor": colour},
+            )  # fmt: skip
+            continue
+        near = FAR if n_into[drawn.next[node, exit_]] == 1 else 0.5
+        at = PASSING if len(way) > 2 else near
+        x, y = _on_edge(way, at, _bow(layout, drawn, node, exit_))
+        ax.text(
+            x, y, _edge_text(drawn, node, exit_), gid=f"vote-{node}-{exit_}", zorder=2, **plain,
+            bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none",
+                  "alpha": 0.8},
+        )  # fmt: skip
+
+
+def _draw_dots(ax: Any, drawn: Drawn, layout: Layout) -> None:
+    """Draw nodes and ends without texts."""
+    n = len(drawn.next)
+    ax.scatter(layout.x[:n], -layout.layer[:n], 12, color="0.3", gid="nodes", zorder=3)
+    ends = list(layout.out.items())
+    items = [item for _, item in ends]
+    colours = [drawn.colour[node][exit_] for (node, exit_), _ in ends]
+    ax.scatter(
+        layout.x[items], -layout.layer[items], 9, marker="s", c=colours, gid="outs", zorder=3
+    )
+
+
+def _draw_legend(ax: Any, drawn: Drawn, layout: Layout) -> None:
+    """Say what colours mean, in the emptier of the upper corners."""
+    from matplotlib.lines import Line2D
+
+    if not drawn.legend:
+        return
+    is_left = layout.x[0] > layout.width / 2
+    lines = [Line2D([], [], color=colour, linewidth=3) for _, colour in drawn.legend]
+    ax.legend(
+        lines, [text for text, _ in drawn.legend], fontsize=SIZE, frameon=False,
+        loc="upper left" if is_left else "upper right",
+    )  # fmt: skip
