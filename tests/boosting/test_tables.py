@@ -124,7 +124,7 @@ def test_words():
         None: "colour is missing, goes with others than {b, r}",
         "violet": "colour is missing, goes with others than {b, r}",
     }
-    assert pb.explain(model, row) == pb.explain(model, row)
+    assert str(pb.explain(model, row)) == str(pb.explain(model, row))
     X = pd.DataFrame({"age": [1.0, 2.0, 3.0, np.nan] * 9, "size": np.arange(36.0)})
     asks = pb.fit_boosted_tree(X, X.age.isna(), nodes=1)
     assert "node 0: age is not missing: vote -" in pb.describe(asks)

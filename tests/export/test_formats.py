@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from contextlib import closing
 from dataclasses import replace
 from itertools import combinations
 from math import factorial
@@ -301,13 +302,13 @@ def test_a_hundred_thousand_rows():
 
 
 def by_sql(model, X, table="rows of 'me'"):
-    base = sqlite3.connect(":memory:")
     names = [f'"{name}"' for name in model.feature_names or [f"x{j}" for j in range(X.shape[1])]]
-    base.execute(f'CREATE TABLE "{table}" ({", ".join(names)})')
     cells = [[None if v is None or v != v else v for v in row] for row in X.tolist()]
     marks = ", ".join("?" * X.shape[1])
-    base.executemany(f'INSERT INTO "{table}" VALUES ({marks})', cells)
-    return np.array(base.execute(pb.to_sql(model, table)).fetchall(), dtype=np.float64)
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute(f'CREATE TABLE "{table}" ({", ".join(names)})')
+        base.executemany(f'INSERT INTO "{table}" VALUES ({marks})', cells)
+        return np.array(base.execute(pb.to_sql(model, table)).fetchall(), dtype=np.float64)
 
 
 @pytest.mark.parametrize("kind", EVERY)
@@ -342,15 +343,15 @@ def test_sql_reads_frames_by_the_values_of_levels():
     )  # fmt: skip
     model = pb.fit_forest(frame, y.to_numpy(float), task="regression", members=3, rng=0,
                           categorical=["many", "flag"])  # fmt: skip
-    base = sqlite3.connect(":memory:")
     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in frame)
-    base.execute(f"CREATE TABLE t ({columns})")
     plain = frame.astype(object)
     plain.loc[3, "grade"] = None
     plain.loc[4, "many"] = 10**6  # never seen
     cells = [[None if v is None or v != v else v for v in row] for row in plain.to_numpy().tolist()]
-    base.executemany(f"INSERT INTO t VALUES ({', '.join('?' * 5)})", cells)
-    found = np.array(base.execute(pb.to_sql(model, "t")).fetchall())[:, 0]
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute(f"CREATE TABLE t ({columns})")
+        base.executemany(f"INSERT INTO t VALUES ({', '.join('?' * 5)})", cells)
+        found = np.array(base.execute(pb.to_sql(model, "t")).fetchall())[:, 0]
     frame.loc[3, "grade"] = None
     frame.loc[4, "many"] = 10**6
     np.testing.assert_allclose(found, pb.predict(model, frame), rtol=1e-13)
