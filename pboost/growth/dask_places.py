@@ -112,7 +112,7 @@ class DaskPlaces:
         self._tasks: list[Any] = []
         #: Of each partition, of which there may be none; others are welcomed by other threads.
         self.lines: list[_Line | None] = [None] * len(given)
-        self._has_come = threading.Condition()
+        self._has_come, self._is_over = threading.Condition(), False
 
     def __enter__(self) -> DaskPlaces:
         comms, comm = dask_module("distributed.comm"), self._client.scheduler_comm.comm
@@ -138,6 +138,8 @@ class DaskPlaces:
         trace: TracebackType | None,
     ) -> None:
         self.listener.close()
+        with self._has_come:  # who comes now is sent away
+            self._is_over = True
         until = time.monotonic() + ENDING
         for line in self.lines:
             if line is not None:
@@ -152,6 +154,8 @@ class DaskPlaces:
         """Take a connection of who has the key, in place of the one before."""
         number = unpack(message, self._key, {})
         with self._has_come:
+            if self._is_over:
+                raise RuntimeError("the fit has ended")
             before, self.lines[number] = self.lines[number], _Line(connection)
             self._has_come.notify_all()
         if before is not None:
@@ -219,7 +223,9 @@ class DaskPlaces:
                     self.lines[number] = None
 
     def _too_late(self, number: int, what: str) -> RuntimeError:
-        n_workers = self._client.sync(_n_workers, self._client)
+        n_workers = None
+        with contextlib.suppress(Exception):  # the client may have been closed
+            n_workers = self._client.sync(_n_workers, self._client)
         return RuntimeError(
             f"partition {number} has not answered {what!r} within {PATIENCE:g} seconds"
             + ("; the cluster of Dask has no worker" if n_workers == 0 else "")

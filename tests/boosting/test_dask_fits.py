@@ -219,6 +219,8 @@ def test_strangers_are_not_listened_to(client, tmp_path, whole, monkeypatch):
 
     assert contents(fitted(callback=meet), tmp_path) == whole
     assert set(met) == {b""}
+    with pytest.raises(RuntimeError, match="the fit has ended"):  # or it would wait for ever
+        engines[0]._welcome(None, channel.pack(0, engines[0]._key))
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no certificate can be made")

@@ -1,0 +1,394 @@
+"""Rounds on a cluster of Dask: what they cost beyond the kernels, and the dask modules of others.
+
+    python -m asv_bench.peers.dask_rounds --quick
+    python -m asv_bench.peers.dask_rounds --rst docs/user/dask_rounds_table.rst
+
+Run it from the root of a checkout in which pboost is built, on a machine with nothing else to do.
+Clusters are of this machine, of one or two workers with a thread each. xgboost and lightgbm take
+part if they are installed. Of each of the last table's fits one more is made, of whose workers one
+is killed in the middle.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import numpy as np
+
+import pboost as pb
+from asv_bench.benchmarks.common import additive
+from asv_bench.peers.__main__ import ROOT, _load, as_rst, machine
+from asv_bench.peers.report import NOTHING, Table, number
+from asv_bench.peers.worker import RESULT
+
+N_FEATURES, BLOCK = 20, 500_000
+SIZE, LARGE, QUICK = 200_000, 10_000_000, 20_000
+#: Rounds of two fits whose difference is free of what comes before the first round.
+FEW, MANY = 5, 205
+#: A worker is killed in the middle of a fit of at least so many seconds, or of most rounds; the fit
+#: then has so long.
+LONG, MOST, LIMIT = 4.0, 20_000, 120.0
+SHAPES = {"stumps": 1, "depth 6": 6}
+
+
+@contextlib.contextmanager
+def cluster(n_workers):
+    """Start workers of one thread each; yields the client."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    # A busy machine may need longer than 15 seconds to start a process again.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "10h"})
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    with LocalCluster(n_workers=n_workers, **options) as workers, Client(workers) as client:
+        yield client
+
+
+def block(number, n, what):
+    """Return X or y of some rows, which are the same whatever the partitions."""
+    return additive(n, N_FEATURES, number)[what]
+
+
+def collections(n, n_parts):
+    """Return X and y, made by the workers."""
+    import dask
+    import dask.array as da
+
+    size = min(BLOCK, n)
+    made = dask.delayed(block)
+    X, y = (
+        da.concatenate([
+            da.from_delayed(made(k, size, what), (size, N_FEATURES)[: 2 - what], dtype)
+            for k in range(n // size)
+        ])
+        for what, dtype in enumerate((np.float32, np.int32))
+    )  # fmt: skip
+    rows = -(-n // n_parts)
+    return X.rechunk((rows, N_FEATURES)), y.rechunk(rows)
+
+
+def watch_masses():
+    """Note how long shards compute; what workers run."""
+    from pboost.weak.shards import Shard
+
+    if hasattr(Shard, "seconds"):
+        return
+    masses, Shard.seconds = Shard.masses, []
+
+    def timed(shard, cuts):
+        wall, cpu = time.perf_counter(), time.thread_time()
+        found = masses(shard, cuts)
+        Shard.seconds.append((time.perf_counter() - wall, time.thread_time() - cpu))
+        return found
+
+    Shard.masses = timed
+
+
+def taken_seconds():
+    """Return what has been noted on this worker, and forget it."""
+    from pboost.weak.shards import Shard
+
+    found, Shard.seconds[:] = list(Shard.seconds), []
+    return found
+
+
+class Clock:
+    """A callback that notes when rounds end, and processor seconds after some and after the last.
+
+    Attributes
+    ----------
+    ends : list of float
+        Wall seconds at the ends of rounds.
+    here, there : list
+        Seconds of this process, and of each worker, both times.
+    """
+
+    first = 5
+
+    def __init__(self, client, rounds):
+        self.client, self.rounds = client, rounds
+        self.ends, self.here, self.there = [], [], []
+
+    def __call__(self, step, record):
+        self.ends.append(time.perf_counter())
+        if step in (self.first, self.rounds):
+            self.here.append(time.process_time())
+            self.there.append(self.client.run(time.process_time))
+            if step == self.first:
+                self.here[0] = time.process_time()
+
+    def processor(self, answers):
+        """Return seconds per round of this process, and of the worker that spends most.
+
+        What shards compute is left out.
+        """
+        n = self.rounds - self.first
+        spent = [
+            self.there[1][name] - self.there[0][name] - sum(cpu for _, cpu in of[-n:])
+            for name, of in answers.items()
+            if of
+        ]
+        return (self.here[1] - self.here[0] + max(spent)) / n
+
+
+def rounds_of(client, n, n_parts, rounds):
+    """Return milliseconds of a round.
+
+    Medians of the round, of the slower worker's kernels in it, their processor time, and the
+    difference of the first two; the lowest tenth of the difference, which says most of a machine
+    that does other work; and the processor time of this process and of a worker beyond kernels.
+    """
+    import pboost.dask
+
+    X, y = collections(n, n_parts)
+    client.run(watch_masses)
+    client.run(taken_seconds)
+    clock = Clock(client, rounds)
+    pboost.dask.fit_adaboost(X, y, rounds=rounds, callback=clock)
+    answers = client.run(taken_seconds)
+    found = np.array([of for of in answers.values() if of])
+    # A worker that has two partitions answers for both at once, and one has none.
+    if found.shape[:2] != (n_parts, rounds):
+        raise RuntimeError(f"expected a partition on each of {n_parts} workers; run it again")
+    wall = np.delete([after - before for before, after in pairwise(clock.ends)], clock.first - 1)
+    slower, cpu = np.delete(found[:, 1:], clock.first - 1, axis=1).max(axis=0).T
+    medians = [np.median(part) for part in (wall, slower, cpu, wall - slower)]
+    lowest = np.quantile(wall - slower, 0.1)
+    return [1e3 * float(one) for one in (*medians, lowest, clock.processor(answers))]
+
+
+def overhead(sizes, reps, large_rounds):
+    """Return the table of rounds: one worker and two, by turns."""
+    rows = []
+    for n in sizes:
+        rounds = 400 if n < 10**6 else large_rounds
+        found = {1: [], 2: []}
+        for _ in range(reps):
+            for n_workers in found:
+                with cluster(n_workers) as client:
+                    found[n_workers].append(rounds_of(client, n, n_workers, rounds))
+                print(n, n_workers, *map(number, found[n_workers][-1]), file=sys.stderr)
+        least = {k: np.min(of, axis=0) for k, of in found.items()}
+        one = least[1]
+        for n_workers, (wall, _, cpu, *_) in least.items():
+            ratios = [NOTHING, NOTHING]
+            if n_workers == 2:
+                ratios = [f"{one[0] / wall:.2f}", f"{one[2] / cpu:.2f}"]
+            rows.append([f"{n:,}", str(n_workers), *map(number, least[n_workers]), *ratios])
+    header = [
+        "rows", "workers", "ms per round", "slower worker", "its CPU time", "beyond it",
+        "lowest tenth", "CPU time beyond it", "speed-up", "of kernels' CPU time",
+    ]  # fmt: skip
+    return Table(f"Rounds of pboost.dask.fit_adaboost, {N_FEATURES} columns", header, rows)
+
+
+class Ours:
+    """The fit of pboost that has the trees of a shape."""
+
+    def __init__(self, client, n, n_parts, shape):
+        self._data, self._shape = collections(n, n_parts), shape
+
+    def fit(self, rounds, callback=None):
+        """Return the model of so many rounds; of deep trees, one tree of so many nodes."""
+        import pboost.dask
+
+        if self._shape == "stumps":
+            return pboost.dask.fit_adaboost(*self._data, rounds=rounds, callback=callback)
+        return pboost.dask.fit_boosted_tree(*self._data, nodes=rounds, callback=callback)
+
+    @staticmethod
+    def predict(model, rows):
+        return pb.predict_proba(model, rows)[:, 1]
+
+
+class XGBoost:
+    """Trees of xgboost, by histograms."""
+
+    def __init__(self, client, n, n_parts, shape):
+        from distributed import wait
+        from xgboost import dask as xgboost_dask
+
+        self._dask, self._client = xgboost_dask, client
+        X, y = client.persist(collections(n, n_parts))
+        wait([X, y])
+        self._data = xgboost_dask.DaskQuantileDMatrix(client, X, y)
+        self._options = {
+            "max_depth": SHAPES[shape], "tree_method": "hist", "nthread": 1,
+            "objective": "binary:logistic",
+        }  # fmt: skip
+
+    def fit(self, rounds):
+        return self._dask.train(self._client, self._options, self._data, num_boost_round=rounds)[
+            "booster"
+        ]
+
+    @staticmethod
+    def predict(model, rows):
+        import xgboost
+
+        return model.predict(xgboost.DMatrix(rows))
+
+
+class LightGBM:
+    """Trees of lightgbm with as many leaves as the depth allows."""
+
+    def __init__(self, client, n, n_parts, shape):
+        from distributed import wait
+
+        X, y = client.persist(collections(n, n_parts))
+        wait([X, y])
+        self._client, self._data, self._depth = client, (X, y), SHAPES[shape]
+
+    def fit(self, rounds):
+        import lightgbm
+
+        learner = lightgbm.DaskLGBMClassifier(
+            client=self._client, n_estimators=rounds, num_leaves=2**self._depth,
+            max_depth=self._depth, verbosity=-1,
+        )  # fmt: skip
+        return learner.fit(*self._data).booster_
+
+    @staticmethod
+    def predict(model, rows):
+        return model.predict(rows)
+
+
+LIBRARIES = {"pboost": Ours, "xgboost": XGBoost, "lightgbm": LightGBM}
+
+
+def installed():
+    return [name for name in LIBRARIES if importlib.util.find_spec(name)]
+
+
+def seconds(fit, rounds):
+    start = time.perf_counter()
+    model = fit(rounds)
+    return time.perf_counter() - start, model
+
+
+def peers(n, reps):
+    """Return the table of the fits of others, and of ours."""
+    rows, test = [], additive(5000, N_FEATURES, 10**6)[0]
+    for shape in SHAPES:
+        costs = {name: {FEW: [], MANY: []} for name in installed()}
+        spread = {}
+        with cluster(2) as client:
+            for name, cost in costs.items():
+                library = LIBRARIES[name](client, n, 2, shape)
+                library.fit(FEW)  # what is imported, and code that is compiled
+                for rounds in [FEW, MANY] * reps:
+                    taken, model = seconds(library.fit, rounds)
+                    cost[rounds].append(taken)
+                other = LIBRARIES[name](client, n, 5, shape).fit(MANY)
+                found = [library.predict(one, test) for one in (model, other)]
+                spread[name] = float(np.abs(found[0] - found[1]).max())
+                print(shape, name, cost, spread[name], file=sys.stderr)
+        for name in costs:
+            said = killed(name, shape, n)
+            what = "a node" if name == "pboost" and shape != "stumps" else "a round"
+            label = shape if name != "pboost" else {
+                "stumps": "fit_adaboost", "depth 6": "fit_boosted_tree",
+            }[shape]  # fmt: skip
+            least = {rounds: min(taken) for rounds, taken in costs[name].items()}
+            ms = number(1e3 * (least[MANY] - least[FEW]) / (MANY - FEW))
+            rows.append([f"{name}, {label}", f"{ms} {what}", f"{spread[name]:.2g}", said])
+    header = ["fit", "ms", "most that probabilities differ", "one of two workers killed"]
+    title = f"{n:,} rows, {N_FEATURES} columns, two workers; partitions: 2 beside 5"
+    return Table(title, header, rows)
+
+
+def killed(name, shape, n):
+    """Return what became of a fit in a process of its own, of whose workers one was killed."""
+    command = [sys.executable, "-m", __spec__.name, "--killed", name, shape, str(n)]
+    with TemporaryFile("w+") as said:  # workers print, too
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=said, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(4 * LIMIT)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # workers that it has left
+        process.wait()
+        said.seek(0)
+        lines = [line for line in said.read().splitlines() if line.startswith(RESULT)]
+    result = lines[-1].removeprefix(RESULT) if lines else "the process did not end"
+    print(name, shape, result, file=sys.stderr)
+    return result
+
+
+def kill_one(name, shape, n):
+    """Fit, kill a worker meanwhile, and print what became of it; ends the process."""
+    warnings.simplefilter("ignore")
+    with cluster(2) as client:
+        library = LIBRARIES[name](client, n, 2, shape)
+        rounds, usual = MANY, 0.0
+        while usual < LONG and rounds < MOST:
+            usual, want = seconds(library.fit, rounds)
+            rounds = min(MOST, int(rounds * np.clip(1.5 * LONG / usual, 1.0, 8.0)))
+        usual, want = seconds(library.fit, rounds)
+        found = []
+        pids = list(client.run(os.getpid).values())
+
+        def fit():
+            try:
+                taken, model = seconds(library.fit, rounds)
+            except BaseException as error:
+                after = time.perf_counter() - begun - usual / 2
+                found.append(f"{type(error).__name__}, {after:.1f} s after the kill")
+                return
+            test = additive(5000, N_FEATURES, 10**6)[0]
+            one, other = (library.predict(m, test) for m in (want, model))
+            same = "the same model" if (one == other).all() else "another model"
+            found.append(f"{same}, {taken:.1f} s in place of {usual:.1f}")
+
+        thread, begun = threading.Thread(target=fit, daemon=True), time.perf_counter()
+        thread.start()
+        time.sleep(usual / 2)
+        os.kill(pids[0], signal.SIGKILL)
+        thread.join(LIMIT)
+        print(RESULT, found[0] if found else f"no end within {LIMIT:g} s", sep="", flush=True)
+        os._exit(0)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--reps", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=LARGE, help="rows of the large table")
+    parser.add_argument("--rounds", type=int, default=30, help="rounds on the large table")
+    parser.add_argument("--only", choices=["rounds", "peers"], help="one of the tables")
+    parser.add_argument("--quick", action="store_true", help="few rows, once: to see that it works")
+    parser.add_argument("--rst", type=Path)
+    parser.add_argument("--killed", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.killed:
+        name, shape, n = options.killed
+        kill_one(name, shape, int(n))
+    sizes = [QUICK] if options.quick else [SIZE, options.rows]
+    before, reps, tables = _load(), 1 if options.quick else options.reps, []
+    if options.only != "peers":
+        tables.append(overhead(sizes, reps, options.rounds))
+    if options.only != "rounds":
+        tables.append(peers(sizes[0], reps))
+    print("\n\n".join(table.text() for table in tables))
+    remarks = [
+        f"The least of {reps} runs; of the second table the difference between {FEW} and {MANY} "
+        f"rounds. {machine([*before, *_load()])}"
+    ]
+    if options.rst:
+        options.rst.write_text(as_rst(tables, remarks), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
