@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +14,10 @@ from pboost.boosting.boosted_tree import NO_END
 from pboost.boosting.fit import graph_settings
 from pboost.boosting.shards import refuse_both_ways, shards_of, stump_of, whole_of
 from pboost.data.columns import BinnedColumns
-from pboost.data.engines import Engine, Serial
+from pboost.data.engines import Engine
 from pboost.data.parts import Parts, read_parts
 from pboost.growth.shard_boosted import ShardedBoosted, begin_boosted
-from pboost.growth.shard_processes import Processes
+from pboost.growth.shard_processes import places
 from pboost.growth.shard_soft import ShardedSoft
 from pboost.growth.shard_trees import TreeShard
 from pboost.growth.step import GROWTHS, Callback, TreeLimits, check_target
@@ -126,20 +125,8 @@ def fit_boosted_tree(
         progress, observation,
     )  # fmt: skip
     parts = read_parts(X, y, sample_weight)
-    if n_processes is not None:
-        n_processes = check_integer("n_processes", n_processes, least=1)
-        if n_threads is not None:
-            raise NotImplementedError("n_threads: processes have one thread each, expected None")
-        n_threads = 1
     given = options.given(parts)
-    with ExitStack() as stack:
-        cells = sum(part.codes.size for part in parts.columns)
-        workers = stack.enter_context(Workers(n_threads, cells))
-        engine: Engine
-        if n_processes is None:
-            engine = Serial([options.kind(*one, workers) for one in given])
-        else:
-            engine = stack.enter_context(Processes(given, n_processes, options.kind))
+    with places(parts.columns, given, options.kind, n_processes, n_threads) as (engine, workers):
         return options.fit(parts, engine, workers)
 
 

@@ -8,7 +8,6 @@ found is told to all partitions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +15,12 @@ from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import graph_settings
 from pboost.data.columns import BinnedColumns
-from pboost.data.engines import Engine, Serial
+from pboost.data.engines import Engine
 from pboost.data.part_bins import bin_columns
 from pboost.data.parts import Parts, read_parts
 from pboost.data.special_columns import HOLES
 from pboost.data.training import TrainingData
-from pboost.growth.shard_processes import Processes
+from pboost.growth.shard_processes import places
 from pboost.growth.step import Callback, Chain
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation, TableObservation, check_pair
@@ -122,20 +121,8 @@ def fit_adaboost(
         rounds, weak, votes, observation, smoothing, learning_rate, callback, progress
     )
     parts = read_parts(X, y, sample_weight)
-    cells = sum(part.codes.size for part in parts.columns)
-    if n_processes is not None:
-        n_processes = check_integer("n_processes", n_processes, least=1)
-        if n_threads is not None:
-            raise NotImplementedError("n_threads: processes have one thread each, expected None")
-        n_threads = 1
     given = shards_of(parts)
-    with ExitStack() as stack:
-        workers = stack.enter_context(Workers(n_threads, cells))
-        engine: Engine
-        if n_processes is None:
-            engine = Serial([Shard(*one, workers) for one in given])
-        else:
-            engine = stack.enter_context(Processes(given, n_processes, Shard))
+    with places(parts.columns, given, Shard, n_processes, n_threads) as (engine, workers):
         return options.fit(parts, engine, workers)
 
 

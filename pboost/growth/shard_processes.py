@@ -18,8 +18,10 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any
 
-from pboost.data.engines import RELEASE
+from pboost.data.columns import BinnedColumns
+from pboost.data.engines import RELEASE, Engine, Serial
 from pboost.threads import Workers
+from pboost.values import check_integer
 
 #: Seconds for which a process is waited for, to take what it is told, and for its answer.
 PATIENCE = 600.0
@@ -31,6 +33,31 @@ _ENDING = 2.0
 _LOAD = "load"
 #: Bytes from which an array is sent by itself, without a copy of it among pickles.
 _LARGE = 2**16
+
+
+@contextmanager
+def places(
+    columns: Sequence[BinnedColumns],
+    given: Sequence[tuple[Any, ...]],
+    kind: type[Any],
+    n_processes: int | None,
+    n_threads: int | None,
+) -> Iterator[tuple[Engine, Workers]]:
+    """Yield the engine that two options of a fit on partitions ask for, and this process's threads.
+
+    `given` are the arguments of each shard, but for its threads, and `kind` is what a shard is.
+    """
+    if n_processes is not None:
+        n_processes = check_integer("n_processes", n_processes, least=1)
+        if n_threads is not None:
+            raise NotImplementedError("n_threads: processes have one thread each, expected None")
+        n_threads = 1
+    with Workers(n_threads, sum(part.codes.size for part in columns)) as workers:
+        if n_processes is None:
+            yield Serial([kind(*one, workers) for one in given]), workers
+        else:
+            with Processes(given, n_processes, kind) as engine:
+                yield engine, workers
 
 
 class LostError(Exception):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from pboost.data.check_xy import check_taken
 from pboost.data.columns import MAX_BINS, BinnedColumns
-from pboost.data.engines import Engine, Serial
+from pboost.data.engines import Engine
 from pboost.data.parts import TreeParts, read_tree_parts
 from pboost.data.prices import GroupOption, PriceOption, plain_options
 from pboost.data.special_columns import LEVEL_SMOOTHING
 from pboost.data.training import Problem
-from pboost.growth.shard_processes import Processes
+from pboost.growth.shard_processes import places
 from pboost.growth.shard_trees import Given, ShardArrays, TreeShard, begin
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartLimits, grow_tree
@@ -30,7 +29,6 @@ from pboost.values import (
     Seed,
     as_generator,
     check_callback,
-    check_integer,
     check_number,
     with_bar,
 )
@@ -130,16 +128,8 @@ def fit_cart(
     )  # fmt: skip
     parts = read_tree_parts(X, y, sample_weight, task)
     tree = options.of(parts)
-    n_processes, n_threads = _check_processes(n_processes, n_threads)
     given = _given(parts)
-    with ExitStack() as stack:
-        cells = sum(part.codes.size for part in parts.columns)
-        workers = stack.enter_context(Workers(n_threads, cells))
-        engine: Engine
-        if n_processes is None:
-            engine = Serial([TreeShard(*one, workers) for one in given])
-        else:
-            engine = stack.enter_context(Processes(given, n_processes, TreeShard))
+    with places(parts.columns, given, TreeShard, n_processes, n_threads) as (engine, workers):
         return tree.fit(engine, workers)
 
 
@@ -217,17 +207,6 @@ class _PartsTree:
         with with_bar(options.told_to, options.progress, total, "splits") as told:
             stop_reason = grow_tree(arrays, workers, told)
         return arrays.model(self.settings, stop_reason, limits.criterion)
-
-
-def _check_processes(
-    n_processes: int | None, n_threads: int | None
-) -> tuple[int | None, int | None]:
-    """Return the numbers of processes and of threads."""
-    if n_processes is None:
-        return None, n_threads
-    if n_threads is not None:
-        raise NotImplementedError("n_threads: processes have one thread each, expected None")
-    return check_integer("n_processes", n_processes, least=1), 1
 
 
 def _given(parts: TreeParts) -> list[Given]:
