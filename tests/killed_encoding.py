@@ -93,9 +93,10 @@ def main(arguments=None):
         encode(Path(temporary) / "whole", options.edges, 0.0)
         whole = contents(Path(temporary) / "whole")
         while kills < options.kills:
-            folder, is_running = Path(temporary) / str(tables), True
+            folder, is_running, patience = Path(temporary) / str(tables), True, 0.6
             while is_running and (is_refused(folder) or not is_complete(folder, whole)):
-                is_running = killed(folder, options.edges, rng.uniform(0.0, 0.6))
+                is_running = killed(folder, options.edges, rng.uniform(0.0, patience))
+                patience += 0.2  # edges must be found between two kills
                 kills += is_running
                 wrong += not (is_refused(folder) or is_complete(folder, whole))
             wrong += not is_complete(folder, whole)
