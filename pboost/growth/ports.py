@@ -16,7 +16,7 @@ import numpy as np
 from pboost._core.votes import NO_VOTE, SplitStep, VoteRule, step_of
 from pboost.data.special_columns import is_heavier
 from pboost.data.training import TrainingData
-from pboost.growth.step import Edges, Growth, asked_at, fixed_scale
+from pboost.growth.step import FIXED_BITS, Edges, Growth, asked_at, fixed_scale
 from pboost.models.graph import DecisionGraph
 from pboost.models.nodes import ABOVE, BELOW, OUT
 from pboost.observation.answers import Answers, Observer, Tables, only_exit
@@ -26,6 +26,10 @@ from pboost.weak.base import Cut, Weights
 COLLECTS = ("additive", "sign")
 #: Reach below this share of all weight is none: weights are kept from becoming subnormal.
 NO_REACH = 1e-250
+#: Fixed-point mass from which on rounding to integers is far below that of sums of real weights.
+SURE_MASS = 1 << 50
+#: Exponent of the largest scale of weights.
+MOST_EXPONENT = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,11 +179,35 @@ class Matryoshka(PortGrowth):
     def entrance(self) -> Port:
         """Return the port of the whole graph, with all weight."""
         self.start = self.data.weight / math.fsum(self.data.weight)
-        return self.port((), self.start, self.start, 0.0)
+        whole = self.noted(self.start, 1.0)
+        return self.port((), whole, whole, 0.0)
 
-    def port(self, edges: Edges, weight: FloatArray, reach: FloatArray, votes: float) -> Port:
-        """Return a port; sums its masses."""
-        return Port(edges, self.data.by_class(weight), float(reach.sum()), votes, weight, reach)
+    def port(self, edges: Edges, weight: Weights, reach: Weights, votes: float) -> Port:
+        """Return a port with the masses of its weights."""
+        masses, arrives = self.class_sums(weight), self.class_sums(reach)
+        return Port(edges, masses, arrives[0] + arrives[1], votes, weight.real, reach.real)
+
+    def noted(self, weight: FloatArray, most: float) -> Weights:
+        """Return weights whose sum is at most `most`, with their masses."""
+        found = Weights(weight, self.fixed, fixed_scale(most), (0, 0))
+        self.search.fill_fixed(found)
+        return found
+
+    def class_sums(self, weights: Weights) -> tuple[float, float]:
+        """Return the sums of weights of the classes: of integers, the same in any order of rows.
+
+        Where there is little mass in the unit of the weights, a finer one is found.
+        """
+        n, at = len(weights.real), weights
+        while sum(at.masses) < SURE_MASS and weights.real.any():
+            room = MOST_EXPONENT - math.frexp(at.scale)[1]
+            bits = min(FIXED_BITS - (sum(at.masses) + n).bit_length(), room)
+            if bits < 1:  # nobody arrives
+                break
+            at = Weights(at.real, self.fixed, math.ldexp(at.scale, bits), (0, 0))
+            self.search.fill_fixed(at)
+        negative, positive = at.masses
+        return negative / at.scale, positive / at.scale
 
     def side_reach(self, port: Port, cut: Cut, weights: Weights) -> FloatArray:
         """Return the reach masses (side, class) that a cut makes at a port."""
@@ -221,13 +249,11 @@ class Matryoshka(PortGrowth):
         )
         return ports
 
-    def sent(
-        self, answers: Answers, coefficients: FloatArray, source: Any, most: float
-    ) -> FloatArray:
+    def sent(self, answers: Answers, coefficients: FloatArray, source: Any, most: float) -> Weights:
         """Return what answers make of weights whose sum is then at most `most`."""
         target = Weights(np.empty_like(source), self.fixed, fixed_scale(most), (0, 0))
         answers.send(coefficients, source, target)
-        return target.real
+        return target
 
     def merge(self, ports: list[Port]) -> list[Port]:
         """Collect additively: votes stay, weights and reaches of each group are summed."""
@@ -248,7 +274,7 @@ class Matryoshka(PortGrowth):
         q = np.where(arrives, plus / np.where(arrives, root.reach, 1.0), 0.5).clip(0.0, 1.0)
         answers = 1 - q, q
         parts = [root.weight * answer for answer in answers]
-        step = self.rule.step([self.data.by_class(part) for part in parts])
+        step = self.rule.step([self.class_sums(self.noted(part, root.bound)) for part in parts])
         self.drop_votes(members)
         collapsed = []
         for group, vote, part, answer in zip(groups, step.votes, parts, answers, strict=True):
@@ -259,7 +285,9 @@ class Matryoshka(PortGrowth):
                 self.votes[node][exit_] = vote
             part[:middle] *= math.exp(vote)
             part[middle:] *= math.exp(-vote)
-            collapsed.append(self.port(edges, part, root.reach * answer, vote))
+            weight = self.noted(part, root.bound * math.exp(abs(vote)))
+            reach = self.noted(root.reach * answer, root.arrives)
+            collapsed.append(self.port(edges, weight, reach, vote))
         return collapsed
 
 

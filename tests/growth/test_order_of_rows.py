@@ -1,0 +1,88 @@
+"""Models do not depend on the order of the rows: what is summed over rows is summed in integers."""
+
+import math
+
+import numpy as np
+import pytest
+from partitioned import TABLES, contents
+
+import pboost as pb
+from pboost.data.check_xy import as_features
+from pboost.growth.ports import Matryoshka
+from pboost.threads import Workers
+from pboost.weak.base import Weights
+
+FITS = {
+    "chain": lambda X, y, w: pb.fit_adaboost(X, y, sample_weight=w, rounds=9),
+    "tree": lambda X, y, w: pb.fit_boosted_tree(X, y, sample_weight=w, nodes=9),
+    "soft tree": lambda X, y, w: pb.fit_boosted_tree(
+        X, y, sample_weight=w, nodes=7, observation=pb.observation.adatree2()
+    ),
+    "cart": lambda X, y, w: pb.fit_cart(X, y, sample_weight=w),
+}
+SHAPES = {
+    "nested": {"shape": (3, 3)},
+    "deep": {"shape": (2, 2, 2)},
+    "joined": {"shape": (4, 3), "join": "all"},
+    "by sign": {"shape": (3, 3), "collect": "sign"},
+    "greedy": {"growth": "greedy", "nodes": 12},
+    "greedy, by sign": {"growth": "greedy", "nodes": 12, "collect": "sign"},
+    "soft": {"shape": (3, 2), "observation": pb.observation.uniform()},
+    "soft, by sign": {
+        "shape": (3, 2), "observation": pb.observation.flip(0.1), "collect": "sign",
+    },
+}  # fmt: skip
+for _name, _options in SHAPES.items():
+    FITS[f"matryoshka, {_name}"] = lambda X, y, w, options=_options: pb.fit_matryoshka(
+        X, y, sample_weight=w, **options
+    )
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_rows_in_another_order_give_the_same_bytes(fit, tmp_path):
+    for name in ("numbers", "holes", "categories, weights", "weights that add up to 1"):
+        columns, y, weight = TABLES[name]
+        rows = np.random.default_rng(len(name)).permutation(len(y)).astype(np.int32)
+        model = FITS[fit](columns, y, weight)
+        other = FITS[fit](columns.select(rows), y[rows], None if weight is None else weight[rows])
+        assert contents(model, tmp_path) == contents(other, tmp_path), name
+
+
+def growth(n):
+    """Return a matryoshka that has not begun, of n rows of either class."""
+    fitted = []
+
+    class Kept(Matryoshka):
+        def __init__(self, *given):
+            super().__init__(*given)
+            fitted.append(self)
+
+    X = as_features(np.arange(2.0 * n)[:, None], None)
+    y = np.repeat([0, 1], n)
+    weak = pb.weak.stump()
+    data = weak.arrange(weak.read(X, y, None, None), 1)
+    with Workers(1) as workers:
+        observer = pb.observation.exact().bind(data, weak, workers, np.random.default_rng(0))
+        Kept(data, observer, None, "additive")
+    return fitted[0]
+
+
+@pytest.mark.parametrize("decades", [0, 12, 200])
+def test_sums_are_those_of_real_weights_but_for_rounding(decades):
+    n = 300
+    grown = growth(n)
+    rng = np.random.default_rng(decades)
+    real = rng.random(2 * n) / n * 10.0 ** -rng.uniform(0, decades, 2 * n) * 10.0**-decades
+    weights = Weights(real, np.empty(2 * n, dtype=np.int64), 2.0**59, (0, 0))
+    grown.search.fill_fixed(weights)
+    found = grown.class_sums(weights)
+    total = math.fsum(real)
+    for mass, part in zip(found, (real[:n], real[n:]), strict=True):
+        assert abs(mass - math.fsum(part)) <= 2.0**-40 * total
+
+
+def test_nobody_arrives():
+    grown = growth(2)
+    for real in (np.zeros(4), np.full(4, 1e-290)):
+        weights = Weights(real, np.empty(4, dtype=np.int64), 1.0, (0, 0))
+        assert max(grown.class_sums(weights)) < 1e-280
