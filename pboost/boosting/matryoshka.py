@@ -197,7 +197,7 @@ def fit_matryoshka(
     """
     check_choice("growth", growth, GROWTHS)
     check_choice("join", join, JOINS)
-    sizes, size = _check_sizes(growth, shape, nodes, join)
+    sizes, size = check_sizes(growth, shape, nodes, join)
     check_choice("collect", collect, COLLECTS)
     rate = DEFAULTS[join][1] if learning_rate is None else learning_rate
     rule = vote_rule("domain", smoothing, rate)
@@ -239,7 +239,7 @@ def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:
     return "" if collect == "additive" else f"with collect={collect!r}"
 
 
-def _check_sizes(
+def check_sizes(
     growth: str, shape: Any, nodes: Any, join: str
 ) -> tuple[tuple[int, ...], int | None]:
     """Return the shape of nested and the number of nodes of greedy growth."""

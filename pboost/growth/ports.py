@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -65,9 +67,9 @@ class Port:
         Reach mass: starting weight times probability of arriving, summed over the rows.
     votes : float
         Votes gathered inside the classifier that is being built; where paths join, their mean.
-    weight : ndarray of float64, shape (n,), or None
+    weight : ndarray of float64, shape (n,), or what stands for it, or None
         Boosted weights of the rows; None while they are not made.
-    reach : ndarray of float64, shape (n,), or None
+    reach : ndarray of float64, shape (n,), or what stands for it, or None
         Reach masses of the rows; None where they follow from the weights.
     """
 
@@ -75,7 +77,7 @@ class Port:
     masses: tuple[float, float]
     arrives: float
     votes: float
-    weight: FloatArray | None = None
+    weight: Any = None
     reach: Any = None
 
     @property
@@ -178,16 +180,20 @@ class Matryoshka(PortGrowth):
 
     def entrance(self) -> Port:
         """Return the port of the whole graph, with all weight."""
-        self.start = self.data.weight / math.fsum(self.data.weight)
+        self.start = self.first_weights()
         whole = self.noted(self.start, 1.0)
         return self.port((), whole, whole, 0.0)
+
+    def first_weights(self) -> Any:
+        """Return the weights of the rows, shares of their sum."""
+        return self.data.weight / math.fsum(self.data.weight)
 
     def port(self, edges: Edges, weight: Weights, reach: Weights, votes: float) -> Port:
         """Return a port with the masses of its weights."""
         masses, arrives = self.class_sums(weight), self.class_sums(reach)
         return Port(edges, masses, arrives[0] + arrives[1], votes, weight.real, reach.real)
 
-    def noted(self, weight: FloatArray, most: float) -> Weights:
+    def noted(self, weight: Any, most: float) -> Weights:
         """Return weights whose sum is at most `most`, with their masses."""
         found = Weights(weight, self.fixed, fixed_scale(most), (0, 0))
         self.search.fill_fixed(found)
@@ -211,7 +217,9 @@ class Matryoshka(PortGrowth):
 
     def side_reach(self, port: Port, cut: Cut, weights: Weights) -> FloatArray:
         """Return the reach masses (side, class) that a cut makes at a port."""
-        return self.search.side_masses(cut, port.reach, self.scratch)
+        reach = self.class_sums(self.noted(port.reach, port.arrives))
+        unit = np.ldexp(1.0, -np.frexp(reach)[1])
+        return self.search.side_masses(cut, port.reach, self.scratch, unit)
 
     def best(self, port: Port, weights: Weights) -> Cut | None:
         """Return the weak classifier for a port."""
@@ -222,7 +230,7 @@ class Matryoshka(PortGrowth):
     def pay(self, port: Port, cut: Cut) -> None:
         """Take what the rows at a port pay for a column."""
         assert self.priced is not None
-        reach, start = np.asarray(port.reach), self.start
+        reach, start = np.asarray(port.reach), np.asarray(self.start)
         arrives = np.divide(reach, start, np.zeros(len(start)), where=start > 0).clip(0.0, 1.0)
         if self.observer.is_exact:
             arrives = np.rint(arrives)
@@ -251,9 +259,13 @@ class Matryoshka(PortGrowth):
 
     def sent(self, answers: Answers, coefficients: FloatArray, source: Any, most: float) -> Weights:
         """Return what answers make of weights whose sum is then at most `most`."""
-        target = Weights(np.empty_like(source), self.fixed, fixed_scale(most), (0, 0))
+        target = self.empty(source, fixed_scale(most))
         answers.send(coefficients, source, target)
         return target
+
+    def empty(self, source: Any, scale: float) -> Weights:
+        """Return where weights are written that are made of others."""
+        return Weights(np.empty_like(source), self.fixed, scale, (0, 0))
 
     def merge(self, ports: list[Port]) -> list[Port]:
         """Collect additively: votes stay, weights and reaches of each group are summed."""
@@ -308,6 +320,7 @@ def joined(ports: list[Any]) -> Any:
         (math.fsum(p.masses[0] for p in ports), math.fsum(p.masses[1] for p in ports)),
         math.fsum(port.arrives for port in ports),
         0.0,
-        np.sum([port.weight for port in ports], axis=0),
-        np.sum([port.reach for port in ports], axis=0),
+        # One after another: the same for any number of rows, and of ports.
+        reduce(add, [port.weight for port in ports]),
+        reduce(add, [port.reach for port in ports]),
     )

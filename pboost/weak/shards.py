@@ -208,11 +208,15 @@ class Shard:
     def side_masses(self, cut: SentCut, unit: FloatArray) -> NDArray[np.int64]:
         """Return the starting masses of both sides, and of the lower one, by class, (2, 2)."""
         assert self._start is not None
+        return self._sides_of(self._start, cut, unit)
+
+    def _sides_of(self, source: FloatArray, cut: SentCut, unit: FloatArray) -> NDArray[np.int64]:
+        """Return what `side_masses` does, of other weights."""
         weight, fixed = np.empty(self._n), np.empty(self._n, dtype=np.int64)
         found = []
         for factors in (np.stack([unit, unit]), np.stack([unit, 0 * unit])):
             sent = SentCut(cut.feature, cut.side, factors)
-            found.append(self._sent(sent, self._start, weight, _SIDE_SCALE, fixed))
+            found.append(self._sent(sent, source, weight, _SIDE_SCALE, fixed))
         return np.array(found, dtype=np.int64)
 
     def _sent(

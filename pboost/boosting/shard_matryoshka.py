@@ -1,0 +1,152 @@
+"""Matryoshki of rows that lie in partitions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from pboost.boosting.fit import graph_settings
+from pboost.boosting.matryoshka import DEFAULTS, GROWTHS, check_sizes
+from pboost.boosting.shards import refuse_both_ways, shards_of, stump_of, whole_of
+from pboost.data.columns import BinnedColumns
+from pboost.data.parts import read_parts
+from pboost.growth.nested import JOINS
+from pboost.growth.ports import COLLECTS
+from pboost.growth.shard_nested import ShardedGreedy, ShardedNested
+from pboost.growth.shard_processes import places
+from pboost.growth.step import Callback
+from pboost.models.graph import DecisionGraph
+from pboost.observation.answers import Exact, Observation, check_pair
+from pboost.values import (
+    Progress,
+    as_generator,
+    check_callback,
+    check_choice,
+    vote_rule,
+    with_bar,
+)
+from pboost.values.options import builder
+from pboost.weak.base import Weak
+from pboost.weak.port_shards import PortShard, PortStump
+from pboost.weak.shards import begin, sharded
+from pboost.weak.stump_search import Stump
+
+_DEFAULT_WEAK, _EXACT = Stump(), Exact()
+
+
+@builder
+def fit_matryoshka(
+    X: Sequence[BinnedColumns],
+    y: Sequence[ArrayLike],
+    *,
+    shape: Sequence[int] | None = None,
+    growth: str = "nested",
+    nodes: int | None = None,
+    collect: str = "additive",
+    join: str = "sign",
+    weak: Weak = _DEFAULT_WEAK,
+    observation: Observation = _EXACT,
+    smoothing: float = 1e-4,
+    learning_rate: float | None = None,
+    sample_weight: Sequence[ArrayLike] | None = None,
+    n_processes: int | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+    progress: Progress = False,
+) -> DecisionGraph:
+    """Fit a matryoshka on rows in partitions; it is that of all rows in one table, bit for bit.
+
+    Parameters
+    ----------
+    X : list of BinnedColumns
+        Partitions, with the same bins. One may be empty, or hold rows of one class only.
+    y : list of array_like
+        Labels of the rows of each partition; two values in all.
+    shape, growth, nodes, join, smoothing, learning_rate : optional
+        As in `pboost.fit_matryoshka`.
+    collect : {"additive"}
+        As in `pboost.fit_matryoshka`; "sign" is not implemented.
+    weak : Weak
+        `pboost.weak.stump`, of a search that is "auto" or "binned".
+    observation : Observation
+        How sure answers are: `pboost.observation.exact`, `flip`, `half`, `uniform` or `adatree2`.
+    sample_weight : list of array_like, optional
+        Weights >= 0 of the rows of each partition, which may all be 0 in some.
+    n_processes : int, optional
+        Number of processes that have the partitions, with a thread each. One that dies is started
+        again, three times at most, and makes its weights again: the model is the same. None: this
+        process has them.
+    n_threads, callback, progress : optional
+        As in `pboost.fit_matryoshka`.
+
+    Returns
+    -------
+    DecisionGraph
+        What ``pboost.fit_matryoshka(columns, y)`` returns, of all rows in one BinnedColumns with
+        these bins, whatever the number of partitions, their sizes and their order.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an option is not as described, or partitions do not agree; the message names
+        the argument and the partition.
+    RuntimeError
+        If a process ends four times, or does not answer within ten minutes.
+    NotImplementedError
+        For other weak learners and observations, ``collect="sign"``, `n_threads` with
+        `n_processes`, and for ``weak.stump(missing="both")`` where values are missing.
+
+    Notes
+    -----
+    Partitions hold the weights and the reaches of their rows at each open port, eight bytes each,
+    and are told how those of new ports are made of them. Of more than two labels `fit_matryoshka`
+    takes one table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pboost as pb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> parts = pb.shards.bin_columns([X[:70], X[70:]])
+    >>> model = pb.shards.fit_matryoshka(parts, [y[:70], y[70:]], shape=(3, 2))
+    >>> whole = pb.fit_matryoshka(pb.bin_columns(X), y, shape=(3, 2))
+    >>> bool((model.vote == whole.vote).all())
+    True
+    """
+    check_choice("growth", growth, GROWTHS)
+    check_choice("join", join, JOINS)
+    sizes, size = check_sizes(growth, shape, nodes, join)
+    if check_choice("collect", collect, COLLECTS) == "sign":
+        raise NotImplementedError(
+            'collect: expected "additive" of partitions; "sign" is not implemented for them'
+        )
+    rate = DEFAULTS[join][1] if learning_rate is None else learning_rate
+    rule = vote_rule("domain", smoothing, rate)
+    learner, table = stump_of(check_pair(weak, observation, is_chain=False), observation)
+    told_to = check_callback(callback, progress)
+    own = {
+        "shape": list(sizes) or None, "growth": growth, "nodes": size, "collect": collect,
+        "join": join,
+    }  # fmt: skip
+    settings = graph_settings("fit_matryoshka", own, weak, observation, rule)
+    parts = read_parts(X, y, sample_weight)
+    refuse_both_ways(learner, parts)
+    given: list[tuple[Any, ...]] = [*shards_of(parts)]
+    with places(parts.columns, given, PortShard, n_processes, n_threads) as (engine, workers):
+        data = whole_of(parts, begin(engine, parts.weights is not None))
+        learner.is_exact(data.problem)  # raises where the options do not go with the bins
+        asked = sharded(learner, engine, PortStump)
+        observer = table.bind(data, asked, workers, as_generator(0))
+        grown: ShardedGreedy | ShardedNested
+        if size is not None:
+            grown = ShardedGreedy(engine, data, observer, rule, collect, size)
+        else:
+            grown = ShardedNested(engine, data, observer, rule, collect, sizes, join)
+        total = math.prod(sizes) if size is None else size
+        with with_bar(told_to, progress, total, "nodes") as told:
+            return grown.model(settings, grown.grow(told))
