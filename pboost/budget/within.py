@@ -332,7 +332,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
     unit = whole.unit
     names = families(whole.task, budget, whole.n_rows, unit)
     curve = [
-        (part, option.cost, option.error, option.standard_error)
+        (float(part), option.cost, option.error, option.standard_error)
         for part in (BUDGETS if unit == "comparisons" else PARTS * budget)
         if part < budget and (option := _best(tried, names, promise.at_most(part), unit))
     ]
@@ -356,7 +356,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
             f"{unit}: expected at least {least:.4g}, what the least model takes of these rows "
             f"(their mean and its standard error), got {budget:.4g}"
         )
-    curve.append((budget, chosen.cost, chosen.error, chosen.standard_error))
+    curve.append((float(budget), chosen.cost, chosen.error, chosen.standard_error))
     settings |= {"chosen": chosen.family}
     if isinstance(model, EarlyExitModel):
         settings = {**model.settings, **settings}

@@ -262,6 +262,7 @@ def test_few_families_are_tried_for_a_budget():
 def test_a_budget_of_bytes_is_kept_and_used(task):
     y, room = TASKS[task], [240, 700, 2500]
     models = pb.fit_within(X[TRAIN], y[TRAIN], bytes=room, rng=0)
+    assert {type(v) for line in models[-1].settings["curve"] for v in line} == {float}
     for most, model in zip(room, models, strict=True):
         assert not isinstance(model, pb.EarlyExitModel)
         assert c_size(model) <= most
