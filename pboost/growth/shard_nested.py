@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from pboost.data.engines import Engine, exact_sum, merge
+from pboost.data.engines import Engine
 from pboost.growth.greedy import GreedyGrowth
 from pboost.growth.nested import NestedGrowth
-from pboost.growth.ports import Matryoshka
+from pboost.growth.ports import Matryoshka, Port
+from pboost.growth.step import fixed_scale
 from pboost.weak.base import Weights
-from pboost.weak.port_shards import Ports
-from pboost.weak.shards import PathWeights
+from pboost.weak.port_shards import Ports, PortSearch
+from pboost.weak.shards import PathWeights, sum_of_weights
+
+_NO_REAL = np.empty(0)
 
 
 class ShardedMatryoshka(Matryoshka):
@@ -20,17 +23,23 @@ class ShardedMatryoshka(Matryoshka):
 
     def __init__(self, engine: Engine, *given: Any) -> None:
         n_rows = int(given[0].columns.bin_start[:, -1].max(initial=0))
-        self._engine, self._arrays = engine, Ports(engine, n_rows)
+        self._arrays = Ports(engine, n_rows)
         super().__init__(*given)
 
     def first_weights(self) -> Any:
         """Return what stands for the weights of the rows."""
-        total = exact_sum(merge(self._engine.ask("weight_sums")))
-        return self._arrays.made([], total=total)
+        return self._arrays.made([], total=sum_of_weights(self._arrays.engine))
+
+    def weights_at(self, port: Port) -> Weights:
+        """Return what shards have at a port: one question tells all that a search reads."""
+        scale = fixed_scale(port.bound)
+        edge = self._arrays.ask("edges", port.weight.number, scale)
+        assert isinstance(self.search, PortSearch)
+        return PathWeights(_NO_REAL, self.fixed, scale, self.search.whole(edge), edge=edge)
 
     def empty(self, source: Any, scale: float) -> Weights:
         """Return where weights are noted that shards make of others."""
-        return PathWeights(np.empty(0), self.fixed, scale, (0, 0))
+        return Weights(_NO_REAL, self.fixed, scale, (0, 0))
 
 
 class ShardedNested(ShardedMatryoshka, NestedGrowth):

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from pboost._core.votes import VoteRule
-from pboost.data.engines import Engine, exact_sum, merge
+from pboost.data.engines import Engine, merge
 from pboost.data.training import TrainingData
 from pboost.growth.soft_tree import SoftExit, SoftTree
 from pboost.growth.step import TreeLimits, fixed_scale
 from pboost.observation.answers import Observer, only_exit
 from pboost.weak.base import Weights
-from pboost.weak.shards import PathSearch, PathWeights, SentCut
+from pboost.weak.shards import PathSearch, PathWeights, SentCut, sum_of_weights
 
 _NO_REAL, _NO_FIXED = np.empty(0), np.empty(0, dtype=np.int64)
 
@@ -38,7 +38,7 @@ class ShardedSoft(SoftTree):
 
     def sum_of_weights(self) -> float:
         """Return the sum of the starting weights of all shards, rounded once."""
-        return exact_sum(merge(self._engine.ask("weight_sums")))
+        return sum_of_weights(self._engine)
 
     def weights_at(self, exit_: SoftExit) -> Weights:
         """Return what shards have at an exit."""

@@ -17,7 +17,7 @@ from pboost._core import reweight
 from pboost.data.engines import Engine, merge
 from pboost.values import FloatArray
 from pboost.weak.base import Weights
-from pboost.weak.shards import PathWeights, SentCut, Shard, ShardedSearch, ShardedStump
+from pboost.weak.shards import PathSearch, SentCut, Shard, ShardedStump
 from pboost.weak.stump_search import StumpCut
 
 
@@ -146,15 +146,8 @@ class PortArray:
         return True
 
 
-class PortSearch(ShardedSearch):
+class PortSearch(PathSearch):
     """The search for stumps at any port."""
-
-    def best(self, weights: Weights) -> StumpCut | None:
-        """Return the best stump for the weights at a port."""
-        array: Any = weights.real
-        edge = array.ports.ask("edges", array.number, weights.scale)
-        found, weights.masses = self.choose(edge)
-        return self.found(found, weights)
 
     def fill_fixed(self, weights: Weights) -> None:
         """Note the masses of weights in their unit."""
@@ -164,7 +157,6 @@ class PortSearch(ShardedSearch):
 
     def reweight(self, cut: StumpCut, factors: FloatArray, source: Any, target: Weights) -> None:
         """Have shards multiply weights by the factors of a cut."""
-        assert isinstance(target, PathWeights)
         sent = self._sent_cut(cut, np.array(factors, dtype=np.float64))
         made: Any = source.ports.made([source], sent)
         target.real = made

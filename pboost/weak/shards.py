@@ -19,7 +19,7 @@ from pboost._core import reweight, split
 from pboost.data.check_xy import AbsentClassError
 from pboost.data.columns import GROUP, BinnedColumns, to_fixed_point
 from pboost.data.criteria import CODES
-from pboost.data.engines import Engine, check_size, exact_parts, merge, shared_scale
+from pboost.data.engines import Engine, check_size, exact_parts, exact_sum, merge, shared_scale
 from pboost.data.special_columns import HOLES, is_heavier, most_bins
 from pboost.data.training import TrainingData
 from pboost.threads import Workers
@@ -289,6 +289,11 @@ def begin(engine: Engine, is_weighed: bool) -> Begun:
     bin_start = np.zeros((count.shape[0], count.shape[1] + 1), dtype=np.int32)
     np.cumsum(count, axis=1, out=bin_start[:, 1:])
     return Begun(exponent, scale, (masses[0], masses[1]), bin_start)
+
+
+def sum_of_weights(engine: Engine) -> float:
+    """Return the sum of the starting weights of all shards, rounded once, as one fit has it."""
+    return exact_sum(merge(engine.ask("weight_sums")))
 
 
 class ShardedSearch(StumpSearch):
