@@ -41,12 +41,15 @@ def dask_module(name: str) -> Any:
 
 
 def gathered(client: Any, futures: Sequence[Any]) -> list[Any]:
-    """Return the results of tasks, RuntimeError where no worker is there to make them."""
+    """Return the results of tasks, RuntimeError where no worker is there to make them.
+
+    Of tasks that fail the first of the list raises, whichever failed first.
+    """
     return list(client.sync(_gathered, client, futures))
 
 
 async def _gathered(client: Any, futures: Sequence[Any]) -> Any:
-    found = asyncio.ensure_future(client.gather(futures, asynchronous=True))
+    found = asyncio.ensure_future(_in_order(client, futures))
     clock, left = asyncio.get_running_loop().time, 0.0
     try:
         while not (await asyncio.wait([found], timeout=min(LOOKING, PATIENCE)))[0]:
@@ -62,6 +65,14 @@ async def _gathered(client: Any, futures: Sequence[Any]) -> Any:
         return found.result()
     finally:
         found.cancel()
+
+
+async def _in_order(client: Any, futures: Sequence[Any]) -> Any:
+    for future in futures:
+        if await future.exception() is not None:
+            futures = [future]
+            break
+    return await client.gather(futures, asynchronous=True)
 
 
 async def _n_workers(client: Any) -> int | None:
