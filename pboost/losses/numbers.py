@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -36,6 +37,11 @@ class Squared(Loss):
     def probability(self, f: FloatArray) -> FloatArray:
         """Return (1 + f) / 2, brought into [0, 1]: of labels -1 and +1, f is the mean."""
         return np.clip((1 + f) / 2, 0.0, 1.0)
+
+    def constant(self, y: FloatArray, weight: FloatArray) -> float:
+        """Return the mean, whatever the order of rows."""
+        total = math.fsum(weight)
+        return math.fsum(weight * y) / total if total else 0.0
 
     def leaf_value(
         self,
@@ -228,6 +234,14 @@ class Poisson(Loss):
                 "y: expected a number above 0 for the poisson loss, whose mean has a logarithm, "
                 f"got 0 in all of {len(y)} rows, from row {rows[0]} on"
             )
+
+    def constant(self, y: FloatArray, weight: FloatArray) -> float:
+        """Return the log of the mean, whatever the order of rows."""
+        total, wanted = math.fsum(weight), math.fsum(weight * y)
+        if not total:
+            return 0.0
+        step = math.log(wanted) - math.log(total) if wanted else -math.inf
+        return min(max(step, -self.limit), self.limit)
 
     def leaf_value(
         self,
