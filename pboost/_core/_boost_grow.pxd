@@ -2,11 +2,13 @@
 from libc.string cimport memcpy, memmove, memset
 
 from pboost._core._boost_columns cimport take_for_node
+from pboost._core._boost_count cimport count_node, spare_of, subtract_child
+from pboost._core._boost_elsewhere cimport part_there
 from pboost._core._boost_levels cimport spread_of
 from pboost._core._boost_prices cimport take_prices
 from pboost._core._boost_round cimport (
-    CELLS_PER_ROW, Cut, Masses, Node, Open, Round, SAME_MASS, Stack, WORDS, count_node, is_pure,
-    kind_of, masses_of, n_groups, own_score, read_bin, spare_of, step_within, subtract_child, sums_below,
+    CELLS_PER_ROW, Cut, Masses, Node, Open, Round, SAME_MASS, Stack, WORDS, is_pure, kind_of, masses_of,
+    n_groups, own_score, read_bin, step_within, sums_below,
 )
 from pboost._core._boost_search cimport search
 from pboost._core._side cimport code_goes_right, in_set
@@ -138,11 +140,14 @@ cdef inline Py_ssize_t part_node(const Round* r, const Node* node, bint with_wor
     cdef Parting all
     cdef Py_ssize_t n = node.stop - node.start, pieces = pieces_of(r, n)
     cdef int code
-    all.r, all.codes, all.cut, all.table = r, r.codes + node.feature * r.stride, node.low, NULL
-    if kind_of(r, node.feature) and (node.high < 0 or node.missing == 0):
+    all.table = NULL
+    if r.elsewhere != NULL or (kind_of(r, node.feature) and (node.high < 0 or node.missing == 0)):
         for code in range(MAX_BINS):
             above[code] = side_of(r, node, r.subset + WORDS * (node - r.node), code)
         all.table = above
+    if r.elsewhere != NULL:
+        return part_there(r.elsewhere, node - r.node, node.feature, above, with_words)
+    all.r, all.codes, all.cut = r, r.codes + node.feature * r.stride, node.low
     all.rows, all.words = r.rows + node.start, NULL
     if with_words and r.low == NULL:
         all.words = r.packed + node.start

@@ -64,18 +64,29 @@ cdef enum:
 cdef enum:
     OF_CURVATURE = 19
 
-# The rows of a leaf, one after another, and where the derivatives are to be found. `team` are the threads
-# that share the leaf, `share` rows at a time, on the side of `who`; NULL: one.
+# How the step of a leaf is found: it adds `at`, and is asked for the slope and the curvature of its loss
+# there, sums of integers of these scales. Of the rows `far`, the heaviest and the copies are known; `at` is
+# the step as soon as no look is wanted any more.
+cdef struct Step:
+    double u, y, size, heaviest, l2, most, tiny
+    double at, slope, bend, slope_sum, bend_sum, slope_scale, bend_scale
+    double low, high, before
+    int64_t n_copies
+    int32_t way, rounds, is_raised, inside, low_seen, high_seen
+
+cdef enum:
+    NEWTON, RATIO, ODDS, SEARCH
+
+# The rows of a leaf, one after another. `team` are the threads that share the leaf, `share` rows at a time,
+# on the side of `who`; NULL: one.
 cdef struct Leaf:
     Rows rows
-    Py_ssize_t n, n_copies, share
+    Py_ssize_t n, share
     Threads* team
     int who
     const LossPasses* passes
     Far far
-    double heaviest, l2, most, tiny
-    double slope, bend  # at the step looked at last, the integers, too
-    double[2] whole, scale
+    Step step
 
 
 cdef inline double scale_of(double most, Py_ssize_t n) noexcept nogil:
@@ -102,20 +113,20 @@ cdef inline Rows rows_from(const Rows* rows, Py_ssize_t start) noexcept nogil:
 # What a thread finds of some rows of a leaf is taken in by who has the leaf in hand.
 cdef struct Look:
     Leaf* leaf
-    double step
-    bint is_raised
     int32_t in_hand
 
 
 cdef inline void sums_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     cdef Look* look = <Look*>task
     cdef Leaf* leaf = look.leaf
+    cdef Step* step = &leaf.step
     cdef Rows own = rows_from(&leaf.rows, start)
-    cdef double[2] found
-    leaf.passes.sums(&own, stop - start, look.step, look.is_raised, leaf.scale, found)
+    cdef double[2] found, scale
+    scale[0], scale[1] = step.slope_scale, step.bend_scale
+    leaf.passes.sums(&own, stop - start, step.at, step.is_raised, scale, found)
     lock(&look.in_hand)
-    leaf.whole[0] += found[0]
-    leaf.whole[1] += found[1]
+    step.slope_sum += found[0]
+    step.bend_sum += found[1]
     unlock(&look.in_hand)
 
 
@@ -144,81 +155,118 @@ cdef inline double power_below(double most, int bits) noexcept nogil:
     return ldexp(1.0, min(bits - exponent, 1000))
 
 
-cdef inline void look_at(Leaf* leaf, double step, bint is_raised) noexcept nogil:
-    """The slope and the curvature of the loss of a leaf that adds `step`."""
+cdef inline void choose_scales(const Rows* rows, Step* step) noexcept nogil:
+    """The scales of the look that is wanted."""
+    cdef Far far
     cdef double steepest, most, ignored
-    cdef Look look
-    pboost_bounds(&leaf.rows, &leaf.far, step, &steepest, &most, &ignored)
-    if is_raised:
-        most = max(most, steepest * leaf.rows.per_limit)
-    leaf.scale[0] = scale_of(2.0 * leaf.heaviest * steepest, leaf.n_copies)
-    leaf.scale[1] = scale_of(2.0 * leaf.heaviest * most, leaf.n_copies)
-    look.leaf, look.step, look.is_raised, look.in_hand = leaf, step, is_raised, 0
-    leaf.whole[0] = leaf.whole[1] = 0.0
-    run_ranges(leaf.team, leaf.who, leaf.n, leaf.share, sums_part, &look)
-    leaf.slope = leaf.whole[0] / leaf.scale[0] + leaf.l2 * step
-    leaf.bend = leaf.whole[1] / leaf.scale[1] + leaf.l2
+    far.u, far.y, far.size = step.u, step.y, step.size
+    pboost_bounds(rows, &far, step.at, &steepest, &most, &ignored)
+    if step.is_raised:
+        most = max(most, steepest * rows.per_limit)
+    step.slope_scale = scale_of(2.0 * step.heaviest * steepest, step.n_copies)
+    step.bend_scale = scale_of(2.0 * step.heaviest * most, step.n_copies)
+    step.slope_sum = step.bend_sum = 0.0
 
 
-cdef inline double bounded(const Leaf* leaf, double step) noexcept nogil:
-    return min(max(step, -leaf.most), leaf.most)
+cdef inline double bounded(const Step* step, double length) noexcept nogil:
+    return min(max(length, -step.most), step.most)
 
 
-cdef inline double newton_step(Leaf* leaf) noexcept nogil:
-    look_at(leaf, 0.0, True)
-    return bounded(leaf, -leaf.slope / leaf.bend) if leaf.bend > 0.0 else 0.0
+cdef inline void bound_step(
+    const Rows* rows, const Far* far, Step* step, double l2, double most
+) noexcept nogil:
+    """What holds of the step of a leaf, by its rows and the options."""
+    step.u, step.y, step.size, step.l2, step.most = far.u, far.y, far.size, l2, most
+    step.tiny = TINY_STEP
+    if rows.loss == HUBER:  # no step is longer than the largest residual
+        step.most = min(step.most, 2.0 * far.u)
+        step.tiny = rows.parameter
 
 
-cdef inline double solve(Leaf* leaf, double guess) noexcept nogil:
-    """Newton steps, kept between the bounds that the signs of slopes have shown."""
-    cdef double at = bounded(leaf, guess), low = -leaf.most, high = leaf.most
-    cdef double following, moved, before = INFINITY, next_
-    cdef bint inside
-    cdef bint[2] seen  # whether the ends have been looked at
-    cdef int round_
-    seen[0], seen[1] = at == low, at == high
-    look_at(leaf, at, False)
-    for round_ in range(200):
-        if leaf.slope == 0.0 or (leaf.slope < 0.0 and at == leaf.most) or (
-                leaf.slope > 0.0 and at == -leaf.most):
-            return at
-        if leaf.slope < 0.0:
-            low = at
+cdef inline void begin_step(const Rows* rows, Step* step, double guess, bint solved) noexcept nogil:
+    """Choose the way to the step, Newton's or the best one, which is near `guess`; and the first look."""
+    step.way, step.at, step.is_raised, step.rounds = SEARCH, 0.0, False, 0
+    if not solved or rows.loss == SQUARED:
+        step.way, step.is_raised = NEWTON, True
+    elif rows.loss == POISSON and step.l2 == 0.0:
+        step.way = RATIO
+    elif rows.loss == EXPONENTIAL and step.l2 == 0.0:
+        step.way = ODDS
+    else:
+        step.at, step.low, step.high = bounded(step, guess), -step.most, step.most
+        step.low_seen, step.high_seen = step.at == step.low, step.at == step.high
+        step.before = INFINITY
+    choose_scales(rows, step)
+
+
+cdef inline bint search_on(const Rows* rows, Step* step) noexcept nogil:
+    """Newton steps, kept between the bounds that the signs of slopes have shown: the next one. Returns
+    whether it is to be looked at."""
+    cdef double following, moved, next_
+    if step.slope == 0.0 or (step.slope < 0.0 and step.at == step.most) or (
+            step.slope > 0.0 and step.at == -step.most):
+        return False
+    if step.slope < 0.0:
+        step.low = step.at
+    else:
+        step.high = step.at
+    following = step.at - step.slope / step.bend if step.bend > 0.0 else (
+        INFINITY if step.slope < 0.0 else -INFINITY)
+    step.inside = step.low < following < step.high
+    if not step.inside:
+        # An end that has not been looked at is, before the middle.
+        if following >= step.most and not step.high_seen:
+            following, step.high_seen = step.most, True
+        elif following <= -step.most and not step.low_seen:
+            following, step.low_seen = -step.most, True
         else:
-            high = at
-        following = at - leaf.slope / leaf.bend if leaf.bend > 0.0 else (
-            INFINITY if leaf.slope < 0.0 else -INFINITY)
-        inside = low < following < high
-        if not inside:
-            # An end that has not been looked at is, before the middle.
-            if following >= leaf.most and not seen[1]:
-                following, seen[1] = leaf.most, True
-            elif following <= -leaf.most and not seen[0]:
-                following, seen[0] = -leaf.most, True
-            else:
-                following = low + (high - low) / 2
-        moved = fabs(following - at)
-        at = following
-        # Steps become shorter by squares: the next is about that. Curvatures that jump have no next.
-        next_ = moved
-        if leaf.rows.loss != HUBER and 4.0 * moved < before < INFINITY:
-            next_ = moved * (moved / before) * (moved / before)
-        before = moved if inside else INFINITY
-        if inside and next_ <= NEAR_STEP * (
-                leaf.tiny if leaf.rows.loss == HUBER else max(fabs(at), leaf.tiny)):
-            return at
-        if high - low <= WIDTH * fabs(at):
-            return at
-        look_at(leaf, at, False)
-    return at
+            following = step.low + (step.high - step.low) / 2
+    moved = fabs(following - step.at)
+    step.at = following
+    # Steps become shorter by squares: the next is about that. Curvatures that jump have no next.
+    next_ = moved
+    if rows.loss != HUBER and 4.0 * moved < step.before < INFINITY:
+        next_ = moved * (moved / step.before) * (moved / step.before)
+    step.before = moved if step.inside else INFINITY
+    if step.inside and next_ <= NEAR_STEP * (
+            step.tiny if rows.loss == HUBER else max(fabs(step.at), step.tiny)):
+        return False
+    step.rounds += 1
+    return step.high - step.low > WIDTH * fabs(step.at) and step.rounds < 200
 
 
-cdef inline double log_ratio(Leaf* leaf) noexcept nogil:
-    """The logarithm of what the targets of a leaf are by what they are expected to be."""
+cdef inline bint take_look(const Rows* rows, Step* step) noexcept nogil:
+    """Go on by the sums that were found. Returns whether another look is wanted."""
     cdef double share
-    look_at(leaf, 0.0, False)
-    share = leaf.slope / leaf.bend if leaf.bend > 0.0 else -INFINITY
-    return log1p(-share) if leaf.far.y > 0.0 and share < 1.0 else -INFINITY
+    step.slope = step.slope_sum / step.slope_scale + step.l2 * step.at
+    step.bend = step.bend_sum / step.bend_scale + step.l2
+    if step.way == SEARCH:
+        if search_on(rows, step):
+            choose_scales(rows, step)
+            return True
+        return False
+    if step.way == NEWTON:
+        step.at = bounded(step, -step.slope / step.bend) if step.bend > 0.0 else 0.0
+    elif step.way == RATIO:
+        # The logarithm of what targets are by what they are expected to be.
+        share = step.slope / step.bend if step.bend > 0.0 else -INFINITY
+        step.at = bounded(step, log1p(-share) if step.y > 0.0 and share < 1.0 else -INFINITY)
+    else:
+        # Of each class, in half units: gradients are -y times the curvatures.
+        step.at = bounded(step, half_log_odds(
+            step.bend_sum - step.slope_sum, step.bend_sum + step.slope_sum, 0.0))
+    return False
+
+
+cdef inline double solve(Leaf* leaf, double guess, bint solved) noexcept nogil:
+    """The step of a leaf whose rows are here."""
+    cdef Look look
+    look.leaf, look.in_hand = leaf, 0
+    begin_step(&leaf.rows, &leaf.step, guess, solved)
+    while True:
+        run_ranges(leaf.team, leaf.who, leaf.n, leaf.share, sums_part, &look)
+        if not take_look(&leaf.rows, &leaf.step):
+            return leaf.step.at
 
 
 cdef inline double kink_of(Leaf* leaf) noexcept nogil:
@@ -228,9 +276,9 @@ cdef inline double kink_of(Leaf* leaf) noexcept nogil:
     cdef double total = leaf.n, above = 0.0, scale = 1.0, wanted, flat = 0.0
     cdef Py_ssize_t i
     if weight != NULL and leaf.rows.are_copies:
-        total = leaf.n_copies
+        total = leaf.step.n_copies
     elif weight != NULL:
-        scale, total, flat = scale_of(2.0 * leaf.heaviest, leaf.n), 0.0, leaf.n
+        scale, total, flat = scale_of(2.0 * leaf.step.heaviest, leaf.n), 0.0, leaf.n
         for i in range(leaf.n):
             weight[i] = rint(weight[i] * scale)
             total += weight[i]
@@ -245,21 +293,11 @@ cdef inline double kink_of(Leaf* leaf) noexcept nogil:
         wanted = total * (0.5 if leaf.rows.loss == ABSOLUTE else leaf.rows.parameter)
     if leaf.rows.loss == ABSOLUTE:
         scale = 0.5 * scale  # of half the loss
-    return kink_step(residual, weight, leaf.n, wanted, flat + FLAT * total, leaf.l2 * scale)
+    return kink_step(residual, weight, leaf.n, wanted, flat + FLAT * total, leaf.step.l2 * scale)
 
 
-cdef inline double best_step(Leaf* leaf, double guess) noexcept nogil:
-    """The step of least loss, within the bound; `guess` is near it."""
-    cdef double[2] mass
-    if leaf.rows.loss == SQUARED:
-        return newton_step(leaf)
-    if leaf.rows.loss >= HINGE and leaf.rows.loss != HUBER:
-        return bounded(leaf, kink_of(leaf))
-    if leaf.rows.loss == POISSON and leaf.l2 == 0.0:
-        return bounded(leaf, log_ratio(leaf))
-    if leaf.rows.loss == EXPONENTIAL and leaf.l2 == 0.0:
-        look_at(leaf, 0.0, False)
-        # Of each class, in half units: gradients are -y times the curvatures.
-        mass[0], mass[1] = leaf.whole[1] + leaf.whole[0], leaf.whole[1] - leaf.whole[0]
-        return bounded(leaf, half_log_odds(mass[1], mass[0], 0.0))
-    return solve(leaf, guess)
+cdef inline double step_of_rows(Leaf* leaf, double guess, bint solved) noexcept nogil:
+    """Newton's step, or that of least loss, within the bound; `guess` is near the latter."""
+    if solved and leaf.rows.loss >= HINGE and leaf.rows.loss != HUBER:
+        return bounded(&leaf.step, kink_of(leaf))
+    return solve(leaf, guess, solved)

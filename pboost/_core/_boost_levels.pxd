@@ -6,6 +6,7 @@
 # smoothed levels leave.
 from libc.math cimport rint
 
+from pboost._core._boost_elsewhere cimport squares_there
 from pboost._core._boost_round cimport (
     Cut, LOW_UNIT, Lane, Masses, Node, Round, WORDS, curvature_in, gradient_in, kind_of, own_score,
     read_lane, score_bounded, take_better,
@@ -22,14 +23,24 @@ cdef struct Levels:
     double[MAX_BINS] key, apart
 
 
-cdef inline double spread_of(const Round* r, const Node* node) noexcept nogil:
-    """Weighted sum of squares of the Newton steps of a node's rows about their mean."""
+cdef inline double squares_in(const Round* r, const Node* node) noexcept nogil:
+    """Sum of squares of the Newton steps of a node's rows, each times its curvature and rounded."""
     cdef double squares = 0.0, g, h
     cdef Py_ssize_t i, row
     for i in range(node.start, node.stop):
         row = i if r.low == NULL else r.rows[i]
         g, h = gradient_in(r.packed[row]), max(curvature_in(r.packed[row]), 1.0)
         squares += rint(g * g / h)
+    return squares
+
+
+cdef inline double spread_of(const Round* r, const Node* node) noexcept nogil:
+    """Weighted sum of squares of the Newton steps of a node's rows about their mean."""
+    cdef double squares
+    if r.elsewhere != NULL:
+        squares = squares_there(r.elsewhere, node - r.node)
+    else:
+        squares = squares_in(r, node)
     if r.low != NULL:
         squares *= LOW_UNIT
     return squares - node.gradient * node.gradient / node.curvature

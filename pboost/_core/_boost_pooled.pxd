@@ -6,6 +6,7 @@ from libc.math cimport INFINITY, NAN
 from libc.string cimport memcpy, memset
 
 from pboost._core._boost_best cimport give_back, take_slot
+from pboost._core._boost_count cimport count_node, subtract_child
 from pboost._core._boost_gains cimport (
     bundles_in, find_gains, gain_of, gain_of_bundled, gain_sets, gains_of, half_slot, has_holes, has_own,
     is_out, n_parts, order_sets, sets_of,
@@ -15,8 +16,8 @@ from pboost._core._boost_grow cimport (
 )
 from pboost._core._boost_levels cimport Levels, note_set, spread_of
 from pboost._core._boost_round cimport (
-    Cut, LANES, Lane, Lanes, Masses, Node, Open, PooledCuts, Round, count_node, is_any, is_packed,
-    is_pure, kind_of, masses_of, n_groups, own_score, read_bin, read_lane, subtract_child, sums_below,
+    Cut, LANES, Lane, Lanes, Masses, Node, Open, PooledCuts, Round, is_any, is_packed, is_pure, kind_of,
+    masses_of, n_groups, own_score, read_bin, read_lane, sums_below,
 )
 from pboost._core._boost_search cimport find_missing
 from pboost._core._team cimport close_post, help, load, open_post, plus

@@ -4,7 +4,8 @@
 from pboost._core._boost_leaf cimport Far, Leaf, LossPasses, Rows, no_far, rows_from, take_far
 from pboost._core._boost_grow cimport side_of
 from pboost._core._boost_round cimport Node, Round, WORDS, add_to, gather, gather_two
-from pboost._core._team cimport lock, unlock
+from pboost._core._boost_words cimport pack_wide
+from pboost._core._team cimport lock, run_ranges, unlock
 from pboost._core.types cimport int32_t, int64_t, uint64_t
 
 cdef struct Slopes:
@@ -54,6 +55,23 @@ cdef inline void pack_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexce
         all.r.packed + start, <const double*>all.r.spare_packed + start,
         NULL if all.r.copies == NULL else all.r.copies + start, NULL, stop - start,
         all.gradient_scale, all.curvature_scale, all.r.packed + start)
+
+
+cdef inline void pack_rows(
+    const Round* r, const LossPasses* passes, double gradient_scale, double curvature_scale
+) noexcept nogil:
+    """The words of the rows listed, in place of their derivatives."""
+    cdef Pack pack
+    if r.low != NULL:
+        pack_wide(r, gradient_scale, curvature_scale)
+    elif r.n < r.n_rows:  # words go where gradients of other rows are
+        passes.pack(
+            r.packed, <const double*>r.spare_packed, r.copies, r.rows, r.n, gradient_scale,
+            curvature_scale, r.packed)
+    else:
+        pack.r, pack.passes = r, passes
+        pack.gradient_scale, pack.curvature_scale = gradient_scale, curvature_scale
+        run_ranges(r.team, 0, r.n, r.share, pack_part, &pack)
 
 
 # What the leaves of a tree in preorder add, where their rows are, or where others come to.
@@ -121,7 +139,23 @@ cdef inline void gather_part(void* task, Py_ssize_t start, Py_ssize_t stop) noex
     own = rows_from(&leaf.rows, start)
     leaf.passes.farthest(&own, stop - start, &far)
     lock(&all.in_hand)
-    leaf.heaviest = max(leaf.heaviest, heaviest)
-    leaf.n_copies += <Py_ssize_t>n_copies
+    leaf.step.heaviest = max(leaf.step.heaviest, heaviest)
+    leaf.step.n_copies += <int64_t>n_copies
     take_far(all.rows, &leaf.far, &far)
     unlock(&all.in_hand)
+
+
+cdef inline void gather_leaf(
+    const Round* r, const Rows* rows, Leaf* leaf, Gather* gather, Py_ssize_t start, Py_ssize_t place,
+    double* weight, Py_ssize_t n
+) noexcept nogil:
+    """Put n listed rows from `start` on where neither words nor spare ones are needed any more, from
+    `place` on; `weight` is the place for weights, NULL where all are 1. The leaf's other fields are set."""
+    gather.leaf, gather.rows, gather.listed, gather.in_hand = leaf, rows, r.rows + start, 0
+    gather.y, gather.f, gather.weight = <double*>r.packed + place, <double*>r.spare_packed + place, NULL
+    if weight != NULL:
+        gather.weight = weight + place
+    leaf.rows = rows[0]
+    leaf.rows.y, leaf.rows.f, leaf.rows.weight = gather.y, gather.f, gather.weight
+    leaf.n, leaf.share, leaf.team = n, r.share, r.team if n >= 2 * r.share else NULL
+    leaf.step.heaviest, leaf.far, leaf.step.n_copies = 0.0, no_far(rows), 0

@@ -1,9 +1,10 @@
 # Words of the rows of a round, where no pass of boost_loss.h or boost_words.h makes them.
 from libc.math cimport fabs, floor, rint
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
+from pboost._core._boost_count cimport word
 from pboost._core._boost_leaf cimport Rows
-from pboost._core._boost_round cimport LANES, LOW_UNIT, Node, Round, is_packed, n_groups
+from pboost._core._boost_round cimport LOW_UNIT, Node, Round
 from pboost._core.types cimport int32_t, int64_t
 
 cdef extern from "boost_words.h" nogil:
@@ -12,10 +13,6 @@ cdef extern from "boost_words.h" nogil:
         double per_limit, double gradient_scale, double curvature_scale, int64_t* packed) noexcept nogil
     WordsPass pboost_choose_words_pass(int level)
     double bend_of "pboost_bend"(double size, double per_limit)
-
-
-cdef inline int64_t word(double gradient, double curvature) noexcept nogil:
-    return (<int64_t>gradient) * (<int64_t>1 << 32) + <int64_t>curvature
 
 
 cdef inline void unfold(const Round* r, const Rows* rows, const double* residual) noexcept nogil:
@@ -28,22 +25,6 @@ cdef inline void unfold(const Round* r, const Rows* rows, const double* residual
         w = 1.0 if rows.weight == NULL or rows.are_copies else rows.weight[i]
         gradient[i] = w * residual[i]
         curvature[i] = w * bend_of(fabs(residual[i]), rows.per_limit)
-
-
-cdef inline void take_root(const Round* r, const double[:, :, :] root) noexcept nogil:
-    """The masses of the root that have been counted, (n_lanes, 256, 2)."""
-    cdef Py_ssize_t lane, b, g, cell, cells
-    cdef double* masses
-    for g in range(n_groups(r)):
-        masses, cells = r.masses + r.group_place[g], <Py_ssize_t>r.group_bins[g] * LANES
-        memset(masses, 0, sizeof(double) * 2 * cells)
-        for lane in range(g * LANES, min(r.n_lanes, (g + 1) * LANES)):
-            for b in range(r.group_bins[g]):
-                cell = b * LANES + lane % LANES
-                if is_packed(r, r.node):
-                    (<int64_t*>masses)[cell] = word(root[lane, b, 0], root[lane, b, 1])
-                else:
-                    masses[cell], masses[cells + cell] = root[lane, b, 0], root[lane, b, 1]
 
 
 cdef inline void pack_wide(const Round* r, double gradient_scale, double curvature_scale) noexcept nogil:

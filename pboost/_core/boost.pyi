@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 STATE: dict[str, Any]
 LOSSES: dict[str, int]
 BEHIND: int
+PASSES: tuple[int, int]
 GRADIENT_BITS: int
 CURVATURE_BITS: int
 WIDE_BITS: int

@@ -10,24 +10,26 @@ from libc.string cimport memset
 from pboost._core._address cimport address
 from pboost._core._boost_best cimport begin_best, end_best, split_best
 from pboost._core._boost_columns cimport take_for_tree
+from pboost._core._boost_count cimport Counted, count_node, spare_of, take_masses
 from pboost._core._boost_leaf cimport (
-    ABSOLUTE, EXPONENTIAL, Far, HINGE, HUBER, LOGISTIC, LossPasses, Leaf, OF_CURVATURE, OF_GRADIENT,
-    POISSON, PROBIT, QUANTILE, Rows, SHARES, SQUARED, TINY_STEP, best_step, bounded, newton_step, no_far,
-    pboost_bounds, pboost_choose_loss_passes, power_below, scale_of,
+    ABSOLUTE, EXPONENTIAL, HINGE, HUBER, LOGISTIC, LossPasses, Leaf, OF_CURVATURE, OF_GRADIENT,
+    POISSON, PROBIT, QUANTILE, Rows, SHARES, SQUARED, bound_step, bounded, no_far, pboost_bounds,
+    pboost_choose_loss_passes, power_below, scale_of, step_of_rows,
 )
+from pboost._core._boost_elsewhere cimport pack_there
 from pboost._core._boost_gains cimport Sets
 from pboost._core._boost_grow cimport grow_together, list_preorder
 from pboost._core._boost_pooled cimport begin_levels, split_level
+from pboost._core._boost_read cimport read_round, read_rows, residual_of
 from pboost._core._boost_round cimport (
-    LANES, Node, Open, Passes, ROOM, Round, Stack, State, WORDS, count_node, is_any,
-    pboost_choose_passes, read_bin, spare_of,
+    LANES, Node, Open, Passes, ROOM, Round, Stack, State, WORDS, is_any, pboost_choose_passes, read_bin,
 )
 from pboost._core._boost_share cimport (
-    Added, Gather, Pack, Slopes, add_others_part, add_part, far_part, gather_part, pack_part,
+    Added, Gather, Slopes, add_others_part, add_part, far_part, gather_leaf, gather_part, pack_rows,
     slopes_part,
 )
 from pboost._core._boost_words cimport (
-    WordsPass, copies_in, pack_wide, pboost_choose_words_pass, take_root, unfold,
+    WordsPass, copies_in, pboost_choose_words_pass, unfold,
 )
 from pboost._core._team cimport Threads, close_post, help, load, open_post, plus, run_ranges, team_at
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
@@ -51,6 +53,8 @@ LOSSES = {
     "exponential": EXPONENTIAL, "logistic": LOGISTIC, "squared": SQUARED, "probit": PROBIT,
     "hinge": HINGE, "absolute": ABSOLUTE, "quantile": QUANTILE, "huber": HUBER, "poisson": POISSON,
 }
+#: Where the passes over rows are found, of the level of SIMD that is used.
+PASSES = <size_t>&passes, <size_t>&loss_passes
 #: Places that arrays of rows have behind them.
 BEHIND = ROOM
 #: Bits of a gradient and of a curvature in a word.
@@ -70,109 +74,8 @@ def use_simd_level(int level):
     words_pass = pboost_choose_words_pass(level)
 
 
-cdef Round read_round(arrays) except *:
-    cdef Round r
-    r.codes = <const uint8_t*>address(arrays.codes)
-    r.groups = <const uint8_t*>address(arrays.lanes.groups)
-    r.special = NULL
-    if arrays.special is not None:
-        r.special = <const uint8_t*>address(arrays.special)
-    r.n_bins = <const int32_t*>address(arrays.n_bins)
-    r.lane = <const int32_t*>address(arrays.lanes.lane)
-    r.code, r.side = <const uint8_t*>address(arrays.lanes.code), <const uint8_t*>address(arrays.lanes.side)
-    r.column = <const int32_t*>address(arrays.lanes.column)
-    r.bundled = <const int32_t*>address(arrays.lanes.bundled)
-    r.n_lanes, r.n_bundled = len(arrays.lanes.column), len(arrays.lanes.bundled)
-    r.group_bins = <const int32_t*>address(arrays.group_bins)
-    r.group_place = <const int64_t*>address(arrays.group_place)
-    r.rows = <int32_t*>address(arrays.rows)
-    r.spare = <int32_t*>address(arrays.spare)
-    r.copies, r.block = NULL, arrays.block
-    if arrays.are_copies:
-        r.copies = <const double*>address(arrays.weight)
-    r.packed = <int64_t*>address(arrays.packed)
-    r.spare_packed = <int64_t*>address(arrays.spare_packed)
-    r.low = NULL
-    if arrays.is_wide:
-        r.low = <int64_t*>address(arrays.low)
-    r.masses = <double*>address(arrays.masses)
-    r.node = <Node*>address(arrays.node)
-    r.subset = <uint64_t*>address(arrays.subset)
-    r.open = <Open*>address(arrays.open)
-    r.state = <State*>address(arrays.state)
-    r.passes = &passes
-    r.n, r.d, r.stride = arrays.n_listed, arrays.codes.shape[0], arrays.codes.shape[1]
-    r.n_rows, r.n_slots, r.slot = r.stride, arrays.n_slots, arrays.masses.shape[1]
-    r.team, r.who, r.n_threads = team_at(arrays.team), 0, arrays.n_threads
-    r.share, r.n_takers = arrays.share, arrays.slot_of.shape[0]
-    r.n_open, r.n_levels = arrays.open.shape[1], arrays.slot_of.shape[1]
-    r.stack, r.slot_of = <Stack*>address(arrays.stack), <int32_t*>address(arrays.slot_of)
-    r.max_depth, r.min_leaf = arrays.max_depth, arrays.min_leaf
-    r.l2, r.level_smoothing = arrays.node_l2, arrays.level_smoothing
-    r.has_levels = len(arrays.subset) > 0
-    r.min_weight, r.min_gain = arrays.node_weight, arrays.node_gain
-    r.free, r.max_leaves = <int32_t*>address(arrays.free), arrays.max_leaves
-    r.comparisons, r.row_mass = arrays.comparisons, NULL
-    if arrays.row_mass is not None:
-        r.row_mass = <const int64_t*>address(arrays.row_mass)
-    r.direction = NULL
-    if arrays.restraints.direction is not None:
-        r.direction = <const int32_t*>address(arrays.restraints.direction)
-    r.together, r.alive, r.group_words = NULL, NULL, 0
-    if arrays.restraints.together is not None:
-        r.together = <const uint64_t*>address(arrays.restraints.together)
-        r.alive, r.group_words = <uint64_t*>address(arrays.alive), arrays.alive.shape[1]
-    r.of_tree = r.of_node = NULL
-    if arrays.of_tree is not None:
-        r.of_tree = <uint8_t*>address(arrays.of_tree)
-        r.of_node = <uint8_t*>address(arrays.of_node)
-        r.picked = <int32_t*>address(arrays.picked)
-        r.per_tree, r.per_split = arrays.per_tree, arrays.per_split
-        r.key, r.number = arrays.restraints.key, arrays.number
-    read_prices(&r, arrays)
-    r.pool = NULL
-    if arrays.pooling is not None:
-        r.gains, r.pool = <float*>address(arrays.pooling.gains), <float*>address(arrays.pooling.pool)
-        r.set_place = <const int64_t*>address(arrays.pooling.set_place)
-        r.sets, r.n_gains = <char*>address(arrays.pooling.sets), len(arrays.pooling.pool)
-        r.pool_from, r.pooling = arrays.pooling.depth, arrays.pooling.share
-    return r
-
-
-cdef int read_prices(Round* r, arrays) except -1:
-    """Read what columns cost, and who has paid."""
-    r.item = NULL
-    if arrays.payments is None:
-        return 0
-    r.item = <const int32_t*>address(arrays.payments.item)
-    r.price, r.paid = <const double*>address(arrays.payments.price), <const uint8_t*>address(arrays.payments.paid)
-    r.payers, r.payer_weight = <const uint8_t*>address(arrays.payments.payers), NULL
-    if arrays.weight is not None:
-        r.payer_weight = <const double*>address(arrays.weight)
-    r.to_pay, r.n_items = <double*>address(arrays.payments.to_pay), len(arrays.payments.price)
-    r.comparison_price, r.tradeoff = arrays.payments.comparison, arrays.payments.tradeoff
-    return 0
-
-
-cdef Rows read_rows(arrays) except *:
-    cdef Rows rows
-    rows.loss, rows.per_limit, rows.are_copies = arrays.loss_code, arrays.per_limit, arrays.are_copies
-    rows.parameter = arrays.parameter
-    rows.y = <const double*>address(arrays.y)
-    rows.f = <const double*>address(arrays.f)
-    rows.weight = NULL
-    if arrays.weight is not None:
-        rows.weight = <const double*>address(arrays.weight)
-    return rows
-
-
 # ---------------------------------------------------------------------------------------------
 # The derivatives of a round.
-
-cdef const double* residual_of(arrays) except? NULL:
-    """The gradients of one class of softmax; NULL of other losses."""
-    return NULL if arrays.residual is None else <const double*>address(arrays.residual)
-
 
 def slopes(arrays):
     """Find the derivatives of the loss at `f`: gradients into `packed`, curvatures into `spare_packed`,
@@ -232,14 +135,14 @@ def begin(arrays, double steepest, double most):
     """Pack the derivatives of the rows listed, and make the root. `steepest` and `most` are the largest
     size of a gradient and the largest curvature. Returns the powers of two that they are counted in,
     and the bits of a curvature."""
-    cdef Round r = read_round(arrays)
+    cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
     cdef const double* residual = residual_of(arrays)
     cdef const double[:, :, :] root = arrays.root
     cdef int gradient_bits = OF_GRADIENT, curvature_bits = OF_CURVATURE, bits
     cdef double gradient_scale, curvature_scale, gradient, curvature
     cdef Py_ssize_t b, n = arrays.n_copies, g = 0
-    cdef Pack pack
+    cdef Counted counted
     if r.low != NULL:
         bits = 52
         while n > 1:
@@ -248,22 +151,16 @@ def begin(arrays, double steepest, double most):
     gradient_scale = power_below(steepest, gradient_bits)
     curvature_scale = power_below(most, curvature_bits)
     with nogil:
-        if r.low != NULL:
-            if residual != NULL:
-                unfold(&r, &rows, residual)
-            pack_wide(&r, gradient_scale, curvature_scale)
-        elif residual != NULL:
+        if r.elsewhere != NULL:
+            pack_there(r.elsewhere, gradient_scale, curvature_scale)
+        elif residual != NULL and r.low == NULL:
             words_pass(
                 residual, rows.weight, rows.are_copies, r.rows if r.n < r.n_rows else NULL, r.n,
                 rows.per_limit, gradient_scale, curvature_scale, r.packed)
-        elif r.n < r.n_rows:  # words go where gradients of other rows are
-            loss_passes.pack(
-                r.packed, <const double*>r.spare_packed, r.copies, r.rows, r.n, gradient_scale,
-                curvature_scale, r.packed)
         else:
-            pack.r, pack.passes = &r, &loss_passes
-            pack.gradient_scale, pack.curvature_scale = gradient_scale, curvature_scale
-            run_ranges(r.team, 0, r.n, r.share, pack_part, &pack)
+            if residual != NULL:
+                unfold(&r, &rows, residual)
+            pack_rows(&r, &loss_passes, gradient_scale, curvature_scale)
         memset(r.node, 0, sizeof(Node))
         r.node.stop, r.node.feature, r.node.child = <int32_t>r.n, -1, -1
         r.node.low = r.node.high = -1
@@ -271,7 +168,9 @@ def begin(arrays, double steepest, double most):
         if root is None or r.low != NULL:
             count_node(&r, r.node, r.masses)
         else:
-            take_root(&r, root)
+            counted.found, counted.lane = &root[0, 0, 0], root.strides[0] // sizeof(double)
+            counted.step, counted.curvature = root.strides[1] // sizeof(double), root.strides[2] // sizeof(double)
+            take_masses(&r, r.node, r.masses, &counted)
         while not is_any(&r, r.of_tree, g):
             g += 1
         for b in range(r.group_bins[g]):
@@ -292,7 +191,7 @@ def begin(arrays, double steepest, double most):
 
 def grow(arrays, Py_ssize_t cells):
     """Split nodes until about `cells` cells are read, or none is open; returns whether none is."""
-    cdef Round r = read_round(arrays)
+    cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t done = 0
     with nogil:
         if r.pool != NULL:
@@ -319,7 +218,7 @@ def list_nodes(arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset,
     OUT nodes (n,), children (n, 2), -1 in leaves; subset (n, 4) where there are levels, else empty; WORK
     place (2 n,). n is the `nodes` of the state.
     """
-    cdef Round r = read_round(arrays)
+    cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t n = r.state.nodes
     cdef bint has_sets = subset.shape[0] > 0
     if (len(nodes) != n or children.shape[0] != n or children.shape[1] != 2 or place.shape[0] < 2 * n
@@ -338,7 +237,7 @@ def solve_leaves(arrays, nodes, double l2, double most, double rate, double unit
     at most, the best one if `solved`, else a Newton step. IN/OUT nodes (n,); `unit` is what their
     gradients are counted in, by what their curvatures are. Newton steps of softmax are those of the words,
     but where a row has less than FINE units of curvature."""
-    cdef Round r = read_round(arrays)
+    cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
     cdef const double* residual = residual_of(arrays)
     cdef Leaves all
@@ -392,28 +291,19 @@ cdef double step_of(const Leaves* all, const Node* node, int who) noexcept nogil
     cdef double guess = -all.unit * node.gradient / (node.curvature + r.l2)
     cdef Leaf leaf
     cdef Gather gather
-    leaf.most = all.most
+    leaf.step.most = all.most
     if rows.loss == SHARES and not all.solved and node.curvature >= FINE_WORDS * copies_in(r, node):
-        return bounded(&leaf, guess)
-    gather.leaf, gather.rows, gather.listed, gather.in_hand = &leaf, rows, r.rows + node.start, 0
-    gather.y, gather.f, gather.weight = <double*>r.packed + place, <double*>r.spare_packed + place, NULL
-    if rows.weight != NULL:
-        gather.weight = all.weight + place
-    leaf.rows, leaf.n, leaf.share, leaf.who, leaf.passes = rows[0], n, r.share, who, &loss_passes
-    leaf.rows.y, leaf.rows.f, leaf.rows.weight = gather.y, gather.f, gather.weight
-    leaf.team = r.team if n >= 2 * r.share else NULL
-    leaf.l2, leaf.heaviest, leaf.far, leaf.n_copies = all.l2, 0.0, no_far(rows), 0
+        return bounded(&leaf.step, guess)
+    leaf.who, leaf.passes = who, &loss_passes
+    gather_leaf(r, rows, &leaf, &gather, node.start, place, all.weight, n)
     run_ranges(leaf.team, who, n, r.share, gather_part, &gather)
-    leaf.tiny = TINY_STEP
-    if rows.loss == HUBER:  # no step is longer than the largest residual
-        leaf.most = min(leaf.most, 2.0 * leaf.far.u)
-        leaf.tiny = rows.parameter
-    return best_step(&leaf, guess) if all.solved else newton_step(&leaf)
+    bound_step(rows, &leaf.far, &leaf.step, all.l2, all.most)
+    return step_of_rows(&leaf, guess, all.solved)
 
 
 def add_leaves(arrays, nodes):
     """Add what the leaves of a tree in preorder add to the decision values of its rows."""
-    cdef Round r = read_round(arrays)
+    cdef Round r = read_round(arrays, &passes)
     cdef Added all
     all.r, all.node, all.n = &r, <const Node*>address(nodes), len(nodes)
     all.f = <double*>address(arrays.f)
@@ -425,7 +315,7 @@ def add_others(
     arrays, nodes, const int32_t[:, ::1] children, const uint64_t[:, ::1] subset, const int64_t[::1] rows
 ):
     """Add what a tree in preorder adds to the decision values of rows that it was not grown on."""
-    cdef Round r = read_round(arrays)
+    cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t n = rows.shape[0]
     cdef Added all
     if n == 0:
@@ -442,7 +332,7 @@ def newton_leaves(
     double rate
 ):
     """As `solve_leaves` without `solved`, given the weighted derivatives of all rows, or of copies."""
-    cdef Round r = read_round(arrays)
+    cdef Round r = read_round(arrays, &passes)
     cdef Node* node = <Node*>address(nodes)
     cdef const int32_t* rows
     cdef Py_ssize_t n_nodes = len(nodes), e, n

@@ -12,9 +12,10 @@ from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy, memset
 
 from pboost._core._address cimport address
+from pboost._core._boost_count cimport word
 from pboost._core._boost_leaf cimport power_below
 from pboost._core._boost_round cimport AHEAD, BLOCK, LOW_UNIT, Passes, add_to, pboost_choose_passes
-from pboost._core._boost_words cimport WordsPass, bend_of, pboost_choose_words_pass, word
+from pboost._core._boost_words cimport WordsPass, bend_of, pboost_choose_words_pass
 from pboost._core._rng cimport draw_from, stream
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint8_t, uint64_t
 

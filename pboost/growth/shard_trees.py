@@ -60,9 +60,9 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """What shards answer: integers that are added up, and numbers of which the greatest counts."""
+    """What shards answer: whole numbers that are added up, others of which the greatest counts."""
 
-    total: NDArray[np.int64]
+    total: NDArray[Any]
     most: FloatArray
 
 

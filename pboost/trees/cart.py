@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.data.check_xy import TASKS, with_categories
+from pboost.data.check_xy import TASKS, check_taken, with_categories
 from pboost.data.columns import MAX_BINS, SEARCHES, BinnedColumns, SortedColumns
 from pboost.data.criteria import OF_TWO, class_criteria
 from pboost.data.labels import labels_of_rows
@@ -295,6 +295,30 @@ def fit_cart_problem(
         level_smoothing=level_smoothing, prices=plain_options(prices, groups, comparison_price),
     )  # fmt: skip
     return problem, limits, settings, key
+
+
+def limits_of_problem(
+    problem: Problem,
+    generator: np.random.Generator,
+    *,
+    task: str,
+    max_depth: Any,
+    max_leaves: Any,
+    min_leaf: Any,
+    search: str,
+    max_bins: Any,
+    missing: str,
+    level_smoothing: Any,
+) -> CartLimits:
+    """Return the limits of the trees of a sum, as `fit_cart_problem` does of rows in one table."""
+    check_taken(problem.table, problem.names, taken_of(missing))
+    level_smoothing = check_number("level_smoothing", level_smoothing, least=0.0)
+    return cart_limits(
+        problem, generator, task=task, criterion=check_task(task, None), max_depth=max_depth,
+        min_leaf=min_leaf, min_split=2, max_leaves=max_leaves, features_per_split=None, growth=None,
+        search=search, max_bins=max_bins, missing=missing, level_smoothing=level_smoothing,
+        prices=plain_options(None, None, None),
+    )[0]  # fmt: skip
 
 
 def check_task(task: str, criterion: str | None) -> str:

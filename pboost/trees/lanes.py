@@ -43,11 +43,11 @@ class Lanes(NamedTuple):
     groups: NDArray[np.uint8]
 
 
-def lanes_of(columns: BinnedColumns, n_threads: int = 1) -> Lanes:
+def lanes_of(columns: BinnedColumns, n_threads: int = 1, are_shared: bool = True) -> Lanes:
     """Return the lanes of columns.
 
-    Columns of numbers without holes that have two bins, or one, share a lane where no row lies in
-    the rarer bin of two of them.
+    If lanes are shared, columns of numbers without holes that have two bins, or one, have
+    one where no row lies in the rarer bin of two of them.
     """
     codes, special = columns.codes, columns.special
     d, n = codes.shape
@@ -55,7 +55,7 @@ def lanes_of(columns: BinnedColumns, n_threads: int = 1) -> Lanes:
     wanted = columns.n_bins <= 2 if special is None else (columns.n_bins <= 2) & (special == 0)
     first = np.arange(d, dtype=np.int32)
     code, side = np.zeros((2, d), dtype=np.uint8)
-    if np.count_nonzero(wanted) > 1:
+    if are_shared and np.count_nonzero(wanted) > 1:
         work = np.empty((lanes.WORK_SETS, -(-n // 64)), dtype=np.uint64)
         lanes.bundle(codes, wanted.view(np.uint8), first, code, side, work)
     column, place = np.unique(first, return_inverse=True)

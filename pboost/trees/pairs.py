@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from pboost._core import boost
 from pboost.data.columns import BinnedColumns
 from pboost.data.special_columns import LEVELS
-from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits
 from pboost.losses import Loss
 from pboost.trees.weights import Weights
@@ -31,42 +31,56 @@ HASHED_ROWS = 8192
 
 
 def chosen(
-    growth: str, problem: Problem, y: FloatArray, loss: Loss, weights: Weights,
+    growth: str, columns: Sequence[BinnedColumns], y: FloatArray, loss: Loss, weights: Weights,
     bias: Any, limits: CartLimits,
 ) -> tuple[str, CartLimits]:  # fmt: skip
     """Return a growth, free or symmetric in place of "auto", and the limits with it.
+
+    The rows of `y` are those of all `columns`, one after another.
 
     Greedy free trees cut columns that tell nothing alone by chance only; of symmetric ones the
     chances of a level are taken together.
     """
     if growth != "auto":
         return growth, limits
-    columns = problem.columns
-    assert isinstance(columns, BinnedColumns)
-    rows = rows_of_scan(columns, weights)
+    found = rows_of_scan(columns, weights)
+    starts = np.cumsum([0, *(part.n_rows for part in columns)])
+    rows = np.concatenate([start + of for start, of in zip(starts[:-1], found, strict=True)])
     if len(rows):
         gradient = loss.gradient(y[rows], np.full(len(rows), float(bias)))
         few = None if weights.of_rows is None else weights.of_rows[rows]
-        codes = columns.codes[_numbers(columns)][:, rows]
+        numbers = _numbers(columns[0])
+        codes = np.concatenate(
+            [part.codes[numbers][:, of] for part, of in zip(columns, found, strict=True)], axis=1
+        )
         if has_pure_interaction(codes, *rounded(gradient, few, weights.are_copies)):
             return "symmetric", replace(limits, growth="symmetric")
     return "free", limits
 
 
-def rows_of_scan(columns: BinnedColumns, weights: Weights) -> NDArray[np.intp]:
-    """Return the rows that are looked at, equal ones together; none where it is not worth it."""
-    d = int(np.count_nonzero(_numbers(columns)))
+def rows_of_scan(columns: Sequence[BinnedColumns], weights: Weights) -> list[NDArray[np.intp]]:
+    """Return the rows that are looked at, of each part, equal ones together.
+
+    There are none where it is not worth it.
+    """
+    d = int(np.count_nonzero(_numbers(columns[0])))
     most = min(MOST_ROWS, MOST_WORK // max(d * d, 1))
+    none = [np.empty(0, dtype=np.intp)] * len(columns)
     if d < 2 or most < LEAST_ROWS:
-        return np.empty(0, dtype=np.intp)
-    used = None if weights.of_rows is None else weights.of_rows > 0
-    if weights.n_copies <= most:
-        n = columns.codes.shape[1]
-        return np.arange(n) if used is None else np.flatnonzero(used)
-    taken = hashes(columns.codes) < np.uint64(most / weights.n_copies * 2.0**64)
-    rows = np.flatnonzero(taken if used is None else taken & used)
+        return none
+    found, start = [], 0
+    for part in columns:
+        n = part.n_rows
+        taken = np.ones(n, dtype=bool)
+        if weights.n_copies > most:
+            taken = hashes(part.codes) < np.uint64(most / weights.n_copies * 2.0**64)
+        if weights.of_rows is not None:
+            taken = taken & (weights.of_rows[start : start + n] > 0)
+        found.append(np.flatnonzero(taken))
+        start += n
     # Of a table with few different rows there can be far too many.
-    return rows if len(rows) <= 2 * most else rows[:0]
+    are_few = weights.n_copies <= most or sum(map(len, found)) <= 2 * most
+    return found if are_few else none
 
 
 def _numbers(columns: BinnedColumns) -> NDArray[np.bool_]:

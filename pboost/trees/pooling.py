@@ -94,7 +94,7 @@ def limits_of_growth(
         growth = "symmetric" if is_open else "pooled" if n <= FEW_ROWS else "free"
     if growth != "free":
         try:
-            _check(growth, options, limits, problem.columns)
+            _check(growth, options, limits, problem)
         except (ValueError, NotImplementedError):
             if is_given:
                 raise
@@ -138,7 +138,8 @@ def _is_open(depth: int, loss: Loss, of_labels: bool) -> bool:
     return depth > 3 or (depth == 3 and of_labels)
 
 
-def _check(growth: str, options: Mapping[str, Any], limits: CartLimits, columns: Any) -> None:
+def _check(growth: str, options: Mapping[str, Any], limits: CartLimits, problem: Problem) -> None:
+    columns = problem.columns
     if not isinstance(columns, BinnedColumns):
         raise NotImplementedError(
             f'growth: expected "free" with search="exact", got {growth!r}, for which cuts of '
@@ -158,7 +159,7 @@ def _check(growth: str, options: Mapping[str, Any], limits: CartLimits, columns:
                 f"{name}: expected None with growth={growth!r}: nodes of a level are then not "
                 'searched for the same cuts; growth="free" takes it'
             )
-    d, n = columns.codes.shape
+    d, n = columns.n_features, problem.n_rows
     # 16 bytes of masses and up to 8 of gains of each bin.
     size = 24 * int(columns.n_bins.sum() + d) * open_nodes(limits.depth, n)
     if size > MOST_BYTES:

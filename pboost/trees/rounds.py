@@ -64,6 +64,9 @@ class Rounds:
         Decision values; they are changed.
     """
 
+    #: What is asked where rows are elsewhere, see `ShardedRounds`.
+    elsewhere: Any = None
+
     def __init__(
         self, problem: Problem, y: FloatArray, loss: Loss, weight: Weights, f: FloatArray,
         limits: CartLimits, steps: Steps, restraints: Restraints | None = None,
@@ -78,7 +81,7 @@ class Rounds:
         self.max_depth, self.min_leaf = limits.depth, limits.min_leaf
         self.max_leaves = limits.leaves if limits.growth in BEST_FIRST else 0
         self.level_smoothing = limits.level_smoothing
-        n = self.codes.shape[1]
+        n, here = len(y), self.codes.shape[1]  # all rows, and those of these columns
         self.weight, self.are_copies, self.total = weight.of_rows, weight.are_copies, weight.total
         self.n_used, self.n_copies = weight.n_used, weight.n_copies
         #: Mean comparisons of the trees, of which so many are of one round; see `CartLimits`.
@@ -94,16 +97,16 @@ class Rounds:
         self.more_loss = 0.0  # what the compiled loss leaves out
         if self.loss_code == boost.LOSSES["poisson"]:
             self.more_loss = weight.sum(loss.value(y, np.zeros(n))) - self.total
-        self.lanes = lanes_of(columns, self.n_threads)
+        self.lanes = lanes_of(columns, self.n_threads, self.elsewhere is None)
         share = SHARES.get(limits.growth)
         self._make_histograms(share is not None and share.depth < self.max_depth)
         self.pooling: Pooling | None = None
         if share is not None and share.depth < self.max_depth:
             cells = self.masses.shape[1] // 2
             self.pooling = pooling_of(share, columns, self.lanes, cells, self.n_slots)
-        self.rows, self.spare = np.zeros((2, n + boost.BEHIND), dtype=np.int32)
-        self.packed, self.spare_packed = np.zeros((2, n + boost.BEHIND), dtype=np.int64)
-        self.leaf_weight = np.empty(0 if self.weight is None else n)
+        self.rows, self.spare = np.zeros((2, here + boost.BEHIND), dtype=np.int32)
+        self.packed, self.spare_packed = np.zeros((2, here + boost.BEHIND), dtype=np.int64)
+        self.leaf_weight = np.empty(0 if self.weight is None else here)
         most = min(1 << min(self.max_depth, 40), n, self.max_leaves or n)
         has_levels = self.special is not None and bool((self.special & LEVELS).any())
         self.node = np.empty(2 * most - 1, dtype=NODE)
@@ -130,7 +133,7 @@ class Rounds:
 
         Or of all of a level.
         """
-        n, bins = self.codes.shape[1], self.lanes.bins
+        n, bins = len(self.y), self.lanes.bins
         starts = np.arange(0, len(bins), GROUP_LANES)
         self.group_bins = np.maximum.reduceat(bins, starts).astype(np.int32)
         ends = np.cumsum(2 * GROUP_LANES * self.group_bins.astype(np.int64))
@@ -153,7 +156,7 @@ class Rounds:
         """Make the lists of the columns that a tree and a node are searched in, if not in all."""
         held, d = self.restraints, len(self.codes)
         self.number = 0  # of the tree grown last
-        n, prices = self.codes.shape[1], held.prices
+        n, prices = len(self.y), held.prices
         self.payments = None if prices is None else Payments(prices, n, self.n_threads)
         self.of_tree = self.of_node = None
         if held.together is not None:
@@ -215,11 +218,11 @@ class Rounds:
         if not (np.isfinite(self.steepest) and np.isfinite(self.most_curved)):
             return None
         self.n_listed = len(rows)
-        self.rows[: len(rows)] = rows
+        self.list_rows(rows)
         sums = self.steps.sums
-        self.is_wide = sums == "wide" or (sums == "auto" and boost.is_uneven(self, self.steepest))
+        self.is_wide = sums == "wide" or (sums == "auto" and self.is_uneven())
         if self.is_wide and not len(self.low):
-            self.low = np.empty(len(self.y), dtype=np.int64)
+            self.low = np.empty(len(self.packed), dtype=np.int64)
         self.number += 1
         self.comparisons = self.bound_of(self.number)
         *units, bits = boost.begin(self, self.steepest, self.most_curved)
@@ -232,6 +235,14 @@ class Rounds:
         if self.restraints.direction is not None:
             self._bound_steps(grown.nodes, self.steps.rate * unit)
         return grown
+
+    def list_rows(self, rows: IntArray) -> None:
+        """Take over on which rows a tree is grown."""
+        self.rows[: len(rows)] = rows
+
+    def is_uneven(self) -> bool:
+        """Return whether words leave too little of most gradients."""
+        return boost.is_uneven(self, self.steepest)
 
     def bound_of(self, number: int) -> float:
         """Return the mean comparisons that a tree has at most, 0 where they do not count."""
@@ -293,7 +304,10 @@ class Rounds:
         n = int(self.state["nodes"])
         nodes, children = np.empty(n, dtype=NODE), np.empty((n, 2), dtype=np.int32)
         subset = np.empty((n if len(self.subset) else 0, WORDS), dtype=np.uint64)
-        boost.list_nodes(self, nodes, children, subset, np.empty(2 * n, dtype=np.int32))
+        place = np.empty(2 * n, dtype=np.int32)
+        boost.list_nodes(self, nodes, children, subset, place)
+        #: Where the nodes stand in the tree, in the order in which they were made.
+        self.place = place[:n]
         # The largest curvature of a row lies between 1/2 and 1.
         scale = 2.0**bits
         mass = np.zeros((n, 2), dtype=np.int64)

@@ -29,7 +29,13 @@ from pboost.models.tree_sum import StagewiseModel
 from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees import pairs
-from pboost.trees.cart import FitData, check_labels, fit_cart_problem, refuse_both_ways
+from pboost.trees.cart import (
+    FitData,
+    check_labels,
+    fit_cart_problem,
+    limits_of_problem,
+    refuse_both_ways,
+)
 from pboost.trees.exact_rounds import ExactRounds
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.loss_watch import LossWatch
@@ -45,6 +51,7 @@ from pboost.trees.restraints import (
     refuse_restraints,
 )
 from pboost.trees.rounds import Rounds
+from pboost.trees.sharded_rounds import SumParts
 from pboost.trees.softmax_rounds import SoftmaxRounds
 from pboost.trees.steps import Steps, has_curvature
 from pboost.trees.targets import loss_of, targets_of, task_of
@@ -373,16 +380,18 @@ def fit_stagewise(
 
 def grow_sum(
     data: FitData, loss: Loss, options: Mapping[str, Any], held_out: tuple[Any, Any], bar: Bar,
-    given: StagewiseModel | None = None, told: int = 0,
+    given: StagewiseModel | None = None, told: int = 0, parts: SumParts | None = None,
 ) -> StagewiseModel:  # fmt: skip
-    """Return the sum of so many trees, of which the first may be given; `told`: of how many."""
+    """Return the sum of so many trees, of which the first may be given; `told`: of how many.
+
+    Rows in `parts` are those of the fit; X has no others then.
+    """
     check_choice("search", options["search"], SEARCHES)
     rate = check_number(
         "learning_rate", options["learning_rate"], least=0.0, most=1.0, open_least=True
     )
     bag = check_bag(options["bag"])
     check_choice("start", options["start"], STARTS)
-    check_choice("leaf_step", options["leaf_step"], LEAF_STEPS)
     check_choice("sums", options["sums"], SUMS)
     most = _most(options["max_step"], options["task"], loss)
     state = generator_state(data.generator)
@@ -396,14 +405,13 @@ def grow_sum(
         refuse_restraints(options)
         if options["sums"] != "auto":
             raise ValueError('sums: expected "auto" with search="exact", whose sums are wider')
-    leaf_step = options["leaf_step"]
-    if leaf_step == "auto":
-        leaf_step = "best"
-    if leaf_step == "newton" and not has_curvature(loss):
-        raise ValueError(
-            f'leaf_step: expected "best" for a loss without curvature, got {options["leaf_step"]!r}'
-        )
-    problem, limits, _, _ = fit_cart_problem(*data, task=options["task"], **of_trees)
+    leaf_step = _leaf_step(options["leaf_step"], loss)
+    of_trees["task"] = options["task"]
+    if parts is None:
+        problem, limits, _, _ = fit_cart_problem(*data, **of_trees)
+    else:
+        problem = parts.problem()
+        limits = limits_of_problem(problem, data.generator, **of_trees)
     if given is not None:
         check_labels(problem, given.labels)
     labels, target = targets_of(problem, loss, data.y)
@@ -425,13 +433,25 @@ def grow_sum(
     settings["growth"], limits = limits_of_growth(options, limits, problem, of_row, loss)
     if state is not None and draws(settings):
         settings["rng"] = state
-    cells = problem.n_rows * problem.n_features
-    with Workers(data.n_threads, cells) as workers:
+    n_threads, cells = data.n_threads, problem.n_rows * problem.n_features
+    with Workers(1 if parts is not None else n_threads, cells) as workers:
         fit = _Fit(
-            problem, target, loss, watch, limits, settings, data, given, restraints, of_row, workers
-        )
+            problem, target, loss, watch, limits, settings, data, given, restraints, of_row,
+            workers, parts,
+        )  # fmt: skip
         with bar(settings["steps"], "steps", told) as callback:
             return fit.model(labels, fit.run(callback, told))
+
+
+def _leaf_step(leaf_step: str, loss: Loss) -> str:
+    """Return how the step of a leaf is found, "best" or "newton"."""
+    if check_choice("leaf_step", leaf_step, LEAF_STEPS) == "auto":
+        return "best"
+    if leaf_step == "newton" and not has_curvature(loss):
+        raise ValueError(
+            f'leaf_step: expected "best" for a loss without curvature, got {leaf_step!r}'
+        )
+    return leaf_step
 
 
 def _check_trees(options: Mapping[str, Any], loss: Loss, is_exact: bool) -> None:
@@ -476,7 +496,7 @@ class _Fit:
     def __init__(
         self, problem: Problem, y: FloatArray, loss: Loss, watch: LossWatch, limits: CartLimits,
         settings: dict[str, Any], data: FitData, given: StagewiseModel | None,
-        restraints: Restraints, of_row: float, workers: Workers,
+        restraints: Restraints, of_row: float, workers: Workers, parts: SumParts | None,
     ) -> None:  # fmt: skip
         self.loss, self.watch, self.settings = loss, watch, settings
         nothing = np.broadcast_to(0.0, problem.n_rows)  # one number
@@ -511,19 +531,28 @@ class _Fit:
             settings["l2"] / unit,
             settings["sums"],
         )
-        f = np.repeat(np.expand_dims(self.bias, -1), problem.n_rows, axis=-1)
         held = restraints.of_unit(unit)
-        case = self.problem, y, loss, weights, self.bias, limits
+        columns: Any = [problem.columns] if parts is None else parts.columns
+        case = columns, y, loss, weights, self.bias, limits
         settings["growth"], limits = pairs.chosen(settings["growth"], *case)
+        if parts is not None:
+            own = replace(limits, criterion="squared"), steps, held
+            self.rounds: Any = parts.rounds(self.problem, y, loss, weights, self.bias, *own)
+            self._begin()
+            return
+        f = np.repeat(np.expand_dims(self.bias, -1), problem.n_rows, axis=-1)
         make = partial(self._rounds, replace(limits, criterion="squared"), held, workers)
         if isinstance(loss, Softmax):
             kind = VectorRounds if settings["trees"] == "one" else SoftmaxRounds
-            self.rounds: Any = kind(y, weights, f, steps, make, workers)
+            self.rounds = kind(y, weights, f, steps, make, workers)
         else:
             self.rounds = make(y, loss, weights, f, steps)
+        self._begin()
+
+    def _begin(self) -> None:
         self.trees: list[Any] = []
         self.training_loss = [self.rounds.mean_loss]
-        watch.begin(self.bias)
+        self.watch.begin(self.bias)
 
     def _rounds(
         self, limits: CartLimits, held: Restraints, workers: Workers, y: FloatArray,

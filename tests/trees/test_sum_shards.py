@@ -1,0 +1,254 @@
+"""Sums of trees of rows in partitions: the bytes of the model of one table."""
+
+import os
+import re
+import signal
+
+import numpy as np
+import pytest
+from partitioned import PARTS, TABLES, contents, divided
+
+import pboost as pb
+from pboost.trees import round_shards, sharded_rounds
+
+OPTIONS = {
+    "free": {"growth": "free", "max_depth": 5},
+    "symmetric": {"growth": "symmetric"},
+    "leaves": {"max_leaves": 6, "max_depth": None},
+    "min_leaf": {"min_leaf": 20, "growth": "free"},
+    "wide sums": {"sums": "wide"},
+    "packed sums": {"sums": "packed"},
+    "newton": {"leaf_step": "newton"},
+    "nothing held back": {"l2": 0.0, "max_step": None},
+    "columns drawn": {"features_per_tree": 2, "features_per_split": 1, "rng": 3},
+    "interactions": {"interactions": [[0, 1], [2]], "growth": "free"},
+    "smoothing": {"level_smoothing": 2.0, "growth": "free"},
+    "restraints": {"min_weight": 3.0, "min_gain": 0.5, "learning_rate": 1.0, "growth": "free"},
+    "from 0": {"start": "zero"},
+}
+
+
+def products():
+    """Return rows of which pairs of columns tell much that none tells alone."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(8000, 20)).round(2)
+    z = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + X[:, 3] + 0.5 * X[:, 4] * X[:, 5]
+    return X, (z + rng.normal(size=len(X)) > 0).astype(int)
+
+
+def of_numbers(table, seed=0):
+    """Return the table with numbers in place of labels."""
+    columns, y, weight = table
+    return columns, np.random.default_rng(seed).poisson(1 + 3 * (y == y[0])) * 1.0, weight
+
+
+def both(table, n_parts, path, **options):
+    """Return the bytes of the models of one table and of partitions."""
+    columns, y, weight = table
+    X, labels, weights = divided(table, n_parts)
+    whole = pb.fit_stagewise(columns, y, sample_weight=weight, **{"steps": 6, **options})
+    parted = pb.shards.fit_stagewise(X, labels, sample_weight=weights, **{"steps": 6, **options})
+    return contents(whole, path), contents(parted, path)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
+    for n_parts, loss in zip(PARTS, ("logistic", "exponential", "logistic", "probit"), strict=True):
+        whole, parted = both(TABLES[name], n_parts, tmp_path, loss=loss)
+        assert parted == whole, n_parts
+    for n_parts, loss in ((2, "squared"), (7, "poisson")):
+        whole, parted = both(of_numbers(TABLES[name]), n_parts, tmp_path, loss=loss)
+        assert parted == whole, loss
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
+    for name in ("holes", "categories, weights"):
+        for loss in ("logistic", "exponential"):
+            whole, parted = both(TABLES[name], 3, tmp_path, loss=loss, **OPTIONS[options])
+            assert parted == whole, (name, loss)
+
+
+def test_monotone_columns(tmp_path):
+    options = {"loss": "logistic", "monotone": {0: 1, 2: -1}, "growth": "free"}
+    whole, parted = both(TABLES["weights"], 4, tmp_path, **options)
+    assert parted == whole
+
+
+@pytest.mark.parametrize("weight", [None, 2.0, 0.3])
+def test_the_data_choose_the_growth(weight, tmp_path):
+    X, y = products()
+    weights = None if weight is None else np.full(len(y), weight)
+    if weight == 0.3:
+        weights[::3] = 0.77
+    table = pb.bin_columns(X), y, weights
+    whole, parted = both(table, 5, tmp_path, loss="logistic", steps=2, max_depth=6)
+    assert parted == whole
+    model = pb.shards.fit_stagewise(*divided(table, 2)[:2], steps=1, max_depth=6)
+    assert model.settings["growth"] == "symmetric"
+
+
+def test_columns_of_two_values_that_share_a_lane_in_one_table(tmp_path):
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 6, 400)
+    X = np.column_stack([np.eye(6)[kind], rng.normal(size=400)])
+    y = (kind % 2 + X[:, 6] + rng.normal(size=400) > 1).astype(int)
+    for growth in ("free", "symmetric"):
+        whole, parted = both((pb.bin_columns(X), y, None), 3, tmp_path, growth=growth)
+        assert parted == whole
+
+
+def test_rows_in_another_order_give_the_bytes(tmp_path):
+    for name in ("weights", "weights that add up to 1"):
+        columns, y, weight = TABLES[name]
+        order = np.random.default_rng(5).permutation(len(y)).astype(np.int32)
+        for loss in ("logistic", "exponential", "probit", "squared", "poisson"):
+            _, target, _ = of_numbers(TABLES[name])
+            target = target if loss in ("squared", "poisson") else y
+            options = {"loss": loss, "steps": 3}
+            first = pb.fit_stagewise(columns, target, sample_weight=weight, **options)
+            again = pb.fit_stagewise(
+                columns.select(order), target[order], sample_weight=weight[order], **options
+            )
+            assert contents(again, tmp_path) == contents(first, tmp_path), (name, loss)
+
+
+def test_partitions_without_weight_or_of_one_row(tmp_path):
+    columns, y, weight = TABLES["holes"]
+    weight = np.where(np.arange(len(y)) < 100, 0.0, weight)
+    weight[-1] = 1.0
+    cuts = [100, len(y) - 1]
+    parts = [rows.astype(np.int32) for rows in np.split(np.arange(len(y)), cuts)]
+    options = {"steps": 5, "loss": "logistic"}
+    whole = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
+    parted = pb.shards.fit_stagewise(
+        [columns.select(rows) for rows in parts], [y[rows] for rows in parts],
+        sample_weight=[weight[rows] for rows in parts], **options,
+    )  # fmt: skip
+    assert contents(parted, tmp_path) == contents(whole, tmp_path)
+
+
+def test_processes_give_the_bytes_also_where_one_is_killed(tmp_path):
+    columns, y, weight = TABLES["categories, weights"]
+    X, labels, weights = divided(TABLES["categories, weights"], 3)
+    options = {"steps": 6, "loss": "logistic", "sums": "wide"}
+    whole = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
+
+    def kill(step, record):
+        if step == 3:
+            import multiprocessing
+
+            os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
+
+    parted = pb.shards.fit_stagewise(
+        X, labels, sample_weight=weights, n_processes=2, callback=kill, **options
+    )
+    assert contents(parted, tmp_path) == contents(whole, tmp_path)
+
+
+class Forgetful:
+    """An engine that has its places begin anew before a question now and then."""
+
+    def __init__(self, make, rng):
+        self.make, self.rng, self.shards = make, rng, make()
+
+    def masses(self, told):
+        if self.rng.random() < 0.05:
+            self.shards = self.make()
+        return [shard.masses(told) for shard in self.shards]
+
+
+@pytest.mark.parametrize("sums", ["packed", "wide"])
+def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(sums, tmp_path, monkeypatch):
+    columns, y, weight = TABLES["categories, weights"]
+    X, labels, weights = divided(TABLES["categories, weights"], 3)
+    options = {"steps": 6, "loss": "logistic", "growth": "free", "sums": sums}
+    whole = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
+
+    class Place(round_shards.RoundShard):
+        made = 0
+
+        def __init__(self, *given):
+            Place.made += 1
+            super().__init__(*given)
+
+    class Places:
+        def __init__(self, columns, given, *_):
+            workers = pb.threads.Workers(1)
+            self.engine = Forgetful(
+                lambda: [Place(*one, workers) for one in given], np.random.default_rng(0)
+            )
+
+        def __enter__(self):
+            return self.engine, None
+
+        def __exit__(self, *_):
+            return None
+
+    monkeypatch.setattr(sharded_rounds, "places", Places)
+    parted = pb.shards.fit_stagewise(X, labels, sample_weight=weights, **options)
+    assert contents(parted, tmp_path) == contents(whole, tmp_path)
+    assert Place.made > 15
+
+
+def test_what_goes_wrong_at_a_question_is_raised(monkeypatch):
+    X, labels, _ = divided(TABLES["numbers"], 3)
+    left = 0
+
+    def masses(shard, told):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        return answer(shard, told)
+
+    answer = round_shards.RoundShard.masses
+    monkeypatch.setattr(round_shards.RoundShard, "masses", masses)
+    for last in (0, 7, 14, 25, 40, 60):  # in a look, at the root, at nodes, at leaves
+        left = last
+        with pytest.raises(KeyboardInterrupt):
+            pb.shards.fit_stagewise(X, labels, steps=20)
+
+
+def test_callbacks_are_told_of_every_step():
+    X, labels, _ = divided(TABLES["numbers"], 2)
+    told = []
+    model = pb.shards.fit_stagewise(
+        X, labels, steps=9, callback=lambda step, record: told.append(step) or step == 4
+    )
+    assert told == [1, 2, 3, 4]
+    assert len(model.trees) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"loss": "softmax"}, NotImplementedError, "loss: expected one of exponential"),
+        ({"loss": "hinge"}, NotImplementedError, "got hinge"),
+        ({"loss": pb.losses.Huber(2.0)}, NotImplementedError, "got huber"),
+        ({"loss": "log"}, ValueError, "loss: expected one of"),
+        ({"growth": "per-comparison"}, NotImplementedError, 'growth: "per-comparison"'),
+        ({"growth": "wild"}, ValueError, "growth"),
+        ({"missing": "both"}, NotImplementedError, "missing"),
+        ({"steps": 0}, ValueError, "steps"),
+        ({"learning_rate": 0}, ValueError, "learning_rate"),
+        ({"n_processes": 2, "n_threads": 2}, NotImplementedError, "n_threads"),
+        ({"bag": 0.5}, TypeError, "bag"),
+        ({"monotone": {9: 1}}, ValueError, "monotone"),
+        ({"callback": 3}, TypeError, "callback"),
+    ],
+    ids=str,
+)
+def test_what_is_refused(options, error, message):
+    X, labels, _ = divided(TABLES["numbers"], 2)
+    with pytest.raises(error, match=re.escape(message)):
+        pb.shards.fit_stagewise(X, labels, **options)
+
+
+def test_labels_and_numbers_that_do_not_go_with_the_loss():
+    X, labels, _ = divided(TABLES["numbers"], 2)
+    three = [np.arange(len(part)) % 3 for part in labels]
+    with pytest.raises(ValueError, match=r"y: expected two|softmax"):
+        pb.shards.fit_stagewise(X, three)
+    with pytest.raises(ValueError, match="poisson"):
+        pb.shards.fit_stagewise(X, [part - 1.5 for part in labels], loss="poisson")
