@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pboost._core.boost import exact_sum
 from pboost.losses.base import Loss
 from pboost.losses.search import Counts, kink_search, line_search, quantiles
 from pboost.values import FloatArray, check_number
@@ -40,8 +41,8 @@ class Squared(Loss):
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
         """Return the mean, whatever the order of rows."""
-        total = math.fsum(weight)
-        return math.fsum(weight * y) / total if total else 0.0
+        total = exact_sum(weight)
+        return _sum(weight * y) / total if total else 0.0
 
     def leaf_value(
         self,
@@ -237,7 +238,7 @@ class Poisson(Loss):
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
         """Return the log of the mean, whatever the order of rows."""
-        total, wanted = math.fsum(weight), math.fsum(weight * y)
+        total, wanted = exact_sum(weight), _sum(weight * y)
         if not total:
             return 0.0
         step = math.log(wanted) - math.log(total) if wanted else -math.inf
@@ -269,6 +270,11 @@ class Poisson(Loss):
         with np.errstate(divide="ignore"):
             step = np.log(wanted) - np.log(np.where(some, found, 1.0)) - shift
         return np.where(some, np.clip(step, -self.limit, self.limit), 0.0)
+
+
+def _sum(values: FloatArray) -> float:
+    """Return the sum of numbers, rounded once."""
+    return math.fsum(values.tolist())  # of objects that are there it takes a third
 
 
 def _quantile_step(
