@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost._core.boost import exact_sum
 from pboost.losses.base import Loss
 from pboost.losses.search import Counts, kink_search, line_search, quantiles
 from pboost.values import FloatArray, check_number
@@ -41,7 +40,7 @@ class Squared(Loss):
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
         """Return the mean, whatever the order of rows."""
-        total = exact_sum(weight)
+        total = _sum(weight)
         return _sum(weight * y) / total if total else 0.0
 
     def leaf_value(
@@ -238,7 +237,7 @@ class Poisson(Loss):
 
     def constant(self, y: FloatArray, weight: FloatArray) -> float:
         """Return the log of the mean, whatever the order of rows."""
-        total, wanted = exact_sum(weight), _sum(weight * y)
+        total, wanted = _sum(weight), _sum(weight * y)
         if not total:
             return 0.0
         step = math.log(wanted) - math.log(total) if wanted else -math.inf
@@ -273,8 +272,16 @@ class Poisson(Loss):
 
 
 def _sum(values: FloatArray) -> float:
-    """Return the sum of numbers, rounded once."""
-    return math.fsum(values.tolist())  # of objects that are there it takes a third
+    """Return the sum of numbers, whatever their order: of whole numbers, and of what they leave."""
+    most = float(np.abs(values).max(initial=0.0))
+    if not 0.0 < most < np.inf:
+        return float(values.sum())
+    bits, exponent = 51 - len(values).bit_length(), math.frexp(most)[1]
+    values = np.ldexp(np.ldexp(values, -exponent), bits)  # float64 holds the sum of such numbers
+    whole = np.rint(values)
+    finer = np.rint(np.ldexp(values - whole, bits))
+    found = float(whole.sum()) + math.ldexp(float(finer.sum()), -bits)
+    return float(np.ldexp(found, exponent - bits))
 
 
 def _quantile_step(
