@@ -1,5 +1,11 @@
 """Fits and predictions on Dask collections, where their rows lie (extra ``dask``)."""
 
-from pboost.ensembles.dask_fits import fit_adaboost, fit_boosted_tree, fit_cart, predict
+from pboost.ensembles.dask_fits import (
+    fit_adaboost,
+    fit_boosted_tree,
+    fit_cart,
+    fit_matryoshka,
+    predict,
+)
 
-__all__ = ["fit_adaboost", "fit_boosted_tree", "fit_cart", "predict"]
+__all__ = ["fit_adaboost", "fit_boosted_tree", "fit_cart", "fit_matryoshka", "predict"]

@@ -29,6 +29,7 @@ BUILDERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "fit_adaboost": lambda steps: {"rounds": steps},
     "fit_boosted_tree": lambda steps: {"nodes": steps},
     "fit_cart": lambda steps: {"max_leaves": steps + 1},
+    "fit_matryoshka": lambda steps: {"growth": "greedy", "nodes": steps},
 }
 #: A cluster looks so long after each loss whether the worker is back, and gives it up if not, also
 #: where it has been back and is lost again.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from pboost.boosting.shard_matryoshka import MatryoshkaOptions
 from pboost.boosting.shard_trees import BoostedOptions
 from pboost.boosting.shards import Options
 from pboost.data.columns import MAX_BINS
@@ -18,6 +20,7 @@ from pboost.threads import Workers
 from pboost.values import Progress
 from pboost.values.options import builder
 from pboost.weak.base import Weak
+from pboost.weak.port_shards import PortShard
 from pboost.weak.shards import Shard
 from pboost.weak.stump_search import Stump
 
@@ -106,6 +109,7 @@ def fit_boosted_tree(
     *,
     nodes: int | None = 31,
     weak: Weak = _DEFAULT_WEAK,
+    observation: Observation = _EXACT,
     growth: str = "largest-bound",
     target_certificate: float | None = None,
     max_depth: int | None = None,
@@ -122,7 +126,9 @@ def fit_boosted_tree(
     ----------
     X, y, sample_weight, max_bins : optional
         Collections of Dask, as in `pboost.dask.fit_adaboost`.
-    nodes, weak, growth, target_certificate, max_depth, smoothing, learning_rate : optional
+    nodes, weak, observation, growth, target_certificate, max_depth : optional
+        As in `pboost.shards.fit_boosted_tree`.
+    smoothing, learning_rate : optional
         As in `pboost.shards.fit_boosted_tree`.
     callback, progress : optional
         As in `pboost.fit_boosted_tree`.
@@ -143,7 +149,8 @@ def fit_boosted_tree(
 
     Notes
     -----
-    As for `pboost.dask.fit_adaboost`. A partition is asked about two times for each node.
+    As for `pboost.dask.fit_adaboost`. A partition is asked about two times for each node; where
+    answers are uncertain it makes weights anew by the path to the exit that is asked about.
 
     Examples
     --------
@@ -156,8 +163,78 @@ def fit_boosted_tree(
     """
     options = BoostedOptions.checked(
         nodes, weak, growth, target_certificate, max_depth, smoothing, learning_rate, callback,
+        progress, observation,
+    )  # fmt: skip
+    table = read_table(X, y, sample_weight, max_bins, "two labels")
+    if options.observation.is_exact:
+        places = table.engine(TreeShard, 2)
+    else:
+        places = table.engine(Shard, dtype=np.uint8)
+    with places as engine, Workers(1) as workers:
+        return options.fit(table.parts(), engine, workers)
+
+
+@builder
+def fit_matryoshka(
+    X: Any,
+    y: Any,
+    *,
+    shape: Sequence[int] | None = None,
+    growth: str = "nested",
+    nodes: int | None = None,
+    collect: str = "additive",
+    join: str = "sign",
+    weak: Weak = _DEFAULT_WEAK,
+    observation: Observation = _EXACT,
+    smoothing: float = 1e-4,
+    learning_rate: float | None = None,
+    sample_weight: Any = None,
+    max_bins: int = MAX_BINS,
+    callback: Callback | None = None,
+    progress: Progress = False,
+) -> DecisionGraph:
+    """Fit a matryoshka to a Dask array or frame, where it lies; it is that of one table.
+
+    Parameters
+    ----------
+    X, y, sample_weight, max_bins : optional
+        Collections of Dask, as in `pboost.dask.fit_adaboost`.
+    shape, growth, nodes, collect, join, weak, observation, smoothing, learning_rate : optional
+        As in `pboost.shards.fit_matryoshka`.
+    callback, progress : optional
+        As in `pboost.fit_matryoshka`.
+
+    Returns
+    -------
+    DecisionGraph
+        What ``pboost.fit_matryoshka(pboost.bin_columns(X, max_bins=max_bins), y)`` returns of all
+        rows in one table, bit for bit, whatever the partitions, the workers, and which of them are
+        lost meanwhile.
+
+    Raises
+    ------
+    ValueError, TypeError, RuntimeError, ImportError
+        As `pboost.dask.fit_adaboost` does.
+    NotImplementedError
+        For categories, and what `pboost.shards.fit_matryoshka` does not implement.
+
+    Notes
+    -----
+    As for `pboost.dask.fit_adaboost`. A task that begins again makes the weights at all ports anew.
+
+    Examples
+    --------
+    >>> import dask.array as da  # doctest: +SKIP
+    >>> from distributed import Client  # doctest: +SKIP
+    >>> with Client() as client:  # doctest: +SKIP
+    ...     X = da.random.random((100_000, 20), chunks=(25_000, 20))
+    ...     y = (X[:, 0] > X[:, 1]).astype(int)
+    ...     model = pboost.dask.fit_matryoshka(X, y, shape=(4, 4))
+    """
+    options = MatryoshkaOptions.checked(
+        shape, growth, nodes, collect, join, weak, observation, smoothing, learning_rate, callback,
         progress,
     )  # fmt: skip
     table = read_table(X, y, sample_weight, max_bins, "two labels")
-    with table.engine(TreeShard, 2) as engine, Workers(1) as workers:
+    with table.engine(PortShard, dtype=np.uint8) as engine, Workers(1) as workers:
         return options.fit(table.parts(), engine, workers)

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from pboost._core.votes import VoteRule
 from pboost.boosting.fit import graph_settings
 from pboost.boosting.matryoshka import DEFAULTS, GROWTHS, check_sizes
 from pboost.boosting.shards import refuse_both_ways, shards_of, stump_of, whole_of
 from pboost.data.columns import BinnedColumns
-from pboost.data.parts import read_parts
+from pboost.data.engines import Engine
+from pboost.data.parts import Parts, read_parts
 from pboost.growth.nested import JOINS
 from pboost.growth.ports import COLLECTS
 from pboost.growth.shard_nested import ShardedGreedy, ShardedNested
 from pboost.growth.shard_processes import places
 from pboost.growth.step import Callback
 from pboost.models.graph import DecisionGraph
-from pboost.observation.answers import Exact, Observation, check_pair
+from pboost.observation.answers import Exact, Observation, TableObservation, check_pair
+from pboost.threads import Workers
 from pboost.values import (
     Progress,
     as_generator,
@@ -118,35 +122,77 @@ def fit_matryoshka(
     >>> bool((model.vote == whole.vote).all())
     True
     """
-    check_choice("growth", growth, GROWTHS)
-    check_choice("join", join, JOINS)
-    sizes, size = check_sizes(growth, shape, nodes, join)
-    if check_choice("collect", collect, COLLECTS) == "sign":
-        raise NotImplementedError(
-            'collect: expected "additive" of partitions; "sign" is not implemented for them'
-        )
-    rate = DEFAULTS[join][1] if learning_rate is None else learning_rate
-    rule = vote_rule("domain", smoothing, rate)
-    learner, table = stump_of(check_pair(weak, observation, is_chain=False), observation)
-    told_to = check_callback(callback, progress)
-    own = {
-        "shape": list(sizes) or None, "growth": growth, "nodes": size, "collect": collect,
-        "join": join,
-    }  # fmt: skip
-    settings = graph_settings("fit_matryoshka", own, weak, observation, rule)
+    options = MatryoshkaOptions.checked(
+        shape, growth, nodes, collect, join, weak, observation, smoothing, learning_rate, callback,
+        progress,
+    )  # fmt: skip
     parts = read_parts(X, y, sample_weight)
-    refuse_both_ways(learner, parts)
-    given: list[tuple[Any, ...]] = [*shards_of(parts)]
+    given = [*shards_of(parts)]
     with places(parts.columns, given, PortShard, n_processes, n_threads) as (engine, workers):
+        return options.fit(parts, engine, workers)
+
+
+@dataclass(frozen=True, slots=True)
+class MatryoshkaOptions:
+    """The options of a matryoshka on partitions, checked, wherever they lie."""
+
+    sizes: tuple[int, ...]
+    size: int | None
+    join: str
+    learner: Stump
+    observation: TableObservation
+    rule: VoteRule
+    settings: Any
+    told_to: Any
+    progress: Progress
+
+    @classmethod
+    def checked(
+        cls,
+        shape: Sequence[int] | None,
+        growth: str,
+        nodes: int | None,
+        collect: str,
+        join: str,
+        weak: Weak,
+        observation: Observation,
+        smoothing: float,
+        learning_rate: float | None,
+        callback: Callback | None,
+        progress: Progress,
+    ) -> MatryoshkaOptions:
+        """Return the options, or raise what `fit_matryoshka` raises."""
+        check_choice("growth", growth, GROWTHS)
+        check_choice("join", join, JOINS)
+        sizes, size = check_sizes(growth, shape, nodes, join)
+        if check_choice("collect", collect, COLLECTS) == "sign":
+            raise NotImplementedError(
+                'collect: expected "additive" of partitions; "sign" is not implemented for them'
+            )
+        rate = DEFAULTS[join][1] if learning_rate is None else learning_rate
+        rule = vote_rule("domain", smoothing, rate)
+        learner, table = stump_of(check_pair(weak, observation, is_chain=False), observation)
+        told_to = check_callback(callback, progress)
+        own = {
+            "shape": list(sizes) or None, "growth": growth, "nodes": size, "collect": collect,
+            "join": join,
+        }  # fmt: skip
+        settings = graph_settings("fit_matryoshka", own, weak, observation, rule)
+        return cls(sizes, size, join, learner, table, rule, settings, told_to, progress)
+
+    def fit(self, parts: Parts, engine: Engine, workers: Workers) -> DecisionGraph:
+        """Return the model of the rows that the engine has."""
+        refuse_both_ways(self.learner, parts)
         data = whole_of(parts, begin(engine, parts.weights is not None))
-        learner.is_exact(data.problem)  # raises where the options do not go with the bins
-        asked = sharded(learner, engine, PortStump)
-        observer = table.bind(data, asked, workers, as_generator(0))
+        self.learner.is_exact(data.problem)  # raises where the options do not go with the bins
+        asked = sharded(self.learner, engine, PortStump)
+        observer = self.observation.bind(data, asked, workers, as_generator(0))
+        case = engine, data, observer, self.rule, "additive"
         grown: ShardedGreedy | ShardedNested
-        if size is not None:
-            grown = ShardedGreedy(engine, data, observer, rule, collect, size)
+        if self.size is not None:
+            grown = ShardedGreedy(*case, self.size)
         else:
-            grown = ShardedNested(engine, data, observer, rule, collect, sizes, join)
-        total = math.prod(sizes) if size is None else size
-        with with_bar(told_to, progress, total, "nodes") as told:
-            return grown.model(settings, grown.grow(told))
+            grown = ShardedNested(*case, self.sizes, self.join)
+        total = math.prod(self.sizes) if self.size is None else self.size
+        with with_bar(self.told_to, self.progress, total, "nodes") as told:
+            return grown.model(self.settings, grown.grow(told))

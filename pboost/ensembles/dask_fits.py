@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from pboost.boosting.dask_fits import fit_adaboost, fit_boosted_tree
+from pboost.boosting.dask_fits import fit_adaboost, fit_boosted_tree, fit_matryoshka
 from pboost.growth.dask_places import dask_module
 from pboost.growth.dask_tables import partitions
 from pboost.models.base import Model
 from pboost.models.base import predict as predict_rows
 from pboost.trees.dask_cart import fit_cart
 
-__all__ = ["fit_adaboost", "fit_boosted_tree", "fit_cart", "predict"]
+__all__ = ["fit_adaboost", "fit_boosted_tree", "fit_cart", "fit_matryoshka", "predict"]
 
 
 def predict(model: Model, X: Any) -> Any:

@@ -26,19 +26,22 @@ class MessageError(Exception):
 
 
 def records_of(kind: type[Any]) -> dict[str, type[Any]]:
-    """Return the records that shards of a kind send and take: those of the module of the kind."""
-    here = kind.__module__
+    """Return the records that shards of a kind send and take: of the modules of its classes."""
+    modules = [of.__module__ for of in kind.__mro__ if of is not object]
     return {
         name: of
-        for name, of in vars(sys.modules[here]).items()
-        if isinstance(of, type) and of.__module__ == here and _names(of)
+        for module in modules
+        for name, of in vars(sys.modules[module]).items()
+        if isinstance(of, type) and of.__module__ in modules and _names(of) is not None
     }
 
 
-def _names(kind: type[Any]) -> tuple[str, ...]:
+def _names(kind: type[Any]) -> tuple[str, ...] | None:
+    """Return the names of the fields of a record, None of what is none."""
     if is_dataclass(kind):
         return tuple(field.name for field in fields(kind))
-    return tuple(getattr(kind, "_fields", ()))
+    found: tuple[str, ...] | None = getattr(kind, "_fields", None)
+    return found
 
 
 def pack(value: Any, key: bytes) -> bytes:
@@ -60,7 +63,7 @@ def _described(value: Any, arrays: list[bytes]) -> Any:
         return {"array": [stored.str, list(value.shape)]}
     if isinstance(value, np.generic):
         return value.item()
-    if names := _names(type(value)):
+    if (names := _names(type(value))) is not None:
         held = [_described(getattr(value, name), arrays) for name in names]
         return {"record": [type(value).__name__, held]}
     if isinstance(value, tuple | list):

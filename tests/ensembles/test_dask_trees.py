@@ -32,6 +32,12 @@ TWO = (np.nan_to_num(X[:, 0]) > RNG.normal(size=N)).astype(int)
 #: The builder, y, and options.
 FITS = {
     "boosted": ("fit_boosted_tree", TWO, {"nodes": 12, "growth": "look-ahead"}),
+    "soft": ("fit_boosted_tree", TWO, {"nodes": 9, "observation": pb.observation.adatree2()}),
+    "nested": ("fit_matryoshka", TWO, {"shape": (3, 3), "join": "all"}),
+    "greedy": (
+        "fit_matryoshka", TWO,
+        {"growth": "greedy", "nodes": 8, "observation": pb.observation.flip(0.1)},
+    ),
     "two labels": ("fit_cart", TWO == 1, {"max_leaves": 9, "prices": {0: 2.0, 1: 1.0}}),
     "three labels": (
         "fit_cart", np.where(X[:, 1] > 0.5, "x", np.where(TWO, "yes", "no")),
@@ -89,7 +95,7 @@ def test_frames_and_edges_from_a_part_of_the_rows(client, tmp_path, monkeypatch)
         assert contents(model, tmp_path) == whole(name, bins, tmp_path, None)
 
 
-@pytest.mark.parametrize("name", ["boosted", "numbers"])
+@pytest.mark.parametrize("name", ["boosted", "soft", "nested", "greedy", "numbers"])
 def test_broken_connections_cost_time_and_nothing_else(client, name, tmp_path, monkeypatch):
     engines, enter, cuts = [], DaskPlaces.__enter__, []
     monkeypatch.setattr(DaskPlaces, "__enter__", lambda e: engines.append(enter(e)) or engines[-1])
@@ -140,6 +146,7 @@ REFUSED = {
         "for two classes",
     ),
     "processes": ("fit_cart", TWO, {"n_processes": 2}, TypeError, "n_processes"),
+    "sign": ("fit_matryoshka", TWO, {"collect": "sign"}, NotImplementedError, "collect"),
 }  # fmt: skip
 
 
