@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 import pboost as pb
@@ -53,7 +55,27 @@ WITH_HOLES = {
     "hinge": lambda: pb.fit_stagewise(X, TWO, loss="hinge", steps=4, **SMALL, **LEVELS),
     "poisson": lambda: pb.fit_stagewise(X, COUNT, loss="poisson", steps=4, **SMALL, **LEVELS),
     "softmax": lambda: pb.fit_stagewise(X, THREE, loss="softmax", steps=3, **SMALL, **LEVELS),
+    "rest of chains": lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, THREE, rounds=5, **LEVELS),
+    "rest of forests": lambda: pb.fit_one_vs_rest(
+        pb.fit_forest, X, THREE, members=2, rng=0, **SMALL, **LEVELS),
+    "rest of sums": lambda: pb.fit_one_vs_rest(
+        pb.fit_stagewise, X, THREE, loss="logistic", steps=2, **SMALL, **LEVELS),
+    "samme": lambda: pb.fit_samme(
+        X, THREE, base=partial(pb.fit_cart, max_depth=2, **LEVELS), rounds=4),
+    "samme of trees": lambda: pb.fit_samme(
+        X, THREE, base=partial(pb.fit_boosted_tree, nodes=4, **LEVELS), rounds=3),
+    "bags of trees": lambda: _bags(partial(pb.fit_cart, **SMALL), TWO, "average"),
+    "bags of answers": lambda: _bags(partial(pb.fit_cart, **SMALL), THREE, "majority"),
+    "bags of forests": lambda: _bags(
+        partial(pb.fit_forest, members=2, **SMALL), THREE, "average"),
+    "bags of votes": lambda: _bags(partial(pb.fit_boosted_tree, nodes=5), THREE, "average"),
 }  # fmt: skip
+
+
+def _bags(fit, y, vote):
+    return pb.fit_bagging(fit, X, y, members=3, rng=0, vote=vote, **LEVELS)
+
+
 #: Builders of models of PLAIN.
 OF_NUMBERS = {
     "symmetric": lambda: pb.fit_adaboost(PLAIN, TWO, rounds=9, votes="symmetric"),
@@ -63,10 +85,15 @@ OF_NUMBERS = {
     "one tree a round": lambda: pb.fit_stagewise(
         PLAIN, THREE, loss="softmax", steps=3, trees="one", **SMALL),
     "real": lambda: pb.fit_adaboost_real(PLAIN, TWO, rounds=6),
+    "bags of sums": lambda: pb.fit_bagging(
+        partial(pb.fit_stagewise, loss="squared", steps=3, **SMALL), PLAIN, SCORE,
+        task="regression", members=3, rng=0),
     "nothing to learn": lambda: pb.fit_boosted_tree(np.ones((9, 2)), [0, 1, 1] * 3, nodes=3),
     "nothing of three": lambda: pb.fit_boosted_tree(np.ones((9, 2)), [0, 1, 2] * 3, nodes=3),
 }  # fmt: skip
 EVERY = {**WITH_HOLES, **OF_NUMBERS}
+#: Those that are made of other models.
+OF_MODELS = {kind for kind in EVERY if kind.startswith(("rest of", "samme", "bags of"))}
 _MADE = {}
 
 

@@ -32,7 +32,7 @@ def to_json(
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel or TreeSum
+    model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
         A fitted model, see `trees_of`, or its trees.
     X : array_like of shape (n, d), or data frame, optional
         Rows by which nodes are weighted, see `trees_of`.

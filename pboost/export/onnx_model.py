@@ -21,6 +21,8 @@ INT64 = 7
 TENSORS = ("nodes_modes", "nodes_splits", "membership_values", "leaf_weights")
 #: An operator, its inputs, its output, and its attributes.
 Step: TypeAlias = tuple[str, list[str], str, dict[str, Any]]
+#: What is added to chances of labels, all of which may be 0, before they are divided by their sum.
+LEAST = 1e-300
 #: Factors of the sigmoids that are probabilities.
 SIGMOID = {"half log odds": 2.0, "log odds": 1.0}
 
@@ -32,12 +34,11 @@ def to_onnx(
 
     Its input is ``X`` (n, d), rows as the trees read them, ``trees_of(model).rows(X)``; NaN is
     missing. Its outputs are ``values`` (n, J), those of a `TreeSum`; of classifiers ``label`` (n,);
-    and ``probabilities`` (n, n_labels) where the link is "half log odds" or "log odds" of two
-    labels, "softmax" or "shares".
+    and ``probabilities`` (n, n_labels) unless the link is "probit" or "none".
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel or TreeSum
+    model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
         A fitted model, see `trees_of`, or its trees.
     max_nodes : int
         The most nodes that the trees of a graph may have.
@@ -215,10 +216,22 @@ def _probabilities(trees: TreeSum, constants: dict[str, Any]) -> list[Step]:
         return [("Identity", ["values"], "probabilities", {})]
     if trees.link == "softmax":
         return [("Softmax", ["values"], "probabilities", {"axis": 1})]
-    if trees.link not in SIGMOID or trees.n_values > 1:
+    steps: list[Step] = []
+    if trees.link == "lead":
+        constants |= {"half": np.float64(0.5), "zero": np.float64(0.0), "one": np.float64(1.0)}
+        steps.append(("Add", ["scaled", "half"], "line", {}))
+        kind, of, factor = "Clip", ["line", "zero", "one"], 0.5
+    elif trees.link in SIGMOID:
+        kind, of, factor = "Sigmoid", ["scaled"], SIGMOID[trees.link]
+    else:
         return []
-    factor = SIGMOID[trees.link]
-    constants["factors"] = np.array([[-factor, factor]])
+    constants["factors"] = np.array([[factor] if trees.n_values > 1 else [-factor, factor]])
+    steps = [("Mul", ["values", "factors"], "scaled", {}), *steps]
+    if trees.n_values == 1:
+        return [*steps, (kind, of, "probabilities", {})]
+    constants |= {"least": np.float64(LEAST), "columns": np.array([1])}
     return [
-        ("Mul", ["values", "factors"], "odds", {}), ("Sigmoid", ["odds"], "probabilities", {}),
+        *steps, (kind, of, "chances", {}), ("Add", ["chances", "least"], "positive", {}),
+        ("ReduceSum", ["positive", "columns"], "total", {}),
+        ("Div", ["positive", "total"], "probabilities", {}),
     ]  # fmt: skip

@@ -28,7 +28,7 @@ def to_shap(model: Model | TreeSum, X: Any = None, *, max_nodes: int = 100_000) 
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel or TreeSum
+    model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
         A fitted model, see `trees_of`, or its trees.
     X : array_like of shape (n, d), or data frame, optional
         Rows by which nodes are weighted, see `trees_of`: the expected value is the mean over them.
@@ -97,7 +97,7 @@ def to_shapiq(
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel or TreeSum
+    model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
         A fitted model, see `trees_of`, or its trees.
     X : array_like of shape (n, d), or data frame, optional
         Rows by which nodes are weighted, see `to_shap`.

@@ -26,7 +26,7 @@ def to_sql(model: Model | TreeSum, table: str, *, max_nodes: int = 100_000) -> s
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel or TreeSum
+    model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
         A fitted model, see `trees_of`, or its trees.
     table : str
         Name of the table; names are quoted.

@@ -24,7 +24,7 @@ def to_treelite(model: Model | TreeSum, *, max_nodes: int = 100_000) -> Any:
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest, StagewiseModel or TreeSum
+    model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
         A fitted model, see `trees_of`, or its trees.
     max_nodes : int
         The most nodes that the trees of a graph may have.

@@ -53,7 +53,7 @@ def plot_tree(
 
     Parameters
     ----------
-    model : Tree, Forest, StagewiseModel, ProbitTree, SubaggedProbitTrees or DecisionGraph
+    model : Tree, Forest, StagewiseModel, ProbitTree, SubaggedProbitTrees, DecisionGraph or others
         A fitted model that is a tree or made of trees, see `trees_of`; of a graph whose exits join,
         a tree goes from a joint to the next: see `plot_graph` for the whole.
     X : array_like of shape (n, d), or data frame, optional

@@ -74,7 +74,8 @@ class TreeSum(Stored):
     link : str
         How probabilities p follow from values v. "half log odds": ``1 / (1 + exp(-2 v))`` of the
         second label; "log odds": ``1 / (1 + exp(-v))``; "probit": ``Phi(v)``; "lead":
-        ``(1 + v) / 2``, within [0, 1]; each of several values so for its label, divided by the sum.
+        ``(1 + v) / 2``, within [0, 1]; each of several values so for its label, divided by the sum,
+        equal ones where that is 0.
         "softmax": ``exp(v)`` divided by the sum; "shares": the values themselves. Of numbers:
         "identity", or "exp", exp(v). "none": nothing is known but the label.
     builder : str

@@ -14,10 +14,19 @@ from pboost.losses import is_of_package
 from pboost.models.base import Model, check_model
 from pboost.models.calibrated import CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
-from pboost.models.ensembles import Composite
+from pboost.models.ensembles import Bagging, Composite, OneVsRest, WeightedVote
 from pboost.models.forest import Forest
 from pboost.models.graph import DecisionGraph
 from pboost.models.linear import HypothesisSum, LinearModel, ProbitModel
+from pboost.models.member_trees import (
+    NoTreesError,
+    joined,
+    no_trees,
+    parts_of_bags,
+    parts_of_rest,
+    parts_of_votes,
+)
+from pboost.models.members import is_foreign
 from pboost.models.probit_trees import ProbitTree
 from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
@@ -40,8 +49,6 @@ REFUSED: dict[type[Model], str] = {
     HypothesisSum: "which is made of functions of a row, that no format holds; pickle it",
     EarlyExitModel: "whose rows leave early: model.model is the whole model, which may be one",
     CalibratedModel: "whose values are calibrated: model.model, the model itself, may be one",
-    Composite: "whose members answer before they are averaged: see export_c, and members, "
-    "model[i], that are sums of trees",
 }
 UNKNOWN = "which does not say what trees it is made of"
 
@@ -51,18 +58,21 @@ def trees_of(model: Model, X: Any = None, *, max_nodes: int = 100_000) -> TreeSu
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, Forest or StagewiseModel
+    model : DecisionGraph, Tree, Forest, StagewiseModel, OneVsRest, WeightedVote or Bagging
         A fitted model whose decision value is a sum over trees that compare columns. A chain has a
         tree of one comparison for each node; of a graph whose exits join, each path from one joint
         to the next, a node that all paths meet, is one of a tree. Its hard route is that of the
-        trees, also where answers were uncertain in training.
+        trees, also where answers were uncertain in training. Models of models are sums of trees
+        where their members are, and add up as such; see Notes.
     X : array_like of shape (n, d), or data frame, optional
         Rows by which nodes are weighted; see `decision_function`. The weight of a node of a graph
         is then the expected number of rows that come there under the answers assumed in training,
         see `reach`; where these depend on the class, it is taken for the label predicted. Default:
-        the weights in training, which trees, forests and stagewise models know, and graphs do not.
+        the weights in training, which trees, forests and stagewise models know, and graphs do not;
+        models of models where all members know them.
     max_nodes : int
-        The most nodes that the trees of a graph may have: exits that join multiply.
+        The most nodes that the trees of a graph may have, or of all graphs that are members: exits
+        that join multiply.
 
     Returns
     -------
@@ -77,6 +87,15 @@ def trees_of(model: Model, X: Any = None, *, max_nodes: int = 100_000) -> TreeSu
         If the trees would have more than `max_nodes` nodes, with the number; or X has other columns
         than the training data.
 
+    Notes
+    -----
+    Of one versus the rest each tree adds to the value of a label. Where members vote, or what they
+    predict is averaged, each member has to be one tree, whose leaves then hold the answer,
+    the probabilities or the number; shares of trees and forests that are averaged, and numbers of
+    regressions, may be those of several trees. The label of one versus the rest is that of the
+    largest value, `predict` takes the first where probabilities are equal: 1, of half log odds
+    above 18.
+
     Examples
     --------
     >>> import numpy as np
@@ -90,7 +109,11 @@ def trees_of(model: Model, X: Any = None, *, max_nodes: int = 100_000) -> TreeSu
     ([0, -1, -1], [0.5, 0.0, 0.0], [4.0, 1.0, 3.0])
     """
     check_model(model)
-    return _trees_of(model, X, check_integer("max_nodes", max_nodes, least=1))
+    max_nodes = check_integer("max_nodes", max_nodes, least=1)
+    try:
+        return _trees_of(model, X, max_nodes)
+    except NoTreesError as error:
+        raise TypeError(*error.args) from None
 
 
 def as_trees(model: Model | TreeSum, X: Any, max_nodes: int) -> TreeSum:
@@ -103,27 +126,22 @@ def as_trees(model: Model | TreeSum, X: Any, max_nodes: int) -> TreeSum:
     return model
 
 
-def _no_trees(model: Model, why: str) -> TypeError:
-    """Return what to raise for a model that is no sum of trees."""
-    return TypeError(f"model: expected a sum of trees, got a {type(model).__name__}, {why}")
-
-
 @singledispatch
 def _trees_of(model: Any, X: Any, max_nodes: int) -> TreeSum:
     """Return the trees of a model, see `trees_of`."""
     why = next((why for kind, why in REFUSED.items() if isinstance(model, kind)), UNKNOWN)
-    raise _no_trees(model, why)
+    raise no_trees(model, why)
 
 
 @_trees_of.register
 def _(model: DecisionGraph, X: Any, max_nodes: int) -> TreeSum:
     if isinstance(model.inputs, StoredInputs):
-        raise _no_trees(
+        raise no_trees(
             model, "whose nodes compare sums of columns or of stumps; export_c writes such models, "
             "and weak=stump() fits nodes that compare columns"
         )  # fmt: skip
     if isinstance(model.inputs, Oracles):
-        raise _no_trees(
+        raise no_trees(
             model, "whose nodes are functions of a row, which no format holds; pickle the model "
             "with its functions"
         )  # fmt: skip
@@ -171,6 +189,51 @@ def _(model: StagewiseModel, X: Any, max_nodes: int) -> TreeSum:
     if model.n_trees > 1:
         target = np.arange(len(model.trees), dtype=np.int32) % model.n_trees
     return _of_trees(model, model.trees, X, bias, "sum", link, target)
+
+
+@_trees_of.register
+def _(model: OneVsRest, X: Any, max_nodes: int) -> TreeSum:
+    members = _of_members(model, X, max_nodes)
+    return joined(model, members, parts_of_rest(model, members), _said_of(model))
+
+
+@_trees_of.register
+def _(model: WeightedVote, X: Any, max_nodes: int) -> TreeSum:
+    members = _of_members(model, X, max_nodes)
+    return joined(model, members, parts_of_votes(model, members), _said_of(model))
+
+
+@_trees_of.register
+def _(model: Bagging, X: Any, max_nodes: int) -> TreeSum:
+    members = _of_members(model, X, max_nodes)
+    return joined(model, members, parts_of_bags(model, members), _said_of(model))
+
+
+def _of_members(model: Composite, X: Any, max_nodes: int) -> list[TreeSum]:
+    """Return the trees of each member."""
+    if not model.models:
+        raise no_trees(model, "which has no members, and does not know its columns")
+    graphs = [m for m in model.models if isinstance(m, DecisionGraph)]
+    n_nodes = sum(count_unrolled(graph) for graph in graphs)
+    if n_nodes > max_nodes:
+        raise ValueError(
+            f"max_nodes: expected at least {n_nodes}, the nodes of the trees that the paths of "
+            f"{len(graphs)} graphs make, got {max_nodes}; export_c writes them as the graphs they "
+            "are"
+        )
+    found = []
+    for k, member in enumerate(model.models):
+        if is_foreign(member):
+            raise no_trees(
+                model, f"whose models[{k}] is a {type(member).__name__} of another package, which "
+                "no format but a pickle has"
+            )  # fmt: skip
+        try:
+            found.append(_trees_of(member, X, max_nodes))
+        except NoTreesError as error:
+            said = str(error).partition("got ")[2]
+            raise no_trees(model, f"whose models[{k}] is none: {said}") from None
+    return found
 
 
 def _of_trees(

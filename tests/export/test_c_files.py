@@ -48,16 +48,11 @@ SUMS = {
     "probit": lambda: pb.fit_probitboost(X, TWO, steps=9, **LEVELS),
     "probit tree": lambda: pb.fit_probit_tree(X, TWO, max_depth=2, steps=3, **LEVELS),
     "probit tree, three": lambda: pb.fit_probit_tree(X, THREE, max_depth=2, steps=3, **LEVELS),
-    "rest": lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, THREE, rounds=5, **LEVELS),
-    "samme": lambda: pb.fit_samme(
-        X, THREE, base=partial(pb.fit_cart, max_depth=2, **LEVELS), rounds=4),
     "mean of chains": lambda: _averaged(partial(pb.fit_adaboost, rounds=5), TWO),
-    "mean of votes": lambda: _averaged(partial(pb.fit_boosted_tree, nodes=5), THREE),
     "mean of sums": lambda: _averaged(
         partial(pb.fit_stagewise, loss="logistic", steps=2, max_depth=2), TWO),
     "mean of probit sums": lambda: _averaged(
         partial(pb.fit_stagewise, loss="probit", steps=2, max_depth=2), TWO),
-    "mean of trees": lambda: _averaged(partial(pb.fit_cart, max_depth=3), TWO),
     "mean of probits": lambda: _averaged(partial(pb.fit_probitboost, steps=5), TWO),
     "mean of probit trees": lambda: _averaged(
         partial(pb.fit_probit_tree, max_depth=1, steps=2), THREE),

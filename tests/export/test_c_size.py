@@ -18,7 +18,11 @@ ARM = ["arm-none-eabi-gcc", "-mcpu=cortex-m0", "-mthumb", "-ffreestanding", "-Os
 PLAIN = exported.PLAIN
 #: As of `exported`, and longer.
 MODELS = {
-    **{name: make for name, make in exported.WITH_HOLES.items() if name != "pruned"},  # one node
+    **{
+        name: make
+        for name, make in exported.WITH_HOLES.items()
+        if name not in {"pruned", *exported.OF_MODELS}  # "pruned" is one node
+    },
     "long chain": lambda: pb.fit_adaboost(PLAIN, exported.TWO, rounds=60),
     "chain of trees": lambda: pb.fit_matryoshka(
         PLAIN, exported.TWO, shape=(7, 12), join="all", learning_rate=0.3

@@ -19,9 +19,11 @@ from sided_trees import random_forest, random_rows
 import pboost as pb
 from pboost.export.level_tests import by_thresholds
 
-TREELITE_KINDS = ["chain", "votes", "forest, three", "softmax", "one tree a round", "poisson"]
+TREELITE_KINDS = [
+    "chain", "votes", "forest, three", "softmax", "one tree a round", "poisson", "rest of forests",
+]  # fmt: skip
 #: Those whose probabilities are functions of ONNX.
-WITH_SHARES = {"half log odds", "log odds", "softmax", "shares"}
+WITH_SHARES = {"half log odds", "log odds", "lead", "softmax", "shares"}
 
 
 def rows_of(kind):
@@ -248,9 +250,7 @@ def assert_onnx(trees, rows):
     lead = np.abs(values if values.shape[1] == 1 else np.diff(np.sort(values))[:, -1:])[:, 0]
     clear = lead > 1e-12
     assert np.array_equal(outputs["label"][clear], twin.predictions(trees, rows)[clear])
-    has_shares = trees.link in WITH_SHARES and not (
-        trees.n_values > 1 and trees.link == "half log odds"
-    )
+    has_shares = trees.link in WITH_SHARES
     assert ("probabilities" in outputs) == has_shares
     if has_shares:
         share = twin.probabilities(trees, rows)
@@ -282,7 +282,7 @@ def test_members_of_sets_are_counted():
 def test_a_hundred_thousand_rows():
     """ONNX and treelite, with missing values, levels and values at thresholds."""
     treelite = pytest.importorskip("treelite", reason="treelite is not installed")
-    for kind in ("chain", "votes", "forest, three", "logistic"):
+    for kind in ("chain", "votes", "forest, three", "logistic", "rest of chains", "samme"):
         model, rows = made(kind), rows_for(made(kind), 100_000)
         trees = pb.trees_of(model)
         X = exported.decoded(model, rows)

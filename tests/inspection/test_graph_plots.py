@@ -321,8 +321,8 @@ def test_equations_in_leaves():
 def test_refusals_of_trees():
     with pytest.raises(TypeError, match="plot_graph draws it"):
         pb.plot_tree(made("affine"))
-    with pytest.raises(TypeError, match="members, model"):
-        pb.plot_tree(made("bagging"))
+    with pytest.raises(TypeError, match=r"model\[i\] are members"):
+        pb.plot_tree(made("bagging of chains"))
     for kind in ("cart", "forest", "probit tree", "sbpmt"):
         with pytest.raises(ValueError, match="tree: expected a number below"):
             pb.plot_tree(made(kind), tree=99)

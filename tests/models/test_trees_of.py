@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import exported
 import inspected
@@ -20,7 +21,7 @@ from pboost.models.unroll import count_unrolled
 
 def values_of(model, X):
     """Return decision values; of trees of several labels the shares."""
-    has_shares = isinstance(model, pb.Tree | pb.Forest) and model.labels is not None
+    has_shares = isinstance(model, pb.Tree | pb.Forest | pb.Bagging) and model.labels is not None
     many = has_shares and len(model.labels) > 2
     return pb.predict_proba(model, X) if many else pb.decision_function(model, X)
 
@@ -140,12 +141,151 @@ def test_joints_cut_paths():
     assert trees.n_trees == outer.n_joints > 1
 
 
+# Models of models
+
+
+def test_what_members_add():
+    trees = pb.trees_of(made("rest of chains"))
+    chains = made("rest of chains").models
+    assert trees.target.tolist() == np.repeat([0, 1, 2], [c.n_nodes for c in chains]).tolist()
+    assert trees.bias.tolist() == [chain.bias for chain in chains]
+    assert (trees.aggregation, trees.link, trees.n_added) == ("sum", "half log odds", 1)
+    assert pb.trees_of(made("rest of forests")).link == "lead"
+    assert pb.trees_of(made("rest of sums")).link == "log odds"
+    assert trees.n_sets == sum(pb.trees_of(chain).n_sets for chain in chains)
+
+    samme = made("samme")
+    votes = pb.trees_of(samme)
+    assert (votes.link, votes.n_trees) == ("softmax", len(samme.models))
+    for k, alpha in enumerate(samme.alpha):
+        own = votes.value[votes.root[k] : votes.root[k + 1]]
+        is_leaf = votes.feature[votes.root[k] : votes.root[k + 1]] < 0
+        assert sorted(set(own[is_leaf].ravel().tolist())) == [0.0, alpha]
+        assert not own[~is_leaf].any()
+    assert np.array_equal(votes.weight[votes.root[:-1]], [m.weight[0] for m in samme.models])
+
+    bags = pb.trees_of(made("bags of answers"))
+    assert bags.aggregation == "mean"
+    assert set(np.unique(bags.value)) == {0.0, 1.0}
+    assert pb.trees_of(made("bags of forests")).aggregation == "mean"
+    sums = pb.trees_of(made("bags of sums"))
+    assert (sums.aggregation, sums.link, sums.n_trees) == ("sum", "identity", 9)
+
+
+def uneven(vote, fits, y=exported.TWO):
+    """Return a bagging whose members were fitted by several functions, in turn."""
+    turns = iter(fits)
+
+    def fit(X, y, **options):
+        return next(turns)(X, y, **options)
+
+    X = exported.PLAIN
+    task = {"task": "regression"} if vote is None else {"vote": vote}
+    return pb.fit_bagging(fit, X, y, members=len(fits), rng=0, n_threads=1, **task)
+
+
+def forest_of(members):
+    return partial(pb.fit_forest, members=members, rng=0, max_depth=3)
+
+
+def stagewise(loss, steps, **options):
+    return partial(pb.fit_stagewise, loss=loss, steps=steps, max_depth=2, **options)
+
+
+@pytest.mark.parametrize(("vote", "fits"), [
+    ("average", [forest_of(1), forest_of(3), forest_of(2)]),  # which weigh the same
+    ("average", [stagewise("logistic", 1), partial(pb.fit_boosted_tree, nodes=4)]),
+    ("average", [stagewise("probit", 1), stagewise("hinge", 1)]),  # one has no probabilities
+    ("majority", [stagewise("logistic", 1), forest_of(1), partial(pb.fit_adaboost, rounds=1)]),
+], ids=["forests", "probabilities", "no probabilities", "answers"])  # fmt: skip
+def test_members_of_several_kinds(vote, fits):
+    assert_rebuilt(uneven(vote, fits), exported.PLAIN, exported.PLAIN)
+
+
+def test_regressions_of_several_kinds():
+    fits = [stagewise("squared", 3), stagewise("poisson", 1), pb.fit_cart]
+    fits[2] = partial(pb.fit_cart, max_depth=2)
+    model = uneven(None, fits, exported.COUNT)
+    assert_rebuilt(model, exported.PLAIN, exported.PLAIN)
+    text = "models\\[1\\] is a sum of 2 trees, and what it predicts is not one"
+    with pytest.raises(TypeError, match=text):
+        pb.trees_of(uneven(None, [fits[0], stagewise("poisson", 2)], exported.COUNT))
+
+
+def test_one_versus_the_rest_of_two():
+    """Members that vote have two values each, of which the lead counts."""
+    fit = partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=2), rounds=3)
+    model = pb.fit_one_vs_rest(fit, exported.PLAIN, exported.TWO)
+    assert pb.trees_of(model).link == "log odds"
+    assert_rebuilt(model, exported.PLAIN, exported.PLAIN)
+    mixed = replace(model, models=(model.models[0], made_rest(exported.TWO)))
+    assert pb.trees_of(mixed).link == "none"
+    lead = pb.decision_function(mixed, exported.PLAIN)
+    found = twin.values(pb.trees_of(mixed), exported.PLAIN)
+    np.testing.assert_allclose(found, lead, rtol=0, atol=1e-13)
+
+
+def made_rest(y):
+    return pb.fit_adaboost(exported.PLAIN, np.asarray(y), rounds=3)
+
+
+def test_shares_of_which_none_is_above_zero_are_equal():
+    X, y = exported.PLAIN[:9], np.arange(9) % 3
+    model = pb.fit_one_vs_rest(partial(pb.fit_cart, min_leaf=1), X, y)
+    rows = np.random.default_rng(0).normal(size=(300, 2)) * [1, 1e3]
+    trees = pb.trees_of(model)
+    assert (twin.values(trees, rows) == -1).all(axis=1).any()
+    assert_rebuilt(model, rows, rows)
+
+
+class Foreign:
+    def predict(self, X):
+        return np.zeros(len(X), dtype=bool)
+
+
+@pytest.mark.parametrize(("fit", "said"), [
+    (lambda X, y: pb.fit_bagging(partial(pb.fit_adaboost, rounds=5), X, y, members=2, rng=0),
+     r"models\[0\] is a sum of 5 trees, whose probabilities, which are averaged, .* export_c"),
+    (lambda X, y: pb.fit_bagging(forest_of(2), X, y, members=2, rng=0, vote="majority"),
+     r"models\[0\] is a sum of 2 trees, whose answer, which is counted, is not one"),
+    (lambda X, y: pb.fit_samme(X, y, base=partial(pb.fit_adaboost, rounds=2), rounds=2),
+     r"models\[0\] is a sum of 2 trees, whose answer is not one"),
+    (lambda X, y: pb.fit_bagging(lambda X, y, sample_weight: Foreign(), X, y, members=1, rng=0),
+     r"whose models\[0\] is a Foreign of another package"),
+    (lambda X, y: pb.fit_one_vs_rest(pb.fit_probitboost, X, y, steps=2),
+     r"OneVsRest, whose models\[0\] is none: a ProbitModel, which is one linear function"),
+    (lambda X, y: replace(pb.fit_samme(X, y, base=pb.fit_cart, rounds=1), models=(), alpha=[]),
+     "which has no members"),
+], ids=["probabilities", "answers", "samme", "foreign", "probit", "none"])  # fmt: skip
+def test_models_of_models_that_are_no_sums_are_refused(fit, said):
+    with pytest.raises(TypeError, match=f"model: expected a sum of trees, got .*{said}"):
+        pb.trees_of(fit(exported.PLAIN, exported.TWO))
+
+
+def test_nodes_of_all_members_are_counted():
+    model = made("rest of chains")
+    count = 3 * sum(chain.n_nodes for chain in model.models)
+    assert pb.trees_of(model, max_nodes=count).n_nodes == count
+    with pytest.raises(ValueError, match=f"max_nodes: expected at least {count}, .* of 3 graphs"):
+        pb.trees_of(model, max_nodes=count - 1)
+
+
+def test_members_of_other_levels_are_refused():
+    one, other = (
+        pb.fit_cart(exported.X[:n], exported.TWO[:n], max_depth=2, **exported.LEVELS)
+        for n in (20, 150)
+    )
+    model = made("bags of trees")
+    with pytest.raises(TypeError, match="read categories by different levels, which export_c"):
+        pb.trees_of(replace(model, models=(one, other)))
+
+
 # Weights
 
 
 WEIGHTED = [
     "chain", "tree", "matryoshka, soft", "votes", "gaussian", "forest", "softmax", "both ways",
-    "nothing to learn",
+    "nothing to learn", "rest of chains", "samme", "bags of trees",
 ]  # fmt: skip
 
 

@@ -81,6 +81,7 @@ def probabilities(trees, X):
     share = np.vectorize(lambda value: share_of(trees.link, value))(found)
     if share.shape[1] == 1:
         return np.hstack([1 - share, share])
+    share[~share.any(axis=1)] = 1
     return share / share.sum(axis=1, keepdims=True)
 
 
