@@ -417,6 +417,8 @@ def _assembled(
     if (np.diff(start, axis=1) < 0).any() or (start[:, 0] != 0).any() or (start[:, -1] != n).any():
         raise FolderError("bin_start: expected numbers of rows below bins")
     labels, count, weights = arrays["labels"], arrays["label_count"], arrays.get("weights")
+    if labels.dtype.kind not in "biufU":
+        raise FolderError(f"labels: expected numbers or strings, got {labels.dtype}")
     if labels.ndim != 1 or count.shape != labels.shape or (count < 1).any() or count.sum() != n:
         raise FolderError("label_count: expected the numbers of rows of the labels")
     if weights is not None and (

@@ -1,0 +1,23 @@
+"""Folders of columns that have been damaged are refused, or give a model: a part of a long run."""
+
+import pytest
+from damaged_folders import make, run_case, what_it_holds
+
+import pboost as pb
+
+pytest.importorskip("pandas")
+
+
+def test_damaged_folders_are_refused_or_opened(tmp_path):
+    folders = make(tmp_path)
+    held = {folder: what_it_holds(folder, True) for folder in folders}
+    found = [run_case(folders, held, case) for case in range(250)]
+    assert set(found) == {"refused", "opened"}
+    assert found.count("refused") > 150
+
+
+def test_labels_of_bytes_are_refused(tmp_path):
+    folders = make(tmp_path)
+    for case in (1088, 5816, 12728):
+        assert run_case(folders, {}, case) == "refused"
+    assert len(pb.open_columns(folders[0]).y) == 60
