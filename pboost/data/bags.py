@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pboost.data.labels import Entries
 from pboost.values import (
@@ -58,11 +59,7 @@ class Bags:
         n = len(self.rows)
         if not self.replace and self.size == n:
             return self.weights, generator
-        if self.replace:
-            count = np.bincount(generator.integers(0, n, self.size), minlength=n)
-            return self.taken(self.rows, count), generator
-        taken = generator.choice(n, self.size, replace=False, shuffle=False)
-        return self.taken(self.rows.take(taken)), generator
+        return self.taken(self.rows, times_drawn(generator, n, self.size, self.replace)), generator
 
     def taken(self, rows: IntArray, count: Any = 1) -> FloatArray:
         """Return the weights where the listed rows are taken, so many times each, and no others."""
@@ -73,6 +70,17 @@ class Bags:
         weights = np.zeros(len(self.weights))
         weights[rows] = self.weights.take(rows) * count
         return weights
+
+
+def times_drawn(
+    generator: np.random.Generator, n: int, size: int, is_repeated: bool
+) -> NDArray[np.intp]:
+    """Return how often each of n rows is drawn for a bag of this size."""
+    if is_repeated:
+        return np.bincount(generator.integers(0, n, size), minlength=n)
+    found = np.zeros(n, dtype=np.intp)
+    found[generator.choice(n, size, replace=False, shuffle=False)] = 1
+    return found
 
 
 def check_bag(bag: Any) -> int | float | None:

@@ -88,14 +88,14 @@ def check_size(n: int) -> None:
         raise ValueError(f"X: expected at most {MOST_ROWS} rows in all partitions, got {n}")
 
 
-def shared_scale(engine: Engine, n: int, greatest: float) -> tuple[int, float, bool]:
+def shared_scale(engine: Engine, n: int, greatest: float, *of: Any) -> tuple[int, float, bool]:
     """Return the exponent and the scale of the weights of n rows, of which the greatest is given.
 
-    They are those of one table, see `TrainingData`. Also whether all weights are then positive.
+    `of` says of which weights, where shards have several. They are those of one table, see `TrainingData`. Also whether all weights are then positive.
     """
     exponent = math.frexp(greatest)[1]
     shift = SUM_BITS - n.bit_length()
-    parts = engine.ask("scaled_sum", exponent, shift)
+    parts = engine.ask("scaled_sum", exponent, shift, *of)
     total = sum(part for part, _ in parts)
     total += total >> SURE_BITS
     scale = math.ldexp(1.0, SUM_BITS - total.bit_length() + shift)

@@ -1,12 +1,13 @@
 """Fits on rows that lie in partitions: builders whose models do not depend on how rows are divided.
 
 See `pboost.boosting.shards`, `shard_trees` and `shard_matryoshka` beside it, and
-`pboost.trees.shards` and `sum_shards`.
+`pboost.trees.shards`, `forest_shards` and `sum_shards`.
 """
 
 from pboost.boosting.shard_matryoshka import fit_matryoshka
 from pboost.boosting.shard_trees import fit_boosted_tree
 from pboost.boosting.shards import bin_columns, fit_adaboost
+from pboost.trees.forest_shards import fit_forest
 from pboost.trees.shards import fit_cart
 from pboost.trees.sum_shards import fit_stagewise
 
@@ -15,6 +16,7 @@ __all__ = [
     "fit_adaboost",
     "fit_boosted_tree",
     "fit_cart",
+    "fit_forest",
     "fit_matryoshka",
     "fit_stagewise",
 ]

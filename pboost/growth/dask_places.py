@@ -254,6 +254,8 @@ class DaskPlaces:
         if not line.has_begun and self._begun is not None and what != "begin":
             line.connection.write(pack(("begin", self._begun), self._key), until)
             line.n_unread += 1
+        if what == "begin":  # whatever was told before is of no use any more
+            line.n_cuts = 0
         line.has_begun, first = True, line.n_cuts
         if what == "masses":
             (cuts,) = arguments

@@ -155,6 +155,8 @@ class _Process:
             for message in self._untold:
                 self._write(*message)
             self._untold = []
+            if what == "begin":  # whatever was told before is of no use any more
+                self._n_sent = 0
             if what == "masses":
                 (cuts,) = arguments
                 arguments, self._n_sent = (self._n_sent, cuts[self._n_sent :]), len(cuts)

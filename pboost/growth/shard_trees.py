@@ -220,21 +220,23 @@ class _Rows(NamedTuple):
         return Answer(np.array(found, dtype=np.int64), _NO_NUMBERS)
 
 
-def begin(engine: Engine, problem: Problem, is_weighed: bool) -> tuple[TrainingData, int]:
+def begin(engine: Engine, problem: Problem, is_weighed: bool, *of: Any) -> tuple[TrainingData, int]:
     """Give all shards their weights; returns the data of the fit, without rows, and their number.
+
+    `of` says which weights, where shards have several.
 
     Raises
     ------
     ValueError
         If there are more rows than int32 counts.
     """
-    n_all, n, greatest = (list(part) for part in zip(*engine.ask("extent"), strict=True))
+    n_all, n, greatest = (list(part) for part in zip(*engine.ask("extent", *of), strict=True))
     check_size(sum(n_all))
     if is_weighed:
-        exponent, scale, _ = shared_scale(engine, sum(n_all), max(greatest))
+        exponent, scale, _ = shared_scale(engine, sum(n_all), max(greatest), *of)
     else:
         exponent, (scale, _) = 0, to_fixed_point(np.ones(1), sum(n_all))
-    engine.ask("begin", exponent, scale)
+    engine.ask("begin", exponent, scale, *of)
     assert isinstance(problem.columns, BinnedColumns)
     order = np.empty((problem.n_features, 0), dtype=np.int32)
     data = TrainingData(
@@ -304,6 +306,11 @@ class ShardedArrays(TreeArrays):
         self.certificate[:] = 1.0, 0.0
         self.mass[0] = self._ask("masses", 0).total
         self._measure(0)
+
+    @property
+    def splits(self) -> list[SentSplit]:
+        """The splits that have been made, in their order."""
+        return [one for one in self._told if isinstance(one, SentSplit)]
 
     def search_elsewhere(self) -> None:
         """Search the pending node in what shards hold there."""

@@ -1,0 +1,114 @@
+"""Forests of rows in partitions: the bytes of the forest of one table, its record with them."""
+
+import multiprocessing
+import os
+import re
+import signal
+
+import numpy as np
+import pytest
+from partitioned import TABLES, contents
+
+import pboost as pb
+
+OPTIONS = {
+    "subsamples": {"replace": False, "bag": 0.4},
+    "all rows": {"replace": False},
+    "few": {"bag": 7},
+    "limits": {"max_depth": 3, "min_leaf": 5, "criterion": "entropy"},
+    "leaves": {"max_leaves": 5, "features_per_split": None},
+    "prices": {"prices": {0: 2.0, 1: 1.0}},
+}
+
+
+def of_numbers(table):
+    columns, y, weight = table
+    numbers = np.random.default_rng(0).normal(size=len(y)) * 1e3 + (y == y[0])
+    return columns, numbers, weight
+
+
+def both(table, n_parts, path, **options):
+    """Return the bytes of the forests of one table and of partitions of it, some of them empty."""
+    columns, y, weight = table
+    at = np.sort(np.random.default_rng(n_parts).integers(0, len(y) + 1, n_parts - 1))
+    rows = np.split(np.arange(len(y), dtype=np.int32), at)
+    options = {"members": 4, "rng": 3, **options}
+    whole = pb.fit_forest(columns, y, sample_weight=weight, **options)
+    for name in ("n_processes", "callback"):
+        options.setdefault(name, None)
+    parted = pb.shards.fit_forest(
+        [columns.select(of) for of in rows], [y[of] for of in rows],
+        sample_weight=None if weight is None else [weight[of] for of in rows], **options,
+    )  # fmt: skip
+    return contents(whole, path), contents(parted, path)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
+    for n_parts in (1, 2, 5, 16):
+        whole, parted = both(TABLES[name], n_parts, tmp_path)
+        assert parted == whole, n_parts
+    whole, parted = both(of_numbers(TABLES[name]), 3, tmp_path, task="regression", members=2)
+    assert parted == whole
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
+    for name in ("holes, no weights", "categories, weights"):
+        whole, parted = both(TABLES[name], 3, tmp_path, **OPTIONS[options])
+        assert parted == whole, name
+
+
+def test_more_labels_than_two(tmp_path):
+    columns, y, weight = TABLES["weights"]
+    three = np.array(["a", "b", "c"])[(y + np.arange(len(y)) // 90) % 3]
+    whole, parted = both((columns, three, weight), 4, tmp_path)
+    assert parted == whole
+
+
+def test_processes_give_the_bytes_also_where_one_is_killed(tmp_path):
+    columns, y, weight = TABLES["categories, weights"]
+    whole = pb.fit_forest(columns, y, sample_weight=weight, members=4, rng=0)
+    parts = np.split(np.arange(len(y), dtype=np.int32), [50, 50, 220])
+
+    def kill(step, record):
+        if step == 2:
+            os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
+
+    parted = pb.shards.fit_forest(
+        [columns.select(rows) for rows in parts], [y[rows] for rows in parts],
+        sample_weight=[weight[rows] for rows in parts], members=4, rng=0, n_processes=2,
+        callback=kill,
+    )  # fmt: skip
+    assert contents(parted, tmp_path) == contents(whole, tmp_path)
+
+
+def test_a_callback_is_told_of_members_and_may_stop():
+    columns, y, _ = TABLES["numbers"]
+    told = []
+    forest = pb.shards.fit_forest(
+        [columns], [y], members=9, rng=0,
+        callback=lambda step, record: told.append(record.oob_error) or step == 3,
+    )  # fmt: skip
+    assert len(forest) == len(told) == 3
+    assert told[-1] == forest.oob.error
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"members": 0}, ValueError, "members"),
+        ({"bag": 0.0}, ValueError, "bag"),
+        ({"bag": 500, "replace": False}, ValueError, "bag: expected at most 300"),
+        ({"missing": "both"}, NotImplementedError, "missing"),
+        ({"criterion": "squared"}, ValueError, "criterion"),
+        ({"search": "exact"}, TypeError, "search"),
+        ({"replace": 1}, TypeError, "replace"),
+        ({"n_processes": 1, "n_threads": 1}, NotImplementedError, "n_threads"),
+    ],
+    ids=str,
+)
+def test_what_is_refused(options, error, message):
+    columns, y, _ = TABLES["numbers"]
+    with pytest.raises(error, match=re.escape(message)):
+        pb.shards.fit_forest([columns], [y], **options)
