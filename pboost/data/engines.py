@@ -91,7 +91,8 @@ def check_size(n: int) -> None:
 def shared_scale(engine: Engine, n: int, greatest: float, *of: Any) -> tuple[int, float, bool]:
     """Return the exponent and the scale of the weights of n rows, of which the greatest is given.
 
-    `of` says of which weights, where shards have several. They are those of one table, see `TrainingData`. Also whether all weights are then positive.
+    `of` says of which weights, where shards have several. They are those of one table, see
+    `TrainingData`. Also whether all weights are then positive.
     """
     exponent = math.frexp(greatest)[1]
     shift = SUM_BITS - n.bit_length()

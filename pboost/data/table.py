@@ -389,6 +389,6 @@ def _check_members(kind: Array, column: Array, start: Array, number: Array, text
         raise ValueError("level_kind: expected the kinds of the columns listed, and no others")
     if ((kind & _ORDERED > 0) & (of_column != 1)).any():
         raise ValueError("level_kind: expected levels of ordered columns")
-    is_text = np.repeat(what[column] == _KINDS["U"], np.diff(start))
-    if len(text) != np.count_nonzero(is_text) or len(number) != np.count_nonzero(~is_text):
+    is_text, size = what[column] == _KINDS["U"], np.diff(start.astype(np.int64))
+    if len(text) != size[is_text].sum() or len(number) != size[~is_text].sum():
         raise ValueError("level_text, level_number: expected a value for each level")

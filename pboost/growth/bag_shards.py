@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.bags import times_drawn
+from pboost.data.columns import BinnedColumns
 from pboost.growth.shard_trees import SentSplit, TreeShard
+from pboost.threads import Workers
 from pboost.values import FloatArray, child
 
 
@@ -30,9 +32,18 @@ class BagShard(TreeShard):
     rows of positive weight, in the places before this one.
     """
 
-    def __init__(self, *given: Any) -> None:
-        *of_tree, self._start, self._before, workers = given
-        super().__init__(*of_tree, workers)
+    def __init__(
+        self,
+        columns: BinnedColumns,
+        y: NDArray[Any],
+        weights: FloatArray | None,
+        n_classes: int,
+        start: int,
+        before: int,
+        workers: Workers,
+    ) -> None:
+        super().__init__(columns, y, weights, n_classes, workers)
+        self._start, self._before = start, before
         self._positive = self._first
         self._whole = np.ones(len(self._y)) if self._given is None else self._given
         self._bag: Bag | None = None

@@ -191,15 +191,15 @@ class _Members:
 
     def _sides(self, tree: Tree, place: IntArray, splits: list[SentSplit]) -> list[SentSplit]:
         """Return the splits, with the sides on which missing values are that no row had there."""
-        columns = self._problem.columns
+        columns, missing = self._problem.columns, tree.missing
         assert isinstance(columns, BinnedColumns)
-        if columns.special is None:
+        if columns.special is None or missing is None:
             return splits
         found = []
         for split in splits:
             side, code = split.side.copy(), columns.n_bins[split.feature]
             if columns.special[split.feature] & HOLES:
-                side[code] = tree.missing[place[split.node]]
+                side[code] = missing[place[split.node]]
             found.append(split._replace(side=side))
         return found
 
