@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.check_xy import check_finite
+from pboost.export.c_arithmetic import leave_walk
 from pboost.export.c_fixed import Grid, compared, fixed_part, grid_of, single_part
 from pboost.export.c_making import Making, scores_of
-from pboost.export.c_parts import Walk
+from pboost.export.c_parts import Leaving, Walk
 from pboost.export.c_parts_of import part_of
 from pboost.export.c_program import text_of
 from pboost.export.c_size import fixed_size
@@ -45,12 +46,15 @@ class CFile:
     bound : float
         Size of a decision value, of several its lead over the next, beyond which the label is sure
         to be that of `predict` for the same row: 0.0 but of int16. A row within it has nearly no
-        lead. Of a regression how far values are from those of `predict`.
+        lead. Of a regression how far values are from those of `predict`. Of models that rows leave
+        early the value is that with which a row leaves, and at no joint before it may be less than
+        twice the bound from where the row would leave.
     uncertain : int or None
         Of int16, how many rows of X are within the bound; None without X.
     n_bytes : int or None
         Of int16, about how many bytes code and tables take, with labels: as arm-none-eabi-gcc -Os
-        makes them for Cortex-M0, within 5 % from 400 bytes on. None of others.
+        makes them for Cortex-M0, within 5 % from 400 bytes on. None of others, and of models that
+        rows leave early.
     """
 
     dtype: str
@@ -141,8 +145,7 @@ def export_c(
         If the model holds functions (oracles, hypotheses, other packages); if it is an
         `EarlyExitModel` within a price, or of other than graphs, forests and sums of trees, or a
         `CalibratedModel` of other than Platt's map of two labels (``model.model`` can be exported).
-        If `dtype` is "int16" and nodes compare sums of columns, rows leave early, or the model
-        consists of others.
+        If `dtype` is "int16" and nodes compare sums of columns, or the model consists of others.
     ValueError
         If an argument is not as described, or ``dtype="int16"`` comes without `X` and `ranges`.
     OSError
@@ -159,7 +162,9 @@ def export_c(
     model. Votes are rounded to multiples of 2\ :sup:`-s`, with the largest s with which no sum
     overflows int32, and added up in int32. Where T votes are added up the sum is within
     T 2\ :sup:`-s-1` of the decision value, so that labels agree wherever that is larger; the head
-    of the file has the number.
+    of the file has the number. Rows leave early where they do here, unless a value is below the
+    threshold of its joint by less than twice the bound. Sums with which they
+    leave are multiplied by the slopes in 64 bits.
 
     Examples
     --------
@@ -192,7 +197,7 @@ def export_c(
     part = part_of(model)
     if explain and not isinstance(part, Walk):
         raise NotImplementedError("explain: only graphs, trees and sums of trees have paths")
-    if votes != VOTES[0] and not isinstance(part, Walk):
+    if votes != VOTES[0] and not isinstance(part, Walk | Leaving):
         raise NotImplementedError(
             'votes: "float32" is for graphs, trees and sums of trees; "float64" is for all'
         )
@@ -212,7 +217,7 @@ def export_c(
         1.0 if fixed is None else fixed.scale,
         0.0 if fixed is None else fixed.bound,
         made.uncertain,
-        None if fixed is None else fixed_size(model, fixed.walk),
+        fixed_size(model, fixed.part) if fixed and isinstance(fixed.part, Walk) else None,
     )
 
 
@@ -231,10 +236,14 @@ def _in_fixed_point(made: Making, ranges: Any, steps: Any) -> Making:
     grid = grid_of(model.n_features, np.unique(tests.column), is_level, rows, ranges, steps)
     fixed, uncertain = fixed_part(made.part, grid), None
     if rows is not None and model.labels is not None:
-        score = scores_of(model, grid.values(grid.numbers(rows)))
-        lead = sizes(score[:, 0] if score.shape[1] == 1 else score)
+        given = grid.values(grid.numbers(rows))
+        if isinstance(made.part, Leaving):
+            lead = leave_walk(made.part, given).near
+        else:
+            score = scores_of(model, given)
+            lead = sizes(score[:, 0] if score.shape[1] == 1 else score)
         uncertain = int(np.count_nonzero(lead <= fixed.bound))
-    return replace(made, part=fixed.walk, fixed=fixed, grid=grid, uncertain=uncertain)
+    return replace(made, part=fixed.part, fixed=fixed, grid=grid, uncertain=uncertain)
 
 
 def _rows_of(model: Model, X: Any) -> FloatArray:

@@ -16,6 +16,10 @@ from pboost.values import FloatArray, as_array
 LEAST, MOST = NO_VALUE + 1, 2**15 - 1
 #: The largest sum of votes.
 MOST_SUM = 2**31 - 1
+#: The most binary places of factors, and the largest factor: their products are int64.
+MOST_PLACES, MOST_FACTOR = 30, 2.0**29
+#: The largest slope of sums that rows leave early: by so much they have fewer places.
+MOST_SLOPE = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +153,7 @@ class Fixed:
 
     Attributes
     ----------
-    walk : Walk
+    part : Walk or Leaving
         Thresholds in int16, votes in int32.
     shift : int
         Votes are counted in 2**-shift.
@@ -159,7 +163,7 @@ class Fixed:
         A decision value is the sum times this.
     """
 
-    walk: Walk
+    part: Walk | Leaving
     shift: int
     terms: int
     scale: float
@@ -167,17 +171,14 @@ class Fixed:
     @property
     def bound(self) -> float:
         """The size of a decision value, or a lead, beyond which the label is that of float64."""
-        of_leads = 1 if self.walk.n_scores == 1 else 2
+        of_leads = 1 if self.part.n_scores == 1 else 2
         return of_leads * self.terms * self.scale / 2
 
 
 def compared(part: Part) -> Tests:
     """Return the questions of nodes that int16 can hold; NotImplementedError of other models."""
     if isinstance(part, Leaving):
-        raise NotImplementedError(
-            'dtype: "int16" is for models whose rows go to the end, as model.model is; "float64" '
-            'and "float32" can hold early exits'
-        )
+        return compared(part.walk)
     if not isinstance(part, Walk):
         raise NotImplementedError(
             'dtype: "int16" is for graphs, trees and sums of trees; this model adds up columns or '
@@ -202,21 +203,33 @@ def fixed_part(part: Part, grid: Grid) -> Fixed:
     The sum of the rounded votes is within `terms` / 2 of the votes counted in 2**-shift. A chain
     adds all the votes of exit 0 at the start, and at each node what exit 1 has more.
     """
-    tests = compared(part)
+    compared(part)
+    if isinstance(part, Leaving):
+        return _fixed_leaving(part, grid)
     assert isinstance(part, Walk)
+    return _fixed_walk(part, grid)
+
+
+def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0, is_asked: bool = False) -> Fixed:
+    """Return a walk in fixed point, with room for sums times a factor.
+
+    `is_asked`: sums are asked for on the way, so that they are those of the votes at any node.
+    """
     start, added = _lead(part, part.start), _lead(part, part.added)
     most, terms = _most(part, added)
     start = start + (0.0 if part.after is None else _lead(part, part.after))
     has_start = bool(start.any())
-    shift = _shift(part, added, np.abs(start).max(), most, terms + has_start)
+    largest = factor * np.abs(start).max(), factor * most
+    is_moved = part.is_chain and added.shape[-1] == 1 and not is_asked
+    shift = _shift(added if is_moved else None, *largest, factor * (terms + has_start))
     whole, zero = (np.rint(np.ldexp(of, shift)).astype(np.int64) for of in (added, start))
-    if part.is_chain and whole.shape[-1] == 1:
+    if is_moved:
         zero = zero + whole[:, 0].sum(axis=0)
         whole = np.stack([np.zeros_like(whole[:, 0]), whole[:, 1] - whole[:, 0]], axis=1)
     votes = whole.astype(np.int32)
     walk = replace(
         part,
-        tests=_on_grid(tests, grid),
+        tests=_on_grid(part.tests, grid),
         vote=None if part.vote is None else votes,
         leaf=None if part.leaf is None else votes,
         start=zero.astype(np.int32),
@@ -225,6 +238,47 @@ def fixed_part(part: Part, grid: Grid) -> Fixed:
         lead=False,
     )
     return Fixed(walk, shift, terms + has_start, 2.0**-shift / part.divisor)
+
+
+def _fixed_leaving(part: Leaving, grid: Grid) -> Fixed:
+    """Return a walk with its exits in fixed point.
+
+    A row leaves where the sum of its whole numbers is at least so large; of means it is that of the
+    trees so far, which the factor makes one of all. Sums and factors have 31 binary places each.
+    What is asked for is less by what sums are wrong by at most.
+    """
+    walk, is_mean = part.walk, part.is_share
+    slope = part.slope.astype(np.float64)
+    room = room_of_leads = 1.0 if walk.n_scores == 1 else 2.0  # leads are differences
+    if not is_mean and slope.max(initial=1.0) > MOST_SLOPE:
+        raise NotImplementedError(
+            f'dtype: "int16" is for early exits of slopes up to {MOST_SLOPE}, got '
+            f'{slope.max():g}; "float64" and "float32" can hold them'
+        )
+    if not is_mean:
+        room *= max(1.0, float(slope.max(initial=1.0)))
+    fixed = _fixed_walk(walk, grid, room, is_asked=True)
+    if is_mean and np.ldexp(walk.divisor, fixed.shift) > MOST_SUM:  # a share of 1 has room, too
+        room *= float(np.ldexp(walk.divisor, fixed.shift)) / 2**30
+        fixed = _fixed_walk(walk, grid, room, is_asked=True)
+    trees = part.at / part.each if is_mean else np.ones(len(slope))
+    # Rows whose values are the thresholds, as those of calibration rows are, leave all the same.
+    wrong = room_of_leads * (trees if is_mean else float(fixed.terms)) / 2
+    with np.errstate(over="ignore"):
+        sure = np.ceil(np.ldexp(part.sure * trees, fixed.shift) - wrong).clip(0, MOST_SUM)
+    turns = np.divide(walk.divisor, trees, out=np.zeros(len(slope)), where=trees > 0)
+    slope = np.minimum(slope, MOST_FACTOR / max(1.0, turns.max(initial=1.0)))
+    places = MOST_PLACES - max(0, int(np.frexp((slope * turns).max(initial=1.0))[1]))
+    whole = int(np.ldexp(float(walk.divisor), fixed.shift)) if is_mean else 0
+    even = None
+    if is_mean and walk.n_scores > 1:
+        even = np.rint((1 - slope) * whole / walk.n_scores).astype(np.int64)
+    assert isinstance(fixed.part, Walk)
+    leaving = replace(
+        part, walk=fixed.part, sure=sure.astype(np.int32), unit=2**places, whole=whole, even=even,
+        slope=np.rint(np.ldexp(slope * turns, places)).astype(np.int32),
+    )  # fmt: skip
+    return replace(fixed, part=leaving)
 
 
 def _lead(part: Walk, of: FloatArray) -> FloatArray:
@@ -258,11 +312,14 @@ def _largest_leaves(part: Walk, size: FloatArray) -> FloatArray:
     return np.asarray(np.maximum.reduceat(size, np.cumsum(sizes) - sizes))
 
 
-def _shift(part: Walk, added: FloatArray, start: float, most: float, terms: int) -> int:
-    """Return the largest number of binary places with which no sum overflows int32."""
+def _shift(moved: FloatArray | None, start: float, most: float, terms: float) -> int:
+    """Return the largest number of binary places with which no sum overflows int32.
+
+    `moved`: the votes (n, 2, 1) of a chain, of which the difference is a number of its own.
+    """
     largest = most + start
-    if part.is_chain and added.shape[-1] == 1:
-        largest = max(largest, float(np.abs(added[:, 1] - added[:, 0]).max(initial=0.0)))
+    if moved is not None:
+        largest = max(largest, float(np.abs(moved[:, 1] - moved[:, 0]).max(initial=0.0)))
     if not largest:
         return 0
     shift = 31 - int(np.frexp(largest)[1]) + 1
@@ -285,13 +342,18 @@ def single_part(part: Part, votes: str) -> Part:
     if isinstance(part, Members):
         members = tuple(single_part(member, votes) for member in part.members)
         return replace(part, members=members)
-    if isinstance(part, LinearLeaves | Leaving):
-        walk = replace(part.walk, tests=_single_tests(part.walk.tests))
-        return replace(part, walk=walk)
+    if isinstance(part, LinearLeaves):
+        return replace(part, walk=replace(part.walk, tests=_single_tests(part.walk.tests)))
+    if isinstance(part, Leaving):
+        return replace(part, walk=_single_walk(part.walk, votes))
     if isinstance(part, Line):
         return replace(part, part=single_part(part.part, votes))
     if isinstance(part, Linear):
         return part
+    return _single_walk(part, votes)
+
+
+def _single_walk(part: Walk, votes: str) -> Walk:
     found = replace(part, tests=_single_tests(part.tests))
     return found if votes == "float64" else _single_votes(found)
 

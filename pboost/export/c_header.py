@@ -64,6 +64,8 @@ def _numbers(made: Making) -> Iterator[str]:
         yield f"A score differs from the prediction by at most {bound:.6g}."
         return
     yield f"The label is that of the model where {what} is larger than {bound:.6g}."
+    if isinstance(made.part, Leaving):
+        yield "This is when the row leaves; before it may not be within twice that of a threshold."
     if made.uncertain is not None:
         yield f"Rows given with the model that are within it: {made.uncertain}."
 

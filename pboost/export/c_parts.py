@@ -240,14 +240,23 @@ class Leaving:
         What values are multiplied by with which rows leave there.
     is_share : bool
         Whether values are shares, or the lead of one, which no factor takes beyond 0 and 1.
+    unit : int
+        In whole numbers: those of `slope` are counted in its inverse, a power of two. 0 of others.
+    whole : int
+        In whole numbers: a share of 1.
+    even : ndarray of int64, shape (m,), or None
+        In whole numbers, of several shares: what is added to each after the factor.
     """
 
     walk: Walk
     each: int
     at: IntArray
-    sure: FloatArray
-    slope: FloatArray
+    sure: NDArray[Any]
+    slope: NDArray[Any]
     is_share: bool
+    unit: int = 0
+    whole: int = 0
+    even: NDArray[np.int64] | None = None
 
     @property
     def n_scores(self) -> int:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.export.c_arithmetic import sums_of_walk
+from pboost.export.c_arithmetic import sums_of
 from pboost.export.c_making import Making, scores_of, tests_of
-from pboost.export.c_parts import Members, Walk
+from pboost.export.c_parts import Leaving, Members, Walk
 from pboost.export.c_text import table
 from pboost.values import FloatArray
 
@@ -64,8 +64,8 @@ def _test_rows(made: Making) -> tuple[NDArray[Any], NDArray[Any]]:
     given = rows.astype(made.dtype) if made.grid is None else made.grid.numbers(rows)
     if made.fixed is None and made.votes == "float64":
         return given, scores_of(made.model, given.astype(np.float64))
-    assert isinstance(made.part, Walk)
-    return given, sums_of_walk(made.part, given)
+    assert isinstance(made.part, Walk | Leaving)
+    return given, sums_of(made.part, given)
 
 
 def _made_rows(made: Making) -> FloatArray:

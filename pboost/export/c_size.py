@@ -35,9 +35,16 @@ def c_size(model: Model) -> int:
     """
     part = part_of(model)
     compared(part)
+    if not isinstance(part, Walk):
+        raise NotImplementedError(
+            "model: how many bytes a model takes is known where all rows go to the end, as of "
+            "model.model"
+        )
     # Where thresholds lie makes no difference to their room.
     grid = Grid(np.zeros(model.n_features), np.ones(model.n_features))
-    return fixed_size(model, fixed_part(part, grid).walk)
+    walk = fixed_part(part, grid).part
+    assert isinstance(walk, Walk)
+    return fixed_size(model, walk)
 
 
 def fixed_size(model: Model, walk: Walk) -> int:

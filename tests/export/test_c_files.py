@@ -22,7 +22,10 @@ from reference import c_numbers as twin
 import pboost as pb
 from pboost.data.convert import Features
 from pboost.data.subsets import Subsets
+from pboost.export.c_arithmetic import leave_walk, sums_of
 from pboost.export.c_file import export_c
+from pboost.export.c_fixed import Grid, fixed_part, single_part
+from pboost.export.c_parts_of import part_of
 
 #: Where rows leave does not matter here, only that the file says so.
 pytestmark = pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
@@ -109,6 +112,8 @@ def _has_int16(model):
     """Return whether int16 holds a model: one of nodes that compare columns."""
     if isinstance(model, pb.DecisionGraph):
         return model.inputs is None or isinstance(model.inputs, Subsets)
+    if isinstance(model, pb.EarlyExitModel):
+        return _has_int16(model.model)
     return isinstance(model, pb.Tree | pb.Forest | pb.StagewiseModel)
 
 
@@ -143,6 +148,9 @@ class _Every:
             self._add(pb.load(GOLDEN / f"{kind}.npz"), kind, None)
         for kind in SINGLE:
             self._add_single(made(kind), kind)
+        for kind, (of, make) in AROUND.items():
+            if kind.startswith("early"):
+                self._add_single(make(made(of)), kind)
 
     def _add(self, model, kind, rows):
         if rows is None:
@@ -165,12 +173,16 @@ class _Every:
 
     def _add_single(self, model, kind):
         """Add a file with votes of float32, whose scores are those of the twin."""
-        path, rows = self.folder / f"single {kind}.c", rows_for(model, 60).astype(np.float32)
+        whole = model.model if isinstance(model, pb.EarlyExitModel) else model
+        path, rows = self.folder / f"single {kind}.c", rows_for(whole, 60).astype(np.float32)
         prefix = f"s{len(self.cases)}"
         file = export_c(model, path, "float32", prefix=prefix, votes="float32")
-        score = np.array([[twin.single_score(model, row)] for row in rows])
-        place = self.programs.add(file, path.read_text(), 1, rows)
-        said = score[:, 0] > 0
+        if whole is model:
+            score = np.array([[twin.single_score(model, row)] for row in rows])
+        else:  # see tests of `leave_walk` for the twin of this
+            score = sums_of(single_part(part_of(model), "float32"), rows)
+        place = self.programs.add(file, path.read_text(), score.shape[1], rows)
+        said = score[:, 0] > 0 if score.shape[1] == 1 else score.argmax(axis=1)
         self.cases.append((f"single {kind}", "float32", file, model, score, said, place))
 
     def run(self, compiler):
@@ -191,11 +203,15 @@ def every(tmp_path_factory):
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_scores_have_the_same_bits_and_labels_are_the_same(every, compiler):
     found = every.run(compiler)
-    for kind, dtype, file, model, score, said, place in every.cases:
+    for case in every.cases:
+        kind, dtype, file, model, score, said, place = case
         own, predicted = found[place]
         where = f"{kind}, {dtype}"
         if dtype == "int16":
             error = np.abs(own * file.scale - score)
+            if isinstance(model, pb.EarlyExitModel):
+                _check_early(every, case, own, predicted)
+                continue
             assert error.max() <= file.bound + ROUNDING, where
             if model.labels is None:
                 continue
@@ -217,6 +233,21 @@ def test_scores_have_the_same_bits_and_labels_are_the_same(every, compiler):
                 np.testing.assert_allclose(predicted, said, rtol=1e-15, err_msg=where)
             else:
                 assert np.array_equal(predicted, said), where
+
+
+def _check_early(every, case, own, predicted):
+    """Check a file of int16 that rows leave early: the bits of the twin, and labels."""
+    kind, _, file, model, score, said, place = case
+    q = every.programs.rows[place]
+    grid = Grid(file.offset, file.step)
+    fixed = fixed_part(part_of(model), grid)
+    assert np.array_equal(own, sums_of(fixed.part, q)), kind
+    clear = leave_walk(part_of(model), grid.values(q)).near > file.bound
+    assert clear.mean() > 0.3, kind  # shares of leaves can be equal, and equal to thresholds
+    assert file.uncertain == np.count_nonzero(~clear)
+    error = np.abs(own * file.scale - score)[clear]
+    assert error.max() <= max(1, model.slope.max()) * (file.bound + 4 * file.scale), kind
+    assert np.array_equal(predicted[clear], said[clear]), kind
 
 
 @pytest.mark.build
@@ -270,6 +301,12 @@ def test_a_file_tests_itself_and_fails_where_a_number_is_changed(tmp_path):
         export_c(made("chain"), path, dtype, prefix="chain", X=_given(made("chain"), X))
         code, said = self_test(str(path), "chain", str(tmp_path))
         assert (code, said) == (0, "0 scores of 20 rows differ\n")
+    early = AROUND["early chain"][1](made("chain"))
+    for dtype, votes in (("int16", "float64"), ("float32", "float32")):
+        other = tmp_path / f"early-{dtype}.c"
+        export_c(early, other, dtype, prefix="early", votes=votes, X=_given(early, X))
+        found = self_test(str(other), "early", str(tmp_path))
+        assert found == (0, "0 scores of 20 rows differ\n")
     text = path.read_text()
     start = text.index("chain_vote[")
     first = text.index("{", start) + 1

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import re
 import stat
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
-from exported import LEVELS, PLAIN, THREE, TWO, X, made, rows_for
+from exported import LEVELS, PLAIN, THREE, TWO, X, decoded, made, rows_for
 from reference import c_numbers as twin
 
 import pboost as pb
-from pboost.export.c_arithmetic import sums_of_walk
+from pboost.export.c_arithmetic import leave_walk, sums_of, sums_of_walk
 from pboost.export.c_fixed import Grid, fixed_part, grid_of, single_part
 from pboost.export.c_parts_of import part_of
 from pboost.export.c_text import literal, plain, string
@@ -54,7 +55,7 @@ def test_fixed_point_is_that_of_the_twin(kind):
     grid, fixed = _fixed(model, rows)
     assert fixed.shift == twin.largest_shift(model)
     q = grid.numbers(rows)
-    found = sums_of_walk(fixed.walk, q)[:, 0].tolist()
+    found = sums_of_walk(fixed.part, q)[:, 0].tolist()
     expected = [
         twin.graph_score(model, row, grid.offset, grid.step, fixed.shift) for row in q.tolist()
     ]
@@ -69,12 +70,97 @@ def test_sums_fit_and_are_within_the_bound(kind):
     fixed = fixed_part(part, grid)
     rows = np.round(np.nan_to_num(rows_for(model, 200)).clip(-3e4, 3e4))
     exact = sums_of_walk(part, rows)
-    found = sums_of_walk(fixed.walk, rows.astype(np.int16)).astype(float)
+    found = sums_of_walk(fixed.part, rows.astype(np.int16)).astype(float)
     assert np.abs(found * fixed.scale - exact).max() <= fixed.terms * fixed.scale / 2 * 1.0001
     # With one place more the largest sum would not fit.
     size = np.abs(found).max()
     assert size < 2**31
     assert fixed.bound < 1e-6
+
+
+def _early(kind):
+    """Return a graph of numbers that rows leave early, at each joint a third of those that come."""
+    fits = {
+        "chain": lambda: pb.fit_adaboost(PLAIN, TWO, rounds=9),
+        "joins": lambda: pb.fit_matryoshka(PLAIN, TWO, shape=(3, 2, 3), join="all"),
+    }
+    graph = fits[kind]()
+    model = pb.early_exit(graph, PLAIN, comparisons=7, length=None)
+    size = np.abs(graph.trajectory(PLAIN)[0])
+    threshold = np.append([np.inf, np.inf], np.quantile(size[2:-1], 0.7, axis=1))
+    slope = np.linspace(0.4, 2.5, graph.n_joints)
+    return replace(model, threshold=threshold, slope=slope)
+
+
+@pytest.mark.parametrize("kind", ["chain", "joins"])
+def test_rows_leave_in_fixed_point_as_those_of_the_twin(kind):
+    model = _early(kind)
+    rows = rows_for(model.model, 60)
+    rows[:, :] = np.where(np.isnan(rows), np.nan, rows.clip(-3e3, 3e3))
+    grid, fixed = _fixed(model, rows)
+    q, places = grid.numbers(rows), int(np.log2(fixed.part.unit))
+    exact = leave_walk(part_of(model), grid.values(q))
+    assert np.array_equal(exact.value[:, 0], model.left(grid.values(q)).score)
+    found = sums_of(fixed.part, q)[:, 0].tolist()
+    expected = [
+        twin.left_score(model, row, grid.offset, grid.step, fixed.shift, fixed.terms, places)
+        for row in q.tolist()
+    ]
+    assert found == [score for score, _ in expected]
+    joint = model.left(grid.values(q)).joint
+    assert len(np.unique(joint)) > 1
+    clear = exact.near > fixed.bound
+    assert clear.mean() > 0.9
+    assert np.array_equal(joint[clear], np.array([t for _, t in expected])[clear])
+    single = single_part(part_of(model), "float32")
+    given = rows.astype(np.float32)
+    found = sums_of(single, given)[:, 0]
+    assert found.dtype == np.float32
+    assert found.tolist() == [float(twin.single_left_score(model, row)) for row in given]
+
+
+def test_thresholds_that_sums_meet_in_fixed_point():
+    """Votes of 1: sums in whole numbers are equal to thresholds, and rows leave."""
+    chain = pb.fit_adaboost(PLAIN, TWO, rounds=9)
+    chain = replace(chain, vote=np.tile([-1.0, 1.0], (9, 1)) / 3, bias=0.0)
+    model = pb.early_exit(chain, PLAIN, comparisons=6, length=None)
+    third = 1 / 3
+    for least, sure in ((third, True), (np.nextafter(third, 1.0), False)):
+        threshold = np.append(np.inf, np.full(8, least))
+        early = replace(model, threshold=threshold, slope=np.ones(9))
+        grid, fixed = _fixed(early, PLAIN)
+        left = leave_walk(fixed.part, grid.numbers(PLAIN))
+        assert (left.exit == 0).all()  # after the first node
+        exact = leave_walk(part_of(early), PLAIN)
+        assert (exact.near > fixed.bound).all() == sure
+        assert (early.left(PLAIN).joint == 1).all() == sure
+
+
+@pytest.mark.parametrize("slope", [1e-12, 0.3, 3.0, 1000.0, 1e12])
+@pytest.mark.parametrize("kind", ["forest", "forest, three", "logistic", "chain"])
+def test_scores_of_rows_that_leave_are_within_what_is_rounded(kind, slope):
+    whole = made(kind)
+    X = rows_for(whole, 200)
+    model = pb.early_exit(whole, decoded(whole, X), comparisons=4, length=None)
+    model = replace(model, slope=np.full(whole.n_joints, slope))
+    numbers = np.round(X.clip(-3e4, 3e4))
+    grid = Grid(np.zeros(whole.n_features), np.ones(whole.n_features))
+    if slope > 1e6 and not kind.startswith("forest"):
+        with pytest.raises(NotImplementedError, match='"int16" is for early exits of slopes up to'):
+            fixed_part(part_of(model), grid)
+        return
+    fixed = fixed_part(part_of(model), grid)
+    exact = leave_walk(part_of(model), numbers)
+    found = sums_of(fixed.part, grid.numbers(numbers)).astype(np.float64)
+    assert np.abs(found).max() < 2**31
+    clear = exact.near > fixed.bound
+    assert clear.mean() > 0.3  # shares of leaves are equal to thresholds
+    expected = sums_of(part_of(model), numbers)[clear]
+    error = np.abs(found[clear] * fixed.scale - expected).max()
+    assert error <= max(1.0, slope) * (fixed.bound + 8 * fixed.scale)
+    again = leave_walk(fixed.part, grid.numbers(numbers)).value
+    same = [v.argmax(axis=1) if v.shape[1] > 1 else v[:, 0] > 0 for v in (exact.value, again)]
+    assert np.array_equal(same[0][clear], same[1][clear])
 
 
 def test_comparisons_of_points_of_a_grid_are_those_of_their_values():
@@ -307,8 +393,6 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     oracle = pb.fit_adaboost(POINTS, LABELS, rounds=1, weak=pb.weak.oracle(column), rng=0)
     refused("oracles, Python functions, which no format but a pickle", oracle)
     early = pb.early_exit(pb.fit_adaboost(PLAIN, TWO, rounds=9), PLAIN, comparisons=4)
-    refused('"int16" is for models whose rows go to the end', early, "int16", X=PLAIN)
-    refused('votes: "float32" is for graphs', early, "float32", votes="float32")
 
     def fit(X, y, **options):
         return pb.early_exit(pb.fit_adaboost(X, y, rounds=3), X, comparisons=2)

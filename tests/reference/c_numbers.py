@@ -42,6 +42,61 @@ def graph_score(graph, q, offset, step, shift):
     return total
 
 
+def left_score(model, q, offset, step, shift, terms, places):
+    """Return the sum of votes with which a row q leaves, times the slope in 2**-places.
+
+    And the number of joints by then.
+    """
+    graph = model.model
+    votes, total = votes_of(graph, shift)
+    joints = [0, *joints_of(graph.next)]
+    node = 0
+    while node >= 0:
+        if node in joints:
+            t = joints.index(node)
+            if abs(total) >= _exact(model.threshold[t]) * 2**shift - Fraction(terms, 2):
+                slope = round(Fraction(float(model.slope[t])) * 2**places)
+                size = abs(total) * slope // 2**places
+                return (size if total > 0 else -size), t
+        column = int(graph.feature[node])
+        edge = point_below(float(graph.threshold[node]), offset[column], step[column])
+        side = int(graph.missing[node] > 0.5) if q[column] == MISSING else int(q[column] > edge)
+        total += votes[node][side]
+        node = int(graph.next[node, side])
+    return total, len(joints)
+
+
+def _exact(number):
+    """Return a number as a fraction; of infinity one that no sum has."""
+    return Fraction(float(number)) if math.isfinite(number) else Fraction(2**63)
+
+
+def joints_of(next_):
+    """Return the nodes after the first through which every path leads."""
+    found, furthest = [], 0
+    for node, pair in enumerate(next_.tolist()):
+        if node and node == furthest:
+            found.append(node)
+        furthest = max(furthest, *(len(next_) if to < 0 else to for to in pair))
+    return found
+
+
+def single_left_score(model, row):
+    """Return the sum in float32 with which a row of float32 leaves, times the slope in double."""
+    graph = model.model
+    joints, total, node = [0, *joints_of(graph.next)], np.float32(graph.bias), 0
+    while node >= 0:
+        if node in joints:
+            t = joints.index(node)
+            if abs(float(total)) >= model.threshold[t]:
+                return np.float32(float(total) * float(model.slope[t]))
+        value, edge = float(row[graph.feature[node]]), float(graph.threshold[node])
+        side = int(graph.missing[node] > 0.5) if math.isnan(value) else int(value > edge)
+        total = np.float32(total + np.float32(graph.vote[node, side]))
+        node = int(graph.next[node, side])
+    return total
+
+
 def largest_shift(graph):
     """Return the largest shift with which the sums of sizes, and what exits differ by, fit."""
     ahead = {-1: 0.0}
