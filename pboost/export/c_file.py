@@ -143,8 +143,8 @@ def export_c(
     ------
     NotImplementedError
         If the model holds functions (oracles, hypotheses, other packages); if it is an
-        `EarlyExitModel` within a price, or of other than graphs, forests and sums of trees, or a
-        `CalibratedModel` of other than Platt's map of two labels (``model.model`` can be exported).
+        `EarlyExitModel` within a price, or of other than graphs, forests and sums of trees
+        (``model.model`` can be exported).
         If `dtype` is "int16" and nodes compare sums of columns, or the model consists of others.
     ValueError
         If an argument is not as described, or ``dtype="int16"`` comes without `X` and `ranges`.

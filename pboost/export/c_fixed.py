@@ -9,7 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.export.c_code import NO_VALUE
-from pboost.export.c_parts import Leaving, Line, Linear, LinearLeaves, Members, Part, Tests, Walk
+from pboost.export.c_parts import (
+    Leaving,
+    Line,
+    Linear,
+    LinearLeaves,
+    Maps,
+    Members,
+    Part,
+    Tests,
+    Walk,
+)
 from pboost.values import FloatArray, as_array
 
 #: The numbers of a grid: the least of int16 says that a value is missing.
@@ -346,7 +356,7 @@ def single_part(part: Part, votes: str) -> Part:
         return replace(part, walk=replace(part.walk, tests=_single_tests(part.walk.tests)))
     if isinstance(part, Leaving):
         return replace(part, walk=_single_walk(part.walk, votes))
-    if isinstance(part, Line):
+    if isinstance(part, Line | Maps):
         return replace(part, part=single_part(part.part, votes))
     if isinstance(part, Linear):
         return part

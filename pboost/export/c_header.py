@@ -10,7 +10,7 @@ from pboost._version import __version__
 from pboost.data.node_inputs import ColumnNames
 from pboost.export.c_code import NO_VALUE
 from pboost.export.c_making import Making, tests_of
-from pboost.export.c_parts import Leaving, Members, Walk
+from pboost.export.c_parts import Leaving, Walk, is_exact
 from pboost.export.c_text import plain
 from pboost.models.base import TwoClassModel
 from pboost.models.text import counted
@@ -48,9 +48,10 @@ def _numbers(made: Making) -> Iterator[str]:
     if made.fixed is None:
         yield "Build without -ffast-math, with -ffp-contract=off, and on x86 of 32 bits with"
         yield "-msse2 -mfpmath=sse: scores are then the same to the last bit."
-        if isinstance(made.part, Members) and not made.part.is_exact:
-            yield "Probabilities that are averaged are by exponential functions of this file:"
-            yield "scores are the same to 1e-14, labels where the lead is more than 1e-12."
+        if not is_exact(made.part):
+            yield "Probabilities are by exponential functions and logarithms of this file:"
+            yield "scores are the same to 1e-14, of those above 1 relatively, and labels where the"
+            yield "lead is more than 1e-12."
         if made.dtype == "float32":
             yield "Values are float32; thresholds are rounded down to float32 without a loss."
         if made.votes == "float32":

@@ -37,6 +37,56 @@ def write_exp(code: Code, name: str) -> None:
     )
 
 
+def write_log(code: Code, name: str) -> None:
+    """Add the function ``name(t)``, the logarithm of t >= 0: wrong by a few units.
+
+    By the series of the inverse hyperbolic tangent, from a number between the roots of 1/2 and 2.
+    """
+    code.function(
+        f"double {name}(double t)",
+        "union { double number; uint64_t bits; } of;",
+        "double s, sum = 0.0;",
+        "int k = 0;",
+        "if (!(t > 0.0)) return -INFINITY;",
+        "of.number = t;",
+        "if (t < 0x1p-1022) {  /* without a leading digit */",
+        "    of.number = t * 0x1p54;",
+        "    k = -54;",
+        "}",
+        "k += (int)(of.bits >> 52) - 1023;",
+        "of.bits = (of.bits & 0xfffffffffffffULL) | 0x3ff0000000000000ULL;",
+        "if (of.number > 1.4142135623730951) {",
+        "    of.number /= 2.0;",
+        "    k++;",
+        "}",
+        "s = (of.number - 1.0) / (of.number + 1.0);",
+        "for (int n = 25; n > 1; n -= 2) sum = (sum + 1.0 / n) * (s * s);",
+        "sum = 2.0 * s * (1.0 + sum);",
+        "return k * 6.93147180369123816490e-01 + (k * 1.90821492927058770002e-10 + sum);",
+    )
+
+
+def write_interpolation(code: Code, name: str, knot: str, share: str) -> None:
+    """Add the function ``name(v, i, last)``: the line through the knots from i to the last at v.
+
+    Before the first and after the last knot it is what they have; as ``numpy.interp``.
+    """
+    code.function(
+        f"double {name}(double v, int i, int last)",
+        "double p;",
+        f"if (v <= {knot}[i]) return {share}[i];",
+        f"if (v >= {knot}[last]) return {share}[last];",
+        "while (last - i > 1) {",
+        "    const int middle = i + (last - i) / 2;",
+        f"    if (v < {knot}[middle]) last = middle;",
+        "    else i = middle;",
+        "}",
+        f"p = ({share}[last] - {share}[i]) / ({knot}[last] - {knot}[i]) * (v - {knot}[i])",
+        f"    + {share}[i];",
+        "return p < 0.0 ? 0.0 : p > 1.0 ? 1.0 : p;",
+    )
+
+
 def write_link(code: Code, name: str, link: str) -> None:
     """Add the function ``name(h, n, p)``: the probabilities of labels by n decision values.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pboost.data.convert import Features
 from pboost.export.c_fixed import Fixed, Grid
-from pboost.export.c_parts import Leaving, Line, LinearLeaves, Members, Part, Tests, Walk
+from pboost.export.c_parts import Leaving, Line, LinearLeaves, Maps, Members, Part, Tests, Walk
 from pboost.export.c_text import TYPES
 from pboost.models.base import Averaged
 from pboost.values import FloatArray
@@ -64,7 +64,7 @@ def tests_of(part: Part) -> Iterator[Tests]:
         yield part.tests
     elif isinstance(part, LinearLeaves | Leaving):
         yield part.walk.tests
-    elif isinstance(part, Line):
+    elif isinstance(part, Line | Maps):
         yield from tests_of(part.part)
     elif isinstance(part, Members):
         for member in part.members:

@@ -6,8 +6,8 @@ import numpy as np
 
 from pboost.export.c_code import Code, write_leaves, write_linear, write_walk
 from pboost.export.c_exits import write_leaving
-from pboost.export.c_links import write_best, write_link
-from pboost.export.c_parts import Leaving, Line, Linear, LinearLeaves, Members, Part, Walk
+from pboost.export.c_links import write_best, write_interpolation, write_link, write_log
+from pboost.export.c_parts import Leaving, Line, Linear, LinearLeaves, Maps, Members, Part, Walk
 from pboost.export.c_text import literal, narrow
 
 
@@ -23,6 +23,8 @@ def write_part(code: Code, name: str, part: Part) -> None:
         write_leaving(code, name, part)
     elif isinstance(part, Line):
         _write_line(code, name, part)
+    elif isinstance(part, Maps):
+        _write_maps(code, name, part)
     else:
         _write_members(code, name, part)
 
@@ -40,6 +42,54 @@ def _write_line(code: Code, name: str, line: Line) -> None:
         f"v = v < -{most} ? -{most} : v > {most} ? {most} : v;",
         "h[0] = v / 2.0;",
     )
+
+
+def _write_maps(code: Code, name: str, maps: Maps) -> None:
+    """Add the logarithms of the probabilities that maps find by what a part says."""
+    own, k, given = f"{name}_of", maps.n_scores, maps.part.n_scores
+    write_part(code, own, maps.part)
+    write_log(code, f"{name}_log")
+    lines = [f"double of[{given}], p[{k}];", f"{own}_sums(x, of);"]
+    if k == 1 and given == 2:
+        lines.append("of[0] = of[1] - of[0];")
+    if maps.slope is not None and maps.intercept is not None:
+        most = literal(maps.most)
+        write_link(code, f"{name}_odds", "half_log_odds")
+        code.table(f"{name}_slope", maps.slope)
+        code.table(f"{name}_intercept", maps.intercept)
+        found = [
+            f"double v = of[k] * {name}_slope[k] + {name}_intercept[k], two[2];",
+            f"v = (v < -{most} ? -{most} : v > {most} ? {most} : v) / 2.0;",
+            f"{name}_odds(&v, 1, two);",
+            "p[k] = two[1];",
+        ]
+    else:
+        assert maps.knot is not None
+        assert maps.share is not None
+        assert maps.start is not None
+        code.table(f"{name}_knot", maps.knot)
+        code.table(f"{name}_share", maps.share)
+        code.table(f"{name}_start", narrow(maps.start))
+        write_interpolation(code, f"{name}_map", f"{name}_knot", f"{name}_share")
+        found = [f"p[k] = {name}_map(of[k], {name}_start[k], {name}_start[k + 1] - 1);"]
+    lines += [f"for (int k = 0; k < {k}; k++) {{", *(f"    {line}" for line in found), "}"]
+    most = literal(maps.most_half)
+    if k == 1:
+        lines += [
+            f"h[0] = ({name}_log(p[0]) - {name}_log(1.0 - p[0])) / 2.0;",
+            f"h[0] = h[0] < -{most} ? -{most} : h[0] > {most} ? {most} : h[0];",
+        ]
+    else:
+        least = literal(-2 * maps.most_half)
+        lines += [
+            "double sum = 0.0;",
+            f"for (int k = 0; k < {k}; k++) sum += p[k];",
+            f"for (int k = 0; k < {k}; k++) {{",
+            f"    h[k] = {name}_log(sum > 0.0 ? p[k] / sum : {literal(1 / k)});",
+            f"    if (h[k] < {least}) h[k] = {least};",
+            "}",
+        ]
+    code.function(f"void {name}_sums(const {code.value} *x, {code.total} *h)", *lines)
 
 
 def _write_members(code: Code, name: str, whole: Members) -> None:

@@ -209,12 +209,6 @@ class Members:
     link: tuple[str, ...] = ()
 
     @property
-    def is_exact(self) -> bool:
-        """Whether there is no exponential function in it."""
-        members = (part for part in self.members if isinstance(part, Members))
-        return self.rule != "shares" and all(part.is_exact for part in members)
-
-    @property
     def n_scores(self) -> int:
         """Number of decision values."""
         return 1 if self.lead else len(self.start)
@@ -285,4 +279,49 @@ class Line:
     n_scores: ClassVar[int] = 1
 
 
-Part: TypeAlias = Walk | Linear | LinearLeaves | Members | Leaving | Line
+@dataclass(frozen=True, slots=True, eq=False)
+class Maps:
+    """Probabilities that are found by a map of each decision value of a part, as decision values.
+
+    Of one map half the log odds, of several the logarithms of the shares of their sum.
+
+    Attributes
+    ----------
+    part : Part
+        What has the values; of two of them the lead of the second is mapped, if there is one map.
+    slope, intercept : ndarray of float64, shape (K,), or None
+        Lines whose values are log odds; none is larger than `most`.
+    knot, share : ndarray of float64, shape (m,), or None
+        Probabilities at values, with straight lines between them.
+    start : ndarray of int32, shape (K + 1,), or None
+        Map k has those of ``start[k]`` to ``start[k + 1] - 1``.
+    most, most_half : float
+        The largest size of log odds on a line, and of half log odds.
+    """
+
+    part: Part
+    slope: FloatArray | None
+    intercept: FloatArray | None
+    knot: FloatArray | None
+    share: FloatArray | None
+    start: IntArray | None
+    most: float
+    most_half: float
+
+    @property
+    def n_scores(self) -> int:
+        """Number of maps."""
+        if self.slope is not None:
+            return len(self.slope)
+        assert self.start is not None
+        return len(self.start) - 1
+
+
+Part: TypeAlias = Walk | Linear | LinearLeaves | Members | Leaving | Line | Maps
+
+
+def is_exact(part: Part) -> bool:
+    """Return whether a part has no exponential function and no logarithm in it."""
+    if isinstance(part, Members):
+        return part.rule != "shares" and all(map(is_exact, part.members))
+    return is_exact(part.part) if isinstance(part, Line) else not isinstance(part, Maps)

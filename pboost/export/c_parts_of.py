@@ -19,6 +19,7 @@ from pboost.export.c_parts import (
     Line,
     Linear,
     LinearLeaves,
+    Maps,
     Members,
     Part,
     Tests,
@@ -26,7 +27,7 @@ from pboost.export.c_parts import (
 )
 from pboost.losses import Loss, is_of_package
 from pboost.models.base import Averaged, Model
-from pboost.models.calibrated import MOST_LINE, CalibratedModel
+from pboost.models.calibrated import MOST_HALF, MOST_LINE, CalibratedModel
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.ensembles import Bagging, OneVsRest, WeightedVote
 from pboost.models.forest import Forest
@@ -72,7 +73,7 @@ def part_of(model: Any) -> Part:
     if isinstance(model, EarlyExitModel):
         return _of_exits(model)
     if isinstance(model, CalibratedModel):
-        return _of_line(model)
+        return _of_maps(model)
     if isinstance(model, HypothesisSum):
         raise NotImplementedError(
             "model: a HypothesisSum holds Python functions, which no format but a pickle has"
@@ -217,15 +218,15 @@ def _of_exits(model: EarlyExitModel) -> Leaving:
     return Leaving(walk, each, at, model.threshold[can], model.slope[can], is_share)
 
 
-def _of_line(model: CalibratedModel) -> Line:
-    """Return the part with Platt's map of the odds of two labels."""
-    if model.slope is None or model.n_votes > 1:
-        raise NotImplementedError(
-            "model: calibrations are exported to C that are Platt's, of two labels; model.model, "
-            "the model as it was fitted, can be exported"
-        )
+def _of_maps(model: CalibratedModel) -> Line | Maps:
+    """Return the part with its maps; Platt's of two labels is a line, without logarithms."""
     part = part_of(model.model)
-    return Line(part, float(model.slope[0]), float(model.intercept[0]), MOST_LINE)
+    if model.slope is not None and model.n_votes == 1:
+        return Line(part, float(model.slope[0]), float(model.intercept[0]), MOST_LINE)
+    return Maps(
+        part, model.slope, model.intercept, model.knot, model.share, model.start, MOST_LINE,
+        MOST_HALF,
+    )  # fmt: skip
 
 
 # Sums
@@ -283,7 +284,7 @@ def _link(model: Model) -> str:
         return "probit" if is_probit else ""
     if isinstance(model, Trees | Bagging | SubaggedProbitTrees):
         return "shares"
-    if isinstance(model, DecisionGraph | LinearModel):
+    if isinstance(model, DecisionGraph | LinearModel | CalibratedModel):
         return "half_log_odds" if model.n_votes == 1 else "softmax"
     return "softmax" if isinstance(model, WeightedVote) else ""
 

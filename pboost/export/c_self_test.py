@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from pboost.export.c_arithmetic import sums_of
 from pboost.export.c_making import Making, scores_of, tests_of
-from pboost.export.c_parts import Leaving, Members, Walk
+from pboost.export.c_parts import Leaving, Walk, is_exact
 from pboost.export.c_text import table
 from pboost.values import FloatArray
 
 #: Rows of the self-test, and how often a value in it is missing.
 TEST_ROWS, HOLES = 20, 0.1
-#: By how much averages of probabilities may differ.
+#: By how much what is made of exponentials may differ.
 TOLERANCE = 1e-14
 
 
@@ -25,8 +25,9 @@ def self_test(made: Making) -> str:
     given, expected = _test_rows(made)
     call = f"{p}_scores(x, h)" if n > 1 else f"h[0] = {p}_score(x)"
     differs = "h[k] != known[k]"
-    if isinstance(made.part, Members) and not made.part.is_exact:
-        differs = f"!(h[k] - known[k] < {TOLERANCE} && known[k] - h[k] < {TOLERANCE})"
+    if not is_exact(made.part):
+        room = f"{TOLERANCE} * (1.0 + (known[k] < 0.0 ? -known[k] : known[k]))"
+        differs = f"!(h[k] - known[k] < {room} && known[k] - h[k] < {room})"
     lines = [
         f"#ifdef {upper}_SELF_TEST",
         "#include <math.h>",

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from exported import LEVELS, PLAIN, THREE, TWO, X, decoded, made, rows_for
+from exported import LEVELS, PLAIN, TWO, X, decoded, made, rows_for
 from reference import c_numbers as twin
 
 import pboost as pb
@@ -409,9 +409,12 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     )
     refused("early exits within a price", priced)
     refused("shares of more than 7 labels", pb.early_exit(forest, PLAIN, comparisons=9))
-    refused("that are Platt's, of two", pb.calibrate(early, PLAIN, TWO, method="isotonic"))
-    three = pb.fit_adaboost(PLAIN, THREE, rounds=2)
-    refused("that are Platt's, of two", pb.calibrate(three, PLAIN, THREE))
+    refused(
+        '"int16" is for graphs',
+        pb.calibrate(early, PLAIN, TWO, method="isotonic"),
+        "int16",
+        X=PLAIN,
+    )
     linear = pb.fit_adaboost_real(X[:, :2], TWO, rounds=2, weak=pb.weak.feature())
     refused('"float64" and "float32" can hold', linear, "int16", X=X[:, :2])
     refused("explain: only graphs, trees", linear, explain=True)
