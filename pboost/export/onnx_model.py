@@ -6,10 +6,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pboost.data.projections import Projections
 from pboost.export.packages import needed
 from pboost.models.base import Model
 from pboost.models.tree_record import LEAF, NO_SET, TreeSum
-from pboost.models.trees_of import as_trees
+from pboost.models.trees_of import as_trees, projections_of, trees_of_sums
 
 #: Modes of nodes: x <= threshold, and x in a set; aggregation by a sum; no function of the sum.
 LEQ, MEMBER, SUM, NONE = 0, 6, 1, 0
@@ -39,7 +40,8 @@ def to_onnx(
     Parameters
     ----------
     model : DecisionGraph, Tree, Forest, StagewiseModel, a model of models, or TreeSum
-        A fitted model, see `trees_of`, or its trees.
+        A fitted model, see `trees_of`, or its trees; also a graph whose nodes compare sums of
+        columns of numbers, see Notes.
     max_nodes : int
         The most nodes that the trees of a graph may have.
     max_members : int, optional
@@ -59,6 +61,12 @@ def to_onnx(
     TypeError, ValueError
         As in `trees_of`; and if there are more than `max_members`, with the number.
 
+    Notes
+    -----
+    Of ``weak=affine()`` and ``weak=linear()`` a product with a matrix makes the sums that nodes
+    compare; missing values are filled before. ``X`` is then the rows as numbers. Runtimes add up in
+    an order of their own: a row whose sum is a threshold but for rounding may go another way.
+
     Examples
     --------
     >>> import pboost as pb
@@ -67,7 +75,8 @@ def to_onnx(
     >>> [output.name for output in found.graph.output]  # doctest: +SKIP
     ['values', 'label', 'probabilities']
     """
-    trees = as_trees(model, None, max_nodes)
+    sums = projections_of(model)
+    trees = as_trees(model, None, max_nodes) if sums is None else trees_of_sums(model, max_nodes)
     size = [len(trees.levels(number)) for number in range(trees.n_sets)]
     members = trees.n_added * sum(size[k] for k in trees.level_set.tolist() if k != NO_SET)
     if max_members is not None and members > max_members:
@@ -80,9 +89,10 @@ def to_onnx(
     arrays = {name: onnx.numpy_helper.from_array(columns.pop(name), name) for name in TENSORS}
     if not members:
         del arrays["membership_values"]
-    steps = [("TreeEnsemble", ["X"], "sum", {"domain": "ai.onnx.ml", **columns, **arrays})]
-    steps.append(("Add", ["sum", "bias"], "values", {}))
     constants: dict[str, Any] = {"bias": trees.bias}
+    steps, read = ([], "X") if sums is None else _projected(model.n_features, sums, constants)
+    steps.append(("TreeEnsemble", [read], "sum", {"domain": "ai.onnx.ml", **columns, **arrays}))
+    steps.append(("Add", ["sum", "bias"], "values", {}))
     kinds: dict[str, Any] = {"values": (onnx.TensorProto.DOUBLE, trees.n_values)}
     if trees.labels is not None:
         steps += _label(trees, constants)
@@ -95,7 +105,7 @@ def to_onnx(
     info, make = onnx.helper.make_tensor_value_info, onnx.helper.make_node
     graph = onnx.helper.make_graph(
         [make(kind, inputs, [output], **more) for kind, inputs, output, more in steps],
-        trees.builder, [info("X", onnx.TensorProto.DOUBLE, ["n", trees.n_features])],
+        trees.builder, [info("X", onnx.TensorProto.DOUBLE, ["n", model.n_features])],
         [info(name, of, ["n"] if j is None else ["n", j]) for name, (of, j) in kinds.items()],
         [onnx.numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()],
     )  # fmt: skip
@@ -108,6 +118,21 @@ def to_onnx(
 def _type(onnx: Any, constants: dict[str, Any]) -> Any:
     """Return the type of labels that are numbers, or true and false."""
     return onnx.helper.np_dtype_to_tensor_dtype(np.asarray(constants["labels"]).dtype)
+
+
+def _projected(d: int, sums: Projections, constants: dict[str, Any]) -> tuple[list[Step], str]:
+    """Return the steps from rows to sums of their d columns, and what these are called."""
+    factor = np.zeros((d, sums.n_inputs))
+    of = np.repeat(np.arange(sums.n_inputs), np.diff(sums.start))
+    np.add.at(factor, (sums.index, of), sums.coefficient)
+    constants["factors of columns"] = factor
+    steps: list[Step] = []
+    if sums.fill is not None:
+        constants["fill"] = sums.fill[None]
+        steps = [("IsNaN", ["X"], "is missing", {})]
+        steps.append(("Where", ["is missing", "fill", "X"], "filled", {}))
+    read = "filled" if steps else "X"
+    return [*steps, ("MatMul", [read, "factors of columns"], "sums", {})], "sums"
 
 
 def _columns(trees: TreeSum) -> dict[str, Any]:

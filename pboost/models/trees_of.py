@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from pboost.data.functions import Oracles
+from pboost.data.indicators import indicators_of
 from pboost.data.node_inputs import StoredInputs
+from pboost.data.projections import Projections
 from pboost.data.subsets import WORDS
 from pboost.losses import is_of_package
 from pboost.models.base import Model, check_model
@@ -126,6 +128,20 @@ def as_trees(model: Model | TreeSum, X: Any, max_nodes: int) -> TreeSum:
     return model
 
 
+def projections_of(model: Any) -> Projections | None:
+    """Return the sums of columns of numbers that the nodes of a graph compare, if that they do."""
+    if not isinstance(model, DecisionGraph) or not isinstance(model.inputs, Projections):
+        return None
+    return model.inputs if indicators_of(model.table) is None else None
+
+
+def trees_of_sums(model: Any, max_nodes: int) -> TreeSum:
+    """Return the trees of a graph whose nodes compare sums of columns, which are their columns."""
+    _check_size(model, check_integer("max_nodes", max_nodes, least=1))
+    said = {**_said_of(model), "n_features": model.inputs.n_inputs, "feature_names": None}
+    return _of_graph(model, None, {**said, "table": None})
+
+
 @singledispatch
 def _trees_of(model: Any, X: Any, max_nodes: int) -> TreeSum:
     """Return the trees of a model, see `trees_of`."""
@@ -138,13 +154,19 @@ def _(model: DecisionGraph, X: Any, max_nodes: int) -> TreeSum:
     if isinstance(model.inputs, StoredInputs):
         raise no_trees(
             model, "whose nodes compare sums of columns or of stumps; export_c writes such models, "
-            "and weak=stump() fits nodes that compare columns"
+            "to_onnx those of columns of numbers, and weak=stump() fits nodes that compare columns"
         )  # fmt: skip
     if isinstance(model.inputs, Oracles):
         raise no_trees(
             model, "whose nodes are functions of a row, which no format holds; pickle the model "
             "with its functions"
         )  # fmt: skip
+    _check_size(model, max_nodes)
+    return _of_graph(model, X, _said_of(model))
+
+
+def _check_size(model: DecisionGraph, max_nodes: int) -> None:
+    """Raise ValueError if the trees of a graph have more nodes than are allowed."""
     n_nodes = count_unrolled(model)
     if n_nodes > max_nodes:
         raise ValueError(
@@ -152,6 +174,10 @@ def _(model: DecisionGraph, X: Any, max_nodes: int) -> TreeSum:
             f"this graph of {model.n_nodes} nodes make, got {max_nodes}; export_c writes it as the "
             "graph it is"
         )
+
+
+def _of_graph(model: DecisionGraph, X: Any, said: dict[str, Any]) -> TreeSum:
+    """Return the trees of a graph, of which this is said."""
     trees = unroll(model)
     # Without nodes several values are half log odds of shares; else they go together.
     is_many = model.n_votes > 1 and model.n_nodes > 0
@@ -159,7 +185,7 @@ def _(model: DecisionGraph, X: Any, max_nodes: int) -> TreeSum:
         root=trees.root, children=trees.children, **tests_of(model, trees.node),
         value=trees.value, bias=np.atleast_1d(np.asarray(model.bias, np.float64)),
         weight=None if X is None else reach_of(model, trees, X), aggregation="sum",
-        link="softmax" if is_many else "half log odds", **_said_of(model),
+        link="softmax" if is_many else "half log odds", **said,
     )  # fmt: skip
 
 

@@ -271,6 +271,57 @@ def test_labels_of_onnx(labels):
     assert found.tolist() == pb.predict(model, exported.PLAIN).tolist()
 
 
+NUMBERS = exported.X[:, :2]  # of which some are missing
+AFFINE = pb.weak.affine(directions=6, terms=2, seed=1)
+#: Graphs whose nodes compare sums of columns of numbers.
+OF_SUMS = {
+    "affine": lambda: pb.fit_adaboost(NUMBERS, exported.TWO, rounds=8, weak=AFFINE),
+    "affine tree": lambda: pb.fit_boosted_tree(NUMBERS, exported.TWO, nodes=7, weak=AFFINE),
+    "affine joins": lambda: pb.fit_matryoshka(
+        NUMBERS, exported.TWO, shape=(3, 2), join="all", weak=AFFINE),
+    "affine votes": lambda: pb.fit_adaboost(NUMBERS, exported.THREE, rounds=5, weak=AFFINE),
+    "affine of known": lambda: pb.fit_adaboost(exported.PLAIN, exported.TWO, rounds=5, weak=AFFINE),
+    "linear": lambda: pb.fit_boosted_tree(
+        NUMBERS, exported.TWO, nodes=4, weak=pb.weak.linear()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OF_SUMS)
+def test_sums_of_columns_in_onnx(kind):
+    model, rng = OF_SUMS[kind](), np.random.default_rng(1)
+    rows = np.round(rng.normal(size=(5000, 2)) * [2, 2e3], 3)
+    if model.takes_missing:
+        rows[rng.random(rows.shape) < 0.2] = np.nan
+    run = session(model)
+    assert [(one.name, one.shape) for one in run.get_inputs()] == [("X", ["n", 2])]
+    names = [output.name for output in run.get_outputs()]
+    found = dict(zip(names, run.run(None, {"X": rows}), strict=True))
+    filled = rows if model.inputs.fill is None else np.where(
+        np.isnan(rows), model.inputs.fill, rows)  # fmt: skip
+    sums = model.inputs.values(np.ascontiguousarray(filled))[:, model.feature]
+    far = (np.abs(sums - model.threshold) > 1e-9 * (1 + np.abs(model.threshold))).all(axis=1)
+    assert far.mean() > 0.99
+    expected = pb.decision_function(model, rows).reshape(len(rows), -1)
+    assert np.ptp(expected) > 0
+    np.testing.assert_allclose(found["values"][far], expected[far], rtol=0, atol=1e-12)
+    assert np.array_equal(found["label"][far], pb.predict(model, rows)[far])
+    share = pb.predict_proba(model, rows)[far]
+    np.testing.assert_allclose(found["probabilities"][far], share, rtol=1e-12, atol=1e-15)
+
+
+def test_other_sums_are_refused():
+    levels = pb.fit_adaboost(exported.X, exported.TWO, rounds=2, weak=AFFINE, **exported.LEVELS)
+    stumps = pb.fit_adaboost(NUMBERS, exported.TWO, rounds=2, weak=pb.weak.separator(2))
+    for model in (levels, stumps):
+        with pytest.raises(TypeError, match="to_onnx those of columns of numbers"):
+            pb.to_onnx(model)
+    affine = OF_SUMS["affine"]()
+    with pytest.raises(TypeError, match="to_onnx those of columns of numbers"):
+        pb.to_treelite(affine)
+    with pytest.raises(ValueError, match="max_nodes: expected at least 24, "):
+        pb.to_onnx(affine, max_nodes=23)
+
+
 def test_members_of_sets_are_counted():
     trees = pb.trees_of(made("forest"))
     members = 2 * sum(len(trees.levels(k)) for k in trees.level_set if k >= 0)
