@@ -3,7 +3,7 @@
 ``python tests/killed_processes.py --times 50`` fits on partitions so often, kills one process of
 them at a random moment of the time that a fit takes, and compares the bytes of the model with those
 of a fit on one table. ``--interrupt`` sends Ctrl-C to the fit instead, in a process of its own, and
-measures how soon no process of it is left.
+measures how soon no process of it is left. ``--builder`` chooses another than `fit_adaboost`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,6 +26,15 @@ import numpy as np
 
 import pboost as pb
 
+#: Builders, and their options for so many rounds.
+BUILDERS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "fit_adaboost": lambda rounds: {"rounds": rounds},
+    "fit_boosted_tree": lambda rounds: {"nodes": rounds},
+    "fit_matryoshka": lambda rounds: {"growth": "greedy", "nodes": rounds},
+    "fit_cart": lambda rounds: {"max_leaves": rounds + 1},
+    "fit_forest": lambda rounds: {"members": rounds // 20, "max_leaves": 21, "rng": 0},
+    "fit_stagewise": lambda rounds: {"steps": rounds // 4, "loss": "logistic"},
+}
 #: Seconds in which processes must have ended after Ctrl-C.
 LIMIT = 2.0
 
@@ -44,13 +54,13 @@ def contents(model: Any) -> bytes:
         return (Path(folder) / "model").read_bytes()
 
 
-def fit_parts(rounds: int, n_parts: int = 5) -> Any:
+def fit_parts(rounds: int, builder: str = "fit_adaboost", n_parts: int = 5) -> Any:
     X, y, weight = problem()
     at = np.sort(np.random.default_rng(n_parts).integers(0, len(y), n_parts - 1))
     parts, labels, weights = (np.split(a, at) for a in (X, y, weight))
     columns = pb.shards.bin_columns(parts)
-    return pb.shards.fit_adaboost(
-        columns, labels, sample_weight=weights, rounds=rounds, n_processes=2
+    return getattr(pb.shards, builder)(
+        columns, labels, sample_weight=weights, n_processes=2, **BUILDERS[builder](rounds)
     )
 
 
@@ -63,12 +73,13 @@ def kill_one(seconds: float, draw: random.Random, killed: list[int]) -> None:
     os.kill(killed[-1], signal.SIGKILL)
 
 
-def kill(times: int, rounds: int, seed: int) -> int:
+def kill(times: int, rounds: int, seed: int, builder: str) -> int:
     """Return how many models differ."""
     X, y, weight = problem()
-    want = contents(pb.fit_adaboost(pb.bin_columns(X), y, sample_weight=weight, rounds=rounds))
+    columns, fit = pb.bin_columns(X), getattr(pb, builder)
+    want = contents(fit(columns, y, sample_weight=weight, **BUILDERS[builder](rounds)))
     begun = time.monotonic()
-    fit_parts(rounds)
+    fit_parts(rounds, builder)
     usual = time.monotonic() - begun
     draw, wrong, taken = random.Random(seed), 0, []
     for _ in range(times):
@@ -77,14 +88,14 @@ def kill(times: int, rounds: int, seed: int) -> int:
         killer = threading.Thread(target=kill_one, args=[wait, draw, killed], daemon=True)
         begun = time.monotonic()
         killer.start()
-        model = fit_parts(rounds)
+        model = fit_parts(rounds, builder)
         taken.append(time.monotonic() - begun)
         if killed:
             killer.join()
         wrong += contents(model) != want
     print(
-        f"{times} fits of {rounds} rounds, a process killed in each: {wrong} models differ; "
-        f"{usual:.1f} s without, {np.median(taken):.1f} s (median) with, {max(taken):.1f} s at most"
+        f"{times} times {builder} of {rounds} rounds, a process killed in each: {wrong} models "
+        f"differ; {usual:.1f} s without, {np.median(taken):.1f} s (median) with, {max(taken):.1f} s at most"
     )
     return wrong
 
@@ -131,14 +142,15 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--builder", choices=BUILDERS, default="fit_adaboost")
     parser.add_argument("--interrupt", action="store_true")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         while True:
             fit_parts(10**6)
-    measure = interrupt if options.interrupt else kill
-    return measure(options.times, options.rounds, options.seed) > 0
+    own = options.times, options.rounds, options.seed
+    return (interrupt(*own) if options.interrupt else kill(*own, options.builder)) > 0
 
 
 if __name__ == "__main__":
